@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""What a core promises, and the two interfaces that join cores to everything else.
+
+Multiplier interface: operand pairs enter at ``i``, results leave at ``o`` in order, valid and ready as in
+``amaranth.lib.stream``. Valid never waits for ready; a payload stays until it is taken.
+
+A handshake cannot carry mathematics, so a contract goes with each core: the factor it leaves behind, the sizes
+of operands it accepts and of the results it gives, both as exact multiples of the modulus, how numbers look at
+its ports, and its timing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from modmill.numbers.rns import Base
+
+PORTS = ("clk", "rst", "i_valid", "i_ready", "i_a", "i_b", "o_valid", "o_ready", "o_r")
+
+
+class Refusal(ValueError):
+    """A request that cannot be met; the message says in one line what is wrong, with the numbers."""
+
+
+@dataclass(frozen=True)
+class Binary:
+    """A number as one unsigned binary integer of ``width`` bits."""
+
+    width: int
+
+    def encode(self, x: int) -> int:
+        """Port value of ``x``, 0 <= x < 2^width."""
+        if not 0 <= x < 1 << self.width:
+            raise ValueError(f"{x} does not fit in {self.width} bits")
+        return x
+
+    def decode(self, port: int) -> int:
+        """The number at a port."""
+        return port
+
+    def describe(self) -> dict[str, Any]:
+        """As it stands in contract.json."""
+        return {"kind": "binary", "width": self.width}
+
+
+@dataclass(frozen=True)
+class Residues:
+    """A number as residues modulo the moduli of a base, the first modulus in the least significant bits.
+
+    Each residue takes ``base.w`` bits and may be any representative in [0, 2^w), not only the least one.
+    """
+
+    base: Base
+
+    @property
+    def width(self) -> int:
+        """Bits of the whole vector."""
+        return self.base.w * self.base.n
+
+    def pack(self, residues: list[int]) -> int:
+        """Port value of a vector of residues."""
+        return sum(x << (self.base.w * i) for i, x in enumerate(residues))
+
+    def unpack(self, port: int) -> list[int]:
+        """The residues at a port, as they stand."""
+        mask = (1 << self.base.w) - 1
+        return [port >> (self.base.w * i) & mask for i in range(self.base.n)]
+
+    def encode(self, x: int) -> int:
+        """Port value of ``x``, 0 <= x < base.M."""
+        if not 0 <= x < self.base.M:
+            raise ValueError(f"{x} lies outside [0, M)")
+        return self.pack(self.base.residues(x))
+
+    def decode(self, port: int) -> int:
+        """The number in [0, M) at a port."""
+        return self.base.number(self.unpack(port))
+
+    def describe(self) -> dict[str, Any]:
+        """As it stands in contract.json."""
+        return {
+            "kind": "residues",
+            "channel_bits": self.base.w,
+            "moduli": [hex(m) for m in self.base.moduli],
+            "order": "first modulus in the least significant bits",
+            "residue_range": f"[0, 2^{self.base.w}), any representative",
+        }
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Cycles from an accepted operand pair to a valid result, cycles between operand pairs, products under way."""
+
+    latency: int
+    interval: int
+    in_flight: int
+
+
+@dataclass(frozen=True)
+class Contract:
+    """o = a * b * factor (mod p), with the sizes under which that holds.
+
+    Operands are below ``operand_bound`` * p each, and where ``product_bound`` is given it is enough that the
+    product of the two operands is below ``product_bound`` * p^2. The result is below ``result_bound`` * p.
+    All bounds are exclusive and exact.
+    """
+
+    p: int
+    factor: int
+    io: str
+    operand: Binary | Residues
+    result: Binary | Residues
+    operand_bound: Fraction
+    product_bound: Fraction
+    result_bound: Fraction
+    timing: Timing
+
+    @property
+    def largest_operand(self) -> int:
+        """Largest operand that the contract covers when both are that large."""
+        x = self.operand_bound * self.p
+        return x.numerator // x.denominator - (x.denominator == 1)
+
+    def product(self, alpha: Fraction, beta: Fraction) -> Fraction:
+        """Bound of the result for operands below alpha * p and beta * p.
+
+        Raises Refusal when the core does not promise a correct result for them.
+        """
+        if alpha * beta > self.product_bound:
+            raise Refusal(
+                f"operands below {alpha} p and {beta} p exceed the core's limit of {self.product_bound} p^2"
+            )
+        return self.result_bound
+
+    @property
+    def closed(self) -> bool:
+        """Whether results can be operands again, without end."""
+        return self.result_bound <= self.operand_bound
+
+    def expect(self, a: int, b: int) -> int:
+        """The least residue of the result."""
+        return a * b * self.factor % self.p
+
+    def describe(self) -> dict[str, Any]:
+        """The part of contract.json that follows from the mathematics and the schedule."""
+        return {
+            "modulus": hex(self.p),
+            "modulus_bits": self.p.bit_length(),
+            "factor": hex(self.factor),
+            "io": self.io,
+            "statement": "o_r = i_a * i_b * factor (mod modulus)",
+            "operand": self.operand.describe(),
+            "result": self.result.describe(),
+            "operand_bound": str(self.operand_bound),
+            "product_bound": str(self.product_bound),
+            "result_bound": str(self.result_bound),
+            "bounds_are": "exclusive, exact fractions of the modulus (product_bound: of its square)",
+            "closed": self.closed,
+            "latency": self.timing.latency,
+            "interval": self.timing.interval,
+            "in_flight": self.timing.in_flight,
+            "ports": {
+                "clk": {"direction": "in", "width": 1},
+                "rst": {"direction": "in", "width": 1},
+                "i_valid": {"direction": "in", "width": 1},
+                "i_ready": {"direction": "out", "width": 1},
+                "i_a": {"direction": "in", "width": self.operand.width},
+                "i_b": {"direction": "in", "width": self.operand.width},
+                "o_valid": {"direction": "out", "width": 1},
+                "o_ready": {"direction": "in", "width": 1},
+                "o_r": {"direction": "out", "width": self.result.width},
+            },
+        }

@@ -1,0 +1,243 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""What every published design offers: one value of ``Design`` per named instance, and ``Fitted`` for one modulus.
+
+Three things are kept apart: the algorithm (``trace``, integers in the paper's letters), the machine (``component``)
+and the schedule (``schedule``, data). Everything else - contract, cycles, chart, cost - follows from them.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from amaranth.hdl import Signal
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from modmill.contract import Binary, Contract, Refusal, Residues, Timing
+from modmill.schedule import Schedule
+
+IO = ("binary", "native")
+
+
+def multiplier_ports(a: int, b: int, r: int) -> dict[str, Any]:
+    """Members of the multiplier interface for operands of ``a`` and ``b`` bits and results of ``r`` bits."""
+    return {
+        "i_valid": In(1),
+        "i_ready": Out(1),
+        "i_a": In(a),
+        "i_b": In(b),
+        "o_valid": Out(1),
+        "o_ready": In(1),
+        "o_r": Out(r),
+    }
+
+
+class Multiplier(wiring.Component):
+    """A core with the multiplier interface.
+
+    ``probes`` lists (name, signal, cycle): the value that the algorithm calls ``name`` stands in ``signal`` in that
+    cycle after the operands were accepted in cycle 0 (a list of signals for a vector). ``period``: operands are
+    accepted only in every such cycle after reset, the first of them included.
+    """
+
+    def __init__(self, a: int, b: int, r: int, *, period: int = 1) -> None:
+        self.period = period
+        self.probes: list[tuple[str, Signal | list[Signal], int]] = []
+        super().__init__(multiplier_ports(a, b, r))
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One parameter that a user can set: its type, default, meaning, and the values it may take."""
+
+    name: str
+    kind: type
+    default: Any
+    meaning: str
+    choices: tuple[Any, ...] = ()
+
+    def parse(self, text: str) -> Any:
+        """The value that ``text`` stands for. Raises Refusal with what would be accepted."""
+        try:
+            value = {"true": True, "false": False, "yes": True, "no": False, "1": True, "0": False}[
+                text.lower()
+            ] if self.kind is bool else self.kind(text)
+        except (KeyError, ValueError):
+            raise Refusal(f"{self.name} takes {self.accepts}, not {text!r}") from None
+        if self.choices and value not in self.choices:
+            raise Refusal(f"{self.name} takes {self.accepts}, not {text!r}")
+        return value
+
+    @property
+    def accepts(self) -> str:
+        """What the setting takes, in words."""
+        if self.choices:
+            return "one of " + ", ".join(map(str, self.choices))
+        return {int: "a whole number", bool: "true or false", str: "a text"}[self.kind]
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What the formulas predict: DSP blocks, bits of constants, channel multiplications for one product."""
+
+    dsp: int
+    memory_bits: int
+    multiplications: int
+
+
+@dataclass(frozen=True)
+class Printed:
+    """A number printed in a paper: where, what, the value, and whether the design reproduces it or why it differs."""
+
+    where: str
+    what: str
+    value: str
+    differs: str = ""
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where an algorithm or architecture was published."""
+
+    authors: str
+    title: str
+    venue: str
+    year: int
+    section: str
+
+    def __str__(self) -> str:
+        return f"{self.authors}: {self.title}. {self.venue}, {self.year}, {self.section}"
+
+
+class Fitted(ABC):
+    """A design with all parameters chosen for one modulus."""
+
+    p: int
+    settings: dict[str, Any]
+
+    @property
+    @abstractmethod
+    def factor(self) -> int:
+        """What the product is multiplied by: 1, or R^-1 mod p."""
+
+    @property
+    @abstractmethod
+    def schedule(self) -> Schedule:
+        """The steps of one product on the machine's units."""
+
+    @property
+    @abstractmethod
+    def representation(self) -> Residues | Binary:
+        """How the design itself represents operands and results."""
+
+    @property
+    @abstractmethod
+    def bounds(self) -> tuple[Fraction, Fraction, Fraction]:
+        """Operand bound (multiple of p), product bound (of p^2), result bound (of p), exclusive."""
+
+    @property
+    @abstractmethod
+    def cost(self) -> Cost:
+        """Predicted cost of the native core."""
+
+    @abstractmethod
+    def trace(self, a: int, b: int) -> Iterator[tuple[str, Any]]:
+        """The bit-exact algorithm on port values: (name, value) of every intermediate, the result last."""
+
+    @abstractmethod
+    def component(self, *, scaled: bool = False) -> Multiplier:
+        """The native core. ``scaled``: results as gamma_i = r_i * M_i^-1 mod m_i (for conversion to binary)."""
+
+    @abstractmethod
+    def facts(self) -> list[tuple[str, str]]:
+        """Constants and bounds worth showing: (name, value)."""
+
+    @abstractmethod
+    def corners(self) -> list[tuple[int, int]]:
+        """Native port values at the edges of every approximation in the algorithm."""
+
+    def contract(self, io: str) -> Contract:
+        """The contract of the core in its ``native`` or ``binary`` form."""
+        if io == "native":
+            operand, product, result = self.bounds
+            s = self.schedule
+            return Contract(
+                p=self.p, factor=self.factor, io=io, operand=self.representation, result=self.representation,
+                operand_bound=operand, product_bound=product, result_bound=result,
+                timing=Timing(s.latency, s.interval, s.in_flight),
+            )
+        one = Fraction(1)
+        width = Binary(self.p.bit_length())
+        return Contract(
+            p=self.p, factor=self.factor, io=io, operand=width, result=width,
+            operand_bound=one, product_bound=one, result_bound=one, timing=self.binary_timing(),
+        )
+
+    @abstractmethod
+    def binary_timing(self) -> Timing:
+        """Timing of the binary form."""
+
+    @abstractmethod
+    def binary_component(self) -> Multiplier:
+        """The core with binary operands below p and canonical results."""
+
+    def core(self, io: str) -> Multiplier:
+        """The core in one of its two forms."""
+        return self.component() if io == "native" else self.binary_component()
+
+    def multiply(self, a: int, b: int) -> int:
+        """Product of two numbers through the bit-exact algorithm: decoded from the design's representation."""
+        form = self.representation
+        *_, (_, result) = self.trace(form.encode(a), form.encode(b))
+        return form.decode(result)
+
+
+@dataclass(frozen=True)
+class Design:
+    """A named instance of a published design.
+
+    ``module`` is the stem of the file that holds it, ``paper`` the name of its instance in the paper.
+    """
+
+    name: str
+    module: str
+    title: str
+    source: Source
+    needs: str
+    settings: tuple[Setting, ...]
+    solve: Callable[..., Fitted]
+    paper: str = ""
+    printed: tuple[Printed, ...] = ()
+
+    def fit(self, p: int, **settings: Any) -> Fitted:
+        """Choose every parameter for ``p``.
+
+        Raises Refusal, in one line with the numbers, when the design cannot serve that modulus or a setting is wrong.
+        """
+        known = {s.name: s for s in self.settings}
+        values = {s.name: s.default for s in self.settings}
+        for name, value in settings.items():
+            if name not in known:
+                raise Refusal(f"{self.name} has no parameter {name!r}; it takes {', '.join(known) or 'none'}")
+            values[name] = known[name].parse(value) if isinstance(value, str) else value
+        if p < 3 or p % 2 == 0:
+            raise Refusal(f"the modulus must be odd and at least 3, got {p}")
+        try:
+            return self.solve(p, **values)
+        except Refusal:
+            raise
+        except ValueError as error:
+            raise Refusal(f"{self.name} does not serve this {p.bit_length()}-bit modulus: {error}") from error
+
+    def parse_settings(self, texts: Mapping[str, str]) -> dict[str, Any]:
+        """Settings given as text. Raises Refusal for unknown names or values."""
+        known = {s.name: s for s in self.settings}
+        unknown = [t for t in texts if t not in known]
+        if unknown:
+            raise Refusal(f"{self.name} has no parameter {unknown[0]!r}; it takes {', '.join(known) or 'none'}")
+        return {name: known[name].parse(text) for name, text in texts.items()}

@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""The published designs: one explicit tuple, one file for each paper."""
+
+from __future__ import annotations
+
+from modmill.contract import Refusal
+from modmill.design import Design
+from modmill.designs import sor, sor_ring
+
+DESIGNS: tuple[Design, ...] = (*sor.DESIGNS, *sor_ring.DESIGNS)
+
+
+def design(name: str) -> Design:
+    """The design of that name; case, and ``_`` for ``-``, do not matter. Raises Refusal with the names there are."""
+    wanted = name.lower().replace("_", "-")
+    for d in DESIGNS:
+        if d.name == wanted:
+            return d
+    raise Refusal(f"no design is called {name!r}; there are {', '.join(d.name for d in DESIGNS)}")

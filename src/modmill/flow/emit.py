@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""Amaranth component -> clean Verilog-2001.
+
+Amaranth writes RTLIL; this file tidies that text (below), and one run of Yosys turns it into Verilog. The hierarchy is
+kept and nothing is optimised across modules.
+
+What is tidied, and why:
+- Modules that are equal become one module; a name is the last part of the path in Amaranth (`core.row.digit_0` and
+  `core.row.digit_1` become `digit` when equal).
+- Ports that Amaranth names after nets (`port$0$6`) get names that do not depend on the rest of the design.
+- Ports come in the order of `PORTS`; the top has `clk` and `rst` even when it has no registers.
+- Initial values of registers are dropped: a register that needs its value must be reset, and simulation starts
+  registers from random values so that a missing reset shows. Contents of memories are kept.
+- An `Instance` of a multiplier tile (`tiles.py`) gets the tile's behavioural module. Tiles must be an `Instance`:
+  in a plain submodule Amaranth drops a port whose operand is constant and renames those it shares.
+
+Amaranth's own search for combinational loops takes time quadratic in the width of adders (26 of 31 s for 1,600 tiles of
+14 bits), so it is left out here and Yosys searches instead.
+"""
+
+import re
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from amaranth.back import rtlil
+from amaranth.hdl import Elaboratable, _nir
+
+from modmill.flow import tiles, tools
+
+PORTS = ("clk", "rst", "i_valid", "i_ready", "i_a", "i_b", "o_valid", "o_ready", "o_r")
+"""The ports of every core, in the order in which they are emitted."""
+
+_MODULE = re.compile(r"^(?:attribute [^\n]*\n)*module \\(\S+)\n(.*?)^end\n", re.MULTILINE | re.DOTALL)
+_CELL = re.compile(r"^  cell \\(\S+) (\S+)\n(.*?)^  end\n", re.MULTILINE | re.DOTALL)
+_PORT = re.compile(r"^  wire width (\d+) (input|output) (\d+)  \\(\S+)\n", re.MULTILINE)
+_NET_PORT = re.compile(r"\\port\$\d+\$\d+(?=\s)")
+_INIT = re.compile(r"^ *attribute \\init .*\n", re.MULTILINE)
+_NUMBER_AT_END = re.compile(r"_?\d+$")
+_LOOP = re.compile(r"found logic loop in module (.*?):.*?\n    wire \\?(.*?)\n", re.DOTALL)
+_SCRIPT = (
+    "read_verilog -lib tiles.v; read_rtlil core.il; proc; opt_expr; opt_dff -simple-dffe; opt_clean; "
+    "chformal -remove; delete t:$print; opt_clean; check; rename -unescape; write_verilog -noattr -decimal core.v"
+)
+
+
+def verilog(component: Elaboratable, top: str = "core") -> str:
+    """Verilog-2001 text of an Amaranth component and all its submodules; the component's module is named `top`.
+
+    The same component gives the same text in every process. The first module of the text is the top.
+
+    Raises ValueError for an `Instance` of an unknown module and for a combinational loop, ToolError when Yosys refuses
+    the design.
+    """
+    with _without_loop_check():
+        modules = _modules(rtlil.convert(component, name=top, platform="verilog", emit_src=False))
+    tile_modules = "\n".join(_tile_modules(modules))
+    with tempfile.TemporaryDirectory(prefix="modmill-emit-") as name:
+        folder = Path(name)
+        (folder / "tiles.v").write_text(tile_modules)
+        (folder / "core.il").write_text("".join(_merged(modules, top)))
+        printed = tools.run(tools.yosys("-q", "-p", _SCRIPT), name="yosys", cwd=folder)
+        if loop := _LOOP.search(printed):
+            raise ValueError(f"combinational loop in module {loop.group(1)} through {loop.group(2)}")
+        text = _top_first((folder / "core.v").read_text(), top)
+    return "\n".join(filter(None, [text, tile_modules]))
+
+
+@contextmanager
+def _without_loop_check() -> Iterator[None]:
+    checked = _nir.Netlist.check_comb_cycles
+    _nir.Netlist.check_comb_cycles = lambda self: None
+    try:
+        yield
+    finally:
+        _nir.Netlist.check_comb_cycles = checked
+
+
+@dataclass(frozen=True)
+class _Module:
+    path: str  # as Amaranth names it: core.row.digit_0
+    body: str  # RTLIL between `module` and `end`
+    children: tuple[str, ...]  # types of the cells that are modules, in order, repeats included
+
+
+def _modules(text: str) -> dict[str, _Module]:
+    found = {}
+    for path, body in _MODULE.findall(text):
+        children = tuple(kind for kind, _, _ in _CELL.findall(body))
+        found[path] = _Module(path, _INIT.sub("", body), children)
+    return found
+
+
+def _merged(modules: dict[str, _Module], top: str) -> Iterable[str]:
+    """RTLIL modules with equal ones merged, named for reading, the top's ports ordered."""
+    renamed_ports = {path: _port_names(module.body) for path, module in modules.items()}
+    representative: dict[str, str] = {}
+    by_body: dict[str, str] = {}
+
+    def rewritten(module: _Module) -> str:
+        own = renamed_ports[module.path]
+
+        def nets(text: str) -> str:
+            return _NET_PORT.sub(lambda m: own.get(m.group(), m.group()), text) if own else text
+
+        parts, start = [], 0
+        for match in _CELL.finditer(module.body):
+            kind, instance, connections = match.groups()
+            ports = renamed_ports.get(kind, {})
+            parts.append(nets(module.body[start : match.start()]))
+            parts.append(f"  cell \\{representative.get(kind, kind)} {instance}\n")
+            for line in connections.splitlines(keepends=True):
+                keyword, port, connected = line.split(maxsplit=2)
+                parts.append(f"    {keyword} {ports.get(port, port)} {nets(connected)}")
+            parts.append("  end\n")
+            start = match.end()
+        return "".join([*parts, nets(module.body[start:])])
+
+    bodies: dict[str, str] = {}
+    for path in _children_first(modules, top):
+        body = rewritten(modules[path])
+        representative[path] = by_body.setdefault(body, path)
+        bodies[path] = body
+
+    names = _names(modules, representative, top)
+    for path, body in bodies.items():
+        if representative[path] != path:
+            continue
+        body = re.sub(
+            r"^  cell \\(\S+) ",
+            lambda m: f"  cell \\{names.get(m.group(1), m.group(1))} ",
+            body,
+            flags=re.MULTILINE,
+        )
+        body = _ordered_ports(body, complete=path == top)
+        attribute = "attribute \\top 1\n" if path == top else ""
+        yield f"{attribute}module \\{names[path]}\n{body}end\n"
+
+
+def _port_names(body: str) -> dict[str, str]:
+    ports = [f"\\{name}" for _, _, _, name in _PORT.findall(body)]
+    return {port: f"\\port_{k}" for k, port in enumerate(ports) if port.startswith("\\port$")}
+
+
+def _children_first(modules: dict[str, _Module], top: str) -> list[str]:
+    order: list[str] = []
+    seen: set[str] = set()
+    stack: list[tuple[str, bool]] = [(top, False)]
+    while stack:
+        path, expanded = stack.pop()
+        if expanded:
+            order.append(path)
+        elif path not in seen and path in modules:
+            seen.add(path)
+            stack.append((path, True))
+            stack.extend((child, False) for child in reversed(modules[path].children))
+    return order
+
+
+def _names(modules: dict[str, _Module], representative: dict[str, str], top: str) -> dict[str, str]:
+    members: dict[str, list[str]] = {}
+    for path in modules:  # Amaranth's order: parents first, so that names do not depend on the merging
+        if path in representative:
+            members.setdefault(representative[path], []).append(path)
+    names = {top: top}
+    used = {top, *PORTS, *(kind for m in modules.values() for kind in m.children if kind not in modules)}
+    for path, paths in members.items():
+        if path == top:
+            continue
+        parts = list(dict.fromkeys(p.rsplit(".", 1)[-1] for p in paths))
+        stems = list(dict.fromkeys(_NUMBER_AT_END.sub("", part) for part in parts))
+        name = stems[0] if len(parts) > 1 and len(stems) == 1 and stems[0] else parts[0]
+        name = re.sub(r"\W", "_", name)
+        names[path] = _unused(name, used)
+        used.add(names[path])
+    return names
+
+
+def _unused(name: str, used: set[str]) -> str:
+    if name not in used:
+        return name
+    k = 1
+    while f"{name}_{k}" in used:
+        k += 1
+    return f"{name}_{k}"
+
+
+def _ordered_ports(body: str, *, complete: bool) -> str:
+    ports = {name: (width, way) for width, way, _, name in _PORT.findall(body)}
+    if complete and "i_valid" in ports:
+        ports = {"clk": ("1", "input"), "rst": ("1", "input")} | ports
+    rank = {name: k for k, name in enumerate(PORTS)}
+    ordered = sorted(ports, key=lambda name: rank.get(name, len(rank)))  # stable: others stay in Amaranth's order
+    declared = "".join(
+        f"  wire width {ports[name][0]} {ports[name][1]} {k}  \\{name}\n" for k, name in enumerate(ordered, 1)
+    )
+    return declared + _PORT.sub("", body)
+
+
+def _tile_modules(modules: dict[str, _Module]) -> Iterable[str]:
+    outside = dict.fromkeys(kind for m in modules.values() for kind in m.children if kind not in modules)
+    for kind in sorted(outside):
+        tile = tiles.parse_name(kind)
+        if tile is None:
+            raise ValueError(f"{kind} is an Instance of a module that nobody defines; only multiplier tiles may be one")
+        yield tiles.behavioural(tile, kind)
+
+
+def _top_first(text: str, top: str) -> str:
+    modules = re.findall(r"^module .*?^endmodule\n", text, flags=re.MULTILINE | re.DOTALL)
+    return "\n".join(sorted(modules, key=lambda module: not re.match(rf"module {re.escape(top)}\b", module)))

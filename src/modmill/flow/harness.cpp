@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Modmill authors
+//
+// Drives cores inside the library that Verilator's C++ is compiled to; the other half is simulate.py.
+// Included after the file that simulate.py generates: it defines A_WORDS, B_WORDS, R_WORDS, INSTANCES and
+// MODMILL_PINS(k), the constructor arguments of the k-th bench.
+//
+// One cycle: inputs change while the clock is low, the core settles, outputs are sampled, the clock rises.
+
+#include "Vmodel.h"
+#include "verilated.h"
+
+#include <cstdint>
+#include <cstring>
+#include <memory>
+
+namespace {
+
+constexpr uint64_t RESET_CYCLES = 4;
+constexpr uint32_t BURST_MASK = 15;  // pauses in bursts last 2 to 17 cycles
+constexpr uint32_t HOLD_MASK = 7;    // a consumer that waits for valid then holds it for 1 to 8 cycles
+constexpr uint64_t DRAIN_CYCLES = 16;
+
+enum Fault { VALID_DROPPED, RESULT_CHANGED, RESULT_WITHOUT_OPERAND, VALID_AFTER_RESET, FAULTS };
+
+struct Random {
+    uint64_t state;
+    uint32_t next() {  // xorshift64*, Vigna 2016
+        state ^= state >> 12;
+        state ^= state << 25;
+        state ^= state >> 27;
+        return static_cast<uint32_t>((state * 0x2545F4914F6CDD1DULL) >> 32);
+    }
+    bool chance(uint32_t of_2_32) { return of_2_32 && next() < of_2_32; }
+    uint32_t burst() { return next() & 3 ? 1 : 2 + (next() & BURST_MASK); }
+};
+
+uint64_t seeded(uint64_t seed) {  // splitmix64, so that neighbouring seeds do not resemble each other
+    uint64_t z = seed + 0x9E3779B97F4A7C15ULL;
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ULL;
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EBULL;
+    z ^= z >> 31;
+    return z ? z : 1;
+}
+
+template <class Port> void put(Port& port, const uint32_t* words, int count) {
+    if constexpr (std::is_integral_v<Port>) {
+        uint64_t value = words[0];
+        if (count > 1) value |= static_cast<uint64_t>(words[1]) << 32;
+        port = static_cast<Port>(value);
+    } else {
+        std::memcpy(port.data(), words, sizeof(uint32_t) * count);
+    }
+}
+
+template <class Port> void get(const Port& port, uint32_t* words, int count) {
+    if constexpr (std::is_integral_v<Port>) {
+        words[0] = static_cast<uint32_t>(port);
+        if (count > 1) words[1] = static_cast<uint32_t>(static_cast<uint64_t>(port) >> 32);
+    } else {
+        std::memcpy(words, port.data(), sizeof(uint32_t) * count);
+    }
+}
+
+}  // namespace
+
+struct Job {  // the same layout stands in simulate.py
+    uint64_t operands;
+    const uint32_t* a;
+    const uint32_t* b;
+    uint32_t gap;
+    uint32_t stall;
+    uint64_t seed;
+    uint64_t timeout;
+    uint32_t* r;
+    uint64_t* accepted;
+    uint64_t* valid;
+    uint64_t* taken;
+    uint64_t accepted_count;
+    uint64_t valid_count;
+    uint64_t taken_count;
+    uint64_t cycles;
+    uint64_t timed_out;
+    uint64_t faults[FAULTS];
+    uint64_t first[FAULTS];
+};
+
+namespace {
+
+template <class A, class B, class R> class Bench {
+public:
+    Bench(CData& i_valid, CData& i_ready, A& i_a, B& i_b, CData& o_valid, CData& o_ready, R& o_r)
+        : i_valid(i_valid), i_ready(i_ready), i_a(i_a), i_b(i_b), o_valid(o_valid), o_ready(o_ready), o_r(o_r) {}
+
+    void start(Job* new_job) {
+        job = new_job;
+        random.state = seeded(job->seed);
+        withdraw();
+        o_ready = 0;
+    }
+
+    bool done() const { return finished; }
+
+    void drive(uint64_t cycle) {
+        drive_producer(cycle);
+        drive_consumer();
+    }
+
+    void sample(uint64_t cycle) {
+        if (cycle == 0 && o_valid) fault(VALID_AFTER_RESET, cycle);
+        const uint64_t offered = job->accepted_count + (i_valid ? 1 : 0);
+        if (i_valid && i_ready) {
+            job->accepted[job->accepted_count++] = cycle;
+            presenting = decided = false;
+            last_event = cycle;
+        }
+        if (waiting && !o_valid) fault(VALID_DROPPED, cycle);
+        if (o_valid) sample_result(cycle, offered);
+        waiting = o_valid && !o_ready;
+        if (job->taken_count == job->operands) {
+            if (!draining) {
+                draining = true;
+                job->cycles = cycle + 1;
+                drained_at = cycle + DRAIN_CYCLES + longest;
+            }
+            if (cycle >= drained_at) finished = true;
+        } else if (cycle - last_event > job->timeout) {
+            job->cycles = cycle + 1;
+            job->timed_out = 1;
+            finished = true;
+        }
+    }
+
+private:
+    void sample_result(uint64_t cycle, uint64_t offered) {
+        uint32_t words[R_WORDS] = {};
+        get(o_r, words, R_WORDS);
+        if (waiting && std::memcmp(words, held, sizeof words)) fault(RESULT_CHANGED, cycle);
+        std::memcpy(held, words, sizeof words);
+        const uint64_t known = o_ready ? job->accepted_count : offered;
+        if (job->taken_count >= known || job->taken_count >= job->operands) {
+            fault(RESULT_WITHOUT_OPERAND, cycle);
+            return;
+        }
+        const uint64_t k = job->taken_count;
+        if (job->valid_count == k) {
+            job->valid[job->valid_count++] = cycle;
+            last_event = cycle;
+            const uint64_t from = k < job->accepted_count ? job->accepted[k] : cycle;
+            if (cycle - from > longest) longest = cycle - from;
+        }
+        if (o_ready) {
+            std::memcpy(job->r + k * R_WORDS, words, sizeof words);
+            job->taken[job->taken_count++] = cycle;
+            last_event = cycle;
+        }
+    }
+
+    void drive_producer(uint64_t cycle) {
+        if (presenting) return;
+        if (cycle == 0 || job->accepted_count == job->operands) {
+            if (i_valid || cycle == 0) withdraw();
+            return;
+        }
+        if (!decided) {
+            decided = true;
+            pause = random.chance(job->gap) ? random.burst() : 0;
+        }
+        if (pause) {
+            --pause;
+            withdraw();
+            return;
+        }
+        put(i_a, job->a + job->accepted_count * A_WORDS, A_WORDS);
+        put(i_b, job->b + job->accepted_count * B_WORDS, B_WORDS);
+        i_valid = 1;
+        presenting = true;
+    }
+
+    void drive_consumer() {
+        if (draining) {
+            o_ready = 1;
+            return;
+        }
+        if (!stalled && random.chance(job->stall)) {
+            if (random.next() & 3) {
+                stalled = random.burst();
+            } else {
+                stalled = 1 + (random.next() & HOLD_MASK);
+                until_valid = true;
+            }
+        }
+        if (until_valid && waiting) until_valid = false;
+        o_ready = !stalled;
+        if (stalled && !until_valid) --stalled;
+    }
+
+    void withdraw() {  // operands are noise unless valid
+        uint32_t noise[A_WORDS > B_WORDS ? A_WORDS : B_WORDS];
+        for (uint32_t& word : noise) word = random.next();
+        noise[A_WORDS - 1] &= A_LAST;
+        put(i_a, noise, A_WORDS);
+        for (uint32_t& word : noise) word = random.next();
+        noise[B_WORDS - 1] &= B_LAST;
+        put(i_b, noise, B_WORDS);
+        i_valid = 0;
+    }
+
+    void fault(Fault kind, uint64_t cycle) {
+        if (!job->faults[kind]++) job->first[kind] = cycle;
+    }
+
+    CData &i_valid, &i_ready;
+    A& i_a;
+    B& i_b;
+    CData &o_valid, &o_ready;
+    R& o_r;
+    Job* job = nullptr;
+    Random random{1};
+    uint32_t pause = 0, stalled = 0;
+    bool presenting = false, decided = false, until_valid = false;
+    bool waiting = false, draining = false, finished = false;
+    uint32_t held[R_WORDS] = {};
+    uint64_t last_event = 0, longest = 0, drained_at = 0;
+};
+
+using TheBench = Bench<std::remove_reference_t<decltype(std::declval<Vmodel>().MODMILL_A)>,
+                       std::remove_reference_t<decltype(std::declval<Vmodel>().MODMILL_B)>,
+                       std::remove_reference_t<decltype(std::declval<Vmodel>().MODMILL_R)>>;
+
+struct Simulation {
+    VerilatedContext context;
+    std::unique_ptr<Vmodel> model;
+    std::unique_ptr<TheBench> bench[INSTANCES];
+    uint64_t cycle = 0;
+
+    explicit Simulation(Job* jobs) {
+        context.randReset(2);  // registers start from random values
+        context.randSeed(static_cast<int>(seeded(jobs[0].seed) & 0x7fffffff));
+        model = std::make_unique<Vmodel>(&context);
+        Vmodel& top = *model;
+        MODMILL_BENCHES
+        for (int k = 0; k < INSTANCES; ++k) bench[k]->start(&jobs[k]);
+        top.rst = 1;
+        for (uint64_t k = 0; k < RESET_CYCLES; ++k) clock();
+        top.rst = 0;
+    }
+
+    ~Simulation() { model->final(); }
+
+    void clock() {
+        model->clk = 0;
+        model->eval();
+        model->clk = 1;
+        model->eval();
+    }
+
+    bool step(uint64_t cycles) {
+        for (uint64_t k = 0; k < cycles; ++k, ++cycle) {
+            bool all_done = true;
+            for (auto& b : bench) {
+                if (!b->done()) {
+                    b->drive(cycle);
+                    all_done = false;
+                }
+            }
+            if (all_done) return true;
+            model->clk = 0;
+            model->eval();
+            for (auto& b : bench) {
+                if (!b->done()) b->sample(cycle);
+            }
+            model->clk = 1;
+            model->eval();
+        }
+        return false;
+    }
+};
+
+}  // namespace
+
+#define EXPORT extern "C" __attribute__((visibility("default")))
+
+EXPORT void* modmill_start(Job* jobs) { return new Simulation(jobs); }
+EXPORT int modmill_step(void* simulation, uint64_t cycles) { return static_cast<Simulation*>(simulation)->step(cycles); }
+EXPORT void modmill_end(void* simulation) { delete static_cast<Simulation*>(simulation); }

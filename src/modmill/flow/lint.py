@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""Verilator's lint of an emitted core."""
+
+import re
+import tempfile
+from pathlib import Path
+
+from modmill.flow import tools
+
+_CHECKED = ("UNDRIVEN", "MULTIDRIVEN", "PINMISSING", "LATCH", "IMPLICIT")
+_UNCHECKED = ("WIDTH", "CASEOVERLAP", "UNOPTFLAT", "MULTITOP")
+"""Left out: implicit extension and priority cases are meant, and a carry chain through one vector looks like a loop."""
+_FINDING = re.compile(r"^%(?:Error|Warning)[^\n]*", re.MULTILINE)
+
+
+def lint(verilog: str, top: str = "core") -> list[str]:
+    """Faults that Verilator finds in a Verilog-2001 text, one line each; empty when there is none.
+
+    Looked for: syntax, undriven and multiply driven signals, missing pins, latches, undeclared nets, black boxes.
+
+    Raises ToolError when Verilator cannot be run.
+    """
+    with tempfile.TemporaryDirectory(prefix="modmill-lint-") as folder:
+        Path(folder, "core.v").write_text(verilog)
+        command = tools.verilator("--lint-only", "--language", "1364-2001", "--top-module", top)
+        command += ["-Wno-fatal", "-Wno-style", *(f"-Wwarn-{name}" for name in _CHECKED)]
+        command += [*(f"-Wno-{name}" for name in _UNCHECKED), "core.v"]
+        # Exit code 1 stands for findings here, so the text is judged rather than the code.
+        text = tools.run(
+            command, name="verilator", cwd=Path(folder), environment=tools.verilator_environment(), codes=(0, 1)
+        )
+    findings = _FINDING.findall(text)
+    return [line for line in findings if "Exiting due to" not in line]

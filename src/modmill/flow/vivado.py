@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""Synthesis, place and route by AMD Vivado, when the user has it on PATH.
+
+Vivado is in no package registry, so only the script's text and the parsing of report excerpts are tested here; the run
+itself never was.
+"""
+
+import re
+import shutil
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from modmill.flow import tools
+from modmill.flow.targets import Target
+
+_PARTS = {
+    "xc7z020": "xc7z020clg400-1",
+    "xc7a200t": "xc7a200tfbg484-1",
+    "xc7vx690t": "xc7vx690tffg1761-2",
+    "xcku5p": "xcku5p-ffvb676-2-i",
+}
+_ROWS = {
+    "lut": r"(?:Slice|CLB) LUTs\*?",
+    "ff": r"(?:Slice|CLB) Registers",
+    "dsp": r"DSPs",
+    "bram": r"Block RAM Tile",
+}
+
+
+@dataclass(frozen=True)
+class VivadoResult:
+    """Resources of the routed core (block RAMs of 36 kbit, halves allowed) and its clock in MHz, without pads."""
+
+    dsp: int
+    lut: int
+    ff: int
+    bram: float
+    mhz: float
+    seconds: float
+
+
+def script(top: str, target: Target, period_ns: float) -> str:
+    """Tcl for Vivado's batch mode: out-of-context synthesis, place and route of `core.v` in the current folder.
+
+    Raises ValueError for a device that is not AMD's.
+    """
+    if target.device not in _PARTS:
+        raise ValueError(f"Vivado serves {', '.join(_PARTS)}, not {target.device}")
+    return "\n".join(
+        [
+            "read_verilog core.v",
+            f"synth_design -top {top} -part {_PARTS[target.device]} -mode out_of_context",
+            f"create_clock -name clk -period {period_ns:.3f} [get_ports clk]",
+            "opt_design",
+            "place_design",
+            "phys_opt_design",
+            "route_design",
+            "report_utilization -file utilization.rpt",
+            "report_timing_summary -file timing.rpt",
+            "",
+        ]
+    )
+
+
+def run(
+    verilog: str, top: str, target: Target, workdir: Path, *, period_ns: float = 3.0, timeout: float | None = None
+) -> VivadoResult:
+    """Run Vivado on a core. `period_ns` is the clock period asked for; the clock reported is what was reached.
+
+    Raises ToolError when Vivado is not on PATH, fails, or its reports cannot be read.
+    """
+    executable = shutil.which("vivado")
+    if executable is None:
+        raise tools.ToolError("vivado: not on PATH")
+    workdir.mkdir(parents=True, exist_ok=True)
+    (workdir / "core.v").write_text(verilog)
+    (workdir / "run.tcl").write_text(script(top, target, period_ns))
+    start = time.monotonic()
+    command = [executable, "-mode", "batch", "-nojournal", "-nolog", "-source", "run.tcl"]
+    tools.run(command, name="vivado", log=workdir / "vivado.log", cwd=workdir, timeout=timeout)
+    used = parse_utilisation((workdir / "utilization.rpt").read_text())
+    slack = parse_slack((workdir / "timing.rpt").read_text())
+    return VivadoResult(
+        dsp=int(used["dsp"]),
+        lut=int(used["lut"]),
+        ff=int(used["ff"]),
+        bram=used["bram"],
+        mhz=1000 / (period_ns - slack),
+        seconds=time.monotonic() - start,
+    )
+
+
+def parse_utilisation(report: str) -> dict[str, float]:
+    """Used dsp, lut, ff and bram of a report_utilization text. Raises ToolError when one is missing."""
+    used = {}
+    for name, row in _ROWS.items():
+        match = re.search(rf"^\|\s*{row}\s*\|\s*([\d.]+)\s*\|", report, re.MULTILINE)
+        if match is None:
+            raise tools.ToolError(f"vivado: the utilisation report has no row for {name}")
+        used[name] = float(match.group(1))
+    return used
+
+
+def parse_slack(report: str) -> float:
+    """Worst negative slack in ns of a report_timing_summary text. Raises ToolError when there is none."""
+    match = re.search(r"WNS\(ns\).*?\n[\s-]*\n\s*(-?[\d.]+)", report)
+    if match is None:
+        raise tools.ToolError("vivado: the timing report has no worst slack")
+    return float(match.group(1))

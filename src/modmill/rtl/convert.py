@@ -1,0 +1,329 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""Conversions: binary to residues, and residues to the canonical binary number below p.
+
+Binary to residues: X = sum d_i 2^(w i), by Horner's rule t <- t u + d_i (mod m), since 2^w = u (mod 2^w - u):
+shifts and additions only.
+Residues to binary: from gamma_j = x_j M_j^-1 mod m_j, X = sum gamma_j M_j - alpha M modulo 2^(17 L) with L columns
+of 17-bit tiles, then X - 2^i p for i = i_max ... 0 wherever that is not negative. Exact for X <= x_max.
+"""
+
+from __future__ import annotations
+
+from amaranth.hdl import Cat, Const, Module, Mux, Signal
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from modmill.contract import Timing
+from modmill.design import Multiplier
+from modmill.numbers.folding import fold_bounds
+from modmill.numbers.rns import Base
+from modmill.numbers.sum_of_residues import alpha_limit, alpha_offset
+from modmill.rtl import fold
+from modmill.rtl.product import Tile
+
+DIGIT = 17
+"""Bits of one tile's operand."""
+
+
+def to_residues_latency(base: Base, bits: int) -> int:
+    """Cycles of BinaryToResidues: two for each digit of w bits after the first."""
+    return max(1, 2 * (-(-bits // base.w)) - 1)
+
+
+class BinaryToResidues(wiring.Component):
+    """Binary numbers of ``bits`` bits to lazy residues over ``base``, ``count`` numbers side by side.
+
+    Stream ``i`` carries the numbers, the first in the least significant bits; stream ``o`` their residue vectors.
+    Latency and interval: 2 ceil(bits / w) - 1 cycles. Cost: for each channel and number about w LUTs for every
+    signed digit of u, and w for each fold.
+    """
+
+    def __init__(self, base: Base, bits: int, count: int = 1) -> None:
+        self.base, self.bits, self.count = base, bits, count
+        self.digits = -(-bits // base.w)
+        super().__init__({
+            "i_valid": In(1), "i_ready": Out(1), "i_x": In(bits * count),
+            "o_valid": Out(1), "o_ready": In(1), "o_r": Out(base.w * base.n * count),
+        })  # fmt: skip
+
+    @property
+    def latency(self) -> int:
+        """Cycles from acceptance to the valid result."""
+        return to_residues_latency(self.base, self.bits)
+
+    def elaborate(self, _platform: object) -> Module:
+        m = Module()
+        w, digits = self.base.w, self.digits
+        step = Signal(range(self.latency + 1))
+        m.d.comb += self.i_ready.eq((step == 0) & (~self.o_valid | self.o_ready))
+        accept = self.i_valid & self.i_ready
+        with m.If(self.o_ready):
+            m.d.sync += self.o_valid.eq(0)
+        if self.latency == 1:
+            with m.If(accept):
+                m.d.sync += self.o_valid.eq(1)
+        else:
+            with m.If(step == self.latency - 1):
+                m.d.sync += [step.eq(0), self.o_valid.eq(1)]
+            with m.Elif((step != 0) | accept):
+                m.d.sync += step.eq(step + 1)
+        words = []
+        for c in range(self.count):
+            x = self.i_x.word_select(c, self.bits)
+            top = self.bits - (digits - 1) * w
+            rest = Signal(max(1, (digits - 1) * w), name=f"rest{c}", reset_less=True)
+            digit = rest[-w:]
+            with m.If(accept):
+                m.d.sync += rest.eq(x)
+            with m.Elif(step[0] == 0):
+                m.d.sync += rest.eq(rest << w)
+            for j in range(self.base.n):
+                u = self.base.u[j]
+                value = Signal(w, name=f"x{c}_{j}", reset_less=True)
+                bound = ((1 << w) - 1) * u + (1 << w)
+                sum_ = Signal(fold.bits(bound), name=f"t{c}_{j}", reset_less=True)
+                m.d.sync += sum_.eq(fold.times(value, u) + digit)
+                folded = fold.reduce(m, sum_, bound, w, u, name=f"t{c}_{j}")
+                with m.If(accept):
+                    m.d.sync += value.eq(x[-top:])
+                if digits > 1:
+                    with m.Elif((step != 0) & (step[0] == 0)):
+                        m.d.sync += value.eq(folded)
+                words.append(value)
+        m.d.comb += self.o_r.eq(Cat(*words))
+        return m
+
+
+class ToBinary:
+    """Sizes and timing of ResiduesToBinary: q and d of alpha, columns of 17 bits, digits of gamma, subtractions.
+
+    Raises ValueError when alpha cannot be exact for ``x_max`` over this base.
+    """
+
+    def __init__(self, base: Base, p: int, x_max: int) -> None:
+        for q in range(1, base.w + 1):
+            d = alpha_offset(base, q, lazy=True)
+            if x_max < alpha_limit(base, q, d):
+                break
+        else:
+            raise ValueError(f"alpha is not exact for numbers of {x_max.bit_length()} bits over this base")
+        self.q, self.d = q, d
+        self.passes = max(1, (x_max // p).bit_length())
+        self.columns = -(-(max(x_max, p << (self.passes - 1)).bit_length()) // DIGIT)
+        self.gamma_digits = -(-base.w // DIGIT)
+        self.alpha_slot = base.n * self.gamma_digits + 2
+        self.resolve = 1 + self.alpha_slot + 6
+        """First cycle of carry resolution: the last product's way takes 6 cycles."""
+        self.latency = self.resolve + self.columns + 2 + self.passes * (self.columns + 1)
+        """Products, then one cycle a column for the carries, then columns + 1 for each subtraction."""
+
+
+class ResiduesToBinary(wiring.Component):
+    """gamma_j = x_j M_j^-1 mod m_j (lazy) of a number X <= ``x_max`` to X mod p, canonical.
+
+    Latency and interval: ``plan.latency``. Cost: L = ceil(bits / 17) DSP blocks, a table of 17 L (N + 1) bits,
+    and about 150 LUTs for each column.
+    Raises ValueError when alpha cannot be exact for ``x_max`` over this base.
+    """
+
+    def __init__(self, base: Base, p: int, x_max: int) -> None:
+        self.base, self.p = base, p
+        self.plan = ToBinary(base, p, x_max)
+        super().__init__({
+            "i_valid": In(1), "i_ready": Out(1), "i_r": In(base.w * base.n),
+            "o_valid": Out(1), "o_ready": In(1), "o_r": Out(p.bit_length()),
+        })  # fmt: skip
+
+    def elaborate(self, _platform: object) -> Module:
+        m = Module()
+        base, plan = self.base, self.plan
+        columns = plan.columns
+        n, w, parts = base.n, base.w, plan.gamma_digits
+        modulus = 1 << (DIGIT * columns)
+        mask = (1 << DIGIT) - 1
+
+        # ---- control
+        cycle = Signal(range(plan.latency + 1))
+        m.d.comb += self.i_ready.eq((cycle == 0) & (~self.o_valid | self.o_ready))
+        accept = self.i_valid & self.i_ready
+        with m.If(self.o_ready):
+            m.d.sync += self.o_valid.eq(0)
+        with m.If(cycle == plan.latency - 1):
+            m.d.sync += [cycle.eq(0), self.o_valid.eq(1)]
+        with m.Elif((cycle != 0) | accept):
+            m.d.sync += cycle.eq(cycle + 1)
+
+        # ---- gamma, channel by channel, digit e of all channels before digit e - 1
+        words = [Signal(w, name=f"gamma{j}", reset_less=True) for j in range(n)]
+        for j in range(n):
+            with m.If(accept):
+                m.d.sync += words[j].eq(self.i_r.word_select(j, w))
+            with m.Elif(cycle != 0):
+                m.d.sync += words[j].eq(words[(j + 1) % n])
+        channel = Signal(range(n + 1))
+        part = Signal(range(parts + 1))
+        with m.If(cycle == 0):
+            m.d.sync += [channel.eq(0), part.eq(parts - 1)]
+        with m.Elif(channel == n - 1):
+            m.d.sync += [channel.eq(0), part.eq(part - 1)]
+        with m.Else():
+            m.d.sync += channel.eq(channel + 1)
+        alpha_sum = Signal(range(n * ((1 << plan.q) - 1) + plan.d + 1))
+        with m.If(accept):
+            m.d.sync += alpha_sum.eq(plan.d)
+        with m.Elif((cycle >= 1) & (cycle <= n)):
+            m.d.sync += alpha_sum.eq(alpha_sum + words[0][w - plan.q :])
+        is_alpha = cycle == 1 + plan.alpha_slot
+        digit = Signal(DIGIT, reset_less=True)
+        with m.If(is_alpha):
+            m.d.sync += digit.eq(alpha_sum >> plan.q)
+        with m.Else():
+            with m.Switch(part):
+                for e in range(parts):
+                    with m.Case(e):
+                        m.d.sync += digit.eq(words[0][e * DIGIT : (e + 1) * DIGIT])
+        row = Signal(DIGIT * columns, reset_less=True)
+        index = Signal(range(n + 1))
+        m.d.comb += index.eq(Mux(is_alpha, n, channel))
+        with m.Switch(index):
+            for i, constant in enumerate([*base.cofactors, -base.M]):
+                with m.Case(i):
+                    m.d.sync += row.eq(constant % modulus)
+        used = Signal()
+        first = Signal()
+        shift = Signal()
+        m.d.sync += [
+            used.eq(((cycle >= 1) & (cycle <= n * parts)) | is_alpha),
+            first.eq(cycle == 1),
+            shift.eq((channel == 0) & (cycle > 1) & ~is_alpha),
+        ]
+        flags = Cat(used, first, shift)
+        for stage in range(3):  # the tile's registers
+            delayed = Signal(3, name=f"flags{stage + 1}")
+            m.d.sync += delayed.eq(flags)
+            flags = delayed
+        used, first, shift = flags
+
+        # ---- columns
+        width = 2 * DIGIT + (n * parts + 1).bit_length()
+        acc = [Signal(width, name=f"column{c}", reset_less=True) for c in range(columns)]
+        for c in range(columns):
+            tile = Tile(DIGIT, DIGIT, 3)
+            m.submodules[f"tile{c}"] = tile
+            m.d.comb += [tile.a.eq(digit), tile.b.eq(row.word_select(c, DIGIT))]
+            below = acc[c - 1] if c else Const(0, 1)
+            kept = Signal(width, name=f"kept{c}")
+            m.d.comb += kept.eq(Mux(first, 0, Mux(shift, below, acc[c]) if parts > 1 else acc[c]))
+            with m.If(used):
+                m.d.sync += acc[c].eq(kept + tile.p)
+
+        # ---- carries, one column a cycle, then the subtractions, one column a cycle
+        place = Signal(range(columns + 2))
+        resolving = (cycle >= plan.resolve) & (cycle < plan.resolve + columns)
+        start = plan.resolve + columns + 2
+        number = Signal(DIGIT * columns, reset_less=True)
+        difference = Signal(DIGIT * columns, reset_less=True)
+        column = Signal(width, reset_less=True)
+        with m.Switch(place):
+            for c in range(columns):
+                with m.Case(c):
+                    m.d.sync += column.eq(acc[c])
+        carry = Signal(width - DIGIT)
+        total = Signal(width + 1)
+        m.d.comb += total.eq(column + carry)
+        adding = Signal()
+        m.d.sync += adding.eq(resolving)
+        turn = Signal(range(plan.passes + 1))
+        subtracting = Signal()
+        minus = Signal(DIGIT)
+        borrow = Signal()
+        with m.Switch(Cat(place, turn)):
+            for i in range(plan.passes):
+                constant = self.p << (plan.passes - 1 - i)
+                for c in range(columns):
+                    with m.Case(c | i << len(place)):
+                        m.d.comb += minus.eq(constant >> (DIGIT * c) & mask)
+        less = Signal(DIGIT + 1)
+        m.d.comb += less.eq(number[:DIGIT] - minus - borrow)
+        with m.If(cycle == 0):
+            m.d.sync += [place.eq(0), turn.eq(0), carry.eq(0), borrow.eq(0), subtracting.eq(0)]
+        with m.If(resolving):
+            m.d.sync += place.eq(place + 1)
+        with m.If(adding):
+            m.d.sync += [number.eq(Cat(number[DIGIT:], total[:DIGIT])), carry.eq(total >> DIGIT)]
+        with m.If(cycle == start - 1):
+            m.d.sync += [place.eq(0), subtracting.eq(1)]
+        with m.If(subtracting):
+            with m.If(place == columns):
+                m.d.sync += [place.eq(0), borrow.eq(0), turn.eq(turn + 1)]
+                with m.If(~borrow):
+                    m.d.sync += number.eq(difference)
+                with m.If(turn == plan.passes - 1):
+                    m.d.sync += subtracting.eq(0)
+            with m.Else():
+                m.d.sync += [
+                    place.eq(place + 1),
+                    number.eq(Cat(number[DIGIT:], number[:DIGIT])),
+                    difference.eq(Cat(difference[DIGIT:], less[:DIGIT])),
+                    borrow.eq(less[DIGIT]),
+                ]
+        m.d.comb += self.o_r.eq(number)
+        return m
+
+
+class BinaryShell(Multiplier):
+    """A native multiplier over a base between the two conversions: operands below p, canonical results.
+
+    ``native`` must give its results as gamma_j; ``timing`` is this class's ``timing`` for it. The three stages work on three products at once. Operands are spaced
+    by the interval, and for a native core with a period aligned to it, so that no product ever waits for a stage and
+    the latency is one number.
+    Latency: the sum of the three; interval: the longest of the three, rounded up to the native core's period.
+    """
+
+    def __init__(self, native: Multiplier, base: Base, p: int, x_max: int, timing: Timing) -> None:
+        self._native, self._base, self._p, self._x_max, self._timing = native, base, p, x_max, timing
+        width = p.bit_length()
+        super().__init__(width, width, width)
+
+    @staticmethod
+    def timing(native: Timing, base: Base, p: int, x_max: int, period: int = 1) -> Timing:
+        """Timing of the whole, from that of the native core and its period."""
+        before = to_residues_latency(base, p.bit_length())
+        after = ToBinary(base, p, x_max).latency
+        latency = before + native.latency + after
+        interval = -(-max(before, native.interval, after) // period) * period
+        return Timing(latency, interval, -(-latency // interval))
+
+    def elaborate(self, _platform: object) -> Module:
+        m = Module()
+        before = BinaryToResidues(self._base, self._p.bit_length(), 2)
+        after = ResiduesToBinary(self._base, self._p, self._x_max)
+        native = self._native
+        m.submodules.binary_to_residues = before
+        m.submodules.multiplier = native
+        m.submodules.residues_to_binary = after
+        half = self._base.w * self._base.n
+        period = native.period
+        timing = self._timing
+        spacing = Signal(range(timing.interval))
+        with m.If(self.i_valid & self.i_ready):
+            m.d.sync += spacing.eq(timing.interval - 1)
+        with m.Elif(spacing != 0):
+            m.d.sync += spacing.eq(spacing - 1)
+        open_ = Signal()
+        if period == 1:
+            m.d.comb += open_.eq(spacing == 0)
+        else:
+            phase = Signal(range(period))
+            m.d.sync += phase.eq(Mux(phase == period - 1, 0, phase + 1))
+            m.d.comb += open_.eq((spacing == 0) & (phase == -before.latency % period))
+        m.d.comb += [
+            before.i_valid.eq(self.i_valid & open_), self.i_ready.eq(before.i_ready & open_),
+            before.i_x.eq(Cat(self.i_a, self.i_b)),
+            native.i_valid.eq(before.o_valid), before.o_ready.eq(native.i_ready),
+            native.i_a.eq(before.o_r[:half]), native.i_b.eq(before.o_r[half:]),
+            after.i_valid.eq(native.o_valid), native.o_ready.eq(after.i_ready), after.i_r.eq(native.o_r),
+            self.o_valid.eq(after.o_valid), after.o_ready.eq(self.o_ready), self.o_r.eq(after.o_r),
+        ]  # fmt: skip
+        return m

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""Multipliers, tiled explicitly to the DSP block of the target.
+
+A DSP block multiplies ``ta`` x ``tb`` unsigned bits: 17 x 17 fits 18 x 18 signed blocks, 17 x 24 the 25 x 18 ones.
+An a x b product is cut into ceil(a / ta) x ceil(b / tb) tiles, one block each.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from amaranth.hdl import Cat, ClockSignal, Instance, Module, Signal, Value
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+
+@dataclass(frozen=True)
+class DspBlock:
+    """Unsigned operand bits that one DSP block multiplies, the narrower first."""
+
+    a: int
+    b: int
+
+    def tiles(self, a: int, b: int) -> int:
+        """Blocks for an a x b product, the operands the better way round."""
+        return min(self._tiles(a, b), self._tiles(b, a))
+
+    def turned(self, a: int, b: int) -> bool:
+        """Whether the operands are better swapped."""
+        return self._tiles(b, a) < self._tiles(a, b)
+
+    def _tiles(self, a: int, b: int) -> int:
+        return -(-a // self.a) * -(-b // self.b)
+
+
+DSP18 = DspBlock(17, 17)
+DSP25 = DspBlock(17, 24)
+
+
+def product(m: Module, a: Value, b: Value, block: DspBlock, *, name: str, register: str | None = "sync") -> Value:
+    """a * b, unsigned; with ``register`` the partial rows pass one register in that clock domain.
+
+    Each row multiplies all digits of one operand by one digit of the other. Inside a row the digits are chained,
+    p = x y + (previous >> digit), a form that DSP blocks with an adder and a 17-bit shift take whole; elsewhere
+    a row costs one adder of a tile's width for each tile after the first. The rows are added after the register.
+    Latency: 1 cycle with a register, else 0.
+    """
+    if block.turned(len(a), len(b)):
+        a, b = b, a
+    rows = []
+    for j in range(0, len(b), block.b):
+        digit_b = b[j : j + block.b]
+        low = []
+        carry: Value | None = None
+        for i in range(0, len(a), block.a):
+            digit_a = a[i : i + block.a]
+            last = i + block.a >= len(a)
+            p = Signal(len(digit_a) + len(digit_b) + (carry is not None and not last), name=f"{name}_p{i}_{j}")
+            m.d.comb += p.eq(digit_a * digit_b + (carry if carry is not None else 0))
+            low.append(p if last else p[: block.a])
+            carry = p[block.a :]
+        row = Signal(len(a) + len(digit_b), name=f"{name}_row{j}")
+        m.d[register or "comb"] += row.eq(Cat(*low))
+        rows.append((j, row))
+    while len(rows) > 1:
+        summed = []
+        for (j0, r0), (j1, r1) in zip(rows[::2], rows[1::2], strict=False):
+            total = Signal(max(len(r0), len(r1) + j1 - j0) + 1, name=f"{name}_sum{j0}_{j1}")
+            m.d.comb += total.eq(r0 + (r1 << (j1 - j0)))
+            summed.append((j0, total))
+        rows = summed + ([rows[-1]] if len(rows) % 2 else [])
+    return rows[0][1][: len(a) + len(b)]
+
+
+class Tile(wiring.Component):
+    """One DSP block: p = a * b, unsigned.
+
+    ``registers``: 0; 1 (output); 2 (input and output); 3 (input, pipeline and output). That is its latency.
+    In Verilog it is an instance of the module dsp_mul_<a>x<b>_r<registers>, which stands in the same file and which
+    flows replace by the target's primitive; in Amaranth's simulator it is the multiplication itself.
+    """
+
+    def __init__(self, a: int, b: int, registers: int) -> None:
+        self.registers = registers
+        super().__init__({"a": In(a), "b": In(b), "p": Out(a + b)})
+
+    @property
+    def module_name(self) -> str:
+        """Module of the instance."""
+        return f"dsp_mul_{len(self.a)}x{len(self.b)}_r{self.registers}"
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        if platform == "verilog":
+            m.submodules.block = Instance(
+                self.module_name, i_clk=ClockSignal(), i_a=self.a, i_b=self.b, o_p=self.p
+            )
+            return m
+        a, b, p = self.a, self.b, Signal(len(self.p), reset_less=True)
+        if self.registers >= 2:
+            a, b = Signal.like(a, name="a_q", reset_less=True), Signal.like(b, name="b_q", reset_less=True)
+            m.d.sync += [a.eq(self.a), b.eq(self.b)]
+        result: Value = a * b
+        if self.registers == 3:
+            pipe = Signal.like(p, name="p_pipe", reset_less=True)
+            m.d.sync += pipe.eq(result)
+            result = pipe
+        if self.registers:
+            m.d.sync += p.eq(result)
+        else:
+            m.d.comb += p.eq(result)
+        m.d.comb += self.p.eq(p)
+        return m

@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""Schedules: which unit does which step of an algorithm in which cycle.
+
+A schedule is data. The control logic of a core, its cycle counts, its chart and its busiest unit are all read
+from it. Cycle 0 is the cycle in which an operand pair is accepted; a step that starts in cycle s and lasts c
+cycles has its result in a register from cycle s + c on.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step of an algorithm on one unit.
+
+    ``name`` is the paper's name, ``unit`` the unit that does it, ``start`` its first cycle, ``cycles`` its
+    latency, ``busy`` for how many cycles the unit takes no other step (default: the latency), ``reads`` the
+    names of the steps whose results it needs (operands from outside are not listed).
+    """
+
+    name: str
+    unit: str
+    start: int
+    cycles: int
+    reads: tuple[str, ...] = ()
+    busy: int | None = None
+
+    @property
+    def end(self) -> int:
+        """First cycle in which the result is in its register."""
+        return self.start + self.cycles
+
+    @property
+    def occupied(self) -> range:
+        """Cycles in which the unit can start nothing else."""
+        return range(self.start, self.start + (self.cycles if self.busy is None else self.busy))
+
+
+class ScheduleError(ValueError):
+    """A schedule that a machine could not run; the message names the steps and cycles."""
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """Steps of one product, and the interval after which the next product starts.
+
+    ``hold`` lists storage: (name, first cycle, last cycle) of values that must stay unchanged, checked so that
+    products in flight do not overwrite one another.
+    """
+
+    steps: tuple[Step, ...]
+    interval: int
+    hold: tuple[tuple[str, int, int], ...] = ()
+
+    def __post_init__(self) -> None:
+        by_name = {s.name: s for s in self.steps}
+        if len(by_name) != len(self.steps):
+            twice = sorted({s.name for s in self.steps if sum(t.name == s.name for t in self.steps) > 1})
+            raise ScheduleError(f"step named twice: {', '.join(twice)}")
+        for step in self.steps:
+            for name in step.reads:
+                if name not in by_name:
+                    raise ScheduleError(f"{step.name} reads {name}, which no step makes")
+                if by_name[name].end > step.start:
+                    raise ScheduleError(
+                        f"{step.name} starts in cycle {step.start}, but {name} is ready in cycle {by_name[name].end}"
+                    )
+        taken: dict[tuple[str, int], str] = {}
+        for step in self.steps:
+            for cycle in step.occupied:
+                key = step.unit, cycle % self.interval
+                if key in taken:
+                    raise ScheduleError(
+                        f"{step.unit} is taken twice in cycle {cycle % self.interval} of {self.interval}: "
+                        f"{taken[key]} and {step.name}"
+                    )
+                taken[key] = step.name
+        for name, first, last in self.hold:
+            if last - first >= self.interval:
+                raise ScheduleError(
+                    f"{name} must stay from cycle {first} to {last}, longer than the interval of {self.interval}"
+                )
+
+    @cached_property
+    def _by_name(self) -> dict[str, Step]:
+        return {s.name: s for s in self.steps}
+
+    def __getitem__(self, name: str) -> Step:
+        return self._by_name[name]
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._by_name
+
+    @cached_property
+    def latency(self) -> int:
+        """Cycles from the accepted operands to the result in its register."""
+        return max(s.end for s in self.steps)
+
+    @property
+    def in_flight(self) -> int:
+        """Products that are under way at once when the producer never waits."""
+        return -(-self.latency // self.interval)
+
+    @cached_property
+    def units(self) -> tuple[str, ...]:
+        """Units in the order of their first step."""
+        seen: dict[str, None] = {}
+        for step in self.steps:
+            seen.setdefault(step.unit)
+        return tuple(seen)
+
+    def utilisation(self) -> dict[str, float]:
+        """Share of the interval in which each unit is occupied."""
+        cycles: dict[str, int] = defaultdict(int)
+        for step in self.steps:
+            cycles[step.unit] += len(step.occupied)
+        return {unit: cycles[unit] / self.interval for unit in self.units}
+
+    def on(self, unit: str) -> Iterable[Step]:
+        """The steps of one unit, in the order of time."""
+        return sorted((s for s in self.steps if s.unit == unit), key=lambda s: s.start)
+
+    def chart(self) -> list[tuple[str, list[tuple[int, int, str]]]]:
+        """Rows of a cycle chart: (unit, [(first cycle, cycles, step name), ...])."""
+        return [(u, [(s.start, len(s.occupied), s.name) for s in self.on(u)]) for u in self.units]

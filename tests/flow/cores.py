@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""Small hand-written cores for the tests of the flow: a multiplier modulo P with two stages, and faulty copies."""
+
+from modmill.flow.simulate import Widths
+
+P = 4_294_967_291  # largest prime below 2^32
+WIDTHS = Widths(32, 32, 32)
+
+GOOD = f"""
+module core(clk, rst, i_valid, i_ready, i_a, i_b, o_valid, o_ready, o_r);
+  input clk, rst, i_valid, o_ready;
+  input [31:0] i_a, i_b;
+  output i_ready, o_valid;
+  output [31:0] o_r;
+  reg full, done;
+  reg [63:0] product;
+  reg [31:0] result;
+  wire give = done & o_ready;
+  wire move = full & (~done | give);
+  assign i_ready = ~full | move;
+  assign o_valid = done;
+  assign o_r = result;
+  always @(posedge clk) begin
+    if (i_valid & i_ready) product <= i_a * i_b;
+    if (move) result <= product % 64'd{P};
+    full <= (i_valid & i_ready) | (full & ~move);
+    done <= move | (done & ~give);
+    if (rst) begin
+      full <= 0;
+      done <= 0;
+    end
+  end
+endmodule
+"""
+
+
+def _with(old: str, new: str) -> str:
+    assert GOOD.count(old) == 1
+    return GOOD.replace(old, new)
+
+
+VALID_DROPPED = _with("move | (done & ~give)", "move")
+READY_IGNORED = _with("i_ready = ~full | move", "i_ready = 1'b1")
+RESULT_CHANGED = _with("if (move) result", "if (full) result").replace("~full | move", "1'b1", 1)
+NO_RESET = _with("      done <= 0;\n", "")
+WRONG_VALUE = _with(str(P), str(P - 2))
+VALID_WAITS_FOR_READY = _with("o_valid = done", "o_valid = done & o_ready")
+EXTRA_RESULT = _with("done <= move | (done & ~give)", "done <= move | (done & ~give) | (give & result[0])")

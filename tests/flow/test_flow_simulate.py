@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""The simulator reports results, times and every planted fault of the handshake."""
+
+import random
+
+import pytest
+from cores import (
+    EXTRA_RESULT, GOOD, NO_RESET, P, READY_IGNORED, RESULT_CHANGED, VALID_DROPPED, VALID_WAITS_FOR_READY, WIDTHS,
+    WRONG_VALUE,
+)  # fmt: skip
+
+from modmill.flow.simulate import Simulator, Widths
+from modmill.flow.tools import ToolError
+
+N = 500
+RANDOM = random.Random(5)
+A = [0, P - 1, P - 1, *(RANDOM.randrange(P) for _ in range(N - 3))]
+B = [P - 1, P - 1, 1, *(RANDOM.randrange(P) for _ in range(N - 3))]
+EXPECTED = [a * b % P for a, b in zip(A, B, strict=True)]
+
+
+@pytest.fixture(scope="module")
+def good() -> Simulator:
+    return Simulator(GOOD, widths=WIDTHS)
+
+
+def test_results_and_times_at_full_rate(good: Simulator) -> None:
+    run = good.run(A, B)
+    assert run.results == EXPECTED
+    assert run.violations == []
+    assert set(run.latencies) == {2}
+    assert run.accepted == list(range(1, N + 1))
+    assert run.taken == run.valid
+    assert run.cycles == N + 3
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_good_core_survives_pauses_and_stalls(good: Simulator, seed: int) -> None:
+    run = good.run(A, B, gap=0.3, stall=0.3, seed=seed)
+    assert run.results == EXPECTED
+    assert run.violations == []
+    assert run.accepted[-1] > N * 1.3
+    assert run.taken != run.valid
+
+
+def test_same_seed_same_run(good: Simulator) -> None:
+    runs = [good.run(A, B, gap=0.2, stall=0.2, seed=seed) for seed in (3, 3, 4)]
+    assert runs[0] == runs[1]
+    assert runs[0] != runs[2]
+
+
+def _violations(verilog: str) -> str:
+    simulator = Simulator(verilog, widths=WIDTHS)
+    runs = [simulator.run(A, B, gap=0.2, stall=0.3, seed=seed, timeout=1000) for seed in range(8)]
+    return "\n".join(line for run in runs for line in run.violations)
+
+
+def test_faults_of_the_handshake_are_reported() -> None:
+    assert "o_valid dropped" in _violations(VALID_DROPPED)
+    assert f"results of {N} operands" in _violations(READY_IGNORED)
+    assert "o_r changed" in _violations(RESULT_CHANGED)
+    assert "straight after reset" in _violations(NO_RESET)
+    assert "timeout" in _violations(VALID_WAITS_FOR_READY)
+    assert "without an operand" in _violations(EXTRA_RESULT)
+
+
+def test_wrong_value_is_seen_in_the_results() -> None:
+    run = Simulator(WRONG_VALUE, widths=WIDTHS).run(A, B)
+    assert run.violations == []
+    assert run.results != EXPECTED
+
+
+def test_two_instances_run_independently() -> None:
+    simulator = Simulator(GOOD, widths=WIDTHS, instances=2)
+    one, two = simulator.run_pair((A, B), (B[:100], A[:100][::-1]), gap=0.2, stall=0.2)
+    assert one.results == EXPECTED
+    assert two.results == [b * a % P for b, a in zip(B[:100], A[:100][::-1], strict=True)]
+    assert one.violations == two.violations == []
+    assert one.accepted[:100] != two.accepted
+
+
+@pytest.mark.parametrize("bits", [1, 8, 9, 33, 64, 65, 1000])
+def test_every_kind_of_width(bits: int) -> None:
+    verilog = f"""
+    module core(input clk, input rst, input i_valid, output i_ready, input [{bits - 1}:0] i_a, input [{bits}:0] i_b,
+      output o_valid, input o_ready, output [{2 * bits}:0] o_r);
+      assign i_ready = o_ready, o_valid = i_valid, o_r = {{i_a, i_b}};
+    endmodule"""
+    simulator = Simulator(verilog, widths=Widths(bits, bits + 1, 2 * bits + 1))
+    a = [RANDOM.getrandbits(bits) for _ in range(50)]
+    b = [RANDOM.getrandbits(bits + 1) for _ in range(50)]
+    run = simulator.run(a, b, gap=0.3, stall=0.3)
+    assert run.violations == []
+    assert run.results == [x << bits + 1 | y for x, y in zip(a, b, strict=True)]
+    assert max(run.latencies) <= 0  # no register: a result can be valid before it is accepted
+
+
+def test_refusals(good: Simulator) -> None:
+    with pytest.raises(ValueError, match=r"operand b\[1\] = 4294967296 does not fit 32 bits"):
+        good.run([1, 2], [1, 1 << 32])
+    with pytest.raises(ValueError, match="stall must be in"):
+        good.run([1], [1], stall=1.0)
+    with pytest.raises(ToolError, match="verilator: .*log:"):
+        Simulator("module core(; endmodule", widths=WIDTHS)
+    assert good.run([], []).results == []

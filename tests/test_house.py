@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""The rules of the house: which room may import which, what every file carries, and what no file carries."""
+
+import ast
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = ROOT / "src" / "modmill"
+
+# A module imports from its own room and from those before it.
+ROOMS = ("numbers", "contract", "schedule", "design", "rtl", "designs", "engines", "flow", "report", "studies", "cli")
+# Two rooms may import less: an engine runs on any multiplier and names no design; a flow knows a core by its contract.
+ALLOWED = {room: set(ROOMS[: place + 1]) for place, room in enumerate(ROOMS)}
+ALLOWED["engines"] -= {"designs"}
+ALLOWED["flow"] = {"contract", "flow"}
+NAMELESS = {"utils", "common", "core", "base"}
+
+
+def imported(tree, package):
+    """Yield (line, dotted name) of all that a module in `package` imports, at any depth, `from a import b` as a.b."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            above = package[: len(package) - node.level + 1] if node.level else []
+            start = ".".join([*above, *([node.module] if node.module else [])])
+            yield from ((node.lineno, f"{start}.{alias.name}") for alias in node.names)
+        elif isinstance(node, ast.Call) and getattr(node.func, "attr", getattr(node.func, "id", "")) in {
+            "import_module",
+            "__import__",
+        }:
+            yield node.lineno, getattr(node.args[0], "value", "modmill.?") if node.args else "modmill.?"
+
+
+def violations(package):
+    """Return one line for each import in the package `modmill` at this path that goes up, or to a room unknown here."""
+    found = []
+    paths = sorted(package.rglob("*.py"))
+    assert paths, f"no source under {package}"
+    for path in paths:
+        place = path.relative_to(package)
+        here = ["modmill", *place.parts[:-1]]
+        room = place.parts[0].removesuffix(".py")
+        room = "cli" if room == "__main__" else room
+        if room != "__init__" and room not in ALLOWED:
+            found.append(f"{place}: room {room} is not in ROOMS")
+            continue
+        for line, name in imported(ast.parse(path.read_text(encoding="utf-8")), here):
+            parts = name.split(".")
+            if parts[0] != "modmill" or parts[1:] in ([], ["__version__"]):
+                continue
+            if parts[1] not in ALLOWED.get(room, set()):
+                found.append(f"{place}:{line}: {room} imports {name}")
+    return found
+
+
+def tracked():
+    """Return the paths that git tracks and that are there."""
+    listing = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    paths = [path for name in listing.split("\0") if name and (path := ROOT / name).is_file()]
+    assert paths, "git tracks no file here: an empty run proves nothing"
+    return paths
+
+
+def without_licence(paths):
+    """Return the sources among the paths whose first five lines hold no SPDX line."""
+    sources = [path for path in paths if path.suffix in {".py", ".v", ".sh"}]
+    return [path for path in sources if "SPDX-License-Identifier: Apache-2.0" not in _head(path)]
+
+
+def _head(path):
+    return "\n".join(path.read_text(encoding="utf-8").splitlines()[:5])
+
+
+def nameless(paths):
+    """Return the paths of modules whose name says nothing."""
+    return [path for path in paths if path.suffix == ".py" and NAMELESS & {path.stem, path.parent.name}]
+
+
+def with_path_of_this_machine(paths):
+    """Return the files that hold an absolute path below the folder in which this project is developed."""
+    pattern = re.compile(rb"(?<![\w.}-])/work" + b"/")
+    return [path for path in paths if pattern.search(path.read_bytes())]
+
+
+def test_imports_run_downward():
+    assert violations(PACKAGE) == []
+
+
+@pytest.mark.parametrize(
+    ("module", "source", "caught"),
+    [
+        ("numbers/rns.py", "import modmill.designs.sor", "modmill.designs.sor"),
+        ("numbers/rns.py", "from modmill import contract", "modmill.contract"),
+        ("numbers/deep/er.py", "from ...rtl import fold", "modmill.rtl.fold"),
+        ("contract.py", "from .schedule import Schedule", "modmill.schedule.Schedule"),
+        ("rtl/fold.py", "def f():\n    from modmill.designs import DESIGNS", "modmill.designs.DESIGNS"),
+        ("designs/sor.py", "from modmill.engines.rsa import Rsa", "modmill.engines.rsa.Rsa"),
+        ("designs/sor.py", "from modmill.flow import emit", "modmill.flow.emit"),
+        ("designs/__init__.py", "from ..flow import emit", "modmill.flow.emit"),
+        ("engines/rsa.py", "from modmill.designs import DESIGNS", "modmill.designs.DESIGNS"),
+        ("engines/rsa.py", "import importlib\nimportlib.import_module('modmill.designs.sor')", "modmill.designs.sor"),
+        ("flow/emit.py", "from modmill.designs import DESIGNS", "modmill.designs.DESIGNS"),
+        ("flow/emit.py", "from modmill.rtl import fold", "modmill.rtl.fold"),
+        ("report/table.py", "from modmill.studies import race", "modmill.studies.race"),
+        ("studies/race.py", "from modmill.cli import main", "modmill.cli.main"),
+        ("__init__.py", "from modmill.numbers import rns", "modmill.numbers.rns"),
+        ("extra/thing.py", "", "room extra is not in ROOMS"),
+    ],
+)
+def test_planted_upward_import_is_caught(tmp_path, module, source, caught):
+    path = tmp_path / "modmill" / module
+    path.parent.mkdir(parents=True)
+    path.write_text(source)
+    assert len(found := violations(tmp_path / "modmill")) == 1
+    assert caught in found[0]
+
+
+def test_downward_imports_are_accepted(tmp_path):
+    sources = {
+        "designs/sor.py": "import os\nfrom modmill.numbers import rns\nfrom ..rtl import fold\nfrom . import hbe",
+        "flow/emit.py": "from modmill.contract import Contract\nfrom modmill.flow.tools import run",
+        "cli.py": "from modmill import __version__, engines, studies\nfrom modmill.designs import DESIGNS",
+        "__main__.py": "from modmill.cli import main",
+    }
+    for name, source in sources.items():
+        path = tmp_path / "modmill" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(source)
+    assert violations(tmp_path / "modmill") == []
+
+
+def test_every_source_has_its_licence_line():
+    assert without_licence(tracked()) == []
+
+
+def test_no_module_has_a_name_that_says_nothing():
+    assert nameless(tracked()) == []
+
+
+def test_no_file_names_a_path_of_this_machine():
+    assert with_path_of_this_machine(tracked()) == []
+
+
+def test_planted_file_faults_are_caught(tmp_path):
+    bad, good = tmp_path / "utils.py", tmp_path / "fold.py"
+    bad.write_text('"""No licence."""\nHOME = "' + "/work" + '/main"\n')
+    good.write_text("#!/usr/bin/env python3\n# SPDX-License-Identifier: Apache-2.0\nBUILD = 'net/work" + "/x'\n")
+    for check in (without_licence, nameless, with_path_of_this_machine):
+        assert check([bad, good]) == [bad]
+
+
+def test_every_design_file_is_in_the_table_of_designs():
+    from modmill.designs import DESIGNS
+
+    files = {path.stem for path in (PACKAGE / "designs").glob("*.py")} - {"__init__"}
+    assert files, "there is no design"
+    assert {design.module for design in DESIGNS} == files
