@@ -6,8 +6,16 @@ import random
 
 import pytest
 from cores import (
-    EXTRA_RESULT, GOOD, NO_RESET, P, READY_IGNORED, RESULT_CHANGED, VALID_DROPPED, VALID_WAITS_FOR_READY, WIDTHS,
+    EXTRA_RESULT,
+    GOOD,
+    NO_RESET,
+    READY_IGNORED,
+    RESULT_CHANGED,
+    VALID_DROPPED,
+    VALID_WAITS_FOR_READY,
+    WIDTHS,
     WRONG_VALUE,
+    P,
 )  # fmt: skip
 
 from modmill.flow.simulate import Simulator, Widths
@@ -101,6 +109,6 @@ def test_refusals(good: Simulator) -> None:
         good.run([1, 2], [1, 1 << 32])
     with pytest.raises(ValueError, match="stall must be in"):
         good.run([1], [1], stall=1.0)
-    with pytest.raises(ToolError, match="verilator: .*log:"):
+    with pytest.raises(ToolError, match=r"verilator: .*log:"):
         Simulator("module core(; endmodule", widths=WIDTHS)
     assert good.run([], []).results == []

@@ -6,9 +6,9 @@ from __future__ import annotations
 
 from modmill.contract import Refusal
 from modmill.design import Design
-from modmill.designs import sor, sor_ring
+from modmill.designs import sor, sor_original, sor_ring
 
-DESIGNS: tuple[Design, ...] = (*sor.DESIGNS, *sor_ring.DESIGNS)
+DESIGNS: tuple[Design, ...] = (*sor.DESIGNS, *sor_ring.DESIGNS, *sor_original.DESIGNS)
 
 
 def design(name: str) -> Design:

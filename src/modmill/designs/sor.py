@@ -82,23 +82,27 @@ class Params:
         return 1 if self.k == 1 else 2
 
 
-def choose_base(p: int, n: int, kind: str, operand: Fraction, more: int = 0) -> Iterator[Base]:
-    """Bases of growing N that might serve products of operands below ``operand`` * p."""
+def choose_base(p: int, n: int, kind: str, operand: Fraction) -> Iterator[Base]:
+    """Bases of growing N that might serve products of operands below ``operand`` * p.
+
+    ``kind`` auto: 2^n - 2^t - 1 as long as there are enough of them, then 2^n - u.
+    """
+    kinds = {"2^n-2^t-1": mersenne_like, "2^n-u": pseudo_mersenne}
     enough = (operand * p) ** 2
-    moduli = {"2^n-2^t-1": mersenne_like, "2^n-u": pseudo_mersenne}[kind](n)
-    taken: list[int] = []
-    total = 1
-    tries = 0
-    for m in moduli:
-        taken.append(m)
-        total *= m
-        if total > enough and len(taken) >= 2:
-            yield Base(n, tuple(taken))
-            tries += 1
-            if tries > 4 + more:
-                return
+    for name in kinds if kind == "auto" else (kind,):
+        taken: list[int] = []
+        total = 1
+        tries = 0
+        for m in kinds[name](n):
+            taken.append(m)
+            total *= m
+            if total > enough and len(taken) >= 2:
+                yield Base(n, tuple(taken))
+                tries += 1
+                if tries > 4:
+                    return
     raise ValueError(
-        f"only {len(taken)} moduli {kind} of {n} bits are coprime ({total.bit_length()} bits together), "
+        f"only {len(taken)} moduli {name} of {n} bits are coprime ({total.bit_length()} bits together), "
         f"{(enough.numerator // enough.denominator).bit_length()} bits are needed"
     )
 
@@ -591,7 +595,7 @@ def _solver(k: int | None, pipelined: bool) -> Any:
     def fit(p: int, *, n: int, base: str, sets: int, operand: int, T: int, q: int, dsp: str) -> Sor:
         if not 12 <= n <= 256:
             raise ValueError(f"channels must have 12 to 256 bits, got n = {n}")
-        printed = n == 66 and base == "2^n-2^t-1" and p in PRINTED_T
+        printed = n == 66 and base != "2^n-u" and p in PRINTED_T
         size = Fraction(operand)
         options: dict[str, Any] = {"T": T or None, "q": q or None, "operand": size}
         if printed and not T and not q:
@@ -620,7 +624,7 @@ NEEDS = "any odd modulus of at least 2 bits; channels wide enough that the solve
 def _settings(sets: int) -> tuple[Setting, ...]:
     return (
         Setting("n", int, 66, "bits of a channel"),
-        Setting("base", str, "2^n-2^t-1", "kind of moduli", ("2^n-2^t-1", "2^n-u")),
+        Setting("base", str, "auto", "kind of moduli", ("auto", "2^n-2^t-1", "2^n-u")),
         Setting("sets", int, sets, "sets of channel multipliers, 0 for one set a channel"),
         Setting("operand", int, 2, "operands up to this multiple of the modulus must be accepted"),
         Setting("T", int, 0, "fraction bits of kappa's constants, 0 for the printed ones or else the least"),

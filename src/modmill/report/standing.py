@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""The table of a race: one line for each design, with what its numbers are worth."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from statistics import median
+from typing import TYPE_CHECKING, Any
+
+from modmill.report.rows import Row
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+ROUTED, LOGIC = "routed", "logic only"
+
+
+@dataclass
+class Standing:
+    """One design in a race. Numbers that nobody has are None.
+
+    ``state``: ready, does not apply, does not fit, or failed; ``note`` says why. ``check``, ``synth`` and ``routes``
+    are rows, each with its origin, ``measured`` or ``recorded``; without a check the cycles are predicted by the
+    schedule, without a synth the DSP blocks by the formula.
+    """
+
+    design: str
+    state: str = "ready"
+    note: str = ""
+    digest: str = ""
+    settings: dict[str, Any] = field(default_factory=dict)
+    latency: int | None = None
+    interval: int | None = None
+    predicted_dsp: int | None = None
+    check: tuple[Row, str] | None = None
+    synth: tuple[Row, str] | None = None
+    routes: list[tuple[Row, str]] = field(default_factory=list)
+
+    def value(self, name: str) -> int | None:
+        """A resource from the synthesis; DSP blocks are predicted where there is none."""
+        if self.synth is not None:
+            return int(self.synth[0].values[name])
+        return self.predicted_dsp if name == "dsp" else None
+
+    @property
+    def mhz(self) -> float | None:
+        """Clock in MHz: the routed one (median of the seeds, capped as the row says), else the one that the logic allows."""
+        if self.routes:
+            return median(row.values["mhz"] for row, _ in self.routes)
+        delay = self.synth[0].values.get("logic_delay_ns") if self.synth else None
+        return 1000 / delay if delay else None
+
+    @property
+    def clock(self) -> str:
+        """What the clock is worth: routed, logic only, or nothing."""
+        return ROUTED if self.routes else LOGIC if self.mhz else ""
+
+    @property
+    def microseconds(self) -> float | None:
+        """Latency of one product."""
+        return self.latency / self.mhz if self.latency and self.mhz else None
+
+    @property
+    def per_second(self) -> float | None:
+        """Products per second when the core is always full."""
+        return self.mhz * 1e6 / self.interval if self.interval and self.mhz else None
+
+    def per_second_per(self, resource: str) -> float | None:
+        """Products per second for each DSP block or LUT."""
+        rate, count = self.per_second, self.value(resource)
+        return rate / count if rate and count else None
+
+    @property
+    def numbers(self) -> str:
+        """Where the numbers come from."""
+        if self.state == "does not apply":
+            return ""
+        origins = {"measured" if "measured" in found else "recorded" for found in self._origins() if found}
+        predicted = {"predicted"} if self.check is None or self.synth is None else set()
+        return " + ".join(sorted(origins | predicted))
+
+    def _origins(self) -> list[set[str]]:
+        singles = [{part[1]} for part in (self.check, self.synth) if part is not None]
+        return [*singles, *({origin} for _, origin in self.routes)]
+
+    def describe(self) -> dict[str, Any]:
+        """As JSON holds it."""
+        return {
+            "design": self.design,
+            "state": self.state,
+            "note": self.note,
+            "digest": self.digest,
+            "settings": self.settings,
+            "latency_cycles": self.latency,
+            "interval_cycles": self.interval,
+            **{name: self.value(name) for name in ("dsp", "lut", "ff", "bram")},
+            "mhz": self.mhz,
+            "clock": self.clock,
+            "microseconds": self.microseconds,
+            "products_per_second": self.per_second,
+            "products_per_second_per_dsp": self.per_second_per("dsp"),
+            "products_per_second_per_lut": self.per_second_per("lut"),
+            "numbers": self.numbers,
+            "rows": [
+                {**asdict(row), "origin": origin}
+                for row, origin in [*(r for r in (self.check, self.synth) if r is not None), *self.routes]
+            ],
+        }
+
+
+_COLUMNS = (
+    "design", "latency", "interval", "DSP", "LUT", "FF", "BRAM", "MHz", "us", "products/s", "/DSP", "/LUT", "numbers",
+)  # fmt: skip
+
+
+def table(standings: Sequence[Standing], title: str) -> Table:
+    """The designs that serve the modulus, in their order."""
+    from rich.table import Table
+
+    made = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for name in _COLUMNS:
+        made.add_column(name, justify="left" if name in ("design", "numbers") else "right", no_wrap=name == "design")
+    for s in standings:
+        if s.state == "does not apply":
+            continue
+        mhz = "-" if s.mhz is None else f"{s.mhz:.1f}" + ("" if s.clock == ROUTED else " ~")
+        dsp = s.value("dsp")
+        resources = ["-" if dsp is None else f"{dsp:,}{'' if s.synth else ' *'}"]
+        resources += [_count(s.value(name)) for name in ("lut", "ff", "bram")]
+        rates = [_rate(s.per_second), _rate(s.per_second_per("dsp")), _rate(s.per_second_per("lut"))]
+        late = "-" if s.microseconds is None else f"{s.microseconds:.3f}"
+        numbers = s.numbers if s.state == "ready" else s.note if s.state == "does not fit" else f"FAILED: {s.note}"
+        made.add_row(s.design, _count(s.latency), _count(s.interval), *resources, mhz, late, *rates, numbers)
+    return made
+
+
+def footnotes(standings: Sequence[Standing]) -> list[str]:
+    """What the marks in the table mean, and the designs that do not apply."""
+    lines = []
+    if any(s.clock == LOGIC for s in standings):
+        lines.append("~ clock from the delay of the logic alone, without routing: an upper limit")
+    if any(s.clock == ROUTED for s in standings):
+        seeds = sorted({row.seed for s in standings for row, _ in s.routes if row.seed is not None})
+        caps = sorted({row.values["cap_mhz"] for s in standings for row, _ in s.routes if row.values.get("cap_mhz")})
+        cap = f", capped at the blocks' limit of {', '.join(f'{c:g}' for c in caps)} MHz" if caps else ""
+        lines.append(f"clock placed and routed, median of seed{'s' * (len(seeds) > 1)} {', '.join(map(str, seeds))}{cap}")
+    if any(s.predicted_dsp is not None and s.synth is None for s in standings):
+        lines.append("* predicted by the design's formula, as are the cycles of that line")
+    if all(s.mhz is None for s in standings):
+        lines.append("no clock without place and route on this target: use --route")
+    lines += [f"{s.design} does not apply: {s.note}" for s in standings if s.state == "does not apply"]
+    return lines
+
+
+def _count(number: int | None) -> str:
+    return "-" if number is None else f"{number:,}"
+
+
+def _rate(number: float | None) -> str:
+    if number is None:
+        return "-"
+    for size, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if number >= size:
+            return f"{number / size:.3g} {unit}"
+    return f"{number:.3g}"

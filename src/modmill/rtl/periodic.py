@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""The multiplier interface around a machine that runs a periodic schedule and never stalls.
+
+Operands are accepted in one phase of the period, when there is room for their result; results wait in a queue until
+they are taken. So the machine needs no enable, and its timing depends on nothing but acceptance.
+"""
+
+from __future__ import annotations
+
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.lib import fifo
+
+from modmill.design import Multiplier
+
+
+class Period:
+    """Phase counter, tokens of the products under way, and the output queue of a periodic machine.
+
+    ``arrival``: cycle after acceptance in which the result is written to the queue; it is valid one cycle later.
+    ``result`` must be given to ``finish``. Cost: a counter, a token for each product under way, and a queue of
+    ``in_flight + 1`` results.
+    """
+
+    def __init__(self, m: Module, core: Multiplier, interval: int, arrival: int) -> None:
+        self._m, self._core, self._interval = m, core, interval
+        self.phase = Signal(range(max(2, interval)))
+        wrap = Signal()
+        m.d.sync += [wrap.eq(self.phase == interval - 2), self.phase.eq(Mux(wrap, 0, self.phase + 1))]
+        self._depth = -(-(arrival + 1) // interval) + 1
+        room = Signal(range(self._depth + 1), init=self._depth)
+        ready = Signal()
+        accept = core.i_valid & ready
+        m.d.sync += [
+            room.eq(room - accept + (core.o_valid & core.o_ready)),
+            ready.eq((self.phase == interval - 1) & (room != 0)),
+        ]
+        m.d.comb += core.i_ready.eq(ready)
+        tokens = Signal(arrival // interval + 1)
+        with m.If(self.strobe("accepting", 0)):
+            m.d.sync += tokens.eq(Cat(accept, tokens))
+        held = accept if arrival == 0 else tokens[arrival // interval - (arrival % interval == 0)]
+        self._push = self.strobe("arriving", arrival) & held
+
+    def strobe(self, name: str, *cycles: int) -> Signal:
+        """A registered signal that is high in these cycles after acceptance, modulo the interval."""
+        hit = [c % self._interval for c in cycles]
+        q = Signal(name=name, init=int(0 in hit))
+        self._m.d.sync += q.eq(Cat(*(self.phase == (c - 1) % self._interval for c in hit)).any())
+        return q
+
+    def finish(self, result: Value) -> None:
+        """Queue ``result``, which must be right in the arrival cycle, and connect the output stream."""
+        core = self._core
+        self._m.submodules.queue = queue = fifo.SyncFIFO(width=len(core.o_r), depth=self._depth)
+        self._m.d.comb += [
+            queue.w_data.eq(result),
+            queue.w_en.eq(self._push),
+            core.o_r.eq(queue.r_data),
+            core.o_valid.eq(queue.r_rdy),
+            queue.r_en.eq(core.o_ready),
+        ]

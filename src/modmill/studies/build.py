@@ -1,0 +1,338 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""From a design and a modulus to a core, and to the folder that holds it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shlex
+import shutil
+import tempfile
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from modmill import __version__
+from modmill.contract import Contract, Refusal
+from modmill.design import IO, Design, Fitted
+from modmill.designs import design as find_design
+from modmill.flow import emit, tools
+from modmill.flow.simulate import Simulator, Widths
+from modmill.numbers.moduli import Modulus, parse_modulus
+from modmill.report import sheet
+from modmill.studies import operands
+
+FILES = ("core.v", "contract.json", "vectors.json", "test_core.py", "README.md")
+"""What a folder holds, beside the FuseSoC file."""
+
+_MADE_BY_BENCH = {"sim_build", "__pycache__", ".pytest_cache", "build"}
+_EMITTING = threading.Lock()  # emit patches Amaranth for a moment
+
+
+@dataclass(frozen=True)
+class Core:
+    """A design fitted to a modulus, with its RTL.
+
+    ``given`` holds the parameters that the user set; all others follow from them. ``verilog`` is the RTL without the
+    header of core.v.
+    """
+
+    design: Design
+    modulus: Modulus
+    fitted: Fitted
+    io: str
+    given: Mapping[str, Any] = field(default_factory=dict)
+
+    @cached_property
+    def verilog(self) -> str:
+        """Verilog-2001 of the core, module ``core``."""
+        with _EMITTING:
+            return emit.verilog(self.fitted.core(self.io), "core")
+
+    @cached_property
+    def contract(self) -> Contract:
+        """What the core promises."""
+        return self.fitted.contract(self.io)
+
+    @cached_property
+    def digest(self) -> str:
+        """``sha256:`` and the digest of the RTL."""
+        return digest(self.verilog)
+
+    @property
+    def name(self) -> str:
+        """Design, modulus and io in one word."""
+        return f"{self.design.name}-{self.modulus.name or f'{self.modulus.bits}bit'}-{self.io}"
+
+    @property
+    def command(self) -> str:
+        """The command that makes this core."""
+        sets = [word for name, value in self.given.items() for word in ("--set", f"{name}={value}")]
+        modulus = self.modulus.name or hex(self.modulus.value)
+        return shlex.join(["modmill", "build", self.design.name, "--modulus", modulus, *sets, "--io", self.io])
+
+    def record(self) -> dict[str, Any]:
+        """All of contract.json but the digest and the tools' versions."""
+        return {
+            "modmill": __version__,
+            "command": self.command,
+            "design": self.design.name,
+            "paper": self.design.paper,
+            "title": self.design.title,
+            "source": str(self.design.source),
+            "parameters": dict(self.fitted.settings),
+            "given": dict(self.given),
+            "modulus_name": self.modulus.name,
+            "prime": self.modulus.prime,
+            **self.contract.describe(),
+            "cost": asdict(self.fitted.cost),
+        }
+
+    def multiply(self, a: int, b: int) -> int:
+        """a * b * factor through the bit-exact algorithm: canonical for binary io, else below result_bound * p.
+
+        Raises Refusal for operands that the contract does not cover.
+        """
+        self._require(a, b)
+        result = self.fitted.multiply(a, b)
+        return result % self.contract.p if self.io == "binary" else result
+
+    def simulate(self, pairs: Iterable[tuple[int, int]], *, gap: float = 0.0, stall: float = 0.0) -> list[int]:
+        """The results of the RTL for pairs of numbers, as numbers. The first call compiles the core (seconds).
+
+        ``gap`` and ``stall`` are the probabilities that producer and consumer pause. Raises Refusal for operands that
+        the contract does not cover, ToolError when the RTL does not compile or gives fewer results than operands.
+        """
+        pairs = list(pairs)
+        for a, b in pairs:
+            self._require(a, b)
+        form, c = self.contract.operand, self.contract
+        run = self._simulator.run(
+            [form.encode(a) for a, _ in pairs], [form.encode(b) for _, b in pairs], gap=gap, stall=stall
+        )
+        if run.violations:
+            raise tools.ToolError(f"simulation: {run.violations[0]}")
+        return [c.result.decode(r) for r in run.results]
+
+    def explain(self) -> str:
+        """Constants, bounds, schedule and an example product, as text."""
+        from modmill.studies.explain import explanation
+
+        return explanation(self)
+
+    def write(self, folder: str | Path | None = None) -> Path:
+        """Write core.v, contract.json, vectors.json, test_core.py, README.md and the FuseSoC file; return the folder.
+
+        Everything is written beside and renamed, so the folder is there whole or not at all. A folder of a former
+        build is replaced. Raises ValueError when the folder holds anything else, OSError when it cannot be written.
+        """
+        target = Path(folder) if folder is not None else Path(self.name)
+        require_replaceable(target)
+        record = self.record()
+        place = list(record).index("cost")
+        items = list(record.items())
+        items.insert(place, ("digest", self.digest))
+        record = dict([*items, ("tools", tools.versions())])
+        texts = {
+            "core.v": sheet.core_text(self.verilog, record, self.name),
+            "contract.json": json.dumps(record, indent=2) + "\n",
+            "vectors.json": json.dumps(self._vectors(), indent=1) + "\n",
+            "test_core.py": sheet.render("test_core.py", record, self.name),
+            "README.md": sheet.render("README.md", record, self.name),
+            f"modmill_{sheet.identifier(self.name)}.core": sheet.render("fusesoc.core", record, self.name),
+        }
+        _write_folder(target, texts)
+        return target
+
+    def _require(self, a: int, b: int) -> None:
+        c = self.contract
+        if a < 0 or b < 0:
+            raise Refusal(f"operands must not be negative, got {min(a, b)}")
+        fits = all(x < c.operand_bound * c.p for x in (a, b)) or (
+            self.io == "native" and a * b < c.product_bound * c.p**2
+        )
+        if not fits:
+            limit = sheet.multiple(str(c.operand_bound), up=False)
+            raise Refusal(f"operands must be below {limit}, got numbers of {a.bit_length()} and {b.bit_length()} bits")
+
+    @cached_property
+    def _simulator(self) -> Simulator:
+        return Simulator(self.verilog, widths=widths(self.contract))
+
+    def _vectors(self) -> dict[str, Any]:
+        pairs = operands.corners(self.fitted, self.io)
+        pairs += operands.randoms(self.contract, 64, seed=int(self.digest[7:15], 16))
+        return {
+            "digest": self.digest,
+            "operands": "port values",
+            "value": "a * b * factor mod the modulus; o_r is congruent to it and below the bound of contract.json",
+            "vectors": [
+                {"a": hex(p.a), "b": hex(p.b), "value": hex(p.value)} for p in operands.judged(self.contract, pairs)
+            ],
+        }
+
+
+def digest(verilog: str) -> str:
+    """``sha256:`` and the digest of a Verilog text."""
+    return "sha256:" + hashlib.sha256(verilog.encode()).hexdigest()
+
+
+def widths(contract: Contract) -> Widths:
+    """Port widths, as the simulator takes them."""
+    return Widths(contract.operand.width, contract.operand.width, contract.result.width)
+
+
+def build(design: str | Design, modulus: str | int | Modulus, io: str = "binary", **settings: Any) -> Core:
+    """Fit a design to a modulus and make its core.
+
+    ``modulus``: a number, or what ``parse_modulus`` reads. ``io``: ``binary`` (operands below p, canonical results)
+    or ``native`` (the design's own representation). ``settings``: the design's parameters.
+    Raises ValueError (Refusal) in one line when something is unknown or the design cannot serve the modulus.
+    """
+    if io not in IO:
+        raise Refusal(f"io must be one of {', '.join(IO)}, not {io!r}")
+    chosen = find_design(design) if isinstance(design, str) else design
+    wanted = parse_modulus(str(modulus)) if isinstance(modulus, (str, int)) else modulus
+    texts = {name: value for name, value in settings.items() if isinstance(value, str)}
+    given = settings | chosen.parse_settings(texts)
+    return Core(chosen, wanted, chosen.fit(wanted.value, **given), io, given)
+
+
+# ---------------------------------------------------------------------------------------------- folders
+
+
+def require_replaceable(folder: Path) -> None:
+    """Raise ValueError unless the folder is missing, empty, or a former build and nothing else."""
+    if not folder.exists() and not folder.is_symlink():
+        return
+    if not folder.is_dir():
+        raise ValueError(f"{folder} exists and is not a folder")
+    entries = {entry.name for entry in folder.iterdir()}
+    if not entries:
+        return
+    foreign = sorted(e for e in entries - set(FILES) - _MADE_BY_BENCH if not e.endswith(".core"))
+    if foreign or not set(FILES) <= entries:
+        what = f"it holds {foreign[0]}" if foreign else f"it lacks {sorted(set(FILES) - entries)[0]}"
+        raise ValueError(f"{folder} exists and is no former build ({what}); choose another folder with -o")
+
+
+def _write_folder(target: Path, texts: Mapping[str, str]) -> None:
+    target = target.resolve()
+    target.parent.mkdir(parents=True, exist_ok=True)
+    beside = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
+    try:
+        new = beside / "new"
+        new.mkdir()
+        for name, text in texts.items():
+            (new / name).write_text(text, encoding="utf-8")
+        if target.exists() and any(target.iterdir()):
+            old = beside / "old"
+            os.rename(target, old)
+            try:
+                os.rename(new, target)
+            except BaseException:
+                os.rename(old, target)
+                raise
+        else:
+            os.rename(new, target)
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)
+
+
+@dataclass(frozen=True)
+class Folder:
+    """A built core as it lies in a folder: what its files say, not yet believed."""
+
+    path: Path
+    record: dict[str, Any]
+    header: str
+    verilog: str
+    vectors: list[tuple[int, int, int]]
+
+    @classmethod
+    def read(cls, path: str | Path) -> Folder:
+        """Read a folder. Raises ValueError, naming the file, when one is missing, truncated or malformed."""
+        folder = Path(path)
+        if not folder.is_dir():
+            raise ValueError(f"{folder} is no folder")
+        record = _json(folder / "contract.json")
+        for key, kind in _KINDS.items():
+            if not isinstance(record.get(key), kind):
+                raise ValueError(f"{folder / 'contract.json'}: {key!r} is missing or malformed")
+        try:
+            int(record["modulus"], 16)
+        except ValueError:
+            raise ValueError(f"{folder / 'contract.json'}: 'modulus' is not a hexadecimal number") from None
+        rows = _json(folder / "vectors.json").get("vectors")
+        try:
+            vectors = [(int(v["a"], 16), int(v["b"], 16), int(v["value"], 16)) for v in rows]
+        except (KeyError, TypeError, ValueError):
+            raise ValueError(f"{folder / 'vectors.json'}: 'vectors' is missing or malformed") from None
+        header, verilog = sheet.split(_text(folder / "core.v"))
+        if not verilog.strip():
+            raise ValueError(f"{folder / 'core.v'} holds no Verilog")
+        return cls(folder, record, header, verilog, vectors)
+
+    def refit(self) -> Core:
+        """The core that contract.json asks for, from its design, modulus, io and given parameters.
+
+        Raises ValueError (Refusal) when there is none.
+        """
+        r = self.record
+        return build(r["design"], int(r["modulus"], 16), r["io"], **r["given"])
+
+
+_KINDS = {"design": str, "modulus": str, "io": str, "given": dict, "digest": str}
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise ValueError(f"{path} is missing") from None
+    except UnicodeDecodeError:
+        raise ValueError(f"{path} is not a text") from None
+
+
+def _json(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(_text(path))
+    except json.JSONDecodeError as error:
+        raise ValueError(f"{path} is truncated or malformed: {error.msg} in line {error.lineno}") from None
+    except RecursionError:
+        raise ValueError(f"{path} is malformed: nested too deep") from None
+    if not isinstance(found, dict):
+        raise ValueError(f"{path} is malformed: not a JSON object")
+    return found
+
+
+def load(path: str | Path) -> Core:
+    """The core that lies in a folder, with its RTL as it lies there.
+
+    Raises ValueError when a file is missing or malformed, or when its RTL has another digest than contract.json says;
+    ``check`` tells whether the core keeps its contract.
+    """
+    folder = Folder.read(path)
+    if digest(folder.verilog) != folder.record["digest"]:
+        raise ValueError(f"{folder.path / 'core.v'} has another digest than contract.json says; run modmill check")
+    core = folder.refit()
+    core.__dict__["verilog"] = folder.verilog
+    return core
+
+
+def parse_set(texts: Sequence[str]) -> dict[str, str]:
+    """``key=value`` texts as a mapping. Raises Refusal for one without ``=`` or given twice."""
+    found: dict[str, str] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals or not name:
+            raise Refusal(f"--set takes key=value, not {text!r}")
+        if name in found:
+            raise Refusal(f"--set {name} is given twice")
+        found[name] = value
+    return found

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""A core explained: source, constants and bounds, the schedule as a chart, one product with its intermediates."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+from modmill.report.chart import chart
+from modmill.studies import operands
+from modmill.studies.build import Core
+
+_SHOWN = 8
+"""Elements of a vector that are shown."""
+
+
+def explanation(core: Core, width: int = 100) -> str:
+    """The whole text, at most about ``width`` columns wide where it can be wrapped."""
+    design, fitted = core.design, core.fitted
+    native = fitted.contract("native")
+    plan = fitted.schedule
+    name = f"{design.name}{f' ({design.paper})' if design.paper else ''}: {design.title}"
+    facts = [
+        ("source", str(design.source)),
+        ("modulus p", f"{hex(core.modulus.value)}{f' ({core.modulus.name})' if core.modulus.name else ''}"),
+        ("factor", hex(fitted.factor)),
+        ("parameters", ", ".join(f"{k} = {v}" for k, v in fitted.settings.items())),
+        *fitted.facts(),
+        ("results as operands", "without end" if native.closed else "not without end"),
+        ("predicted", f"{fitted.cost.dsp} DSP blocks, {fitted.cost.memory_bits} bits of constants, "
+                      f"{fitted.cost.multiplications} channel multiplications a product"),
+    ]  # fmt: skip
+    return "\n".join([
+        name,
+        "",
+        *_columns(facts, width),
+        "",
+        f"Schedule of one product: latency {plan.latency}, interval {plan.interval}, {plan.in_flight} in flight",
+        "",
+        chart(plan, width),
+        "",
+        *_example(core, width),
+    ])  # fmt: skip
+
+
+def _columns(rows: list[tuple[str, str]], width: int) -> list[str]:
+    label = max(len(name) for name, _ in rows)
+    lines = []
+    for name, text in rows:
+        room = max(20, width - label - 2)
+        parts = _wrapped(text, room)
+        lines.append(f"{name:<{label}}  {parts[0]}")
+        lines += [" " * (label + 2) + part for part in parts[1:]]
+    return lines
+
+
+def _wrapped(text: str, room: int) -> list[str]:
+    import textwrap
+
+    return textwrap.wrap(text, room) or [""]
+
+
+def _example(core: Core, width: int) -> list[str]:
+    contract = core.fitted.contract("native")
+    rnd = random.Random(1)
+    a, b = rnd.randrange(contract.p), rnd.randrange(contract.p)
+    rows: list[tuple[str, Any]] = [("a", a), ("b", b)]
+    port = a, b
+    if contract.operand == core.fitted.representation:
+        port = contract.operand.encode(a), contract.operand.encode(b)
+    *inner, (name, result) = core.fitted.trace(*port)
+    rows += inner
+    rows.append((name, contract.result.decode(result)))
+    product = operands.judged(contract, [port])[0]
+    rows.append(("a b factor mod p", product.value))
+    label = max(len(_cut(name, 24)) for name, _ in rows)
+    lines = ["Example, every intermediate under its name:", ""]
+    for name, value in rows:
+        lines.append(f"{_cut(name, 24):<{label}}  {_value(value, width - label - 2)}")
+    same = contract.result.decode(result) % contract.p == product.value
+    lines.append("")
+    lines.append(f"The last two are {'congruent' if same else 'NOT CONGRUENT'} modulo p.")
+    return lines
+
+
+def _cut(text: str, room: int) -> str:
+    return text if len(text) <= room else text[: room - 1] + "…"
+
+
+def _value(value: Any, room: int) -> str:
+    if isinstance(value, (list, tuple)):
+        shown = " ".join(_hex(x, 10) for x in value[:_SHOWN])
+        return _cut(f"[{shown}{' …' if len(value) > _SHOWN else ''}]", room)
+    return _hex(value, max(24, room)) if isinstance(value, int) else _cut(str(value), room)
+
+
+def _hex(x: int, room: int) -> str:
+    text = hex(x)
+    if len(text) <= room:
+        return text
+    head = (room + 1) // 2
+    return f"{text[:head]}…{text[-(room - head - 1):]}"

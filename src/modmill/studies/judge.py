@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""Verdicts on what a simulation showed, without running one: values, handshake, latency, interval, equal timing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+from modmill.contract import Contract
+from modmill.flow.simulate import Run
+from modmill.studies.operands import Product
+
+
+def values(contract: Contract, products: Sequence[Product], run: Run) -> Iterator[str]:
+    """Faults of the handshake, missing results, and results that are not congruent or not below the bound."""
+    yield from run.violations
+    if len(run.results) != len(products) and not run.violations:
+        yield f"{len(run.results)} results of {len(products)} products"
+    limit = contract.result_bound * contract.p
+    for k, (product, port) in enumerate(zip(products, run.results, strict=False)):
+        result = contract.result.decode(port)
+        if result % contract.p != product.value:
+            yield (
+                f"product {k}: {product.a:#x} * {product.b:#x} gave {result:#x}, "
+                f"not congruent to {product.value:#x}"
+            )  # fmt: skip
+        elif result >= limit:
+            yield (
+                f"product {k}: {product.a:#x} * {product.b:#x} gave {result:#x}, right modulo p "
+                f"but not below the bound {contract.result_bound} p"
+            )
+
+
+def latency(contract: Contract, run: Run) -> Iterator[str]:
+    """Products that were alone in the core and took another number of cycles than the contract says."""
+    for k, cycles in enumerate(run.latencies):
+        if cycles != contract.timing.latency:
+            yield f"product {k}: latency {cycles} cycles, the contract says {contract.timing.latency}"
+
+
+def interval(contract: Contract, run: Run) -> Iterator[str]:
+    """Whether results come at the contract's interval once the core is full; operands never wait, nor results."""
+    wanted = contract.timing.interval
+    first = 2 * contract.timing.in_flight + 2
+    for k, (early, late) in enumerate(pairwise(run.valid[first:]), first + 1):
+        if late - early != wanted:
+            yield f"result {k} came {late - early} cycles after the one before, the contract says {wanted}"
+            return
+
+
+def same_timing(one: Run, other: Run) -> Iterator[str]:
+    """Whether two runs under the same pauses and stalls, with different operands, behaved alike in every cycle."""
+    for what in ("accepted", "valid", "taken"):
+        first, second = getattr(one, what), getattr(other, what)
+        if first != second:
+            k = next((k for k, (x, y) in enumerate(zip(first, second, strict=False)) if x != y), None)
+            yield f"timing depends on the operands: {what} differs at product {len(first) if k is None else k}"
+            return

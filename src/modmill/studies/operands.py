@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""Operands for trying a core: corners and random ones, as port values that the contract covers."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from modmill.contract import Contract, Residues
+from modmill.design import Fitted
+
+
+@dataclass(frozen=True)
+class Product:
+    """Two operands at the ports, and the least residue that their product must be congruent to."""
+
+    a: int
+    b: int
+    value: int
+
+
+def judged(contract: Contract, pairs: Iterable[tuple[int, int]]) -> list[Product]:
+    """Pairs of port values with their expected products, by Python's integers."""
+    decode = contract.operand.decode
+    return [Product(a, b, contract.expect(decode(a), decode(b))) for a, b in pairs]
+
+
+def covered(contract: Contract, a: int, b: int) -> bool:
+    """Whether the contract covers these port values."""
+    if a < 0 or b < 0 or a >> contract.operand.width or b >> contract.operand.width:
+        return False
+    x, y = contract.operand.decode(a), contract.operand.decode(b)
+    limit = contract.operand_bound * contract.p
+    return (x < limit and y < limit) or x * y < contract.product_bound * contract.p**2
+
+
+def corners(fitted: Fitted, io: str) -> list[tuple[int, int]]:
+    """Port values at the edges: the design's own for native io, those of the integers below p for binary io."""
+    contract = fitted.contract(io)
+    form = fitted.representation
+    if io == "native":
+        return [*fitted.corners(), *((form.encode(a), form.encode(b)) for a, b in binary_corners(fitted.p))]
+    moduli = form.base.moduli if isinstance(form, Residues) else ()
+    return [(a, b) for a, b in binary_corners(contract.p, moduli)]
+
+
+def binary_corners(p: int, moduli: Iterable[int] = ()) -> list[tuple[int, int]]:
+    """Pairs below p: around 0, p and p/2, powers of two, runs of ones, and next to multiples of channel moduli."""
+    bits = p.bit_length()
+    special = sorted({x for x in (0, 1, 2, p - 1, p - 2, p // 2, p // 2 + 1, (1 << bits - 1) - 1) if 0 <= x < p})
+    patterns = [int("01" * bits, 2) & (1 << bits - 1) - 1, int("10" * bits, 2) & (1 << bits - 1) - 1]
+    near = [x - x % m + delta for m in moduli for x in (p - 1,) for delta in (-1, 0, 1)]
+    step = max(1, bits // 64)
+    powers = [1 << k for k in range(0, bits, step)] + [(1 << k) - 1 for k in range(1, bits + 1, step)]
+    pairs = [(a, b) for a in special for b in special]
+    for x in dict.fromkeys([*patterns, *near, *powers]):
+        if 0 <= x < p:
+            pairs += [(x, p - 1), (x, x)]
+    return list(dict.fromkeys(pairs))
+
+
+def randoms(contract: Contract, count: int, seed: int) -> list[tuple[int, int]]:
+    """Random port values, uniform below the operand bound; residues are any representatives. All, if p is tiny."""
+    rnd = random.Random(seed)
+    p = contract.p
+    if contract.io == "binary" and p * p <= count:
+        return [(a, b) for a in range(p) for b in range(p)]
+    top = contract.largest_operand + 1
+    return [(port(contract, rnd.randrange(top), rnd), port(contract, rnd.randrange(top), rnd)) for _ in range(count)]
+
+
+def port(contract: Contract, x: int, rnd: random.Random) -> int:
+    """A port value of ``x``; among several representatives of a residue a random one."""
+    form = contract.operand
+    if not isinstance(form, Residues):
+        return form.encode(x)
+    end = 1 << form.base.w
+    return form.pack([rnd.randrange(r, end, m) for r, m in zip(form.base.residues(x), form.base.moduli, strict=True)])

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""A slow bench that sees inside: runs a component in Amaranth's simulator and reads its probes."""
+
+import random
+import warnings
+
+from amaranth.hdl import UnusedElaboratable
+from amaranth.sim import Simulator
+
+from modmill.contract import Residues
+
+warnings.filterwarnings("ignore", category=UnusedElaboratable)
+
+
+def operands(contract, count, seed=1):
+    """Random port values within the operand bound; residues at random representatives."""
+    rnd = random.Random(seed)
+    form = contract.operand
+
+    def one():
+        x = rnd.randrange(contract.largest_operand + 1)
+        if not isinstance(form, Residues):
+            return form.encode(x)
+        lifted = [
+            r + m * rnd.randrange(((1 << form.base.w) - 1 - r) // m + 1)
+            for r, m in zip(form.base.residues(x), form.base.moduli, strict=True)
+        ]
+        return form.pack(lifted)
+
+    return [(one(), one()) for _ in range(count)]
+
+
+def run(core, pairs, limit=5000):
+    """[(result, {probe: value}, latency)] of products one after another."""
+    out = []
+
+    async def bench(ctx):
+        ctx.set(core.o_ready, 1)
+        for a, b in pairs:
+            ctx.set(core.i_a, a)
+            ctx.set(core.i_b, b)
+            ctx.set(core.i_valid, 1)
+            while not ctx.get(core.i_ready):
+                await ctx.tick()
+            seen = {}
+            for cycle in range(1, limit):
+                await ctx.tick()
+                ctx.set(core.i_valid, 0)
+                for name, signal, at in core.probes:
+                    if at == cycle:
+                        seen[name] = [ctx.get(s) for s in signal] if isinstance(signal, list) else ctx.get(signal)
+                if ctx.get(core.o_valid):
+                    break
+            else:
+                raise AssertionError(f"no result within {limit} cycles")
+            out.append((ctx.get(core.o_r), seen, cycle))
+            await ctx.tick()
+
+    simulator = Simulator(core)
+    simulator.add_clock(1e-8)
+    simulator.add_testbench(bench)
+    simulator.run()
+    return out
+
+
+def first_difference(trace, seen):
+    """Name of the first intermediate that differs between the algorithm and the machine, or ''."""
+    return next((name for name, value in trace if name in seen and seen[name] != value), "")

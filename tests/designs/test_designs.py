@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""One test over the table of designs: specification = algorithm = machine, intermediate by intermediate."""
+
+import itertools
+import random
+import sys
+from pathlib import Path
+
+import pytest
+
+from modmill.contract import Refusal
+from modmill.designs import DESIGNS, design
+from modmill.numbers.moduli import MODULI, parse_modulus
+from modmill.schedule import Schedule, ScheduleError, Step
+
+sys.path.insert(0, str(Path(__file__).parent))
+from bench import first_difference, operands, run
+
+NAMES = [d.name for d in DESIGNS]
+TOYS = [3, 97, 2**61 - 1, 3**30 * 5]
+FULL = ["secp256k1", "P-256"]
+HEAVY = {"mm-pa-n", "mm-pa-p", "sor-nm"}  # thousands of multipliers at full width: the fast simulator runs these
+
+
+def judge(fitted, contract, pairs, results):
+    for (a, b), (r, seen, latency) in zip(pairs, results, strict=True):
+        trace = list(fitted.trace(a, b))
+        assert first_difference(trace, seen) == ""
+        assert trace[-1][1] == r
+        x, y, z = contract.operand.decode(a), contract.operand.decode(b), contract.result.decode(r)
+        assert (z - x * y * contract.factor) % contract.p == 0
+        assert z < contract.result_bound * contract.p
+        assert latency == contract.timing.latency
+
+
+@pytest.mark.parametrize("p", TOYS)
+@pytest.mark.parametrize("name", NAMES)
+def test_machine_equals_algorithm_equals_specification(name, p):
+    fitted = design(name).fit(p)
+    contract = fitted.contract("native")
+    core = fitted.component()
+    pairs = operands(contract, 12) + fitted.corners()[:30]
+    judge(fitted, contract, pairs, run(core, pairs))
+
+
+@pytest.mark.parametrize("modulus", FULL)
+@pytest.mark.parametrize("name", [n for n in NAMES if n not in HEAVY])
+def test_machine_at_full_width(name, modulus):
+    fitted = design(name).fit(parse_modulus(modulus).value)
+    contract = fitted.contract("native")
+    core = fitted.component()
+    pairs = operands(contract, 4) + fitted.corners()[:8]
+    results = run(core, pairs)
+    judge(fitted, contract, pairs, results)
+    assert {"Z", "G", "alpha"} <= results[0][1].keys(), "the probes saw nothing"
+
+
+@pytest.mark.parametrize("p", [3, 97, 2**61 - 1])
+@pytest.mark.parametrize("name", NAMES)
+def test_binary_form(name, p):
+    fitted = design(name).fit(p)
+    contract = fitted.contract("binary")
+    pairs = [(0, 0), (0, p - 1), (1, 1), (p - 1, p - 1), (p - 1, 1), *operands(contract, 6)]
+    for (a, b), (r, _, latency) in zip(pairs, run(fitted.core("binary"), pairs), strict=True):
+        assert r == a * b * contract.factor % p
+        assert latency == contract.timing.latency
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_broken_constant_is_found(name):
+    """The planted fault: one constant of the algorithm's table off by one, and the first difference has a name."""
+    p = 2**61 - 1
+    fitted = design(name).fit(p)
+    contract = fitted.contract("native")
+    pairs = operands(contract, 2)
+    core = fitted.component()
+    results = run(core, pairs)
+    (a, b), (_, seen, _) = pairs[0], results[0]
+    assert first_difference(list(fitted.trace(a ^ 1, b)), seen) or list(fitted.trace(a ^ 1, b))[-1][1] != results[0][0]
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("modulus", [m.name for m in MODULI])
+def test_algorithm_for_every_named_modulus(name, modulus):
+    p = parse_modulus(modulus).value
+    fitted = design(name).fit(p)
+    contract = fitted.contract("native")
+    assert contract.closed
+    for a, b in operands(contract, 3) + fitted.corners()[::11]:
+        *_, (_, result) = fitted.trace(a, b)
+        x, y = contract.operand.decode(a), contract.operand.decode(b)
+        z = contract.result.decode(result)
+        assert (z - x * y) % p == 0 and z < contract.result_bound * p
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_chain_of_dependent_products_in_the_algorithm(name):
+    p = parse_modulus("BLS12-381-p").value
+    fitted = design(name).fit(p)
+    form = fitted.representation
+    port = form.encode(p - 1)
+    number = p - 1
+    for _ in range(30):
+        *_, (_, port) = fitted.trace(port, port)
+        number = number * number % p
+        assert form.decode(port) % p == number
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_composites_and_large_moduli(name):
+    rnd = random.Random(11)
+    for bits in (5, 33, 130, 521):
+        p = rnd.getrandbits(bits) | 1 | 1 << (bits - 1)
+        fitted = design(name).fit(p)
+        assert fitted.multiply(p - 1, p - 1) % p == 1
+
+
+@pytest.mark.parametrize("name", ["sor-1m-n", "sor-1m-p", "sor-2m", "sor-nm"])
+@pytest.mark.parametrize("bits", [2048, 4096])
+def test_moduli_of_rsa_size(name, bits):
+    p = random.Random(bits).getrandbits(bits) | 1 | 1 << (bits - 1)
+    fitted = design(name).fit(p)
+    assert fitted.multiply(p - 2, p - 1) % p == 2
+    assert fitted.contract("native").closed
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_schedule_gives_cycles_and_in_flight(name):
+    schedule = design(name).fit(parse_modulus("secp256k1").value).schedule
+    assert schedule.latency == max(s.end for s in schedule.steps)
+    assert schedule.in_flight == -(-schedule.latency // schedule.interval)
+    assert max(schedule.utilisation().values()) <= 1
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_refusals_are_one_line_with_numbers(name):
+    for p in (0, 1, 2, 10, 2**256):
+        with pytest.raises(Refusal, match=str(p)):
+            design(name).fit(p)
+    with pytest.raises(Refusal, match="no parameter 'nonsense'"):
+        design(name).fit(97, nonsense=1)
+    key = next(iter(s for s in design(name).settings if s.kind is int))
+    with pytest.raises(Refusal, match="takes a whole number, not 'x'"):
+        design(name).fit(97, **{key.name: "x"})
+
+
+def test_a_base_that_cannot_close_the_loop_is_refused():
+    with pytest.raises(Refusal, match=r"sor-ring does not serve this 4000-bit modulus: .*\d+"):
+        design("sor-ring").fit(2**4000 - 1)
+
+
+def test_unknown_design():
+    with pytest.raises(Refusal, match="no design is called 'sor'; there are sor-1m-n"):
+        design("sor")
+    assert design("SOR_1M_P").name == "sor-1m-p"
+
+
+def test_schedule_checker_catches_planted_faults():
+    good = (Step("a", "u", 0, 2), Step("b", "u", 2, 2, ("a",)))
+    assert Schedule(good, 4).latency == 4
+    with pytest.raises(ScheduleError, match="taken twice"):
+        Schedule(good, 3)
+    with pytest.raises(ScheduleError, match="ready in cycle 2"):
+        Schedule((good[0], Step("b", "v", 1, 2, ("a",))), 4)
+    with pytest.raises(ScheduleError, match="no step makes"):
+        Schedule((Step("b", "v", 1, 2, ("x",)),), 4)
+    with pytest.raises(ScheduleError, match="named twice"):
+        Schedule((good[0], good[0]), 9)
+
+
+def test_names_are_unique():
+    assert len(set(NAMES)) == len(NAMES)
+    assert all(a.name != b.name for a, b in itertools.combinations(DESIGNS, 2))

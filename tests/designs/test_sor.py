@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""What the SOR paper prints about its architectures."""
+
+import random
+
+import pytest
+
+from modmill.designs import design
+from modmill.numbers.moduli import parse_modulus
+from modmill.numbers.sum_of_residues import alpha_offset
+
+SECP = parse_modulus("secp256k1").value
+ED = parse_modulus("2^255-19").value
+
+
+@pytest.mark.parametrize(
+    ("name", "formula"),
+    [
+        ("sor-1m-n", lambda n: 3 * n + 7),
+        ("sor-1m-p", lambda n: 2 * (n + 4)),
+        ("sor-2m", lambda n: 2 * (-(-n // 2) + 5)),
+        ("sor-nm", lambda n: 12),
+    ],
+)
+@pytest.mark.parametrize("modulus", ["secp256k1", "2^255-19", "P-192", "P-384", "P-521", "secp160k1"])
+def test_cycles(name, formula, modulus):
+    fitted = design(name).fit(parse_modulus(modulus).value)
+    extra = 2 * (fitted.params.words - 1) if fitted.params.k == 1 else 0  # kappa in two words, one multiplier set
+    assert fitted.schedule.latency == formula(fitted.params.base.n) + extra
+    if modulus in ("secp256k1", "2^255-19"):
+        assert extra == 0
+
+
+def test_printed_cycles():
+    lengths = [design(n).fit(SECP).schedule.latency for n in ("sor-1m-n", "sor-1m-p", "sor-2m", "sor-nm")]
+    assert lengths == [31, 24, 18, 12]
+
+
+@pytest.mark.parametrize("sets", [1, 2, 3, 4, 5, 8])
+def test_any_number_of_sets(sets):
+    fitted = design("sor-1m-p").fit(SECP, sets=sets)
+    n = fitted.params.base.n
+    assert fitted.schedule.latency == (2 * (n + 4) if sets == 1 else 2 * (-(-n // sets) + 5))
+    assert fitted.multiply(SECP - 1, SECP - 1) % SECP == 1
+
+
+def test_multipliers_and_memory():
+    assert design("sor-1m-p").fit(SECP, dsp="25x18").cost.dsp == 128 + 12
+    assert design("sor-2m").fit(SECP, dsp="25x18").cost.dsp == 280
+    assert design("sor-1m-p").fit(SECP).cost.memory_bits == 9944
+    assert design("sor-1m-p").fit(ED).cost.memory_bits == 9856
+
+
+@pytest.mark.parametrize("name", ["sor-1m-p", "sor-2m", "sor-ring", "mm-spa"])
+@pytest.mark.parametrize("modulus", ["secp256k1", "P-256", "P-521"])
+def test_memory_formula_counts_the_tables(name, modulus):
+    """The closed formula of ``cost`` equals the tables that the machine is built from, counted."""
+    fitted = design(name).fit(parse_modulus(modulus).value)
+    p, base = fitted.params, fitted.params.base
+    if name == "mm-spa":
+        rows, al = p.table(False)
+        bits = (base.n + sum(len(r) for r in rows) + sum(len(a) for a in al[1:])) * base.w
+    else:
+        module = type(fitted).__module__
+        constants = __import__(module, fromlist=["Constants"]).Constants.of(p, False)
+        tables = sum(len(r) for r in constants.rows) + len(constants.inverses) + sum(len(w) for w in constants.minus_p)
+        tables += sum(len(a) for a in constants.al[1:]) if hasattr(constants, "al") else len(constants.minus_m)
+        bits = tables * base.w + base.n * p.rns.constant_bits
+    assert fitted.cost.memory_bits == bits
+
+
+def test_erratum_memory_rows_of_alpha():
+    """N((2N + 2)n + n') counts N rows of alpha; with alpha = 1 ... N - 1 as listed it would be one row less.
+
+    Lazy residues need the row alpha = N, so the printed totals are the right ones for this machine.
+    """
+    p = design("sor-1m-p").fit(SECP).params
+    assert p.rns.alpha_max == p.base.n == 8
+    assert 8 * ((2 * 8 + 2) * 66 + 55) == 9944
+    assert 8 * ((2 * 8 + 1) * 66 + 55) == 9416
+
+
+def test_corners_reach_the_edges():
+    """Corner operands reach alpha = 0 and the largest, results above p, and the largest truncation error of alpha."""
+    fitted = design("sor-1m-p").fit(SECP)
+    rns = fitted.params.rns
+    alphas, above, slack = set(), 0, []
+    for a, b in fitted.corners():
+        trace = dict(fitted.trace(a, b))
+        alphas.add(trace["alpha"])
+        z = fitted.representation.decode(trace["z"])
+        above += z >= SECP
+        slack.append((sum(g >> rns.base.w - rns.q for g in trace["G"]) + rns.d) % (1 << rns.q))
+    assert 0 in alphas and max(alphas) >= 7
+    assert above > 0
+    assert min(slack) == rns.d - alpha_offset(rns.base, rns.q, rns.lazy)
+    assert max(slack) >= (1 << rns.q) - 2
+
+
+def test_corner_of_alpha_fails_with_a_smaller_offset():
+    """The planted fault: with one unit less in the offset than needed some corner gets a wrong alpha."""
+    fitted = design("sor-1m-p").fit(SECP, q=5)
+    rns, base = fitted.params.rns, fitted.params.base
+    wrong = 0
+    for a, b in fitted.corners():
+        g = dict(fitted.trace(a, b))["G"]
+        z = fitted.representation.decode(a) * fitted.representation.decode(b)
+        alpha = (sum(x * c for x, c in zip(g, base.cofactors, strict=True)) - z) // base.M
+        assert rns.alpha(g) == alpha
+        wrong += (sum(x >> base.w - rns.q for x in g) + rns.d - 1) >> rns.q != alpha
+    assert wrong > 0
+
+
+def test_ring_keeps_its_multipliers_busy():
+    ring, paper = design("sor-ring").fit(SECP), design("sor-1m-p").fit(SECP)
+    assert ring.schedule.utilisation()["mul"] > 0.95
+    per_dsp = ring.cost.dsp * ring.schedule.interval
+    assert 2 * per_dsp < paper.cost.dsp * paper.schedule.interval / 1.2  # at least twice the products, at equal clocks
+
+
+def test_original_sor_closes_the_loop_with_forty_channels():
+    """Erratum: the SOR paper says that two products in a row are not possible with the original method."""
+    fitted = design("mm-spa").fit(SECP)
+    assert fitted.params.base.n == 40 and fitted.params.base.w == 14
+    assert fitted.contract("native").closed
+    assert fitted.schedule.latency == 13 and fitted.schedule.interval == 10
+    rnd = random.Random(2)
+    form = fitted.representation
+    x = form.encode(rnd.randrange(SECP))
+    number = form.decode(x)
+    for _ in range(20):
+        *_, (_, x) = fitted.trace(x, x)
+        number = number * number % SECP
+        assert form.decode(x) % SECP == number

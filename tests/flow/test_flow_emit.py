@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""Emitted Verilog is clean, keeps the hierarchy, does not depend on the process, and simulates."""
+
+import os
+import random
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from amaranth.hdl import C, Cat, ClockSignal, Elaboratable, Instance, Module, Signal
+from amaranth.lib import wiring
+from amaranth.lib.memory import Memory
+from amaranth.lib.wiring import In, Out
+
+from modmill.flow import emit
+from modmill.flow.lint import lint
+from modmill.flow.simulate import Simulator, Widths
+
+TABLE = [3, 1, 4, 1, 5, 9, 2, 6]
+
+
+class Delay(Elaboratable):
+    """One register."""
+
+    def __init__(self, width: int) -> None:
+        self.d = Signal(width)
+        self.q = Signal(width, reset_less=True)
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.d.sync += self.q.eq(self.d)
+        return m
+
+
+class Example(wiring.Component):
+    """(a * b + 5 * a + TABLE[a mod 8]) after three cycles: a state machine, a ROM, tiles and equal submodules."""
+
+    i_valid: In(1)
+    i_ready: Out(1)
+    i_a: In(12)
+    i_b: In(12)
+    o_valid: Out(1)
+    o_ready: In(1)
+    o_r: Out(25)
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        product, multiple = Signal(24), Signal(24)
+        for name, operand, result in (("ab", self.i_b, product), ("five", C(5, 12), multiple)):
+            m.submodules[name] = Instance(
+                "dsp_mul_12x12_r2", i_clk=ClockSignal(), i_a=self.i_a, i_b=operand, o_p=result
+            )
+        m.submodules.table = table = Memory(shape=4, depth=8, init=TABLE)
+        read = table.read_port(domain="comb")
+        m.d.comb += read.addr.eq(self.i_a[:3])
+        m.submodules.delay_0 = d0 = Delay(4)
+        m.submodules.delay_1 = d1 = Delay(4)
+        held = Signal(25, reset_less=True)
+        m.d.comb += [d0.d.eq(read.data), d1.d.eq(d0.q), self.o_r.eq(held)]
+        with m.FSM():
+            with m.State("IDLE"):
+                m.d.comb += self.i_ready.eq(1)
+                with m.If(self.i_valid):
+                    m.next = "FIRST"
+            with m.State("FIRST"):
+                m.next = "SECOND"
+            with m.State("SECOND"):
+                m.d.sync += held.eq(product + multiple + d1.q)
+                m.next = "DONE"
+            with m.State("DONE"):
+                m.d.comb += self.o_valid.eq(1)
+                with m.If(self.o_ready):
+                    m.next = "IDLE"
+        return m
+
+
+@pytest.fixture(scope="module")
+def text() -> str:
+    return emit.verilog(Example())
+
+
+def test_text_is_clean(text: str) -> None:
+    assert text.startswith("module core(clk, rst, i_valid, i_ready, i_a, i_b, o_valid, o_ready, o_r);")
+    assert re.findall(r"^module (\w+)", text, re.MULTILINE) == ["core", "delay", "dsp_mul_12x12_r2"]
+    assert "\\" not in text
+    assert "(*" not in text
+    assert lint(text) == []
+    if shutil.which("iverilog"):
+        subprocess.run(["iverilog", "-g2001", "-o", os.devnull, "-"], input=text.encode(), check=True)
+
+
+def test_registers_have_no_initial_values(text: str) -> None:
+    assert text.count("initial") == 1  # the ROM
+
+
+def test_emitted_core_works(text: str) -> None:
+    rng = random.Random(2)
+    a = [rng.getrandbits(12) for _ in range(300)]
+    b = [rng.getrandbits(12) for _ in range(300)]
+    run = Simulator(text, widths=Widths(12, 12, 25)).run(a, b, gap=0.2, stall=0.2)
+    assert run.violations == []
+    assert run.results == [x * y + 5 * x + TABLE[x % 8] for x, y in zip(a, b, strict=True)]
+    assert set(run.latencies) == {3}
+
+
+def test_text_does_not_depend_on_the_process(text: str) -> None:
+    script = "import sys; from test_flow_emit import Example, emit; sys.stdout.write(emit.verilog(Example()))"
+    for seed in ("1", "2"):
+        environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": os.pathsep.join(sys.path)}
+        here = Path(__file__).parent
+        done = subprocess.run(
+            [sys.executable, "-c", script], capture_output=True, env=environment, cwd=here, check=True
+        )
+        assert done.stdout.decode() == text
+
+
+class _Faulty(Example):
+    def __init__(self, fault: str) -> None:
+        super().__init__()
+        self.fault = fault
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        if self.fault == "loop":
+            x = Signal(4)
+            m.d.comb += [x.eq(x + self.i_a), self.o_r.eq(x)]
+        elif self.fault == "black box":
+            m.submodules.x = Instance("mystery", i_a=self.i_a, o_r=self.o_r)
+        else:
+            m.d.comb += self.o_r.eq(Cat(self.i_b, self.i_a))
+        return m
+
+
+def test_refusals() -> None:
+    with pytest.raises(ValueError, match="combinational loop in module core"):
+        emit.verilog(_Faulty("loop"))
+    with pytest.raises(ValueError, match="mystery is an Instance"):
+        emit.verilog(_Faulty("black box"))
+    assert "(clk, rst, i_valid," in emit.verilog(_Faulty("none"))
+
+
+class _Twice(Example):
+    """A submodule that reads three signals of its parent, two of them of the same name."""
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.sums = sums = Module()
+        names = [Signal(12, name="x"), Signal(12, name="x"), Signal(12, name="x")]
+        held = Signal(25)
+        m.d.sync += [names[0].eq(self.i_a), names[1].eq(self.i_b), names[2].eq(self.i_b)]
+        sums.d.sync += held.eq(names[0] + names[1] + names[2])
+        m.d.comb += self.o_r.eq(held)
+        return m
+
+
+def test_ports_of_equal_names_get_numbers() -> None:
+    text = emit.verilog(_Twice())
+    assert "module sums(clk, rst, x, x_1, x_2, held);" in text
+    assert lint(text) == []
+
+
+def test_lint_finds_faults() -> None:
+    head = "module core(a, y); input a; output y; wire z;"
+    assert "syntax" in lint(head + " assign y = a & ; endmodule")[0]
+    found = " ".join(lint(head + " assign y = a & z; assign y = a; endmodule"))
+    assert "UNDRIVEN" in found
+    assert "MULTIDRIVEN" in found
+    assert "MODMISSING" in lint(head + " other x(a, y); endmodule")[0]

@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""The SOR solver: exhaustive on toys, the paper's numbers, the paper's errors."""
+
+import itertools
+import random
+from fractions import Fraction
+
+import pytest
+
+from modmill.numbers.moduli import parse_modulus
+from modmill.numbers.rns import Base, mersenne_like, pseudo_mersenne, smallest_base
+from modmill.numbers.sum_of_residues import (
+    SumOfResidues,
+    alpha_limit,
+    alpha_offset,
+    least_closed_T,
+    solve,
+)
+
+SECP = parse_modulus("secp256k1").value
+ED = parse_modulus("2^255-19").value
+TABLE_1 = Base(66, tuple((1 << 66) - u for u in (1, 5, 9, 17, 33, 65, 257, 513)))
+TOY = Base(5, (31, 29, 27))
+
+
+def printed(p, T, lazy=False):
+    """The paper's parameters: q = 8, Delta = 1/16, kappa without offset."""
+    return SumOfResidues(p, TABLE_1, 8, 16, T, 0, False, lazy)
+
+
+def representatives(base, z):
+    """Every vector of lazy gammas of ``z``."""
+    return itertools.product(*[range(g, 1 << base.w, m) for g, m in zip(base.gammas(z), base.moduli)])
+
+
+@pytest.mark.parametrize("q", [3, 4, 5])
+@pytest.mark.parametrize("lazy", [False, True])
+def test_alpha_is_exact_exhaustively(q, lazy):
+    d = alpha_offset(TOY, q, lazy)
+    limit = alpha_limit(TOY, q, d)
+    rns = SumOfResidues(7, TOY, q, d, 4, lazy=lazy)
+    for z in range(limit):
+        for g in representatives(TOY, z) if lazy else [TOY.gammas(z)]:
+            alpha = (sum(x * c for x, c in zip(g, TOY.cofactors)) - z) // TOY.M
+            assert rns.alpha(g) == alpha
+
+
+@pytest.mark.parametrize("q", [3, 4, 5])
+def test_the_offset_and_the_limit_are_needed(q):
+    """Planted faults: one less in the offset, or Z above the limit, and alpha is wrong somewhere."""
+    d = alpha_offset(TOY, q, True)
+    limit = alpha_limit(TOY, q, d)
+
+    def wrong(offset, numbers):
+        shift = TOY.w - q
+        return any(
+            (sum(x >> shift for x in g) + offset >> q) * TOY.M != sum(x * c for x, c in zip(g, TOY.cofactors)) - z
+            for z in numbers
+            for g in representatives(TOY, z)
+        )
+
+    assert not wrong(d, range(limit))
+    assert d == 0 or wrong(d - 1, range(limit))
+    assert wrong(d, range(limit, TOY.M))
+
+
+@pytest.mark.parametrize("p", [5, 7, 11, 19])
+@pytest.mark.parametrize(("offset", "multiplied"), [(True, False), (False, False), (True, True)])
+@pytest.mark.parametrize("s", [0, 1])
+def test_beta_exhaustively(p, offset, multiplied, s):
+    q = 4
+    d = alpha_offset(TOY, q, True)
+    for T in (3, 5, 8):
+        rns = SumOfResidues(p, TOY, q, d, T, s, offset, True, multiplied)
+        worst = 0
+        for z in range(0, rns.product_limit, 3):
+            for g in representatives(TOY, z):
+                alpha = rns.alpha(g)
+                v = sum(x * r for x, r in zip(g, rns.r)) + rns.v[alpha]
+                kappa = rns.kappa(g, alpha)
+                result = v - kappa * p
+                assert v <= rns.v_max and kappa <= rns.kappa_max
+                assert 0 <= result <= rns.z_max and (result - z) % p == 0
+                worst = max(worst, result)
+        assert worst * 3 >= rns.z_max, "the bound is far from what occurs"
+
+
+def test_constants_of_the_paper():
+    for p, T, bits, kappa, v in ((SECP, 72, 55, 52, 308), (ED, 71, 44, 41, 296)):
+        rns = printed(p, T)
+        assert (rns.constant_bits, rns.kappa_bits, rns.v_max.bit_length()) == (bits, kappa, v)
+        assert rns.closed
+
+
+@pytest.mark.parametrize(("p", "T", "beta"), [(SECP, 72, "1.125000192"), (ED, 71, "1.250000384")])
+def test_erratum_result_is_not_always_below_p(p, T, beta):
+    exact = printed(p, T).beta
+    assert f"{float(exact):.9f}" == beta
+    assert exact > 1
+
+
+def algorithm_2(p, T, x, y):
+    """Algorithm 2 as printed, on least residues."""
+    rns = printed(p, T)
+    W = p.bit_length()
+    g = TABLE_1.gammas(x * y)
+    alpha = rns.alpha(g)
+    kappa = sum(gi * (r >> (W - T)) for gi, r in zip(g, rns.r)) >> T
+    return sum(gi * r for gi, r in zip(g, rns.r)) + rns.v[alpha] - kappa * p
+
+
+@pytest.mark.parametrize(
+    ("p", "T", "x", "y"),
+    [
+        (
+            SECP, 72,
+            0xC381E88F38C0C8FD8712B8BC076F3787B9D179E06C0FD4F5F8130C4237730EDF,
+            0xAD45F23D3B1A11DF587FD2803BAB6C398D88348A7EED8D14F06D3FEF701966A0,
+        ),
+        (
+            ED, 71,
+            0x2245F4ECF87EE454AE40A8E620D4647C0608217790F3347DD4A1B6D153251678,
+            0x399395DC9C92294B8BA5F5C0BAD47AFE3B82584458AC25F272417C631C2D19C7,
+        ),
+    ],
+)  # fmt: skip
+def test_erratum_counterexamples_to_z_below_p(p, T, x, y):
+    assert x < p and y < p
+    assert algorithm_2(p, T, x, y) == x * y % p + p
+
+
+def test_erratum_share_of_results_above_p():
+    """About 6.5 % (secp256k1) and 12.5 % (2^255 - 19) of random products come out at or above p."""
+    rnd = random.Random(5)
+    for p, T, share in ((SECP, 72, 0.0646), (ED, 71, 0.1245)):
+        above = sum(algorithm_2(p, T, rnd.randrange(p), rnd.randrange(p)) >= p for _ in range(2000))
+        assert abs(above / 2000 - share) < 0.025
+
+
+def test_erratum_condition_22_excludes_many_primes():
+    """epsilon < 2^(W-n) / N fails for P-256, SM2, Brainpool, BN254 and BLS12-381."""
+    def epsilon_ok(name, N):
+        p = parse_modulus(name).value
+        W = p.bit_length()
+        return (2**W - p) * N < 2 ** (W - 66)
+
+    for name, N in (("secp256k1", 8), ("2^255-19", 8), ("P-192", 6), ("P-224", 7), ("P-384", 12), ("P-521", 16)):
+        assert epsilon_ok(name, N)
+    for name in ("P-256", "SM2", "brainpoolP256r1", "BN254-p", "BLS12-381-p", "BLS12-381-r"):
+        assert not epsilon_ok(name, 8)
+
+
+def test_erratum_equation_24_breaks_p256():
+    """With W instead of p in kappa, P-256 leaves results beyond 2^36 p: the next product overflows the range."""
+    p = parse_modulus("P-256").value
+    rnd = random.Random(7)
+    worst = max(algorithm_2(p, 72, rnd.randrange(p), rnd.randrange(p)) for _ in range(500))
+    assert worst > 2**35 * p
+    assert worst**2 > TABLE_1.M
+
+
+def test_erratum_least_q_and_offset():
+    """q = 8, Delta = 1/16 is exact but not minimal: d = 8 / 2^8 does, and for Z < (2p)^2 q = 4 with d = 8 / 2^4."""
+    assert alpha_offset(TABLE_1, 8, False) == 8
+    assert (2 * SECP) ** 2 < alpha_limit(TABLE_1, 4, alpha_offset(TABLE_1, 4, False))
+
+
+@pytest.mark.parametrize(
+    ("name", "n_channels", "T", "bits"),
+    [
+        ("secp256k1", 8, 62, 45), ("2^255-19", 8, 61, 34), ("P-256", 8, 58, 58), ("SM2", 8, 58, 58),
+        ("brainpoolP256r1", 8, 60, 60), ("BN254-p", 8, 59, 59), ("BLS12-381-p", 12, 54, 54), ("BLS12-381-r", 8, 60, 60),
+        ("P-384", 12, 57, 57), ("brainpoolP384r1", 12, 56, 56), ("Ed448", 14, 55, 55), ("brainpoolP512r1", 16, 53, 53),
+    ],
+)  # fmt: skip
+def test_least_T_with_a_closed_loop(name, n_channels, T, bits):
+    p = parse_modulus(name).value
+    moduli = tuple(itertools.islice(mersenne_like(66), n_channels))
+    base = Base(66, moduli)
+    found = least_closed_T(p, base, 8, alpha_offset(base, 8, False), lazy=False)
+    assert (found.T, found.constant_bits) == (T, bits)
+
+
+def test_solver_for_any_modulus():
+    rnd = random.Random(3)
+    for bits in (3, 8, 64, 200, 256, 384, 521, 1024, 4096):
+        p = rnd.getrandbits(bits) | 1 | 1 << (bits - 1)
+        base = smallest_base(66, mersenne_like(66) if bits < 1100 else pseudo_mersenne(66), 16 * p * p)
+        rns = solve(p, base, operand=Fraction(2))
+        assert rns.beta <= 2 and rns.closed
+        x, y = rns.z_max, rns.z_max
+        g = base.gammas(x * y)
+        alpha = rns.alpha(g)
+        z = sum(gi * r for gi, r in zip(g, rns.r)) + rns.v[alpha] - rns.kappa(g, alpha) * p
+        assert 0 <= z <= rns.z_max and (z - x * y) % p == 0
+
+
+def test_solver_says_why():
+    small = Base(66, TABLE_1.moduli[:7])
+    with pytest.raises(ValueError, match=r"462 bits.*more than 51\d bits"):
+        solve(SECP, small)
+    with pytest.raises(ValueError, match="offset of at least 8"):
+        SumOfResidues(SECP, TABLE_1, 8, 7, 72, lazy=False)
+    with pytest.raises(ValueError, match="no kappa keeps the result below"):
+        solve(SECP, TABLE_1, T=20)

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""Verdicts on made-up runs: each fault gives a line, a good run none."""
+
+from dataclasses import replace
+from fractions import Fraction
+
+import pytest
+
+from modmill.contract import Binary, Contract, Timing
+from modmill.flow.simulate import Run
+from modmill.studies import judge
+from modmill.studies.operands import judged
+
+P = 97
+CONTRACT = Contract(
+    p=P, factor=3, io="native", operand=Binary(8), result=Binary(8), operand_bound=Fraction(2),
+    product_bound=Fraction(4), result_bound=Fraction(3, 2), timing=Timing(5, 4, 2),
+)  # fmt: skip
+PRODUCTS = judged(CONTRACT, [(a, 2 * a) for a in range(12)])
+
+
+def run(**changes):
+    accepted = [1 + 4 * k for k in range(len(PRODUCTS))]
+    valid = [c + 5 for c in accepted]
+    return replace(Run([p.value for p in PRODUCTS], accepted, valid, valid, valid[-1] + 1, []), **changes)
+
+
+def test_expected_products_carry_the_factor():
+    assert [p.value for p in PRODUCTS] == [6 * a * a % P for a in range(12)]
+
+
+def test_good_run():
+    assert not [*judge.values(CONTRACT, PRODUCTS, run()), *judge.latency(CONTRACT, run()), *judge.interval(CONTRACT, run())]
+    assert not list(judge.same_timing(run(), run(results=[])))
+
+
+def test_result_may_be_any_number_below_the_bound():
+    results = [p.value + P if p.value + P < 1.5 * P else p.value for p in PRODUCTS]
+    assert results != run().results
+    assert not list(judge.values(CONTRACT, PRODUCTS, run(results=results)))
+
+
+def test_result_that_is_right_modulo_p_but_too_large():
+    results = run().results
+    results[4] += P  # 6 * 16 = 96
+    assert "not below the bound 3/2 p" in next(judge.values(CONTRACT, PRODUCTS, run(results=results)))
+
+
+def test_wrong_result():
+    results = run().results
+    results[3] ^= 1
+    (line,) = judge.values(CONTRACT, PRODUCTS, run(results=results))
+    assert line == "product 3: 0x3 * 0x6 gave 0x37, not congruent to 0x36"
+
+
+def test_missing_results_and_violations():
+    assert list(judge.values(CONTRACT, PRODUCTS, run(results=run().results[:-1]))) == ["11 results of 12 products"]
+    assert list(judge.values(CONTRACT, PRODUCTS, run(results=[], violations=["timeout"]))) == ["timeout"]
+
+
+def test_latency():
+    late = run(valid=[*run().valid[:-1], run().valid[-1] + 1])
+    assert list(judge.latency(CONTRACT, late)) == ["product 11: latency 6 cycles, the contract says 5"]
+
+
+@pytest.mark.parametrize("shift", [-1, 1])
+def test_interval(shift):
+    valid = [*run().valid[:-1], run().valid[-1] + shift]
+    (line,) = judge.interval(CONTRACT, run(valid=valid))
+    assert f"came {4 + shift} cycles" in line
+    assert "result 11" in line
+
+
+def test_interval_lets_the_core_fill_up():
+    assert not list(judge.interval(CONTRACT, run(valid=[0, *run().valid[1:]])))
+
+
+@pytest.mark.parametrize("what", ["accepted", "valid", "taken"])
+def test_timing_that_depends_on_operands(what):
+    other = run(**{what: [*getattr(run(), what)[:7], 99, *getattr(run(), what)[8:]]})
+    assert list(judge.same_timing(run(), other)) == [f"timing depends on the operands: {what} differs at product 7"]
+    short = run(**{what: getattr(run(), what)[:7]})
+    assert list(judge.same_timing(run(), short)) == [f"timing depends on the operands: {what} differs at product 7"]
