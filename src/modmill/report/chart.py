@@ -21,7 +21,7 @@ def chart(schedule: Schedule, width: int = 80) -> str:
     cell = _cell(rows)
     end = max(schedule.latency, *(first + cycles for _, steps in rows for first, cycles, _ in steps))
     room = max(1, (width - label - 8) // cell)
-    bands = [range(first, min(first + room, end)) for first in range(0, end, room)]
+    bands = _bands(rows, end, room)
     lines = []
     for band in bands:
         last = band is bands[-1]
@@ -32,6 +32,18 @@ def chart(schedule: Schedule, width: int = 80) -> str:
             lines.append(f"{unit:<{label}} {text}│{f'{used[unit]:>5.0%}' if last else ''}")
         lines.append("")
     return "\n".join(lines[:-1])
+
+
+def _bands(rows: list[tuple[str, list[tuple[int, int, str]]]], end: int, room: int) -> list[range]:
+    """Ranges of at most ``room`` cycles; each ends where it cuts the fewest steps, up to two cycles early."""
+    cut = [sum(first < cycle < first + cycles for _, steps in rows for first, cycles, _ in steps) for cycle in range(end)]
+    bands = []
+    first = 0
+    while end - first > room:
+        stop = min(range(first + room, first + max(1, room - 2) - 1, -1), key=lambda cycle: cut[cycle])
+        bands.append(range(first, stop))
+        first = stop
+    return [*bands, range(first, end)]
 
 
 def _cell(rows: list[tuple[str, list[tuple[int, int, str]]]]) -> int:

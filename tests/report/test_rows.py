@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""Rows survive writing, torn lines and two writers; a store prefers what was measured here."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from modmill.report.rows import Row, Store, append, read
+
+
+def row(kind="synth", digest="sha256:1", seed=None, **values):
+    return Row(kind, digest, "yosys 1", "ecp5-85k", seed, values or {"lut": 5}, {"design": "d"})
+
+
+def test_round_trip(tmp_path):
+    path = tmp_path / "deep" / "rows.jsonl"
+    rows = [row(), row("route", seed=1, mhz=101.5), row(digest="sha256:2")]
+    for r in rows:
+        append(path, r)
+    assert list(read(path)) == rows
+
+
+def test_missing_file_has_no_rows(tmp_path):
+    assert list(read(tmp_path / "nothing")) == []
+
+
+def test_torn_line_is_passed_over_and_not_continued(tmp_path):
+    path = tmp_path / "rows.jsonl"
+    append(path, row())
+    path.write_text(path.read_text() + row(digest="sha256:2").line()[:40])
+    append(path, row(digest="sha256:3"))
+    assert [r.digest for r in read(path)] == ["sha256:1", "sha256:3"]
+
+
+@pytest.mark.parametrize("line", ["", "x", "[]", "1", "{}", '{"kind": "synth"}', row("guess").line()])
+def test_lines_that_are_no_rows(line):
+    with pytest.raises(ValueError, match="not a row"):
+        Row.parse(line)
+
+
+def test_many_writers(tmp_path):
+    path = tmp_path / "rows.jsonl"
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda k: append(path, row(digest=f"sha256:{k}", x="y" * 5000)), range(100)))
+    assert {r.digest for r in read(path)} == {f"sha256:{k}" for k in range(100)}
+
+
+def test_store(tmp_path):
+    shipped, own, record = tmp_path / "results", tmp_path / "rows.jsonl", tmp_path / "record.jsonl"
+    append(shipped / "sor.jsonl", row(lut=1))
+    append(shipped / "sor.jsonl", row("route", seed=1))
+    append(own, row(lut=2))
+    store = Store(own, shipped, record)
+    found = store.find("synth", "sha256:1", "yosys 1", "ecp5-85k")
+    assert found is not None and found.values["lut"] == 2
+    assert store.find("synth", "sha256:1", "yosys 2", "ecp5-85k") is None
+    assert store.find("route", "sha256:1", "yosys 1", "ecp5-85k", 2) is None
+    assert store.find("route", "sha256:1", "yosys 1", "ecp5-85k", 1) is not None
+    store.add(row(digest="sha256:9"))
+    assert [r.digest for r in read(own)] == ["sha256:1", "sha256:9"]
+    assert [(r.kind, r.digest) for r in read(record)] == [("synth", "sha256:1"), ("route", "sha256:1"), ("synth", "sha256:9")]
+    Store(own, shipped, record).find("synth", "sha256:9", "yosys 1", "ecp5-85k")
+    assert len(list(read(record))) == 3
+    assert len(list(read(shipped / "sor.jsonl"))) == 2
