@@ -6,18 +6,22 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+import modmill as package
 from modmill import __version__
 from modmill.designs import DESIGNS
 
+SOURCE = str(Path(package.__file__).parents[1])
 SMALL = ("sor-1m-p", "--modulus", "2^61-1", "--set", "n=20")
 
 
 def modmill(*arguments, cwd=None, **environment):
     command = [sys.executable, "-m", "modmill", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, env={**os.environ, **environment}, timeout=300)
+    environment = {**os.environ, "PYTHONPATH": SOURCE, **environment}
+    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, env=environment, timeout=300)
 
 
 def refused(*arguments, cwd=None):
@@ -122,7 +126,6 @@ def test_check_passes_and_fails(folder, tmp_path):
         (("build", "sor-1m-p", "-m", "98"), "must be odd"),
         (("build", "sor-1m-p", "-m", "1"), "at least 3"),
         (("build", "sor-1m-p", "-m", "2^9000-1"), "8192"),
-        (("build", "sor-1m-p", "-m", "2^8000-1"), "8000-bit"),
         (("build", "sor-1m-p", "-m", "secp256"), "no modulus is named"),
         (("build", "sor-1m-p", "-m", ""), "empty"),
         (("build", "sor-9", "-m", "97"), "no design is called 'sor-9'"),
@@ -139,13 +142,13 @@ def test_check_passes_and_fails(folder, tmp_path):
         (("build", "sor-1m-p", "-m", "97", "-o", "/dev/null"), "is not a folder"),
         (("check", "nothing"), "nothing is no folder"),
         (("check", "/dev"), "is missing"),
-        (("check", ".", "--vectors", "-1"), "-1"),
+        (("check", ".", "--vectors", "-1"), "greater than or equal to 0"),
         (("explain", "sor-1m-p", "-m", "98"), "must be odd"),
         (("race", "98"), "must be odd"),
         (("race", "97", "--design", "sor-9"), "no design is called"),
         (("race", "97", "--target", "abacus"), "abacus"),
         (("race", "97", "--io", "octal"), "io must be one of"),
-        (("race", "97", "--set", "zz=3"), "no parameter 'zz'"),
+        (("race", "97", "--set", "zz=3"), "a parameter 'zz'"),
         (("race", "97", "--target", "xc7z020", "--route"), "xc7z020 cannot be placed and routed"),
         (("race", "97", "--json", "/dev/null/x"), "/dev/null/x"),
         (("mill",), "mill"),

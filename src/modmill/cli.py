@@ -232,7 +232,10 @@ def race(
 
 @contextmanager
 def _bar() -> Iterator[Callable[[str, int, int], None]]:
-    """A progress bar on stderr, gone when done."""
+    """A progress bar on stderr, gone when done; nothing where stderr is no terminal."""
+    if not sys.stderr.isatty():
+        yield lambda running, done, total: None
+        return
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
@@ -250,8 +253,6 @@ def main() -> None:
 def _status() -> int:
     try:
         status = app(standalone_mode=False)
-    except KeyboardInterrupt:
-        return _say("interrupted; what had finished is kept", 130)
     except BrokenPipeError:  # the reader of our output is gone
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
@@ -262,6 +263,8 @@ def _status() -> int:
         if message is None:
             raise
         return _say(message() or "say what to do; `modmill --help` lists the commands", 2)
+    if status == 130:  # typer's answer to Ctrl-C
+        return _say("interrupted; what had finished is kept", status)
     return status if isinstance(status, int) else 0
 
 

@@ -2,6 +2,7 @@
 # Copyright The Modmill authors
 """Cores through the Python interface, and the folders they are written to."""
 
+import doctest
 import json
 import os
 
@@ -207,10 +208,14 @@ def test_explain(core):
     assert "NOT" not in text
 
 
+def test_the_example_of_the_interface():
+    assert doctest.testmod(modmill) == (0, 5)
+
+
 def test_the_interface_is_lazy_and_complete():
-    assert {d.name for d in modmill.designs()} >= {"sor-1m-p", "sor-2m"}
-    assert any(m.name == "secp256k1" for m in modmill.moduli())
-    assert any(t.name == "ecp5-85k" for t in modmill.targets())
+    assert {d.name for d in modmill.DESIGNS} >= {"sor-1m-p", "sor-2m"}
+    assert any(m.name == "secp256k1" for m in modmill.MODULI)
+    assert any(t.name == "ecp5-85k" for t in modmill.TARGETS)
     for name in modmill.__all__:
         assert getattr(modmill, name).__doc__
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):

@@ -55,7 +55,7 @@ def wrapped(faulty):
     return edit
 
 
-INSIDE = "  core_inside inside(.clk(clk), .rst(rst), .i_a(i_a), .i_b(i_b), .i_valid(i_valid), .o_r(o_r), "
+INSIDE = "  core_inside whole(.clk(clk), .rst(rst), .i_a(i_a), .i_b(i_b), .i_valid(i_valid), .o_r(o_r), "
 READY_STUCK = INSIDE + ".i_ready(), .o_valid(o_valid), .o_ready(o_ready));\n  assign i_ready = 1'b1;"
 VALID_WAITS = INSIDE + ".i_ready(i_ready), .o_valid(v), .o_ready(o_ready));\n  wire v;\n  assign o_valid = v & o_ready;"
 VALID_DROPPED = (

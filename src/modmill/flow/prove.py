@@ -115,21 +115,10 @@ def prove_equal_small(
     """
     bitwuzla = _module("bitwuzla", "bitwuzla")
     start = time.monotonic()
-    ports = {name: (str(member.flow) == "In", len(getattr(component, name))) for name, member in _members(component)}
-    inputs = [name for name, (is_input, _) in ports.items() if is_input]
-    lines = [f"module claim({', '.join(f'input [{ports[name][1] - 1}:0] {name}' for name in inputs)});"]
-    lines += [f"  wire [{bits - 1}:0] out_{name};" for name, (is_input, bits) in ports.items() if not is_input]
-    pins = [f".{name}({name if is_input else f'out_{name}'})" for name, (is_input, _) in ports.items()]
-    lines += [f"  unit unit({', '.join(pins)});", "endmodule"]
-    # The claim stands in a module of its own, so that the wide copies can have the names of the ports.
-    wide = ", ".join(f"input [{width - 1}:0] {name}" for name in ports)
-    values = ", ".join(f".{name}({name if is_input else f'out_{name}'})" for name, (is_input, _) in ports.items())
-    lines[-1:] = ["  (* keep *) wire holds;", f"  meaning meaning({values}, .holds(holds));", "endmodule"]
-    lines += [f"module meaning({wide}, output holds);", f"  assign holds = !({assume}) || ({claim});", "endmodule"]
     with tempfile.TemporaryDirectory(prefix="modmill-prove-") as name:
         folder = Path(name)
         (folder / "unit.v").write_text(emit.verilog(component, "unit"))
-        (folder / "claim.v").write_text("\n".join([*lines, ""]))
+        (folder / "claim.v").write_text(_claim(component, claim, assume, width))
         script = "read_verilog unit.v claim.v; prep -flatten -top claim; write_smt2 -stbv -wires claim.smt2"
         tools.run(tools.yosys("-q", "-p", script), name="yosys", cwd=folder)
         text = (folder / "claim.smt2").read_text()
@@ -147,12 +136,11 @@ def prove_equal_small(
         raise tools.ToolError(f"bitwuzla: undecided after {seconds:.0f} s: {what}")
     if answer == bitwuzla.Result.UNSAT:
         return Proved(what, "bitwuzla", seconds)
-    values_found = {}
-    for port, (is_input, bits) in ports.items():
-        term = parser.parse_term(f"(|claim_n {port if is_input else f'out_{port}'}| s)")
-        found = solver.get_value(term)
-        values_found[port] = int(found.value()) if bits == 1 else int(found.value(2), 2)
-    return ProofFailed(what, "bitwuzla", seconds, values_found)
+    example = {}
+    for port in _ports(component):
+        found = solver.get_value(parser.parse_term(f"(|claim_n {port}| s)"))
+        example[port] = int(found.value()) if found.sort().is_bool() else int(found.value(2), 2)
+    return ProofFailed(what, "bitwuzla", seconds, example)
 
 
 def prove_constant_latency(
@@ -168,7 +156,7 @@ def prove_constant_latency(
     with tempfile.TemporaryDirectory(prefix="modmill-prove-") as name:
         folder = Path(name)
         (folder / "core.v").write_text(verilog)
-        _cone(folder, top, data, outputs, "tee -q -o leak.txt select -list @leak w:* %i; select -assert-any @data")
+        _cone(folder, top, data, outputs, "tee -q -o leak.txt select -list @leak w:* %i")
         nets = [line.partition("/")[2] for line in (folder / "leak.txt").read_text().splitlines()]
     seconds = time.monotonic() - start
     what = f"{' and '.join(outputs)} of {top} do not depend on {' or '.join(data)}"
@@ -219,8 +207,22 @@ def _module(name: str, package: str) -> ModuleType:
         raise tools.ToolError(f"{name}: the Python package {package} is not installed") from None
 
 
-def _members(component: wiring.Component) -> list[tuple[str, Any]]:
-    return [(path[0], member) for path, member, _ in component.signature.flatten(component)]
+def _ports(component: wiring.Component) -> dict[str, tuple[wiring.Flow, int]]:
+    members = component.signature.flatten(component)
+    return {path[0]: (member.flow, len(value.as_value())) for path, member, value in members}
+
+
+def _claim(component: wiring.Component, claim: str, assume: str, width: int) -> str:
+    """A module around the component whose net ``holds`` says whether the claim does."""
+    ports = _ports(component)
+    inputs = [f"input [{bits - 1}:0] {name}" for name, (flow, bits) in ports.items() if flow == wiring.In]
+    nets = [f"  wire [{bits - 1}:0] {name};" for name, (flow, bits) in ports.items() if flow == wiring.Out]
+    pins = ", ".join(f".{name}({name})" for name in ports)
+    wide = ", ".join(f"input [{width - 1}:0] {name}" for name in ports)  # same names: the claim stands in a module
+    lines = [f"module claim({', '.join(inputs)});", *nets, "  wire holds;", f"  unit unit({pins});"]
+    lines += [f"  meaning meaning({pins}, .holds(holds));", "endmodule"]
+    lines += [f"module meaning({wide}, output holds);", f"  assign holds = !({assume}) || ({claim});", "endmodule"]
+    return "\n".join([*lines, ""])
 
 
 def _short(number: int) -> str:

@@ -53,9 +53,10 @@ def multiple(bound: str, *, up: bool) -> str:
 
 def promises(record: Mapping[str, Any]) -> list[str]:
     """The contract in words, one line for each promise."""
+    product = multiple(record["product_bound"], up=False)
+    any_two = f", or any two whose product is below {product}^2" if record["io"] == "native" else ""
     return [
-        f"i_a, i_b  {_form(record['operand'])}, each below {multiple(record['operand_bound'], up=False)}, or any two "
-        f"whose product is below {multiple(record['product_bound'], up=False)}^2",
+        f"i_a, i_b  {_form(record['operand'])}, each below {multiple(record['operand_bound'], up=False)}{any_two}",
         f"o_r       {_form(record['result'])}, below {multiple(record['result_bound'], up=True)}"
         + (" (canonical)" if record["result_bound"] == "1" else ""),
         f"timing    latency {record['latency']} cycles for a product alone in the core, interval {record['interval']}, "

@@ -153,10 +153,7 @@ class Core:
         c = self.contract
         if a < 0 or b < 0:
             raise Refusal(f"operands must not be negative, got {min(a, b)}")
-        fits = all(x < c.operand_bound * c.p for x in (a, b)) or (
-            self.io == "native" and a * b < c.product_bound * c.p**2
-        )
-        if not fits:
+        if not operands.numbers_covered(c, a, b):
             limit = sheet.multiple(str(c.operand_bound), up=False)
             raise Refusal(f"operands must be below {limit}, got numbers of {a.bit_length()} and {b.bit_length()} bits")
 

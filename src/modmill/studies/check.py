@@ -20,6 +20,7 @@ from typing import Any
 from modmill.contract import PORTS, Contract
 from modmill.flow.lint import lint
 from modmill.flow.simulate import Run, Simulator
+from modmill.flow.tools import ToolError
 from modmill.report import sheet
 from modmill.studies import judge, operands
 from modmill.studies.build import Core, Folder, digest, widths
@@ -200,11 +201,19 @@ def verify(
     contract = core.contract
     faults = list(rtl_faults(verilog, contract)) or [f"core.v: {line}" for line in lint(verilog)]
     report.failures += faults
-    if not faults:
-        _Bench(contract, Simulator(verilog, widths=widths(contract), instances=2), report, seed).run(
-            [pair for pair in [*operands.corners(core.fitted, core.io), *extra] if operands.covered(contract, *pair)],
-            operands.randoms(contract, vectors, seed),
-        )
+    if faults:
+        return
+    try:
+        simulator = Simulator(verilog, widths=widths(contract), instances=2)
+    except ToolError as error:
+        if "%Error" not in str(error):
+            raise
+        report.failures.append(f"core.v: does not compile: {error}")
+        return
+    _Bench(contract, simulator, report, seed).run(
+        [pair for pair in [*operands.corners(core.fitted, core.io), *extra] if operands.covered(contract, *pair)],
+        operands.randoms(contract, vectors, seed),
+    )
 
 
 class _Bench:

@@ -55,5 +55,6 @@ def same_timing(one: Run, other: Run) -> Iterator[str]:
         first, second = getattr(one, what), getattr(other, what)
         if first != second:
             k = next((k for k, (x, y) in enumerate(zip(first, second, strict=False)) if x != y), None)
-            yield f"timing depends on the operands: {what} differs at product {len(first) if k is None else k}"
+            k = min(len(first), len(second)) if k is None else k
+            yield f"timing depends on the operands: {what} differs at product {k}"
             return

@@ -31,9 +31,15 @@ def covered(contract: Contract, a: int, b: int) -> bool:
     """Whether the contract covers these port values."""
     if a < 0 or b < 0 or a >> contract.operand.width or b >> contract.operand.width:
         return False
-    x, y = contract.operand.decode(a), contract.operand.decode(b)
+    return numbers_covered(contract, contract.operand.decode(a), contract.operand.decode(b))
+
+
+def numbers_covered(contract: Contract, x: int, y: int) -> bool:
+    """Whether the contract covers these numbers. A binary core takes each below p, whatever the product."""
     limit = contract.operand_bound * contract.p
-    return (x < limit and y < limit) or x * y < contract.product_bound * contract.p**2
+    if x < limit and y < limit:
+        return True
+    return contract.io == "native" and x * y < contract.product_bound * contract.p**2
 
 
 def corners(fitted: Fitted, io: str) -> list[tuple[int, int]]:

@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""A paper's tables and figures: printed values beside predicted and measured ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from modmill.contract import Refusal
+from modmill.report.reproduction import Section
+from modmill.studies.papers import sor
+
+PAPERS: dict[str, Callable[..., Sequence[Section]]] = {"sor": sor.sections}
+"""Names of papers, and what makes their sections."""
+
+
+def reproduce(
+    paper: str, *, measure: bool = False, record: Path | None = None, progress: Callable[[str], None] | None = None
+) -> Sequence[Section]:
+    """The sections of one paper, with the rows there are; ``measure`` measures the missing ones first (minutes).
+
+    ``record`` names a results file to which the rows used are added. Raises Refusal for an unknown paper.
+    """
+    if paper not in PAPERS:
+        raise Refusal(f"no paper is called {paper!r}; there are {', '.join(PAPERS)}")
+    return PAPERS[paper](measure=measure, record=record, progress=progress)
