@@ -12,8 +12,8 @@ False
 'module core(clk, rst, i_valid, i_ready, i_a, i_b, o_valid, o_ready, o_r);'
 
 ``core.simulate([(3, 5)])`` runs the Verilog itself, ``core.write("folder")`` writes what ``modmill build`` writes,
-``modmill.load("folder")`` reads it back, ``modmill.check("folder")`` verifies it, ``modmill.race("secp256k1")`` compares
-all designs for one modulus. ``modmill.DESIGNS``, ``modmill.MODULI`` and ``modmill.TARGETS`` are the tables.
+``modmill.load("folder")`` reads it back, ``modmill.check("folder")`` verifies it, ``modmill.race("secp256k1")``
+compares all designs for one modulus. ``modmill.DESIGNS``, ``modmill.MODULI`` and ``modmill.TARGETS`` are the tables.
 """
 
 from __future__ import annotations

@@ -93,7 +93,8 @@ def moduli(as_json: Json = False) -> None:
         print(json.dumps(rows, indent=2, ensure_ascii=False))
         return
     for m in MODULI:
-        print(f"{m.name or '':<18} {m.bits:>4} bits  {m.text if len(m.text) < 50 else hex(m.value)[:40] + '…'}  [{m.source}]")
+        text = m.text if len(m.text) < 50 else f"{hex(m.value)[:40]}…"
+        print(f"{m.name or '':<18} {m.bits:>4} bits  {text}  [{m.source}]")
 
 
 @app.command()

@@ -211,7 +211,7 @@ def test_leaks_are_found(leak):
     failed = prove.prove_constant_latency(LEAKS[leak])
     assert isinstance(failed, ProofFailed)
     assert {"i_a", "i_b"} & set(failed.counterexample["nets"])
-    if leak != "through a memory":  # its two copies wake up with different contents: a difference, but not from operands
+    if leak != "through a memory":  # two memories wake up different: that is no leak of operands
         shown = prove.prove_constant_latency_by_induction(LEAKS[leak])
         assert isinstance(shown, ProofFailed)
         assert shown.counterexample["i_a_0"] != shown.counterexample["i_a_1"] or (

@@ -59,7 +59,8 @@ def test_store(tmp_path):
     assert store.find("route", "sha256:1", "yosys 1", "ecp5-85k", 1) is not None
     store.add(row(digest="sha256:9"))
     assert [r.digest for r in read(own)] == ["sha256:1", "sha256:9"]
-    assert [(r.kind, r.digest) for r in read(record)] == [("synth", "sha256:1"), ("route", "sha256:1"), ("synth", "sha256:9")]
+    recorded = [("synth", "sha256:1"), ("route", "sha256:1"), ("synth", "sha256:9")]
+    assert [(r.kind, r.digest) for r in read(record)] == recorded
     Store(own, shipped, record).find("synth", "sha256:9", "yosys 1", "ecp5-85k")
     assert len(list(read(record))) == 3
     assert len(list(read(shipped / "sor.jsonl"))) == 2

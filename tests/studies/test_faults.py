@@ -12,7 +12,7 @@ import modmill
 from modmill.studies.build import digest
 from modmill.studies.check import check
 
-P = 2**61 - 1
+P = 2**31 - 1
 SECP256K1 = 2**256 - 2**32 - 977
 
 
@@ -20,7 +20,7 @@ SECP256K1 = 2**256 - 2**32 - 977
 def folders(tmp_path_factory):
     """Good folders, by io."""
     root = tmp_path_factory.mktemp("good")
-    return {io: modmill.build("sor-1m-p", P, io, n=20).write(root / io) for io in ("native", "binary")}
+    return {io: modmill.build("sor-1m-p", P, io, n=16).write(root / io) for io in ("native", "binary")}
 
 
 @pytest.fixture
@@ -46,10 +46,9 @@ def wrapped(faulty):
     def edit(body):
         inner = re.sub(r"^module core\(", "module core_inside(", body, count=1, flags=re.MULTILINE)
         ports = re.search(r"^module core\(.*?;", body, re.MULTILINE)[0]
-        declared = "".join(
-            f"  {way} {size or ''} {name};\n"
-            for way, size, name in re.findall(r"^  (input|output) (\[\d+:0\])? ?(\w+);", body.split("endmodule")[0], re.MULTILINE)
-        )
+        top = body.split("endmodule")[0]
+        found = re.findall(r"^  (input|output) (\[\d+:0\])? ?(\w+);", top, re.MULTILINE)
+        declared = "".join(f"  {way} {size or ''} {name};\n" for way, size, name in found)
         return f"{ports}\n{declared}{faulty}\nendmodule\n\n{inner}"
 
     return edit
@@ -67,9 +66,9 @@ TOO_EARLY = INSIDE + ".i_ready(i_ready), .o_valid(o_valid), .o_ready(1'b1));"
 
 def drop_carry(body):
     """In the first wide accumulator the carry from bit 9 to bit 10 is lost."""
-    adder = re.search(r"^  assign (\S+) = \{ 1'h0, (\w+) \} \+ (\{ 1'h0, )?(\w+)|^  assign (acc_sum\w*|wide\w*) = (\w+) \+ (\w+);", body, re.MULTILINE)
+    adder = re.search(r"^  assign acc_sum0 = .+ \+ .+;$", body, re.MULTILINE)
     assert adder, "no accumulator found"
-    line = body[adder.start() : body.index("\n", adder.start())]
+    line = adder[0]
     left, right = line.strip().removeprefix("assign ").rstrip(";").split(" = ")
     a, b = right.split(" + ")
     lost = f"((({a}) >> 10) + (({b}) >> 10) << 10) | ((({a}) & 1023) + (({b}) & 1023) & 1023)"
@@ -102,7 +101,7 @@ def test_good_folders_pass(folders):
         assert report.passed, report.failures
         assert report.counts["chained"] == 4000
         assert report.products > 5000
-        assert report.line.startswith(f"PASS sor-1m-p-61bit-{io}: latency ")
+        assert report.line.startswith(f"PASS sor-1m-p-31bit-{io}: latency ")
 
 
 @pytest.mark.parametrize(
@@ -126,10 +125,11 @@ def test_faults_in_the_text(copy, edit, words):
 
 
 @pytest.mark.parametrize(
-    ("spoil", "words"), [(alpha_off_by_one, "not congruent"), (kappa_truncated, "right modulo p but not below the bound")]
+    ("spoil", "words"),
+    [(alpha_off_by_one, "not congruent"), (kappa_truncated, "right modulo p but not below the bound")],
 )
 def test_faults_in_the_constants(copy, spoil, words):
-    forge(copy, lambda body: faulty_constants(P, spoil, n=20))
+    forge(copy, lambda body: faulty_constants(P, spoil, n=16))
     report = check(copy, vectors=100)
     assert not report.passed
     assert words in "\n".join(report.failures)
@@ -143,7 +143,8 @@ def test_fault_in_a_256_bit_core(tmp_path):
     assert "not congruent" in "\n".join(report.failures)
 
 
-def test_edited_rtl_without_new_digests(copy):
+def test_edited_rtl_without_new_digests(copy, monkeypatch):
+    monkeypatch.setattr("modmill.studies.check.verify", lambda *_, **__: None)
     path = copy / "core.v"
     path.write_text(path.read_text().replace("endmodule", "  // harmless\nendmodule", 1))
     report = check(copy, vectors=20)
@@ -198,10 +199,11 @@ def test_field_taken_away(copy):
 def test_edited_vectors(copy):
     path = copy / "vectors.json"
     vectors = json.loads(path.read_text())
-    vectors["vectors"][5]["value"] = "0x1"
+    right = vectors["vectors"][5]["value"]
+    vectors["vectors"][5]["value"] = "0x123456"
     path.write_text(json.dumps(vectors))
     (line,) = check(copy, vectors=20).failures
-    assert line.startswith("vectors.json: value of vector 5 is 0x1, recomputed ")
+    assert line == f"vectors.json: value of vector 5 is 0x123456, recomputed {right}"
     path.write_text(json.dumps(vectors | {"vectors": vectors["vectors"][:5]}))
     assert check(copy, vectors=20).failures == ["vectors.json: 5 vectors, at least 64 are expected"]
 

@@ -21,12 +21,12 @@ import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from os import environ, pathsep
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from amaranth.hdl import Value
 from amaranth.lib import wiring
 
 from modmill.flow import emit, tools
@@ -75,7 +75,7 @@ def prove_reduction(
     ``folds`` and ``factor`` (by which a fold multiplies the high part) are those of the hardware unless planted.
     Raises ToolError when z3 is not installed or cannot decide in ``timeout`` seconds.
     """
-    z3 = _module("z3", "z3-solver")
+    z3 = _z3()
     start = time.monotonic()
     bounds = fold_bounds(bound, w, u)[:folds]
     modulus, power = (1 << w) - u, 1 << w
@@ -113,7 +113,7 @@ def prove_equal_small(
     that no part of the expressions overflows, and only then do they mean what they say about integers.
     Raises ToolError when bitwuzla is not installed or cannot decide in ``timeout`` seconds.
     """
-    bitwuzla = _module("bitwuzla", "bitwuzla")
+    bitwuzla = _bitwuzla()
     start = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="modmill-prove-") as name:
         folder = Path(name)
@@ -150,7 +150,7 @@ def prove_constant_latency(
 
     What drives the handshake, through any number of cycles, then never sees an operand, so its timing is the same for
     all operands. The walk takes whole words and whole memories, so it may find a path where no value could pass, but
-    never misses one. A failure lists the nets of the paths.
+    never misses one. A failure lists the named nets of the paths.
     """
     start = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="modmill-prove-") as name:
@@ -161,7 +161,8 @@ def prove_constant_latency(
     seconds = time.monotonic() - start
     what = f"{' and '.join(outputs)} of {top} do not depend on {' or '.join(data)}"
     if nets:
-        return ProofFailed(what, "yosys", seconds, {"nets": tuple(nets)})
+        named = tuple(net for net in reversed(nets) if not net.startswith("$"))
+        return ProofFailed(what, "yosys", seconds, {"nets": named})
     return Proved(what, "yosys", seconds)
 
 
@@ -175,7 +176,7 @@ def prove_constant_latency_by_induction(
     cycles from reset are searched for a difference. For small cores; z3 is the solver.
     Raises ToolError when z3 is not installed, or neither a difference nor a proof is found.
     """
-    _module("z3", "z3-solver")
+    _z3()
     start = time.monotonic()
     what = f"two copies of {top} with different {' and '.join(data)} have equal {' and '.join(outputs)}"
     tool = "yosys-smtbmc, z3"
@@ -200,26 +201,35 @@ def prove_constant_latency_by_induction(
     raise tools.ToolError(f"smtbmc: no difference within {depth} cycles of reset, but no proof: {what}")
 
 
-def _module(name: str, package: str) -> ModuleType:
+def _z3() -> ModuleType:
     try:
-        return import_module(name)
+        import z3
     except ImportError:
-        raise tools.ToolError(f"{name}: the Python package {package} is not installed") from None
+        raise tools.ToolError("z3: the Python package z3-solver is not installed") from None
+    return z3
+
+
+def _bitwuzla() -> ModuleType:
+    try:
+        import bitwuzla
+    except ImportError:
+        raise tools.ToolError("bitwuzla: the Python package bitwuzla is not installed") from None
+    return bitwuzla
 
 
 def _ports(component: wiring.Component) -> dict[str, tuple[wiring.Flow, int]]:
     members = component.signature.flatten(component)
-    return {path[0]: (member.flow, len(value.as_value())) for path, member, value in members}
+    return {path[0]: (member.flow, len(Value.cast(value))) for path, member, value in members}
 
 
 def _claim(component: wiring.Component, claim: str, assume: str, width: int) -> str:
     """A module around the component whose net ``holds`` says whether the claim does."""
     ports = _ports(component)
-    inputs = [f"input [{bits - 1}:0] {name}" for name, (flow, bits) in ports.items() if flow == wiring.In]
-    nets = [f"  wire [{bits - 1}:0] {name};" for name, (flow, bits) in ports.items() if flow == wiring.Out]
+    ways = {wiring.In: "input", wiring.Out: "output"}
+    heads = [f"{ways[flow]} [{bits - 1}:0] {name}" for name, (flow, bits) in ports.items()]
     pins = ", ".join(f".{name}({name})" for name in ports)
     wide = ", ".join(f"input [{width - 1}:0] {name}" for name in ports)  # same names: the claim stands in a module
-    lines = [f"module claim({', '.join(inputs)});", *nets, "  wire holds;", f"  unit unit({pins});"]
+    lines = [f"module claim({', '.join(heads)}, output holds);", f"  unit unit({pins});"]
     lines += [f"  meaning meaning({pins}, .holds(holds));", "endmodule"]
     lines += [f"module meaning({wide}, output holds);", f"  assign holds = !({assume}) || ({claim});", "endmodule"]
     return "\n".join([*lines, ""])
@@ -255,7 +265,7 @@ def _twice(ports: Mapping[str, Any], top: str, data: Sequence[str], outputs: Seq
         pins += [f".\\{name} (net_{k}_{copy})" for k, name in enumerate(inner)]
         lines.append(f"  {top} copy_{copy}({', '.join(pins)});")
     proved = [k for k, name in enumerate(inner) if name in outputs]
-    driving = [k for k, name in enumerate(inner) if not name.startswith("o_") or name in outputs]
+    driving = [k for k, name in enumerate(inner) if name not in emit.PORTS or name in outputs]
     lines += [
         "  reg started = 0;",
         "  always @(posedge clk) started <= 1;",

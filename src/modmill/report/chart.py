@@ -36,7 +36,8 @@ def chart(schedule: Schedule, width: int = 80) -> str:
 
 def _bands(rows: list[tuple[str, list[tuple[int, int, str]]]], end: int, room: int) -> list[range]:
     """Ranges of at most ``room`` cycles; each ends where it cuts the fewest steps, up to two cycles early."""
-    cut = [sum(first < cycle < first + cycles for _, steps in rows for first, cycles, _ in steps) for cycle in range(end)]
+    steps = [(first, first + cycles) for _, of_unit in rows for first, cycles, _ in of_unit]
+    cut = [sum(first < cycle < last for first, last in steps) for cycle in range(end)]
     bands = []
     first = 0
     while end - first > room:

@@ -61,7 +61,7 @@ class Row:
 
 
 def read(path: Path) -> Iterable[Row]:
-    """The rows of a file, none when there is no file. Lines that are no rows, such as a torn last one, are passed over."""
+    """The rows of a file, none when there is no file. Lines that are no rows, such as a torn one, are passed over."""
     try:
         text = path.read_text(encoding="utf-8", errors="replace")
     except FileNotFoundError:

@@ -46,7 +46,7 @@ class Standing:
 
     @property
     def mhz(self) -> float | None:
-        """Clock in MHz: the routed one (median of the seeds, capped as the row says), else the one that the logic allows."""
+        """Clock in MHz: the routed one (median of the seeds, capped as the rows say), else what the logic allows."""
         if self.routes:
             return median(row.values["mhz"] for row, _ in self.routes)
         delay = self.synth[0].values.get("logic_delay_ns") if self.synth else None
@@ -145,7 +145,8 @@ def footnotes(standings: Sequence[Standing]) -> list[str]:
         seeds = sorted({row.seed for s in standings for row, _ in s.routes if row.seed is not None})
         caps = sorted({row.values["cap_mhz"] for s in standings for row, _ in s.routes if row.values.get("cap_mhz")})
         cap = f", capped at the blocks' limit of {', '.join(f'{c:g}' for c in caps)} MHz" if caps else ""
-        lines.append(f"clock placed and routed, median of seed{'s' * (len(seeds) > 1)} {', '.join(map(str, seeds))}{cap}")
+        which = f"seed{'s' * (len(seeds) > 1)} {', '.join(map(str, seeds))}"
+        lines.append(f"clock placed and routed, median of {which}{cap}")
     if any(s.predicted_dsp is not None and s.synth is None for s in standings):
         lines.append("* predicted by the design's formula, as are the cycles of that line")
     if all(s.mhz is None for s in standings):

@@ -265,7 +265,7 @@ class Folder:
             int(record["modulus"], 16)
         except ValueError:
             raise ValueError(f"{folder / 'contract.json'}: 'modulus' is not a hexadecimal number") from None
-        rows = _json(folder / "vectors.json").get("vectors")
+        rows: Any = _json(folder / "vectors.json").get("vectors")
         try:
             vectors = [(int(v["a"], 16), int(v["b"], 16), int(v["value"], 16)) for v in rows]
         except (KeyError, TypeError, ValueError):

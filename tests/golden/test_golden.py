@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""Digests of emitted RTL. A change of RTL must be meant: write the file anew with `python tests/golden/test_golden.py`."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from modmill.designs import DESIGNS
+from modmill.studies.build import build
+
+FILE = Path(__file__).parent / "digests.json"
+CASES = [(d.name, modulus, io) for d in DESIGNS for modulus, io in (("97", "native"), ("0x1fffffffffffffff", "binary"))]
+FULL = [("sor-1m-p", "secp256k1", "native"), ("sor-ring", "secp256k1", "native"), ("sor-2m", "P-256", "binary")]
+
+
+def key(case):
+    return " ".join(case)
+
+
+@pytest.mark.parametrize("case", CASES + FULL, ids=key)
+def test_digest(case):
+    recorded = json.loads(FILE.read_text())
+    assert build(*case).digest == recorded[key(case)], "the RTL has changed; if that is meant, write digests.json anew"
+
+
+def test_file_lists_all_designs_and_no_others():
+    assert json.loads(FILE.read_text()).keys() == {key(c) for c in CASES + FULL}
+
+
+def test_digest_does_not_depend_on_hash_seed():
+    code = "from modmill.studies.build import build; print(build('sor-2m', '97', 'native').digest)"
+    found = {
+        subprocess.run(
+            [sys.executable, "-c", code], env={**__import__("os").environ, "PYTHONHASHSEED": seed},
+            capture_output=True, text=True, check=True,
+        ).stdout
+        for seed in ("1", "2")
+    }  # fmt: skip
+    assert len(found) == 1
+
+
+if __name__ == "__main__":
+    FILE.write_text(json.dumps({key(c): build(*c).digest for c in CASES + FULL}, indent=1) + "\n")
