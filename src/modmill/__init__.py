@@ -18,7 +18,6 @@ compares all designs for one modulus. ``modmill.DESIGNS``, ``modmill.MODULI`` an
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
@@ -32,20 +31,22 @@ if TYPE_CHECKING:
     from modmill.studies.check import check
     from modmill.studies.race import race
 
-_PLACES = {
-    "DESIGNS": "modmill.designs",
-    "MODULI": "modmill.numbers.moduli",
-    "TARGETS": "modmill.flow.targets",
-    "Core": "modmill.studies.build",
-    "build": "modmill.studies.build",
-    "load": "modmill.studies.build",
-    "check": "modmill.studies.check",
-    "race": "modmill.studies.race",
-}
-
 
 def __getattr__(name: str) -> Any:
     """The interface, each name imported when first used, so that ``import modmill`` stays cheap."""
-    if name not in _PLACES:
+    place: Any
+    if name in ("Core", "build", "load"):
+        from modmill.studies import build as place
+    elif name == "check":
+        from modmill.studies import check as place
+    elif name == "race":
+        from modmill.studies import race as place
+    elif name == "DESIGNS":
+        from modmill import designs as place
+    elif name == "MODULI":
+        from modmill.numbers import moduli as place
+    elif name == "TARGETS":
+        from modmill.flow import targets as place
+    else:
         raise AttributeError(f"module 'modmill' has no attribute {name!r}")
-    return getattr(import_module(_PLACES[name]), name)
+    return getattr(place, name)

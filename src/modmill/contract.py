@@ -104,8 +104,9 @@ class Contract:
     """o = a * b * factor (mod p), with the sizes under which that holds.
 
     Operands are below ``operand_bound`` * p each, and where ``product_bound`` is given it is enough that the
-    product of the two operands is below ``product_bound`` * p^2. The result is below ``result_bound`` * p.
-    All bounds are exclusive and exact.
+    product of the two operands is below ``product_bound`` * p^2. The result is below ``result_bound`` * p; where it
+    depends on the operands' sizes, ``gain`` is its slope: smaller operands give a result smaller by gain times what
+    their product lacks. All bounds are exclusive and exact.
     """
 
     p: int
@@ -117,6 +118,7 @@ class Contract:
     product_bound: Fraction
     result_bound: Fraction
     timing: Timing
+    gain: Fraction = Fraction(0)
 
     @property
     def largest_operand(self) -> int:
@@ -131,9 +133,10 @@ class Contract:
         """
         if alpha * beta > self.product_bound:
             raise Refusal(
-                f"operands below {alpha} p and {beta} p exceed the core's limit of {self.product_bound} p^2"
+                f"operands below {float(alpha):.6g} p and {float(beta):.6g} p exceed the core's limit of "
+                f"{float(self.product_bound):.6g} p^2 for their product"
             )
-        return self.result_bound
+        return self.result_bound - self.gain * (self.product_bound - alpha * beta)
 
     @property
     def closed(self) -> bool:

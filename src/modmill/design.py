@@ -64,9 +64,11 @@ class Setting:
     def parse(self, text: str) -> Any:
         """The value that ``text`` stands for. Raises Refusal with what would be accepted."""
         try:
-            value = {"true": True, "false": False, "yes": True, "no": False, "1": True, "0": False}[
-                text.lower()
-            ] if self.kind is bool else self.kind(text)
+            value = (
+                {"true": True, "false": False, "yes": True, "no": False, "1": True, "0": False}[text.lower()]
+                if self.kind is bool
+                else self.kind(text)
+            )
         except (KeyError, ValueError):
             raise Refusal(f"{self.name} takes {self.accepts}, not {text!r}") from None
         if self.choices and value not in self.choices:
@@ -167,15 +169,28 @@ class Fitted(ABC):
             operand, product, result = self.bounds
             s = self.schedule
             return Contract(
-                p=self.p, factor=self.factor, io=io, operand=self.representation, result=self.representation,
-                operand_bound=operand, product_bound=product, result_bound=result,
+                p=self.p,
+                factor=self.factor,
+                io=io,
+                operand=self.representation,
+                result=self.representation,
+                operand_bound=operand,
+                product_bound=product,
+                result_bound=result,
                 timing=Timing(s.latency, s.interval, s.in_flight),
             )
         one = Fraction(1)
         width = Binary(self.p.bit_length())
         return Contract(
-            p=self.p, factor=self.factor, io=io, operand=width, result=width,
-            operand_bound=one, product_bound=one, result_bound=one, timing=self.binary_timing(),
+            p=self.p,
+            factor=self.factor,
+            io=io,
+            operand=width,
+            result=width,
+            operand_bound=one,
+            product_bound=one,
+            result_bound=one,
+            timing=self.binary_timing(),
         )
 
     @abstractmethod

@@ -99,8 +99,9 @@ def bounded(
             case "mul":
                 try:
                     result = contract.product(*bounds)
-                except Refusal as refusal:
-                    raise Refusal(f"{place}: {refusal}") from None
+                except Refusal:
+                    sizes, limit = " and ".join(map(_times, bounds)), f"{_times(contract.product_bound)}^2"
+                    raise Refusal(f"{place}: operands below {sizes} exceed the core's limit of {limit}") from None
             case "add":
                 result = sum(bounds, Fraction(0))
             case _:

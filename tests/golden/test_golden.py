@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Digests of emitted RTL. A change of RTL must be meant: write the file anew with `python tests/golden/test_golden.py`."""
+"""Digests of emitted RTL. A change must be meant: `python tests/golden/test_golden.py` writes the file anew."""
 
 import json
 import subprocess

@@ -31,7 +31,7 @@ def printed(p, T, lazy=False):
 
 def representatives(base, z):
     """Every vector of lazy gammas of ``z``."""
-    return itertools.product(*[range(g, 1 << base.w, m) for g, m in zip(base.gammas(z), base.moduli)])
+    return itertools.product(*[range(g, 1 << base.w, m) for g, m in zip(base.gammas(z), base.moduli, strict=False)])
 
 
 @pytest.mark.parametrize("q", [3, 4, 5])
@@ -42,7 +42,7 @@ def test_alpha_is_exact_exhaustively(q, lazy):
     rns = SumOfResidues(7, TOY, q, d, 4, lazy=lazy)
     for z in range(limit):
         for g in representatives(TOY, z) if lazy else [TOY.gammas(z)]:
-            alpha = (sum(x * c for x, c in zip(g, TOY.cofactors)) - z) // TOY.M
+            alpha = (sum(x * c for x, c in zip(g, TOY.cofactors, strict=False)) - z) // TOY.M
             assert rns.alpha(g) == alpha
 
 
@@ -55,7 +55,8 @@ def test_the_offset_and_the_limit_are_needed(q):
     def wrong(offset, numbers):
         shift = TOY.w - q
         return any(
-            (sum(x >> shift for x in g) + offset >> q) * TOY.M != sum(x * c for x, c in zip(g, TOY.cofactors)) - z
+            (sum(x >> shift for x in g) + offset >> q) * TOY.M
+            != sum(x * c for x, c in zip(g, TOY.cofactors, strict=False)) - z
             for z in numbers
             for g in representatives(TOY, z)
         )
@@ -77,7 +78,7 @@ def test_beta_exhaustively(p, offset, multiplied, s):
         for z in range(0, rns.product_limit, 3):
             for g in representatives(TOY, z):
                 alpha = rns.alpha(g)
-                v = sum(x * r for x, r in zip(g, rns.r)) + rns.v[alpha]
+                v = sum(x * r for x, r in zip(g, rns.r, strict=False)) + rns.v[alpha]
                 kappa = rns.kappa(g, alpha)
                 result = v - kappa * p
                 assert v <= rns.v_max and kappa <= rns.kappa_max
@@ -106,8 +107,8 @@ def algorithm_2(p, T, x, y):
     W = p.bit_length()
     g = TABLE_1.gammas(x * y)
     alpha = rns.alpha(g)
-    kappa = sum(gi * (r >> (W - T)) for gi, r in zip(g, rns.r)) >> T
-    return sum(gi * r for gi, r in zip(g, rns.r)) + rns.v[alpha] - kappa * p
+    kappa = sum(gi * (r >> (W - T)) for gi, r in zip(g, rns.r, strict=False)) >> T
+    return sum(gi * r for gi, r in zip(g, rns.r, strict=False)) + rns.v[alpha] - kappa * p
 
 
 @pytest.mark.parametrize(
@@ -140,6 +141,7 @@ def test_erratum_share_of_results_above_p():
 
 def test_erratum_condition_22_excludes_many_primes():
     """epsilon < 2^(W-n) / N fails for P-256, SM2, Brainpool, BN254 and BLS12-381."""
+
     def epsilon_ok(name, N):
         p = parse_modulus(name).value
         W = p.bit_length()
@@ -163,7 +165,7 @@ def test_erratum_equation_24_breaks_p256():
 def test_erratum_least_q_and_offset():
     """q = 8, Delta = 1/16 is exact but not minimal: d = 8 / 2^8 does, and for Z < (2p)^2 q = 4 with d = 8 / 2^4."""
     assert alpha_offset(TABLE_1, 8, False) == 8
-    assert (2 * SECP) ** 2 < alpha_limit(TABLE_1, 4, alpha_offset(TABLE_1, 4, False))
+    assert alpha_limit(TABLE_1, 4, alpha_offset(TABLE_1, 4, False)) > (2 * SECP) ** 2
 
 
 @pytest.mark.parametrize(
@@ -192,7 +194,7 @@ def test_solver_for_any_modulus():
         x, y = rns.z_max, rns.z_max
         g = base.gammas(x * y)
         alpha = rns.alpha(g)
-        z = sum(gi * r for gi, r in zip(g, rns.r)) + rns.v[alpha] - rns.kappa(g, alpha) * p
+        z = sum(gi * r for gi, r in zip(g, rns.r, strict=False)) + rns.v[alpha] - rns.kappa(g, alpha) * p
         assert 0 <= z <= rns.z_max and (z - x * y) % p == 0
 
 

@@ -30,7 +30,7 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 
 from modmill.contract import Residues, Timing
 from modmill.design import Cost, Design, Fitted, Multiplier, Printed, Setting, Source
-from modmill.numbers.folding import fold_bounds, reduce
+from modmill.numbers.folding import reduce
 from modmill.numbers.rns import Base, mersenne_like, pseudo_mersenne
 from modmill.numbers.sum_of_residues import SumOfResidues, alpha_offset, solve
 from modmill.rtl import fold as rtl_fold
@@ -136,7 +136,8 @@ def schedule(p: Params) -> Schedule:
     stride = MUL if p.pipelined else MUL + acc
     start = 2 * MUL
     rounds = [range(i, min(i + k, n_channels)) for i in range(0, n_channels, k)]
-    previous_a, previous_k = (), ("AL",)
+    previous_a: tuple[str, ...] = ()
+    previous_k: tuple[str, ...] = ("AL",)
     for r, channels in enumerate(rounds):
         start = 2 * MUL + r * stride
         for s, i in enumerate(channels):
@@ -289,7 +290,9 @@ class Sor(Fitted):
         return Machine(self, scaled)
 
     def binary_component(self) -> Multiplier:
-        return BinaryShell(self.component(scaled=True), self.params.base, self.p, self.params.rns.z_max, self.binary_timing())
+        return BinaryShell(
+            self.component(scaled=True), self.params.base, self.p, self.params.rns.z_max, self.binary_timing()
+        )
 
     def binary_timing(self) -> Timing:
         return BinaryShell.timing(self.contract("native").timing, self.params.base, self.p, self.params.rns.z_max)
@@ -302,12 +305,22 @@ class Sor(Fitted):
             ("base", f"N = {p.base.n} moduli 2^{p.base.w} - u, u = {', '.join(map(str, p.base.u))}"),
             ("range M", f"{p.base.M.bit_length()} bits"),
             ("multiplier sets k", f"{p.k}, {'pipelined' if p.pipelined else 'not pipelined'}"),
-            ("alpha", f"q = {rns.q}, offset d = {rns.d} / 2^{rns.q}, least that is exact: "
-                      f"{alpha_offset(p.base, rns.q, rns.lazy)}; alpha <= {rns.alpha_max}"),
-            ("kappa", f"T = {rns.T}, constants of {rns.constant_bits} bits, "
-                      f"{'with' if rns.offset else 'without'} offset; {rns.kappa_bits} bits, {p.words} word(s)"),
-            ("result z < beta p", f"beta = {rns.beta} ~ {float(rns.beta):.9f}" if len(str(rns.beta)) < 60
-                      else f"beta ~ {float(rns.beta):.9f} (exact fraction in contract.json)"),
+            (
+                "alpha",
+                f"q = {rns.q}, offset d = {rns.d} / 2^{rns.q}, least that is exact: "
+                f"{alpha_offset(p.base, rns.q, rns.lazy)}; alpha <= {rns.alpha_max}",
+            ),
+            (
+                "kappa",
+                f"T = {rns.T}, constants of {rns.constant_bits} bits, "
+                f"{'with' if rns.offset else 'without'} offset; {rns.kappa_bits} bits, {p.words} word(s)",
+            ),
+            (
+                "result z < beta p",
+                f"beta = {rns.beta} ~ {float(rns.beta):.9f}"
+                if len(str(rns.beta)) < 60
+                else f"beta ~ {float(rns.beta):.9f} (exact fraction in contract.json)",
+            ),
             ("operands", f"below {float(self.bounds[0]):.6g} p each"),
         ]
 
@@ -367,8 +380,12 @@ def edge_operands(rns: SumOfResidues, seed: int = 1) -> list[tuple[list[int], li
     pairs = [(top, top), (rns.z_max, rns.z_max), (rns.p - 1, rns.p - 1), (rns.p, rns.p), (0, top), (1, top)]
     for a, b in pairs:
         out.append((base.residues(a), base.residues(b)))
-        out.append(([lift(r, m, w) for r, m in zip(base.residues(a), base.moduli, strict=True)],
-                    [lift(r, m, w) for r, m in zip(base.residues(b), base.moduli, strict=True)]))
+        out.append(
+            (
+                [lift(r, m, w) for r, m in zip(base.residues(a), base.moduli, strict=True)],
+                [lift(r, m, w) for r, m in zip(base.residues(b), base.moduli, strict=True)],
+            )
+        )
     for i, m in enumerate(base.moduli):  # numbers next to multiples of each channel's modulus
         x = top - top % m
         for delta in (-1, 0, 1):
@@ -456,6 +473,7 @@ class Machine(Multiplier):
                 with m.Switch(number):
                     for i, step in enumerate(steps):
                         with m.Case(i):
+                            row = rows[i]
                             match step.name:
                                 case "Z":
                                     m.d.comb += [a.eq(self.i_a.word_select(j, w)), b.eq(self.i_b.word_select(j, w))]
@@ -464,8 +482,8 @@ class Machine(Multiplier):
                                 case "KP" | "KQ":
                                     word = "PQ".index(step.name[1])
                                     m.d.comb += [a.eq(kappa.word_select(word, w)), b.eq(k.minus_p[word][j])]
-                                case _:
-                                    m.d.comb += b.eq(k.rows[rows[i]][j])
+                                case _ if row is not None:
+                                    m.d.comb += b.eq(k.rows[row][j])
                 full = product(m, a, b, p.block, name=f"{unit}_c{j}")
                 residue = rtl_fold.reduce(m, full, 1 << 2 * w, w, base.u[j], name=f"{unit}_c{j}")
                 with m.If(done):
@@ -474,7 +492,7 @@ class Machine(Multiplier):
                     with m.If(cycle == plan["G"].end - 1):
                         m.d.sync += gamma[j].eq(residue)
             products[unit] = q
-            for i, step in enumerate(steps):
+            for step in steps:
                 if step.name == "Z":
                     self.probes.append(("Z", list(q), step.end))
         self.probes.append(("G", list(gamma), plan["G"].end))
@@ -502,8 +520,8 @@ class Machine(Multiplier):
             with m.Switch(number):
                 for i, step in enumerate(steps):
                     with m.Case(i):
-                        row = int(step.name[1:]) - 1
-                        m.d.comb += [a.eq(gamma[row] >> rns.s << rns.s), c.eq(rns.c[row])]
+                        channel = int(step.name[1:]) - 1
+                        m.d.comb += [a.eq(gamma[channel] >> rns.s << rns.s), c.eq(rns.c[channel])]
             out = Signal(w + rns.constant_bits, name=f"kmul{s + 1}_q", reset_less=True)
             full = product(m, a, c, p.kappa_block, name=f"kmul{s + 1}")
             with m.If(in_cycles(*(step.end - 1 for step in steps))):
@@ -531,9 +549,9 @@ class Machine(Multiplier):
         for j in range(n):
             al = Signal(w, name=f"al{j}")
             with m.Switch(alpha):
-                for i, row in enumerate(k.al):
+                for i, entries in enumerate(k.al):
                     with m.Case(i):
-                        m.d.comb += al.eq(row[j])
+                        m.d.comb += al.eq(entries[j])
             total = Signal(w, name=f"A{j}")
             if p.k == 1:
                 summand: Value = Signal(w, name=f"acc_term{j}")
@@ -604,7 +622,7 @@ def _solver(k: int | None, pipelined: bool) -> Any:
         count = sets or rns.base.n
         if not 1 <= count <= rns.base.n:
             raise ValueError(f"sets must be 1 to N = {rns.base.n}, got {count}")
-        if rns.kappa_bits > min(count, 2) * n and count > 1 or rns.kappa_bits > 2 * n:
+        if (rns.kappa_bits > min(count, 2) * n and count > 1) or rns.kappa_bits > 2 * n:
             raise ValueError(f"kappa has {rns.kappa_bits} bits, more than {2 * n}")
         block = {"18x18": DSP18, "25x18": DSP25}
         settings = {"n": n, "base": base, "sets": count, "operand": operand, "T": rns.T, "q": rns.q, "dsp": dsp}

@@ -296,7 +296,9 @@ class SorRing(Fitted):
         return Machine(self, scaled)
 
     def binary_component(self) -> Multiplier:
-        return BinaryShell(self.component(scaled=True), self.params.base, self.p, self.params.rns.z_max, self.binary_timing())
+        return BinaryShell(
+            self.component(scaled=True), self.params.base, self.p, self.params.rns.z_max, self.binary_timing()
+        )
 
     def binary_timing(self) -> Timing:
         return BinaryShell.timing(
@@ -501,7 +503,10 @@ DESIGNS = (
         module="sor_ring",
         title="Improved SOR on a ring of 17-bit rowers, several products in flight",
         source=Source(
-            "M. A. Mehrabi", "Improved Sum of Residues Modular Multiplication Algorithm", "Cryptography 3(2):14", 2019,
+            "M. A. Mehrabi",
+            "Improved Sum of Residues Modular Multiplication Algorithm",
+            "Cryptography 3(2):14",
+            2019,
             "Algorithm 2; machine and schedule are ours",
         ),
         needs="any odd modulus of at least 2 bits, as long as enough coprime channel moduli exist (about 1,000 bits)",

@@ -201,7 +201,7 @@ def solve(
     """
     largest = max(operand, beta)
     need = (-(-(largest * p).numerator // (largest * p).denominator) - 1) ** 2
-    if base.M <= need:
+    if need >= base.M:
         raise ValueError(
             f"the base cannot close the loop: its range has {base.M.bit_length()} bits, "
             f"products of operands below {largest} p need more than {need.bit_length()} bits"

@@ -59,8 +59,11 @@ def show(sections: Sequence[Section], console: Console) -> None:
                 table.add_column(name, justify="right")
             table.add_column("why", overflow="fold", style="dim")
             for line in section.lines:
-                table.add_row(escape(line.what), *(_text(v) for v in (line.printed, line.predicted, line.measured)),
-                              escape(line.why))
+                table.add_row(
+                    escape(line.what),
+                    *(_text(v) for v in (line.printed, line.predicted, line.measured)),
+                    escape(line.why),
+                )
             console.print(table)
 
 

@@ -16,7 +16,6 @@ from amaranth.lib.wiring import In, Out
 
 from modmill.contract import Timing
 from modmill.design import Multiplier
-from modmill.numbers.folding import fold_bounds
 from modmill.numbers.rns import Base
 from modmill.numbers.sum_of_residues import alpha_limit, alpha_offset
 from modmill.rtl import fold
@@ -275,8 +274,8 @@ class ResiduesToBinary(wiring.Component):
 class BinaryShell(Multiplier):
     """A native multiplier over a base between the two conversions: operands below p, canonical results.
 
-    ``native`` must give its results as gamma_j; ``timing`` is this class's ``timing`` for it. The three stages work on three products at once. Operands are spaced
-    by the interval, and for a native core with a period aligned to it, so that no product ever waits for a stage and
+    ``native`` must give its results as gamma_j; ``timing`` is this class's ``timing`` for it. The three stages work on
+    three products at once. Operands are spaced by the interval, and for a native core with a period aligned to it, so that no product ever waits for a stage and
     the latency is one number.
     Latency: the sum of the three; interval: the longest of the three, rounded up to the native core's period.
     """

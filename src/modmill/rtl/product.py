@@ -93,9 +93,7 @@ class Tile(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         if platform == "verilog":
-            m.submodules.block = Instance(
-                self.module_name, i_clk=ClockSignal(), i_a=self.a, i_b=self.b, o_p=self.p
-            )
+            m.submodules.block = Instance(self.module_name, i_clk=ClockSignal(), i_a=self.a, i_b=self.b, o_p=self.p)
             return m
         a, b, p = self.a, self.b, Signal(len(self.p), reset_less=True)
         if self.registers >= 2:

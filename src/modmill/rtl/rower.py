@@ -179,7 +179,7 @@ class Rower(wiring.Component):
         plus: list[Value] = [term for term, sign in shifted if sign > 0]
         minus: list[Value] = [term for term, sign in shifted if sign < 0]
         pairs = [a - b for a, b in zip([lower, *plus], minus, strict=False)]
-        rest = [lower, *plus][len(minus):]
+        rest = [lower, *plus][len(minus) :]
         pairs += [sum(rest[i + 1 : i + 2], rest[i]) for i in range(0, len(rest), 2)]
         stages = fold_cycles(self.digits) - 1
         for stage in range(stages):
@@ -204,4 +204,3 @@ class Rower(wiring.Component):
     def passes(self) -> int:
         """Passes of the folding loop that bring any sum or product below 2^w."""
         return len(fold_bounds(self.sum_bound, self.w, self.u))
-

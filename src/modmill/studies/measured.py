@@ -72,6 +72,8 @@ class Bench:
                 "dsp": found.dsp, "lut": found.lut, "ff": found.ff, "bram": found.bram, "cells": found.cells,
                 "logic_delay_ns": found.logic_delay_ns, "seconds": round(found.seconds, 1),
             }  # fmt: skip
-            row = Row("synth", key, found.tool, target, None, values, {**about, "date": datetime.now(UTC).date().isoformat()})
+            row = Row(
+                "synth", key, found.tool, target, None, values, {**about, "date": datetime.now(UTC).date().isoformat()}
+            )
             self._store.add(row)
         return row.values if row else None

@@ -48,7 +48,16 @@ MISPRINTS = {
     "SECP2384R1": "misprints: the name is P-384, the term +2^32; the printed number is composite",
     "SECP256K1": "from SEC 2, not a NIST curve",
 }
-EXCLUDED = ("P-256", "SM2", "brainpoolP256r1", "brainpoolP384r1", "brainpoolP512r1", "BN254-p", "BLS12-381-p", "BLS12-381-r")
+EXCLUDED = (
+    "P-256",
+    "SM2",
+    "brainpoolP256r1",
+    "brainpoolP384r1",
+    "brainpoolP512r1",
+    "BN254-p",
+    "BLS12-381-p",
+    "BLS12-381-r",
+)
 
 TABLE_3 = (
     # unit, device, logic delay ns, net delay ns, MHz
@@ -185,15 +194,22 @@ def _primes() -> Section:
         ]
     for name in EXCLUDED:
         p = parse_modulus(name).value
-        k = design("sor-1m-p").fit(p)
-        assert isinstance(k, Sor)
-        lines.append(Line(
-            f"{name}: (22) holds", None,
-            "yes" if (2 ** p.bit_length() - p) * k.params.base.n < 2 ** (p.bit_length() - 66) else "no",
-            why=f"served by the general kappa: T = {k.params.rns.T}, {k.params.words} word(s), z < {float(k.params.rns.beta):.3f} p",
-        ))
-    return Section("Table 2: condition (22) for standard primes", lines,
-                   "The general kappa divides by p, not by 2^W, and needs no such condition.")
+        served = design("sor-1m-p").fit(p)
+        assert isinstance(served, Sor)
+        k = served.params
+        lines.append(
+            Line(
+                f"{name}: (22) holds",
+                None,
+                "yes" if (2 ** p.bit_length() - p) * k.base.n < 2 ** (p.bit_length() - 66) else "no",
+                why=f"served by the general kappa: T = {k.rns.T}, {k.words} word(s), z < {float(k.rns.beta):.3f} p",
+            )
+        )
+    return Section(
+        "Table 2: condition (22) for standard primes",
+        lines,
+        "The general kappa divides by p, not by 2^W, and needs no such condition.",
+    )
 
 
 def _quotient(exponent: int, n: int) -> str:
@@ -217,13 +233,30 @@ def _constants() -> Section:
         fitted = design("sor-1m-p").fit(p)
         lines += [
             Line(f"{name}: bits of kappa's constants (T = {T})", const, rns.constant_bits),
-            Line(f"{name}: bits of kappa", kappa, rns.kappa_bits, why="" if kappa == rns.kappa_bits else "one too many in print"),
-            Line(f"{name}: bits of the uncorrected V", v, rns.v_max.bit_length(),
-                 why="" if v == rns.v_max.bit_length() else "one too many in print"),
-            Line(f"{name}: z below", "p", f"{float(rns.beta):.9f} p",
-                 why="the dropped terms of (20), (22), (24) leave z up to beta p; operands may be that large"),
-            Line(f"{name}: memory in bits", memory, fitted.cost.memory_bits,
-                 why="N rows of alpha, which lazy residues need; the listed rows 1 ... N-1 would give 528 fewer"),
+            Line(
+                f"{name}: bits of kappa",
+                kappa,
+                rns.kappa_bits,
+                why="" if kappa == rns.kappa_bits else "one too many in print",
+            ),
+            Line(
+                f"{name}: bits of the uncorrected V",
+                v,
+                rns.v_max.bit_length(),
+                why="" if v == rns.v_max.bit_length() else "one too many in print",
+            ),
+            Line(
+                f"{name}: z below",
+                "p",
+                f"{float(rns.beta):.9f} p",
+                why="the dropped terms of (20), (22), (24) leave z up to beta p; operands may be that large",
+            ),
+            Line(
+                f"{name}: memory in bits",
+                memory,
+                fitted.cost.memory_bits,
+                why="N rows of alpha, which lazy residues need; the listed rows 1 ... N-1 would give 528 fewer",
+            ),
         ]
     return Section("Sections 2.2 to 4: constants, bounds, memory", lines)
 
@@ -234,12 +267,17 @@ def _units(bench: Bench) -> Section:
         values = bench.block(RnsUnit(kind), kind, TARGETS[device])
         delay = values["logic_delay_ns"] if values else None
         lines += [
-            Line(f"{kind}, {device}: logic delay ns", logic, None, delay, "" if delay else "no row: run with --measure"),
+            Line(
+                f"{kind}, {device}: logic delay ns", logic, None, delay, "" if delay else "no row: run with --measure"
+            ),
             Line(f"{kind}, {device}: net delay ns", net, why="needs place and route by the vendor's tool"),
             Line(f"{kind}, {device}: clock MHz", mhz, why="as printed; one multiplication takes two periods"),
         ]
-    return Section("Table 3: RNS multiplier and adder", lines,
-                   "Measured: Yosys sta, logic without routing, of the same unit between registers.")
+    return Section(
+        "Table 3: RNS multiplier and adder",
+        lines,
+        "Measured: Yosys sta, logic without routing, of the same unit between registers.",
+    )
 
 
 def _implementations(bench: Bench) -> list[Section]:
@@ -255,17 +293,31 @@ def _implementations(bench: Bench) -> list[Section]:
         delay = values["logic_delay_ns"] if values else None
         missing = "" if values else "no row: run with --measure"
         lines += [
-            Line(f"{where}: clock MHz", mhz, None, round(1000 / delay, 1) if delay else None,
-                 "measured: logic without routing" if delay else missing),
+            Line(
+                f"{where}: clock MHz",
+                mhz,
+                None,
+                round(1000 / delay, 1) if delay else None,
+                "measured: logic without routing" if delay else missing,
+            ),
             Line(f"{where}: cycles", round(ns * mhz / 1000), cycles, seen["latency"] if seen else None),
-            Line(f"{where}: latency ns", ns, predicted, round(cycles * delay, 1) if delay else None,
-                 "" if abs(predicted - ns) < 1 else f"{cycles} cycles at {mhz} MHz are {predicted} ns"),
+            Line(
+                f"{where}: latency ns",
+                ns,
+                predicted,
+                round(cycles * delay, 1) if delay else None,
+                "" if abs(predicted - ns) < 1 else f"{cycles} cycles at {mhz} MHz are {predicted} ns",
+            ),
             Line(f"{where}: KLUT", klut, None, values["lut"] / 1000 if values else None),
             Line(f"{where}: FF", ff, None, values["ff"] if values else None),
             Line(f"{where}: DSP", dsp, fitted.cost.dsp, values["dsp"] if values else None),
-            Line(f"{where}: throughput Mbps", mbps, round(256e3 / ns),
-                 why=f"print counts {OTHER_BASE} bits a product ({round(OTHER_BASE * 1000 / ns)}): the range of the other "
-                     "designs' base; an operand has 256"),
+            Line(
+                f"{where}: throughput Mbps",
+                mbps,
+                round(256e3 / ns),
+                why=f"print counts {OTHER_BASE} bits a product ({round(OTHER_BASE * 1000 / ns)}): the range of the "
+                "other designs' base; an operand has 256",
+            ),
         ]
         bars.append(f"{where:<22} printed  {'█' * round(ns / 6):<56} {ns:g} ns")
         if delay:
@@ -273,13 +325,18 @@ def _implementations(bench: Bench) -> list[Section]:
     for paper, name in (*NAMES.items(), ("our ring of rowers", "sor-ring")):
         clocks = sorted(bench.routed(name, "secp256k1", "ecp5-85k"))
         if clocks:
-            cycles = design(name).fit(parse_modulus("secp256k1").value).schedule
+            plan = design(name).fit(parse_modulus("secp256k1").value).schedule
             middle = clocks[len(clocks) // 2]
-            lines.append(Line(
-                f"{paper}, ECP5-85k: routed clock MHz", None, None, round(middle, 1),
-                f"median of {len(clocks)} seed(s); {cycles.interval} cycles a product, "
-                f"{middle * 1e6 / cycles.interval:,.0f} products per second",
-            ))
+            lines.append(
+                Line(
+                    f"{paper}, ECP5-85k: routed clock MHz",
+                    None,
+                    None,
+                    round(middle, 1),
+                    f"median of {len(clocks)} seed(s); {plan.interval} cycles a product, "
+                    f"{middle * 1e6 / plan.interval:,.0f} products per second",
+                )
+            )
     return [
         Section("Table 4: implementations", lines, "Measured for one modulus, secp256k1, native io, no conversions."),
         Section("Figure 6: latencies", chart=bars, text="The printed numbers are those of Table 4."),
@@ -293,9 +350,14 @@ def _comparison(bench: Bench) -> Section:
         if not name:
             lines += [
                 Line(f"{where}: clock MHz", mhz, why="the other paper's row, as printed"),
-                Line(f"{where}: latency ns", ns, round(1000 * (15 if label[0] == "s" else 18) / mhz, 2),
-                     why="15 and 18 cycles; the paper adds three cycles for the product (150.53 and 168.18 ns)"),
-                Line(f"{where}: KLUT", klut), Line(f"{where}: DSP", dsp),
+                Line(
+                    f"{where}: latency ns",
+                    ns,
+                    round(1000 * (15 if label[0] == "s" else 18) / mhz, 2),
+                    why="15 and 18 cycles; the paper adds three cycles for the product (150.53 and 168.18 ns)",
+                ),
+                Line(f"{where}: KLUT", klut),
+                Line(f"{where}: DSP", dsp),
                 Line(f"{where}: throughput Mbps", mbps, why="520 bits a product, an estimate of the paper"),
             ]
             continue
@@ -306,16 +368,40 @@ def _comparison(bench: Bench) -> Section:
         delay = values["logic_delay_ns"] if values else None
         old = label == "MM_PA_P [20]"
         lines += [
-            Line(f"{where}: clock MHz", mhz, None, round(1000 / delay, 1) if delay else None,
-                 "measured: logic without routing" if delay else "no row: run with --measure"),
-            Line(f"{where}: latency ns", ns, round(1000 * cycles / mhz, 1), round(cycles * delay, 1) if delay else None,
-                 "print gives one period, not the three of the pipeline" if old else f"{cycles} cycles"),
-            Line(f"{where}: KLUT", klut, None, values["lut"] / 1000 if values else None,
-                 "" if name.startswith("sor") else "folding instead of Barrett's reduction"),
-            Line(f"{where}: DSP", dsp, fitted.cost.dsp, values["dsp"] if values else None,
-                 "" if name.startswith("sor") else "folding needs no multipliers, Barrett's method two a reduction"),
-            Line(f"{where}: throughput Mbps", mbps, round(256 * mhz / fitted.schedule.interval),
-                 why="256 bits a product; print counts 256 for [27], 560 for SOR: not comparable"),
+            Line(
+                f"{where}: clock MHz",
+                mhz,
+                None,
+                round(1000 / delay, 1) if delay else None,
+                "measured: logic without routing" if delay else "no row: run with --measure",
+            ),
+            Line(
+                f"{where}: latency ns",
+                ns,
+                round(1000 * cycles / mhz, 1),
+                round(cycles * delay, 1) if delay else None,
+                "print gives one period, not the three of the pipeline" if old else f"{cycles} cycles",
+            ),
+            Line(
+                f"{where}: KLUT",
+                klut,
+                None,
+                values["lut"] / 1000 if values else None,
+                "" if name.startswith("sor") else "folding instead of Barrett's reduction",
+            ),
+            Line(
+                f"{where}: DSP",
+                dsp,
+                fitted.cost.dsp,
+                values["dsp"] if values else None,
+                "" if name.startswith("sor") else "folding needs no multipliers, Barrett's method two a reduction",
+            ),
+            Line(
+                f"{where}: throughput Mbps",
+                mbps,
+                round(256 * mhz / fitted.schedule.interval),
+                why="256 bits a product; print counts 256 for [27], 560 for SOR: not comparable",
+            ),
         ]
     return Section("Table 5: comparison", lines, "MM_PA and MM_SPA are our own build of the published architectures.")
 
@@ -341,12 +427,14 @@ def _charts() -> list[Section]:
         starts = {sum(columns[:i]) for i in range(len(columns))}
         plan = fitted.schedule
         outside = [s.name for s in plan.steps if s.unit.startswith("mul") and s.start not in starts]
-        out.append(Section(
-            f"{figure}: schedule of {paper}",
-            [
-                Line("cycles", sum(columns), plan.latency),
-                Line("multiplications that start between the printed columns", 0, len(outside)),
-            ],
-            chart=chart(plan, 110).splitlines(),
-        ))
+        out.append(
+            Section(
+                f"{figure}: schedule of {paper}",
+                [
+                    Line("cycles", sum(columns), plan.latency),
+                    Line("multiplications that start between the printed columns", 0, len(outside)),
+                ],
+                chart=chart(plan, 110).splitlines(),
+            )
+        )
     return out
