@@ -41,8 +41,11 @@ def test_bands_fit_the_width(width, name):
     assert max(map(len, text.splitlines())) <= max(width, 24)
     cycles = [int(c) for band in bands for c in band.splitlines()[0].split() if c.isdigit()]
     assert cycles == list(range(plan.latency))
-    for band in bands:
-        assert len(band.splitlines()) == len(plan.units) + 1
+    for band in bands[:-1]:
+        shown = [int(c) for c in band.splitlines()[0].split() if c.isdigit()]
+        busy = {step.unit for step in plan.steps if set(step.occupied) & set(shown)}
+        assert {line.split()[0] for line in band.splitlines()[1:]} == busy
+    assert len(bands[-1].splitlines()) == len(plan.units) + 1
 
 
 def test_utilisation_stands_once():

@@ -13,7 +13,8 @@ def chart(schedule: Schedule, width: int = 80) -> str:
     """The chart as text, at most ``width`` columns wide (but never less than one cycle).
 
     A step stands in the cycles in which its unit is occupied, between bars; a name that is too long ends in ``…``.
-    A dot is an idle cycle. The last column is the share of the interval in which the unit is occupied.
+    A dot is an idle cycle. A unit that is idle in a whole band is left out of it, but not of the last, whose last
+    column is the share of the interval in which the unit is occupied.
     """
     rows = schedule.chart()
     used = schedule.utilisation()
@@ -28,6 +29,8 @@ def chart(schedule: Schedule, width: int = 80) -> str:
         head = "".join(f"{cycle:>{cell - 1}} " for cycle in band)
         lines.append(f"{'cycle':<{label}}  {head}{' used' if last else ''}".rstrip())
         for unit, steps in rows:
+            if not last and not any(first < band.stop and first + cycles > band.start for first, cycles, _ in steps):
+                continue
             text = "".join(_row(steps, end, cell))[band.start * cell : band.stop * cell]
             lines.append(f"{unit:<{label}} {text}│{f'{used[unit]:>5.0%}' if last else ''}")
         lines.append("")

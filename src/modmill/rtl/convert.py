@@ -275,8 +275,8 @@ class BinaryShell(Multiplier):
     """A native multiplier over a base between the two conversions: operands below p, canonical results.
 
     ``native`` must give its results as gamma_j; ``timing`` is this class's ``timing`` for it. The three stages work on
-    three products at once. Operands are spaced by the interval, and for a native core with a period aligned to it, so that no product ever waits for a stage and
-    the latency is one number.
+    three products at once. Operands are spaced by the interval, and for a native core with a period aligned to it, so
+    that no product ever waits for a stage and the latency is one number.
     Latency: the sum of the three; interval: the longest of the three, rounded up to the native core's period.
     """
 
