@@ -119,10 +119,10 @@ def targets(as_json: Json = False) -> None:
         )
 
 
-def _core(design: str, modulus: str, sets: list[str], io: str) -> Core:
+def _core(design: str, modulus: str, sets: list[str], io: str, top: str = "core") -> Core:
     from modmill.studies.build import build, parse_set
 
-    return build(design, modulus, io, **parse_set(sets))
+    return build(design, modulus, io, top, **parse_set(sets))
 
 
 @app.command()
@@ -132,11 +132,12 @@ def build(
     sets: Set = [],  # noqa: B006 - typer reads the default, nothing changes it
     io: Io = "binary",
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Folder to write.")] = None,
+    top: Annotated[str, typer.Option(help="Name of the Verilog module; its parts' names begin with it.")] = "core",
 ) -> None:
     """Make a core: one Verilog file with its contract, vectors, test bench and data sheet."""
     from modmill.studies.build import require_replaceable
 
-    core = _core(design, modulus, sets, io)
+    core = _core(design, modulus, sets, io, top)
     folder = output or Path(core.name)
     require_replaceable(folder)
     core.write(folder)
@@ -229,6 +230,48 @@ def race(
             output.write_text(text + "\n", encoding="utf-8")
     if any(s.state == "failed" for s in found):
         raise typer.Exit(1)
+
+
+@app.command()
+def reproduce(
+    paper: Annotated[str, typer.Argument(metavar="PAPER", help="sor: the sum-of-residues paper.")],
+    measure: Annotated[bool, typer.Option("--measure", help="Measure what has no row yet (minutes).")] = False,
+    output: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write JSON too; - for stdout.")] = None,
+    record: Annotated[Path | None, typer.Option(metavar="FILE", help="Add the rows to a results file.")] = None,
+) -> None:
+    """Every table of a paper: printed beside predicted and measured, with the reasons where they differ."""
+    from rich.console import Console
+
+    from modmill.report.reproduction import as_data, show
+    from modmill.studies.reproduce import reproduce as reproduced
+
+    if output is not None and str(output) != "-":
+        output.open("a").close()  # refuse now rather than after minutes
+    with _bar() as progress:
+        found = reproduced(paper, measure=measure, record=record, progress=lambda job: progress(job, 0, 0))
+    text = json.dumps(as_data(found), indent=2, ensure_ascii=False)
+    if str(output) == "-":
+        print(text)
+        return
+    show(found, Console(width=None if sys.stdout.isatty() else 170, highlight=False))
+    if output is not None:
+        output.write_text(text + "\n", encoding="utf-8")
+
+
+@app.command(hidden=True)
+def readme(
+    path: Annotated[Path, typer.Argument(metavar="README")] = Path("README.md"),
+    check: Annotated[bool, typer.Option("--check", help="Only tell whether it is up to date (status 1 if not).")] = False,
+) -> None:
+    """Write the README's table of results anew from the rows that ship."""
+    from modmill.report.readme import rewritten
+    from modmill.report.rows import shipped_folder
+
+    old = path.read_text(encoding="utf-8")
+    new = rewritten(old, shipped_folder())
+    if check:
+        raise typer.Exit(int(old != new))
+    path.write_text(new, encoding="utf-8")
 
 
 @contextmanager

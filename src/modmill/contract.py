@@ -160,6 +160,7 @@ class Contract:
             "operand_bound": str(self.operand_bound),
             "product_bound": str(self.product_bound),
             "result_bound": str(self.result_bound),
+            "gain": str(self.gain),
             "bounds_are": "exclusive, exact fractions of the modulus (product_bound: of its square)",
             "closed": self.closed,
             "latency": self.timing.latency,

@@ -85,7 +85,7 @@ def text() -> str:
 
 def test_text_is_clean(text: str) -> None:
     assert text.startswith("module core(clk, rst, i_valid, i_ready, i_a, i_b, o_valid, o_ready, o_r);")
-    assert re.findall(r"^module (\w+)", text, re.MULTILINE) == ["core", "delay", "dsp_mul_12x12_r2"]
+    assert re.findall(r"^module (\w+)", text, re.MULTILINE) == ["core", "core_delay", "core_dsp_mul_12x12_r2"]
     assert "\\" not in text
     assert "(*" not in text
     assert lint(text) == []
@@ -159,7 +159,7 @@ class _Twice(Example):
 
 def test_ports_of_equal_names_get_numbers() -> None:
     text = emit.verilog(_Twice())
-    assert "module sums(clk, rst, x, x_1, x_2, held);" in text
+    assert "module core_sums(clk, rst, x, x_1, x_2, held);" in text
     assert lint(text) == []
 
 

@@ -6,8 +6,9 @@ Amaranth writes RTLIL; this file tidies that text (below), and one run of Yosys 
 kept and nothing is optimised across modules.
 
 What is tidied, and why:
-- Modules that are equal become one module; a name is the last part of the path in Amaranth (`core.row.digit_0` and
-  `core.row.digit_1` become `digit` when equal).
+- Modules that are equal become one module; a name is the top's and the last part of the path in Amaranth
+  (`core.row.digit_0` and `core.row.digit_1` become `core_digit` when equal), so that cores with different tops can
+  stand in one design.
 - Ports with numbers that Amaranth adds (`port$0$6`, `x$59`) get names that do not depend on the rest of the design.
 - Ports come in the order of `PORTS`; the top has `clk` and `rst` even when it has no registers.
 - Initial values of registers are dropped: a register that needs its value must be reset, and simulation starts
@@ -62,7 +63,7 @@ def verilog(component: Elaboratable, top: str = "core") -> str:
     """
     with _without_loop_check(), _without_collector():
         modules = _modules(rtlil.convert(component, name=top, platform="verilog", emit_src=False))
-    tile_modules = "\n".join(_tile_modules(modules))
+    tile_modules = "\n".join(_tile_modules(modules, top))
     script = _SCRIPT.format(check="check;" if _widest(modules) <= _CHECKED_BITS else "")
     with tempfile.TemporaryDirectory(prefix="modmill-emit-") as name:
         folder = Path(name)
@@ -195,15 +196,15 @@ def _names(modules: dict[str, _Module], representative: dict[str, str], top: str
     for path in modules:  # Amaranth's order: parents first, so that names do not depend on the merging
         if path in representative:
             members.setdefault(representative[path], []).append(path)
-    names = {top: top}
-    used = {top, *PORTS, *(kind for m in modules.values() for kind in m.children if kind not in modules)}
+    names = {top: top} | {kind: f"{top}_{kind}" for m in modules.values() for kind in m.children if kind not in modules}
+    used = {*PORTS, *names.values()}
     for path, paths in members.items():
         if path == top:
             continue
         parts = list(dict.fromkeys(p.rsplit(".", 1)[-1] for p in paths))
         stems = list(dict.fromkeys(_NUMBER_AT_END.sub("", part) for part in parts))
         name = stems[0] if len(parts) > 1 and len(stems) == 1 and stems[0] else parts[0]
-        name = re.sub(r"\W", "_", name)
+        name = f"{top}_" + re.sub(r"\W", "_", name)
         names[path] = _unused(name, used)
         used.add(names[path])
     return names
@@ -230,13 +231,13 @@ def _ordered_ports(body: str, *, complete: bool) -> str:
     return declared + _PORT.sub("", body)
 
 
-def _tile_modules(modules: dict[str, _Module]) -> Iterable[str]:
+def _tile_modules(modules: dict[str, _Module], top: str) -> Iterable[str]:
     outside = dict.fromkeys(kind for m in modules.values() for kind in m.children if kind not in modules)
     for kind in sorted(outside):
         tile = tiles.parse_name(kind)
         if tile is None:
             raise ValueError(f"{kind} is an Instance of a module that nobody defines; only multiplier tiles may be one")
-        yield tiles.behavioural(tile, kind)
+        yield tiles.behavioural(tile, f"{top}_{kind}")
 
 
 def _top_first(text: str, top: str) -> str:

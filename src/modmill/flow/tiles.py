@@ -21,8 +21,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 STAGES_MAX = 3
-_NAME = re.compile(r"dsp_mul_(\d+)x(\d+)_r([0-3])(?:_\d+)?")
-_MODULE = re.compile(r"^module\s+(dsp_mul_\w+)\s*\(([^)]*)\);(.*?)^endmodule", re.MULTILINE | re.DOTALL)
+_NAME = re.compile(r"(?:\w+?_)?dsp_mul_(\d+)x(\d+)_r([0-3])(?:_\d+)?")
+_MODULE = re.compile(r"^module\s+(\w*?dsp_mul_\w+)\s*\(([^)]*)\);(.*?)^endmodule", re.MULTILINE | re.DOTALL)
 _DIRECTION = re.compile(r"\b(input|output)\s+(?:wire\s+|reg\s+)?(?:\[(\d+):0\]\s*)?(\w+)")
 
 
@@ -47,7 +47,8 @@ class Tile:
 
 
 def parse_name(name: str) -> Tile | None:
-    """The tile that a module name stands for, or None for any other module. A suffix such as `_1` is allowed."""
+    """The tile that a module name stands for, or None for any other module. The name may begin with the
+    core's name and end in a number (`core_dsp_mul_17x17_r3_1`)."""
     match = _NAME.fullmatch(name)
     return Tile(*map(int, match.groups())) if match else None
 

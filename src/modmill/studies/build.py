@@ -7,6 +7,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import shlex
 import shutil
 import tempfile
@@ -47,12 +48,13 @@ class Core:
     fitted: Fitted
     io: str
     given: Mapping[str, Any] = field(default_factory=dict)
+    top: str = "core"
 
     @cached_property
     def verilog(self) -> str:
-        """Verilog-2001 of the core, module ``core``."""
+        """Verilog-2001 of the core, module ``top`` first; all other modules' names begin with that name."""
         with _EMITTING:
-            return emit.verilog(self.fitted.core(self.io), "core")
+            return emit.verilog(self.fitted.core(self.io), self.top)
 
     @cached_property
     def contract(self) -> Contract:
@@ -74,7 +76,8 @@ class Core:
         """The command that makes this core."""
         sets = [word for name, value in self.given.items() for word in ("--set", f"{name}={value}")]
         modulus = self.modulus.name or hex(self.modulus.value)
-        return shlex.join(["modmill", "build", self.design.name, "--modulus", modulus, *sets, "--io", self.io])
+        top = ["--top", self.top] if self.top != "core" else []
+        return shlex.join(["modmill", "build", self.design.name, "--modulus", modulus, *sets, "--io", self.io, *top])
 
     def record(self) -> dict[str, Any]:
         """All of contract.json but the digest and the tools' versions."""
@@ -87,6 +90,7 @@ class Core:
             "source": str(self.design.source),
             "parameters": dict(self.fitted.settings),
             "given": dict(self.given),
+            "top": self.top,
             "modulus_name": self.modulus.name,
             "prime": self.modulus.prime,
             **self.contract.describe(),
@@ -159,7 +163,7 @@ class Core:
 
     @cached_property
     def _simulator(self) -> Simulator:
-        return Simulator(self.verilog, widths=widths(self.contract))
+        return Simulator(self.verilog, top=self.top, widths=widths(self.contract))
 
     def _vectors(self) -> dict[str, Any]:
         pairs = operands.corners(self.fitted, self.io)
@@ -184,20 +188,25 @@ def widths(contract: Contract) -> Widths:
     return Widths(contract.operand.width, contract.operand.width, contract.result.width)
 
 
-def build(design: str | Design, modulus: str | int | Modulus, io: str = "binary", **settings: Any) -> Core:
+def build(
+    design: str | Design, modulus: str | int | Modulus, io: str = "binary", top: str = "core", **settings: Any
+) -> Core:
     """Fit a design to a modulus and make its core.
 
     ``modulus``: a number, or what ``parse_modulus`` reads. ``io``: ``binary`` (operands below p, canonical results)
     or ``native`` (the design's own representation). ``settings``: the design's parameters.
+    ``top``: name of the Verilog module, and beginning of all other modules' names.
     Raises ValueError (Refusal) in one line when something is unknown or the design cannot serve the modulus.
     """
     if io not in IO:
         raise Refusal(f"io must be one of {', '.join(IO)}, not {io!r}")
+    if not re.fullmatch(r"[A-Za-z_]\w{0,63}", top):
+        raise Refusal(f"the module's name must be letters, digits and underscores, not {top!r}")
     chosen = find_design(design) if isinstance(design, str) else design
     wanted = parse_modulus(str(modulus)) if isinstance(modulus, (str, int)) else modulus
     texts = {name: value for name, value in settings.items() if isinstance(value, str)}
     given = settings | chosen.parse_settings(texts)
-    return Core(chosen, wanted, chosen.fit(wanted.value, **given), io, given)
+    return Core(chosen, wanted, chosen.fit(wanted.value, **given), io, given, top)
 
 
 # ---------------------------------------------------------------------------------------------- folders
@@ -281,10 +290,10 @@ class Folder:
         Raises ValueError (Refusal) when there is none.
         """
         r = self.record
-        return build(r["design"], int(r["modulus"], 16), r["io"], **r["given"])
+        return build(r["design"], int(r["modulus"], 16), r["io"], r["top"], **r["given"])
 
 
-_KINDS = {"design": str, "modulus": str, "io": str, "given": dict, "digest": str}
+_KINDS = {"design": str, "modulus": str, "io": str, "given": dict, "top": str, "digest": str}
 
 
 def _text(path: Path) -> str:

@@ -162,7 +162,7 @@ def vector_differences(contract: Contract, folder: Folder) -> Iterator[str]:
 # ---------------------------------------------------------------------------------------------- what it does
 
 
-def rtl_faults(verilog: str, contract: Contract) -> Iterator[str]:
+def rtl_faults(verilog: str, contract: Contract, top: str = "core") -> Iterator[str]:
     """Faults seen without simulation: wrong ports, system tasks and directives, what lint finds.
 
     A core that has one is not simulated: a text that Modmill did not write could do anything.
@@ -170,9 +170,9 @@ def rtl_faults(verilog: str, contract: Contract) -> Iterator[str]:
     text = _COMMENT.sub(" ", verilog)
     for word in sorted(set(_SYSTEM_TASK.findall(text))):
         yield f"core.v: uses {word}, which no generated core does"
-    module = re.search(r"\bmodule\s+core\b.*?\bendmodule\b", text, re.DOTALL)
+    module = re.search(rf"\bmodule\s+{top}\b.*?\bendmodule\b", text, re.DOTALL)
     if module is None:
-        yield "core.v: there is no module core"
+        yield f"core.v: there is no module {top}"
         return
     found = {name: (way, int(high or 0) + 1) for way, high, name in _PORT.findall(module[0])}
     described = contract.describe()["ports"]
@@ -199,12 +199,12 @@ def verify(
     of ``CHAIN_STEPS`` dependent products where the contract is closed.
     """
     contract = core.contract
-    faults = list(rtl_faults(verilog, contract)) or [f"core.v: {line}" for line in lint(verilog)]
+    faults = list(rtl_faults(verilog, contract, core.top)) or [f"core.v: {line}" for line in lint(verilog, core.top)]
     report.failures += faults
     if faults:
         return
     try:
-        simulator = Simulator(verilog, widths=widths(contract), instances=2)
+        simulator = Simulator(verilog, top=core.top, widths=widths(contract), instances=2)
     except ToolError as error:
         if "%Error" not in str(error):
             raise

