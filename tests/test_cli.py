@@ -70,7 +70,7 @@ def test_designs():
 
 def test_moduli_and_targets():
     found = json.loads(modmill("moduli", "--json").stdout)
-    assert {"name": "secp256k1", "bits": 256} .items() <= next(m for m in found if m["name"] == "secp256k1").items()
+    assert {"name": "secp256k1", "bits": 256}.items() <= next(m for m in found if m["name"] == "secp256k1").items()
     assert "BLS12-381-p" in modmill("moduli").stdout
     assert next(t for t in json.loads(modmill("targets", "--json").stdout) if t["default"])["name"] == "ecp5-85k"
     assert "xc7z020" in modmill("targets").stdout

@@ -261,7 +261,9 @@ def reproduce(
 @app.command(hidden=True)
 def readme(
     path: Annotated[Path, typer.Argument(metavar="README")] = Path("README.md"),
-    check: Annotated[bool, typer.Option("--check", help="Only tell whether it is up to date (status 1 if not).")] = False,
+    check: Annotated[
+        bool, typer.Option("--check", help="Only tell whether it is up to date (status 1 if not).")
+    ] = False,
 ) -> None:
     """Write the README's table of results anew from the rows that ship."""
     from modmill.report.readme import rewritten

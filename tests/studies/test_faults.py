@@ -211,8 +211,8 @@ def test_edited_vectors(copy):
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
-        ("endmodule", "  initial $system(\"true\");\nendmodule", r"uses \$system, which no generated core does"),
-        ("endmodule", "endmodule\n`include \"x\"", "uses `include"),
+        ("endmodule", '  initial $system("true");\nendmodule', r"uses \$system, which no generated core does"),
+        ("endmodule", 'endmodule\n`include "x"', "uses `include"),
         ("module core(", "module other(", "there is no module core"),
         ("i_b;\n", "i_c;\n", "port i_b is missing"),
         (";\n  wire clk", "\n  wire clk", "core.v: "),

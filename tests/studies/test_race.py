@@ -42,7 +42,7 @@ def made(tmp_path, monkeypatch):
 
     monkeypatch.setattr(race_module, "verify", verify)
     monkeypatch.setattr(race_module.synthesise, "synthesise", synthesise)
-    monkeypatch.setattr(race_module.route, "route", route)
+    monkeypatch.setattr(race_module.backends.route, "route", route)
     store = functools.partial(Store, shipped=tmp_path / "results")
     monkeypatch.setattr(race_module, "Store", lambda _, record=None: store(tmp_path / "rows.jsonl", record=record))
     return calls

@@ -289,9 +289,7 @@ def _passes(folder: Path, model: str, *arguments: str, timeout: float) -> bool:
     """Whether smtbmc finds every assertion of a model to hold."""
     path = sysconfig.get_path("scripts") + pathsep + environ.get("PATH", "")  # z3's wheel puts its program there
     command = [sys.executable, "-c", _SMTBMC, "-s", "z3", "-m", "twice", *arguments, f"{model}.smt2"]
-    printed = tools.run(
-        command, name="smtbmc", cwd=folder, environment={"PATH": path}, timeout=timeout, codes=(0, 1)
-    )
+    printed = tools.run(command, name="smtbmc", cwd=folder, environment={"PATH": path}, timeout=timeout, codes=(0, 1))
     if not (status := _STATUS.search(printed)):
         raise tools.ToolError(f"smtbmc: no answer: {printed.strip().splitlines()[-1:]}")
     return status.group(1) == "PASSED"

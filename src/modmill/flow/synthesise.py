@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from modmill.flow import tiles, tools
 from modmill.flow.targets import Target
@@ -41,6 +42,14 @@ class Synthesis:
     netlist: Path
     logic_delay_ns: float | None
     tool: str
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """The numbers of a row of results."""
+        return {
+            "dsp": self.dsp, "lut": self.lut, "ff": self.ff, "bram": self.bram, "cells": self.cells,
+            "logic_delay_ns": self.logic_delay_ns, "seconds": round(self.seconds, 1),
+        }  # fmt: skip
 
 
 def synthesise(

@@ -117,8 +117,10 @@ def record_differences(written: dict[str, Any], recomputed: dict[str, Any]) -> I
     """Fields of contract.json that differ from those recomputed; versions and the digest are not among them."""
     recomputed = json.loads(json.dumps(recomputed))
     apart = {"modmill", "tools", "digest"}
-    by = "" if written.get("modmill") == recomputed["modmill"] else (
-        f" (made by Modmill {_short(written.get('modmill'))}, this is {recomputed['modmill']})"
+    by = (
+        ""
+        if written.get("modmill") == recomputed["modmill"]
+        else (f" (made by Modmill {_short(written.get('modmill'))}, this is {recomputed['modmill']})")
     )
     for key in dict.fromkeys([*recomputed, *written]):
         if key in apart:

@@ -100,4 +100,4 @@ def _hex(x: int, room: int) -> str:
     if len(text) <= room:
         return text
     head = (room + 1) // 2
-    return f"{text[:head]}…{text[-(room - head - 1):]}"
+    return f"{text[:head]}…{text[-(room - head - 1) :]}"

@@ -217,10 +217,7 @@ class _Race:
                     found = synthesise.synthesise(core.verilog, "core", self._target, run.folder)
                 except (ValueError, tools.ToolError) as error:
                     return self._failed(run, error)
-                run.standing.synth = self._keep(core, "synth", tool, self._target.name, None, {
-                    "dsp": found.dsp, "lut": found.lut, "ff": found.ff, "bram": found.bram, "cells": found.cells,
-                    "logic_delay_ns": found.logic_delay_ns, "seconds": round(found.seconds, 1),
-                })  # fmt: skip
+                run.standing.synth = self._keep(core, "synth", tool, self._target.name, None, found.values)
             return self._routes(run)
 
         return job
