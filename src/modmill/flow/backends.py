@@ -35,14 +35,7 @@ def backend(target: Target) -> Backend | None:
 
 def _nextpnr(router: Callable[..., route.Routed]) -> Callable[[str, str, Target, Path, int], dict[str, Any]]:
     def run(verilog: str, top: str, target: Target, folder: Path, seed: int) -> dict[str, Any]:
-        found = router(verilog, top, target, folder, seed=seed)
-        return {
-            "mhz": found.mhz,
-            "mhz_reported": found.mhz_reported,
-            "cap_mhz": found.cap_mhz,
-            "utilisation": found.utilisation,
-            "seconds": round(found.seconds, 1),
-        }
+        return router(verilog, top, target, folder, seed=seed).values
 
     return run
 

@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 from modmill.flow import tools
-from modmill.flow.route import SHELL, Routed, netlist, timed
+from modmill.flow.route import SHELL, Routed, shell_netlist, timed
 from modmill.flow.targets import Target
 
 NAME = "nextpnr-himbaechel"
@@ -30,7 +30,7 @@ def route(verilog: str, top: str, target: Target, workdir: Path, *, seed: int = 
     if executable is None or target.device not in _PARTS:
         raise tools.ToolError(f"{NAME}: not on PATH, or it does not know {target.name}")
     workdir.mkdir(parents=True, exist_ok=True)
-    shell, cap = netlist(verilog, top, target, workdir)
+    shell, cap = shell_netlist(verilog, top, target, workdir)
     report = workdir / f"report-{seed}.json"
     start = time.monotonic()
     command = [

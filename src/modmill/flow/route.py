@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from modmill.flow import tools
 from modmill.flow.simulate import Widths
@@ -59,6 +60,14 @@ class Routed:
     seed: int
     target: str
     tool: str
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """The numbers of a row of results."""
+        return {
+            "mhz": self.mhz, "mhz_reported": self.mhz_reported, "cap_mhz": self.cap_mhz,
+            "utilisation": self.utilisation, "seconds": round(self.seconds, 1),
+        }  # fmt: skip
 
 
 def available_backends() -> dict[str, str]:
@@ -131,7 +140,7 @@ def route(
     """
     if not target.routable:
         raise ValueError(f"{target.name} cannot be routed here, only ECP5 devices can")
-    netlist, cap = netlist(verilog, top, target, workdir, hierarchy, timeout)
+    netlist, cap = shell_netlist(verilog, top, target, workdir, hierarchy, timeout)
     report = workdir / f"report-{seed}.json"
     start = time.monotonic()
     command = tools.nextpnr_ecp5(
@@ -184,7 +193,7 @@ def route_seeds(
         yield route(verilog, top, target, workdir, seed=seed, hierarchy=hierarchy, timeout=timeout, progress=progress)
 
 
-def netlist(
+def shell_netlist(
     verilog: str, top: str, target: Target, workdir: Path, hierarchy: bool = False, timeout: float | None = None
 ) -> tuple[Path, float | None]:
     """Netlist of core and shell, and the lowest documented limit of the blocks it uses in MHz."""

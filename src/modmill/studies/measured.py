@@ -68,12 +68,7 @@ class Bench:
                 self.progress(f"synthesis of {about.get('design') or about.get('block')} for {target}")
             with tempfile.TemporaryDirectory(prefix="modmill-measure-") as folder:
                 found = synthesise.synthesise(verilog, "core", find_target(target), Path(folder))
-            values = {
-                "dsp": found.dsp, "lut": found.lut, "ff": found.ff, "bram": found.bram, "cells": found.cells,
-                "logic_delay_ns": found.logic_delay_ns, "seconds": round(found.seconds, 1),
-            }  # fmt: skip
-            row = Row(
-                "synth", key, found.tool, target, None, values, {**about, "date": datetime.now(UTC).date().isoformat()}
-            )
+            about = {**about, "date": datetime.now(UTC).date().isoformat()}
+            row = Row("synth", key, found.tool, target, None, found.values, about)
             self._store.add(row)
         return row.values if row else None
