@@ -9,7 +9,10 @@ import sys
 import pytest
 
 import modmill
+from modmill.flow.simulate import Simulator
 from modmill.report import sheet
+from modmill.studies import operands
+from modmill.studies.build import widths
 
 
 @pytest.fixture(scope="module", params=["native", "binary"])
@@ -30,9 +33,26 @@ def test_fusesoc_accepts_the_core_file(folder):
 def test_data_sheet(folder):
     core = modmill.load(folder)
     text = (folder / "README.md").read_text()
-    for words in (core.command, core.digest, "## Licence", "belong to you", ".i_valid(i_valid)", "| Latency | "):
+    timing = core.contract.timing
+    for words in (
+        core.command, core.digest, "## Licence", "belong to you", ".i_valid(i_valid)", f"| Module | `{core.top}` in",
+        f"| Paper | {core.design.source} |", f"| Interval | {timing.interval} cycles", f"| In flight | {timing.in_flight} ",
+        f"{core.fitted.cost.memory_bits} bits of constants", f"\n{core.top} multiplier (\n",
+    ):  # fmt: skip
         assert words in text
     assert ("## How to convert" in text) == (core.io == "native")
+
+
+def test_latency_of_the_data_sheet_holds_in_an_idle_core_and_in_a_full_one(folder):
+    core = modmill.load(folder)
+    said = f"latency {core.contract.timing.latency} cycles, the same for all operands and whether the core is idle or full"
+    assert said in sheet.split((folder / "core.v").read_text())[0]
+    assert f"| Latency | {core.contract.timing.latency} cycles from" in (folder / "README.md").read_text()
+    pairs = operands.randoms(core.contract, 40, 1)
+    simulator = Simulator(core.verilog, top=core.top, widths=widths(core.contract))
+    for count, gap in ((1, 0.0), (40, 0.0), (40, 0.5)):
+        run = simulator.run([a for a, _ in pairs[:count]], [b for _, b in pairs[:count]], gap=gap)
+        assert set(run.latencies) == {core.contract.timing.latency}
 
 
 def test_conversion_of_the_data_sheet_works(folder, monkeypatch):

@@ -201,13 +201,14 @@ def _residues(m: Module, a: list[Value], b: list[Any], base: Base, name: str) ->
     return out
 
 
-def _chains(m: Module, terms: list[tuple[Value, Any]], bound: int, name: str) -> list[Value]:
-    """Sums of products in chains of CHAIN."""
+def _chains(m: Module, terms: list[tuple[Value, Any]], w: int, name: str) -> list[Value]:
+    """Sums of products of w-bit operands in chains of CHAIN."""
+    top = ((1 << w) - 1) ** 2
     sums = []
     for i in range(0, len(terms), CHAIN):
         previous: Value = Const(0, 1)
         for k, (a, b) in enumerate(terms[i : i + CHAIN]):
-            partial = Signal(rtl_fold.bits(bound), name=f"{name}_{i + k}")
+            partial = Signal((top * (k + 1)).bit_length(), name=f"{name}_{i + k}")
             m.d.comb += partial.eq(a * b + previous)
             previous = partial
         sums.append(previous)
@@ -281,7 +282,7 @@ class Parallel(Multiplier):
         sums = []
         for j in range(n):
             terms = [(gamma[i], Const(rows[i][j], w)) for i in range(n)]
-            sums.append(_tree(_chains(m, terms, p.sum_bound, f"S{j}"))[: rtl_fold.bits(p.sum_bound)])
+            sums.append(_tree(_chains(m, terms, w, f"S{j}"))[: rtl_fold.bits(p.sum_bound)])
         *sums, alpha = stage([*sums, alpha], "S")
         if staged:
             self.probes.append(("S", list(sums), 2))
@@ -348,7 +349,7 @@ class Sequential(Multiplier):
                                 m.d.comb += constants[s].eq(rows[r * p.macs + s][j])
             kept = Signal(len(last[j]), name=f"kept{j}")
             m.d.comb += kept.eq(last[j] & ~first.replicate(len(last[j])))
-            partial = _tree(_chains(m, list(zip(operands, constants, strict=True)), p.sum_bound, f"S{j}"))
+            partial = _tree(_chains(m, list(zip(operands, constants, strict=True)), w, f"S{j}"))
             m.d.sync += last[j].eq(kept + partial)
             total = Signal(rtl_fold.bits(p.sum_bound), name=f"total{j}")
             m.d.comb += total.eq(last[j] + _looked_up(m, alpha, al, j, w))
