@@ -93,16 +93,6 @@ class Cost:
 
 
 @dataclass(frozen=True)
-class Printed:
-    """A number printed in a paper: where, what, the value, and whether the design reproduces it or why it differs."""
-
-    where: str
-    what: str
-    value: str
-    differs: str = ""
-
-
-@dataclass(frozen=True)
 class Source:
     """Where an algorithm or architecture was published."""
 
@@ -227,7 +217,6 @@ class Design:
     settings: tuple[Setting, ...]
     solve: Callable[..., Fitted]
     paper: str = ""
-    printed: tuple[Printed, ...] = ()
 
     def fit(self, p: int, **settings: Any) -> Fitted:
         """Choose every parameter for ``p``.

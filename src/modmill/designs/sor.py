@@ -19,7 +19,6 @@ Deviations from the paper:
 
 from __future__ import annotations
 
-import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
@@ -29,10 +28,11 @@ from typing import Any
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 
 from modmill.contract import Residues, Timing
-from modmill.design import Cost, Design, Fitted, Multiplier, Printed, Setting, Source
+from modmill.design import Cost, Design, Fitted, Multiplier, Setting, Source
+from modmill.numbers.edges import edge_operands
 from modmill.numbers.folding import reduce
-from modmill.numbers.rns import Base, mersenne_like, pseudo_mersenne
-from modmill.numbers.sum_of_residues import SumOfResidues, alpha_offset, solve
+from modmill.numbers.rns import Base, growing_bases, mersenne_like, pseudo_mersenne
+from modmill.numbers.sum_of_residues import SumOfResidues, alpha_offset, solve_over
 from modmill.rtl import fold as rtl_fold
 from modmill.rtl.convert import BinaryShell
 from modmill.rtl.product import DSP18, DSP25, DspBlock, product
@@ -82,40 +82,62 @@ class Params:
         return 1 if self.k == 1 else 2
 
 
-def choose_base(p: int, n: int, kind: str, operand: Fraction) -> Iterator[Base]:
-    """Bases of growing N that might serve products of operands below ``operand`` * p.
+KINDS = {"2^n-2^t-1": mersenne_like, "2^n-u": pseudo_mersenne}
+
+
+def choose_bases(p: int, n: int, kind: str, operand: Fraction) -> Iterator[Base]:
+    """Bases that might serve products of operands below ``operand`` * p, shortest first.
 
     ``kind`` auto: 2^n - 2^t - 1 as long as there are enough of them, then 2^n - u.
     """
-    kinds = {"2^n-2^t-1": mersenne_like, "2^n-u": pseudo_mersenne}
-    enough = (operand * p) ** 2
-    for name in kinds if kind == "auto" else (kind,):
-        taken: list[int] = []
-        total = 1
-        tries = 0
-        for m in kinds[name](n):
-            taken.append(m)
-            total *= m
-            if total > enough and len(taken) >= 2:
-                yield Base(n, tuple(taken))
-                tries += 1
-                if tries > 4:
-                    return
-    raise ValueError(
-        f"only {len(taken)} moduli {name} of {n} bits are coprime ({total.bit_length()} bits together), "
-        f"{(enough.numerator // enough.denominator).bit_length()} bits are needed"
-    )
-
-
-def solve_over_bases(bases: Iterator[Base], p: int, **options: Any) -> SumOfResidues:
-    """The first base over which the constants exist. Raises ValueError with the last reason."""
-    reason = ValueError("no base")
-    for base in bases:
+    enough = int((operand * p) ** 2)
+    for name in KINDS if kind == "auto" else (kind,):
         try:
-            return solve(p, base, **options)
+            yield from growing_bases(n, KINDS[name](n), enough)
+            return
         except ValueError as error:
             reason = error
     raise reason
+
+
+class SumOfResiduesDesign(Fitted):
+    """What all sum-of-residues designs share: residues over one base, factor 1, conversions around the binary form."""
+
+    rns: SumOfResidues
+    period = 1
+    """Operands are accepted every so many cycles."""
+
+    @property
+    def largest_result(self) -> int:
+        """Largest value of a result."""
+        return self.rns.z_max
+
+    @property
+    def factor(self) -> int:
+        return 1
+
+    @property
+    def representation(self) -> Residues:
+        return Residues(self.rns.base)
+
+    @cached_property
+    def bounds(self) -> tuple[Fraction, Fraction, Fraction]:
+        return (
+            Fraction(self.rns.operand_limit + 1, self.p),
+            Fraction(self.rns.product_limit, self.p**2),
+            Fraction(self.largest_result + 1, self.p),
+        )
+
+    def binary_component(self) -> Multiplier:
+        native = self.component(scaled=True)
+        return BinaryShell(native, self.rns.base, self.p, self.largest_result, self.binary_timing())
+
+    def binary_timing(self) -> Timing:
+        native = self.contract("native").timing
+        return BinaryShell.timing(native, self.rns.base, self.p, self.largest_result, self.period)
+
+    def corners(self) -> list[tuple[int, int]]:
+        return [(self.representation.pack(x), self.representation.pack(y)) for x, y in edge_operands(self.rns)]
 
 
 # ---------------------------------------------------------------------------------------------- schedule
@@ -183,47 +205,26 @@ class Constants:
     def of(cls, p: Params, scaled: bool = False) -> Constants:
         """rows[i][j] = <<M_i>_p>_mj, al[a][j] = <<-a M>_p>_mj, minus_p[word][j] = <-p 2^(n word)>_mj."""
         base = p.base
-        scale = base.inverses if scaled else (1,) * base.n
-
-        def vector(x: int) -> tuple[int, ...]:
-            return tuple(x * k % m for k, m in zip(scale, base.moduli, strict=True))
-
         return cls(
             inverses=base.inverses,
-            rows=tuple(vector(r) for r in p.rns.r),
-            al=tuple(vector(v) for v in p.rns.v),
-            minus_p=tuple(vector(-p.rns.p << (base.w * word)) for word in range(p.words)),
+            rows=tuple(base.row(r, scaled=scaled) for r in p.rns.r),
+            al=tuple(base.row(v, scaled=scaled) for v in p.rns.v),
+            minus_p=tuple(base.row(-p.rns.p << (base.w * word), scaled=scaled) for word in range(p.words)),
         )
 
 
-class Sor(Fitted):
+class Sor(SumOfResiduesDesign):
     """Improved SOR for one modulus."""
 
     def __init__(self, params: Params, settings: dict[str, Any]) -> None:
         self.params = params
+        self.rns = params.rns
         self.p = params.rns.p
         self.settings = settings
-
-    @property
-    def factor(self) -> int:
-        return 1
 
     @cached_property
     def schedule(self) -> Schedule:
         return schedule(self.params)
-
-    @property
-    def representation(self) -> Residues:
-        return Residues(self.params.base)
-
-    @cached_property
-    def bounds(self) -> tuple[Fraction, Fraction, Fraction]:
-        rns = self.params.rns
-        return (
-            Fraction(rns.operand_limit + 1, self.p),
-            Fraction(rns.product_limit, self.p**2),
-            Fraction(rns.z_max + 1, self.p),
-        )
 
     @cached_property
     def cost(self) -> Cost:
@@ -289,14 +290,6 @@ class Sor(Fitted):
     def component(self, *, scaled: bool = False) -> Multiplier:
         return Machine(self, scaled)
 
-    def binary_component(self) -> Multiplier:
-        return BinaryShell(
-            self.component(scaled=True), self.params.base, self.p, self.params.rns.z_max, self.binary_timing()
-        )
-
-    def binary_timing(self) -> Timing:
-        return BinaryShell.timing(self.contract("native").timing, self.params.base, self.p, self.params.rns.z_max)
-
     # ------------------------------------------------------------------------------------------ showing
 
     def facts(self) -> list[tuple[str, str]]:
@@ -323,80 +316,6 @@ class Sor(Fitted):
             ),
             ("operands", f"below {float(self.bounds[0]):.6g} p each"),
         ]
-
-    def corners(self) -> list[tuple[int, int]]:
-        return [(self.representation.pack(x), self.representation.pack(y)) for x, y in edge_operands(self.params.rns)]
-
-
-def edge_operands(rns: SumOfResidues, seed: int = 1) -> list[tuple[list[int], list[int]]]:
-    """Residue vectors (X, Y) at the edges of alpha, of kappa and of the channel reducers, built through the CRT.
-
-    For alpha: gamma_i whose dropped low bits are all ones (largest error) or all zeros (none), the last one chosen
-    so that Z / M lies just above an integer, or just below the limit. For kappa: of many such Z the ones that leave
-    the largest and the smallest z. For the reducers: every residue at 0, 1, m - 1, m, 2^w - 1.
-    Y is 1, so that Z = X: the contract only limits the product of the two.
-    """
-    base = rns.base
-    rnd = random.Random(seed)
-    w, n = base.w, base.n
-    low = w - rns.q
-    ones = (1 << low) - 1
-    one = [1] * n
-    out: list[tuple[list[int], list[int]]] = []
-
-    def from_gammas(gammas: list[int]) -> int | None:
-        z = base.from_gammas(gammas)
-        return z if z < rns.product_limit else None
-
-    def last_gamma(head: list[int], near: Fraction) -> int:
-        """gamma_N that puts sum gamma_i / m_i just above ``near`` (mod 1)."""
-        part = sum((Fraction(g, m) for g, m in zip(head, base.moduli[:-1], strict=True)), Fraction(0))
-        need = (near - part) % 1 * base.moduli[-1]
-        return -(-need.numerator // need.denominator) % base.moduli[-1]
-
-    limit = Fraction(rns.product_limit, base.M)
-    numbers: set[int] = set()
-    for pattern in (0, ones):
-        for near in (Fraction(0), limit - Fraction(2, base.moduli[-1])):
-            for _ in range(6):
-                head = [min(m - 1, (rnd.getrandbits(rns.q) << low) | pattern) for m in base.moduli[:-1]]
-                z = from_gammas([*head, last_gamma(head, near)])
-                if z is not None:
-                    numbers.add(z)
-    tried: list[tuple[int, int]] = []
-    for _ in range(300):
-        head = [m - 1 - rnd.randrange(m >> 6) for m in base.moduli[:-1]]
-        z = from_gammas([*head, last_gamma(head, Fraction(rnd.randrange(1 << 20), 1 << 20) * limit)])
-        if z is not None:
-            g = base.gammas(z)
-            alpha = rns.alpha(g)
-            value = sum(x * r for x, r in zip(g, rns.r, strict=True)) + rns.v[alpha] - rns.kappa(g, alpha) * rns.p
-            tried.append((value, z))
-    tried.sort()
-    numbers.update(z for _, z in tried[:4] + tried[-8:])
-    top = rns.operand_limit
-    numbers.update(x for x in (0, 1, 2, rns.p - 1, rns.p, rns.p + 1, rns.z_max, top, rns.product_limit - 1) if x >= 0)
-    out += [(base.residues(z), one) for z in sorted(numbers)]
-    pairs = [(top, top), (rns.z_max, rns.z_max), (rns.p - 1, rns.p - 1), (rns.p, rns.p), (0, top), (1, top)]
-    for a, b in pairs:
-        out.append((base.residues(a), base.residues(b)))
-        out.append(
-            (
-                [lift(r, m, w) for r, m in zip(base.residues(a), base.moduli, strict=True)],
-                [lift(r, m, w) for r, m in zip(base.residues(b), base.moduli, strict=True)],
-            )
-        )
-    for i, m in enumerate(base.moduli):  # numbers next to multiples of each channel's modulus
-        x = top - top % m
-        for delta in (-1, 0, 1):
-            if 0 <= x + delta <= top:
-                out.append((base.residues(x + delta), base.residues(top - i)))
-    return out
-
-
-def lift(residue: int, m: int, w: int) -> int:
-    """The largest representative of a residue below 2^w."""
-    return residue + ((1 << w) - 1 - residue) // m * m
 
 
 class Machine(Multiplier):
@@ -618,7 +537,7 @@ def _solver(k: int | None, pipelined: bool) -> Any:
         options: dict[str, Any] = {"T": T or None, "q": q or None, "operand": size}
         if printed and not T and not q:
             options |= {"T": PRINTED_T[p], "q": PRINTED_Q, "d": PRINTED_D, "offset": False}
-        rns = solve_over_bases(choose_base(p, n, base, size), p, **options)
+        rns = solve_over(choose_bases(p, n, base, size), p, **options)
         count = sets or rns.base.n
         if not 1 <= count <= rns.base.n:
             raise ValueError(f"sets must be 1 to N = {rns.base.n}, got {count}")
@@ -651,10 +570,10 @@ def _settings(sets: int) -> tuple[Setting, ...]:
     )
 
 
-def _named(name: str, paper: str, title: str, sets: int, pipelined: bool, *printed: Printed) -> Design:
+def _named(name: str, paper: str, title: str, sets: int, pipelined: bool) -> Design:
     return Design(
         name=name, module="sor", title=title, source=SOURCE, needs=NEEDS, settings=_settings(sets),
-        solve=_solver(sets, pipelined), paper=paper, printed=printed,
+        solve=_solver(sets, pipelined), paper=paper,
     )  # fmt: skip
 
 

@@ -20,20 +20,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
 from amaranth.hdl import Cat, Const, Module, Signal, Value
 
-from modmill.contract import Residues, Timing
-from modmill.design import Cost, Design, Fitted, Multiplier, Setting, Source
-from modmill.designs.sor import edge_operands
+from modmill.design import Cost, Design, Multiplier, Setting, Source
+from modmill.designs.sor import SumOfResiduesDesign
 from modmill.numbers.folding import reduce
 from modmill.numbers.rns import Base, pseudo_mersenne
 from modmill.numbers.sum_of_residues import SumOfResidues, alpha_limit, alpha_offset
 from modmill.rtl import fold as rtl_fold
-from modmill.rtl.convert import BinaryShell
 from modmill.rtl.periodic import Period
 from modmill.schedule import Schedule, Step
 
@@ -66,15 +63,10 @@ class Params:
         """Cycles of accumulation."""
         return -(-self.base.n // self.macs)
 
-    def table(self, scaled: bool) -> tuple[list[list[int]], list[list[int]]]:
+    def table(self, scaled: bool) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]]]:
         """rows[i][j] = <<M_i>_p>_mj and al[a][j] = <<-a M>_p>_mj; times M_j^-1 when scaled."""
-        base = self.base
-        scale = base.inverses if scaled else (1,) * base.n
-
-        def vector(x: int) -> list[int]:
-            return [x * k % m for k, m in zip(scale, base.moduli, strict=True)]
-
-        return [vector(r) for r in self.rns.r], [vector(v) for v in self.rns.v]
+        base, rns = self.base, self.rns
+        return [base.row(r, scaled=scaled) for r in rns.r], [base.row(v, scaled=scaled) for v in rns.v]
 
     @property
     def sum_bound(self) -> int:
@@ -104,32 +96,20 @@ def schedule(p: Params) -> Schedule:
 # ---------------------------------------------------------------------------------------------- algorithm
 
 
-class SorOriginal(Fitted):
+class SorOriginal(SumOfResiduesDesign):
     """Original SOR for one modulus."""
 
     def __init__(self, params: Params, settings: dict[str, Any]) -> None:
-        self.params, self.p, self.settings = params, params.rns.p, settings
+        self.params, self.rns, self.p, self.settings = params, params.rns, params.rns.p, settings
+        self.period = 1 if params.form in STAGES else self.schedule.interval
 
     @property
-    def factor(self) -> int:
-        return 1
+    def largest_result(self) -> int:
+        return self.rns.v_max
 
     @cached_property
     def schedule(self) -> Schedule:
         return schedule(self.params)
-
-    @property
-    def representation(self) -> Residues:
-        return Residues(self.params.base)
-
-    @cached_property
-    def bounds(self) -> tuple[Fraction, Fraction, Fraction]:
-        rns = self.params.rns
-        return (
-            Fraction(rns.operand_limit + 1, self.p),
-            Fraction(rns.product_limit, self.p**2),
-            Fraction(rns.v_max + 1, self.p),
-        )
 
     @cached_property
     def cost(self) -> Cost:
@@ -163,16 +143,6 @@ class SorOriginal(Fitted):
     def component(self, *, scaled: bool = False) -> Multiplier:
         return (Parallel if self.params.form in STAGES else Sequential)(self, scaled)
 
-    def binary_component(self) -> Multiplier:
-        return BinaryShell(
-            self.component(scaled=True), self.params.base, self.p, self.params.rns.v_max, self.binary_timing()
-        )
-
-    def binary_timing(self) -> Timing:
-        period = 1 if self.params.form in STAGES else self.schedule.interval
-        native = self.contract("native").timing
-        return BinaryShell.timing(native, self.params.base, self.p, self.params.rns.v_max, period)
-
     def facts(self) -> list[tuple[str, str]]:
         p, rns = self.params, self.params.rns
         return [
@@ -182,9 +152,6 @@ class SorOriginal(Fitted):
             ("result V", f"at most {rns.v_max.bit_length()} bits, below {float(self.bounds[2]):.6g} p; not reduced"),
             ("operands", f"below {float(self.bounds[0]):.6g} p each"),
         ]
-
-    def corners(self) -> list[tuple[int, int]]:
-        return [(self.representation.pack(x), self.representation.pack(y)) for x, y in edge_operands(self.params.rns)]
 
 
 # ---------------------------------------------------------------------------------------------- machines
@@ -228,7 +195,7 @@ def _alpha(rns: SumOfResidues, gamma: list[Value]) -> Value:
     return _tree([g[w - rns.q :] for g in gamma] + [Const(rns.d)])[rns.q :]
 
 
-def _looked_up(m: Module, alpha: Value, rows: list[list[int]], j: int, w: int) -> Signal:
+def _looked_up(m: Module, alpha: Value, rows: list[tuple[int, ...]], j: int, w: int) -> Signal:
     """Channel j's entry of alpha's table."""
     entry = Signal(w, name=f"al{j}")
     with m.Switch(alpha):

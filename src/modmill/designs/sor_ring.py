@@ -24,13 +24,11 @@ from typing import Any
 
 from amaranth.hdl import Cat, Module, Mux, Signal
 
-from modmill.contract import Residues, Timing
-from modmill.design import Cost, Design, Fitted, Multiplier, Setting, Source
-from modmill.designs.sor import edge_operands, solve_over_bases
+from modmill.design import Cost, Design, Multiplier, Setting, Source
+from modmill.designs.sor import SumOfResiduesDesign
 from modmill.numbers.folding import fold_bounds, reduce
-from modmill.numbers.rns import Base, pseudo_mersenne, signed_digits
-from modmill.numbers.sum_of_residues import SumOfResidues
-from modmill.rtl.convert import BinaryShell
+from modmill.numbers.rns import Base, growing_bases, pseudo_mersenne, signed_digits
+from modmill.numbers.sum_of_residues import SumOfResidues, solve_over
 from modmill.rtl.periodic import Period
 from modmill.rtl.product import Tile
 from modmill.rtl.rower import ACCUMULATE, CLEAR, PRODUCT, Programme, Rower, Slot, fold_cycles
@@ -116,16 +114,11 @@ class Constants:
     def of(cls, p: Params, scaled: bool) -> Constants:
         """Tables for ``p``."""
         base = p.base
-        scale = base.inverses if scaled else (1,) * base.n
-
-        def vector(x: int) -> tuple[int, ...]:
-            return tuple(x * k % m for k, m in zip(scale, base.moduli, strict=True))
-
         return cls(
             inverses=base.inverses,
-            rows=tuple(vector(r) for r in p.rns.r),
-            minus_m=vector(-base.M % p.rns.p),
-            minus_p=tuple(vector(-p.rns.p << (base.w * word)) for word in range(p.words)),
+            rows=tuple(base.row(x, scaled=scaled) for x in p.rns.r),
+            minus_m=base.row(-base.M % p.rns.p, scaled=scaled),
+            minus_p=tuple(base.row(-p.rns.p << (base.w * word), scaled=scaled) for word in range(p.words)),
         )
 
 
@@ -218,35 +211,20 @@ def search(p: Params) -> tuple[Times, Schedule]:
 # ---------------------------------------------------------------------------------------------- algorithm
 
 
-class SorRing(Fitted):
+class SorRing(SumOfResiduesDesign):
     """SOR on a ring of rowers for one modulus."""
 
     def __init__(self, params: Params, settings: dict[str, Any]) -> None:
         self.params = params
+        self.rns = params.rns
         self.p = params.rns.p
         self.settings = settings
         self.times, self._schedule = search(params)
-
-    @property
-    def factor(self) -> int:
-        return 1
+        self.period = self.times.interval
 
     @property
     def schedule(self) -> Schedule:
         return self._schedule
-
-    @property
-    def representation(self) -> Residues:
-        return Residues(self.params.base)
-
-    @cached_property
-    def bounds(self) -> tuple[Fraction, Fraction, Fraction]:
-        rns = self.params.rns
-        return (
-            Fraction(rns.operand_limit + 1, self.p),
-            Fraction(rns.product_limit, self.p**2),
-            Fraction(rns.z_max + 1, self.p),
-        )
 
     @property
     def kappa_tiles(self) -> int:
@@ -295,16 +273,6 @@ class SorRing(Fitted):
     def component(self, *, scaled: bool = False) -> Multiplier:
         return Machine(self, scaled)
 
-    def binary_component(self) -> Multiplier:
-        return BinaryShell(
-            self.component(scaled=True), self.params.base, self.p, self.params.rns.z_max, self.binary_timing()
-        )
-
-    def binary_timing(self) -> Timing:
-        return BinaryShell.timing(
-            self.contract("native").timing, self.params.base, self.p, self.params.rns.z_max, self.times.interval
-        )
-
     def facts(self) -> list[tuple[str, str]]:
         p, rns = self.params, self.params.rns
         return [
@@ -318,9 +286,6 @@ class SorRing(Fitted):
             ("operands", f"below {float(self.bounds[0]):.6g} p each"),
             ("slots", f"{p.base.n + 3 + p.words} of {self.times.interval} are used"),
         ]
-
-    def corners(self) -> list[tuple[int, int]]:
-        return [(self.representation.pack(x), self.representation.pack(y)) for x, y in edge_operands(self.params.rns)]
 
 
 # ---------------------------------------------------------------------------------------------- machine
@@ -456,25 +421,6 @@ class Machine(Multiplier):
 # ---------------------------------------------------------------------------------------------- design
 
 
-def _bases(p: int, w: int, operand: Fraction, digits: int) -> Iterator[Base]:
-    enough = (operand * p) ** 2
-    taken: list[int] = []
-    total = 1
-    longer = 0
-    for modulus in pseudo_mersenne(w, digits=digits):
-        taken.append(modulus)
-        total *= modulus
-        if total > enough and len(taken) >= 4:
-            yield Base(w, tuple(taken))
-            longer += 1
-            if longer > 6:
-                return
-    raise ValueError(
-        f"only {len(taken)} moduli 2^{w} - u with u of {digits} signed digits are coprime "
-        f"({total.bit_length()} bits together), {(enough.numerator // enough.denominator).bit_length()} are needed"
-    )
-
-
 def fit(p: int, *, w: int, taps: int, operand: int, digits: int) -> SorRing:
     """Least N for which the constants exist, over moduli 2^w - u with few signed digits in u."""
     if not 12 <= w <= 17:
@@ -485,7 +431,8 @@ def fit(p: int, *, w: int, taps: int, operand: int, digits: int) -> SorRing:
     reason: ValueError | None = None
     for few in [digits] if digits else [3, 7]:
         try:
-            rns = solve_over_bases(_bases(p, w, size, few), p, operand=size, multiplied=True, offset=True)
+            bases = growing_bases(w, pseudo_mersenne(w, digits=few), int((size * p) ** 2), least=4, count=7)
+            rns = solve_over(bases, p, operand=size, multiplied=True, offset=True)
             break
         except ValueError as error:
             reason = error

@@ -69,6 +69,10 @@ class Base:
         """Least residues of ``x``."""
         return [x % m for m in self.moduli]
 
+    def row(self, x: int, *, scaled: bool = False) -> tuple[int, ...]:
+        """x mod m_j in every channel, or ``scaled`` by M_j^-1: a table's row whose sums come out as gamma_j."""
+        return tuple(self.gammas(x) if scaled else self.residues(x))
+
     def gammas(self, x: int) -> list[int]:
         """gamma_i = x * M_i^-1 mod m_i, least residues."""
         return [x * k % m for k, m in zip(self.inverses, self.moduli, strict=True)]
@@ -125,19 +129,32 @@ def pseudo_mersenne(w: int, *, digits: int | None = None, even: bool = False) ->
     return coprime(candidates)
 
 
+def growing_bases(w: int, moduli: Iterator[int], enough: int, *, least: int = 2, count: int = 5) -> Iterator[Base]:
+    """The ``count`` shortest prefixes of ``moduli``, of ``least`` moduli or more, whose product exceeds ``enough``.
+
+    Raises ValueError when the moduli run out before the first.
+    """
+    taken: list[int] = []
+    product = 1
+    found = 0
+    for m in moduli:
+        taken.append(m)
+        product *= m
+        if product > enough and len(taken) >= least:
+            yield Base(w, tuple(taken))
+            found += 1
+            if found == count:
+                return
+    if not found:
+        raise ValueError(
+            f"only {len(taken)} moduli of {w} bits, {product.bit_length()} bits together; "
+            f"more than {enough.bit_length()} bits are needed"
+        )
+
+
 def smallest_base(w: int, moduli: Iterator[int], enough: int) -> Base:
     """The shortest prefix of ``moduli`` whose product exceeds ``enough``.
 
     Raises ValueError when the moduli run out first.
     """
-    taken: list[int] = []
-    product = 1
-    for m in moduli:
-        taken.append(m)
-        product *= m
-        if product > enough:
-            return Base(w, tuple(taken))
-    raise ValueError(
-        f"only {len(taken)} moduli of {w} bits, {product.bit_length()} bits together; "
-        f"more than {enough.bit_length()} bits are needed"
-    )
+    return next(growing_bases(w, moduli, enough, least=1))

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from math import isqrt
+from typing import Any
 
 from modmill.numbers.rns import Base
 
@@ -256,3 +257,14 @@ def least_closed_T(p: int, base: Base, q: int, d: int, *, lazy: bool = True, off
         if candidate.closed:
             return candidate
     raise ValueError(f"no T closes the loop over {base.n} moduli of {base.w} bits for a {p.bit_length()}-bit modulus")
+
+
+def solve_over(bases: Iterable[Base], p: int, **options: Any) -> SumOfResidues:
+    """``solve`` over the first base over which the constants exist. Raises ValueError with the last reason."""
+    reason = ValueError("there is no base")
+    for base in bases:
+        try:
+            return solve(p, base, **options)
+        except ValueError as error:
+            reason = error
+    raise reason
