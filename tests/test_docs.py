@@ -4,6 +4,7 @@
 
 import re
 import shutil
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -61,7 +62,7 @@ def faults(root):
             if words[0] not in known:
                 yield f"{where}: no command {words[0]}"
             named = words[1:2] if words[0] in _TAKES_DESIGN else []
-            named += [value for flag, value in zip(words, words[1:], strict=False) if flag == "--design"]
+            named += [value for flag, value in pairwise(words) if flag == "--design"]
             for name in named:
                 if name not in designs and not name.isupper():
                     yield f"{where}: no design {name}"
