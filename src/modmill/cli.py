@@ -120,9 +120,11 @@ def targets(as_json: Json = False) -> None:
 
 
 def _core(design: str, modulus: str, sets: list[str], io: str, top: str = "core") -> Core:
+    from modmill.designs import design as find_design
     from modmill.studies.build import build, parse_set
 
-    return build(design, modulus, io, top, **parse_set(sets))
+    given = find_design(design).checked(parse_set(sets))
+    return build(design, modulus, io, top, **given)
 
 
 @app.command()
@@ -142,7 +144,11 @@ def build(
     require_replaceable(folder)
     core.write(folder)
     c = core.contract
-    print(f"{folder}: {core.name}, latency {c.timing.latency}, interval {c.timing.interval}, {core.digest[:23]}...")
+    print(
+        f"{folder}: {core.name}, latency {c.timing.latency}, interval {c.timing.interval}, "
+        f"{core.fitted.cost.dsp:,} DSP blocks predicted{' without conversions' if io == 'binary' else ''}, "
+        f"{core.digest[:23]}..."
+    )
 
 
 @app.command()
@@ -230,6 +236,8 @@ def race(
             output.write_text(text + "\n", encoding="utf-8")
     if any(s.state == "failed" for s in found):
         raise typer.Exit(1)
+    if all(s.state == "does not apply" for s in found):
+        raise typer.Exit(2)
 
 
 @app.command()

@@ -60,6 +60,15 @@ class Setting:
     default: Any
     meaning: str
     choices: tuple[Any, ...] = ()
+    least: int | None = None
+
+    def check(self, value: Any) -> Any:
+        """``value`` itself. Raises Refusal when it has another type or lies outside what is accepted."""
+        if type(value) is not self.kind or (self.choices and value not in self.choices):
+            raise Refusal(f"{self.name} takes {self.accepts}, not {value!r}")
+        if self.least is not None and isinstance(value, int) and value < self.least:
+            raise Refusal(f"{self.name} takes {self.accepts}, not {value}")
+        return value
 
     def parse(self, text: str) -> Any:
         """The value that ``text`` stands for. Raises Refusal with what would be accepted."""
@@ -71,15 +80,15 @@ class Setting:
             )
         except (KeyError, ValueError):
             raise Refusal(f"{self.name} takes {self.accepts}, not {text!r}") from None
-        if self.choices and value not in self.choices:
-            raise Refusal(f"{self.name} takes {self.accepts}, not {text!r}")
-        return value
+        return self.check(value)
 
     @property
     def accepts(self) -> str:
         """What the setting takes, in words."""
         if self.choices:
             return "one of " + ", ".join(map(str, self.choices))
+        if self.least is not None:
+            return f"a whole number from {self.least} on"
         return {int: "a whole number", bool: "true or false", str: "a text"}[self.kind]
 
 
@@ -223,12 +232,7 @@ class Design:
 
         Raises Refusal, in one line with the numbers, when the design cannot serve that modulus or a setting is wrong.
         """
-        known = {s.name: s for s in self.settings}
-        values = {s.name: s.default for s in self.settings}
-        for name, value in settings.items():
-            if name not in known:
-                raise Refusal(f"{self.name} has no parameter {name!r}; it takes {', '.join(known) or 'none'}")
-            values[name] = known[name].parse(value) if isinstance(value, str) else value
+        values = {s.name: s.default for s in self.settings} | self.checked(settings)
         if p < 3 or p % 2 == 0:
             raise Refusal(f"the modulus must be odd and at least 3, got {p}")
         try:
@@ -238,10 +242,13 @@ class Design:
         except ValueError as error:
             raise Refusal(f"{self.name} does not serve this {p.bit_length()}-bit modulus: {error}") from error
 
-    def parse_settings(self, texts: Mapping[str, str]) -> dict[str, Any]:
-        """Settings given as text. Raises Refusal for unknown names or values."""
+    def checked(self, settings: Mapping[str, Any]) -> dict[str, Any]:
+        """Settings with texts parsed. Raises Refusal for an unknown name, a wrong type or a value out of range."""
         known = {s.name: s for s in self.settings}
-        unknown = [t for t in texts if t not in known]
-        if unknown:
-            raise Refusal(f"{self.name} has no parameter {unknown[0]!r}; it takes {', '.join(known) or 'none'}")
-        return {name: known[name].parse(text) for name, text in texts.items()}
+        for name in settings:
+            if name not in known:
+                raise Refusal(f"{self.name} has no parameter {name!r}; it takes {', '.join(known) or 'none'}")
+        return {
+            name: known[name].parse(value) if isinstance(value, str) else known[name].check(value)
+            for name, value in settings.items()
+        }

@@ -560,12 +560,12 @@ NEEDS = "any odd modulus of at least 2 bits; channels wide enough that the solve
 
 def _settings(sets: int) -> tuple[Setting, ...]:
     return (
-        Setting("n", int, 66, "bits of a channel"),
+        Setting("n", int, 66, "bits of a channel", least=12),
         Setting("base", str, "auto", "kind of moduli", ("auto", "2^n-2^t-1", "2^n-u")),
-        Setting("sets", int, sets, "sets of channel multipliers, 0 for one set a channel"),
-        Setting("operand", int, 2, "operands up to this multiple of the modulus must be accepted"),
-        Setting("T", int, 0, "fraction bits of kappa's constants, 0 for the printed ones or else the least"),
-        Setting("q", int, 0, "bits of gamma that enter alpha, 0 for the printed ones or else the least"),
+        Setting("sets", int, sets, "sets of channel multipliers, 0 for one set a channel", least=0),
+        Setting("operand", int, 2, "operands up to this multiple of the modulus must be accepted", least=1),
+        Setting("T", int, 0, "fraction bits of kappa's constants, 0 for the printed ones or else the least", least=0),
+        Setting("q", int, 0, "bits of gamma that enter alpha, 0 for the printed ones or else the least", least=0),
         Setting("dsp", str, "18x18", "DSP block that kappa's multiplier is tiled to", ("18x18", "25x18")),
     )
 

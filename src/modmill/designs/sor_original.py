@@ -383,8 +383,8 @@ def _solver(form: str) -> Any:
 
 
 _SETTINGS = (
-    Setting("n", int, 0, "bits of a channel, 0 for the least from 14 on that serves"),
-    Setting("channels", int, 40, "at least that many channels (for moduli above 200 bits; fewer below)"),
+    Setting("n", int, 0, "bits of a channel, 0 for the least from 14 on that serves", least=0),
+    Setting("channels", int, 40, "at least that many channels (for moduli above 200 bits; fewer below)", least=2),
 )
 
 
@@ -392,9 +392,9 @@ def _design(name: str, paper: str, title: str, form: str, section: str, *more: S
     return Design(
         name=name, module="sor_original", title=title, paper=paper, settings=(*_SETTINGS, *more), solve=_solver(form),
         source=Source(
-            "B. Phillips, Y. Kong, Z. Lim; S. Asif, Y. Kong",
-            "Highly parallel modular multiplication in the residue number system using sum of residues reduction",
-            "AAECC 21; CSSP 36", 2017, section,
+            "S. Asif, Y. Kong",
+            "Highly Parallel Modular Multiplier for Elliptic Curve Cryptography in Residue Number System",
+            "Circuits Syst. Signal Process. 36", 2017, section,
         ),
         needs="any odd modulus; narrow channels, so that the unreduced result squared stays below the range",
     )  # fmt: skip
@@ -405,6 +405,6 @@ DESIGNS = (
     _design("mm-pa-p", "MM_PA_P", "Original SOR, all products in parallel, pipelined", "pipelined", "MM_PA, pipelined"),
     _design(
         "mm-spa", "MM_SPA", "Original SOR, a few multiplier-accumulators a channel", "sequential", "MM_SPA",
-        Setting("macs", int, 4, "multiplier-accumulators a channel"),
+        Setting("macs", int, 4, "multiplier-accumulators a channel, at most half the channels", least=1),
     ),
 )  # fmt: skip

@@ -129,12 +129,20 @@ def run(
         raise ToolError(f"{name}: cannot start {error.filename}") from None
     except subprocess.TimeoutExpired:
         raise ToolError(f"{name}: stopped after {timeout:g} s (log: {log})") from None
+    except BaseException:
+        if not keep:
+            log.unlink(missing_ok=True)
+        raise
     text = log.read_text(errors="replace")
     if code not in codes:
-        raise ToolError(f"{name}: {_last_error(text) or f'exit code {code}'} (log: {log})")
+        raise ToolError(f"{name}: {_last_error(text) or _ended(code)} (log: {log})")
     if not keep:
         log.unlink(missing_ok=True)
     return text
+
+
+def _ended(code: int) -> str:
+    return f"ended by signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
 
 
 def _run_logged(

@@ -59,8 +59,7 @@ def promises(record: Mapping[str, Any]) -> list[str]:
         f"i_a, i_b  {_form(record['operand'])}, each below {multiple(record['operand_bound'], up=False)}{any_two}",
         f"o_r       {_form(record['result'])}, below {multiple(record['result_bound'], up=True)}"
         + (" (canonical)" if record["result_bound"] == "1" else ""),
-        f"timing    latency {record['latency']} cycles for a product alone in the core, interval {record['interval']}, "
-        f"the same for all operands",
+        f"timing    latency {record['latency']} cycles, interval {record['interval']}, the same for all operands",
     ]
 
 

@@ -150,7 +150,7 @@ def footnotes(standings: Sequence[Standing]) -> list[str]:
     if any(s.predicted_dsp is not None and s.synth is None for s in standings):
         lines.append("* predicted by the design's formula, as are the cycles of that line")
     if all(s.mhz is None for s in standings):
-        lines.append("no clock without place and route on this target: use --route")
+        lines.append("no clock: this target has none without place and route (--route, where a tool for it is there)")
     lines += [f"{s.design} does not apply: {s.note}" for s in standings if s.state == "does not apply"]
     return lines
 

@@ -32,6 +32,17 @@ FILES = ("core.v", "contract.json", "vectors.json", "test_core.py", "README.md")
 """What a folder holds, beside the FuseSoC file."""
 
 _MADE_BY_BENCH = {"sim_build", "__pycache__", ".pytest_cache", "build"}
+_KEYWORDS = frozenset(
+    """always and assign automatic begin buf bufif0 bufif1 case casex casez cell cmos config deassign default defparam
+    design disable edge else end endcase endconfig endfunction endgenerate endmodule endprimitive endspecify endtable
+    endtask event for force forever fork function generate genvar highz0 highz1 if ifnone incdir include initial inout
+    input instance integer join large liblist library localparam macromodule medium module nand negedge nmos nor
+    noshowcancelled not notif0 notif1 or output parameter pmos posedge primitive pull0 pull1 pulldown pullup
+    pulsestyle_onevent pulsestyle_ondetect rcmos real realtime reg release repeat rnmos rpmos rtran rtranif0 rtranif1
+    scalared showcancelled signed small specify specparam strong0 strong1 supply0 supply1 table task time tran tranif0
+    tranif1 tri tri0 tri1 triand trior trireg unsigned use vectored wait wand weak0 weak1 while wire wor xnor xor
+    """.split()  # noqa: SIM905 - readable as it stands
+)
 _EMITTING = threading.Lock()  # emit patches Amaranth for a moment
 
 
@@ -202,10 +213,11 @@ def build(
         raise Refusal(f"io must be one of {', '.join(IO)}, not {io!r}")
     if not re.fullmatch(r"[A-Za-z_]\w{0,63}", top):
         raise Refusal(f"the module's name must be letters, digits and underscores, not {top!r}")
+    if top in _KEYWORDS:
+        raise Refusal(f"the module's name must not be a keyword of Verilog, and {top!r} is one")
     chosen = find_design(design) if isinstance(design, str) else design
     wanted = parse_modulus(str(modulus)) if isinstance(modulus, (str, int)) else modulus
-    texts = {name: value for name, value in settings.items() if isinstance(value, str)}
-    given = settings | chosen.parse_settings(texts)
+    given = chosen.checked(settings)
     return Core(chosen, wanted, chosen.fit(wanted.value, **given), io, given, top)
 
 
@@ -269,7 +281,9 @@ class Folder:
         record = _json(folder / "contract.json")
         for key, kind in _KINDS.items():
             if not isinstance(record.get(key), kind):
-                raise ValueError(f"{folder / 'contract.json'}: {key!r} is missing or malformed")
+                raise ValueError(
+                    f"{folder / 'contract.json'}: {key!r} is missing or malformed (or another version made this folder)"
+                )
         try:
             int(record["modulus"], 16)
         except ValueError:
@@ -290,7 +304,8 @@ class Folder:
         Raises ValueError (Refusal) when there is none.
         """
         r = self.record
-        return build(r["design"], int(r["modulus"], 16), r["io"], r["top"], **r["given"])
+        given = find_design(r["design"]).checked(r["given"])  # a name that is no parameter must not get further
+        return build(r["design"], int(r["modulus"], 16), r["io"], r["top"], **given)
 
 
 _KINDS = {"design": str, "modulus": str, "io": str, "given": dict, "top": str, "digest": str}

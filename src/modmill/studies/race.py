@@ -76,6 +76,8 @@ def race(
     for name in given:
         if not any(s.name == name for d in entrants for s in d.settings):
             raise Refusal(f"no design that races has a parameter {name!r}")
+    for d in entrants:  # a malformed value is refused now, not called a design that does not apply
+        d.checked({name: value for name, value in given.items() if any(s.name == name for s in d.settings)})
     store = Store(tools.cache_dir() / "rows.jsonl", record=record)
     with tempfile.TemporaryDirectory(prefix="modmill-race-") as folder:
         runs = [_Run(d, Standing(d.name), Path(folder, d.name)) for d in entrants]
