@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""The README's table of results is what the rows say, and nothing else."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from modmill.report.readme import rewritten, table
+from modmill.report.rows import append, read
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_table_is_up_to_date():
+    text = (ROOT / "README.md").read_text()
+    assert rewritten(text, ROOT / "results") == text
+    assert "| `sor-ring` |" in text
+
+
+def test_a_changed_number_is_seen(tmp_path):
+    """The planted fault: another clock in one row, or a number edited by hand, and the texts differ."""
+    for path in (ROOT / "results").glob("*.jsonl"):
+        for row in read(path):
+            faster = {**row.values, "mhz": 999.0} if row.kind == "route" else row.values
+            append(tmp_path / path.name, replace(row, values=faster))
+    text = (ROOT / "README.md").read_text()
+    assert rewritten(text, tmp_path) != text
+    assert "999.0" in table(tmp_path)
+
+
+def test_readme_without_a_place_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="no place"):
+        rewritten("# nothing", tmp_path)
