@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from modmill.report.readme import rewritten, table
+from modmill.report.readme import rewritten, tables
 from modmill.report.rows import append, read
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -27,7 +27,7 @@ def test_a_changed_number_is_seen(tmp_path):
             append(tmp_path / path.name, replace(row, values=faster))
     text = (ROOT / "README.md").read_text()
     assert rewritten(text, tmp_path) != text
-    assert "999.0" in table(tmp_path)
+    assert "999.0" in tables(tmp_path)
 
 
 def test_readme_without_a_place_is_refused(tmp_path):

@@ -17,46 +17,54 @@ HEAD = (
     "| design | latency, interval (cycles) | DSP | LUT | FF | MHz | µs a product | products/s | products/s/DSP "
     "| products/s/LUT |\n|---|---|---|---|---|---|---|---|---|---|\n"
 )
+MODULUS = "secp256k1"
+TABLES = (
+    ("ecp5-85k", "ECP5, speed grade 6, placed and routed"),
+    ("xc7v", "Virtex-7, resources only: no place and route for it in any package"),
+)
 
 
-def table(folder: Path, modulus: str = "secp256k1", target: str = "ecp5-85k") -> str:
-    """Markdown table of all native cores for a modulus and target that have a check, a synthesis and a route row."""
+def tables(folder: Path) -> str:
+    """Markdown tables of all native cores for MODULUS that have a check and a synthesis row, one for each target."""
+    found = _rows(folder)
+    out = []
+    for target, words in TABLES:
+        lines = sorted((_line(rows, target) for rows in found.values() if rows["check"] and _of(rows, "synth", target)))
+        out.append(f"Native cores for {MODULUS} on {target} ({words}):\n\n{HEAD}{''.join(text for _, text in lines)}")
+    return "\n".join(out)
+
+
+def _rows(folder: Path) -> dict[str, dict[str, list[Row]]]:
     by_digest: dict[str, dict[str, list[Row]]] = defaultdict(lambda: defaultdict(list))
     for path in sorted(folder.glob("*.jsonl")):
         for row in read(path):
-            about = row.about
-            wanted = about.get("modulus") == modulus and about.get("io") == "native"
-            if wanted and row.target in ("", target):
-                by_digest[row.digest][row.kind].append(row)
-    lines = []
-    for rows in by_digest.values():
-        if rows["check"] and rows["synth"] and rows["route"]:
-            lines.append(_line(rows))
-    lines.sort(reverse=True)
-    seeds = sorted({line[2] for line in lines})
-    caption = (
-        f"Native cores for {modulus} on {target} (ECP5, speed grade 6), "
-        f"median of {' or '.join(map(str, seeds))} place and route seeds:\n\n"
-    )
-    return caption + HEAD + "".join(line[1] for line in lines)
+            if row.about.get("modulus") == MODULUS and row.about.get("io") == "native":
+                kinds = by_digest[row.digest][row.kind]
+                if row.key not in {r.key for r in kinds}:
+                    kinds.append(row)
+    return by_digest
 
 
-def _line(rows: dict[str, list[Row]]) -> tuple[float, str, int]:
-    check, synth = rows["check"][-1], rows["synth"][-1]
+def _of(rows: dict[str, list[Row]], kind: str, target: str) -> list[Row]:
+    return [row for row in rows[kind] if row.target == target]
+
+
+def _line(rows: dict[str, list[Row]], target: str) -> tuple[float, str]:
+    check, synth, routes = rows["check"][-1], _of(rows, "synth", target)[-1], _of(rows, "route", target)
     v: dict[str, Any] = synth.values
-    mhz = median(row.values["mhz"] for row in rows["route"])
     latency, interval = check.values["latency"], check.values["interval"]
+    start = f"| `{synth.about['design']}` | {latency}, {interval} | {v['dsp']:,} | {v['lut']:,} | {v['ff']:,} |"
+    if not routes:
+        return v["dsp"] * interval, start + " - | - | - | - | - |\n"
+    mhz = median(row.values["mhz"] for row in routes)
     rate = mhz * 1e6 / interval
-    text = (
-        f"| `{synth.about['design']}` | {latency}, {interval} | {v['dsp']} | {v['lut']:,} | {v['ff']:,} | {mhz:.1f} "
-        f"| {latency / mhz:.3f} | {rate:,.0f} | {rate / v['dsp']:,.0f} | {rate / v['lut']:,.0f} |\n"
-    )
-    return rate / v["dsp"], text, len(rows["route"])
+    text = f" {mhz:.1f} ({len(routes)} seeds) | {latency / mhz:.3f} | {rate:,.0f} | {rate / v['dsp']:,.0f} "
+    return v["dsp"] * interval, f"{start}{text}| {rate / v['lut']:,.0f} |\n"
 
 
 def rewritten(readme: str, folder: Path) -> str:
-    """The README's text with the table made anew. Raises ValueError when the markers are missing."""
+    """The README's text with the tables made anew. Raises ValueError when the markers are missing."""
     if BEGIN not in readme or END not in readme:
         raise ValueError("the README has no place for the table of results")
     before, rest = readme.split(BEGIN, 1)
-    return f"{before}{BEGIN}\n{table(folder)}{END}{rest.split(END, 1)[1]}"
+    return f"{before}{BEGIN}\n{tables(folder)}{END}{rest.split(END, 1)[1]}"
