@@ -131,7 +131,9 @@ def table(standings: Sequence[Standing], title: str) -> Table:
         resources += [_count(s.value(name)) for name in ("lut", "ff", "bram")]
         rates = [_rate(s.per_second), _rate(s.per_second_per("dsp")), _rate(s.per_second_per("lut"))]
         late = "-" if s.microseconds is None else f"{s.microseconds:.3f}"
-        numbers = s.numbers if s.state == "ready" else s.note if s.state == "does not fit" else f"FAILED: {s.note}"
+        numbers = {"ready": s.numbers, "does not fit": f"{s.note}; cycles {s.numbers}"}.get(
+            s.state, f"FAILED: {s.note}"
+        )
         made.add_row(s.design, _count(s.latency), _count(s.interval), *resources, mhz, late, *rates, numbers)
     return made
 
@@ -148,7 +150,7 @@ def footnotes(standings: Sequence[Standing]) -> list[str]:
         which = f"seed{'s' * (len(seeds) > 1)} {', '.join(map(str, seeds))}"
         lines.append(f"clock placed and routed, median of {which}{cap}")
     if any(s.predicted_dsp is not None and s.synth is None for s in standings):
-        lines.append("* predicted by the design's formula, as are the cycles of that line")
+        lines.append("* predicted by the design's formula")
     if all(s.mhz is None for s in standings):
         lines.append("no clock: this target has none without place and route (--route, where a tool for it is there)")
     lines += [f"{s.design} does not apply: {s.note}" for s in standings if s.state == "does not apply"]

@@ -164,14 +164,14 @@ class _Race:
             s.settings = dict(core.fitted.settings)
             capacity = self._target.capacity
             if cost.dsp > capacity.dsp:
-                s.state, s.note = "does not fit", f"does not fit: needs {cost.dsp} DSP of {capacity.dsp}"
-                return []
+                s.state, s.note = "does not fit", f"does not fit: needs {cost.dsp:,} DSP of {capacity.dsp:,}"
             try:
                 s.digest = core.digest
             except (ValueError, tools.ToolError) as error:
                 return self._failed(run, error)
             name = run.design.name
-            return [(f"{name}: check", self._check(run)), (f"{name}: synthesis", self._synthesise(run))]
+            check = (f"{name}: check", self._check(run))
+            return [check] if s.state == "does not fit" else [check, (f"{name}: synthesis", self._synthesise(run))]
 
         return job
 
