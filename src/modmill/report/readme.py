@@ -29,7 +29,7 @@ def tables(folder: Path) -> str:
     found = _rows(folder)
     out = []
     for target, words in TABLES:
-        lines = sorted((_line(rows, target) for rows in found.values() if rows["check"] and _of(rows, "synth", target)))
+        lines = sorted(_line(rows, target) for rows in found.values() if rows["check"] and _of(rows, "synth", target))
         out.append(f"Native cores for {MODULUS} on {target} ({words}):\n\n{HEAD}{''.join(text for _, text in lines)}")
     return "\n".join(out)
 

@@ -131,9 +131,8 @@ def table(standings: Sequence[Standing], title: str) -> Table:
         resources += [_count(s.value(name)) for name in ("lut", "ff", "bram")]
         rates = [_rate(s.per_second), _rate(s.per_second_per("dsp")), _rate(s.per_second_per("lut"))]
         late = "-" if s.microseconds is None else f"{s.microseconds:.3f}"
-        numbers = {"ready": s.numbers, "does not fit": f"{s.note}; cycles {s.numbers}"}.get(
-            s.state, f"FAILED: {s.note}"
-        )
+        cycles = s.check[1] if s.check else "predicted"
+        numbers = {"ready": s.numbers, "does not fit": f"{s.note}; cycles {cycles}"}.get(s.state, f"FAILED: {s.note}")
         made.add_row(s.design, _count(s.latency), _count(s.interval), *resources, mhz, late, *rates, numbers)
     return made
 
