@@ -17,8 +17,8 @@ What is tidied, and why:
   in a plain submodule Amaranth drops a port whose operand is constant and renames those it shares.
 
 Amaranth's own search for combinational loops takes time quadratic in the width of adders (26 of 31 s for 1,600 tiles of
-14 bits), so it is left out here and Yosys searches instead. Yosys too needs 9 s for adders of 8,192 bits: beyond
-`_CHECKED_BITS` no one searches before synthesis, which does.
+14 bits), so it is left out here and Yosys searches instead. Yosys too needs 9 s for adders of 8,192 bits, and 1 s for the
+1,600 tiles: beyond `_CHECKED_BITS` and `_CHECKED_SIZE` no one searches before synthesis, which does.
 """
 
 import gc
@@ -46,10 +46,11 @@ _INIT = re.compile(r"^ *attribute \\init .*\n", re.MULTILINE)
 _NUMBER_AT_END = re.compile(r"_?\d+$")
 _WIDTH = re.compile(r"^  wire width (\d+) ", re.MULTILINE)
 _CHECKED_BITS = 2048
+_CHECKED_SIZE = 1_200_000  # characters of RTLIL
 _LOOP = re.compile(r"found logic loop in module (.*?):.*?\n    wire \\?(.*?)\n", re.DOTALL)
 _SCRIPT = (
     "read_verilog -lib tiles.v; read_rtlil core.il; proc; opt_expr; opt_dff -simple-dffe; opt_clean; "
-    "chformal -remove; delete t:$print; opt_clean; {check} rename -unescape; write_verilog -noattr -decimal core.v"
+    "{check} rename -unescape; write_verilog -noattr -decimal core.v"
 )
 
 
@@ -64,11 +65,13 @@ def verilog(component: Elaboratable, top: str = "core") -> str:
     with _without_loop_check(), _without_collector():
         modules = _modules(rtlil.convert(component, name=top, platform="verilog", emit_src=False))
     tile_modules = "\n".join(_tile_modules(modules, top))
-    script = _SCRIPT.format(check="check;" if _widest(modules) <= _CHECKED_BITS else "")
+    il = "".join(_merged(modules, top))
+    checked = len(il) <= _CHECKED_SIZE and _widest(modules) <= _CHECKED_BITS
+    script = _SCRIPT.format(check="check;" if checked else "")
     with tempfile.TemporaryDirectory(prefix="modmill-emit-") as name:
         folder = Path(name)
         (folder / "tiles.v").write_text(tile_modules)
-        (folder / "core.il").write_text("".join(_merged(modules, top)))
+        (folder / "core.il").write_text(il)
         printed = tools.run(tools.yosys("-q", "-p", script), name="yosys", cwd=folder)
         if loop := _LOOP.search(printed):
             raise ValueError(f"combinational loop in module {loop.group(1)} through {loop.group(2)}")
