@@ -44,7 +44,9 @@ def test_logic_clock_is_labelled():
     s = made(check=CHECK, synth=SYNTH)
     assert (s.mhz, s.clock) == (250, "logic only")
     assert "250.0 ~" in shown([s])
-    assert footnotes([s]) == ["~ clock from the delay of the logic alone, without routing: an upper limit"]
+    assert footnotes([s]) == [
+        "~ no clock but an upper limit: delay of the logic behind DSP blocks by Yosys' sta, without routing"
+    ]
 
 
 def test_no_clock():

@@ -17,8 +17,8 @@ What is tidied, and why:
   in a plain submodule Amaranth drops a port whose operand is constant and renames those it shares.
 
 Amaranth's own search for combinational loops takes time quadratic in the width of adders (26 of 31 s for 1,600 tiles of
-14 bits), so it is left out here and Yosys searches instead. Yosys too needs 9 s for adders of 8,192 bits, and 1 s for the
-1,600 tiles: beyond `_CHECKED_BITS` and `_CHECKED_SIZE` no one searches before synthesis, which does.
+14 bits), so it is left out here and Yosys searches instead. Yosys too needs 9 s for adders of 8,192 bits, and 1 s
+for the 1,600 tiles: beyond `_CHECKED_BITS` and `_CHECKED_SIZE` no one searches before synthesis, which does.
 """
 
 import gc

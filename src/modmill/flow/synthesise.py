@@ -27,8 +27,10 @@ class Synthesis:
     LUT4, 2 per CCU2C and 6 per TRELLIS_DPR16X4 (as nextpnr counts); on AMD devices one per LUT1 to LUT6 and shift
     register, 4 per RAM32M or RAM64M, none for CARRY4, MUXF and INV, and two block RAMs per RAMB36.
 
-    `logic_delay_ns` is the longest register-to-register delay of the cells alone: no routing, so no clock frequency.
-    None where Yosys has no delays (all but the AMD families). `seconds` is wall-clock time.
+    `logic_delay_ns` is the longest delay that Yosys' sta finds: of the cells alone, without routing, and only behind
+    DSP blocks, because sta has no arcs for the flip-flops of the fabric. So it is a lower limit of the delay, no clock
+    period. None where Yosys has no delays (all but the 7 series) or no path begins at a DSP block. `seconds` is
+    wall-clock time.
     """
 
     top: str
