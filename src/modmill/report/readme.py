@@ -17,28 +17,28 @@ HEAD = (
     "| design | latency, interval (cycles) | DSP | LUT | FF | MHz | µs a product | products/s | products/s/DSP "
     "| products/s/LUT |\n|---|---|---|---|---|---|---|---|---|---|\n"
 )
-MODULUS = "secp256k1"
 TABLES = (
-    ("ecp5-85k", "ECP5, speed grade 6, placed and routed"),
-    ("xc7v", "Virtex-7, resources only: no place and route for it in any package"),
+    ("secp256k1", "ecp5-85k", "ECP5, speed grade 6, placed and routed"),
+    ("secp256k1", "xc7v", "Virtex-7, resources only: no place and route for it in any package"),
+    ("secp160k1", "ecp5-85k", "ECP5, speed grade 6, placed and routed"),
 )
 
 
 def tables(folder: Path) -> str:
-    """Markdown tables of all native cores for MODULUS that have a check and a synthesis row, one for each target."""
-    found = _rows(folder)
+    """Markdown tables of the native cores that have a check and a synthesis row: one for each line of TABLES."""
     out = []
-    for target, words in TABLES:
+    for modulus, target, words in TABLES:
+        found = _rows(folder, modulus)
         lines = sorted(_line(rows, target) for rows in found.values() if rows["check"] and _of(rows, "synth", target))
-        out.append(f"Native cores for {MODULUS} on {target} ({words}):\n\n{HEAD}{''.join(text for _, text in lines)}")
+        out.append(f"Native cores for {modulus} on {target} ({words}):\n\n{HEAD}{''.join(text for _, text in lines)}")
     return "\n".join(out)
 
 
-def _rows(folder: Path) -> dict[str, dict[str, list[Row]]]:
+def _rows(folder: Path, modulus: str) -> dict[str, dict[str, list[Row]]]:
     by_digest: dict[str, dict[str, list[Row]]] = defaultdict(lambda: defaultdict(list))
     for path in sorted(folder.glob("*.jsonl")):
         for row in read(path):
-            if row.about.get("modulus") == MODULUS and row.about.get("io") == "native":
+            if row.about.get("modulus") == modulus and row.about.get("io") == "native":
                 kinds = by_digest[row.digest][row.kind]
                 if row.key not in {r.key for r in kinds}:
                     kinds.append(row)
