@@ -44,9 +44,7 @@ def test_logic_clock_is_labelled():
     s = made(check=CHECK, synth=SYNTH)
     assert (s.mhz, s.clock) == (250, "logic only")
     assert "250.0 ~" in shown([s])
-    assert footnotes([s]) == [
-        "~ no clock but an upper limit: delay of the logic behind DSP blocks by Yosys' sta, without routing"
-    ]
+    assert footnotes([s]) == ["~ no clock but an upper limit: delay of the logic by Yosys' sta, without routing"]
 
 
 def test_no_clock():

@@ -19,6 +19,30 @@ _LOOP = re.compile(r"found logic loop in module (\S+?):")
 _OVERRIDES: Mapping[str, Callable[[str], str]] = {"ecp5": tiles.ecp5, "xc7": tiles.xc7, "xcup": tiles.xcup}
 
 
+_FLIP_FLOP = """// Yosys' sta finds no arcs in FDRE and its kin: theirs are conditional, and they have parameters.
+// So for timing they become this cell, with the delays that Yosys' own models of them state (7 series, in ps).
+module modmill_flip_flop(output Q, input C, input CE, input D, input R, input S, input CLR, input PRE);
+  specify
+    (posedge C => (Q : D)) = 303;
+    $setup(D, posedge C, 0);
+    $setup(CE, posedge C, 109);
+    $setup(R, posedge C, 404);
+    $setup(S, posedge C, 404);
+  endspecify
+endmodule
+"""
+_FLIP_FLOPS = "t:FDRE t:FDSE t:FDCE t:FDPE"
+_TIMING = (
+    "read_verilog -lib -specify -overwrite +/xilinx/cells_sim.v",
+    "read_verilog -lib -specify flip_flop.v",
+    "setparam "
+    + " ".join(f"-unset {p}" for p in ("INIT", *(f"IS_{n}_INVERTED" for n in ("C", "D", "R", "S", "CLR", "PRE"))))
+    + f" {_FLIP_FLOPS}",
+    f"chtype -set modmill_flip_flop {_FLIP_FLOPS}",
+    "tee -q -o sta.txt sta",
+)
+
+
 @dataclass(frozen=True)
 class Synthesis:
     """Resources of a flattened core without pads.
@@ -27,10 +51,9 @@ class Synthesis:
     LUT4, 2 per CCU2C and 6 per TRELLIS_DPR16X4 (as nextpnr counts); on AMD devices one per LUT1 to LUT6 and shift
     register, 4 per RAM32M or RAM64M, none for CARRY4, MUXF and INV, and two block RAMs per RAMB36.
 
-    `logic_delay_ns` is the longest delay that Yosys' sta finds: of the cells alone, without routing, and only behind
-    DSP blocks, because sta has no arcs for the flip-flops of the fabric. So it is a lower limit of the delay, no clock
-    period. None where Yosys has no delays (all but the 7 series) or no path begins at a DSP block. `seconds` is
-    wall-clock time.
+    `logic_delay_ns` is the longest delay that Yosys' sta finds between registers: of the cells alone, without routing,
+    so a lower limit of the delay and no clock period. None where Yosys has no delays (all but the 7 series).
+    `seconds` is wall-clock time.
     """
 
     top: str
@@ -77,6 +100,7 @@ def synthesise(
     start = time.monotonic()
     workdir.mkdir(parents=True, exist_ok=True)
     (workdir / "core.v").write_text(verilog)
+    (workdir / "flip_flop.v").write_text(_FLIP_FLOP)
     overrides = _OVERRIDES.get(target.family, lambda _: "")(verilog)
     (workdir / "tiles.v").write_text(overrides)
     timed = delay and target.vendor == "AMD" and target.family == "xc7"
@@ -90,7 +114,7 @@ def synthesise(
         "opt_clean -purge",
         "write_json synth.json",
         "tee -q -o stat.json stat -json",
-        *(["read_verilog -lib -specify -overwrite +/xilinx/cells_sim.v", "tee -q -o sta.txt sta"] if timed else []),
+        *(_TIMING if timed else []),
     ]
     # Printed text can end early behind ABC when it is redirected, so Yosys writes its log itself.
     log = workdir / "synth.log"

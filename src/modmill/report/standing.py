@@ -141,9 +141,7 @@ def footnotes(standings: Sequence[Standing]) -> list[str]:
     """What the marks in the table mean, and the designs that do not apply."""
     lines = []
     if any(s.clock == LOGIC for s in standings):
-        lines.append(
-            "~ no clock but an upper limit: delay of the logic behind DSP blocks by Yosys' sta, without routing"
-        )
+        lines.append("~ no clock but an upper limit: delay of the logic by Yosys' sta, without routing")
     if any(s.clock == ROUTED for s in standings):
         seeds = sorted({row.seed for s in standings for row, _ in s.routes if row.seed is not None})
         caps = sorted({row.values["cap_mhz"] for s in standings for row, _ in s.routes if row.values.get("cap_mhz")})

@@ -3,7 +3,7 @@
 """M. A. Mehrabi, Improved Sum of Residues Modular Multiplication Algorithm, Cryptography 3 (2019) 14: every table.
 
 Printed values are the paper's own. Predicted values follow from the schedule and from the solver. Measured values are
-rows of this repository: cycles from simulation, resources from Yosys, delays of the logic behind DSP blocks without
+rows of this repository: cycles from simulation, resources from Yosys, delays of the logic without
 routing from Yosys' sta (a lower limit; the paper's clocks are routed by Vivado 2017.4), routed clocks from nextpnr on
 ECP5.
 """
@@ -267,7 +267,7 @@ def _why(values: Mapping[str, Any] | None, delay: float | None) -> str:
     """Why there is no measured delay."""
     if values is None:
         return "no row: run with --measure"
-    return "" if delay else "Yosys' sta times no path here: none behind a DSP block, or no delays for the family"
+    return "" if delay else "Yosys has no delays for the family"
 
 
 def _units(bench: Bench) -> Section:
@@ -283,7 +283,7 @@ def _units(bench: Bench) -> Section:
     return Section(
         "Table 3: RNS multiplier and adder",
         lines,
-        "Measured: Yosys sta, logic behind DSP blocks without routing, of the same unit between registers.",
+        "Measured: Yosys sta, logic without routing, of the same unit between registers.",
     )
 
 
@@ -305,7 +305,7 @@ def _implementations(bench: Bench) -> list[Section]:
                 mhz,
                 None,
                 round(1000 / delay, 1) if delay else None,
-                "measured: logic behind DSP blocks, no routing: an upper limit" if delay else missing,
+                "measured: logic without routing: an upper limit" if delay else missing,
             ),
             Line(f"{where}: cycles", round(ns * mhz / 1000), cycles, seen["latency"] if seen else None),
             Line(
@@ -380,7 +380,7 @@ def _comparison(bench: Bench) -> Section:
                 mhz,
                 None,
                 round(1000 / delay, 1) if delay else None,
-                "measured: logic behind DSP blocks, no routing: an upper limit" if delay else _why(values, delay),
+                "measured: logic without routing: an upper limit" if delay else _why(values, delay),
             ),
             Line(
                 f"{where}: latency ns",
