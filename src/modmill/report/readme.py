@@ -58,7 +58,8 @@ def _line(rows: dict[str, list[Row]], target: str) -> tuple[float, str]:
         return v["dsp"] * interval, start + " - | - | - | - | - |\n"
     mhz = median(row.values["mhz"] for row in routes)
     rate = mhz * 1e6 / interval
-    text = f" {mhz:.1f} ({len(routes)} seed{'s' * (len(routes) > 1)}) | {latency / mhz:.3f} | {rate:,.0f} | {rate / v['dsp']:,.0f} "
+    seeds = f"{len(routes)} seed{'s' * (len(routes) > 1)}"
+    text = f" {mhz:.1f} ({seeds}) | {latency / mhz:.3f} | {rate:,.0f} | {rate / v['dsp']:,.0f} "
     return v["dsp"] * interval, f"{start}{text}| {rate / v['lut']:,.0f} |\n"
 
 
