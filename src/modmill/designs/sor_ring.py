@@ -84,11 +84,6 @@ class Params:
         return max(len(s) for s in self.segments)
 
     @cached_property
-    def constants(self) -> Constants:
-        """Unscaled tables."""
-        return Constants.of(self, scaled=False)
-
-    @cached_property
     def sum_bound(self) -> int:
         """Exclusive bound of any channel's lazy sum or single product."""
         top = (1 << self.base.w) - 1
