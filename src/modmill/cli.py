@@ -21,6 +21,7 @@ if sys.argv[1:] == ["--version"]:  # answered before anything is imported: it sh
 import typer
 
 if TYPE_CHECKING:
+    from modmill.numbers.base_pairs import BasePair, Sufficiency
     from modmill.studies.build import Core
 
 app = typer.Typer(
@@ -117,6 +118,74 @@ def targets(as_json: Json = False) -> None:
             f"{t.name:<10} {t.vendor:<8} {t.device:<10} {c.dsp:>5} DSP {c.lut:>7} LUT {c.ff:>7} FF {c.bram:>5} BRAM  "
             f"{'synthesis, place and route' if t.routable else 'synthesis'}{' (default)' if t.name == DEFAULT else ''}"
         )
+
+
+@app.command()
+def bases(
+    modulus: Modulus,
+    width: Annotated[int, typer.Option("--width", "-w", min=2, max=256, help="Channel width w in bits.")],
+    columns: Annotated[int, typer.Option("--columns", "-c", min=1, help="Moduli in a row: 1 KBE, more HBE.")] = 1,
+    channels: Annotated[int | None, typer.Option("--channels", "-n", min=1, help="Moduli in each base.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Two bases for RNS Montgomery multiplication, with every inequality that proves them sufficient."""
+    from modmill.numbers.base_pairs import base_pair
+    from modmill.numbers.moduli import parse_modulus
+
+    wanted = parse_modulus(modulus)
+    pair, proof = base_pair(wanted.value, width, columns, n=channels)
+    if as_json:
+        rows = {
+            f"u_{name}": [base.u[i : i + columns] for i in range(0, pair.n, columns)]
+            for name, base in (("A", pair.a), ("B", pair.b))
+        }
+        record = {
+            "modulus": hex(wanted.value), "modulus_name": wanted.name, "width": width, "channels": pair.n,
+            "columns": columns, **rows, "largest_u": pair.largest_u, "largest_u_proved_minimal": pair.proved,
+            **proof.describe(),
+        }  # fmt: skip
+        print(json.dumps(record, indent=2))
+        return
+    for line in _bases_lines(wanted.name or f"a {wanted.bits}-bit modulus", pair, proof):
+        print(line)
+
+
+def _bases_lines(name: str, pair: BasePair, proof: Sufficiency) -> Iterator[str]:
+    from math import log2
+    from textwrap import wrap
+
+    from modmill.numbers.base_pairs import approximate, kawamura_condition
+
+    c = pair.columns
+    kind = f"{pair.n} + {pair.n} moduli 2^{pair.w} - u in rows of {c}"
+    yield f"{name}: {kind}; ~ marks a rounded number, all others are exact"
+    for side, base in (("A", pair.a), ("B", pair.b)):
+        rows = [" ".join(map(str, base.u[i : i + c])) for i in range(0, base.n, c)]
+        text = (" " if c == 1 else " | ").join(rows)
+        yield from wrap(text, 110, initial_indent=f"    {side}  ", subsequent_indent=" " * 7)
+    minimal = "the smallest possible" if pair.proved else "not proved to be the smallest possible"
+    yield f"    largest u {pair.largest_u}, {minimal} for {2 * pair.n} moduli"
+    yield ""
+    yield "Closed loop: first extension without a cox, second exact, residues up to 2^w - 1"
+    error, result, most = (approximate(x) for x in (proof.coxes[1].error, proof.result, proof.largest_products))
+    for symbol, value, meaning in (
+        ("t", str(proof.t), "fraction bits of the cox, the fewest that do"),
+        ("d", str(proof.offset), f"its offset in units of 2^-t; the cox's error E_B is {error}"),
+        ("g", approximate(proof.gain), "the first extension gives Q <= g A"),
+        ("lambda", approximate(proof.operand), f"operands below lambda p give results below {result} p"),
+        ("G", str(proof.products), f"products per reduction; these bases carry up to {most}"),
+    ):
+        yield f"    {symbol:<7} {value:<10} {meaning}"
+    yield ""
+    yield "Sufficient, all of them together:"
+    for row in proof.inequalities:
+        yield f"    {row.name:<17} {row.text:<47} {row.numbers:<24} {'holds' if row.holds else 'FAILS'}"
+    yield "Shown beside them, not used:"
+    bits, needed = pair.n * pair.w, log2(proof.p)
+    yield f"    n w > log2 p      {bits} {'>' if bits > needed else '<='} ~{needed:.3f}; not sufficient"
+    if c == 1:
+        a, b = (approximate(kawamura_condition(base, proof.t)) for base in (pair.a, pair.b))
+        yield f"    n (e + d) < 1     {a} for A, {b} for B; Kawamura's condition, sufficient for least residues only"
 
 
 def _core(design: str, modulus: str, sets: list[str], io: str, top: str = "core") -> Core:
@@ -282,6 +351,15 @@ def readme(
     if check:
         raise typer.Exit(int(old != new))
     path.write_text(new, encoding="utf-8")
+
+
+@app.command(hidden=True)
+def placements() -> None:
+    """Solve the schedules that ship, and write them anew (minutes)."""
+    from modmill.studies.placements import solve_all
+
+    with _bar() as progress:
+        print(f"{solve_all(lambda job: progress(job, 0, 0))} placements")
 
 
 @contextmanager

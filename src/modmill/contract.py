@@ -56,6 +56,15 @@ class Residues:
     base: Base
 
     @property
+    def moduli(self) -> tuple[int, ...]:
+        """The modulus of each word."""
+        return self.base.moduli
+
+    def words(self, x: int) -> list[int]:
+        """Least words of ``x``."""
+        return self.base.residues(x)
+
+    @property
     def width(self) -> int:
         """Bits of the whole vector."""
         return self.base.w * self.base.n
@@ -91,6 +100,70 @@ class Residues:
 
 
 @dataclass(frozen=True)
+class ResiduePair:
+    """A number over two bases: its residues x mod a_i, then x~_j = x B_j^-1 mod b_j with B_j = B / b_j.
+
+    The first modulus of A stands in the least significant bits. Each word takes w bits and may be any representative
+    in [0, 2^w).
+    """
+
+    a: Base
+    b: Base
+
+    @property
+    def width(self) -> int:
+        """Bits of the whole vector."""
+        return self.a.w * (self.a.n + self.b.n)
+
+    @property
+    def moduli(self) -> tuple[int, ...]:
+        """The modulus of each word."""
+        return self.a.moduli + self.b.moduli
+
+    def words(self, x: int) -> list[int]:
+        """Least words of ``x``."""
+        return [*self.a.residues(x), *self.b.gammas(x)]
+
+    def pack(self, words: list[int]) -> int:
+        """Port value of the words."""
+        return sum(x << (self.a.w * i) for i, x in enumerate(words))
+
+    def unpack(self, port: int) -> list[int]:
+        """The words at a port, as they stand."""
+        mask = (1 << self.a.w) - 1
+        return [port >> (self.a.w * i) & mask for i in range(self.a.n + self.b.n)]
+
+    def encode(self, x: int) -> int:
+        """Port value of ``x``, 0 <= x < A B."""
+        if not 0 <= x < self.a.M * self.b.M:
+            raise ValueError(f"{x} lies outside [0, A B)")
+        return self.pack(self.words(x))
+
+    def decode(self, port: int) -> int:
+        """The number in [0, A B) at a port: below B where both halves agree."""
+        words = self.unpack(port)
+        n, a, b = self.a.n, self.a, self.b
+        low = b.from_gammas(words[n:])
+        rest = [(r - low) * pow(b.M, -1, m) % m for r, m in zip(words[:n], a.moduli, strict=True)]
+        return low + b.M * a.number(rest)
+
+    def describe(self) -> dict[str, Any]:
+        """As it stands in contract.json."""
+        return {
+            "kind": "residues",
+            "channel_bits": self.a.w,
+            "moduli": [hex(m) for m in self.moduli],
+            "scales": [hex(s) for s in (*(1,) * self.a.n, *self.b.inverses)],
+            "order": "first modulus in the least significant bits; base A, then base B whose words are x (B / b_j)^-1",
+            "residue_range": f"[0, 2^{self.a.w}), any representative of x * scale",
+        }
+
+
+Form = Binary | Residues | ResiduePair
+"""How numbers look at a port."""
+
+
+@dataclass(frozen=True)
 class Timing:
     """Cycles from an accepted operand pair to a valid result, cycles between operand pairs, products under way."""
 
@@ -112,13 +185,15 @@ class Contract:
     p: int
     factor: int
     io: str
-    operand: Binary | Residues
-    result: Binary | Residues
+    operand: Form
+    result: Form
     operand_bound: Fraction
     product_bound: Fraction
     result_bound: Fraction
     timing: Timing
     gain: Fraction = Fraction(0)
+    operands: int = 2
+    """1: the core has one operand, o = a * factor (mod p)."""
 
     @property
     def largest_operand(self) -> int:

@@ -18,19 +18,22 @@ from amaranth.hdl import Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from modmill.contract import Binary, Contract, Refusal, Residues, Timing
+from modmill.contract import Binary, Contract, Form, Refusal, Timing
 from modmill.schedule import Schedule
 
 IO = ("binary", "native")
 
 
 def multiplier_ports(a: int, b: int, r: int) -> dict[str, Any]:
-    """Members of the multiplier interface for operands of ``a`` and ``b`` bits and results of ``r`` bits."""
+    """Members of the multiplier interface for operands of ``a`` and ``b`` bits and results of ``r`` bits.
+
+    A core with one operand (a conversion or a reduction) has ``b`` = 0 and no port i_b.
+    """
     return {
         "i_valid": In(1),
         "i_ready": Out(1),
         "i_a": In(a),
-        "i_b": In(b),
+        **({"i_b": In(b)} if b else {}),
         "o_valid": Out(1),
         "o_ready": In(1),
         "o_r": Out(r),
@@ -42,11 +45,12 @@ class Multiplier(wiring.Component):
 
     ``probes`` lists (name, signal, cycle): the value that the algorithm calls ``name`` stands in ``signal`` in that
     cycle after the operands were accepted in cycle 0 (a list of signals for a vector). ``period``: operands are
-    accepted only in every such cycle after reset, the first of them included.
+    accepted only in every such cycle after reset, the first of them included, and only when they were valid ``lead``
+    cycles earlier.
     """
 
-    def __init__(self, a: int, b: int, r: int, *, period: int = 1) -> None:
-        self.period = period
+    def __init__(self, a: int, b: int, r: int, *, period: int = 1, lead: int = 0) -> None:
+        self.period, self.lead = period, lead
         self.probes: list[tuple[str, Signal | list[Signal], int]] = []
         super().__init__(multiplier_ports(a, b, r))
 
@@ -120,6 +124,8 @@ class Fitted(ABC):
 
     p: int
     settings: dict[str, Any]
+    operands = 2
+    """1 for a core with one operand, whose second is taken as 1: ``trace`` and ``corners`` have b = 0 there."""
 
     @property
     @abstractmethod
@@ -133,13 +139,18 @@ class Fitted(ABC):
 
     @property
     @abstractmethod
-    def representation(self) -> Residues | Binary:
+    def representation(self) -> Form:
         """How the design itself represents operands and results."""
 
     @property
     @abstractmethod
     def bounds(self) -> tuple[Fraction, Fraction, Fraction]:
         """Operand bound (multiple of p), product bound (of p^2), result bound (of p), exclusive."""
+
+    @property
+    def gain(self) -> Fraction:
+        """How much of the result's bound depends on the operands' product (see Contract)."""
+        return Fraction(0)
 
     @property
     @abstractmethod
@@ -177,6 +188,7 @@ class Fitted(ABC):
                 product_bound=product,
                 result_bound=result,
                 timing=Timing(s.latency, s.interval, s.in_flight),
+                gain=self.gain,
             )
         one = Fraction(1)
         width = Binary(self.p.bit_length())

@@ -8,7 +8,7 @@ import warnings
 from amaranth.hdl import UnusedElaboratable
 from amaranth.sim import Simulator
 
-from modmill.contract import Residues
+from modmill.contract import Binary
 
 warnings.filterwarnings("ignore", category=UnusedElaboratable)
 
@@ -20,11 +20,11 @@ def operands(contract, count, seed=1):
 
     def one():
         x = rnd.randrange(contract.largest_operand + 1)
-        if not isinstance(form, Residues):
+        if isinstance(form, Binary):
             return form.encode(x)
         lifted = [
-            r + m * rnd.randrange(((1 << form.base.w) - 1 - r) // m + 1)
-            for r, m in zip(form.base.residues(x), form.base.moduli, strict=True)
+            rnd.randrange(r, 1 << form.width // len(form.moduli), m)
+            for r, m in zip(form.words(x), form.moduli, strict=True)
         ]
         return form.pack(lifted)
 

@@ -53,7 +53,8 @@ def test_machine_at_full_width(name, modulus):
     pairs = operands(contract, 4) + fitted.corners()[:8]
     results = run(core, pairs)
     judge(fitted, contract, pairs, results)
-    assert {"Z", "G", "alpha"} <= results[0][1].keys(), "the probes saw nothing"
+    names = {name for name, _ in fitted.trace(*pairs[0])}
+    assert len(results[0][1].keys() & names) >= 3, "the probes saw nothing"
 
 
 @pytest.mark.parametrize("p", [3, 97, 2**61 - 1])
@@ -91,7 +92,7 @@ def test_algorithm_for_every_named_modulus(name, modulus):
         *_, (_, result) = fitted.trace(a, b)
         x, y = contract.operand.decode(a), contract.operand.decode(b)
         z = contract.result.decode(result)
-        assert (z - x * y) % p == 0 and z < contract.result_bound * p
+        assert (z - x * y * contract.factor) % p == 0 and z < contract.result_bound * p
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -103,7 +104,7 @@ def test_chain_of_dependent_products_in_the_algorithm(name):
     number = p - 1
     for _ in range(30):
         *_, (_, port) = fitted.trace(port, port)
-        number = number * number % p
+        number = number * number * fitted.factor % p
         assert form.decode(port) % p == number
 
 
@@ -113,7 +114,7 @@ def test_composites_and_large_moduli(name):
     for bits in (5, 33, 130, 521):
         p = rnd.getrandbits(bits) | 1 | 1 << (bits - 1)
         fitted = design(name).fit(p)
-        assert fitted.multiply(p - 1, p - 1) % p == 1
+        assert fitted.multiply(p - 1, p - 1) % p == fitted.factor % p
 
 
 @pytest.mark.parametrize("name", ["sor-1m-n", "sor-1m-p", "sor-2m", "sor-nm"])

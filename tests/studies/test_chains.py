@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""A thousand dependent products through the RTL, for the moduli that the SOR paper's condition (22) excludes."""
+"""A thousand dependent products through the RTL: moduli that the SOR paper's condition (22) excludes, and RNS
+Montgomery multiplication from 255 to 1024 bits."""
 
 import random
 
@@ -29,7 +30,7 @@ def chain(design, modulus, length, verilog=None):
         others = ports if step % 2 else fixed
         run = simulator.run(ports, others)
         assert not run.violations
-        numbers = [n * (n if step % 2 else f) % c.p for n, f in zip(numbers, factors, strict=True)]
+        numbers = [n * (n if step % 2 else f) * c.factor % c.p for n, f in zip(numbers, factors, strict=True)]
         ports = run.results
         values = [form.decode(x) for x in ports]
         assert [v % c.p for v in values] == numbers, f"chain broke at product {step + 1}"
@@ -48,6 +49,16 @@ def test_thousand_products_with_the_general_kappa(modulus):
 @pytest.mark.parametrize("design", ["sor-ring", "sor-2m"])
 def test_thousand_products_on_other_machines(design):
     assert chain(design, "P-256", LENGTH) > 0.4
+
+
+# A prime of 1024 bits, one factor of a 2048-bit RSA modulus: the least one above 2^1023 + 2^1022.
+RSA_FACTOR = str(2**1023 + 2**1022 + 1037)
+
+
+@pytest.mark.parametrize("design", ["kbe", "hbe"])
+@pytest.mark.parametrize("modulus", ["P-256", "secp256k1", "2^255-19", "P-384", "P-521", "BLS12-381-p", RSA_FACTOR])
+def test_thousand_products_in_rns_montgomery_form(design, modulus):
+    assert chain(design, modulus, LENGTH) < 1
 
 
 def test_a_kappa_for_special_primes_breaks_the_chain():

@@ -6,9 +6,11 @@ from __future__ import annotations
 
 from modmill.contract import Refusal
 from modmill.design import Design
-from modmill.designs import sor, sor_original, sor_ring
+from modmill.designs import hbe, kbe, sor, sor_original, sor_ring
 
-DESIGNS: tuple[Design, ...] = (*sor.DESIGNS, *sor_ring.DESIGNS, *sor_original.DESIGNS)
+DESIGNS: tuple[Design, ...] = (
+    *sor.DESIGNS, *sor_ring.DESIGNS, *sor_original.DESIGNS, *kbe.DESIGNS, *hbe.DESIGNS,
+)  # fmt: skip
 
 
 def design(name: str) -> Design:

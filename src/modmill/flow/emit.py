@@ -13,8 +13,9 @@ What is tidied, and why:
 - Ports come in the order of `PORTS`; the top has `clk` and `rst` even when it has no registers.
 - Initial values of registers are dropped: a register that needs its value must be reset, and simulation starts
   registers from random values so that a missing reset shows. Contents of memories are kept.
-- An `Instance` of a multiplier tile (`tiles.py`) gets the tile's behavioural module. Tiles must be an `Instance`:
-  in a plain submodule Amaranth drops a port whose operand is constant and renames those it shares.
+- An `Instance` of a multiplier tile (`tiles.py`) or a block RAM (`memories.py`) gets its behavioural module, and keeps
+  its parameter. They must be an `Instance`: in a plain submodule Amaranth drops a port whose operand is constant and
+  renames those it shares.
 
 Amaranth's own search for combinational loops takes time quadratic in the width of adders (26 of 31 s for 1,600 tiles of
 14 bits), so it is left out here and Yosys searches instead. Yosys too needs 9 s for adders of 8,192 bits, and 1 s
@@ -32,7 +33,7 @@ from pathlib import Path
 from amaranth.back import rtlil
 from amaranth.hdl import Elaboratable, _nir
 
-from modmill.flow import tiles, tools
+from modmill.flow import memories, tiles, tools
 
 PORTS = ("clk", "rst", "i_valid", "i_ready", "i_a", "i_b", "o_valid", "o_ready", "o_r")
 """The ports of every core, in the order in which they are emitted."""
@@ -44,9 +45,10 @@ _NAME = re.compile(r"\\\S+")
 _WIRE = re.compile(r"^  (?:wire|memory) .*? \\(\S+)\n", re.MULTILINE)
 _INIT = re.compile(r"^ *attribute \\init .*\n", re.MULTILINE)
 _NUMBER_AT_END = re.compile(r"_?\d+$")
+_CONTENTS = re.compile(r"^    parameter \\INIT .*\n", re.MULTILINE)
 _WIDTH = re.compile(r"^  wire width (\d+) ", re.MULTILINE)
 _CHECKED_BITS = 2048
-_CHECKED_SIZE = 1_200_000  # characters of RTLIL
+_CHECKED_SIZE = 1_200_000  # characters of RTLIL, contents of block RAMs left out
 _LOOP = re.compile(r"found logic loop in module (.*?):.*?\n    wire \\?(.*?)\n", re.DOTALL)
 _SCRIPT = (
     "read_verilog -lib tiles.v; read_rtlil core.il; proc; opt_expr; opt_dff -simple-dffe; opt_clean; "
@@ -66,7 +68,7 @@ def verilog(component: Elaboratable, top: str = "core") -> str:
         modules = _modules(rtlil.convert(component, name=top, platform="verilog", emit_src=False))
     tile_modules = "\n".join(_tile_modules(modules, top))
     il = "".join(_merged(modules, top))
-    checked = len(il) <= _CHECKED_SIZE and _widest(modules) <= _CHECKED_BITS
+    checked = len(_CONTENTS.sub("", il)) <= _CHECKED_SIZE and _widest(modules) <= _CHECKED_BITS
     script = _SCRIPT.format(check="check;" if checked else "")
     with tempfile.TemporaryDirectory(prefix="modmill-emit-") as name:
         folder = Path(name)
@@ -237,10 +239,13 @@ def _ordered_ports(body: str, *, complete: bool) -> str:
 def _tile_modules(modules: dict[str, _Module], top: str) -> Iterable[str]:
     outside = dict.fromkeys(kind for m in modules.values() for kind in m.children if kind not in modules)
     for kind in sorted(outside):
-        tile = tiles.parse_name(kind)
-        if tile is None:
-            raise ValueError(f"{kind} is an Instance of a module that nobody defines; only multiplier tiles may be one")
-        yield tiles.behavioural(tile, f"{top}_{kind}")
+        if tile := tiles.parse_name(kind):
+            yield tiles.behavioural(tile, f"{top}_{kind}")
+        elif ram := memories.parse_name(kind):
+            yield memories.behavioural(ram, f"{top}_{kind}")
+        else:
+            may = "only multiplier tiles and block RAMs may be one"
+            raise ValueError(f"{kind} is an Instance of a module that nobody defines; {may}")
 
 
 def _top_first(text: str, top: str) -> str:

@@ -5,18 +5,22 @@
 import json
 import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from modmill.flow import tiles, tools
+from modmill.flow import memories, tiles, tools
 from modmill.flow.targets import Target
 
 _PASS = re.compile(r"^\d+(?:\.\d+)?\. Executing (.*?)\.?$")
 _ARRIVAL = re.compile(r"Latest arrival time in '[^']*' is (\d+)")
 _LOOP = re.compile(r"found logic loop in module (\S+?):")
-_OVERRIDES: Mapping[str, Callable[[str], str]] = {"ecp5": tiles.ecp5, "xc7": tiles.xc7, "xcup": tiles.xcup}
+_OVERRIDES: Mapping[str, Sequence[Callable[[str], str]]] = {
+    "ecp5": (tiles.ecp5, memories.ecp5),
+    "xc7": (tiles.xc7,),
+    "xcup": (tiles.xcup,),
+}
 
 
 _FLIP_FLOP = """// Yosys' sta finds no arcs in FDRE and its kin: theirs are conditional, and they have parameters.
@@ -90,10 +94,10 @@ def synthesise(
 ) -> Synthesis:
     """Synthesise a core; all files stay in `workdir` (`core.v`, `tiles.v`, `synth.json`, `stat.json`, `synth.log`).
 
-    Multiplier tiles become DSP blocks of the target. With `hierarchy` the modules are optimised one by one and
-    flattened last: equal registers of neighbouring units are then not merged into one of high fan-out, and equal
-    modules are synthesised once. `delay` asks for the logic delay. `timeout` is in seconds; `progress` is called with
-    the name of each pass that Yosys begins.
+    Multiplier tiles become DSP blocks of the target, and block RAMs its memories. With `hierarchy` the modules are
+    optimised one by one and flattened last: equal registers of neighbouring units are then not merged into one of high
+    fan-out, and equal modules are synthesised once. `delay` asks for the logic delay. `timeout` is in seconds;
+    `progress` is called with the name of each pass that Yosys begins.
 
     Raises ToolError when Yosys fails, ValueError when the netlist holds a combinational loop.
     """
@@ -101,7 +105,7 @@ def synthesise(
     workdir.mkdir(parents=True, exist_ok=True)
     (workdir / "core.v").write_text(verilog)
     (workdir / "flip_flop.v").write_text(_FLIP_FLOP)
-    overrides = _OVERRIDES.get(target.family, lambda _: "")(verilog)
+    overrides = "\n".join(filter(None, (override(verilog) for override in _OVERRIDES.get(target.family, ()))))
     (workdir / "tiles.v").write_text(overrides)
     timed = delay and target.vendor == "AMD" and target.family == "xc7"
     script = [

@@ -274,22 +274,28 @@ class ResiduesToBinary(wiring.Component):
 class BinaryShell(Multiplier):
     """A native multiplier over a base between the two conversions: operands below p, canonical results.
 
-    ``native`` must give its results as gamma_j; ``timing`` is this class's ``timing`` for it. The three stages work on
+    ``native`` must give its results as gamma_j, over ``out`` in the most significant bits of its result where that is
+    not ``base``; ``timing`` is this class's ``timing`` for it. The three stages work on
     three products at once. Operands are spaced by the interval, and for a native core with a period aligned to it, so
     that no product ever waits for a stage and the latency is one number.
     Latency: the sum of the three; interval: the longest of the three, rounded up to the native core's period.
     """
 
-    def __init__(self, native: Multiplier, base: Base, p: int, x_max: int, timing: Timing) -> None:
+    def __init__(
+        self, native: Multiplier, base: Base, p: int, x_max: int, timing: Timing, *, out: Base | None = None
+    ) -> None:
         self._native, self._base, self._p, self._x_max, self._timing = native, base, p, x_max, timing
+        self._out = out or base
         width = p.bit_length()
         super().__init__(width, width, width)
 
     @staticmethod
-    def timing(native: Timing, base: Base, p: int, x_max: int, period: int = 1) -> Timing:
-        """Timing of the whole, from that of the native core and its period."""
-        before = to_residues_latency(base, p.bit_length())
-        after = ToBinary(base, p, x_max).latency
+    def timing(
+        native: Timing, base: Base, p: int, x_max: int, period: int = 1, *, lead: int = 0, out: Base | None = None
+    ) -> Timing:
+        """Timing of the whole, from that of the native core, its period and its lead."""
+        before = to_residues_latency(base, p.bit_length()) + lead
+        after = ToBinary(out or base, p, x_max).latency
         latency = before + native.latency + after
         interval = -(-max(before, native.interval, after) // period) * period
         return Timing(latency, interval, -(-latency // interval))
@@ -297,7 +303,7 @@ class BinaryShell(Multiplier):
     def elaborate(self, _platform: object) -> Module:
         m = Module()
         before = BinaryToResidues(self._base, self._p.bit_length(), 2)
-        after = ResiduesToBinary(self._base, self._p, self._x_max)
+        after = ResiduesToBinary(self._out, self._p, self._x_max)
         native = self._native
         m.submodules.binary_to_residues = before
         m.submodules.multiplier = native
@@ -316,13 +322,14 @@ class BinaryShell(Multiplier):
         else:
             phase = Signal(range(period))
             m.d.sync += phase.eq(Mux(phase == period - 1, 0, phase + 1))
-            m.d.comb += open_.eq((spacing == 0) & (phase == -before.latency % period))
+            m.d.comb += open_.eq((spacing == 0) & (phase == -(before.latency + native.lead) % period))
         m.d.comb += [
             before.i_valid.eq(self.i_valid & open_), self.i_ready.eq(before.i_ready & open_),
             before.i_x.eq(Cat(self.i_a, self.i_b)),
             native.i_valid.eq(before.o_valid), before.o_ready.eq(native.i_ready),
             native.i_a.eq(before.o_r[:half]), native.i_b.eq(before.o_r[half:]),
-            after.i_valid.eq(native.o_valid), native.o_ready.eq(after.i_ready), after.i_r.eq(native.o_r),
+            after.i_valid.eq(native.o_valid), native.o_ready.eq(after.i_ready),
+            after.i_r.eq(native.o_r[-len(after.i_r) :]),
             self.o_valid.eq(after.o_valid), after.o_ready.eq(self.o_ready), self.o_r.eq(after.o_r),
         ]  # fmt: skip
         return m

@@ -7,6 +7,8 @@ The bounds, and so the number of folds and every width, come from ``numbers.fold
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 
 from modmill.numbers.folding import fold_bound, fold_bounds
@@ -53,3 +55,103 @@ def reduce(m: Module, t: Value, bound: int, w: int, u: int, *, name: str) -> Val
     for k, _ in enumerate(fold_bounds(bound, w, u)):
         t, bound = fold_step(m, t, bound, w, u, name=f"{name}_fold{k + 1}")
     return Cat(t, Const(0, w))[:w] if len(t) < w else t[:w]
+
+
+def aligned(us: Sequence[int]) -> list[tuple[tuple[int, int] | None, ...]]:
+    """Signed digits of several u side by side, one column for each u; digits that all share stand in one row.
+
+    Rows where the u agree need no multiplexer. The first row is positive in every u.
+    """
+    digits = [signed_digits(u) for u in us]
+    shared = [d for d in digits[0] if all(d in other for other in digits[1:])]
+    rest = [[d for d in own if d not in shared] for own in digits]
+    by_sign = [sorted(own, key=lambda d: (-d[1], -d[0])) for own in rest]
+    rows: list[tuple[tuple[int, int] | None, ...]] = [tuple([d] * len(us)) for d in shared]
+    for k in range(max(map(len, by_sign))):
+        rows.append(tuple(own[k] if k < len(own) else None for own in by_sign))
+    return sorted(rows, key=lambda row: any(d is not None and d[1] < 0 for d in row))
+
+
+def multiplexers(us: Sequence[int]) -> int:
+    """Rows of `aligned` in which the u differ: what choosing between them costs, in multiplexers."""
+    return sum(len(set(row)) > 1 for row in aligned(us))
+
+
+class SelectedFold:
+    """One fold modulo 2^w - u for one of several u, chosen by ``select`` in each cycle; fully pipelined.
+
+    ``out`` is T -> (T >> w) * u + T mod 2^w of the registered value ``t`` < ``bound``, ``latency`` cycles later;
+    ``after`` its bound over all u, ``select`` the choice delayed by as much. The signed digits of u are terms of a
+    tree of adders with a register behind each level; terms that differ between the u pass a multiplexer first, and
+    behind it a register when ``register`` is set. Negative terms are added as inverted bits and a carry, modulo 2^bits.
+    Latency: ceil(log2(digits + 1)) + register, or 1 where the high part is one bit.
+    Cost: one adder for each digit, and one LUT a bit for each term that differs.
+    """
+
+    def __init__(
+        self, m: Module, t: Value, bound: int, w: int, us: Sequence[int], select: Value, *, name: str,
+        register: bool = False,
+    ) -> None:  # fmt: skip
+        self._m, self._name, self._us = m, name, tuple(us)
+        self.after = max(fold_bound(bound, w, u) for u in us)
+        self.latency = 0
+        self.select: Value = select
+        width = self._width = bits(max(self.after, 1 << w))
+        high, low = t[w : bits(bound)], t[:w]
+        if bound <= 2 << w:
+            u = self._chosen([Const(u, max(1, max(us).bit_length())) for u in us])
+            self.out: Value = self._register((low + Mux(high, u, 0))[:width], "sum")
+            self._step()
+            return
+        terms: list[Value] = []
+        carries: list[list[int]] = []
+        for entries in aligned(us):
+            negative = any(e is not None and e[1] < 0 for e in entries)
+            reach = width if negative else min(width, len(high) + max(e[0] for e in entries if e is not None))
+            choices: list[Value] = []
+            for e in entries:
+                if e is None:
+                    choices.append(Const(0, reach))
+                    continue
+                below = [Const(0, e[0])] if e[0] else []
+                shifted = Cat(*below, high, Const(0, reach))[:reach]
+                choices.append(~shifted if e[1] < 0 else shifted)
+            terms.append(self._chosen(choices))
+            if negative:
+                carries.append([int(e is not None and e[1] < 0) for e in entries])
+        leaves: list[Value] = [*terms[:2], low, *terms[2:]]
+        if register:
+            leaves = [self._register(leaf, f"term{k}") for k, leaf in enumerate(leaves)]
+            self._step()
+        while len(leaves) > 1:
+            sums: list[Value] = []
+            for k in range(0, len(leaves), 2):
+                pair = leaves[k : k + 2]
+                if len(pair) == 2 and carries:
+                    carry = self._chosen([Const(c, 1) for c in carries.pop()])
+                    wide = max(len(pair[0]), len(pair[1]))
+                    one, other = (Cat(x, Const(0, wide - len(x))) if len(x) < wide else x for x in pair)
+                    pair = [(Cat(Const(1, 1), one) + Cat(carry, other))[1:]]
+                total = sum(pair[1:], pair[0])
+                sums.append(self._register(total[:width] if len(total) > width else total, f"sum{self.latency}_{k}"))
+            leaves = sums
+            self._step()
+        self.out = leaves[0]
+
+    def _chosen(self, choices: Sequence[Value]) -> Value:
+        """One of the choices; a constant or common one needs no multiplexer."""
+        if len(choices) == 1 or all(repr(c) == repr(choices[0]) for c in choices[1:]):
+            return choices[0]
+        top = (len(choices) - 1).bit_length() - 1
+        half = 1 << top
+        return Mux(self.select[top], self._chosen(choices[half:]), self._chosen(choices[:half]))
+
+    def _register(self, value: Value, name: str) -> Signal:
+        q = Signal(len(value), name=f"{self._name}_{name}", reset_less=True)
+        self._m.d.sync += q.eq(value)
+        return q
+
+    def _step(self) -> None:
+        self.latency += 1
+        if len(self._us) > 1:
+            self.select = self._register(self.select, f"select{self.latency}")

@@ -8,7 +8,7 @@ import random
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from modmill.contract import Contract, Residues
+from modmill.contract import Binary, Contract
 from modmill.design import Fitted
 
 
@@ -48,7 +48,7 @@ def corners(fitted: Fitted, io: str) -> list[tuple[int, int]]:
     form = fitted.representation
     if io == "native":
         return [*fitted.corners(), *((form.encode(a), form.encode(b)) for a, b in binary_corners(fitted.p))]
-    moduli = form.base.moduli if isinstance(form, Residues) else ()
+    moduli = () if isinstance(form, Binary) else form.moduli
     return [(a, b) for a, b in binary_corners(contract.p, moduli)]
 
 
@@ -80,7 +80,7 @@ def randoms(contract: Contract, count: int, seed: int) -> list[tuple[int, int]]:
 def port(contract: Contract, x: int, rnd: random.Random) -> int:
     """A port value of ``x``; among several representatives of a residue a random one."""
     form = contract.operand
-    if not isinstance(form, Residues):
+    if isinstance(form, Binary):
         return form.encode(x)
-    end = 1 << form.base.w
-    return form.pack([rnd.randrange(r, end, m) for r, m in zip(form.base.residues(x), form.base.moduli, strict=True)])
+    end = 1 << form.width // len(form.moduli)
+    return form.pack([rnd.randrange(r, end, m) for r, m in zip(form.words(x), form.moduli, strict=True)])

@@ -1,0 +1,336 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""RNS Montgomery multiplication with Kawamura's base extension on the cox-rower machine.
+
+Source:  S. Kawamura, M. Koike, F. Sano, A. Shimbo, Cox-Rower Architecture for Fast Parallel Montgomery Multiplication,
+         EUROCRYPT 2000, Sections 3 and 4 (base extension, cox-rower); the order of operations is that of
+         F. Gandino, F. Lamberti, P. Montuschi, J.-C. Bajard, A General Approach for Improving RNS Montgomery
+         Exponentiation Using Pre-processing, ARITH 2011; the machine and its schedule are ours.
+Formula: s = x y,  xi_i = s |-p^-1 A_i^-1| mod a_i,  zeta_j = x~ y~ |B_j A^-1| + sum xi_i |p a_i^-1 B_j^-1| mod b_j,
+         w_i = sum zeta_j |B_j| - h |B| mod a_i,  h = floor((sum trunc(zeta_j) + d) / 2^t)
+Range:   x, y < lambda p gives w < lambda p, w = x y A^-1 (mod p); lambda exact (numbers.base_pairs.Sufficiency).
+
+Residues over B are kept as x~_j = x B_j^-1 mod b_j, which is the form in which an extension needs them. The first
+extension has no cox: it gives q + h A for some h <= n, which the range of A absorbs. The second is exact.
+A product takes 2 n + 5 multiplications of every rower, and with several in flight that many cycles.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from math import gcd
+from typing import Any
+
+from modmill.contract import Refusal, ResiduePair, Timing
+from modmill.design import Cost, Design, Fitted, Multiplier, Setting, Source
+from modmill.numbers.base_pairs import BasePair, Sufficiency, approximate, base_pair, sufficiency
+from modmill.numbers.cox import Cox
+from modmill.numbers.folding import reduce
+from modmill.numbers.rns import Base
+from modmill.rtl.convert import BinaryShell
+from modmill.rtl.cox_rower import CONSTANTS, CoxRower, Programme, Shape, Tables, programme
+from modmill.rtl.fold import multiplexers
+
+# ---------------------------------------------------------------------------------------------- parameters
+
+
+@dataclass(frozen=True)
+class Params:
+    """A base pair with the proof that it suffices for p."""
+
+    pair: BasePair
+    proof: Sufficiency
+
+    @property
+    def a(self) -> Base:
+        """Base A: its product is the Montgomery factor."""
+        return self.pair.a
+
+    @property
+    def b(self) -> Base:
+        """Base B."""
+        return self.pair.b
+
+    @cached_property
+    def cox(self) -> Cox:
+        """The cox of the second extension."""
+        return self.proof.coxes[1]
+
+    @cached_property
+    def shape(self) -> Shape:
+        """The machine."""
+        u = tuple(zip(self.a.u, self.b.u, strict=True))
+        return Shape(self.pair.w, self.pair.columns, u, self.proof.t, self.proof.offset)
+
+
+def tables(p: int, q: Params, *, plain: bool) -> Tables:
+    """Constants of the machine; ``plain``: operands come as residues over B, not scaled by B_j^-1."""
+    a, b = q.a, q.b
+    rows_a, rows_b = q.proof.coxes[0].products, q.cox.products
+    c = q.pair.columns
+    scaled = [pow(a.M, -1, m) * (1 if plain else x) % m for x, m in zip(b.cofactors, b.moduli, strict=True)]
+    if plain:
+        scaled = [x * k % m for x, k, m in zip(scaled, b.inverses, b.moduli, strict=True)]
+    return Tables(
+        xi=[-pow(p, -1, m) * k % m for k, m in zip(a.inverses, a.moduli, strict=True)],
+        wt=scaled,
+        h=[-b.M % m for m in a.moduli],
+        partner_a=[rows_a[i // c] // m if c > 1 else 0 for i, m in enumerate(a.moduli)],
+        partner_b=[rows_b[i // c] // m if c > 1 else 0 for i, m in enumerate(b.moduli)],
+        first=[
+            [p * pow(row, -1, m) * k % m for k, m in zip(b.inverses, b.moduli, strict=True)] for row in rows_a
+        ],
+        second=[[b.M // row % m for m in a.moduli] for row in rows_b],
+    )  # fmt: skip
+
+
+# ---------------------------------------------------------------------------------------------- algorithm
+
+
+class RnsMontgomery(Fitted):
+    """RNS Montgomery multiplication on the cox-rower machine for one modulus, KBE or HBE by the pair's columns."""
+
+    def __init__(self, p: int, params: Params, settings: dict[str, Any]) -> None:
+        self.p, self.params, self.settings = p, params, settings
+
+    @cached_property
+    def programme(self) -> Programme:
+        """The machine's programme."""
+        return programme(self.params.shape, self.settings["interval"])
+
+    @property
+    def period(self) -> int:
+        """Operands are accepted every so many cycles."""
+        return self.programme.interval
+
+    @property
+    def factor(self) -> int:
+        return pow(self.params.a.M, -1, self.p)
+
+    @property
+    def schedule(self) -> Any:
+        return self.programme.schedule
+
+    @property
+    def representation(self) -> ResiduePair:
+        return ResiduePair(self.params.a, self.params.b)
+
+    @cached_property
+    def bounds(self) -> tuple[Fraction, Fraction, Fraction]:
+        proof = self.params.proof
+        return proof.operand, proof.operand**2, proof.result
+
+    @property
+    def gain(self) -> Fraction:
+        return Fraction(self.p, self.params.a.M)
+
+    @cached_property
+    def cost(self) -> Cost:
+        shape = self.params.shape
+        return Cost(
+            dsp=shape.n,
+            memory_bits=shape.n * shape.w * (len(CONSTANTS) + 2 * shape.rows),
+            multiplications=shape.n * shape.least_interval,
+        )
+
+    def trace(self, a: int, b: int, *, plain: bool = False) -> Iterator[tuple[str, Any]]:
+        q, shape = self.params, self.params.shape
+        k = tables(self.p, q, plain=plain)
+        n, c, w = shape.n, shape.columns, shape.w
+        form = self.representation
+        x, y = form.unpack(a), form.unpack(b)
+
+        def mod(moduli: Base, i: int, t: int) -> int:
+            return reduce(t, shape.fold_bound, w, moduli.u[i])
+
+        def hats(values: list[int], partners: Any) -> list[int]:
+            if c == 1:
+                return values
+            return [sum(values[i] * partners[i] for i in range(r * c, r * c + c)) for r in range(shape.rows)]
+
+        def term(hat: int, moduli: Base, i: int) -> int:
+            return hat if c == 1 else mod(moduli, i, hat)
+
+        s = [mod(q.a, i, x[i] * y[i]) for i in range(n)]
+        yield "s", s
+        xi = [mod(q.a, i, s[i] * k.xi[i]) for i in range(n)]
+        yield "xi", xi
+        tilde = [mod(q.b, j, x[n + j] * y[n + j]) for j in range(n)]
+        yield "w~", tilde
+        big_x = hats(xi, k.partner_a)
+        if c > 1:
+            yield "X", big_x
+        zeta = [
+            mod(q.b, j, tilde[j] * k.wt[j] + sum(term(v, q.b, j) * k.first[r][j] for r, v in enumerate(big_x)))
+            for j in range(n)
+        ]
+        yield "zeta", zeta
+        big_z = hats(zeta, k.partner_b)
+        if c > 1:
+            yield "Z", big_z
+        h = q.cox.h(big_z, q.proof.offset)
+        yield "h", h
+        result = [
+            mod(q.a, i, h * k.h[i] + sum(term(v, q.a, i) * k.second[r][i] for r, v in enumerate(big_z)))
+            for i in range(n)
+        ]
+        yield "w", form.pack([*result, *zeta])
+
+    def component(self, *, scaled: bool = False) -> Multiplier:
+        return CoxRower(self.programme, tables(self.p, self.params, plain=scaled))
+
+    @cached_property
+    def _binary_top(self) -> int:
+        """Largest result for operands below p."""
+        bound = (self.params.proof.gain + self.gain) * self.p
+        return min(bound.numerator // bound.denominator, self.params.proof.limit - 1)
+
+    def _both(self) -> Base:
+        return Base(self.params.a.w, self.params.a.moduli + self.params.b.moduli)
+
+    def binary_component(self) -> Multiplier:
+        return BinaryShell(
+            self.component(scaled=True), self._both(), self.p, self._binary_top, self.binary_timing(), out=self.params.b
+        )
+
+    def binary_timing(self) -> Timing:
+        native = self.contract("native").timing
+        return BinaryShell.timing(
+            native, self._both(), self.p, self._binary_top, self.period, lead=self.programme.lead, out=self.params.b
+        )
+
+    def corners(self) -> list[tuple[int, int]]:
+        form = self.representation
+        return [(form.encode(x), form.encode(y)) for x, y in edge_numbers(self)]
+
+    def facts(self) -> list[tuple[str, str]]:
+        q, shape, plan, proof = self.params, self.params.shape, self.programme, self.params.proof
+        return [
+            ("base A", f"n = {shape.n} moduli 2^{shape.w} - u, u = {', '.join(map(str, q.a.u))}"),
+            ("base B", f"u = {', '.join(map(str, q.b.u))}"),
+            ("rows", f"{shape.rows} of {shape.columns}"),
+            ("first extension", f"without a cox: below {approximate(proof.gain)} A"),
+            ("cox of the second", f"t = {proof.t}, offset d = {proof.offset} / 2^{proof.t}; h <= {shape.h_max}"),
+            ("operands", f"below lambda = {approximate(proof.operand)} p, results below {approximate(proof.result)} p"),
+            ("products added up", f"up to {proof.largest_products} before one reduction"),
+            ("slots", f"{shape.least_interval} multiplications of each rower a product, interval {plan.interval}"),
+            ("one product alone", f"first to last multiplication {plan.last_slot + 1} cycles"),
+        ]  # fmt: skip
+
+
+def edge_numbers(fitted: RnsMontgomery, seed: int = 1) -> list[tuple[int, int]]:
+    """Operands at the edges: of the contract, of the cox, and of the first extension (xi all large or all small).
+
+    The cox is nearest to failing for a small result whose Z_r lie just below multiples of 2^drop: what it does not see
+    is then largest. Such zeta are chosen row by row, the last one so that the result is small (through the CRT), and
+    operands are tried until exactly that result comes out.
+    """
+    rnd = random.Random(seed)
+    q, p = fitted.params, fitted.p
+    top = fitted.contract("native").largest_operand
+    out = [(x, y) for x in (0, 1, p - 1, p, top) if x <= top for y in (0, 1, top)]
+    for _ in range(40):
+        size = q.proof.gain * p / q.b.M * rnd.randrange(256, 768) / 1024  # what small operands lead to
+        result = q.b.from_gammas(edge_zeta(q.cox, size, rnd))
+        if result >= q.proof.limit or result >= q.proof.result * p:
+            continue
+        x = result * q.a.M % p
+        for k in range(min(30, (top - x) // p + 1)):
+            if fitted.multiply(x + k * p, 1) == result:
+                out.append((x + k * p, 1))
+                break
+    for _ in range(6):
+        for wanted in ([m - 1 for m in q.a.moduli], [1] * q.a.n, [rnd.choice((0, m - 1)) for m in q.a.moduli]):
+            target = -q.a.from_gammas(wanted) * p % q.a.M
+            x = rnd.randrange(1, top + 1)
+            if gcd(x, q.a.M) == 1:
+                out.append((x, min(target * pow(x, -1, q.a.M) % q.a.M, top)))
+    return list(dict.fromkeys(out))
+
+
+def edge_zeta(cox: Cox, size: Fraction, rnd: random.Random) -> list[int]:
+    """zeta whose Z_r lie just below multiples of 2^drop in all rows but the last, which brings x / B near ``size``."""
+    zeta: list[int] = []
+    part = Fraction(0)
+    for row, product in zip(cox.rows[:-1], cox.products, strict=False):
+        values = [rnd.randrange(m) for m in row[:-1]]
+        partners = [product // m for m in row]
+        low = sum(v * k for v, k in zip(values, partners, strict=False))
+        unit = 1 << cox.drop
+        edges = [(e * unit - 1 - low) // partners[-1] for e in range(1, (cox.tops[0] >> cox.drop) + 2)]
+        usable = [v for v in edges if 0 <= v < row[-1]]
+        values.append(rnd.choice(usable) if usable else rnd.randrange(row[-1]))
+        zeta += values
+        part += Fraction(low + values[-1] * partners[-1], product)
+    row = cox.rows[-1]
+    values = [rnd.randrange(m) for m in row[:-1]]
+    part += sum((Fraction(v, m) for v, m in zip(values, row, strict=False)), Fraction(0))
+    need = (size - part) % 1 * row[-1]
+    zeta += [*values, -(-need.numerator // need.denominator) % row[-1]]
+    return zeta
+
+
+# ---------------------------------------------------------------------------------------------- design
+
+
+def fit(p: int, columns: int, *, w: int, n: int, interval: int) -> RnsMontgomery:
+    """Least n for which condition C4 holds, over moduli 2^w - u with few signed digits in u."""
+    if not 12 <= w <= 17:
+        raise Refusal(f"channels must have 12 to 17 bits (one DSP block), got w = {w}")
+    reason: ValueError | None = None
+    for digits in (3, 7):
+        try:
+            pair, proof = base_pair(p, w, columns, n=n or None, even=False, digits=digits)
+            break
+        except ValueError as error:
+            reason = error
+    else:
+        raise reason or ValueError("no base pair")
+    alike = dealt_alike(pair)
+    better = sufficiency(alike, p)
+    if better.holds:
+        pair, proof = alike, better
+    return RnsMontgomery(p, Params(pair, proof), {"w": w, "n": n, "interval": interval})
+
+
+def dealt_alike(pair: BasePair) -> BasePair:
+    """The same moduli, paired so that the two u of each rower share as many signed digits as a greedy choice finds."""
+    left = sorted(pair.a.u + pair.b.u)
+    a: list[int] = []
+    b: list[int] = []
+    while left:
+        u = left.pop()
+        v = min(left, key=lambda v: (multiplexers((u, v)), -v))
+        left.remove(v)
+        for base, distance in zip((a, b) if len(a) % 2 else (b, a), (u, v), strict=True):
+            base.append((1 << pair.w) - distance)
+    return BasePair(Base(pair.w, tuple(a)), Base(pair.w, tuple(b)), pair.columns)
+
+
+SETTINGS = (
+    Setting("w", int, 17, "bits of a channel, at most one DSP block", least=12),
+    Setting("n", int, 0, "moduli in each base, 0 for the fewest that suffice", least=0),
+    Setting("interval", int, 0, "cycles between products, 0 for the fewest", least=0),
+)
+
+DESIGNS = (
+    Design(
+        name="kbe",
+        module="kbe",
+        title="RNS Montgomery multiplication with Kawamura's base extension on the cox-rower machine",
+        source=Source(
+            "S. Kawamura, M. Koike, F. Sano, A. Shimbo",
+            "Cox-Rower Architecture for Fast Parallel Montgomery Multiplication",
+            "EUROCRYPT",
+            2000,
+            "Sections 3 and 4; machine and schedule are ours",
+        ),
+        needs="any odd modulus of at least 2 bits, as long as enough coprime channel moduli exist",
+        settings=SETTINGS,
+        solve=lambda p, **settings: fit(p, 1, **settings),
+    ),
+)

@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""Block RAMs: the modules that stand for memories with two ports and output registers.
+
+A block RAM is the Verilog module `block_ram_<W>x<D>`: D words of W bits, D a power of two. Ports `clk`, `a_address`,
+`a_q`, `b_address`, `b_write`, `b_d`, `b_q`; parameter `INIT`, the contents at configuration with word k at bits k * W.
+Port A reads, port B reads or writes. The word at an address of cycle t stands at `a_q` or `b_q` in cycle t + 2. While
+port B writes, its first register keeps its value. Reading on A the word that B writes is undefined. No register has a
+reset or an enable.
+
+In an emitted core the block RAMs are behavioural; `ecp5` writes modules of the same names and parameters that
+instantiate DP16KD, to be read after the core with `read_verilog -overwrite`. Yosys alone would leave the second
+registers outside of the block: a counter that reads 18 x 256 bits then routes at 138 to 146 MHz (ecp5-25k, seeds 1 to
+3), with the block's own registers at 357 to 359, above the block's documented limit. What Yosys infers from the
+behavioural module, always with the second registers as flip-flops behind the block:
+
+    words       xc7         xcup        gowin       nexus       cyclonev
+    18 x 256    1 RAMB18E1  1 RAMB18E2  1 DPX9B     1 DP16K     2 M10K
+    36 x 1024   1 RAMB36E1  1 RAMB36E2  2 DPX9B     2 DP16K     8 M10K
+
+Yosys uses an M10K with one port for each direction only, so there the words are kept twice.
+
+Where A reads what B writes the block gives anything. The behavioural module gives the old word in Verilog simulators,
+and says no_rw_check, so that Yosys adds no logic for that (18 x 256 bits on ECP5: a second block and 69 LUTs). The
+model in Amaranth's simulator gives the inverse of the old word, so that a core which uses it shows wrong results there.
+"""
+
+import re
+from dataclasses import dataclass
+
+_NAME = re.compile(r"(?:\w+?_)?block_ram_(\d+)x(\d+)")
+_MODULE = re.compile(r"^module\s+(\w*?block_ram_\w+)\s*\(([^)]*)\);(.*?)^endmodule", re.MULTILINE | re.DOTALL)
+_DIRECTION = re.compile(r"\b(input|output|parameter)\s+(?:wire\s+|reg\s+)?(?:\[(\d+):0\]\s*)?(\w+)")
+_BLOCK_BITS = 18  # of a word in the widest mode of DP16KD with two ports
+_BLOCK_DEPTH = 1024
+_ADDRESS_BITS = 14  # address pins of DP16KD, of which the lowest four do not address words of 18 bits
+_ROW_WORDS = 16  # words of 18 bits in one INITVAL parameter, each in 20 bits of it
+
+
+@dataclass(frozen=True)
+class BlockRam:
+    """One block RAM: bits of a word and number of words."""
+
+    width: int
+    depth: int
+
+    def __post_init__(self) -> None:
+        if self.width < 1:
+            raise ValueError(f"words of a block RAM must have at least 1 bit, not {self.width}")
+        if self.depth < 2 or self.depth & (self.depth - 1):
+            raise ValueError(f"the depth of a block RAM must be a power of two, not {self.depth}")
+
+    @property
+    def name(self) -> str:
+        """Name of the block RAM's Verilog module."""
+        return f"block_ram_{self.width}x{self.depth}"
+
+    @property
+    def address_bits(self) -> int:
+        """Bits of an address."""
+        return self.depth.bit_length() - 1
+
+    @property
+    def ports(self) -> dict[str, int]:
+        """Widths of the ports in bits, in order."""
+        address, word = self.address_bits, self.width
+        return {
+            "clk": 1, "a_address": address, "a_q": word, "b_address": address, "b_write": 1, "b_d": word, "b_q": word,
+        }  # fmt: skip
+
+
+def parse_name(name: str) -> BlockRam | None:
+    """The block RAM that a module name stands for, or None for any other module. The name may begin with the core's
+    name (`core_block_ram_18x256`)."""
+    match = _NAME.fullmatch(name)
+    return BlockRam(*map(int, match.groups())) if match else None
+
+
+def find(verilog: str) -> dict[str, BlockRam]:
+    """The block RAMs defined in a Verilog text, by module name.
+
+    A module that has a block RAM's name but other ports or parameters is left out: it stays behavioural everywhere.
+    """
+    found = {}
+    for name, header, body in _MODULE.findall(verilog):
+        ram = parse_name(name)
+        if ram is None:
+            continue
+        ports = {port: int(high or 0) + 1 for _, high, port in _DIRECTION.findall(header + body)}
+        if ports == {**ram.ports, "INIT": ram.width * ram.depth}:
+            found[name] = ram
+    return found
+
+
+def _header(ram: BlockRam, name: str | None = None) -> str:
+    bits = ram.width * ram.depth
+    lines = [f"module {name or ram.name}({', '.join(ram.ports)});", f"  parameter [{bits - 1}:0] INIT = {bits}'d0;"]
+    for port, width in ram.ports.items():
+        span = f"[{width - 1}:0] " if port not in ("clk", "b_write") else ""
+        lines.append(f"  {'output' if port.endswith('_q') else 'input'} {span}{port};")
+    return "\n".join([*lines, ""])
+
+
+def behavioural(ram: BlockRam, name: str | None = None) -> str:
+    """Verilog-2001 module of a block RAM that tools can infer a block from."""
+    width, last = ram.width, ram.depth - 1
+    return (
+        _header(ram, name)
+        + f"""  (* no_rw_check *) reg [{width - 1}:0] words [0:{last}];  // port A never reads what port B writes
+  reg [{width - 1}:0] a_first;
+  reg [{width - 1}:0] a_second;
+  reg [{width - 1}:0] b_first;
+  reg [{width - 1}:0] b_second;
+  integer k;
+  initial
+    for (k = 0; k <= {last}; k = k + 1)
+      words[k] = INIT[k * {width} +: {width}];
+  always @(posedge clk) begin
+    a_first <= words[a_address];
+    a_second <= a_first;
+  end
+  always @(posedge clk) begin
+    if (b_write)
+      words[b_address] <= b_d;
+    else
+      b_first <= words[b_address];
+    b_second <= b_first;
+  end
+  assign a_q = a_second;
+  assign b_q = b_second;
+endmodule
+"""
+    )
+
+
+def ecp5(verilog: str) -> str:
+    """Modules that replace the block RAMs of at most 1024 words in a Verilog text by one DP16KD for every 18 bits of
+    a word.
+
+    Empty when there is none. Cost of each: ceil(width / 18) DP16KD, no logic. Both registers of a port are the
+    block's own.
+    """
+    return "\n".join(
+        _header(ram, name) + "".join(_dp16kd(ram, low) for low in range(0, ram.width, _BLOCK_BITS)) + "endmodule\n"
+        for name, ram in find(verilog).items()
+        if ram.depth <= _BLOCK_DEPTH
+    )
+
+
+def _dp16kd(ram: BlockRam, low: int) -> str:
+    """The block for the bits of each word from ``low`` on."""
+    bits = min(_BLOCK_BITS, ram.width - low)
+    parameters = {"GSR": '"DISABLED"', "RESETMODE": '"SYNC"'}
+    pins: dict[str, str] = {}
+    for port in "AB":
+        parameters |= {f"DATA_WIDTH_{port}": str(_BLOCK_BITS), f"REGMODE_{port}": '"OUTREG"'}
+        parameters |= {f"WRITEMODE_{port}": '"NORMAL"', f"CSDECODE_{port}": '"0b000"'}
+        pins |= {f"CLK{port}": "clk", f"CE{port}": "1'b1", f"OCE{port}": "1'b1", f"RST{port}": "1'b0"}
+        pins |= {f"CS{port}{k}": "1'b0" for k in range(3)}
+        writes, side = port == "B", port.lower()
+        pins[f"WE{port}"] = "b_write" if writes else "1'b0"
+        for k in range(_ADDRESS_BITS):
+            address = f"{side}_address[{k - 4}]" if 4 <= k < 4 + ram.address_bits else "1'b0"
+            pins[f"AD{port}{k}"] = "1'b1" if k < 2 else address  # the lowest two enable the bytes that are written
+        pins |= {f"DI{port}{k}": f"b_d[{low + k}]" if writes and k < bits else "1'b0" for k in range(_BLOCK_BITS)}
+        pins |= {f"DO{port}{k}": f"{side}_q[{low + k}]" for k in range(bits)}
+    for row in range(-(-ram.depth // _ROW_WORDS)):
+        words = range(row * _ROW_WORDS, min((row + 1) * _ROW_WORDS, ram.depth))
+        fields = [f"{20 - bits}'d0, INIT[{k * ram.width + low + bits - 1}:{k * ram.width + low}]" for k in words]
+        parameters[f"INITVAL_{row:02X}"] = "{" + ", ".join(reversed(fields)) + "}"
+    named_parameters = ",\n".join(f"    .{name}({value})" for name, value in parameters.items())
+    named_pins = ",\n".join(f"    .{name}({value})" for name, value in pins.items())
+    return f"  DP16KD #(\n{named_parameters}\n  ) block_{low} (\n{named_pins}\n  );\n"

@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""Costs of base extensions and of RNS Montgomery multiplications in modular multiplications (CMM).
+
+Source: Djath, Bigou, Tisserand, "Hierarchical approach in RNS base extension for asymmetric cryptography", 2019,
+Section IV-C, Table II, Figures 2, 4, 5 and 6. r = CMM / CMR, n moduli (in HPR all d digits together), c columns:
+
+    KBE   n^2 + n                                         BE MM          2 n^2 + 4 n
+    HBE   n^2 / c (1 + 1 / r) + n + n CMUL(w, (c-1) w)    HPR, d digits  2 n^2 / d + (2 d + 4) n
+
+with KBE; with HBE n^2 becomes n^2 / c (1 + 1 / r), and 2 n CMUL(w, (c-1) w) are added.
+
+Deviations: any c; CMUL(w, (c-1) w) = (c - 1) CMM, which for c = 2 is the paper's CMUL = CMM. "Up to 35 %" (IV-C, for
+n = 6 ... 32) is reached from n = 54 on (r = 4; 33.3 % at n = 32, 37.5 % in the limit). "Below n = 16 HPR with d = 2 is
+faster" (V): by Table II d = 4 wins from n = 9 (KBE), 11 (r = 2) and 13 (r = 4) on. r = 4 is the optimistic ratio,
+printed as the pessimistic one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+
+RATIOS = (Fraction(2), Fraction(3), Fraction(4))
+"""r of the curves: from one half to one quarter of an MM for an MR."""
+
+
+@dataclass(frozen=True)
+class Algorithm:
+    """A column of Table II: Montgomery multiplication over two bases (``d`` = 1), or HPR with d digits."""
+
+    name: str
+    d: int = 1
+
+
+BE_MM = Algorithm("BE MM")
+HPR_2 = Algorithm("HPR d = 2", 2)
+HPR_4 = Algorithm("HPR d = 4", 4)
+TABLE_II = (BE_MM, HPR_2, HPR_4)
+
+
+def kbe(n: int) -> Fraction:
+    """One Kawamura extension between bases of n moduli."""
+    return Fraction(_positive(n) ** 2 + n)
+
+
+def hbe(n: int, r: Fraction | int, c: int = 2) -> Fraction:
+    """One hierarchical extension; n need not be a multiple of c."""
+    return Fraction(_positive(n) ** 2, _columns(c)) * _pair(r) + n + n * (c - 1)
+
+
+def product(algorithm: Algorithm, n: int, r: Fraction | int | None = None, c: int = 2) -> Fraction:
+    """One modular multiplication with HBE, or with KBE for r None.
+
+    KBE: 2 n^2 / d + k n with k = 4 for d = 1 (Gandino's order), else 2 d + 4. HBE: 2 n^2 / (c d) (1 + 1/r)
+    + (k + 2 (c - 1)) n.
+    """
+    d = algorithm.d
+    linear = 4 if d == 1 else 2 * d + 4
+    square = Fraction(2 * _positive(n) ** 2, d)
+    if r is None:
+        return square + linear * n
+    return square / _columns(c) * _pair(r) + (linear + 2 * (c - 1)) * n
+
+
+def extension_ratio(n: int, r: Fraction | int, c: int = 2) -> Fraction:
+    """Figure 2: cost(HBE) / cost(KBE)."""
+    return hbe(n, r, c) / kbe(n)
+
+
+def product_ratio(algorithm: Algorithm, n: int, r: Fraction | int, c: int = 2) -> Fraction:
+    """Figures 4 (BE_MM), 5 (HPR_2) and 6 (HPR_4): cost with HBE / cost with KBE."""
+    return product(algorithm, n, r, c) / product(algorithm, n)
+
+
+def asymptote(r: Fraction | int, c: int = 2) -> Fraction:
+    """What all these ratios tend to for large n: (1 + 1/r) / c."""
+    return _pair(r) / _columns(c)
+
+
+def figure(
+    algorithm: Algorithm | None, ns: Iterable[int], ratios: Iterable[Fraction] = RATIOS, c: int = 2
+) -> dict[Fraction, list[tuple[int, Fraction]]]:
+    """Points (n, ratio) of each curve r of Figure 2 (``algorithm`` None), 4, 5 or 6."""
+    points = list(ns)
+    return {
+        r: [(n, extension_ratio(n, r, c) if algorithm is None else product_ratio(algorithm, n, r, c)) for n in points]
+        for r in ratios
+    }
+
+
+def first_saving(saving: Fraction, r: Fraction | int, c: int = 2, algorithm: Algorithm | None = None) -> int | None:
+    """The least n from which HBE saves this share (of an extension, or of a product); None when it never does.
+
+    With ratio (q n + l) / (k n + m) (the common factor n cancelled) the saving is reached when
+    ((1 - saving) k - q) n >= l - (1 - saving) m.
+    """
+    if algorithm is None:
+        q, l, k, m = asymptote(r, c), Fraction(c), Fraction(1), Fraction(1)
+    else:
+        k = Fraction(2, algorithm.d)
+        q = k * asymptote(r, c)
+        m = product(algorithm, 1) - k
+        l = product(algorithm, 1, r, c) - q
+    slope, need = (1 - saving) * k - q, l - (1 - saving) * m
+    if slope <= 0:
+        return 1 if slope == 0 and need <= 0 else None
+    return max(1, -(-need // slope))
+
+
+def first_faster(better: Algorithm, other: Algorithm, r: Fraction | int | None = None, c: int = 2) -> int | None:
+    """The least n from which ``better``, with the smaller n^2 term, costs less than ``other``; None without such."""
+    at_1 = [product(algorithm, 1, r, c) for algorithm in (better, other)]
+    square = [Fraction(2, algorithm.d) * (1 if r is None else asymptote(r, c)) for algorithm in (better, other)]
+    gain = square[1] - square[0]
+    if gain <= 0:
+        return None
+    return max(1, (at_1[0] - square[0] - at_1[1] + square[1]) // gain + 1)
+
+
+def _pair(r: Fraction | int) -> Fraction:
+    """An MM and the MR that goes with it."""
+    if r <= 0:
+        raise ValueError(f"the ratio CMM/CMR must be positive, got {r}")
+    return 1 + 1 / Fraction(r)
+
+
+def _positive(n: int) -> int:
+    if n < 1:
+        raise ValueError(f"the number of moduli must be at least 1, got {n}")
+    return n
+
+
+def _columns(c: int) -> int:
+    if c < 2:
+        raise ValueError(f"HBE needs at least 2 columns, got {c}")
+    return c

@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""Modulo scheduling: places the jobs of one product so that products can follow one another every ``interval`` cycles.
+
+A job takes units in given cycles after its start. A hold takes a unit (a register) from one job until another. All
+occupations count modulo the interval. The solver is CP-SAT with one worker and a limit on its deterministic time, so
+that equal jobs give equal starts; `verify` checks every answer without it. Answers are kept: those for common sizes
+ship with the package (placements.json), others go to the user's cache.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import astuple, dataclass
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import platformdirs
+
+from modmill.schedule import ScheduleError
+
+
+@dataclass(frozen=True)
+class Job:
+    """Something that happens at a start cycle to be found.
+
+    ``uses``: (unit, first cycle after the start, cycles). ``after``: (job, cycles): this one starts at least so many
+    cycles after that one's start; ``within``: at most so many. ``holds``: (unit, job, cycles after its start, cycles
+    after this start): the unit is taken from the first to the second of these cycles, both included.
+    """
+
+    name: str
+    uses: tuple[tuple[str, int, int], ...] = ()
+    after: tuple[tuple[str, int], ...] = ()
+    within: tuple[tuple[str, int], ...] = ()
+    holds: tuple[tuple[str, str, int, int], ...] = ()
+
+
+SHIPPED = Path(__file__).parent / "placements.json"
+"""Answers that ship: digest of the question -> (interval, starts)."""
+
+
+answers: dict[str, tuple[int, dict[str, int]]] = {}
+"""What was asked in this process, by digest of the question."""
+
+
+def verify(jobs: Sequence[Job], interval: int, starts: Mapping[str, int]) -> None:
+    """Check a placement. Raises ScheduleError, naming jobs and cycles, for the first condition that it breaks."""
+    taken: dict[tuple[str, int], str] = {}
+    for job in jobs:
+        s = starts[job.name]
+        for name, cycles in job.after:
+            if s < starts[name] + cycles:
+                raise ScheduleError(f"{job.name} in cycle {s} starts less than {cycles} cycles after {name}")
+        for name, cycles in job.within:
+            if s > starts[name] + cycles:
+                raise ScheduleError(f"{job.name} in cycle {s} starts more than {cycles} cycles after {name}")
+        spans = [(unit, s + first, s + first + cycles) for unit, first, cycles in job.uses]
+        spans += [(unit, starts[name] + first, s + last + 1) for unit, name, first, last in job.holds]
+        for unit, first, end in spans:
+            if end < first:
+                raise ScheduleError(f"{job.name} holds {unit} from cycle {first} to before {end}")
+            for cycle in range(first, end):
+                if (unit, cycle % interval) in taken:
+                    raise ScheduleError(
+                        f"{unit} is taken twice in cycle {cycle % interval} of {interval}: "
+                        f"{taken[unit, cycle % interval]} and {job.name}"
+                    )
+                taken[unit, cycle % interval] = job.name
+
+
+def least_interval(
+    jobs: Sequence[Job], intervals: Iterable[int], minimise: Mapping[str, int], effort: float = 2
+) -> tuple[int, dict[str, int]]:
+    """The first of ``intervals`` for which a placement is found, and the starts; looked up before it is searched.
+
+    Raises ScheduleError, about the last interval, when there is none.
+    """
+    tried = list(intervals)
+    question = json.dumps([[astuple(job) for job in jobs], tried[:1], len(tried) == 1, dict(minimise), effort])
+    key = sha256(question.encode()).hexdigest()[:24]
+    cache = os.environ.get("MODMILL_CACHE") or platformdirs.user_cache_path("modmill")
+    kept = Path(cache) / "placements" / f"{key}.json"
+    found = answers.get(key) or _shipped().get(key)
+    if found is None and kept.exists():
+        found = json.loads(kept.read_text(encoding="utf-8"))
+    if found is not None:
+        interval, starts = int(found[0]), dict(found[1])
+        verify(jobs, interval, starts)
+        answers[key] = (interval, starts)
+        return interval, starts
+    reason: ScheduleError | None = None
+    for interval in tried:
+        try:
+            starts = place(jobs, interval, minimise, effort)
+        except ScheduleError as error:
+            reason = error
+            continue
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        part = kept.with_suffix(f".{id(starts):x}")
+        part.write_text(json.dumps([interval, starts]), encoding="utf-8")
+        part.replace(kept)
+        answers[key] = (interval, starts)
+        return interval, starts
+    raise reason or ScheduleError("no interval to try")
+
+
+@cache
+def _shipped() -> dict[str, Any]:
+    return json.loads(SHIPPED.read_text(encoding="utf-8")) if SHIPPED.exists() else {}
+
+
+def place(jobs: Sequence[Job], interval: int, minimise: Mapping[str, int], effort: float = 10) -> dict[str, int]:
+    """Start cycles of all jobs, the first at 0; the weighted sum of the starts in ``minimise`` is as small as found.
+
+    ``effort``: the solver's deterministic time. Raises ScheduleError when it finds no schedule: there is none, or the
+    effort did not suffice (the message tells which).
+    """
+    from ortools.sat.python import cp_model
+
+    model = cp_model.CpModel()
+    horizon = 12 * interval
+    start: dict[str, Any] = {}
+    phase: dict[str, Any] = {}
+    spans: dict[str, list[Any]] = defaultdict(list)
+    for k, job in enumerate(jobs):
+        low, high = (0, 0) if k == 0 else (-horizon, horizon)
+        start[job.name] = model.new_int_var(low, high, job.name)
+        phase[job.name] = model.new_int_var(0, interval - 1, f"{job.name} phase")
+        turn = model.new_int_var(-12, 12, f"{job.name} turn")
+        model.add(start[job.name] == turn * interval + phase[job.name])
+
+    def circular(unit: str, first: Any, cycles: Any, label: str) -> None:
+        """Occupation from a phase (any integer expression reduced to 0 ... interval - 1) on, twice round the circle."""
+        for turn in (0, 1):
+            end = model.new_int_var(0, 3 * interval, f"{label} end {turn}")
+            spans[unit].append(model.new_interval_var(first + turn * interval, cycles, end, f"{label} {turn}"))
+
+    def reduced(expression: Any, label: str) -> Any:
+        """An expression modulo the interval."""
+        value = model.new_int_var(0, interval - 1, label)
+        turn = model.new_int_var(-30, 30, f"{label} turn")
+        model.add(expression == turn * interval + value)
+        return value
+
+    for job in jobs:
+        s = start[job.name]
+        for name, cycles in job.after:
+            model.add(s >= start[name] + cycles)
+        for name, cycles in job.within:
+            model.add(s <= start[name] + cycles)
+        for i, (unit, first, cycles) in enumerate(job.uses):
+            if cycles > interval:
+                raise ScheduleError(f"{job.name} takes {unit} for {cycles} of {interval} cycles")
+            at = phase[job.name] if first == 0 else reduced(s + first, f"{job.name} {unit} {i}")
+            circular(unit, at, cycles, f"{job.name} {unit} {i}")
+        for i, (unit, name, first, last) in enumerate(job.holds):
+            begin = start[name] + first
+            length = model.new_int_var(0, interval, f"{job.name} hold {i}")
+            model.add(length == s + last - begin + 1)
+            circular(unit, reduced(begin, f"{job.name} hold {unit} {i}"), length, f"{job.name} hold {unit} {i}")
+    for occupied in spans.values():
+        model.add_no_overlap(occupied)
+    model.minimize(sum(weight * start[name] for name, weight in minimise.items()))
+    solver = cp_model.CpSolver()
+    solver.parameters.num_workers = 1
+    solver.parameters.random_seed = 1
+    solver.parameters.max_deterministic_time = effort
+    status = solver.solve(model)
+    if status in (cp_model.OPTIMAL, cp_model.FEASIBLE):
+        starts = {job.name: solver.value(start[job.name]) for job in jobs}
+        verify(jobs, interval, starts)
+        return starts
+    if status == cp_model.INFEASIBLE:
+        raise ScheduleError(f"there is no schedule with interval {interval}")
+    raise ScheduleError(f"no schedule with interval {interval} was found with effort {effort:g}")

@@ -1,0 +1,876 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""The cox-rower machine: RNS Montgomery multiplication on rowers of one multiplier and one block RAM each, in a ring.
+
+Base A of n moduli a_i and base B of n moduli b_i; rower i serves a_i and b_i. Rowers stand in rows of ``columns``
+(1: Kawamura's base extension, KBE; 2 and more: the hierarchical one, HBE). One product, in cycles of the multiplier:
+
+    s    = x y              in A        w~  = x~ y~               in B      (x~_j = x B_j^-1 mod b_j)
+    xi   = s |-p^-1 A_i^-1|
+    zeta = w~ |B_j A^-1| + sum over the ring of X |p A_r^-1 B_j^-1|          (first extension, no cox)
+    w    = sum over the ring of Z |B_r| + h |-B|        in A                 (second extension, exact by the cox)
+
+X and Z are xi and zeta themselves (KBE, n steps), or for HBE the unreduced X_r = sum_j xi_(r,j) A_r / a_(r,j) of a row,
+which each rower folds modulo its own modulus (n / columns steps). The ring passes them on, one row a cycle, so no data
+wire reaches more than one neighbour. Sums are lazy: reduced once, when they are whole. KBE folds in a loop beside the
+multiplier, HBE in a pipeline that takes a value every cycle.
+
+The machine runs a periodic programme: a control word each cycle, made from the phase and from the number of the slot
+that each product under way occupies, reaches the rowers through a tree of registers. Nothing in it depends on data.
+
+    cycle t       addresses at the block RAM
+    cycle t + 3   operands at the multiplier, behind a register
+    cycle t + 7   product behind the DSP block's three registers and one more
+    cycle t + 8   sum with that product
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+from amaranth.hdl import Cat, Const, Module, Mux, ResetSignal, Signal, Value
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+
+from modmill import placement
+from modmill.design import Multiplier
+from modmill.numbers.folding import fold_bound
+from modmill.numbers.rns import signed_digits
+from modmill.placement import Job
+from modmill.rtl.fold import SelectedFold, bits
+from modmill.rtl.memory import BlockRam
+from modmill.rtl.product import Tile
+from modmill.schedule import Schedule, ScheduleError, Step
+
+OPERAND = 3
+"""Cycles from an address to the operand at the multiplier."""
+
+PRODUCT = 7
+"""Cycles from an address to the visible product."""
+
+TREE = 2
+"""Registers between the machine's control word and the rower's."""
+
+WORDS = ("xa", "xb", "ya", "yb", "s", "xi", "wt", "zeta", "w", "h")
+"""Words of one product's slot in each rower's memory."""
+
+H_STAYS = 8
+"""Cycles for which h may wait in its register."""
+
+SLOT = 16
+"""Words set aside for a slot."""
+
+CONSTANTS = ("xi", "wt", "h", "partner a", "partner b")
+"""Constants before those of the two extensions."""
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What the machine's structure depends on.
+
+    ``w``: bits of a channel, ``columns``: rowers in a row, ``u``: for each rower the pair (u of a_i, u of b_i),
+    ``fraction``: t of the cox, ``offset``: its d.
+    """
+
+    w: int
+    columns: int
+    u: tuple[tuple[int, int], ...]
+    fraction: int
+    offset: int
+
+    @property
+    def n(self) -> int:
+        """Rowers."""
+        return len(self.u)
+
+    @property
+    def rows(self) -> int:
+        """Steps of the ring."""
+        return self.n // self.columns
+
+    @property
+    def hat_bits(self) -> int:
+        """Bits of what travels in the ring."""
+        return self.w if self.columns == 1 else self.columns * self.w + (self.columns - 1).bit_length()
+
+    @property
+    def top_bits(self) -> int:
+        """Bits of the cox's summands."""
+        return self.hat_bits - (self.columns * self.w - self.fraction)
+
+    @property
+    def cox_levels(self) -> int:
+        """Levels of the cox's adder tree."""
+        return max(1, (self.rows - 1).bit_length())
+
+    @cached_property
+    def h_max(self) -> int:
+        """Largest h."""
+        return (self.rows * ((1 << self.top_bits) - 1) + self.offset) >> self.fraction
+
+    @cached_property
+    def sum_bound(self) -> int:
+        """Exclusive bound of the lazy sums of both extensions."""
+        top = (1 << self.w) - 1
+        return top * top * (self.rows + 1) + top * self.h_max + 1
+
+    @cached_property
+    def product_bound(self) -> int:
+        """Exclusive bound of one product."""
+        return ((1 << self.w) - 1) ** 2 + 1
+
+    @property
+    def loop(self) -> bool:
+        """Whether sums are folded in a loop (else in a pipeline)."""
+        return self.columns == 1
+
+    @cached_property
+    def digits(self) -> int:
+        """Signed digits of u that every fold is built for."""
+        return max(len(signed_digits(u)) for pair in self.u for u in pair)
+
+    @property
+    def loop_pass(self) -> int:
+        """Cycles of one pass of the loop: entry register, multiplexer register and adder tree."""
+        return 2 + max(1, self.digits.bit_length())
+
+    def passes(self, bound: int) -> int:
+        """Passes that bring any value below ``bound`` below 2^w in every channel."""
+        return len(self.bounds(bound))
+
+    def bounds(self, bound: int) -> list[int]:
+        """Exclusive bounds before each pass, worst channel."""
+        out = []
+        while bound > 1 << self.w:
+            out.append(bound)
+            smaller = max(fold_bound(bound, self.w, u) for pair in self.u for u in pair)
+            if smaller >= bound:
+                raise ValueError(f"folding makes no progress below {bound}")
+            bound = smaller
+        return out
+
+    @cached_property
+    def fold_bound(self) -> int:
+        """Exclusive bound of all that enters the fold."""
+        return max(self.sum_bound, self.product_bound, 1 << self.hat_bits)
+
+    @cached_property
+    def fold_latency(self) -> int:
+        """Cycles of the pipelined fold: entry register, a multiplexer register in the first pass, and adder trees."""
+        tree = max(1, self.digits.bit_length())
+        return 1 + sum(1 if b <= 2 << self.w else tree + (k == 0) for k, b in enumerate(self.bounds(self.fold_bound)))
+
+    @property
+    def least_interval(self) -> int:
+        """Multiplications of one product in each rower."""
+        return 5 + 2 * self.rows + (2 * (self.columns - 1) if self.columns > 1 else 0)
+
+
+def jobs(shape: Shape) -> list[Job]:
+    """What one product does, to be placed in time; cycle 0 is the first multiplication."""
+    n = shape.rows
+    latency = shape.fold_latency
+    made: dict[str, Job] = {}
+
+    def fold(bound: int) -> tuple[tuple[tuple[str, int, int], ...], int]:
+        """Uses of the fold, and cycles from entry to the visible residue."""
+        if not shape.loop:
+            return (("fold", 0, 1),), latency
+        passes = shape.passes(bound)
+        return tuple(("fold", i * shape.loop_pass, 1) for i in range(passes)), passes * shape.loop_pass
+
+    def add(
+        name: str,
+        uses: Sequence[tuple[str, int, int]] = (),
+        after: Sequence[tuple[str, int]] = (),
+        within: Sequence[tuple[str, int]] = (),
+        holds: Sequence[tuple[str, str, int, int]] = (),
+    ) -> None:
+        made[name] = Job(name, tuple(uses), tuple(after), tuple(within), tuple(holds))
+
+    operand = ("multiplier", 0, 1), ("memory", 0, 1)
+    single, single_cycles = fold(shape.product_bound)
+    whole, whole_cycles = fold(shape.sum_bound)
+
+    def product(name: str, *after: tuple[str, int]) -> None:
+        """One product, folded and stored."""
+        add(name, operand, after)
+        add(
+            f"{name} fold", (*single, ("memory", single_cycles, 1)), ((name, PRODUCT + 1),),
+            holds=(("caught product", name, PRODUCT + 1, 0),),
+        )  # fmt: skip
+
+    def ring(k: int, source: str, ready: int) -> int:
+        """Ring ``k`` loaded from a stored word, and its run; returns the run's first slot, counted from its start."""
+        run = f"ring {k}"
+        if shape.loop:
+            add(f"read {k}", (("memory", 0, 1),), ((source, ready + 1),))
+            add(f"load {k}", (), ((f"read {k}", OPERAND),), holds=(("waiting", f"read {k}", OPERAND, 0),))
+            first = -1
+            uses: tuple[tuple[str, int, int], ...] = (("multiplier", first, n),)
+        else:
+            add(f"hat {k}", operand, ((source, ready + 1),))
+            add(f"load {k}", (), ((f"hat {k}", PRODUCT + 1),), holds=(("hat", f"hat {k}", PRODUCT + 1, 0),))
+            first = latency - 1
+            uses = ("fold", 1, n), ("multiplier", first, n)
+        load = f"load {k}"
+        add(run, uses, ((load, 0),), ((load, n),), ((("ring", load, 1, n)),))
+        return first
+
+    def total(k: int, name: str, first: tuple[str, int], last: Sequence[tuple[str, int]]) -> None:
+        """The sum over ring ``k``, caught, folded and stored."""
+        add(f"catch {k}", (), last, holds=(("sum", first[0], first[1] + PRODUCT, 0),))
+        add(
+            name, (*whole, ("memory", whole_cycles, 1)), ((f"catch {k}", 1),),
+            holds=(("caught sum", f"catch {k}", 1, 0),),
+        )  # fmt: skip
+
+    near = tuple((f"in {word}", 10) for word in WORDS[:4])
+    loads = [
+        Job(f"in {word}", (("memory", 0, 1),), within=tuple(x for x in near if x[0] != f"in {word}"))
+        for word in WORDS[:4]
+    ]
+    product("s", *((f"in {word}", 1) for word in WORDS[:4]))
+    product("xi", ("s fold", single_cycles + 1))
+    first = ring(1, "xi fold", single_cycles)
+    product("w~", ("in xb", 1), ("in yb", 1))
+    add("w~ c", operand, (("w~ fold", single_cycles + 1), ("ring 1", first - 3)), (("ring 1", first - 1),))
+    total(1, "zeta fold", ("w~ c", 0), (("ring 1", first + n + PRODUCT),))
+    first = ring(2, "zeta fold", whole_cycles)
+    cox = 1 + 1 + shape.cox_levels + 1 + TREE + 1  # load, tap, tree, h, tree of control, operand bus
+    add("h", (("memory", 0, 1),), (("load 2", cox),), (("load 2", cox + H_STAYS),))
+    add("h B", operand, (("h", 1), ("ring 2", first + n)), (("ring 2", max(first + n, cox) + 4),))
+    total(2, "w fold", ("ring 2", first), (("h B", PRODUCT + 1),))
+    add("out zeta", (("memory", 0, 1),), (("zeta fold", whole_cycles + 1), ("w fold", whole_cycles - 5)))
+    add("out w", (("memory", 0, 1),), (("w fold", whole_cycles + 1), ("out zeta", 1)), (("out zeta", 12),))
+    made["s"] = made.pop("s")
+    return [made["s"], *loads, *(job for name, job in made.items() if name != "s")]
+
+
+@dataclass(frozen=True)
+class Programme:
+    """Start cycles of the jobs of one product, and what follows from them."""
+
+    shape: Shape
+    interval: int
+    starts: Mapping[str, int]
+
+    def __getitem__(self, name: str) -> int:
+        return self.starts[name]
+
+    @property
+    def n(self) -> int:
+        """Steps of the ring."""
+        return self.shape.rows
+
+    def residue(self, name: str) -> int:
+        """Cycle in which the residue of a fold job is visible and stored."""
+        shape = self.shape
+        bound = shape.sum_bound if name in ("zeta fold", "w fold") else shape.product_bound
+        cycles = shape.passes(bound) * shape.loop_pass if shape.loop else shape.fold_latency
+        return self[name] + cycles
+
+    def entries(self, name: str) -> list[int]:
+        """Cycles in which a fold job enters the fold."""
+        shape = self.shape
+        if not shape.loop:
+            return [self[name]]
+        bound = shape.sum_bound if name in ("zeta fold", "w fold") else shape.product_bound
+        return [self[name] + k * shape.loop_pass for k in range(shape.passes(bound))]
+
+    def first(self, k: int) -> int:
+        """First slot of ring ``k``."""
+        return self[f"ring {k}"] + (-1 if self.shape.loop else self.shape.fold_latency - 1)
+
+    def turned(self, k: int) -> int:
+        """Steps that ring ``k`` has made before its first slot."""
+        return self[f"ring {k}"] - self[f"load {k}"]
+
+    @property
+    def accept(self) -> int:
+        """Cycle in which the operands are accepted: the last of their words is taken."""
+        return max(self[f"in {word}"] for word in WORDS[:4]) - 1
+
+    @property
+    def origin(self) -> int:
+        """Cycle from which the product's slot number is visible to the machine's control."""
+        return min(self[f"in {word}"] for word in WORDS[:4]) - TREE - 1
+
+    @property
+    def lead(self) -> int:
+        """Cycles before the acceptance in which the operands must already be valid: then it is decided."""
+        return self.accept - self.origin + 1
+
+    @property
+    def valid(self) -> int:
+        """First cycle in which the result is valid at the output."""
+        return self["out w"] + 3
+
+    @property
+    def last_slot(self) -> int:
+        """The last multiplication."""
+        return max(self["h B"], self.first(2) + self.n - 1)
+
+    @cached_property
+    def schedule(self) -> Schedule:
+        """The steps on the machine's units, cycle 0 the accepted operands."""
+        shape, at = self.shape, self.accept
+        out: list[Step] = []
+
+        def step(name: str, unit: str, start: int, cycles: int, reads: Sequence[str] = (), busy: int = 1) -> None:
+            out.append(Step(name, unit, start - at, cycles, tuple(reads), busy))
+
+        def folded(name: str, label: str, reads: tuple[str, ...]) -> str:
+            entries = self.entries(name)
+            cycles = shape.loop_pass if shape.loop else shape.fold_latency
+            for k, entry in enumerate(entries):
+                label_k = f"{label}/{k + 1}" if len(entries) > 1 else label
+                step(label_k, "fold", entry, cycles, reads)
+                reads = (label_k,)
+            return reads[0]
+
+        def product(name: str, label: str, reads: tuple[str, ...]) -> str:
+            step(label, "multiplier", self[name], PRODUCT, reads)
+            return folded(f"{name} fold", f"{label} mod", (label,))
+
+        def ring(k: int, label: str, source: str) -> list[str]:
+            letter = "XZ"[k - 1]
+            load, run = self[f"load {k}"], self[f"ring {k}"]
+            if not shape.loop:
+                made = self[f"hat {k}"] + PRODUCT + 1
+                step(f"hat {letter}", "multiplier", self[f"hat {k}"], PRODUCT, (source,))
+                step(f"{letter} held", "hat", made, max(1, load - made), (f"hat {letter}",), max(1, load - made))
+                source = f"{letter} held"
+            step(letter, "ring", load + 1, 1, (source,), run - load + self.n)
+            names = []
+            for i in range(self.n):
+                if not shape.loop:
+                    step(f"{letter}{i + 1} mod", "fold", run + 1 + i, shape.fold_latency)
+                step(f"{label}{i + 1}", "multiplier", self.first(k) + i, PRODUCT)
+                names.append(f"{label}{i + 1}")
+            return names
+
+        def lasting(name: str, first: int, catch: int, reads: tuple[str, ...]) -> None:
+            step(name, "sum", first, catch - first + 1, reads, catch - first + 1)
+
+        s = product("s", "s", ())
+        xi = product("xi", "xi", (s,))
+        terms = ring(1, "q", xi)
+        wt = product("w~", "w~", ())
+        step("w~ c", "multiplier", self["w~ c"], PRODUCT, (wt,))
+        lasting("sum zeta", self["w~ c"] + PRODUCT, self["catch 1"], ("w~ c",))
+        zeta = folded("zeta fold", "zeta", ("sum zeta", *terms))
+        terms = ring(2, "e", zeta)
+        step("h", "cox", self["load 2"] + 2, self["h"] - self["load 2"] - 2, ("Z",))
+        step("h B", "multiplier", self["h B"], PRODUCT, ("h",))
+        lasting("sum w", self.first(2) + PRODUCT, self["catch 2"], ())
+        result = folded("w fold", "w", ("sum w", *terms, "h B"))
+        step("out", "output", self["out w"], 3, (result,))
+        return Schedule(tuple(out), self.interval)
+
+
+@lru_cache(maxsize=64)
+def programme(shape: Shape, interval: int = 0) -> Programme:
+    """The programme with the least interval (or the given one), and for it a latency as small as the solver finds.
+
+    Raises ScheduleError when there is none.
+    """
+    least = shape.least_interval
+    if shape.loop:
+        entries = 3 * shape.passes(shape.product_bound) + 2 * shape.passes(shape.sum_bound)
+        least = max(least, entries)
+    trials = [interval] if interval else range(least, 4 * least)
+    found, starts = placement.least_interval(jobs(shape), trials, {"out w": 2, "in xa": -1, "in xb": -1})
+    return Programme(shape, found, starts)
+
+
+# ---------------------------------------------------------------------------------------------- components
+
+
+class Word(data.StructLayout):
+    """The rowers' control word of one cycle."""
+
+    def __init__(self, address: int, h: int) -> None:
+        super().__init__({
+            "constant": address,  # port A
+            "word": address,  # port B
+            "write": 1,
+            "outside": 1,  # write what comes from outside, not the residue
+            "source": 3,  # which word from outside: xa, xb, ya, yb or h
+            "h": h,
+            "ring": 1,  # the multiplier takes the ring's value, not the memory's
+            "clear": 1,
+            "add": 1,
+            "catch_product": 1,
+            "catch_sum": 1,
+            "enter_product": 1,
+            "enter_sum": 1,
+            "base": 1,  # the fold is modulo b_i
+            "wait": 1,
+            "hat": 1,
+            "load": 1,
+            "out_w": 1,
+            "out_zeta": 1,
+        })  # fmt: skip
+
+
+class Rower(wiring.Component):
+    """One channel of each base: a multiplier of one DSP block, a block RAM, a lazy sum and a fold.
+
+    ``x``: four words from outside (xa, xb, ya, yb). ``ring`` is the ring's value beside this rower. ``w_out`` and
+    ``zeta_out`` keep the two words of a result. Cost (w = 17): one DSP block, one block RAM, about 300 (KBE) or 450
+    (HBE) LUTs.
+    """
+
+    def __init__(self, shape: Shape, u: tuple[int, int], memory: Sequence[int], depth: int, word: Word) -> None:
+        self._shape, self._u, self._memory, self._depth = shape, u, memory, depth
+        self.residue = Signal(shape.w, name="residue")
+        self.total = Signal(bits(shape.sum_bound), name="total", reset_less=True)
+        w = shape.w
+        super().__init__({
+            "control": In(word), "x": In(4 * w), "ring": In(shape.hat_bits),
+            "waiting": Out(w), "product": Out(2 * w), "w_out": Out(w), "zeta_out": Out(w), "local": Out(word),
+        })  # fmt: skip
+
+    def elaborate(self, _platform: object) -> Module:
+        m = Module()
+        shape = self._shape
+        w = shape.w
+        c = Signal(self.control.shape(), reset_less=True)
+        m.d.sync += c.eq(self.control)
+        m.d.comb += self.local.eq(c)
+
+        # ---- memory
+        m.submodules.memory = memory = BlockRam(w, self._depth, self._memory)
+        outside = Signal(w, reset_less=True)
+        with m.Switch(c.source):
+            for k in range(4):
+                with m.Case(k):
+                    m.d.sync += outside.eq(self.x.word_select(k, w))
+            with m.Default():
+                m.d.sync += outside.eq(c.h)
+        m.d.comb += [
+            memory.a_address.eq(c.constant),
+            memory.b_address.eq(c.word),
+            memory.b_write.eq(c.write & ~ResetSignal()),  # registers may hold anything before the first cycle
+            memory.b_d.eq(Mux(c.outside, outside, self.residue)),
+        ]
+
+        # ---- multiplier and lazy sum
+        a, b = Signal(w, reset_less=True), Signal(w, reset_less=True)
+        product = Signal(2 * w, reset_less=True)
+        m.submodules.tile = tile = Tile(w, w, 3)
+        m.d.sync += [
+            a.eq(Mux(c.ring, self.ring if shape.loop else self.residue, memory.b_q)),
+            b.eq(memory.a_q),
+            product.eq(tile.p),
+        ]
+        m.d.comb += [tile.a.eq(a), tile.b.eq(b), self.product.eq(product)]
+        total = self.total
+        with m.If(c.clear):
+            m.d.sync += total.eq(0)
+        with m.Elif(c.add):
+            m.d.sync += total.eq(total + product)
+        caught_product = Signal(2 * w, reset_less=True)
+        caught_sum = Signal(len(total), reset_less=True)
+        with m.If(c.catch_product):
+            m.d.sync += caught_product.eq(product)
+        with m.If(c.catch_sum):
+            m.d.sync += caught_sum.eq(total)
+
+        # ---- fold
+        bound = shape.fold_bound
+        entry = Signal(bits(bound), reset_less=True)
+        if shape.loop:
+            folded = Signal(bits(max(max(fold_bound(bound, w, u) for u in self._u), 1 << w)))
+            other: Value = folded
+        else:
+            other = self.ring
+        caught = Mux(c.enter_sum, caught_sum, caught_product)
+        m.d.sync += entry.eq(Mux(c.enter_sum | c.enter_product, caught, other))
+        base = Signal(reset_less=True)
+        m.d.sync += base.eq(c.base)
+        if shape.loop:
+            fold = SelectedFold(m, entry, bound, w, self._u, base, name="fold", register=True)
+            out = fold.out
+            spare = shape.loop_pass - 1 - fold.latency
+            m.d.comb += [folded.eq(_delayed(m, out, spare, "fold")), self.residue.eq(folded[:w])]
+        else:
+            value: Value = entry
+            select: Value = base
+            spent = 1
+            for k, limit in enumerate(shape.bounds(bound)):
+                tree = max(1, shape.digits.bit_length())
+                wanted = 1 if limit <= 2 << w else tree + (k == 0)
+                if bound > 1 << w:
+                    fold = SelectedFold(
+                        m, value, bound, w, self._u, select, name=f"fold{k + 1}", register=k == 0 and limit > 2 << w
+                    )
+                    value, select, bound = fold.out, fold.select, fold.after
+                    value = _delayed(m, value, wanted - fold.latency, f"fold{k + 1}")
+                    select = _delayed(m, select, wanted - fold.latency, f"select{k + 1}")
+                else:
+                    value = _delayed(m, value, wanted, f"fold{k + 1}")
+                spent += wanted
+            assert spent == shape.fold_latency
+            m.d.comb += self.residue.eq(value[:w])
+
+        # ---- to the ring and to the output
+        with m.If(c.wait):
+            m.d.sync += self.waiting.eq(memory.b_q)
+        with m.If(c.out_w):
+            m.d.sync += self.w_out.eq(memory.b_q)
+        with m.If(c.out_zeta):
+            m.d.sync += self.zeta_out.eq(memory.b_q)
+        return m
+
+
+def _delayed(m: Module, value: Value, cycles: int, name: str) -> Value:
+    """``value`` after so many registers without reset."""
+    for k in range(cycles):
+        q = Signal(len(value), name=f"{name}_delay{k}", reset_less=True)
+        m.d.sync += q.eq(value)
+        value = q
+    return value
+
+
+class Row(wiring.Component):
+    """``columns`` rowers and their place in the ring; for HBE also the row's sum of products, X_r.
+
+    Cost beside the rowers: one ring register, and for HBE an adder and a register of the same width.
+    """
+
+    def __init__(self, shape: Shape, rowers: Sequence[Rower], word: Word) -> None:
+        self._shape, self.rowers = shape, tuple(rowers)
+        self.hat = Signal(shape.hat_bits, name="hat", reset_less=True)
+        w, c = shape.w, shape.columns
+        super().__init__({
+            "control": In(word), "x": In(4 * w * c), "ring_in": In(shape.hat_bits), "ring": Out(shape.hat_bits),
+            "w_out": Out(w * c), "zeta_out": Out(w * c),
+        })  # fmt: skip
+
+    def elaborate(self, _platform: object) -> Module:
+        m = Module()
+        shape = self._shape
+        w = shape.w
+        for k, rower in enumerate(self.rowers):
+            m.submodules[f"rower{k}"] = rower
+            m.d.comb += [
+                rower.control.eq(self.control),
+                rower.x.eq(self.x.word_select(k, 4 * w)),
+                rower.ring.eq(self.ring),
+                self.w_out.word_select(k, w).eq(rower.w_out),
+                self.zeta_out.word_select(k, w).eq(rower.zeta_out),
+            ]
+        local = self.rowers[0].local
+        ring = Signal(shape.hat_bits, reset_less=True)
+        if shape.loop:
+            loaded: Value = self.rowers[0].waiting
+        else:
+            with m.If(local.hat):
+                m.d.sync += self.hat.eq(sum((r.product for r in self.rowers[1:]), self.rowers[0].product))
+            loaded = self.hat
+        m.d.sync += ring.eq(Mux(local.load, loaded, self.ring_in))
+        m.d.comb += self.ring.eq(ring)
+        return m
+
+
+class Branch(wiring.Component):
+    """One register of the tree that carries the control word."""
+
+    def __init__(self, word: Word) -> None:
+        super().__init__({"i": In(word), "o": Out(word)})
+
+    def elaborate(self, _platform: object) -> Module:
+        m = Module()
+        q = Signal(self.i.shape(), reset_less=True)
+        m.d.sync += q.eq(self.i)
+        m.d.comb += self.o.eq(q)
+        return m
+
+
+@dataclass(frozen=True)
+class Tables:
+    """Constants of every rower i: |-p^-1 A_i^-1|, |B_i A^-1|, |-B|, the row's cofactors, and the extensions' rows.
+
+    ``first[r][j]``: coefficient of X_r in channel b_j; ``second[r][i]``: of Z_r in channel a_i.
+    """
+
+    xi: Sequence[int]
+    wt: Sequence[int]
+    h: Sequence[int]
+    partner_a: Sequence[int]
+    partner_b: Sequence[int]
+    first: Sequence[Sequence[int]]
+    second: Sequence[Sequence[int]]
+
+
+def memory_plan(p: Programme) -> tuple[int, int, int]:
+    """(depth, first slot, slots): a power of two of words that holds the constants and enough slots, one spare."""
+    constants = len(CONSTANTS) + 2 * p.n
+    first = -(-constants // SLOT)
+    needed = -(-(p.valid - p.origin) // p.interval) + 2
+    depth = SLOT
+    while depth < (first + needed + 1) * SLOT:
+        depth *= 2
+    if depth > 1024:
+        raise ValueError(f"{constants} constants and {needed} slots need more than 1024 words of block RAM")
+    return depth, first, depth // SLOT - first - 1
+
+
+class CoxRower(Multiplier):
+    """The whole machine with the multiplier interface: operands and results are residues over A, then zeta over B.
+
+    Operands are taken word by word before they are accepted, and results wait in their slots until they are read, so
+    there are no queues. Cost: one DSP block and one block RAM a rower.
+    """
+
+    def __init__(self, p: Programme, tables: Tables) -> None:
+        self._programme, self._tables = p, tables
+        width = 2 * p.shape.n * p.shape.w
+        super().__init__(width, width, width, period=p.interval, lead=p.lead)
+
+    def _memory(self, i: int, depth: int) -> list[int]:
+        """Contents of rower i's block RAM: constants, the ring's in the order in which it brings them."""
+        p, t = self._programme, self._tables
+        row = i // p.shape.columns
+
+        def turned(k: int, rows: Sequence[Sequence[int]]) -> list[int]:
+            return [rows[(row - p.turned(k) - step) % p.n][i] for step in range(p.n)]
+
+        fixed = [t.xi[i], t.wt[i], t.h[i], t.partner_a[i], t.partner_b[i]]
+        return [*fixed, *turned(1, t.first), *turned(2, t.second)]
+
+    def elaborate(self, _platform: object) -> Module:
+        m = Module()
+        p = self._programme
+        shape, interval = p.shape, p.interval
+        w, n, rows = shape.w, shape.n, shape.rows
+        depth, first_slot, slots = memory_plan(p)
+        address = depth.bit_length() - 1
+        slot_bits = address - 4
+        trash = depth // SLOT - 1
+        h_bits = max(1, shape.h_max.bit_length())
+        word = Word(address, h_bits)
+
+        # ---- phase: cycle 0 after reset is cycle `accept` of the first product
+        phase = Signal(range(interval))
+        wrap = Signal()
+        m.d.sync += [wrap.eq(phase == interval - 2), phase.eq(Mux(wrap, 0, phase + 1))]
+        zero = p.accept
+
+        def at(cycle: int) -> Value:
+            """High in that cycle of the programme, modulo the interval (combinational, on the phase)."""
+            return phase == (cycle - zero) % interval
+
+        # ---- slots of the products under way
+        oldest = -(-(p.valid - p.origin) // interval) + 1
+        ages = [Signal(slot_bits, name=f"slot{k}", init=trash) for k in range(oldest)]
+        full = [Signal(name=f"full{k}") for k in range(oldest)]
+        next_in, next_out = (Signal(slot_bits, name=f"next_{s}", init=first_slot) for s in ("in", "out"))
+        room = Signal(range(slots + 1), init=slots)
+        decided = p.origin - 1
+        taking = Signal()
+        freed = Signal()
+
+        def following(s: Signal) -> Value:
+            return Mux(s == trash - 1, first_slot, s + 1)
+
+        take = Signal()
+        m.d.comb += take.eq(at(decided) & self.i_valid & (room != 0))
+        with m.If(at(decided)):
+            m.d.sync += [taking.eq(take), ages[0].eq(Mux(take, next_in, trash)), full[0].eq(take)]
+            for k in range(1, oldest):
+                m.d.sync += [ages[k].eq(ages[k - 1]), full[k].eq(full[k - 1])]
+        with m.If(take):
+            m.d.sync += next_in.eq(following(next_in))
+        m.d.sync += room.eq(room - take + freed)
+        ready = Signal()
+        m.d.sync += ready.eq(at(zero - 1) & taking)
+        m.d.comb += self.i_ready.eq(ready)
+
+        # ---- results: finished products wait in their slots
+        reading = min(p["out w"], p["out zeta"]) - TREE - 2  # the decision; the slot's number is then visible
+        age = (reading - p.origin) // interval
+        waiting = Signal(range(slots + 2))
+        going = Signal()
+        leave = Signal()
+        m.d.comb += [
+            leave.eq(at(reading) & ((waiting != 0) | full[age]) & (~self.o_valid | self.o_ready)),
+            freed.eq(leave),
+        ]
+        with m.If(at(reading)):
+            m.d.sync += going.eq(leave)
+        m.d.sync += waiting.eq(waiting + (at(reading) & full[age]) - leave)
+        slot_out = Signal(slot_bits)
+        with m.If(leave):
+            m.d.sync += [slot_out.eq(next_out), next_out.eq(following(next_out))]
+        arrive = Signal()
+        m.d.sync += arrive.eq(at(p.valid - 2) & going)
+        with m.If(arrive):
+            m.d.sync += self.o_valid.eq(1)
+        with m.Elif(self.o_ready):
+            m.d.sync += self.o_valid.eq(0)
+
+        # ---- the control word: what stands in it in cycle t is for the rowers' cycle t + TREE
+        control = Signal(word)
+        fields: dict[str, dict[int, int | Value]] = {name: {} for name in word.members}
+
+        def put(field: str, cycle: int, value: int | Value = 1) -> None:
+            key = (cycle - TREE - 1 - zero) % interval
+            if key in fields[field]:
+                raise ScheduleError(f"{field} is set twice in cycle {key} of {interval}")
+            fields[field][key] = value
+
+        def held(name: str, cycle: int) -> Value:
+            """Address of a word of the product's slot, for the rowers' cycle."""
+            slot = slot_out if name.startswith("out") else ages[(cycle - TREE - 1 - p.origin) // interval]
+            return Cat(Const(WORDS.index(name.removeprefix("out ")), 4), slot)
+
+        def read(name: str, cycle: int) -> None:
+            put("word", cycle, held(name, cycle))
+
+        def store(name: str, cycle: int, *, source: int | None = None) -> None:
+            put("word", cycle, held(name, cycle))
+            put("write", cycle)
+            if source is not None:
+                put("outside", cycle)
+                put("source", cycle - 1, source)
+
+        for k, name in enumerate(WORDS[:4]):
+            store(name, p[f"in {name}"], source=k)
+        constant = {name: k for k, name in enumerate(CONSTANTS)}
+
+        def product(name: str, operand: str, other: int | str, result: str, b: int) -> None:
+            t = p[name]
+            read(operand, t)
+            put("constant", t, held(other, t) if isinstance(other, str) else other)
+            put("catch_product", t + PRODUCT)
+            put("enter_product", p[f"{name} fold"])
+            reduce(f"{name} fold", result, b)
+
+        def reduce(name: str, result: str, b: int) -> None:
+            if b:
+                for entry in p.entries(name):
+                    put("base", entry)
+            store(result, p.residue(name))
+
+        product("s", "xa", "ya", "s", 0)
+        product("xi", "s", constant["xi"], "xi", 0)
+        product("w~", "xb", "yb", "wt", 1)
+        read("wt", p["w~ c"])
+        put("constant", p["w~ c"], constant["wt"])
+        read("h", p["h B"])
+        put("constant", p["h B"], constant["h"])
+        for k, source, partner in ((1, "xi", "partner a"), (2, "zeta", "partner b")):
+            first = p.first(k)
+            if shape.loop:
+                read(source, p[f"read {k}"])
+                put("wait", p[f"read {k}"] + OPERAND - 1)
+            else:
+                t = p[f"hat {k}"]
+                read(source, t)
+                put("constant", t, constant[partner])
+                put("hat", t + PRODUCT)
+                if k == 1:
+                    for step in range(rows):
+                        put("base", p["ring 1"] + 1 + step)
+            put("load", p[f"load {k}"])
+            for step in range(rows):
+                put("constant", first + step, len(CONSTANTS) + (k - 1) * rows + step)
+                put("ring", first + step + OPERAND - 1)
+                put("add", first + step + PRODUCT)
+        put("add", p["w~ c"] + PRODUCT)
+        put("add", p["h B"] + PRODUCT)
+        put("clear", p["w~ c"] + PRODUCT - 1)
+        put("clear", p.first(2) + PRODUCT - 1)
+        for k, name, result, b in ((1, "zeta fold", "zeta", 1), (2, "w fold", "w", 0)):
+            put("catch_sum", p[f"catch {k}"])
+            put("enter_sum", p[name])
+            reduce(name, result, b)
+        store("h", p["h"], source=4)
+        for name in ("zeta", "w"):
+            t = p[f"out {name}"]
+            read(f"out {name}", t)
+            put(f"out_{name}", t + OPERAND - 1, going)
+        for name, values in fields.items():
+            if name == "h":
+                continue
+            signal = Signal(len(Value.cast(control[name])), name=name, reset_less=name != "write")
+            m.d.comb += control[name].eq(signal)
+            if all(isinstance(v, int) for v in values.values()):
+                for bit in range(len(signal)):
+                    on = [k for k, v in values.items() if isinstance(v, int) and v >> bit & 1]
+                    if on:
+                        m.d.sync += signal[bit].eq(Cat(*(phase == k for k in on)).any())
+                continue
+            with m.Switch(phase):
+                for k, v in values.items():
+                    with m.Case(k):
+                        m.d.sync += signal.eq(v)
+                with m.Default():
+                    m.d.sync += signal.eq(trash << 4 if name == "word" else 0)
+
+        # ---- rows, the tree of control, the ring
+        contents = [self._memory(i, depth) for i in range(n)]
+        row_list = []
+        per_branch = max(1, 8 // shape.columns)
+        branch: Branch | None = None
+        for r in range(rows):
+            if r % per_branch == 0:
+                m.submodules[f"branch{r // per_branch}"] = branch = Branch(word)
+                m.d.comb += branch.i.eq(control)
+            members = range(r * shape.columns, (r + 1) * shape.columns)
+            row = Row(shape, [Rower(shape, shape.u[i], contents[i], depth, word) for i in members], word)
+            m.submodules[f"row{r}"] = row
+            assert branch is not None
+            m.d.comb += row.control.eq(branch.o)
+            for k, i in enumerate(members):
+                parts = [self.i_a.word_select(i, w), self.i_a.word_select(n + i, w)]
+                parts += [self.i_b.word_select(i, w), self.i_b.word_select(n + i, w)]
+                m.d.comb += [
+                    row.x.word_select(k, 4 * w).eq(Cat(*parts)),
+                    self.o_r.word_select(i, w).eq(row.w_out.word_select(k, w)),
+                    self.o_r.word_select(n + i, w).eq(row.zeta_out.word_select(k, w)),
+                ]
+            row_list.append(row)
+        for r, row in enumerate(row_list):
+            m.d.comb += row.ring_in.eq(row_list[r - 1].ring)
+
+        # ---- cox
+        level: list[Value] = []
+        for r, row in enumerate(row_list):
+            tap = Signal(shape.top_bits, name=f"cox_{r}", reset_less=True)
+            m.d.sync += tap.eq(row.ring[shape.hat_bits - shape.top_bits :])
+            level.append(tap)
+        for depth_ in range(shape.cox_levels):
+            summed: list[Value] = []
+            for k in range(0, len(level), 2):
+                pair = level[k : k + 2]
+                total = sum(pair[1:], pair[0])
+                q = Signal(len(total), name=f"cox{depth_}_{k}", reset_less=True)
+                m.d.sync += q.eq(total)
+                summed.append(q)
+            level = summed
+        h = Signal(h_bits, reset_less=True)
+        counted = p["load 2"] + 1 + 1 + shape.cox_levels  # the tree's sum is visible
+        now = Signal()
+        m.d.sync += now.eq(at(counted - 1))
+        with m.If(now):
+            m.d.sync += h.eq((level[0] + shape.offset) >> shape.fraction)
+        m.d.comb += control.h.eq(h)
+
+        base = zero
+        self.probes = [
+            ("s", [r.residue for row in row_list for r in row.rowers], p.residue("s fold") - base),
+            ("xi", [r.residue for row in row_list for r in row.rowers], p.residue("xi fold") - base),
+            ("w~", [r.residue for row in row_list for r in row.rowers], p.residue("w~ fold") - base),
+            ("zeta", [r.residue for row in row_list for r in row.rowers], p.residue("zeta fold") - base),
+            ("h", h, counted + 1 - base),
+        ]
+        if not shape.loop:
+            hats = [row.hat for row in row_list]
+            self.probes += [("X", hats, p["hat 1"] + PRODUCT + 1 - base), ("Z", hats, p["hat 2"] + PRODUCT + 1 - base)]
+        return m

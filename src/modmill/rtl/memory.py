@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""A block RAM with two ports and a register behind each, made explicit so that a flow can use the block's own.
+
+port   in each cycle                                    b_write   first register          second register: q
+A      reads                                            -         word at a_address       first register
+B      reads, or writes b_d at b_address                0         word at b_address       first register
+                                                        1         keeps its value         first register
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from amaranth.hdl import ClockSignal, Const, Instance, Module, Mux, Signal
+from amaranth.lib import memory, wiring
+from amaranth.lib.wiring import In, Out
+
+WIDTH_MAX = 72
+DEPTHS = tuple(1 << k for k in range(4, 11))
+BITS_MAX = 1 << 16  # IEEE 1364 promises numbers of that size, and Verilator takes no larger ones
+
+
+class BlockRam(wiring.Component):
+    """Block RAM of ``depth`` words: port A reads, port B reads or writes.
+
+    The word at the address of cycle t stands at ``a_q`` or ``b_q`` in cycle t + 2. A word written in cycle t is read
+    from cycle t + 1 on, through either port. While port B writes it reads nothing: its first register keeps its
+    value, so that ``b_q`` repeats in the cycle t + 2 of a write in cycle t. **Reading on A the word that B writes in
+    the same cycle gives an undefined value**; the model in Amaranth's simulator gives the inverse of the old word.
+
+    ``init``: the words at configuration, zeros behind its end; no reset brings them back, and no register has a reset.
+    In Verilog it is an instance of the module block_ram_<width>x<depth> with the contents as its parameter INIT, word
+    k at bits k * width; the module stands in the same file and flows replace it by the target's primitive.
+
+    Cost on ECP5: ceil(width / 18) DP16KD, no logic. Latency: 2 cycles.
+    """
+
+    def __init__(self, width: int, depth: int, init: Sequence[int]) -> None:
+        if not 1 <= width <= WIDTH_MAX:
+            raise ValueError(f"a block RAM has words of 1 to {WIDTH_MAX} bits, not {width}")
+        if depth not in DEPTHS:
+            raise ValueError(f"a block RAM has 2^k words, from {DEPTHS[0]} to {DEPTHS[-1]}, not {depth}")
+        if width * depth > BITS_MAX:
+            raise ValueError(f"a block RAM has at most {BITS_MAX} bits, not {width} x {depth}")
+        if len(init) > depth:
+            raise ValueError(f"contents of {len(init)} words do not fit a block RAM of {depth}")
+        for k, word in enumerate(init):
+            if word < 0 or word >> width:
+                raise ValueError(f"word {k} of the contents, {word}, does not fit {width} bits")
+        self.width = width
+        self.depth = depth
+        self.init = tuple(init)
+        address = depth.bit_length() - 1
+        super().__init__(
+            {
+                "a_address": In(address),
+                "a_q": Out(width),
+                "b_address": In(address),
+                "b_write": In(1),
+                "b_d": In(width),
+                "b_q": Out(width),
+            }
+        )
+
+    @property
+    def module_name(self) -> str:
+        """Module of the instance."""
+        return f"block_ram_{self.width}x{self.depth}"
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        if platform == "verilog":
+            contents = sum(word << k * self.width for k, word in enumerate(self.init))
+            m.submodules.block = Instance(
+                self.module_name,
+                p_INIT=Const(contents, self.width * self.depth),
+                i_clk=ClockSignal(),
+                i_a_address=self.a_address,
+                i_b_address=self.b_address,
+                i_b_write=self.b_write,
+                i_b_d=self.b_d,
+                o_a_q=self.a_q,
+                o_b_q=self.b_q,
+            )
+            return m
+        m.submodules.words = words = memory.Memory(shape=self.width, depth=self.depth, init=self.init)
+        # Registers of our own behind asynchronous ports: those of the library's synchronous ports are reset.
+        read_a, read_b, write = words.read_port(domain="comb"), words.read_port(domain="comb"), words.write_port()
+        a_first, a_second, b_first, b_second = (
+            Signal(self.width, name=name, reset_less=True) for name in ("a_first", "a_second", "b_first", "b_second")
+        )
+        collision = self.b_write & (self.a_address == self.b_address)
+        m.d.comb += [
+            read_a.addr.eq(self.a_address),
+            read_b.addr.eq(self.b_address),
+            write.addr.eq(self.b_address),
+            write.data.eq(self.b_d),
+            write.en.eq(self.b_write),
+            self.a_q.eq(a_second),
+            self.b_q.eq(b_second),
+        ]
+        m.d.sync += [
+            a_first.eq(Mux(collision, ~read_a.data, read_a.data)),
+            a_second.eq(a_first),
+            b_second.eq(b_first),
+        ]
+        with m.If(~self.b_write):
+            m.d.sync += b_first.eq(read_b.data)
+        return m

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""The cox-rower machine: its cycles, its schedule, and that operands at the edge find faults in its cox."""
+
+from dataclasses import replace
+
+import pytest
+
+from modmill.designs import design
+from modmill.designs.kbe import Params, RnsMontgomery
+from modmill.numbers.base_pairs import Sufficiency
+from modmill.numbers.moduli import parse_modulus
+from modmill.placement import verify
+from modmill.rtl.cox_rower import PRODUCT, jobs, memory_plan, programme
+from modmill.schedule import ScheduleError
+
+CURVES = ["secp256k1", "P-256", "P-384", "P-521"]
+
+
+def fitted(name, modulus):
+    return design(name).fit(parse_modulus(modulus).value)
+
+
+@pytest.mark.parametrize("modulus", CURVES)
+def test_kbe_takes_2n_plus_5_cycles_a_product(modulus):
+    f = fitted("kbe", modulus)
+    n = f.params.shape.n
+    assert f.schedule.interval == 2 * n + 5
+    assert f.schedule.utilisation()["multiplier"] == 1
+
+
+def test_one_kbe_product_alone():
+    """First to last multiplication within 2n + 5 + 3L; L: from an address to the residue that can be read again."""
+    f = fitted("kbe", "secp256k1")
+    shape = f.params.shape
+    alone = programme(shape, 120)
+    depth = PRODUCT + 2 + shape.passes(shape.sum_bound) * shape.loop_pass + 1
+    assert alone.last_slot + 1 <= 2 * shape.n + 5 + 3 * depth
+    assert alone.valid - alone.accept <= alone.last_slot + depth + 6
+
+
+@pytest.mark.parametrize(("modulus", "interval"), [("secp256k1", 24), ("P-256", 24), ("P-384", 32), ("P-521", 40)])
+def test_hbe_takes_n_plus_8_cycles_a_product(modulus, interval):
+    f = fitted("hbe", modulus)
+    assert f.schedule.interval == interval == f.params.shape.n + 8
+
+
+def test_no_hbe_schedule_with_n_plus_7_cycles():
+    with pytest.raises(ScheduleError, match="interval 23"):
+        programme(fitted("hbe", "secp256k1").params.shape, 23)
+
+
+@pytest.mark.parametrize("name", ["kbe", "hbe"])
+def test_an_offset_one_too_small_is_found_at_the_edge(name):
+    f = fitted(name, "secp256k1")
+    proof = f.params.proof
+
+    class Less(Sufficiency):
+        offset = proof.offset - 1
+
+    wrong = RnsMontgomery(f.p, Params(f.params.pair, Less(proof.pair, proof.p, proof.t)), f.settings)
+    found = [pair for pair in f.corners() if list(f.trace(*pair)) != list(wrong.trace(*pair))]
+    assert found, "no corner sees the offset"
+    *_, (_, result) = wrong.trace(*found[0])
+    form = f.representation
+    x, y = (form.decode(port) for port in found[0])
+    assert form.decode(result) >= f.bounds[2] * f.p or (form.decode(result) - x * y * f.factor) % f.p
+
+
+@pytest.mark.parametrize("name", ["kbe", "hbe"])
+def test_a_job_moved_by_a_cycle_is_refused(name):
+    f = fitted(name, "secp256k1")
+    p, todo = f.programme, jobs(f.params.shape)
+    verify(todo, p.interval, p.starts)
+    for job in todo:
+        for other in (-1, 1):
+            moved = dict(p.starts) | {job.name: p[job.name] + other}
+            try:
+                verify(todo, p.interval, moved)
+            except ScheduleError:
+                break
+        else:
+            assert job.name in ("h", "out zeta", "out w", "in xa", "in ya", "in xb", "in yb", "w~", "w~ fold"), job.name
+
+
+def test_memory_holds_constants_and_slots():
+    depth, first, slots = memory_plan(fitted("kbe", "secp256k1").programme)
+    assert (depth, first) == (256, 3) and slots >= 7
+
+
+def test_shapes_that_do_not_fit_are_refused():
+    shape = fitted("kbe", "secp256k1").params.shape
+    with pytest.raises(ScheduleError):
+        programme(shape, 36)
+    assert replace(shape, offset=0).h_max < shape.h_max
