@@ -46,8 +46,10 @@ class Multiplier(wiring.Component):
     ``probes`` lists (name, signal, cycle): the value that the algorithm calls ``name`` stands in ``signal`` in that
     cycle after the operands were accepted in cycle 0 (a list of signals for a vector). ``period``: operands are
     accepted only in every such cycle after reset, the first of them included, and only when they were valid ``lead``
-    cycles earlier.
+    cycles earlier. ``kept``: names of submodules that synthesis must not dissolve before it has optimised them.
     """
+
+    kept: tuple[str, ...] = ()
 
     def __init__(self, a: int, b: int, r: int, *, period: int = 1, lead: int = 0) -> None:
         self.period, self.lead = period, lead

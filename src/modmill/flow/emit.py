@@ -78,6 +78,7 @@ def verilog(component: Elaboratable, top: str = "core") -> str:
         if loop := _LOOP.search(printed):
             raise ValueError(f"combinational loop in module {loop.group(1)} through {loop.group(2)}")
         text = _top_first(_without_escapes((folder / "core.v").read_text()), top)
+    text = _kept(text, top, getattr(component, "kept", ()))
     return "\n".join(filter(None, [text, tile_modules]))
 
 
@@ -246,6 +247,15 @@ def _tile_modules(modules: dict[str, _Module], top: str) -> Iterable[str]:
         else:
             may = "only multiplier tiles and block RAMs may be one"
             raise ValueError(f"{kind} is an Instance of a module that nobody defines; {may}")
+
+
+def _kept(text: str, top: str, stems: Iterable[str]) -> str:
+    """``text`` with keep_hierarchy on the modules of submodules with these names (numbers at their ends aside): what
+    such a module registers for itself is not merged with its neighbours' equal registers."""
+    if names := "|".join(map(re.escape, stems)):
+        module = re.compile(rf"^(?=module {top}_(?:{names})\d*(?:_\d+)?\()", re.MULTILINE)
+        return module.sub("(* keep_hierarchy *)\n", text)
+    return text
 
 
 def _top_first(text: str, top: str) -> str:

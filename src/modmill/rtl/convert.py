@@ -286,6 +286,7 @@ class BinaryShell(Multiplier):
     ) -> None:
         self._native, self._base, self._p, self._x_max, self._timing = native, base, p, x_max, timing
         self._out = out or base
+        self.kept = native.kept
         width = p.bit_length()
         super().__init__(width, width, width)
 

@@ -627,6 +627,8 @@ class CoxRower(Multiplier):
     there are no queues. Cost: one DSP block and one block RAM a rower.
     """
 
+    kept = ("row", "rower", "branch")
+
     def __init__(self, p: Programme, tables: Tables) -> None:
         self._programme, self._tables = p, tables
         width = 2 * p.shape.n * p.shape.w
