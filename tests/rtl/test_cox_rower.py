@@ -2,7 +2,9 @@
 # Copyright The Modmill authors
 """The cox-rower machine: its cycles, its schedule, and that operands at the edge find faults in its cox."""
 
+import sys
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -11,8 +13,11 @@ from modmill.designs.kbe import Params, RnsMontgomery
 from modmill.numbers.base_pairs import Sufficiency
 from modmill.numbers.moduli import parse_modulus
 from modmill.placement import verify
-from modmill.rtl.cox_rower import PRODUCT, jobs, memory_plan, programme
+from modmill.rtl.cox_programme import PRODUCT, jobs, memory_plan, programme
 from modmill.schedule import ScheduleError
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "designs"))
+from bench import first_difference, operands, run
 
 CURVES = ["secp256k1", "P-256", "P-384", "P-521"]
 
@@ -93,3 +98,17 @@ def test_shapes_that_do_not_fit_are_refused():
     with pytest.raises(ScheduleError):
         programme(shape, 36)
     assert replace(shape, offset=0).h_max < shape.h_max
+
+
+@pytest.mark.parametrize(("columns", "n", "interval"), [(3, 18, 22), (4, 16, 23)])
+def test_rows_of_three_and_four(columns, n, interval):
+    f = design("hbe").fit(parse_modulus("secp256k1").value, columns=columns)
+    assert (f.params.shape.n, f.schedule.interval) == (n, interval)
+    contract = f.contract("native")
+    pairs = operands(contract, 2) + f.corners()[-3:]
+    for (a, b), (result, seen, latency) in zip(pairs, run(f.component(), pairs), strict=True):
+        trace = list(f.trace(a, b))
+        assert first_difference(trace, seen) == "" and trace[-1][1] == result
+        x, y = contract.operand.decode(a), contract.operand.decode(b)
+        assert (contract.result.decode(result) - x * y * contract.factor) % f.p == 0
+        assert latency == contract.timing.latency

@@ -11,20 +11,28 @@ Range:   as in designs.kbe; the cox sees the t top bits of the c w of Z_r, with 
 Deviations from the paper: the residues of a row go through the ring as one unreduced number, and each rower reduces it
 modulo its own modulus by folding in logic, one number a cycle, where the paper broadcasts; the cox of the second
 extension has its offset from the exact error, because the paper's "no additional constraint" fails for some bases.
-A product takes n + 7 multiplications of every rower for c = 2; the schedule is the least that the machine's registers
-allow.
+A product takes 2 n / c + 2 c + 3 multiplications of every rower: n + 7 for c = 2. c = 3 and 4 are the paper's future
+work. The interval is the least that the machine's registers allow.
 """
 
 from __future__ import annotations
 
-from modmill.design import Design, Source
-from modmill.designs.kbe import SETTINGS, fit
+from modmill.design import Design, Setting, Source
+from modmill.designs.kbe import SETTINGS, RnsMontgomery, fit
+
+
+def fit_rows(p: int, *, columns: int, **settings: int) -> RnsMontgomery:
+    """As `fit`, with ``columns`` moduli in a row."""
+    fitted = fit(p, columns, **settings)
+    fitted.settings["columns"] = columns
+    return fitted
+
 
 DESIGNS = (
     Design(
         name="hbe",
         module="hbe",
-        title="RNS Montgomery multiplication with the hierarchical base extension, two moduli a row",
+        title="RNS Montgomery multiplication with the hierarchical base extension, two to four moduli a row",
         source=Source(
             "L. Djath, K. Bigou, A. Tisserand",
             "Hierarchical Approach in RNS Base Extension for Asymmetric Cryptography",
@@ -33,7 +41,7 @@ DESIGNS = (
             "Algorithms 2 and 3, Figure 3; machine and schedule are ours",
         ),
         needs="any odd modulus of at least 2 bits, as long as enough coprime channel moduli exist",
-        settings=SETTINGS,
-        solve=lambda p, **settings: fit(p, 2, **settings),
+        settings=(*SETTINGS, Setting("columns", int, 2, "moduli in a row", choices=(2, 3, 4))),
+        solve=fit_rows,
     ),
 )

@@ -32,7 +32,8 @@ from modmill.numbers.cox import Cox
 from modmill.numbers.folding import reduce
 from modmill.numbers.rns import Base
 from modmill.rtl.convert import BinaryShell
-from modmill.rtl.cox_rower import CONSTANTS, CoxRower, Programme, Shape, Tables, programme
+from modmill.rtl.cox_programme import Programme, Shape, programme
+from modmill.rtl.cox_rower import CoxRower, Tables
 from modmill.rtl.fold import multiplexers
 
 # ---------------------------------------------------------------------------------------------- parameters
@@ -133,7 +134,7 @@ class RnsMontgomery(Fitted):
         shape = self.params.shape
         return Cost(
             dsp=shape.n,
-            memory_bits=shape.n * shape.w * (len(CONSTANTS) + 2 * shape.rows),
+            memory_bits=shape.n * shape.w * (shape.fixed + 2 * shape.rows),
             multiplications=shape.n * shape.least_interval,
         )
 

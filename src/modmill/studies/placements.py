@@ -10,6 +10,7 @@ from collections.abc import Callable
 from modmill import placement
 from modmill.contract import Refusal
 from modmill.designs import DESIGNS
+from modmill.designs import design as find_design
 from modmill.numbers.moduli import MODULI
 
 TOYS = (3, 97, 2**61 - 1, 3**30 * 5, 2**1023 + 2**1022 + 1037)
@@ -28,6 +29,8 @@ def solve_all(progress: Callable[[str], None] | None = None) -> int:
             except Refusal:
                 continue
             _ = fitted.schedule
+    for columns in (3, 4):
+        _ = find_design("hbe").fit(2**256 - 2**32 - 977, columns=columns).schedule
     text = json.dumps(dict(sorted(placement.answers.items())), indent=None, separators=(",", ":"))
     placement.SHIPPED.write_text(text.replace('],"', '],\n"') + "\n", encoding="utf-8")
     return len(placement.answers)
