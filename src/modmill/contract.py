@@ -216,20 +216,22 @@ class Contract:
     @property
     def closed(self) -> bool:
         """Whether results can be operands again, without end."""
-        return self.result_bound <= self.operand_bound
+        return self.result_bound <= self.operand_bound and self.result == self.operand
 
     def expect(self, a: int, b: int) -> int:
-        """The least residue of the result."""
-        return a * b * self.factor % self.p
+        """The least residue of the result; ``b`` is ignored by a core with one operand."""
+        return a * (b if self.operands == 2 else 1) * self.factor % self.p
 
     def describe(self) -> dict[str, Any]:
         """The part of contract.json that follows from the mathematics and the schedule."""
+        one = self.operands == 1
         return {
+            **({"operands": 1} if one else {}),
             "modulus": hex(self.p),
             "modulus_bits": self.p.bit_length(),
             "factor": hex(self.factor),
             "io": self.io,
-            "statement": "o_r = i_a * i_b * factor (mod modulus)",
+            "statement": f"o_r = i_a * {'' if one else 'i_b * '}factor (mod modulus)",
             "operand": self.operand.describe(),
             "result": self.result.describe(),
             "operand_bound": str(self.operand_bound),
@@ -247,7 +249,7 @@ class Contract:
                 "i_valid": {"direction": "in", "width": 1},
                 "i_ready": {"direction": "out", "width": 1},
                 "i_a": {"direction": "in", "width": self.operand.width},
-                "i_b": {"direction": "in", "width": self.operand.width},
+                **({} if one else {"i_b": {"direction": "in", "width": self.operand.width}}),
                 "o_valid": {"direction": "out", "width": 1},
                 "o_ready": {"direction": "in", "width": 1},
                 "o_r": {"direction": "out", "width": self.result.width},

@@ -47,14 +47,17 @@ class Multiplier(wiring.Component):
     cycle after the operands were accepted in cycle 0 (a list of signals for a vector). ``period``: operands are
     accepted only in every such cycle after reset, the first of them included, and only when they were valid ``lead``
     cycles earlier. ``kept``: names of submodules that synthesis must not dissolve before it has optimised them.
+    ``more``: ports beside those of the multiplier interface.
     """
 
     kept: tuple[str, ...] = ()
 
-    def __init__(self, a: int, b: int, r: int, *, period: int = 1, lead: int = 0) -> None:
+    def __init__(
+        self, a: int, b: int, r: int, *, period: int = 1, lead: int = 0, more: Mapping[str, Any] | None = None
+    ) -> None:
         self.period, self.lead = period, lead
         self.probes: list[tuple[str, Signal | list[Signal], int]] = []
-        super().__init__(multiplier_ports(a, b, r))
+        super().__init__(multiplier_ports(a, b, r) | dict(more or {}))
 
 
 @dataclass(frozen=True)
@@ -128,6 +131,8 @@ class Fitted(ABC):
     settings: dict[str, Any]
     operands = 2
     """1 for a core with one operand, whose second is taken as 1: ``trace`` and ``corners`` have b = 0 there."""
+    forms: tuple[str, ...] = IO
+    """The forms that there are, of ``binary`` and ``native``."""
 
     @property
     @abstractmethod
@@ -142,7 +147,12 @@ class Fitted(ABC):
     @property
     @abstractmethod
     def representation(self) -> Form:
-        """How the design itself represents operands and results."""
+        """How the design itself represents operands and, unless ``result_form`` says otherwise, results."""
+
+    @property
+    def result_form(self) -> Form:
+        """How the design itself represents results."""
+        return self.representation
 
     @property
     @abstractmethod
@@ -185,12 +195,13 @@ class Fitted(ABC):
                 factor=self.factor,
                 io=io,
                 operand=self.representation,
-                result=self.representation,
+                result=self.result_form,
                 operand_bound=operand,
                 product_bound=product,
                 result_bound=result,
                 timing=Timing(s.latency, s.interval, s.in_flight),
                 gain=self.gain,
+                operands=self.operands,
             )
         one = Fraction(1)
         width = Binary(self.p.bit_length())
@@ -204,6 +215,7 @@ class Fitted(ABC):
             product_bound=one,
             result_bound=one,
             timing=self.binary_timing(),
+            operands=self.operands,
         )
 
     @abstractmethod
@@ -221,8 +233,8 @@ class Fitted(ABC):
     def multiply(self, a: int, b: int) -> int:
         """Product of two numbers through the bit-exact algorithm: decoded from the design's representation."""
         form = self.representation
-        *_, (_, result) = self.trace(form.encode(a), form.encode(b))
-        return form.decode(result)
+        *_, (_, result) = self.trace(form.encode(a), form.encode(b) if self.operands == 2 else 0)
+        return self.result_form.decode(result)
 
 
 @dataclass(frozen=True)

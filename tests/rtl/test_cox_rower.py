@@ -7,13 +7,15 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from amaranth.sim import Simulator
 
 from modmill.designs import design
-from modmill.designs.kbe import Params, RnsMontgomery
-from modmill.numbers.base_pairs import Sufficiency
+from modmill.designs.kbe import Params, RnsMontgomery, tables
+from modmill.numbers.base_pairs import Sufficiency, sufficiency
 from modmill.numbers.moduli import parse_modulus
 from modmill.placement import verify
 from modmill.rtl.cox_programme import PRODUCT, jobs, memory_plan, programme
+from modmill.rtl.cox_rower import CoxRower
 from modmill.schedule import ScheduleError
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "designs"))
@@ -112,3 +114,65 @@ def test_rows_of_three_and_four(columns, n, interval):
         x, y = contract.operand.decode(a), contract.operand.decode(b)
         assert (contract.result.decode(result) - x * y * contract.factor) % f.p == 0
         assert latency == contract.timing.latency
+
+
+@pytest.mark.parametrize("name", ["kbe", "hbe"])
+def test_another_modulus_is_loaded_and_the_first_again(name):
+    f = fitted(name, "secp256k1")
+    p = parse_modulus("P-256").value
+    proof = sufficiency(f.params.pair, p, t=f.params.proof.t).require()
+    assert proof.offset == f.params.proof.offset, "the cox would differ"
+    other = RnsMontgomery(p, Params(f.params.pair, proof), f.settings)
+    core = CoxRower(f.programme, tables(f.p, f.params, plain=False), loadable=True)
+    form = f.representation
+    pairs = [(form.encode(123**30), form.encode(77**40)), (form.encode(p - 1), form.encode(p - 1))]
+    seen = []
+
+    async def bench(ctx):
+        ctx.set(core.o_ready, 1)
+
+        async def multiply(port_a, port_b):
+            ctx.set(core.i_a, port_a)
+            ctx.set(core.i_b, port_b)
+            ctx.set(core.i_valid, 1)
+            while not ctx.get(core.i_ready):
+                await ctx.tick()
+            await ctx.tick()
+            ctx.set(core.i_valid, 0)
+
+        async def result():
+            while not ctx.get(core.o_valid):
+                await ctx.tick()
+            seen.append(ctx.get(core.o_r))
+            await ctx.tick()
+
+        async def load(words):
+            for word in words:
+                ctx.set(core.k_m, sum(x << (17 * i) for i, x in enumerate(word)))
+                ctx.set(core.k_valid, 1)
+                while not ctx.get(core.k_ready):
+                    await ctx.tick()
+                await ctx.tick()
+            ctx.set(core.k_valid, 0)
+
+        for constants in (other, f):
+            await multiply(*pairs[0])
+            await result()
+            await load(modulus_words(constants))
+            await multiply(*pairs[1])
+            await result()
+
+    simulator = Simulator(core)
+    simulator.add_clock(1e-8)
+    simulator.add_testbench(bench)
+    simulator.run()
+    expected = [list(g.trace(*pair))[-1][1] for g, pair in zip((f, other, other, f), pairs * 2, strict=True)]
+    assert seen == expected
+    assert seen[0] != seen[2], "the modulus made no difference"
+
+
+def modulus_words(f):
+    """What stream k must bring for a fitted design."""
+    core = f.component()
+    core._MustUse__used = True
+    return core.modulus_words()

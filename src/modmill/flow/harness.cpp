@@ -224,9 +224,10 @@ private:
     uint64_t last_event = 0, longest = 0, drained_at = 0;
 };
 
-using TheBench = Bench<std::remove_reference_t<decltype(std::declval<Vmodel>().MODMILL_A)>,
-                       std::remove_reference_t<decltype(std::declval<Vmodel>().MODMILL_B)>,
-                       std::remove_reference_t<decltype(std::declval<Vmodel>().MODMILL_R)>>;
+uint32_t no_operand;  // stands for i_b of a core with one operand; always 0
+
+using TheBench = Bench<std::remove_reference_t<decltype((MODMILL_A))>, std::remove_reference_t<decltype((MODMILL_B))>,
+                       std::remove_reference_t<decltype((MODMILL_R))>>;
 
 struct Simulation {
     VerilatedContext context;

@@ -33,7 +33,7 @@ from modmill.flow import emit, tools
 from modmill.numbers.folding import fold_bounds
 
 DATA = ("i_a", "i_b")
-"""Ports of the operands."""
+"""Ports of the operands; a core with one operand has only the first."""
 
 HANDSHAKE = ("i_ready", "o_valid")
 """Ports whose timing must not depend on operands."""
@@ -144,15 +144,16 @@ def prove_equal_small(
 
 
 def prove_constant_latency(
-    verilog: str, top: str = "core", *, data: Sequence[str] = DATA, outputs: Sequence[str] = HANDSHAKE
+    verilog: str, top: str = "core", *, data: Sequence[str] = (), outputs: Sequence[str] = HANDSHAKE
 ) -> Proved | ProofFailed:
     """The cones of influence of ``outputs`` hold none of the ports ``data``.
 
     What drives the handshake, through any number of cycles, then never sees an operand, so its timing is the same for
-    all operands. The walk takes whole words and whole memories, so it may find a path where no value could pass, but
-    never misses one. A failure lists the named nets of the paths.
+    all operands. ``data`` is by default those of DATA that the core has. The walk takes whole words and whole memories,
+    so it may find a path where no value could pass, but never misses one. A failure lists the named nets of the paths.
     """
     start = time.monotonic()
+    data = data or _operands(verilog, top)
     with tempfile.TemporaryDirectory(prefix="modmill-prove-") as name:
         folder = Path(name)
         (folder / "core.v").write_text(verilog)
@@ -167,7 +168,7 @@ def prove_constant_latency(
 
 
 def prove_constant_latency_by_induction(
-    verilog: str, top: str = "core", *, data: Sequence[str] = DATA, outputs: Sequence[str] = HANDSHAKE,
+    verilog: str, top: str = "core", *, data: Sequence[str] = (), outputs: Sequence[str] = HANDSHAKE,
     depth: int = 20, timeout: float = 120,
 ) -> Proved | ProofFailed:  # fmt: skip
     """Two copies of the core, equal in all inputs but ``data``, keep equal ``outputs`` in every cycle after reset.
@@ -178,6 +179,7 @@ def prove_constant_latency_by_induction(
     """
     _z3()
     start = time.monotonic()
+    data = data or _operands(verilog, top)
     what = f"two copies of {top} with different {' and '.join(data)} have equal {' and '.join(outputs)}"
     tool = "yosys-smtbmc, z3"
     with tempfile.TemporaryDirectory(prefix="modmill-prove-") as name:
@@ -199,6 +201,14 @@ def prove_constant_latency_by_induction(
             example = _trace(json.loads((folder / "trace.yw").read_text()))
             return ProofFailed(what, tool, time.monotonic() - start, example)
     raise tools.ToolError(f"smtbmc: no difference within {depth} cycles of reset, but no proof: {what}")
+
+
+def _operands(verilog: str, top: str) -> tuple[str, ...]:
+    """Those of DATA that are ports of the module, all of them if it cannot be found."""
+    module = re.search(rf"\bmodule\s+{re.escape(top)}\b.*?\bendmodule\b", verilog, re.DOTALL)
+    ways = r"\binput\s+(?:wire\s+)?(?:\[[^]]*\]\s*)?{}\b|\bmodule[^;]*\b{}\b[^;]*;"
+    found = tuple(p for p in DATA if module and re.search(ways.format(p, p), module[0]))
+    return found or DATA
 
 
 def _z3() -> ModuleType:

@@ -76,7 +76,10 @@ def available_backends() -> dict[str, str]:
 
 
 def port_widths(verilog: str, top: str) -> Widths:
-    """Widths of a core's data ports, read from its Verilog. Raises ValueError when one is missing."""
+    """Widths of a core's data ports, read from its Verilog; 0 for i_b if there is none.
+
+    Raises ValueError when one of the others is missing.
+    """
     module = re.search(rf"^\s*module\s+{re.escape(top)}\b.*?\bendmodule", verilog, re.MULTILINE | re.DOTALL)
     if module is None:
         raise ValueError(f"the text has no module {top}")
@@ -87,10 +90,10 @@ def port_widths(verilog: str, top: str) -> Widths:
     for declaration in declarations:
         for port in re.findall(r"\w+", declaration.group(2)):
             found.setdefault(port, int(declaration.group(1) or 0) + 1)
-    missing = [port for port in ("i_a", "i_b", "o_r") if port not in found]
+    missing = [port for port in ("i_a", "o_r") if port not in found]
     if missing:
         raise ValueError(f"module {top} has no port {', '.join(missing)}")
-    return Widths(found["i_a"], found["i_b"], found["o_r"])
+    return Widths(found["i_a"], found.get("i_b", 0), found["o_r"])
 
 
 def shell(top: str, widths: Widths) -> str:
@@ -99,6 +102,8 @@ def shell(top: str, widths: Widths) -> str:
     Cost: one flip-flop per input of the core, and two and a LUT per output.
     """
     inputs = {"rst": 1, "i_valid": 1, "o_ready": 1, "i_a": widths.a, "i_b": widths.b}
+    if not widths.b:
+        del inputs["i_b"]
     outputs = {"i_ready": 1, "o_valid": 1, "o_r": widths.r}
     n_in, n_out = sum(inputs.values()), sum(outputs.values())
     wires = "".join(f"  wire [{bits - 1}:0] {port};\n" for port, bits in {**inputs, **outputs}.items())

@@ -49,7 +49,7 @@ _FAULTS = (
 
 @dataclass(frozen=True)
 class Widths:
-    """Widths in bits of i_a, i_b and o_r."""
+    """Widths in bits of i_a, i_b (0: there is none) and o_r."""
 
     a: int
     b: int
@@ -57,7 +57,7 @@ class Widths:
 
     def __post_init__(self) -> None:
         for name, bits in (("a", self.a), ("b", self.b), ("r", self.r)):
-            if bits < 1:
+            if bits < 1 and (name, bits) != ("b", 0):
                 raise ValueError(f"width of {name} must be at least 1 bit, not {bits}")
 
 
@@ -209,7 +209,7 @@ def _words(bits: int) -> int:
 
 
 def _packed(name: str, values: Sequence[int], bits: int) -> bytes:
-    size = 4 * _words(bits)
+    size = 4 * max(1, _words(bits))
     for k, value in enumerate(values):
         if value < 0 or value >> bits:
             raise ValueError(f"operand {name}[{k}] = {value} does not fit {bits} bits")
@@ -268,7 +268,7 @@ class _Source:
         suffixes = [""] if self.instances == 1 else ["_0", "_1"]
         order = ("i_valid", "i_ready", "i_a", "i_b", "o_valid", "o_ready", "o_r")
         benches = " ".join(
-            f"bench[{k}] = std::make_unique<TheBench>({', '.join(f'top.{port}{suffix}' for port in order)});"
+            f"bench[{k}] = std::make_unique<TheBench>({', '.join(self._pin(port, suffix) for port in order)});"
             for k, suffix in enumerate(suffixes)
         )
         settings = {"INSTANCES": str(self.instances), "MODMILL_BENCHES": benches}
@@ -277,11 +277,14 @@ class _Source:
             ("B", "i_b", self.widths.b),
             ("R", "o_r", self.widths.r),
         ):
-            settings[f"{name}_WORDS"] = str(_words(bits))
-            settings[f"{name}_LAST"] = f"{(1 << ((bits - 1) % 32 + 1)) - 1:#x}u"
-            settings[f"MODMILL_{name}"] = port + suffixes[0]
+            settings[f"{name}_WORDS"] = str(max(1, _words(bits)))
+            settings[f"{name}_LAST"] = f"{(1 << ((bits - 1) % 32 + 1)) - 1:#x}u" if bits else "0u"
+            settings[f"MODMILL_{name}"] = f"std::declval<Vmodel>().{port}{suffixes[0]}" if bits else "no_operand"
         defines = "".join(f"#define {name} {value}\n" for name, value in settings.items())
         return defines + resources.files("modmill.flow").joinpath("harness.cpp").read_text()
+
+    def _pin(self, port: str, suffix: str) -> str:
+        return f"top.{port}{suffix}" if port != "i_b" or self.widths.b else "no_operand"
 
     def _pair(self) -> str:
         ports = {
@@ -289,6 +292,8 @@ class _Source:
             "i_b": ("input", self.widths.b), "o_valid": ("output", 1), "o_ready": ("input", 1),
             "o_r": ("output", self.widths.r),
         }  # fmt: skip
+        if not self.widths.b:
+            del ports["i_b"]
         lines = ["module modmill_pair(input clk, input rst"]
         for k in range(2):
             lines += [f"  , {way} [{bits - 1}:0] {port}_{k}" for port, (way, bits) in ports.items()]

@@ -20,6 +20,7 @@ HEAD = (
 TABLES = (
     ("secp256k1", "ecp5-85k", "ECP5, speed grade 6, placed and routed"),
     ("secp256k1", "xc7v", "Virtex-7, resources only: no place and route for it in any package"),
+    ("P-256", "ecp5-85k", "ECP5, speed grade 6, placed and routed"),
     ("secp160k1", "ecp5-85k", "ECP5, speed grade 6, placed and routed"),
 )
 

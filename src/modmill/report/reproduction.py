@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 
 Number = int | float | str | None
 
+UNKNOWN = "-"
+"""Stands for a measurement that has not been made."""
+
 
 @dataclass(frozen=True)
 class Line:
@@ -28,7 +31,7 @@ class Line:
     @property
     def differs(self) -> bool:
         """Whether prediction or measurement is not what is printed."""
-        return any(v is not None and v != self.printed for v in (self.predicted, self.measured))
+        return any(v not in (None, UNKNOWN, self.printed) for v in (self.predicted, self.measured))
 
 
 @dataclass(frozen=True)

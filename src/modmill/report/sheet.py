@@ -55,8 +55,11 @@ def promises(record: Mapping[str, Any]) -> list[str]:
     """The contract in words, one line for each promise."""
     product = multiple(record["product_bound"], up=False)
     any_two = f", or any two whose product is below {product}^2" if record["io"] == "native" else ""
+    operand = f"i_a, i_b  {_form(record['operand'])}, each below {multiple(record['operand_bound'], up=False)}{any_two}"
+    if record.get("operands") == 1:
+        operand = f"i_a       {_form(record['operand'])}, below {multiple(record['operand_bound'], up=False)}"
     return [
-        f"i_a, i_b  {_form(record['operand'])}, each below {multiple(record['operand_bound'], up=False)}{any_two}",
+        operand,
         f"o_r       {_form(record['result'])}, below {multiple(record['result_bound'], up=True)}"
         + (" (canonical)" if record["result_bound"] == "1" else ""),
         f"timing    latency {record['latency']} cycles, interval {record['interval']}, the same for all operands",
@@ -72,7 +75,8 @@ def _form(form: Mapping[str, Any]) -> str:
 def render(template: str, record: Mapping[str, Any], name: str) -> str:
     """One file of the folder, from contract.json and the core's name."""
     return _templates().get_template(f"{template}.j2").render(
-        record, name=name, vlnv=f"modmill:cores:{identifier(name)}:{record['modmill']}", promises=promises(record),
+        {"operands": 2, "made_for": "", "thing": "number" if record.get("operands") == 1 else "product", **record},
+        name=name, vlnv=f"modmill:cores:{identifier(name)}:{record['modmill']}", promises=promises(record),
         meanings=_MEANINGS,
     )  # fmt: skip
 

@@ -46,6 +46,9 @@ from modmill.rtl.memory import BlockRam
 from modmill.rtl.product import Tile
 from modmill.schedule import ScheduleError
 
+H, MODULUS = 4, 5
+"""Sources from outside beside the four words of the operands: the cox's h, and a constant of a new modulus."""
+
 
 class Word(data.StructLayout):
     """The rowers' control word of one cycle."""
@@ -56,7 +59,7 @@ class Word(data.StructLayout):
             "word": address,  # port B
             "write": 1,
             "outside": 1,  # write what comes from outside, not the residue
-            "source": 3,  # which word from outside: xa, xb, ya, yb or h
+            "source": 3,  # which word from outside: xa, xb, ya, yb, h or a constant
             "h": h,
             "ring": 1,  # the multiplier takes the ring's value, not the memory's
             "clear": 1,
@@ -78,18 +81,20 @@ class Word(data.StructLayout):
 class Rower(wiring.Component):
     """One channel of each base: a multiplier of one DSP block, a block RAM, a lazy sum and a fold.
 
-    ``x``: four words from outside (xa, xb, ya, yb). ``ring`` is the ring's value beside this rower. ``w_out`` and
-    ``zeta_out`` keep the two words of a result. Cost (w = 17): one DSP block, one block RAM, about 300 (KBE) or 450
-    (HBE) LUTs.
+    ``x``: words from outside (xa, xb, ya, yb, and where the modulus is loadable a constant). ``ring`` is the ring's
+    value beside this rower. ``w_out`` and ``zeta_out`` keep the two words of a result. Cost (w = 17): one DSP block,
+    one block RAM, about 375 (KBE) or 480 (HBE) LUTs.
     """
 
-    def __init__(self, shape: Shape, u: tuple[int, int], memory: Sequence[int], depth: int, word: Word) -> None:
-        self._shape, self._u, self._memory, self._depth = shape, u, memory, depth
+    def __init__(
+        self, shape: Shape, u: tuple[int, int], memory: Sequence[int], depth: int, word: Word, sources: int = 4
+    ) -> None:
+        self._shape, self._u, self._memory, self._depth, self._sources = shape, u, memory, depth, sources
         self.residue = Signal(shape.w, name="residue")
         self.total = Signal(bits(shape.sum_bound), name="total", reset_less=True)
         w = shape.w
         super().__init__({
-            "control": In(word), "x": In(4 * w), "ring": In(shape.hat_bits),
+            "control": In(word), "x": In(sources * w), "ring": In(shape.hat_bits),
             "waiting": Out(w), "product": Out(2 * w), "w_out": Out(w), "zeta_out": Out(w), "local": Out(word),
         })  # fmt: skip
 
@@ -105,8 +110,8 @@ class Rower(wiring.Component):
         m.submodules.memory = memory = BlockRam(w, self._depth, self._memory)
         outside = Signal(w, reset_less=True)
         with m.Switch(c.source):
-            for k in range(4):
-                with m.Case(k):
+            for k in range(self._sources):
+                with m.Case(k if k < 4 else MODULUS):
                     m.d.sync += outside.eq(self.x.word_select(k, w))
             with m.Default():
                 m.d.sync += outside.eq(c.h)
@@ -201,12 +206,12 @@ class Row(wiring.Component):
     Cost beside the rowers: one ring register, and for HBE an adder and a register of the same width.
     """
 
-    def __init__(self, shape: Shape, rowers: Sequence[Rower], word: Word) -> None:
-        self._shape, self.rowers = shape, tuple(rowers)
+    def __init__(self, shape: Shape, rowers: Sequence[Rower], word: Word, sources: int = 4) -> None:
+        self._shape, self.rowers, self._sources = shape, tuple(rowers), sources
         self.hat = Signal(shape.hat_bits, name="hat", reset_less=True)
         w, c = shape.w, shape.columns
         super().__init__({
-            "control": In(word), "x": In(4 * w * c), "ring_in": In(shape.hat_bits), "ring": Out(shape.hat_bits),
+            "control": In(word), "x": In(sources * w * c), "ring_in": In(shape.hat_bits), "ring": Out(shape.hat_bits),
             "w_out": Out(w * c), "zeta_out": Out(w * c),
         })  # fmt: skip
 
@@ -218,7 +223,7 @@ class Row(wiring.Component):
             m.submodules[f"rower{k}"] = rower
             m.d.comb += [
                 rower.control.eq(self.control),
-                rower.x.eq(self.x.word_select(k, 4 * w)),
+                rower.x.eq(self.x.word_select(k, self._sources * w)),
                 rower.ring.eq(self.ring),
                 self.w_out.word_select(k, w).eq(rower.w_out),
                 self.zeta_out.word_select(k, w).eq(rower.zeta_out),
@@ -276,14 +281,19 @@ class CoxRower(Multiplier):
 
     Operands are taken word by word before they are accepted, and results wait in their slots until they are read, so
     there are no queues. Cost: one DSP block and one block RAM a rower.
+
+    ``loadable``: a third stream k brings the constants of another modulus, one word for every rower at a time in the
+    order of `modulus_words`. It is served only when no product is under way, a word every interval, and no operands
+    are accepted until all have come. Cost: a word's multiplexer in every rower.
     """
 
     kept = ("row", "rower", "branch")
 
-    def __init__(self, p: Programme, tables: Tables) -> None:
-        self._programme, self._tables = p, tables
+    def __init__(self, p: Programme, tables: Tables, *, loadable: bool = False) -> None:
+        self._programme, self._tables, self._loadable = p, tables, loadable
         width = 2 * p.shape.n * p.shape.w
-        super().__init__(width, width, width, period=p.interval, lead=p.lead)
+        more = {"k_valid": In(1), "k_ready": Out(1), "k_m": In(p.shape.n * p.shape.w)} if loadable else {}
+        super().__init__(width, width, width, period=p.interval, lead=p.lead, more=more)
 
     def _memory(self, i: int, depth: int) -> list[int]:
         """Contents of rower i's block RAM: constants, the ring's in the order in which it brings them."""
@@ -298,6 +308,16 @@ class CoxRower(Multiplier):
         cofactors = [partner[i] >> k & mask for partner in (t.partner_a, t.partner_b) for k in shifts]
         fixed = [t.xi[i], t.wt[i], t.h[i], *cofactors]
         return [*fixed, *turned(1, t.first), *turned(2, t.second)]
+
+    def modulus_words(self) -> list[list[int]]:
+        """The constants that depend on the modulus, word by word for all rowers: what stream k must bring."""
+        p = self._programme
+        contents = [self._memory(i, 0) for i in range(p.shape.n)]
+        return [[words[address] for words in contents] for address in self._modulus_addresses()]
+
+    def _modulus_addresses(self) -> list[int]:
+        p = self._programme
+        return [CONSTANTS.index("xi"), *range(p.shape.fixed, p.shape.fixed + p.n)]
 
     def elaborate(self, _platform: object) -> Module:
         m = Module()
@@ -335,7 +355,9 @@ class CoxRower(Multiplier):
             return Mux(s == trash - 1, first_slot, s + 1)
 
         take = Signal()
-        m.d.comb += take.eq(at(decided) & self.i_valid & (room != 0))
+        loading = Signal()
+        may_take = at(decided) & self.i_valid & (room != 0)
+        m.d.comb += take.eq(may_take & ~loading if self._loadable else may_take)
         with m.If(at(decided)):
             m.d.sync += [taking.eq(take), ages[0].eq(Mux(take, next_in, trash)), full[0].eq(take)]
             for k in range(1, oldest):
@@ -448,11 +470,43 @@ class CoxRower(Multiplier):
             put("catch_sum", p[f"catch {k}"])
             put("enter_sum", p[name])
             reduce(name, result, b)
-        store("h", p["h"], source=4)
+        store("h", p["h"], source=H)
         for name in ("zeta", "w"):
             t = p[f"out {name}"]
             read(f"out {name}", t)
             put(f"out_{name}", t + OPERAND - 1, going)
+        if self._loadable:
+            # A constant is written in a cycle in which no product uses the memory's port. k_ready falls in the cycle in
+            # which the rowers take the word.
+            addresses = self._modulus_addresses()
+            busy = set(fields["word"]) | {(k + 1) % interval for k in fields["source"]}
+            spare = next((k for k in range(interval) if k not in busy), None)
+            if spare is None:
+                raise ValueError(f"all {interval} cycles of the memory's port are taken: no modulus can be loaded")
+            index = Signal(range(len(addresses) + 1))
+            writing = Signal()
+            decide = (spare - 3) % interval  # the interval's decision; writing is then set for one period
+            idle = (room == slots) & (waiting == 0) & ~take
+            with m.If(phase == decide):
+                m.d.sync += writing.eq(self.k_valid & (loading | idle))
+                with m.If(self.k_valid & idle):
+                    m.d.sync += loading.eq(1)
+            target = Signal(address)
+            with m.Switch(index):
+                for k, constant_address in enumerate(addresses):
+                    with m.Case(k):
+                        m.d.comb += target.eq(constant_address)
+            fields["word"][spare] = target
+            fields["write"][spare] = writing
+            fields["outside"][spare] = 1
+            fields["source"][(spare - 1) % interval] = MODULUS
+            taken = Signal()
+            m.d.sync += taken.eq((phase == (spare + TREE - 1) % interval) & writing)
+            m.d.comb += self.k_ready.eq(taken)
+            with m.If(taken):
+                m.d.sync += index.eq(index + 1)
+                with m.If(index == len(addresses) - 1):
+                    m.d.sync += [index.eq(0), loading.eq(0)]
         for name, values in fields.items():
             if name == "h":
                 continue
@@ -481,15 +535,18 @@ class CoxRower(Multiplier):
                 m.submodules[f"branch{r // per_branch}"] = branch = Branch(word)
                 m.d.comb += branch.i.eq(control)
             members = range(r * shape.columns, (r + 1) * shape.columns)
-            row = Row(shape, [Rower(shape, shape.u[i], contents[i], depth, word) for i in members], word)
+            sources = 5 if self._loadable else 4
+            rowers = [Rower(shape, shape.u[i], contents[i], depth, word, sources) for i in members]
+            row = Row(shape, rowers, word, sources)
             m.submodules[f"row{r}"] = row
             assert branch is not None
             m.d.comb += row.control.eq(branch.o)
             for k, i in enumerate(members):
                 parts = [self.i_a.word_select(i, w), self.i_a.word_select(n + i, w)]
                 parts += [self.i_b.word_select(i, w), self.i_b.word_select(n + i, w)]
+                parts += [self.k_m.word_select(i, w)] if self._loadable else []
                 m.d.comb += [
-                    row.x.word_select(k, 4 * w).eq(Cat(*parts)),
+                    row.x.word_select(k, sources * w).eq(Cat(*parts)),
                     self.o_r.word_select(i, w).eq(row.w_out.word_select(k, w)),
                     self.o_r.word_select(n + i, w).eq(row.zeta_out.word_select(k, w)),
                 ]
@@ -530,5 +587,6 @@ class CoxRower(Multiplier):
         ]
         if not shape.loop:
             hats = [row.hat for row in row_list]
-            self.probes += [("X", hats, p["hat 1"] + shape.hat_cycles - base), ("Z", hats, p["hat 2"] + shape.hat_cycles - base)]
+            whole = shape.hat_cycles - base
+            self.probes += [("X", hats, p["hat 1"] + whole), ("Z", hats, p["hat 2"] + whole)]
         return m

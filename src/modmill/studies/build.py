@@ -103,23 +103,26 @@ class Core:
             "given": dict(self.given),
             "top": self.top,
             "modulus_name": self.modulus.name,
+            **({"made_for": hex(self.modulus.value)} if self.contract.p != self.modulus.value else {}),
             "prime": self.modulus.prime,
             **self.contract.describe(),
             "cost": asdict(self.fitted.cost),
         }
 
-    def multiply(self, a: int, b: int) -> int:
+    def multiply(self, a: int, b: int = 0) -> int:
         """a * b * factor through the bit-exact algorithm: canonical for binary io, else below result_bound * p.
 
-        Raises Refusal for operands that the contract does not cover.
+        A core with one operand gives a * factor, whatever ``b``. Raises Refusal for operands that the contract does not
+        cover.
         """
-        self._require(a, b)
+        self._require(a, b if self.contract.operands == 2 else 0)
         result = self.fitted.multiply(a, b)
         return result % self.contract.p if self.io == "binary" else result
 
     def simulate(self, pairs: Iterable[tuple[int, int]], *, gap: float = 0.0, stall: float = 0.0) -> list[int]:
         """The results of the RTL for pairs of numbers, as numbers. The first call compiles the core (seconds).
 
+        For a core with one operand the second of each pair must be 0.
         ``gap`` and ``stall`` are the probabilities that producer and consumer pause. Raises Refusal for operands that
         the contract does not cover, ToolError when the RTL does not compile or gives fewer results than operands.
         """
@@ -127,9 +130,8 @@ class Core:
         for a, b in pairs:
             self._require(a, b)
         form, c = self.contract.operand, self.contract
-        run = self._simulator.run(
-            [form.encode(a) for a, _ in pairs], [form.encode(b) for _, b in pairs], gap=gap, stall=stall
-        )
+        second = [form.encode(b) if c.operands == 2 else b for _, b in pairs]
+        run = self._simulator.run([form.encode(a) for a, _ in pairs], second, gap=gap, stall=stall)
         if run.violations:
             raise tools.ToolError(f"simulation: {run.violations[0]}")
         return [c.result.decode(r) for r in run.results]
@@ -179,12 +181,15 @@ class Core:
     def _vectors(self) -> dict[str, Any]:
         pairs = operands.corners(self.fitted, self.io)
         pairs += operands.randoms(self.contract, 64, seed=int(self.digest[7:15], 16))
+        two = self.contract.operands == 2
         return {
             "digest": self.digest,
             "operands": "port values",
-            "value": "a * b * factor mod the modulus; o_r is congruent to it and below the bound of contract.json",
+            "value": f"a * {'b * ' if two else ''}factor mod the modulus; "
+            "o_r is congruent to it and below the bound of contract.json",
             "vectors": [
-                {"a": hex(p.a), "b": hex(p.b), "value": hex(p.value)} for p in operands.judged(self.contract, pairs)
+                {"a": hex(p.a), **({"b": hex(p.b)} if two else {}), "value": hex(p.value)}
+                for p in operands.judged(self.contract, pairs)
             ],
         }
 
@@ -196,7 +201,7 @@ def digest(verilog: str) -> str:
 
 def widths(contract: Contract) -> Widths:
     """Port widths, as the simulator takes them."""
-    return Widths(contract.operand.width, contract.operand.width, contract.result.width)
+    return Widths(contract.operand.width, contract.operand.width * (contract.operands == 2), contract.result.width)
 
 
 def build(
@@ -218,7 +223,10 @@ def build(
     chosen = find_design(design) if isinstance(design, str) else design
     wanted = parse_modulus(str(modulus)) if isinstance(modulus, (str, int)) else modulus
     given = chosen.checked(settings)
-    return Core(chosen, wanted, chosen.fit(wanted.value, **given), io, given, top)
+    fitted = chosen.fit(wanted.value, **given)
+    if io not in fitted.forms:
+        raise Refusal(f"{chosen.name} has no {io} form; take --io {' or '.join(fitted.forms)}")
+    return Core(chosen, wanted, fitted, io, given, top)
 
 
 # ---------------------------------------------------------------------------------------------- folders
@@ -286,11 +294,13 @@ class Folder:
                 )
         try:
             int(record["modulus"], 16)
-        except ValueError:
+            int(record.get("made_for", "0x0"), 16)
+        except (TypeError, ValueError):
             raise ValueError(f"{folder / 'contract.json'}: 'modulus' is not a hexadecimal number") from None
         rows: Any = _json(folder / "vectors.json").get("vectors")
         try:
-            vectors = [(int(v["a"], 16), int(v["b"], 16), int(v["value"], 16)) for v in rows]
+            two = record.get("operands") != 1
+            vectors = [(int(v["a"], 16), int(v["b"], 16) if two else 0, int(v["value"], 16)) for v in rows]
         except (KeyError, TypeError, ValueError):
             raise ValueError(f"{folder / 'vectors.json'}: 'vectors' is missing or malformed") from None
         header, verilog = sheet.split(_text(folder / "core.v"))
@@ -305,7 +315,7 @@ class Folder:
         """
         r = self.record
         given = find_design(r["design"]).checked(r["given"])  # a name that is no parameter must not get further
-        return build(r["design"], int(r["modulus"], 16), r["io"], r["top"], **given)
+        return build(r["design"], int(r.get("made_for", r["modulus"]), 16), r["io"], r["top"], **given)
 
 
 _KINDS = {"design": str, "modulus": str, "io": str, "given": dict, "top": str, "digest": str}

@@ -178,11 +178,13 @@ def rtl_faults(verilog: str, contract: Contract, top: str = "core") -> Iterator[
         return
     found = {name: (way, int(high or 0) + 1) for way, high, name in _PORT.findall(module[0])}
     described = contract.describe()["ports"]
-    for name in PORTS:
+    for name in (name for name in PORTS if name in described):
         wanted = f"{described[name]['direction']}put", described[name]["width"]
         if found.get(name) != wanted:
             is_ = "missing" if name not in found else f"{found[name][0]} of {found[name][1]} bits"
             yield f"core.v: port {name} is {is_}, the contract says {wanted[0]} of {wanted[1]} bits"
+    for name in (name for name in PORTS if name in found and name not in described):
+        yield f"core.v: port {name} is there, the contract has none"
 
 
 def verify(
@@ -301,6 +303,8 @@ class _Bench:
         y = [operands.port(contract, rnd.randrange(top + 1), rnd) for _ in x]
         for step in range(CHAIN_STEPS):
             pairs = [(a, a if step % 3 == 0 else b) for a, b in zip(x, y, strict=True)]  # a square in every third step
+            if contract.operands == 1:
+                pairs = [(a, 0) for a in x]
             products = operands.judged(contract, pairs)
             halves = products[:CHAINS], products[CHAINS:]
             runs = self._pair(*halves, 0.0, 0.0, self._seed + step)

@@ -20,28 +20,37 @@ def explanation(core: Core, width: int = 100) -> str:
     design, fitted = core.design, core.fitted
     native = fitted.contract("native")
     plan = fitted.schedule
+    two = native.operands == 2
+    thing = "product" if two else "number"
     name = f"{design.name}{f' ({design.paper})' if design.paper else ''}: {design.title}"
     facts = [
         ("source", str(design.source)),
-        ("modulus p", f"{hex(core.modulus.value)}{f' ({core.modulus.name})' if core.modulus.name else ''}"),
+        *_modulus(core),
         ("factor", hex(fitted.factor)),
         ("parameters", ", ".join(f"{k} = {v}" for k, v in fitted.settings.items())),
         *fitted.facts(),
-        ("results as operands", "without end" if native.closed else "not without end"),
+        *([("results as operands", "without end" if native.closed else "not without end")] if two else []),
         ("predicted", f"{fitted.cost.dsp} DSP blocks, {fitted.cost.memory_bits} bits of constants, "
-                      f"{fitted.cost.multiplications} channel multiplications a product"),
+                      f"{fitted.cost.multiplications} channel multiplications a {thing}"),
     ]  # fmt: skip
     return "\n".join([
         name,
         "",
         *_columns(facts, width),
         "",
-        f"Schedule of one product: latency {plan.latency}, interval {plan.interval}, {plan.in_flight} in flight",
+        f"Schedule of one {thing}: latency {plan.latency}, interval {plan.interval}, {plan.in_flight} in flight",
         "",
         chart(plan, width),
         "",
         *_example(core, width),
     ])  # fmt: skip
+
+
+def _modulus(core: Core) -> list[tuple[str, str]]:
+    named = f" ({core.modulus.name})" if core.modulus.name else ""
+    if core.contract.p == core.modulus.value:
+        return [("modulus p", f"{hex(core.modulus.value)}{named}")]
+    return [("made for", f"{hex(core.modulus.value)}{named}"), ("congruent modulo p", hex(core.contract.p))]
 
 
 def _columns(rows: list[tuple[str, str]], width: int) -> list[str]:
@@ -64,16 +73,18 @@ def _wrapped(text: str, room: int) -> list[str]:
 def _example(core: Core, width: int) -> list[str]:
     contract = core.fitted.contract("native")
     rnd = random.Random(1)
-    a, b = rnd.randrange(contract.p), rnd.randrange(contract.p)
-    rows: list[tuple[str, Any]] = [("a", a), ("b", b)]
+    one = contract.operands == 1
+    top = contract.largest_operand + 1 if one else contract.p
+    a, b = rnd.randrange(top), 0 if one else rnd.randrange(top)
+    rows: list[tuple[str, Any]] = [("a", a)] if one else [("a", a), ("b", b)]
     port = a, b
     if contract.operand == core.fitted.representation:
-        port = contract.operand.encode(a), contract.operand.encode(b)
+        port = contract.operand.encode(a), b if one else contract.operand.encode(b)
     *inner, (name, result) = core.fitted.trace(*port)
     rows += inner
     rows.append((name, contract.result.decode(result)))
     product = operands.judged(contract, [port])[0]
-    rows.append(("a b factor mod p", product.value))
+    rows.append(("a factor mod p" if one else "a b factor mod p", product.value))
     label = max(len(_cut(name, 24)) for name, _ in rows)
     lines = ["Example, every intermediate under its name:", ""]
     for name, value in rows:

@@ -20,14 +20,12 @@ def values(contract: Contract, products: Sequence[Product], run: Run) -> Iterato
     limit = contract.result_bound * contract.p
     for k, (product, port) in enumerate(zip(products, run.results, strict=False)):
         result = contract.result.decode(port)
+        what = f"{product.a:#x} * {product.b:#x}" if contract.operands == 2 else f"{product.a:#x}"
         if result % contract.p != product.value:
-            yield (
-                f"product {k}: {product.a:#x} * {product.b:#x} gave {result:#x}, "
-                f"not congruent to {product.value:#x}"
-            )  # fmt: skip
+            yield f"product {k}: {what} gave {result:#x}, not congruent to {product.value:#x}"
         elif result >= limit:
             yield (
-                f"product {k}: {product.a:#x} * {product.b:#x} gave {result:#x}, right modulo p "
+                f"product {k}: {what} gave {result:#x}, right modulo p "
                 f"but not below the bound {contract.result_bound} p"
             )
 

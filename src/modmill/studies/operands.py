@@ -14,7 +14,7 @@ from modmill.design import Fitted
 
 @dataclass(frozen=True)
 class Product:
-    """Two operands at the ports, and the least residue that their product must be congruent to."""
+    """Two operands at the ports (b = 0 if there is one), and the least residue that the result must be congruent to."""
 
     a: int
     b: int
@@ -31,6 +31,8 @@ def covered(contract: Contract, a: int, b: int) -> bool:
     """Whether the contract covers these port values."""
     if a < 0 or b < 0 or a >> contract.operand.width or b >> contract.operand.width:
         return False
+    if contract.operands == 1:
+        return b == 0 and numbers_covered(contract, contract.operand.decode(a), 0)
     return numbers_covered(contract, contract.operand.decode(a), contract.operand.decode(b))
 
 
@@ -39,13 +41,17 @@ def numbers_covered(contract: Contract, x: int, y: int) -> bool:
     limit = contract.operand_bound * contract.p
     if x < limit and y < limit:
         return True
-    return contract.io == "native" and x * y < contract.product_bound * contract.p**2
+    return contract.io == "native" and contract.operands == 2 and x * y < contract.product_bound * contract.p**2
 
 
 def corners(fitted: Fitted, io: str) -> list[tuple[int, int]]:
     """Port values at the edges: the design's own for native io, those of the integers below p for binary io."""
     contract = fitted.contract(io)
     form = fitted.representation
+    if contract.operands == 1:
+        numbers = dict.fromkeys(a for a, _ in binary_corners(contract.largest_operand + 1))
+        own = fitted.corners() if io == "native" else []
+        return [*own, *((contract.operand.encode(a), 0) for a in numbers)]
     if io == "native":
         return [*fitted.corners(), *((form.encode(a), form.encode(b)) for a, b in binary_corners(fitted.p))]
     moduli = () if isinstance(form, Binary) else form.moduli
@@ -71,6 +77,8 @@ def randoms(contract: Contract, count: int, seed: int) -> list[tuple[int, int]]:
     """Random port values, uniform below the operand bound; residues are any representatives. All, if p is tiny."""
     rnd = random.Random(seed)
     p = contract.p
+    if contract.operands == 1:
+        return [(port(contract, rnd.randrange(contract.largest_operand + 1), rnd), 0) for _ in range(count)]
     if contract.io == "binary" and p * p <= count:
         return [(a, b) for a in range(p) for b in range(p)]
     top = contract.largest_operand + 1

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from modmill.contract import Refusal
 from modmill.report.reproduction import Section
-from modmill.studies.papers import sor
+from modmill.studies.papers import hbe, sor
 
-PAPERS: dict[str, Callable[..., Sequence[Section]]] = {"sor": sor.sections}
+PAPERS: dict[str, Callable[..., Sequence[Section]]] = {"sor": sor.sections, "hbe": hbe.sections}
 """Names of papers, and what makes their sections."""
 
 

@@ -1,0 +1,383 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""One channel of a residue number system as a core: multiplication and reduction modulo 2^w - u.
+
+Source:  L. Djath, K. Bigou, A. Tisserand, Hierarchical Approach in RNS Base Extension for Asymmetric Cryptography,
+         ARITH 2019, Section IV-C, Table I: CMM(w, w), a w x w bit product modulo a pseudo-Mersenne modulus, and
+         CMR(2w + 1, w), the reduction of 2w + 1 bits.
+Formula: P = a b (or P = T, an operand of 2w + 1 bits),  fold: P -> (P >> w) u + P mod 2^w,  as often as needed
+Range:   operands in [0, 2^w) (T in [0, 2^(2w+1))), results in [0, 2^w): lazy residues, not always the least. The
+         bound after each fold is exact and attained (numbers.folding), so none is left out and none is too many.
+         The binary form gives the least residue: 2^w - 1 < 2 p, so one conditional subtraction is enough.
+
+Deviations from the paper: the product is cut into tiles of one DSP block each, and the folds, whose factor u is a
+constant, are shifts and additions in logic; the paper leaves both to high-level synthesis, which spends 1 or 2 blocks
+on the reduction. Both cores take operands every cycle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from math import isqrt
+from typing import Any
+
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.lib import fifo
+
+from modmill.contract import Binary, Contract, Refusal, Timing
+from modmill.design import Cost, Design, Fitted, Multiplier, Setting, Source
+from modmill.numbers.folding import fold, fold_bounds
+from modmill.numbers.rns import signed_digits
+from modmill.rtl.fold import SelectedFold, bits, fold_step
+from modmill.rtl.product import DSP18, DSP25, DspBlock, Tile
+from modmill.schedule import Schedule, Step
+
+BLOCKS = {"18x18": DSP18, "25x18": DSP25}
+"""DSP blocks by the name of the setting ``dsp``."""
+
+STAGES_MAX = 3
+"""Registers that a DSP block has."""
+
+MOST_FOLDS = 8
+"""Folds that are built; a modulus further from 2^w needs more, each an adder for every signed digit of u."""
+
+
+# ---------------------------------------------------------------------------------------------- parameters
+
+
+@dataclass(frozen=True)
+class Params:
+    """Modulus 2^``w`` - ``u``; ``multiplies``: a product, else a reduction of 2w + 1 bits.
+
+    ``block``: the DSP block that products are cut for; ``registers``: 1 in a tile and one behind each sum and fold;
+    2 and 3 in a tile and one behind every adder.
+    """
+
+    w: int
+    u: int
+    multiplies: bool
+    block: DspBlock
+    registers: int
+
+    @property
+    def bound(self) -> int:
+        """Exclusive bound of what is folded."""
+        return ((1 << self.w) - 1) ** 2 + 1 if self.multiplies else 1 << (2 * self.w + 1)
+
+    @cached_property
+    def folds(self) -> tuple[int, ...]:
+        """Exclusive bounds before each fold, and after the last."""
+        return (self.bound, *fold_bounds(self.bound, self.w, self.u))
+
+    @property
+    def operand_bits(self) -> int:
+        """Width of an operand."""
+        return self.w if self.multiplies else 2 * self.w + 1
+
+    @cached_property
+    def rows(self) -> list[list[tuple[int, int]]]:
+        """Tiles (first bit of a, first bit of b) of the product, in the fewest rows in which they do not overlap."""
+        w, block = self.w, self.block
+        tiles = [(i, j) for i in range(0, w, block.a) for j in range(0, w, block.b)]
+        rows: list[list[tuple[int, int]]] = []
+        ends: list[int] = []
+        for i, j in sorted(tiles, key=sum):
+            row = next((k for k, end in enumerate(ends) if end <= i + j), len(rows))
+            if row == len(rows):
+                rows.append([])
+                ends.append(0)
+            rows[row].append((i, j))
+            ends[row] = i + j + min(block.a, w - i) + min(block.b, w - j)
+        return rows
+
+    @property
+    def sum_cycles(self) -> int:
+        """Cycles in which the rows of tiles are added up."""
+        levels = (len(self.rows) - 1).bit_length()
+        return levels if self.registers > 1 else min(1, levels)
+
+    def fold_cycles(self, k: int) -> int:
+        """Cycles of fold ``k``."""
+        one_bit = self.folds[k] <= 2 << self.w
+        return 1 if self.registers == 1 or one_bit else len(signed_digits(self.u)).bit_length()
+
+    def schedule(self, canonical: bool) -> Schedule:
+        """One step for each register on the way; ``canonical``: with the conditional subtraction."""
+        names = [f"tile{k + 1}" for k in range(self.registers)] if self.multiplies else ["T"]
+        names += [f"sum{k + 1}" for k in range(self.sum_cycles)] if self.multiplies else []
+        for k in range(len(self.folds) - 1):
+            cycles = self.fold_cycles(k)
+            names += [f"fold{k + 1}" + (f".{c + 1}" if cycles > 1 else "") for c in range(cycles)]
+        names += ["subtract"] * canonical + ["queue"]
+        return Schedule(
+            tuple(Step(name, name, at, 1, tuple(names[at - 1 : at] if at else ())) for at, name in enumerate(names)), 1
+        )
+
+
+# ---------------------------------------------------------------------------------------------- algorithm
+
+
+class Channel(Fitted):
+    """Multiplication or reduction in one channel."""
+
+    def __init__(self, p: int, params: Params, settings: dict[str, Any]) -> None:
+        self.p, self.params, self.settings = p, params, settings
+        self.operands = 2 if params.multiplies else 1
+
+    @property
+    def factor(self) -> int:
+        return 1
+
+    @cached_property
+    def schedule(self) -> Schedule:
+        return self.params.schedule(False)
+
+    @property
+    def representation(self) -> Binary:
+        return Binary(self.params.operand_bits)
+
+    @property
+    def result_form(self) -> Binary:
+        """How results look."""
+        return Binary(self.params.w)
+
+    @property
+    def bounds(self) -> tuple[Fraction, Fraction, Fraction]:
+        operand = Fraction(1 << self.params.operand_bits, self.p)
+        return operand, operand**self.operands, Fraction(self.params.folds[-1], self.p)
+
+    @property
+    def cost(self) -> Cost:
+        tiles = self.params.block.tiles(self.params.w, self.params.w) if self.params.multiplies else 0
+        return Cost(dsp=tiles, memory_bits=0, multiplications=int(self.params.multiplies))
+
+    def trace(self, a: int, b: int = 0) -> Iterator[tuple[str, Any]]:
+        q = self.params
+        t = a * b if q.multiplies else a
+        yield "P", t
+        for k in range(len(q.folds) - 1):
+            t = fold(t, q.w, q.u)
+            yield f"fold{k + 1}", t
+        yield "r", t
+
+    def component(self, *, scaled: bool = False) -> Multiplier:
+        return Pipeline(self.params, False)
+
+    def binary_component(self) -> Multiplier:
+        return Pipeline(self.params, True)
+
+    def binary_timing(self) -> Timing:
+        plan = self.params.schedule(True)
+        return Timing(plan.latency, plan.interval, plan.in_flight)
+
+    def contract(self, io: str) -> Contract:
+        """Native: lazy results. Binary: least residues; a product's operands are below p, a reduction's are not."""
+        native = io == "native"
+        q = self.params
+        plan = q.schedule(not native)
+        operand, product, result = self.bounds
+        below_p = q.multiplies and not native
+        return Contract(
+            p=self.p,
+            factor=1,
+            io=io,
+            operand=Binary(q.operand_bits),
+            result=Binary(q.w),
+            operand_bound=Fraction(1) if below_p else operand,
+            product_bound=Fraction(1) if below_p else product,
+            result_bound=result if native else Fraction(1),
+            timing=Timing(plan.latency, plan.interval, plan.in_flight),
+            operands=self.operands,
+        )
+
+    def facts(self) -> list[tuple[str, str]]:
+        q = self.params
+        digits = len(signed_digits(q.u))
+        lengths = ", ".join(str(bits(bound)) for bound in q.folds)
+        tiles = ("product", f"{self.cost.dsp} tiles in {len(q.rows)} rows")
+        return [
+            ("modulus", f"2^{q.w} - {q.u}, u of {digits} signed digit{'s' * (digits > 1)}"),
+            *([tiles] if q.multiplies else []),
+            ("folds", f"{len(q.folds) - 1}; bits before each and after the last: {lengths}"),
+            ("results", f"below {q.folds[-1]}"),
+        ]
+
+    def edge_values(self) -> list[int]:
+        """What is folded, such that some fold's operand or the result is at an edge of its range."""
+        q = self.params
+        top = (1 << q.w) - 1
+        out: list[int] = []
+        for k, bound in enumerate(q.folds):
+            edges = {0, 1, self.p - 1, self.p, self.p + 1, top - 1, top, top + 1, bound - 2, bound - 1}
+            edges |= {((bound - 1) >> q.w << q.w) + d for d in (-2, -1, 0)}
+            for value in sorted(e for e in edges if 0 <= e < bound):
+                t = value
+                for before in reversed(q.folds[:k]):
+                    high = min(t // q.u, (before - 1) >> q.w)
+                    while (high << q.w) + t - high * q.u >= before:
+                        high -= 1
+                    if not 0 <= t - high * q.u <= top:
+                        break
+                    t = (high << q.w) + t - high * q.u
+                else:
+                    out.append(t)
+        return list(dict.fromkeys(out))
+
+    def corners(self) -> list[tuple[int, int]]:
+        if not self.params.multiplies:
+            return [(t, 0) for t in self.edge_values()]
+        top = (1 << self.params.w) - 1
+        ends = [x for x in (0, 1, self.p - 1, self.p, top) if x <= top]
+        pairs = [(a, b) for a in ends for b in ends]
+        for t in self.edge_values():
+            a = min(top, isqrt(t) + 1)
+            pairs += [(a, min(top, t // a)), (top, min(top, t // top))]
+        return list(dict.fromkeys(pairs))
+
+
+# ---------------------------------------------------------------------------------------------- machine
+
+
+class Pipeline(Multiplier):
+    """Tiles, adders of their rows, folds and, for least residues, one subtraction; operands every cycle.
+
+    The pipeline never stalls: operands are accepted while the queue has room for their result. So it needs no enable.
+    Latency: the schedule's. Cost: one DSP block a tile, an adder for each further row of tiles, one for each signed
+    digit of u in every fold but the last, and a queue of as many results as there are cycles.
+    """
+
+    def __init__(self, params: Params, canonical: bool) -> None:
+        self._params, self._canonical = params, canonical
+        super().__init__(params.operand_bits, params.operand_bits if params.multiplies else 0, params.w)
+
+    def elaborate(self, _platform: object) -> Module:
+        m = Module()
+        q = self._params
+        plan = q.schedule(self._canonical)
+        t, at = self._product(m) if q.multiplies else (_register(m, self.i_a, "T"), 1)
+        probes: list[tuple[str, Signal | list[Signal], int]] = [("P", _seen(m, t, "P"), at)]
+        for k, bound in enumerate(q.folds[:-1]):
+            name = f"fold{k + 1}"
+            if q.registers == 1:
+                sums, _ = fold_step(m, t, bound, q.w, q.u, name=f"{name}_sum")
+                t, cycles = _register(m, sums, f"{name}_q"), 1
+            else:
+                step = SelectedFold(m, t, bound, q.w, (q.u,), Const(0), name=name)
+                t, cycles = step.out, step.latency
+            at += cycles
+            probes.append((name, _seen(m, t, name), at))
+        residue: Value = Cat(t, Const(0, q.w))[: q.w]
+        if self._canonical:
+            total = Signal(q.w + 1)  # r + u = r - p + 2^w
+            m.d.comb += total.eq(residue + q.u)
+            residue, at = _register(m, Mux(total[q.w], total[: q.w], residue), "least"), at + 1
+        else:
+            probes.append(("r", _seen(m, residue, "r"), at))
+        assert at == plan.latency - 1, "the schedule says otherwise"
+        self.probes = probes
+        self._flow(m, residue, at)
+        return m
+
+    def _product(self, m: Module) -> tuple[Value, int]:
+        """a b, and the cycle in which it is there."""
+        q = self._params
+        rows: list[Value] = []
+        for k, tiles in enumerate(q.rows):
+            parts: list[Value] = []
+            filled = 0
+            for i, j in tiles:
+                a, b = self.i_a[i : i + q.block.a], self.i_b[j : j + q.block.b]
+                tile = Tile(len(a), len(b), q.registers)
+                m.submodules[f"tile{i}_{j}"] = tile
+                m.d.comb += [tile.a.eq(a), tile.b.eq(b)]
+                parts += [Const(0, i + j - filled)] * (i + j > filled) + [tile.p]
+                filled = i + j + len(a) + len(b)
+            row = Signal(filled, name=f"row{k}")
+            m.d.comb += row.eq(Cat(*parts))
+            rows.append(row)
+        level = 0
+        while len(rows) > 1:
+            level += 1
+            sums: list[Value] = []
+            for k in range(0, len(rows), 2):
+                total = sum(rows[k + 1 : k + 2], rows[k])
+                keep = q.registers > 1 or len(rows) == 2
+                name = f"sum{level}_{k // 2}"
+                sums.append(_register(m, total[: 2 * q.w], name) if keep else total)
+            rows = sums
+        return rows[0][: 2 * q.w], q.registers + q.sum_cycles
+
+    def _flow(self, m: Module, result: Value, arrival: int) -> None:
+        """Acceptance, and the queue into which the result is written ``arrival`` cycles later."""
+        depth = arrival + 2
+        room = Signal(range(depth + 1), init=depth)
+        valid = Signal(arrival)
+        accept = self.i_valid & self.i_ready
+        m.submodules.queue = queue = fifo.SyncFIFO(width=len(self.o_r), depth=depth)
+        m.d.sync += [room.eq(room - accept + (self.o_valid & self.o_ready)), valid.eq(Cat(accept, valid))]
+        m.d.comb += [
+            self.i_ready.eq(room != 0),
+            queue.w_data.eq(result),
+            queue.w_en.eq(valid[-1]),
+            self.o_r.eq(queue.r_data),
+            self.o_valid.eq(queue.r_rdy),
+            queue.r_en.eq(self.o_ready),
+        ]
+
+
+def _register(m: Module, value: Value, name: str) -> Signal:
+    q = Signal(len(value), name=name, reset_less=True)
+    m.d.sync += q.eq(value)
+    return q
+
+
+def _seen(m: Module, value: Value, name: str) -> Signal:
+    """A signal that carries the value, to be read by a test."""
+    out = Signal(len(value), name=f"at_{name}")
+    m.d.comb += out.eq(value)
+    return out
+
+
+# ---------------------------------------------------------------------------------------------- designs
+
+
+def fit(p: int, multiplies: bool, *, dsp: str, registers: int) -> Channel:
+    """The channel of modulus p = 2^w - u, w its length in bits."""
+    if registers > STAGES_MAX:
+        raise Refusal(f"registers takes 1 to {STAGES_MAX}, not {registers}")
+    w = p.bit_length()
+    params = Params(w, (1 << w) - p, multiplies, BLOCKS[dsp], registers)
+    shown = f"2^{w} - {params.u}" if w <= 128 else f"2^{w} - u with u of {params.u.bit_length()} bits"
+    try:
+        count = len(params.folds) - 1
+    except ValueError as error:
+        raise Refusal(f"{shown}: {error}") from error
+    if count > MOST_FOLDS:
+        raise Refusal(f"{shown} is too far below 2^{w}: it takes {count} folds, at most {MOST_FOLDS} are built")
+    return Channel(p, params, {"dsp": dsp, "registers": registers})
+
+
+def _design(name: str, paper: str, title: str, multiplies: bool) -> Design:
+    return Design(
+        name=name, module="channel", title=title, paper=paper,
+        source=Source(
+            "L. Djath, K. Bigou, A. Tisserand",
+            "Hierarchical Approach in RNS Base Extension for Asymmetric Cryptography",
+            "ARITH", 2019, "Section IV-C, Table I; the reduction in logic is ours",
+        ),
+        needs=f"a modulus 2^w - u with u so small that at most {MOST_FOLDS} folds reduce",
+        settings=(
+            Setting("registers", int, 2, "1: one in a tile, a sum, a fold; 2, 3: that many and one an adder", least=1),
+            Setting("dsp", str, "18x18", "DSP block for which the product is cut", tuple(BLOCKS)),
+        ),
+        solve=lambda p, **settings: fit(p, multiplies, **settings),
+    )  # fmt: skip
+
+
+DESIGNS = (
+    _design("channel-multiply", "CMM(w, w)", "multiplication modulo 2^w - u", True),
+    _design("channel-reduce", "CMR(2w + 1, w)", "reduction of 2w + 1 bits modulo 2^w - u", False),
+)

@@ -1,0 +1,293 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""Base extensions as cores of their own: residues over base A in, residues of the same number over base B out.
+
+Source:  S. Kawamura, M. Koike, F. Sano, A. Shimbo, Cox-Rower Architecture for Fast Parallel Montgomery Multiplication,
+         EUROCRYPT 2000, Section 3 (KBE); L. Djath, K. Bigou, A. Tisserand, Hierarchical Approach in RNS Base Extension
+         for Asymmetric Cryptography, ARITH 2019, Algorithms 1 (KBE) and 2 (HBE, rows of c = 2), Table III.
+Formula: xi_i = x T_i mod a_i,  T_i = A_i^-1,  A_i = A / a_i
+         KBE  x_j = sum_i xi_i |A_i| - h A mod b_j
+         HBE  X_r = xi_2r a_(2r+1) + xi_(2r+1) a_2r,  x_j = sum_r |X_r| |A / (a_2r a_(2r+1))| - h A mod b_j
+         h    = floor((sum trunc(X_r) + d) / 2^t)
+Range:   exact: the same x for x < (1 - d / 2^t) A, d = floor(2^t E) (numbers.cox);
+         not exact: x + h A for every x < A, h up to the sum of the largest X_r / A_r.
+
+Deviations from the papers: two rowers serve all channels one after another, where the papers have one for each; both
+designs use the same two (rtl.extension). HBE needs an offset from the exact error of its own truncation (ARITH 2019
+takes that of KBE over). Without exactness there is no cox, and B has two moduli more, so that it holds x + h A.
+The paper takes the smallest even n with n w > log2 p; here A must hold every x < p, which needs one pair more where
+n w exceeds log2 p by next to nothing. ``n`` set by hand is taken as it is.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+from modmill.contract import Refusal, Residues, Timing
+from modmill.design import Cost, Design, Fitted, Multiplier, Setting, Source
+from modmill.numbers.base_pairs import approximate, choose_moduli
+from modmill.numbers.cox import Cox, first_bound
+from modmill.numbers.cox_edges import cox_edges
+from modmill.numbers.extension import HBE, KBE
+from modmill.numbers.folding import reduce
+from modmill.numbers.rns import Base
+from modmill.rtl.extension import LEAST, ROWERS, BaseExtension, Shape, Tables
+from modmill.rtl.product import DSP18, DSP25
+
+BLOCKS = {"18x18": DSP18, "25x18": DSP25}
+"""DSP blocks by the name of the setting ``dsp``."""
+
+MOST = 128
+"""Most moduli in a base that are tried."""
+
+
+# ---------------------------------------------------------------------------------------------- parameters
+
+
+@dataclass(frozen=True)
+class Params:
+    """Bases ``a`` and ``b``, the cox (any, with t = 1, where ``exact`` is false), and the machine."""
+
+    a: Base
+    b: Base
+    cox: Cox
+    exact: bool
+    shape: Shape
+
+    @property
+    def offset(self) -> int:
+        """d."""
+        return self.shape.offset
+
+    @cached_property
+    def limit(self) -> int:
+        """x must be below this."""
+        return min(self.cox.limit(self.offset), self.b.M) if self.exact else self.a.M
+
+
+def choose(p: int, w: int, columns: int, n: int, exact: bool, dsp: str) -> Params:
+    """The fewest moduli with x < p covered, or ``n``, and for them the fewest fraction bits t with x < A / 2 covered.
+
+    Raises ValueError, with the numbers, when there are none.
+    """
+    reason = ValueError(f"a modulus of {p.bit_length()} bits needs more than {MOST} moduli of {w} bits")
+    least = max(LEAST, -(-p.bit_length() // w) - 1)
+    for count in (n,) if n else range(least + least % ROWERS, MOST + 1, ROWERS):
+        if count % ROWERS:
+            raise Refusal(f"n must be even, got {count}")
+        more = 0 if exact else ROWERS
+        try:
+            moduli = choose_moduli(w, 2 * count + more, even=False).moduli
+            found = _over(w, moduli, count, columns, exact, dsp)
+        except ValueError as error:
+            reason = error
+            break
+        if n or found.limit >= p:
+            return found
+        reason = ValueError(f"{count} moduli of {w} bits cover x below {approximate(found.limit)} only")
+    raise reason
+
+
+def _over(w: int, moduli: tuple[int, ...], n: int, columns: int, exact: bool, dsp: str) -> Params:
+    a, b = Base(w, moduli[: 2 * n : 2]), Base(w, (*moduli[1 : 2 * n : 2], *moduli[2 * n :]))
+    if not exact:
+        bound = first_bound(None, a, columns)
+        if bound * a.M >= b.M:
+            raise ValueError(f"results reach {approximate(bound)} A, B is only {approximate(Fraction(b.M, a.M))} A")
+        return Params(a, b, Cox(a, 1, columns), False, Shape(w, columns, a.u, b.u, 0, 0, BLOCKS[dsp]))
+    for t in range(1, columns * w + 1):
+        cox = Cox(a, t, columns)
+        d = cox.offset
+        if 2 * d <= 1 << t:
+            return Params(a, b, cox, True, Shape(w, columns, a.u, b.u, t, d, BLOCKS[dsp]))
+    raise ValueError(f"no cox is exact for x < A / 2 over {n} moduli of {w} bits: E = {approximate(cox.error)}")
+
+
+def tables(q: Params) -> Tables:
+    """Constants of the machine."""
+    a, b, c = q.a, q.b, q.shape.columns
+    rows = q.cox.products
+    return Tables(
+        xi=a.inverses,
+        partner=[rows[i // c] // m for i, m in enumerate(a.moduli)],
+        sums=[b.residues(a.M // row) for row in rows],
+        minus=b.residues(-a.M),
+    )
+
+
+# ---------------------------------------------------------------------------------------------- algorithm
+
+
+class Extension(Fitted):
+    """A base extension for numbers below some modulus; the congruence is modulo A, so ``p`` = A and the factor is 1.
+
+    ``trace`` names pairs of channels, 2 r and 2 r + 1, by their row: xi_1 = xi_(1,1), xi_(1,2) in the papers.
+    """
+
+    operands = 1
+    forms = ("native",)
+
+    def __init__(self, params: Params, settings: dict[str, Any]) -> None:
+        self.params, self.settings = params, settings
+        self.p = params.a.M
+
+    @property
+    def factor(self) -> int:
+        return 1
+
+    @property
+    def schedule(self) -> Any:
+        return self.params.shape.schedule
+
+    @property
+    def representation(self) -> Residues:
+        return Residues(self.params.a)
+
+    @property
+    def result_form(self) -> Residues:
+        return Residues(self.params.b)
+
+    @cached_property
+    def bounds(self) -> tuple[Fraction, Fraction, Fraction]:
+        q = self.params
+        below = Fraction(q.limit, self.p)
+        if q.exact:
+            return below, below, below
+        most = first_bound(None, q.a, q.shape.columns)
+        return below, below, most + Fraction(1, self.p)
+
+    @cached_property
+    def cost(self) -> Cost:
+        s = self.params.shape
+        return Cost(
+            dsp=ROWERS * s.block.tiles(s.w, s.w),
+            memory_bits=ROWERS * s.w * (s.tables + s.multiplications),
+            multiplications=ROWERS * s.multiplications,
+        )
+
+    def trace(self, a: int, b: int = 0) -> Iterator[tuple[str, Any]]:
+        q, s, k = self.params, self.params.shape, tables(self.params)
+        x = self.representation.unpack(a)
+        square = 1 << 2 * s.w
+        xi = [reduce(v * t, square, s.w, u) for v, t, u in zip(x, k.xi, q.a.u, strict=True)]
+        for r in range(s.m):
+            yield f"xi_{r + 1}", xi[2 * r : 2 * r + 2]
+        hats = xi
+        if s.columns > 1:
+            hats = [sum(xi[i] * k.partner[i] for i in (2 * r, 2 * r + 1)) for r in range(s.steps)]
+            for r, v in enumerate(hats):
+                yield f"X_{r + 1}", v
+        h = 0
+        if q.exact:
+            h = q.cox.h(hats, q.offset)
+            yield "h", h
+        result = []
+        for j, (modulus, u) in enumerate(zip(q.b.moduli, q.b.u, strict=True)):
+            terms = hats if s.columns == 1 else [reduce(v, s.hat_bound, s.w, u) for v in hats]
+            total = sum(v * k.sums[r][j] for r, v in enumerate(terms))
+            result.append(reduce(total + h * k.minus[j] % modulus, s.sum_bound, s.w, u))
+        for r in range(s.targets):
+            yield f"x_{r + 1}", result[2 * r : 2 * r + 2]
+        yield "x", self.result_form.pack(result)
+
+    def component(self, *, scaled: bool = False) -> Multiplier:
+        return BaseExtension(self.params.shape, tables(self.params), self.params.b.moduli)
+
+    def binary_component(self) -> Multiplier:
+        raise Refusal("a base extension has no binary form; build it with --io native")
+
+    def binary_timing(self) -> Timing:
+        raise Refusal("a base extension has no binary form; build it with --io native")
+
+    def corners(self) -> list[tuple[int, int]]:
+        form = self.representation
+        return [(form.encode(x), 0) for x in edge_numbers(self.params)]
+
+    def facts(self) -> list[tuple[str, str]]:
+        q, s = self.params, self.params.shape
+        cox = f"t = {q.cox.t}, offset d = {q.offset} / 2^{q.cox.t}; h <= {s.h_max}" if q.exact else "none"
+        operand, _, result = self.bounds
+        return [
+            ("base A", f"n = {s.n} moduli 2^{s.w} - u, u = {', '.join(map(str, q.a.u))}"),
+            ("base B", f"u = {', '.join(map(str, q.b.u))}"),
+            ("rowers", f"{ROWERS}, each for {s.m} channels of A and {s.targets} of B"),
+            ("cox", cox),
+            ("operands", f"below {approximate(operand)} A"),
+            ("results", "equal to the operand" if q.exact else f"below {approximate(result)} A"),
+            ("slots", f"{s.multiplications} multiplications of each rower, interval {s.interval}"),
+        ]
+
+
+def edge_numbers(q: Params, seed: int = 1) -> list[int]:
+    """Numbers at the edges of the cox and of the contract, and those whose xi are all largest, all 0 or all 1."""
+    rnd = random.Random(seed)
+    out = [0, 1, q.limit - 1, q.limit - 2, q.limit // 2]
+    for xi in ([m - 1 for m in q.a.moduli], [1] * q.a.n, [0, *(m - 1 for m in q.a.moduli[1:])]):
+        out.append(q.a.from_gammas(xi))
+    for _ in range(6):
+        out.append(q.a.from_gammas([rnd.choice((0, 1, m - 1)) for m in q.a.moduli]))
+    if q.exact:
+        kind = KBE if q.shape.columns == 1 else HBE
+        made = kind(q.cox, q.b.moduli, q.offset)
+        edges = [x for x in cox_edges(made) if x < q.limit]
+        out += edges[:: max(1, len(edges) // 60)]
+    return [x for x in dict.fromkeys(out) if 0 <= x < q.limit]
+
+
+# ---------------------------------------------------------------------------------------------- designs
+
+
+def fit(p: int, columns: int, *, w: int, n: int, exact: bool, dsp: str) -> Extension:
+    """Bases and machine for numbers below ``p``."""
+    if not 12 <= w <= 34:
+        raise Refusal(f"channels must have 12 to 34 bits, got w = {w}")
+    params = choose(p, w, columns, n, exact, dsp)
+    return Extension(params, {"w": w, "n": params.a.n, "exact": exact, "dsp": dsp})
+
+
+SETTINGS = (
+    Setting("w", int, 17, "bits of a channel, 12 to 34", least=12),
+    Setting("n", int, 0, "moduli of base A, even, 0 for the fewest that hold the modulus", least=0),
+    Setting("exact", bool, True, "with a cox: the same number comes out; else x + h A, without a cox"),
+    Setting("dsp", str, "18x18", "DSP block for which channel multipliers are cut", tuple(BLOCKS)),
+)
+
+DESIGNS = (
+    Design(
+        name="kbe-extension",
+        module="extension",
+        title="base extension of Kawamura on two rowers",
+        source=Source(
+            "S. Kawamura, M. Koike, F. Sano, A. Shimbo",
+            "Cox-Rower Architecture for Fast Parallel Montgomery Multiplication",
+            "EUROCRYPT",
+            2000,
+            "Section 3; machine and schedule are ours",
+        ),
+        needs="any odd modulus; numbers below it are extended",
+        settings=SETTINGS,
+        solve=lambda p, **settings: fit(p, 1, **settings),
+        paper="KBE",
+    ),
+    Design(
+        name="hbe-extension",
+        module="extension",
+        title="hierarchical base extension, two moduli a row, on two rowers",
+        source=Source(
+            "L. Djath, K. Bigou, A. Tisserand",
+            "Hierarchical Approach in RNS Base Extension for Asymmetric Cryptography",
+            "ARITH",
+            2019,
+            "Algorithm 2, Table III; machine and schedule are ours",
+        ),
+        needs="any odd modulus; numbers below it are extended",
+        settings=SETTINGS,
+        solve=lambda p, **settings: fit(p, 2, **settings),
+        paper="HBE",
+    ),
+)

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""The machine of the base extensions: its cycles, its fold for any modulus, and that faults in it are found."""
+
+import random
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from amaranth.hdl import Module, Signal
+from amaranth.sim import Simulator
+
+from modmill.designs import design
+from modmill.designs.extension import edge_numbers, tables
+from modmill.numbers.folding import fold_bounds, reduce
+from modmill.numbers.moduli import parse_modulus
+from modmill.rtl.extension import BaseExtension, Fold, booth_terms, carry_save
+from modmill.rtl.product import DSP18, DSP25
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "designs"))
+from bench import run
+
+COLUMNS = [("P-256", w) for w in (17, 20, 24, 28)] + [("P-384", w) for w in (17, 20, 24, 28)]
+PRINTED = (0.670, 0.758, 0.727, 0.720, 0.896, 0.700, 0.639, 0.659)
+"""Table III of the HBE paper: DSP blocks times time, HBE over KBE."""
+
+
+def pair(modulus, w):
+    return [design(f"{kind}-extension").fit(parse_modulus(modulus).value, w=w) for kind in ("kbe", "hbe")]
+
+
+@pytest.mark.parametrize(("column", "printed"), list(zip(COLUMNS, PRINTED, strict=True)))
+def test_hbe_takes_fewer_cycles_than_the_paper_prints(column, printed):
+    kbe, hbe = pair(*column)
+    assert kbe.cost.dsp == hbe.cost.dsp
+    assert hbe.schedule.latency / kbe.schedule.latency < printed
+    assert hbe.schedule.interval / kbe.schedule.interval < printed
+
+
+@pytest.mark.parametrize("column", COLUMNS)
+def test_the_multipliers_wait_only_for_the_pipeline(column):
+    for fitted, phases in zip(pair(*column), (1, 2), strict=True):
+        s = fitted.params.shape
+        idle = max(0, s.xi_ready - s.m) + (max(0, s.hat_ready - s.m) if phases == 2 else 0)
+        assert s.interval == s.multiplications + idle + 1
+
+
+def settled(build, values):
+    m, out = Module(), []
+    result, inputs = build(m)
+
+    async def bench(ctx):
+        for row in values:
+            for signal, value in zip(inputs, row, strict=True):
+                ctx.set(signal, value)
+            await ctx.delay(1e-9)
+            out.append(ctx.get(result))
+
+    simulator = Simulator(m)
+    simulator.add_testbench(bench)
+    simulator.run()
+    return out
+
+
+@pytest.mark.parametrize("bits", [1, 2, 3, 7, 8])
+def test_booth_terms_add_up_to_the_product(bits):
+    width = 14 + bits
+
+    def build(m):
+        x, u, r = Signal(13), Signal(bits), Signal(width)
+        m.d.comb += r.eq(carry_save(m, booth_terms(x, u, width), width, "t"))
+        return r, (x, u)
+
+    rnd = random.Random(bits)
+    values = [(x, u) for u in range(1 << bits) for x in (0, 1, (1 << 13) - 1, rnd.getrandbits(13))]
+    assert settled(build, values) == [x * u % (1 << width) for x, u in values]
+
+
+@pytest.mark.parametrize(("w", "us"), [(17, (1, 5, 141)), (12, (3, 69)), (28, (89, 143))])
+def test_last_stage_folds_four_high_bits_for_every_modulus(w, us):
+    bound = 1 << (w + 4)
+
+    def build(m):
+        t, u, r = Signal(w + 4), Signal(max(us).bit_length()), Signal(w)
+        m.d.comb += r.eq(Fold(m, t, (), w, us, u, "fold").out)
+        return r, (t, u)
+
+    rnd = random.Random(w)
+    tops = [(k << w) - d for k in range(1, 17) for d in (1, 2, max(us))]
+    values = [(t, u) for u in us for t in [0, *tops, *(rnd.getrandbits(w + 4) for _ in range(50))]]
+    assert all(len(fold_bounds(bound, w, u)) <= 2 for u in us)
+    assert settled(build, values) == [reduce(t, bound, w, u) for t, u in values]
+
+
+@pytest.mark.parametrize("block", [DSP18, DSP25])
+@pytest.mark.parametrize("w", [12, 20, 34])
+def test_every_width_and_block(w, block):
+    name = "25x18" if block is DSP25 else "18x18"
+    for kind in ("kbe", "hbe"):
+        fitted = design(f"{kind}-extension").fit(97, w=w, dsp=name)
+        pairs = fitted.corners()[2:4]
+        for (a, b), (r, seen, latency) in zip(pairs, run(fitted.component(), pairs), strict=True):
+            trace = dict(fitted.trace(a, b))
+            assert {name: trace[name] for name in seen} == seen
+            assert r == trace["x"] and latency == fitted.schedule.latency
+
+
+def broken(fitted, shape=None, **changed):
+    q = fitted.params
+    return BaseExtension(shape or q.shape, replace(tables(q), **changed), q.b.moduli)
+
+
+def wrong(fitted, core, pairs):
+    return sum(r != list(fitted.trace(a, b))[-1][1] for (a, b), (r, _, _) in zip(pairs, run(core, pairs), strict=True))
+
+
+@pytest.mark.parametrize("kind", ["kbe", "hbe"])
+def test_planted_faults_are_caught(kind):
+    fitted = design(f"{kind}-extension").fit(2**61 - 1)
+    q = fitted.params
+    numbers = edge_numbers(q)
+    hats = [q.cox.hats(q.cox.xi(x)) for x in numbers]
+    late = [x for x, v in zip(numbers, hats, strict=True) if q.cox.h(v, q.offset) != q.cox.h(v, q.offset - 1)]
+    pairs = [(fitted.representation.encode(x), 0) for x in (*late[:3], *numbers[2:5])]
+    assert wrong(fitted, broken(fitted), pairs) == 0
+    assert wrong(fitted, broken(fitted, replace(q.shape, offset=q.offset - 1)), pairs)
+    xi = list(tables(q).xi)
+    assert wrong(fitted, broken(fitted, xi=[xi[1], xi[0], *xi[2:]]), pairs)
+    rows = [list(row) for row in tables(q).sums]
+    rows[-1], rows[0] = rows[0], rows[-1]
+    assert wrong(fitted, broken(fitted, sums=rows), pairs)
