@@ -241,7 +241,8 @@ class Fitted(ABC):
 class Design:
     """A named instance of a published design.
 
-    ``module`` is the stem of the file that holds it, ``paper`` the name of its instance in the paper.
+    ``module`` is the stem of the file that holds it, ``paper`` the name of its instance in the paper, ``operands`` 1
+    for a design whose cores have one operand.
     """
 
     name: str
@@ -252,6 +253,7 @@ class Design:
     settings: tuple[Setting, ...]
     solve: Callable[..., Fitted]
     paper: str = ""
+    operands: int = 2
 
     def fit(self, p: int, **settings: Any) -> Fitted:
         """Choose every parameter for ``p``.

@@ -374,6 +374,7 @@ def _design(name: str, paper: str, title: str, multiplies: bool) -> Design:
             Setting("dsp", str, "18x18", "DSP block for which the product is cut", tuple(BLOCKS)),
         ),
         solve=lambda p, **settings: fit(p, multiplies, **settings),
+        operands=2 if multiplies else 1,
     )  # fmt: skip
 
 

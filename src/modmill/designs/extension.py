@@ -273,6 +273,7 @@ DESIGNS = (
         settings=SETTINGS,
         solve=lambda p, **settings: fit(p, 1, **settings),
         paper="KBE",
+        operands=1,
     ),
     Design(
         name="hbe-extension",
@@ -289,5 +290,6 @@ DESIGNS = (
         settings=SETTINGS,
         solve=lambda p, **settings: fit(p, 2, **settings),
         paper="HBE",
+        operands=1,
     ),
 )

@@ -9,6 +9,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from modmill.designs import DESIGNS
 from modmill.report.rows import Row, read
 
 BEGIN = "<!-- results: written by `./mill readme` from results/*.jsonl -->"
@@ -37,9 +38,11 @@ def tables(folder: Path) -> str:
 
 def _rows(folder: Path, modulus: str) -> dict[str, dict[str, list[Row]]]:
     by_digest: dict[str, dict[str, list[Row]]] = defaultdict(lambda: defaultdict(list))
+    multipliers = {design.name for design in DESIGNS if design.operands == 2}
     for path in sorted(folder.glob("*.jsonl")):
         for row in read(path):
-            if row.about.get("modulus") == modulus and row.about.get("io") == "native":
+            multiplies = row.about.get("design") in multipliers
+            if multiplies and row.about.get("modulus") == modulus and row.about.get("io") == "native":
                 kinds = by_digest[row.digest][row.kind]
                 if row.key not in {r.key for r in kinds}:
                     kinds.append(row)
