@@ -112,7 +112,8 @@ def test_lists_of_greedy_bases(w, count):
 
 def fits(w, count, largest):
     """Whether z3 finds `count` numbers 2^w - u, u <= largest, of which each prime divides at most one."""
-    z3 = pytest.importorskip("z3")
+    import z3
+
     take = {u: z3.Bool(f"u{u}") for u in range(largest + 1) if is_candidate(u, w, True, None)}
     solver = z3.Solver()
     for q in range(3, largest // 2 + 1, 2):  # both are odd: a common factor divides half their difference

@@ -53,7 +53,7 @@ def test_hbe_takes_n_plus_8_cycles_a_product(modulus, interval):
 
 
 def test_no_hbe_schedule_with_n_plus_7_cycles():
-    with pytest.raises(ScheduleError, match="interval 23"):
+    with pytest.raises(ScheduleError, match="there is no schedule with interval 23"):
         programme(fitted("hbe", "secp256k1").params.shape, 23)
 
 

@@ -32,11 +32,8 @@ from modmill.design import Cost, Design, Fitted, Multiplier, Setting, Source
 from modmill.numbers.folding import fold, fold_bounds
 from modmill.numbers.rns import signed_digits
 from modmill.rtl.fold import SelectedFold, bits, fold_step
-from modmill.rtl.product import DSP18, DSP25, DspBlock, Tile
+from modmill.rtl.product import BLOCKS, DspBlock, Tile
 from modmill.schedule import Schedule, Step
-
-BLOCKS = {"18x18": DSP18, "25x18": DSP25}
-"""DSP blocks by the name of the setting ``dsp``."""
 
 STAGES_MAX = 3
 """Registers that a DSP block has."""

@@ -37,10 +37,7 @@ from modmill.numbers.extension import HBE, KBE
 from modmill.numbers.folding import reduce
 from modmill.numbers.rns import Base
 from modmill.rtl.extension import LEAST, ROWERS, BaseExtension, Shape, Tables
-from modmill.rtl.product import DSP18, DSP25
-
-BLOCKS = {"18x18": DSP18, "25x18": DSP25}
-"""DSP blocks by the name of the setting ``dsp``."""
+from modmill.rtl.product import BLOCKS
 
 MOST = 128
 """Most moduli in a base that are tried."""
@@ -110,11 +107,10 @@ def _over(w: int, moduli: tuple[int, ...], n: int, columns: int, exact: bool, ds
 
 def tables(q: Params) -> Tables:
     """Constants of the machine."""
-    a, b, c = q.a, q.b, q.shape.columns
-    rows = q.cox.products
+    a, b, rows = q.a, q.b, q.cox.products
     return Tables(
         xi=a.inverses,
-        partner=[rows[i // c] // m for i, m in enumerate(a.moduli)],
+        partner=q.cox.cofactors,
         sums=[b.residues(a.M // row) for row in rows],
         minus=b.residues(-a.M),
     )
@@ -177,9 +173,8 @@ class Extension(Fitted):
         xi = [reduce(v * t, square, s.w, u) for v, t, u in zip(x, k.xi, q.a.u, strict=True)]
         for r in range(s.m):
             yield f"xi_{r + 1}", xi[2 * r : 2 * r + 2]
-        hats = xi
+        hats = q.cox.hats(xi)
         if s.columns > 1:
-            hats = [sum(xi[i] * k.partner[i] for i in (2 * r, 2 * r + 1)) for r in range(s.steps)]
             for r, v in enumerate(hats):
                 yield f"X_{r + 1}", v
         h = 0

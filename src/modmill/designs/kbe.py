@@ -56,6 +56,11 @@ class Params:
         """Base B."""
         return self.pair.b
 
+    @property
+    def first_cox(self) -> Cox:
+        """Rows of A; the first extension takes no h from it."""
+        return self.proof.coxes[0]
+
     @cached_property
     def cox(self) -> Cox:
         """The cox of the second extension."""
@@ -71,8 +76,7 @@ class Params:
 def tables(p: int, q: Params, *, plain: bool) -> Tables:
     """Constants of the machine; ``plain``: operands come as residues over B, not scaled by B_j^-1."""
     a, b = q.a, q.b
-    rows_a, rows_b = q.proof.coxes[0].products, q.cox.products
-    c = q.pair.columns
+    rows_a, rows_b = q.first_cox.products, q.cox.products
     scaled = [pow(a.M, -1, m) * (1 if plain else x) % m for x, m in zip(b.cofactors, b.moduli, strict=True)]
     if plain:
         scaled = [x * k % m for x, k, m in zip(scaled, b.inverses, b.moduli, strict=True)]
@@ -80,8 +84,8 @@ def tables(p: int, q: Params, *, plain: bool) -> Tables:
         xi=[-pow(p, -1, m) * k % m for k, m in zip(a.inverses, a.moduli, strict=True)],
         wt=scaled,
         h=[-b.M % m for m in a.moduli],
-        partner_a=[rows_a[i // c] // m if c > 1 else 0 for i, m in enumerate(a.moduli)],
-        partner_b=[rows_b[i // c] // m if c > 1 else 0 for i, m in enumerate(b.moduli)],
+        partner_a=q.first_cox.cofactors,
+        partner_b=q.cox.cofactors,
         first=[
             [p * pow(row, -1, m) * k % m for k, m in zip(b.inverses, b.moduli, strict=True)] for row in rows_a
         ],
@@ -138,20 +142,15 @@ class RnsMontgomery(Fitted):
             multiplications=shape.n * shape.least_interval,
         )
 
-    def trace(self, a: int, b: int, *, plain: bool = False) -> Iterator[tuple[str, Any]]:
+    def trace(self, a: int, b: int) -> Iterator[tuple[str, Any]]:
         q, shape = self.params, self.params.shape
-        k = tables(self.p, q, plain=plain)
+        k = tables(self.p, q, plain=False)
         n, c, w = shape.n, shape.columns, shape.w
         form = self.representation
         x, y = form.unpack(a), form.unpack(b)
 
         def mod(moduli: Base, i: int, t: int) -> int:
             return reduce(t, shape.fold_bound, w, moduli.u[i])
-
-        def hats(values: list[int], partners: Any) -> list[int]:
-            if c == 1:
-                return values
-            return [sum(values[i] * partners[i] for i in range(r * c, r * c + c)) for r in range(shape.rows)]
 
         def term(hat: int, moduli: Base, i: int) -> int:
             return hat if c == 1 else mod(moduli, i, hat)
@@ -162,7 +161,7 @@ class RnsMontgomery(Fitted):
         yield "xi", xi
         tilde = [mod(q.b, j, x[n + j] * y[n + j]) for j in range(n)]
         yield "w~", tilde
-        big_x = hats(xi, k.partner_a)
+        big_x = q.first_cox.hats(xi)
         if c > 1:
             yield "X", big_x
         zeta = [
@@ -170,7 +169,7 @@ class RnsMontgomery(Fitted):
             for j in range(n)
         ]
         yield "zeta", zeta
-        big_z = hats(zeta, k.partner_b)
+        big_z = q.cox.hats(zeta)
         if c > 1:
             yield "Z", big_z
         h = q.cox.h(big_z, q.proof.offset)

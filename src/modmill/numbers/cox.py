@@ -63,6 +63,11 @@ class Cox:
         return tuple(prod(row) for row in self.rows)
 
     @cached_property
+    def cofactors(self) -> tuple[int, ...]:
+        """A_i / a_(i,j) of every modulus: what its xi is multiplied by in Xhat_i."""
+        return tuple(product // a for row, product in zip(self.rows, self.products, strict=True) for a in row)
+
+    @cached_property
     def tops(self) -> tuple[int, ...]:
         """Largest Xhat of each row."""
         top = (1 << self.base.w) - 1
@@ -112,10 +117,8 @@ class Cox:
     def hats(self, xi: Sequence[int]) -> list[int]:
         """Xhat of every row from any representatives of xi."""
         c = self.columns
-        return [
-            sum(v * (product // a) for v, a in zip(xi[i * c : (i + 1) * c], row, strict=True))
-            for i, (row, product) in enumerate(zip(self.rows, self.products, strict=True))
-        ]
+        terms = [v * k for v, k in zip(xi, self.cofactors, strict=True)]
+        return [sum(terms[i : i + c]) for i in range(0, len(terms), c)]
 
     def h(self, hats: Sequence[int], d: int = 0) -> int:
         """The estimate h' for offset ``d``."""
@@ -164,8 +167,6 @@ class Loop:
         still exceed lambda. A rational just inside is returned, at most ``largest_result``.
         """
         slope = Fraction(self.products * self.p, self.a.M)
-        if 4 * slope * self.gain > 1:
-            return None
         middle = 1 / (2 * slope)
         high = min(middle, self.largest_result)
         if slope * high * high + self.gain > high:

@@ -23,6 +23,7 @@ from functools import cached_property
 from math import isqrt
 from typing import Any
 
+from modmill.numbers.cox import Cox
 from modmill.numbers.rns import Base
 
 
@@ -32,24 +33,13 @@ def tops(base: Base, lazy: bool) -> list[int]:
 
 
 def truncation_error(base: Base, q: int, lazy: bool) -> Fraction:
-    """E = sum over i of the largest gamma / m_i - floor(gamma / 2^(w-q)) / 2^q, exact."""
-    if not 1 <= q <= base.w:
-        raise ValueError(f"q must be in 1 ... {base.w}, got {q}")
-    shift = base.w - q
-    total = Fraction(0)
-    for m, top in zip(base.moduli, tops(base, lazy), strict=True):
-        candidates = [top]
-        block = top >> shift  # the last block may be cut short: look at the end of the one before it too
-        if block:
-            candidates.append((block << shift) - 1)
-        total += max(Fraction(g, m) - Fraction(g >> shift, 1 << q) for g in candidates)
-    return total
+    """E = sum over i of the largest gamma / m_i - floor(gamma / 2^(w-q)) / 2^q, exact: the error of a cox."""
+    return Cox(base, q, lazy=lazy).error
 
 
 def alpha_offset(base: Base, q: int, lazy: bool) -> int:
     """Smallest offset d that makes alpha never too small."""
-    error = truncation_error(base, q, lazy)
-    return (error.numerator << q) // error.denominator
+    return Cox(base, q, lazy=lazy).offset
 
 
 def alpha_limit(base: Base, q: int, d: int) -> int:

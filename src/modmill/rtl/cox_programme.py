@@ -238,7 +238,6 @@ def jobs(shape: Shape) -> list[Job]:
     total(2, "w fold", ("ring 2", first), (("h B", PRODUCT + 1),))
     add("out zeta", (("memory", 0, 1),), (("zeta fold", whole_cycles + 1), ("w fold", whole_cycles - 5)))
     add("out w", (("memory", 0, 1),), (("w fold", whole_cycles + 1), ("out zeta", 1)), (("out zeta", 12),))
-    made["s"] = made.pop("s")
     return [made["s"], *loads, *(job for name, job in made.items() if name != "s")]
 
 

@@ -37,6 +37,9 @@ class DspBlock:
 DSP18 = DspBlock(17, 17)
 DSP25 = DspBlock(17, 24)
 
+BLOCKS = {"18x18": DSP18, "25x18": DSP25}
+"""DSP blocks by the name of a design's setting ``dsp``."""
+
 
 def product(m: Module, a: Value, b: Value, block: DspBlock, *, name: str, register: str | None = "sync") -> Value:
     """a * b, unsigned; with ``register`` the partial rows pass one register in that clock domain.
