@@ -244,6 +244,24 @@ def check(
 
 
 @app.command()
+def load(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder with a core whose modulus is loaded.")],
+    modulus: Modulus,
+    as_json: Json = False,
+) -> None:
+    """The words that load another modulus into a built core, one a line in hexadecimal."""
+    from modmill.studies.load import words_for
+
+    contract = words_for(folder, modulus).contract
+    if as_json:
+        print(json.dumps(contract.describe(), indent=2))
+        return
+    assert contract.load is not None
+    for word in contract.load.words:
+        print(f"{word:0{-(-contract.load.width // 4)}x}")
+
+
+@app.command()
 def explain(
     design: Name,
     modulus: Modulus,

@@ -8,6 +8,10 @@ Multiplier interface: operand pairs enter at ``i``, results leave at ``o`` in or
 A handshake cannot carry mathematics, so a contract goes with each core: the factor it leaves behind, the sizes
 of operands it accepts and of the results it gives, both as exact multiples of the modulus, how numbers look at
 its ports, and its timing.
+
+A core whose modulus is loaded has a third stream, ``k``, of words that set it. The stream is a barrier: while ``k`` is
+offered no operands are accepted, and ``k`` is accepted when nothing is under way. So every result belongs to the
+modulus that was loaded last when its operands were accepted.
 """
 
 from __future__ import annotations
@@ -18,7 +22,10 @@ from typing import Any
 
 from modmill.numbers.rns import Base
 
-PORTS = ("clk", "rst", "i_valid", "i_ready", "i_a", "i_b", "o_valid", "o_ready", "o_r")
+PORTS = (
+    "clk", "rst", "k_valid", "k_ready", "k_m", "i_valid", "i_ready", "i_a", "i_b", "o_valid", "o_ready", "o_r",
+)  # fmt: skip
+"""Ports of every core, in the order in which they are emitted: i_b unless it has one operand, k_* if it is loaded."""
 
 
 class Refusal(ValueError):
@@ -173,6 +180,19 @@ class Timing:
 
 
 @dataclass(frozen=True)
+class Load:
+    """What sets the modulus of a core that is loaded: the ``words`` of stream k, of ``width`` bits each.
+
+    ``cycles``: from the first word accepted to the first cycle in which operands are accepted, at most, when no word
+    comes late.
+    """
+
+    width: int
+    words: tuple[int, ...]
+    cycles: int
+
+
+@dataclass(frozen=True)
 class Contract:
     """o = a * b * factor (mod p), with the sizes under which that holds.
 
@@ -194,6 +214,8 @@ class Contract:
     gain: Fraction = Fraction(0)
     operands: int = 2
     """1: the core has one operand, o = a * factor (mod p)."""
+    load: Load | None = None
+    """How p is loaded; all else here holds while p is loaded. None: p is built in."""
 
     @property
     def largest_operand(self) -> int:
@@ -224,7 +246,12 @@ class Contract:
 
     def describe(self) -> dict[str, Any]:
         """The part of contract.json that follows from the mathematics and the schedule."""
-        one = self.operands == 1
+        one, load = self.operands == 1, self.load
+        stream = {
+            "k_valid": {"direction": "in", "width": 1},
+            "k_ready": {"direction": "out", "width": 1},
+            "k_m": {"direction": "in", "width": load.width if load else 0},
+        }
         return {
             **({"operands": 1} if one else {}),
             "modulus": hex(self.p),
@@ -243,9 +270,11 @@ class Contract:
             "latency": self.timing.latency,
             "interval": self.timing.interval,
             "in_flight": self.timing.in_flight,
+            **({"load": {"words": [hex(word) for word in load.words], "cycles": load.cycles}} if load else {}),
             "ports": {
                 "clk": {"direction": "in", "width": 1},
                 "rst": {"direction": "in", "width": 1},
+                **(stream if load else {}),
                 "i_valid": {"direction": "in", "width": 1},
                 "i_ready": {"direction": "out", "width": 1},
                 "i_a": {"direction": "in", "width": self.operand.width},

@@ -18,18 +18,22 @@ from amaranth.hdl import Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from modmill.contract import Binary, Contract, Form, Refusal, Timing
+from modmill.contract import Binary, Contract, Form, Load, Refusal, Timing
 from modmill.schedule import Schedule
 
 IO = ("binary", "native")
+_TRIED = 100
+"""Moduli that are tried around an edge."""
 
 
-def multiplier_ports(a: int, b: int, r: int) -> dict[str, Any]:
+def multiplier_ports(a: int, b: int, r: int, k: int = 0) -> dict[str, Any]:
     """Members of the multiplier interface for operands of ``a`` and ``b`` bits and results of ``r`` bits.
 
-    A core with one operand (a conversion or a reduction) has ``b`` = 0 and no port i_b.
+    A core with one operand (a conversion or a reduction) has ``b`` = 0 and no port i_b; ``k`` is the width of the words
+    that load a modulus, 0 if it is fixed.
     """
     return {
+        **({"k_valid": In(1), "k_ready": Out(1), "k_m": In(k)} if k else {}),
         "i_valid": In(1),
         "i_ready": Out(1),
         "i_a": In(a),
@@ -47,17 +51,15 @@ class Multiplier(wiring.Component):
     cycle after the operands were accepted in cycle 0 (a list of signals for a vector). ``period``: operands are
     accepted only in every such cycle after reset, the first of them included, and only when they were valid ``lead``
     cycles earlier. ``kept``: names of submodules that synthesis must not dissolve before it has optimised them.
-    ``more``: ports beside those of the multiplier interface.
+    ``k``: width of the words of stream k, which loads the modulus, 0 if the modulus is fixed.
     """
 
     kept: tuple[str, ...] = ()
 
-    def __init__(
-        self, a: int, b: int, r: int, *, period: int = 1, lead: int = 0, more: Mapping[str, Any] | None = None
-    ) -> None:
+    def __init__(self, a: int, b: int, r: int, *, period: int = 1, lead: int = 0, k: int = 0) -> None:
         self.period, self.lead = period, lead
         self.probes: list[tuple[str, Signal | list[Signal], int]] = []
-        super().__init__(multiplier_ports(a, b, r) | dict(more or {}))
+        super().__init__(multiplier_ports(a, b, r, k))
 
 
 @dataclass(frozen=True)
@@ -165,6 +167,30 @@ class Fitted(ABC):
         return Fraction(0)
 
     @property
+    def load(self) -> Load | None:
+        """What loads p, for a core whose modulus is loaded. Its RTL then depends on the width of p only."""
+        return None
+
+    def at(self, p: int) -> Fitted:
+        """The same core while another modulus is loaded. Raises Refusal when the core cannot take it."""
+        raise Refusal("the modulus of this core is built in")
+
+    def others(self) -> list[Fitted]:
+        """The same core with moduli at the edges: all bits set, only the first and last, and a small one."""
+        if self.load is None:
+            return []
+        bits = self.p.bit_length()
+        found = []
+        for first, step in (((1 << bits) - 1, -2), ((1 << bits - 1) + 1, 2), (3, 2)):
+            for p in range(first, first + _TRIED * step, step):
+                try:
+                    found.append(self.at(p))
+                    break
+                except Refusal:
+                    continue
+        return [fitted for fitted in found if fitted.p != self.p]
+
+    @property
     @abstractmethod
     def cost(self) -> Cost:
         """Predicted cost of the native core."""
@@ -202,6 +228,7 @@ class Fitted(ABC):
                 timing=Timing(s.latency, s.interval, s.in_flight),
                 gain=self.gain,
                 operands=self.operands,
+                load=self.load,
             )
         one = Fraction(1)
         width = Binary(self.p.bit_length())
@@ -216,6 +243,7 @@ class Fitted(ABC):
             result_bound=one,
             timing=self.binary_timing(),
             operands=self.operands,
+            load=self.load,
         )
 
     @abstractmethod

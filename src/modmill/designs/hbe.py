@@ -17,11 +17,13 @@ work. The interval is the least that the machine's registers allow.
 
 from __future__ import annotations
 
+from typing import Any
+
 from modmill.design import Design, Setting, Source
 from modmill.designs.kbe import SETTINGS, RnsMontgomery, fit
 
 
-def fit_rows(p: int, *, columns: int, **settings: int) -> RnsMontgomery:
+def fit_rows(p: int, *, columns: int, **settings: Any) -> RnsMontgomery:
     """As `fit`, with ``columns`` moduli in a row."""
     fitted = fit(p, columns, **settings)
     fitted.settings["columns"] = columns

@@ -25,11 +25,12 @@ from functools import cached_property
 from math import gcd
 from typing import Any
 
-from modmill.contract import Refusal, ResiduePair, Timing
+from modmill.contract import Load, Refusal, ResiduePair, Timing
 from modmill.design import Cost, Design, Fitted, Multiplier, Setting, Source
 from modmill.numbers.base_pairs import BasePair, Sufficiency, approximate, base_pair, sufficiency
 from modmill.numbers.cox import Cox
 from modmill.numbers.folding import reduce
+from modmill.numbers.primes import prev_prime
 from modmill.numbers.rns import Base
 from modmill.rtl.convert import BinaryShell
 from modmill.rtl.cox_programme import Programme, Shape, programme
@@ -101,6 +102,8 @@ class RnsMontgomery(Fitted):
 
     def __init__(self, p: int, params: Params, settings: dict[str, Any]) -> None:
         self.p, self.params, self.settings = p, params, settings
+        if settings["loadable"]:
+            self.forms = ("native",)  # the conversions hold multiples of p
 
     @cached_property
     def programme(self) -> Programme:
@@ -180,8 +183,28 @@ class RnsMontgomery(Fitted):
         ]
         yield "w", form.pack([*result, *zeta])
 
-    def component(self, *, scaled: bool = False) -> Multiplier:
-        return CoxRower(self.programme, tables(self.p, self.params, plain=scaled))
+    def component(self, *, scaled: bool = False) -> CoxRower:
+        loadable = self.settings["loadable"]
+        return CoxRower(self.programme, tables(self.p, self.params, plain=scaled), loadable=loadable)
+
+    @property
+    def load(self) -> Load | None:
+        if not self.settings["loadable"]:
+            return None
+        core = self.component()
+        core._MustUse__used = True  # it gives the words and is not built
+        return Load(self.params.a.n * self.params.a.w, tuple(core.modulus_words()), core.load_cycles)
+
+    def at(self, p: int) -> RnsMontgomery:
+        if not self.settings["loadable"]:
+            raise Refusal("the modulus of this core is built in")
+        if p < 3 or p % 2 == 0:
+            raise Refusal(f"the modulus must be odd and at least 3, got {p}")
+        try:
+            proof = sufficiency(self.params.pair, p, t=self.params.proof.t).require()
+        except ValueError as error:
+            raise Refusal(f"the bases of this core do not serve {hex(p)}: {error}") from error
+        return RnsMontgomery(p, Params(self.params.pair, proof), self.settings)
 
     @cached_property
     def _binary_top(self) -> int:
@@ -219,6 +242,7 @@ class RnsMontgomery(Fitted):
             ("products added up", f"up to {proof.largest_products} before one reduction"),
             ("slots", f"{shape.least_interval} multiplications of each rower a product, interval {plan.interval}"),
             ("one product alone", f"first to last multiplication {plan.last_slot + 1} cycles"),
+            *([("modulus", f"loaded: {len(self.load.words)} words, {self.load.cycles} cycles")] if self.load else []),
         ]  # fmt: skip
 
 
@@ -277,24 +301,30 @@ def edge_zeta(cox: Cox, size: Fraction, rnd: random.Random) -> list[int]:
 # ---------------------------------------------------------------------------------------------- design
 
 
-def fit(p: int, columns: int, *, w: int, n: int, interval: int) -> RnsMontgomery:
-    """Least n for which condition C4 holds, over moduli 2^w - u with few signed digits in u."""
+def fit(p: int, columns: int, *, w: int, n: int, interval: int, loadable: bool) -> RnsMontgomery:
+    """Least n for which condition C4 holds, over moduli 2^w - u with few signed digits in u.
+
+    With ``loadable`` the bases are those for the largest prime as wide as p, so that they depend on its width only.
+    """
     if not 12 <= w <= 17:
         raise Refusal(f"channels must have 12 to 17 bits (one DSP block), got w = {w}")
+    served = prev_prime(1 << p.bit_length()) if loadable else p
+    settings = {"w": w, "n": n, "interval": interval, "loadable": loadable}
     reason: ValueError | None = None
     for digits in (3, 7):
         try:
-            pair, proof = base_pair(p, w, columns, n=n or None, even=False, digits=digits)
+            pair, proof = base_pair(served, w, columns, n=n or None, even=False, digits=digits)
             break
         except ValueError as error:
             reason = error
     else:
         raise reason or ValueError("no base pair")
     alike = dealt_alike(pair)
-    better = sufficiency(alike, p)
+    better = sufficiency(alike, served)
     if better.holds:
         pair, proof = alike, better
-    return RnsMontgomery(p, Params(pair, proof), {"w": w, "n": n, "interval": interval})
+    fitted = RnsMontgomery(served, Params(pair, proof), settings)
+    return fitted.at(p) if loadable else fitted
 
 
 def dealt_alike(pair: BasePair) -> BasePair:
@@ -315,6 +345,7 @@ SETTINGS = (
     Setting("w", int, 17, "bits of a channel, at most one DSP block", least=12),
     Setting("n", int, 0, "moduli in each base, 0 for the fewest that suffice", least=0),
     Setting("interval", int, 0, "cycles between products, 0 for the fewest", least=0),
+    Setting("loadable", bool, False, "load the modulus at run time, any of that width (native form only)"),
 )
 
 DESIGNS = (

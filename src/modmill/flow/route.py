@@ -76,7 +76,7 @@ def available_backends() -> dict[str, str]:
 
 
 def port_widths(verilog: str, top: str) -> Widths:
-    """Widths of a core's data ports, read from its Verilog; 0 for i_b if there is none.
+    """Widths of a core's data ports, read from its Verilog; 0 for i_b and k_m if there is none.
 
     Raises ValueError when one of the others is missing.
     """
@@ -93,7 +93,7 @@ def port_widths(verilog: str, top: str) -> Widths:
     missing = [port for port in ("i_a", "o_r") if port not in found]
     if missing:
         raise ValueError(f"module {top} has no port {', '.join(missing)}")
-    return Widths(found["i_a"], found.get("i_b", 0), found["o_r"])
+    return Widths(found["i_a"], found.get("i_b", 0), found["o_r"], found.get("k_m", 0))
 
 
 def shell(top: str, widths: Widths) -> str:
@@ -102,9 +102,12 @@ def shell(top: str, widths: Widths) -> str:
     Cost: one flip-flop per input of the core, and two and a LUT per output.
     """
     inputs = {"rst": 1, "i_valid": 1, "o_ready": 1, "i_a": widths.a, "i_b": widths.b}
+    outputs = {"i_ready": 1, "o_valid": 1, "o_r": widths.r}
     if not widths.b:
         del inputs["i_b"]
-    outputs = {"i_ready": 1, "o_valid": 1, "o_r": widths.r}
+    if widths.k:
+        inputs |= {"k_valid": 1, "k_m": widths.k}
+        outputs |= {"k_ready": 1}
     n_in, n_out = sum(inputs.values()), sum(outputs.values())
     wires = "".join(f"  wire [{bits - 1}:0] {port};\n" for port, bits in {**inputs, **outputs}.items())
     connections = ", ".join(f".{port}({port})" for port in ("clk", *inputs, *outputs))

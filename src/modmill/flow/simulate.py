@@ -14,13 +14,16 @@ import os
 import tempfile
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from importlib import resources
 from pathlib import Path
 
+from modmill.contract import PORTS
 from modmill.flow import tools
 
+Loads = Sequence[tuple[int, Sequence[int]]]
+"""Words of stream k, and before which operands they come: (0, words) for those before all."""
 DEFAULT_TIMEOUT = 1_000_000
 """Cycles without any event at the ports after which a run gives up."""
 
@@ -39,25 +42,29 @@ _CXX = (
     "-DVM_SC=0", "-DVM_TIMING=0", "-DVM_TRACE=0", "-DVM_TRACE_FST=0", "-DVM_TRACE_VCD=0", "-DVM_TRACE_SAIF=0",
 )  # fmt: skip
 _RUNTIME = ("verilated", "verilated_threads")
+_ABSENT = {"i_b": "no_operand", "k_valid": "no_valid", "k_ready": "no_ready", "k_m": "no_word"}
 _FAULTS = (
     "o_valid dropped before o_ready",
     "o_r changed while waiting for o_ready",
     "a result without an operand",
     "o_valid high straight after reset",
+    "operands accepted before the modulus was loaded",
+    "a word of the modulus accepted before all results were taken",
 )
 
 
 @dataclass(frozen=True)
 class Widths:
-    """Widths in bits of i_a, i_b (0: there is none) and o_r."""
+    """Widths in bits of i_a, i_b (0: there is none), o_r and k_m (0: there is no stream k)."""
 
     a: int
     b: int
     r: int
+    k: int = 0
 
     def __post_init__(self) -> None:
-        for name, bits in (("a", self.a), ("b", self.b), ("r", self.r)):
-            if bits < 1 and (name, bits) != ("b", 0):
+        for name, bits in (("a", self.a), ("b", self.b), ("r", self.r), ("k", self.k)):
+            if bits < 1 and (name, bits) not in (("b", 0), ("k", 0)):
                 raise ValueError(f"width of {name} must be at least 1 bit, not {bits}")
 
 
@@ -67,7 +74,8 @@ class Run:
 
     The k-th entries belong together: the operands were accepted at the end of cycle `accepted[k]`, the result was
     first valid in cycle `valid[k]` and was taken at the end of cycle `taken[k]`. `cycles` ends with the last result
-    taken. `violations` lists faults of the handshake, one line each; with a timeout `results` is short.
+    taken. `loaded` has the cycles at whose ends the words of stream k were accepted. `violations` lists faults of the
+    handshake, one line each; with a timeout `results` is short.
     """
 
     results: list[int]
@@ -76,6 +84,7 @@ class Run:
     taken: list[int]
     cycles: int
     violations: list[str]
+    loaded: list[int] = field(default_factory=list)
 
     @property
     def latencies(self) -> list[int]:
@@ -88,6 +97,9 @@ class _Job(ctypes.Structure):  # the same layout stands in harness.cpp
         ("operands", ctypes.c_uint64),
         ("a", ctypes.c_char_p),
         ("b", ctypes.c_char_p),
+        ("words", ctypes.c_uint64),
+        ("k", ctypes.c_char_p),
+        ("before", ctypes.POINTER(ctypes.c_uint64)),
         ("gap", ctypes.c_uint32),
         ("stall", ctypes.c_uint32),
         ("seed", ctypes.c_uint64),
@@ -96,6 +108,8 @@ class _Job(ctypes.Structure):  # the same layout stands in harness.cpp
         ("accepted", ctypes.POINTER(ctypes.c_uint64)),
         ("valid", ctypes.POINTER(ctypes.c_uint64)),
         ("taken", ctypes.POINTER(ctypes.c_uint64)),
+        ("loaded", ctypes.POINTER(ctypes.c_uint64)),
+        ("loaded_count", ctypes.c_uint64),
         ("accepted_count", ctypes.c_uint64),
         ("valid_count", ctypes.c_uint64),
         ("taken_count", ctypes.c_uint64),
@@ -138,6 +152,7 @@ class Simulator:
         a: Sequence[int],
         b: Sequence[int],
         *,
+        loads: Loads = (),
         gap: float = 0.0,
         stall: float = 0.0,
         seed: int = 1,
@@ -148,33 +163,39 @@ class Simulator:
         `gap` is the probability that the producer pauses before an operand, `stall` the probability per cycle that
         the consumer begins to hold o_ready low; both last one cycle or a burst, and one stall in four waits for a
         result and then holds it. While i_valid is low the operands are noise. `seed` settles all of it and the
-        registers' first values. `timeout` counts cycles without an event.
+        registers' first values. `timeout` counts cycles without an event. `loads` lists (k, words): the words that
+        stream k brings before the k-th operands, which are offered meanwhile and must wait.
 
         Raises ValueError for operands that do not fit the ports and for probabilities outside [0, 1).
         """
         if self.instances != 1:
             raise ValueError("this simulator holds two cores: use run_pair")
-        return self._run([(a, b)], gap, stall, seed, timeout)[0]
+        return self._run([(a, b)], loads, gap, stall, seed, timeout)[0]
 
     def run_pair(
         self,
         first: tuple[Sequence[int], Sequence[int]],
         second: tuple[Sequence[int], Sequence[int]],
         *,
+        loads: Loads = (),
         gap: float = 0.0,
         stall: float = 0.0,
         seed: int = 1,
         timeout: int = DEFAULT_TIMEOUT,
     ) -> tuple[Run, Run]:
-        """As `run`, for two cores in one simulation, each with operands, pauses and stalls of its own."""
+        """As `run`, for two cores in one simulation, each with operands, pauses and stalls of its own.
+
+        ``loads`` are for both.
+        """
         if self.instances != 2:
             raise ValueError("this simulator holds one core: build it with instances=2")
-        one, two = self._run([first, second], gap, stall, seed, timeout)
+        one, two = self._run([first, second], loads, gap, stall, seed, timeout)
         return one, two
 
     def _run(
         self,
         operands: Sequence[tuple[Sequence[int], Sequence[int]]],
+        loads: Loads,
         gap: float,
         stall: float,
         seed: int,
@@ -183,6 +204,11 @@ class Simulator:
         for name, probability in (("gap", gap), ("stall", stall)):
             if not 0 <= probability < 1:
                 raise ValueError(f"{name} must be in [0, 1), not {probability}")
+        stream = [(place, word) for place, words in loads for word in words]
+        if stream and not self.widths.k:
+            raise ValueError("this core has no stream k")
+        k_words = _packed("k", [word for _, word in stream], self.widths.k)
+        before = (ctypes.c_uint64 * max(1, len(stream)))(*(place for place, _ in stream))
         jobs = (_Job * len(operands))()
         buffers = []
         for k, (a, b) in enumerate(operands):
@@ -190,9 +216,11 @@ class Simulator:
                 raise ValueError(f"as many operands b as a are needed, not {len(b)} and {len(a)}")
             r = (ctypes.c_uint32 * max(1, len(a) * _words(self.widths.r)))()
             times = [(ctypes.c_uint64 * max(1, len(a)))() for _ in range(3)]
+            times.append((ctypes.c_uint64 * max(1, len(stream)))())
             packed = _packed("a", a, self.widths.a), _packed("b", b, self.widths.b)
+            chances = int(gap * 2**32), int(stall * 2**32)
             jobs[k] = _Job(
-                len(a), *packed, int(gap * 2**32), int(stall * 2**32), (2 * seed + k) % 2**64, timeout, r, *times
+                len(a), *packed, len(stream), k_words, before, *chances, (2 * seed + k) % 2**64, timeout, r, *times
             )
             buffers.append((packed, r, times))
         simulation = self._functions.modmill_start(jobs)
@@ -219,7 +247,7 @@ def _packed(name: str, values: Sequence[int], bits: int) -> bytes:
 def _result(job: _Job, r: "ctypes.Array[ctypes.c_uint32]", times: list, bits: int) -> Run:
     size = 4 * _words(bits)
     raw = bytes(r)
-    accepted, valid, taken = times
+    accepted, valid, taken, loaded = times
     violations = [
         f"{text} ({count} times, first in cycle {first})"
         for text, count, first in zip(_FAULTS, job.faults, job.first, strict=True)
@@ -237,6 +265,7 @@ def _result(job: _Job, r: "ctypes.Array[ctypes.c_uint32]", times: list, bits: in
         taken=list(taken[: job.taken_count]),
         cycles=job.cycles,
         violations=violations,
+        loaded=list(loaded[: job.loaded_count]),
     )
 
 
@@ -266,25 +295,26 @@ class _Source:
     @cached_property
     def harness(self) -> str:
         suffixes = [""] if self.instances == 1 else ["_0", "_1"]
-        order = ("i_valid", "i_ready", "i_a", "i_b", "o_valid", "o_ready", "o_r")
         benches = " ".join(
-            f"bench[{k}] = std::make_unique<TheBench>({', '.join(self._pin(port, suffix) for port in order)});"
+            f"bench[{k}] = std::make_unique<TheBench>({', '.join(self._pin(port, suffix) for port in PORTS[2:])});"
             for k, suffix in enumerate(suffixes)
         )
         settings = {"INSTANCES": str(self.instances), "MODMILL_BENCHES": benches}
         for name, port, bits in (
+            ("K", "k_m", self.widths.k),
             ("A", "i_a", self.widths.a),
             ("B", "i_b", self.widths.b),
             ("R", "o_r", self.widths.r),
         ):
             settings[f"{name}_WORDS"] = str(max(1, _words(bits)))
             settings[f"{name}_LAST"] = f"{(1 << ((bits - 1) % 32 + 1)) - 1:#x}u" if bits else "0u"
-            settings[f"MODMILL_{name}"] = f"std::declval<Vmodel>().{port}{suffixes[0]}" if bits else "no_operand"
+            settings[f"MODMILL_{name}"] = f"std::declval<Vmodel>().{port}{suffixes[0]}" if bits else _ABSENT[port]
         defines = "".join(f"#define {name} {value}\n" for name, value in settings.items())
         return defines + resources.files("modmill.flow").joinpath("harness.cpp").read_text()
 
     def _pin(self, port: str, suffix: str) -> str:
-        return f"top.{port}{suffix}" if port != "i_b" or self.widths.b else "no_operand"
+        there = self.widths.b if port == "i_b" else self.widths.k if port.startswith("k_") else 1
+        return f"top.{port}{suffix}" if there else _ABSENT[port]
 
     def _pair(self) -> str:
         ports = {
@@ -294,6 +324,8 @@ class _Source:
         }  # fmt: skip
         if not self.widths.b:
             del ports["i_b"]
+        if self.widths.k:
+            ports |= {"k_valid": ("input", 1), "k_ready": ("output", 1), "k_m": ("input", self.widths.k)}
         lines = ["module modmill_pair(input clk, input rst"]
         for k in range(2):
             lines += [f"  , {way} [{bits - 1}:0] {port}_{k}" for port, (way, bits) in ports.items()]

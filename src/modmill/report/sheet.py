@@ -21,6 +21,9 @@ DIGEST_LINE = re.compile(r"^// RTL digest: (sha256:[0-9a-f]{64})\b", re.MULTILIN
 _MEANINGS = {
     "clk": "clock, rising edge",
     "rst": "synchronous reset, active high",
+    "k_valid": "a word of the modulus is offered",
+    "k_ready": "the word is accepted in this cycle if offered",
+    "k_m": "word of the modulus",
     "i_valid": "operands are offered",
     "i_ready": "operands are accepted in this cycle if offered",
     "i_a": "operand a",

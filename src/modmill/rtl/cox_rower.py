@@ -28,6 +28,7 @@ from amaranth.hdl import Cat, Const, Module, Mux, ResetSignal, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
+from modmill.contract import Refusal
 from modmill.design import Multiplier
 from modmill.numbers.folding import fold_bound
 from modmill.rtl.cox_programme import (
@@ -292,8 +293,9 @@ class CoxRower(Multiplier):
     def __init__(self, p: Programme, tables: Tables, *, loadable: bool = False) -> None:
         self._programme, self._tables, self._loadable = p, tables, loadable
         width = 2 * p.shape.n * p.shape.w
-        more = {"k_valid": In(1), "k_ready": Out(1), "k_m": In(p.shape.n * p.shape.w)} if loadable else {}
-        super().__init__(width, width, width, period=p.interval, lead=p.lead, more=more)
+        super().__init__(
+            width, width, width, period=p.interval, lead=p.lead, k=p.shape.n * p.shape.w if loadable else 0
+        )
 
     def _memory(self, i: int, depth: int) -> list[int]:
         """Contents of rower i's block RAM: constants, the ring's in the order in which it brings them."""
@@ -309,11 +311,19 @@ class CoxRower(Multiplier):
         fixed = [t.xi[i], t.wt[i], t.h[i], *cofactors]
         return [*fixed, *turned(1, t.first), *turned(2, t.second)]
 
-    def modulus_words(self) -> list[list[int]]:
-        """The constants that depend on the modulus, word by word for all rowers: what stream k must bring."""
+    def modulus_words(self) -> list[int]:
+        """The constants that depend on the modulus: what stream k must bring, rower 0 in the least significant bits."""
         p = self._programme
         contents = [self._memory(i, 0) for i in range(p.shape.n)]
-        return [[words[address] for words in contents] for address in self._modulus_addresses()]
+        return [
+            sum(words[address] << (p.shape.w * i) for i, words in enumerate(contents))
+            for address in self._modulus_addresses()
+        ]
+
+    @property
+    def load_cycles(self) -> int:
+        """At most so many cycles from the first word accepted to the first operands accepted."""
+        return len(self._modulus_addresses()) * self._programme.interval + self._programme.lead
 
     def _modulus_addresses(self) -> list[int]:
         p = self._programme
@@ -357,7 +367,7 @@ class CoxRower(Multiplier):
         take = Signal()
         loading = Signal()
         may_take = at(decided) & self.i_valid & (room != 0)
-        m.d.comb += take.eq(may_take & ~loading if self._loadable else may_take)
+        m.d.comb += take.eq(may_take & ~loading & ~self.k_valid if self._loadable else may_take)
         with m.If(at(decided)):
             m.d.sync += [taking.eq(take), ages[0].eq(Mux(take, next_in, trash)), full[0].eq(take)]
             for k in range(1, oldest):
@@ -482,11 +492,15 @@ class CoxRower(Multiplier):
             busy = set(fields["word"]) | {(k + 1) % interval for k in fields["source"]}
             spare = next((k for k in range(interval) if k not in busy), None)
             if spare is None:
-                raise ValueError(f"all {interval} cycles of the memory's port are taken: no modulus can be loaded")
+                m._MustUse__used = True
+                raise Refusal(
+                    f"no modulus can be loaded: products take all {interval} cycles of the block RAMs' ports; "
+                    f"set interval={interval + 1}"
+                )
             index = Signal(range(len(addresses) + 1))
             writing = Signal()
             decide = (spare - 3) % interval  # the interval's decision; writing is then set for one period
-            idle = (room == slots) & (waiting == 0) & ~take
+            idle = (room == slots) & (waiting == 0) & ~take & ~going & ~self.o_valid
             with m.If(phase == decide):
                 m.d.sync += writing.eq(self.k_valid & (loading | idle))
                 with m.If(self.k_valid & idle):
@@ -527,6 +541,10 @@ class CoxRower(Multiplier):
 
         # ---- rows, the tree of control, the ring
         contents = [self._memory(i, depth) for i in range(n)]
+        if self._loadable:
+            for words in contents:
+                for constant_address in self._modulus_addresses():
+                    words[constant_address] = 0
         row_list = []
         per_branch = max(1, 8 // shape.columns)
         branch: Branch | None = None

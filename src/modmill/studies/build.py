@@ -23,7 +23,7 @@ from modmill.contract import Contract, Refusal
 from modmill.design import IO, Design, Fitted
 from modmill.designs import design as find_design
 from modmill.flow import emit, tools
-from modmill.flow.simulate import Simulator, Widths
+from modmill.flow.simulate import Loads, Simulator, Widths
 from modmill.numbers.moduli import Modulus, parse_modulus
 from modmill.report import sheet
 from modmill.studies import operands
@@ -131,7 +131,7 @@ class Core:
             self._require(a, b)
         form, c = self.contract.operand, self.contract
         second = [form.encode(b) if c.operands == 2 else b for _, b in pairs]
-        run = self._simulator.run([form.encode(a) for a, _ in pairs], second, gap=gap, stall=stall)
+        run = self._simulator.run([form.encode(a) for a, _ in pairs], second, loads=loads(c), gap=gap, stall=stall)
         if run.violations:
             raise tools.ToolError(f"simulation: {run.violations[0]}")
         return [c.result.decode(r) for r in run.results]
@@ -201,7 +201,13 @@ def digest(verilog: str) -> str:
 
 def widths(contract: Contract) -> Widths:
     """Port widths, as the simulator takes them."""
-    return Widths(contract.operand.width, contract.operand.width * (contract.operands == 2), contract.result.width)
+    second = contract.operand.width if contract.operands == 2 else 0
+    return Widths(contract.operand.width, second, contract.result.width, contract.load.width if contract.load else 0)
+
+
+def loads(contract: Contract, place: int = 0) -> Loads:
+    """The words that a core with a loaded modulus needs before the operands at ``place``."""
+    return [(place, contract.load.words)] if contract.load else []
 
 
 def build(

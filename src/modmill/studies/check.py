@@ -13,23 +13,27 @@ import re
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
 from modmill.contract import PORTS, Contract
+from modmill.design import Fitted
 from modmill.flow.lint import lint
 from modmill.flow.simulate import Run, Simulator
 from modmill.flow.tools import ToolError
 from modmill.report import sheet
 from modmill.studies import judge, operands
-from modmill.studies.build import Core, Folder, digest, widths
+from modmill.studies.build import Core, Folder, digest, loads, widths
 from modmill.studies.operands import Product
 
 CHAIN_STEPS = 1000
 """Dependent products in a chain."""
 CHAINS = 2
 """Chains side by side in each of the two instances."""
+OTHER = 64
+"""Products with each modulus that a loaded core gets besides its own, and as many with its own before and after."""
 LONE = 64
 """Products that are sent into an idle core, one by one, to measure the latency."""
 SHOWN = 10
@@ -49,6 +53,7 @@ class Report:
     counts: Counter[str] = field(default_factory=Counter)
     latency: int | None = None
     interval: int | None = None
+    load: int | None = None
     cycles: int = 0
     seconds: float = 0.0
 
@@ -67,6 +72,8 @@ class Report:
         """The verdict in one line."""
         kinds = ", ".join(f"{count} {kind}" for kind, count in self.counts.items())
         timing = f"latency {self.latency}, interval {self.interval}; " if self.latency is not None else ""
+        if self.load is not None:
+            timing = f"load {self.load}, {timing}"
         found = "" if self.passed else f"{len(self.failures)} difference{'s' * (len(self.failures) != 1)}; "
         return (
             f"{'PASS' if self.passed else 'FAIL'} {self.name}: {found}{timing}"
@@ -83,6 +90,7 @@ class Report:
             "counts": dict(self.counts),
             "latency": self.latency,
             "interval": self.interval,
+            **({"load": self.load} if self.load is not None else {}),
             "cycles": self.cycles,
             "seconds": round(self.seconds, 3),
         }
@@ -200,7 +208,8 @@ def verify(
 
     Two instances run side by side in one simulation: the corner operands, ``extra`` and ``vectors`` random ones, at
     full rate and with pauses of the producer and stalls of the consumer; single products for the latency; chains
-    of ``CHAIN_STEPS`` dependent products where the contract is closed.
+    of ``CHAIN_STEPS`` dependent products where the contract is closed; and where the modulus is loaded, other moduli
+    one after another.
     """
     contract = core.contract
     faults = list(rtl_faults(verilog, contract, core.top)) or [f"core.v: {line}" for line in lint(verilog, core.top)]
@@ -217,7 +226,17 @@ def verify(
     _Bench(contract, simulator, report, seed).run(
         [pair for pair in [*operands.corners(core.fitted, core.io), *extra] if operands.covered(contract, *pair)],
         operands.randoms(contract, vectors, seed),
+        [_sample(fitted, core.io, seed) for fitted in core.fitted.others()],
     )
+
+
+def _sample(fitted: Fitted, io: str, seed: int) -> tuple[Contract, list[Product]]:
+    """A contract, and ``OTHER`` products that it covers: half of them corners."""
+    contract = fitted.contract(io)
+    corners = [pair for pair in operands.corners(fitted, io) if operands.covered(contract, *pair)]
+    random.Random(seed).shuffle(corners)
+    chosen = corners[: OTHER // 2]
+    return contract, operands.judged(contract, chosen + operands.randoms(contract, OTHER - len(chosen), seed)[:OTHER])
 
 
 class _Bench:
@@ -227,9 +246,15 @@ class _Bench:
         self._contract, self._simulator, self._report, self._seed = contract, simulator, report, seed
         self._before = len(report.failures)
         timing = contract.timing
-        self._patience = 8 * (timing.latency + timing.interval) + 200  # cycles; no stall is that long
+        load = contract.load.cycles if contract.load else 0
+        self._patience = 8 * (timing.latency + timing.interval + load) + 200  # cycles; no stall is that long
 
-    def run(self, corners: Sequence[tuple[int, int]], randoms: Sequence[tuple[int, int]]) -> None:
+    def run(
+        self,
+        corners: Sequence[tuple[int, int]],
+        randoms: Sequence[tuple[int, int]],
+        others: Sequence[tuple[Contract, list[Product]]] = (),
+    ) -> None:
         """All runs, until one finds something."""
         contract = self._contract
         edge, free = operands.judged(contract, corners), operands.judged(contract, randoms)
@@ -240,6 +265,7 @@ class _Bench:
             lambda: self._stream("with pauses and stalls", edge, free[half:], 0.3, 0.3),
             lambda: self._stream("with pauses", edge, [], 0.5, 0.0),
             lambda: self._stream("with stalls", edge, [], 0.0, 0.6),
+            lambda: self._moduli([*edge[: OTHER // 2], *free[: OTHER // 2]], others),
             self._chains,
         ):
             phase()
@@ -253,7 +279,9 @@ class _Bench:
         self, first: Sequence[Product], second: Sequence[Product], gap: float, stall: float, seed: int
     ) -> list[Run]:
         one, two = (([p.a for p in products], [p.b for p in products]) for products in (first, second))
-        runs = self._simulator.run_pair(one, two, gap=gap, stall=stall, seed=seed, timeout=self._patience)
+        runs = self._simulator.run_pair(
+            one, two, loads=loads(self._contract), gap=gap, stall=stall, seed=seed, timeout=self._patience
+        )
         self._report.cycles += max(run.cycles for run in runs)
         return list(runs)
 
@@ -286,11 +314,36 @@ class _Bench:
             for run, product in zip(runs, (first, second), strict=True):
                 self._note("alone", judge.values(self._contract, [product], run))
                 self._note("alone", judge.latency(self._contract, run))
+                self._note("alone", judge.load(self._contract, run))
+                if run.loaded and run.accepted:
+                    self._report.load = max(self._report.load or 0, run.accepted[0] - run.loaded[0])
                 if run.latencies:
                     self._report.latency = run.latencies[0]
             self._report.counts["alone"] += 2
             if self._found():
                 return
+
+    def _moduli(self, own: list[Product], others: Sequence[tuple[Contract, list[Product]]]) -> None:
+        """One modulus after another in the same core, its own before, between and after."""
+        if not others:
+            return
+        turns = [(self._contract, own)]
+        for other in others:
+            turns += [other, (self._contract, own)]
+        starts = [0, *accumulate(len(products) for _, products in turns)]
+        words = [load for start, (c, _) in zip(starts, turns, strict=False) for load in loads(c, start)]
+        whole = [product for _, products in turns for product in products]
+        one = [p.a for p in whole], [p.b for p in whole]
+        for gap, stall in ((0.0, 0.0), (0.3, 0.3)):
+            for run in self._simulator.run_pair(
+                one, one, loads=words, gap=gap, stall=stall, seed=self._seed, timeout=self._patience
+            ):
+                self._report.cycles += run.cycles
+                self._note("loading", run.violations)
+                for start, (c, products) in zip(starts, turns, strict=False):
+                    part = replace(run, results=run.results[start : start + len(products)], violations=[])
+                    self._note(f"loaded with {c.p:#x}", judge.values(c, products, part))
+            self._report.counts["loaded"] += 2 * len(whole)
 
     def _chains(self) -> None:
         """Results become operands, as they stand at the port, step after step."""

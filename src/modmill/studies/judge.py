@@ -37,6 +37,14 @@ def latency(contract: Contract, run: Run) -> Iterator[str]:
             yield f"product {k}: latency {cycles} cycles, the contract says {contract.timing.latency}"
 
 
+def load(contract: Contract, run: Run) -> Iterator[str]:
+    """Whether the first operands had to wait for the modulus longer than the contract says."""
+    if contract.load and run.loaded and run.accepted:
+        cycles, most = run.accepted[0] - run.loaded[0], contract.load.cycles
+        if not 0 < cycles <= most:
+            yield f"operands accepted {cycles} cycles after the modulus, the contract says at most {most}"
+
+
 def interval(contract: Contract, run: Run) -> Iterator[str]:
     """Whether results come at the contract's interval once the core is full; operands never wait, nor results."""
     wanted = contract.timing.interval
