@@ -12,14 +12,15 @@ Range:   x, y < lambda p gives w < lambda p, w = x y A^-1 (mod p); lambda exact 
 
 Residues over B are kept as x~_j = x B_j^-1 mod b_j, which is the form in which an extension needs them. The first
 extension has no cox: it gives q + h A for some h <= n, which the range of A absorbs. The second is exact.
-A product takes 2 n + 5 multiplications of every rower, and with several in flight that many cycles.
+A product takes 2 n + 5 multiplications of every rower, and with several in flight that many cycles. With n / m rowers
+each serves m channels of either base: m (2 n + 5) multiplications.
 """
 
 from __future__ import annotations
 
 import random
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from math import gcd
@@ -42,10 +43,11 @@ from modmill.rtl.fold import multiplexers
 
 @dataclass(frozen=True)
 class Params:
-    """A base pair with the proof that it suffices for p."""
+    """A base pair with the proof that it suffices for p; ``share``: channels of each base that a rower serves."""
 
     pair: BasePair
     proof: Sufficiency
+    share: int = 1
 
     @property
     def a(self) -> Base:
@@ -70,7 +72,8 @@ class Params:
     @cached_property
     def shape(self) -> Shape:
         """The machine."""
-        u = tuple(zip(self.a.u, self.b.u, strict=True))
+        rowers = self.pair.n // self.share
+        u = tuple((*self.a.u[i::rowers], *self.b.u[i::rowers]) for i in range(rowers))
         return Shape(self.pair.w, self.pair.columns, u, self.proof.t, self.proof.offset)
 
 
@@ -140,9 +143,9 @@ class RnsMontgomery(Fitted):
     def cost(self) -> Cost:
         shape = self.params.shape
         return Cost(
-            dsp=shape.n,
-            memory_bits=shape.n * shape.w * (shape.fixed + 2 * shape.rows),
-            multiplications=shape.n * shape.least_interval,
+            dsp=shape.rowers,
+            memory_bits=shape.rowers * shape.w * shape.constants,
+            multiplications=shape.rowers * shape.least_interval,
         )
 
     def trace(self, a: int, b: int) -> Iterator[tuple[str, Any]]:
@@ -158,23 +161,28 @@ class RnsMontgomery(Fitted):
         def term(hat: int, moduli: Base, i: int) -> int:
             return hat if c == 1 else mod(moduli, i, hat)
 
+        def seen(name: str, values: list[int]) -> Iterator[tuple[str, list[int]]]:
+            """The values as the rowers have them, one channel of each after another."""
+            each = len(values) // shape.share
+            return ((shape.named(name, g), values[g * each : (g + 1) * each]) for g in range(shape.share))
+
         s = [mod(q.a, i, x[i] * y[i]) for i in range(n)]
-        yield "s", s
+        yield from seen("s", s)
         xi = [mod(q.a, i, s[i] * k.xi[i]) for i in range(n)]
-        yield "xi", xi
+        yield from seen("xi", xi)
         tilde = [mod(q.b, j, x[n + j] * y[n + j]) for j in range(n)]
-        yield "w~", tilde
+        yield from seen("w~", tilde)
         big_x = q.first_cox.hats(xi)
         if c > 1:
-            yield "X", big_x
+            yield from seen("X", big_x)
         zeta = [
             mod(q.b, j, tilde[j] * k.wt[j] + sum(term(v, q.b, j) * k.first[r][j] for r, v in enumerate(big_x)))
             for j in range(n)
         ]
-        yield "zeta", zeta
+        yield from seen("zeta", zeta)
         big_z = q.cox.hats(zeta)
         if c > 1:
-            yield "Z", big_z
+            yield from seen("Z", big_z)
         h = q.cox.h(big_z, q.proof.offset)
         yield "h", h
         result = [
@@ -193,7 +201,7 @@ class RnsMontgomery(Fitted):
             return None
         core = self.component()
         core._MustUse__used = True  # it gives the words and is not built
-        return Load(self.params.a.n * self.params.a.w, tuple(core.modulus_words()), core.load_cycles)
+        return Load(self.params.shape.rowers * self.params.a.w, tuple(core.modulus_words()), core.load_cycles)
 
     def at(self, p: int) -> RnsMontgomery:
         if not self.settings["loadable"]:
@@ -204,7 +212,7 @@ class RnsMontgomery(Fitted):
             proof = sufficiency(self.params.pair, p, t=self.params.proof.t).require()
         except ValueError as error:
             raise Refusal(f"the bases of this core do not serve {hex(p)}: {error}") from error
-        return RnsMontgomery(p, Params(self.params.pair, proof), self.settings)
+        return RnsMontgomery(p, replace(self.params, proof=proof), self.settings)
 
     @cached_property
     def _binary_top(self) -> int:
@@ -235,7 +243,8 @@ class RnsMontgomery(Fitted):
         return [
             ("base A", f"n = {shape.n} moduli 2^{shape.w} - u, u = {', '.join(map(str, q.a.u))}"),
             ("base B", f"u = {', '.join(map(str, q.b.u))}"),
-            ("rows", f"{shape.rows} of {shape.columns}"),
+            ("rows", f"{shape.steps} of {shape.columns}"),
+            *([("rowers", f"{shape.rowers}, {shape.share} channels of each base")] if shape.share > 1 else []),
             ("first extension", f"without a cox: below {approximate(proof.gain)} A"),
             ("cox of the second", f"t = {proof.t}, offset d = {proof.offset} / 2^{proof.t}; h <= {shape.h_max}"),
             ("operands", f"below lambda = {approximate(proof.operand)} p, results below {approximate(proof.result)} p"),
@@ -301,50 +310,63 @@ def edge_zeta(cox: Cox, size: Fraction, rnd: random.Random) -> list[int]:
 # ---------------------------------------------------------------------------------------------- design
 
 
-def fit(p: int, columns: int, *, w: int, n: int, interval: int, loadable: bool) -> RnsMontgomery:
-    """Least n for which condition C4 holds, over moduli 2^w - u with few signed digits in u.
+def fit(p: int, columns: int, *, w: int, n: int, interval: int, rowers: int, loadable: bool) -> RnsMontgomery:
+    """Least n for which condition C4 holds, over moduli 2^w - u with few signed digits in u; a multiple of ``rowers``.
 
     With ``loadable`` the bases are those for the largest prime as wide as p, so that they depend on its width only.
     """
     if not 12 <= w <= 17:
         raise Refusal(f"channels must have 12 to 17 bits (one DSP block), got w = {w}")
+    if rowers % columns:
+        raise Refusal(f"rowers must fill rows of {columns}, got rowers = {rowers}")
+    if rowers and n % rowers:
+        raise Refusal(f"n must be a multiple of rowers, got n = {n} and rowers = {rowers}")
     served = prev_prime(1 << p.bit_length()) if loadable else p
-    settings = {"w": w, "n": n, "interval": interval, "loadable": loadable}
-    reason: ValueError | None = None
-    for digits in (3, 7):
-        try:
-            pair, proof = base_pair(served, w, columns, n=n or None, even=False, digits=digits)
-            break
-        except ValueError as error:
-            reason = error
-    else:
-        raise reason or ValueError("no base pair")
-    alike = dealt_alike(pair)
+    pair, proof = _pair(served, columns, w, n)
+    if rowers and pair.n % rowers:
+        pair, proof = _pair(served, columns, w, -(-pair.n // rowers) * rowers)
+    share = pair.n // rowers if rowers else 1
+    alike = dealt_alike(pair, share)
     better = sufficiency(alike, served)
     if better.holds:
         pair, proof = alike, better
-    fitted = RnsMontgomery(served, Params(pair, proof), settings)
+    settings = {"w": w, "n": n, "interval": interval, "rowers": rowers, "loadable": loadable}
+    fitted = RnsMontgomery(served, Params(pair, proof, share), settings)
     return fitted.at(p) if loadable else fitted
 
 
-def dealt_alike(pair: BasePair) -> BasePair:
-    """The same moduli, paired so that the two u of each rower share as many signed digits as a greedy choice finds."""
+def _pair(p: int, columns: int, w: int, n: int) -> tuple[BasePair, Sufficiency]:
+    """A pair of bases of ``n`` moduli, 0 for the fewest. Raises ValueError when there is none."""
+    reason: ValueError | None = None
+    for digits in (3, 7):
+        try:
+            return base_pair(p, w, columns, n=n or None, even=False, digits=digits)
+        except ValueError as error:
+            reason = error
+    raise reason or ValueError("no base pair")
+
+
+def dealt_alike(pair: BasePair, share: int) -> BasePair:
+    """The same moduli, dealt so that the u of each rower share as many signed digits as a greedy choice finds."""
     left = sorted(pair.a.u + pair.b.u)
-    a: list[int] = []
-    b: list[int] = []
+    a: list[list[int]] = []
+    b: list[list[int]] = []
     while left:
-        u = left.pop()
-        v = min(left, key=lambda v: (multiplexers((u, v)), -v))
-        left.remove(v)
-        for base, distance in zip((a, b) if len(a) % 2 else (b, a), (u, v), strict=True):
-            base.append((1 << pair.w) - distance)
-    return BasePair(Base(pair.w, tuple(a)), Base(pair.w, tuple(b)), pair.columns)
+        own = [left.pop()]
+        while len(own) < 2 * share:
+            own.append(min(left, key=lambda v: (multiplexers((*own, v)), -v)))
+            left.remove(own[-1])
+        for base, us in zip((a, b) if len(a) % 2 else (b, a), (own[::2], own[1::2]), strict=True):
+            base.append([(1 << pair.w) - u for u in us])
+    both = (Base(pair.w, tuple(own[k] for k in range(share) for own in base)) for base in (a, b))
+    return BasePair(next(both), next(both), pair.columns)
 
 
 SETTINGS = (
     Setting("w", int, 17, "bits of a channel, at most one DSP block", least=12),
     Setting("n", int, 0, "moduli in each base, 0 for the fewest that suffice", least=0),
     Setting("interval", int, 0, "cycles between products, 0 for the fewest", least=0),
+    Setting("rowers", int, 0, "rowers, each for equally many moduli of each base; 0 for one for each", least=0),
     Setting("loadable", bool, False, "load the modulus at run time, any of that width (native form only)"),
 )
 

@@ -29,42 +29,71 @@ PRODUCT = 7
 TREE = 2
 """Registers between the machine's control word and the rower's."""
 
-WORDS = ("xa", "xb", "ya", "yb", "s", "xi", "wt", "zeta", "w", "h")
-"""Words of one product's slot in each rower's memory."""
+OPERANDS = ("xa", "xb", "ya", "yb")
+"""Words of the operands for one channel of each base."""
+
+WORDS = (*OPERANDS, "s", "xi", "wt", "zeta", "w")
+"""Words of one product for one channel of each base; beside them a rower's slot holds h."""
 
 H_STAYS = 8
 """Cycles for which h may wait in its register."""
 
-SLOT = 16
-"""Words set aside for a slot."""
-
 CONSTANTS = ("xi", "wt", "h")
-"""Constants before the cofactors of the row and those of the two extensions."""
+"""Constants of a channel before the cofactors of the row and those of the two extensions."""
 
 
 @dataclass(frozen=True)
 class Shape:
     """What the machine's structure depends on.
 
-    ``w``: bits of a channel, ``columns``: rowers in a row, ``u``: for each rower the pair (u of a_i, u of b_i),
-    ``fraction``: t of the cox, ``offset``: its d.
+    ``w``: bits of a channel, ``columns``: rowers in a row, ``u``: for each rower u of the a that it serves, then u of
+    the b, ``fraction``: t of the cox, ``offset``: its d.
     """
 
     w: int
     columns: int
-    u: tuple[tuple[int, int], ...]
+    u: tuple[tuple[int, ...], ...]
     fraction: int
     offset: int
 
     @property
-    def n(self) -> int:
+    def rowers(self) -> int:
         """Rowers."""
         return len(self.u)
 
     @property
+    def share(self) -> int:
+        """Channels of each base that a rower serves; its k-th is channel k * rowers + its own number."""
+        return len(self.u[0]) // 2
+
+    @property
+    def n(self) -> int:
+        """Channels of each base."""
+        return self.rowers * self.share
+
+    @property
     def rows(self) -> int:
-        """Steps of the ring."""
+        """Rows of rowers."""
+        return self.rowers // self.columns
+
+    @property
+    def steps(self) -> int:
+        """Steps of the ring until it has passed everything by every rower."""
         return self.n // self.columns
+
+    def named(self, name: str, k: int) -> str:
+        """``name`` for the k-th channels of the rowers, counted from 0; the name itself where each serves one."""
+        return name if self.share == 1 else f"{name} {k + 1}"
+
+    @cached_property
+    def words(self) -> tuple[str, ...]:
+        """Words of a product's slot in each rower's memory."""
+        return (*(self.named(word, k) for word in WORDS for k in range(self.share)), "h")
+
+    @property
+    def slot(self) -> int:
+        """Words set aside for a slot, a power of two."""
+        return max(16, 1 << (len(self.words) - 1).bit_length())
 
     @property
     def hat_bits(self) -> int:
@@ -84,13 +113,13 @@ class Shape:
     @cached_property
     def h_max(self) -> int:
         """Largest h."""
-        return (self.rows * ((1 << self.top_bits) - 1) + self.offset) >> self.fraction
+        return (self.steps * ((1 << self.top_bits) - 1) + self.offset) >> self.fraction
 
     @cached_property
     def sum_bound(self) -> int:
         """Exclusive bound of the lazy sums of both extensions."""
         top = (1 << self.w) - 1
-        return top * top * (self.rows + 1) + top * self.h_max + 1
+        return top * top * (self.steps + 1) + top * self.h_max + 1
 
     @cached_property
     def product_bound(self) -> int:
@@ -105,7 +134,7 @@ class Shape:
     @cached_property
     def digits(self) -> int:
         """Signed digits of u that every fold is built for."""
-        return max(len(signed_digits(u)) for pair in self.u for u in pair)
+        return max(len(signed_digits(u)) for own in self.u for u in own)
 
     @property
     def loop_pass(self) -> int:
@@ -121,7 +150,7 @@ class Shape:
         out = []
         while bound > 1 << self.w:
             out.append(bound)
-            smaller = max(fold_bound(bound, self.w, u) for pair in self.u for u in pair)
+            smaller = max(fold_bound(bound, self.w, u) for own in self.u for u in own)
             if smaller >= bound:
                 raise ValueError(f"folding makes no progress below {bound}")
             bound = smaller
@@ -149,19 +178,29 @@ class Shape:
         return PRODUCT + 1 if self.parts == 1 else PRODUCT + 1 + self.parts
 
     @property
+    def cox_cycles(self) -> int:
+        """Cycles from the ring's load to the visible h: places of the ring, tap, tree, sum over the share."""
+        return self.share + 1 + self.cox_levels + self.share
+
+    @property
     def fixed(self) -> int:
         """Constants before those of the two extensions."""
-        return len(CONSTANTS) + 2 * self.parts
+        return self.share * (len(CONSTANTS) + 2 * self.parts)
+
+    @property
+    def constants(self) -> int:
+        """All constants of a rower."""
+        return self.fixed + 2 * self.share * self.steps
 
     @property
     def least_interval(self) -> int:
         """Multiplications of one product in each rower."""
-        return 5 + 2 * self.rows + 2 * self.parts
+        return self.share * (5 + 2 * self.steps + 2 * self.parts)
 
 
 def jobs(shape: Shape) -> list[Job]:
     """What one product does, to be placed in time; cycle 0 is the first multiplication."""
-    n = shape.rows
+    n, share, named = shape.steps, shape.share, shape.named
     latency = shape.fold_latency
     made: dict[str, Job] = {}
 
@@ -181,6 +220,10 @@ def jobs(shape: Shape) -> list[Job]:
     ) -> None:
         made[name] = Job(name, tuple(uses), tuple(after), tuple(within), tuple(holds))
 
+    def later(name: str, k: int, cycles: int) -> tuple[tuple[str, int], ...]:
+        """The k-th of these jobs comes so many cycles after the one before."""
+        return ((named(name, k - 1), cycles),) if k else ()
+
     operand = ("multiplier", 0, 1), ("memory", 0, 1)
     single, single_cycles = fold(shape.product_bound)
     whole, whole_cycles = fold(shape.sum_bound)
@@ -193,52 +236,84 @@ def jobs(shape: Shape) -> list[Job]:
             holds=(("caught product", name, PRODUCT + 1, 0),),
         )  # fmt: skip
 
+    def products(name: str, *after: tuple[str, int]) -> None:
+        """One for each channel of the rower, each ``after`` the same word's own jobs."""
+        for k in range(share):
+            ready = ((_renamed(job, shape, k), cycles) for job, cycles in after)
+            product(named(name, k), *ready, *later(name, k, 1))
+
     def ring(k: int, source: str, ready: int) -> int:
-        """Ring ``k`` loaded from a stored word, and its run; returns the run's first slot, counted from its start."""
-        run = f"ring {k}"
+        """Ring ``k`` loaded from stored words, and its runs; returns a run's first slot, counted from its start."""
+        sources = [(_renamed(source, shape, j), ready + 1) for j in range(share)]
+        load = f"load {k}"
         if shape.loop:
-            add(f"read {k}", (("memory", 0, 1),), ((source, ready + 1),))
-            add(f"load {k}", (), ((f"read {k}", OPERAND),), holds=(("waiting", f"read {k}", OPERAND, 0),))
+            read = f"read {k}"
+            add(read, (("memory", 0, share),), sources)
+            at_once = ((read, OPERAND),) if share > 1 else ()  # words follow one another through one register
+            add(load, (), ((read, OPERAND),), at_once, holds=(("waiting", read, OPERAND, share - 1),))
             first = -1
             uses: tuple[tuple[str, int, int], ...] = (("multiplier", first, n),)
         else:
             words = ("multiplier", 0, shape.parts), ("memory", 0, shape.parts)
             begun = min(shape.hat_cycles, PRODUCT + 2)  # the register changes from here on
-            add(f"hat {k}", words, ((source, ready + 1),))
-            add(f"load {k}", (), ((f"hat {k}", shape.hat_cycles),), holds=(("hat", f"hat {k}", begun, 0),))
+            for j in range(share):
+                add(named(f"hat {k}", j), words, (sources[j], *later(f"hat {k}", j, shape.parts)))
+            hats = named(f"hat {k}", 0), named(f"hat {k}", share - 1)
+            add(load, (), ((hats[1], shape.hat_cycles),), holds=(("hat", hats[0], begun, share - 1),))
             first = latency - 1
             uses = ("fold", 1, n), ("multiplier", first, n)
-        load = f"load {k}"
-        add(run, uses, ((load, 0),), ((load, n),), ((("ring", load, 1, n)),))
+        for j in range(share):
+            held = (("ring", load, 1, n),) if j == share - 1 else ()
+            add(named(f"ring {k}", j), uses, ((load, 0), *later(f"ring {k}", j, n)), ((load, (j + 1) * n),), held)
         return first
 
-    def total(k: int, name: str, first: tuple[str, int], last: Sequence[tuple[str, int]]) -> None:
-        """The sum over ring ``k``, caught, folded and stored."""
-        add(f"catch {k}", (), last, holds=(("sum", first[0], first[1] + PRODUCT, 0),))
+    def total(k: int, j: int, name: str, first: tuple[str, int], last: Sequence[tuple[str, int]]) -> None:
+        """The sum over a run of ring ``k``, caught, folded and stored."""
+        catch = named(f"catch {k}", j)
+        add(catch, (), last, holds=(("sum", first[0], first[1] + PRODUCT, 0),))
         add(
-            name, (*whole, ("memory", whole_cycles, 1)), ((f"catch {k}", 1),),
-            holds=(("caught sum", f"catch {k}", 1, 0),),
+            name, (*whole, ("memory", whole_cycles, 1)), ((catch, 1),),
+            holds=(("caught sum", catch, 1, 0),),
         )  # fmt: skip
 
-    near = tuple((f"in {word}", 10) for word in WORDS[:4])
+    inputs = [f"in {named(word, k)}" for word in OPERANDS for k in range(share)]
     loads = [
-        Job(f"in {word}", (("memory", 0, 1),), within=tuple(x for x in near if x[0] != f"in {word}"))
-        for word in WORDS[:4]
+        Job(name, (("memory", 0, 1),), within=tuple((other, 10 * share) for other in inputs if other != name))
+        for name in inputs
     ]
-    product("s", *((f"in {word}", 1) for word in WORDS[:4]))
-    product("xi", ("s fold", single_cycles + 1))
+    products("s", *((f"in {word}", 1) for word in OPERANDS))
+    products("xi", ("s fold", single_cycles + 1))
     first = ring(1, "xi fold", single_cycles)
-    product("w~", ("in xb", 1), ("in yb", 1))
-    add("w~ c", operand, (("w~ fold", single_cycles + 1), ("ring 1", first - 3)), (("ring 1", first - 1),))
-    total(1, "zeta fold", ("w~ c", 0), (("ring 1", first + n + PRODUCT),))
+    products("w~", ("in xb", 1), ("in yb", 1))
+    for k in range(share):
+        run, summand = named("ring 1", k), named("w~ c", k)
+        ready = (f"{named('w~', k)} fold", single_cycles + 1)
+        add(summand, operand, (ready, (run, first - 3)), ((run, first - 1),))
+        total(1, k, f"{named('zeta', k)} fold", (summand, 0), ((run, first + n + PRODUCT),))
     first = ring(2, "zeta fold", whole_cycles)
-    cox = 1 + 1 + shape.cox_levels + 1 + TREE + 1  # load, tap, tree, h, tree of control, operand bus
+    cox = shape.cox_cycles + TREE + 1  # tree of control, operand bus
     add("h", (("memory", 0, 1),), (("load 2", cox),), (("load 2", cox + H_STAYS),))
-    add("h B", operand, (("h", 1), ("ring 2", first + n)), (("ring 2", max(first + n, cox) + 4),))
-    total(2, "w fold", ("ring 2", first), (("h B", PRODUCT + 1),))
-    add("out zeta", (("memory", 0, 1),), (("zeta fold", whole_cycles + 1), ("w fold", whole_cycles - 5)))
-    add("out w", (("memory", 0, 1),), (("w fold", whole_cycles + 1), ("out zeta", 1)), (("out zeta", 12),))
-    return [made["s"], *loads, *(job for name, job in made.items() if name != "s")]
+    for k in range(share):
+        run, summand = named("ring 2", k), named("h B", k)
+        add(summand, operand, (("h", 1), (run, first + n)), ((run, max(first + n, cox) + 4),))
+        total(2, k, f"{named('w', k)} fold", (run, first), ((summand, PRODUCT + 1),))
+    before = f"{named('w', share - 1)} fold", whole_cycles - 5
+    for k in range(share):
+        ready = f"{named('zeta', k)} fold", whole_cycles + 1
+        add(named("out zeta", k), (("memory", 0, 1),), (ready, before, *later("out zeta", k, 1)))
+    for k in range(share):
+        ready = f"{named('w', k)} fold", whole_cycles + 1
+        zeta = named("out zeta", share - 1)
+        add(named("out w", k), (("memory", 0, 1),), (ready, (zeta, 1), *later("out w", k, 1)), ((zeta, 12 * share),))
+    start = named("s", 0)
+    return [made[start], *loads, *(job for name, job in made.items() if name != start)]
+
+
+def _renamed(job: str, shape: Shape, k: int) -> str:
+    """The job of that name that belongs to the k-th channels: 'in xa' is 'in xa 2' and 's fold' is 's 2 fold'."""
+    if job.endswith(" fold"):
+        return f"{shape.named(job.removesuffix(' fold'), k)} fold"
+    return shape.named(job, k)
 
 
 @dataclass(frozen=True)
@@ -255,13 +330,16 @@ class Programme:
     @property
     def n(self) -> int:
         """Steps of the ring."""
-        return self.shape.rows
+        return self.shape.steps
+
+    def _bound(self, name: str) -> int:
+        """Exclusive bound of what a fold job folds."""
+        return self.shape.sum_bound if name.split()[0] in ("zeta", "w") else self.shape.product_bound
 
     def residue(self, name: str) -> int:
         """Cycle in which the residue of a fold job is visible and stored."""
         shape = self.shape
-        bound = shape.sum_bound if name in ("zeta fold", "w fold") else shape.product_bound
-        cycles = shape.passes(bound) * shape.loop_pass if shape.loop else shape.fold_latency
+        cycles = shape.passes(self._bound(name)) * shape.loop_pass if shape.loop else shape.fold_latency
         return self[name] + cycles
 
     def entries(self, name: str) -> list[int]:
@@ -269,26 +347,35 @@ class Programme:
         shape = self.shape
         if not shape.loop:
             return [self[name]]
-        bound = shape.sum_bound if name in ("zeta fold", "w fold") else shape.product_bound
-        return [self[name] + k * shape.loop_pass for k in range(shape.passes(bound))]
+        return [self[name] + k * shape.loop_pass for k in range(shape.passes(self._bound(name)))]
 
-    def first(self, k: int) -> int:
-        """First slot of ring ``k``."""
-        return self[f"ring {k}"] + (-1 if self.shape.loop else self.shape.fold_latency - 1)
+    def run(self, k: int, j: int) -> int:
+        """Start of run ``j`` of ring ``k``, in which the rowers' j-th channels take everything in it."""
+        return self[self.shape.named(f"ring {k}", j)]
 
-    def turned(self, k: int) -> int:
-        """Steps that ring ``k`` has made before its first slot."""
-        return self[f"ring {k}"] - self[f"load {k}"]
+    def first(self, k: int, j: int) -> int:
+        """First slot of that run."""
+        return self.run(k, j) + (-1 if self.shape.loop else self.shape.fold_latency - 1)
+
+    def turned(self, k: int, j: int) -> int:
+        """Steps that ring ``k`` has made before it, since the first of its values was in it."""
+        return self.run(k, j) - self[f"load {k}"]
+
+    @property
+    def _inputs(self) -> list[int]:
+        """Starts of the operands' words."""
+        named = self.shape.named
+        return [self[f"in {named(word, k)}"] for word in OPERANDS for k in range(self.shape.share)]
 
     @property
     def accept(self) -> int:
         """Cycle in which the operands are accepted: the last of their words is taken."""
-        return max(self[f"in {word}"] for word in WORDS[:4]) - 1
+        return max(self._inputs) - 1
 
     @property
     def origin(self) -> int:
         """Cycle from which the product's slot number is visible to the machine's control."""
-        return min(self[f"in {word}"] for word in WORDS[:4]) - TREE - 1
+        return min(self._inputs) - TREE - 1
 
     @property
     def lead(self) -> int:
@@ -296,19 +383,27 @@ class Programme:
         return self.accept - self.origin + 1
 
     @property
+    def outputs(self) -> list[int]:
+        """Starts of the jobs that read the result."""
+        named, share = self.shape.named, range(self.shape.share)
+        return [self[named(f"out {word}", k)] for word in ("zeta", "w") for k in share]
+
+    @property
     def valid(self) -> int:
         """First cycle in which the result is valid at the output."""
-        return self["out w"] + 3
+        return max(self.outputs) + 3
 
     @property
     def last_slot(self) -> int:
         """The last multiplication."""
-        return max(self["h B"], self.first(2) + self.n - 1)
+        last = self.shape.share - 1
+        return max(self[self.shape.named("h B", last)], self.first(2, last) + self.n - 1)
 
     @cached_property
     def schedule(self) -> Schedule:
         """The steps on the machine's units, cycle 0 the accepted operands."""
         shape, at = self.shape, self.accept
+        named, share = shape.named, range(shape.share)
         out: list[Step] = []
 
         def step(name: str, unit: str, start: int, cycles: int, reads: Sequence[str] = (), busy: int = 1) -> None:
@@ -323,43 +418,55 @@ class Programme:
                 reads = (label_k,)
             return reads[0]
 
-        def product(name: str, label: str, reads: tuple[str, ...]) -> str:
-            step(label, "multiplier", self[name], PRODUCT, reads)
-            return folded(f"{name} fold", f"{label} mod", (label,))
+        def product(name: str, reads: tuple[str, ...]) -> str:
+            step(name, "multiplier", self[name], PRODUCT, reads)
+            return folded(f"{name} fold", f"{name} mod", (name,))
 
-        def ring(k: int, label: str, source: str) -> list[str]:
+        def ring(k: int, sources: list[str]) -> None:
             letter = "XZ"[k - 1]
-            load, run = self[f"load {k}"], self[f"ring {k}"]
+            load = self[f"load {k}"]
             if not shape.loop:
-                made = self[f"hat {k}"] + shape.hat_cycles
-                step(f"hat {letter}", "multiplier", self[f"hat {k}"], shape.hat_cycles - 1, (source,), shape.parts)
-                step(f"{letter} held", "hat", made, max(1, load - made), (f"hat {letter}",), max(1, load - made))
-                source = f"{letter} held"
-            step(letter, "ring", load + 1, 1, (source,), run - load + self.n)
+                for j, source in enumerate(sources):
+                    begun, hat = self[named(f"hat {k}", j)], named(f"hat {letter}", j)
+                    step(hat, "multiplier", begun, shape.hat_cycles - 1, (source,), shape.parts)
+                made = self[named(f"hat {k}", 0)] + shape.hat_cycles
+                waits = max(1, load + len(sources) - 1 - made)
+                step(f"{letter} held", "hat", made, waits, (named(f"hat {letter}", 0),), waits)
+                sources = [named(f"hat {letter}", len(sources) - 1)]
+            step(letter, "ring", load + 1, 1, sources[-1:], self.run(k, shape.share - 1) - load + self.n)
+
+        def terms(k: int, j: int, label: str) -> list[str]:
             names = []
             for i in range(self.n):
                 if not shape.loop:
-                    step(f"{letter}{i + 1} mod", "fold", run + 1 + i, shape.fold_latency)
-                step(f"{label}{i + 1}", "multiplier", self.first(k) + i, PRODUCT)
+                    step(f"{named('XZ'[k - 1], j)}{i + 1} mod", "fold", self.run(k, j) + 1 + i, shape.fold_latency)
+                step(f"{label}{i + 1}", "multiplier", self.first(k, j) + i, PRODUCT)
                 names.append(f"{label}{i + 1}")
             return names
 
         def lasting(name: str, first: int, catch: int, reads: tuple[str, ...]) -> None:
             step(name, "sum", first, catch - first + 1, reads, catch - first + 1)
 
-        s = product("s", "s", ())
-        xi = product("xi", "xi", (s,))
-        terms = ring(1, "q", xi)
-        wt = product("w~", "w~", ())
-        step("w~ c", "multiplier", self["w~ c"], PRODUCT, (wt,))
-        lasting("sum zeta", self["w~ c"] + PRODUCT, self["catch 1"], ("w~ c",))
-        zeta = folded("zeta fold", "zeta", ("sum zeta", *terms))
-        terms = ring(2, "e", zeta)
+        xi = [product(named("xi", k), (product(named("s", k), ()),)) for k in share]
+        ring(1, xi)
+        zeta = []
+        for k in share:
+            run = terms(1, k, named("q", k))
+            tilde, summand, total = product(named("w~", k), ()), named("w~ c", k), named("sum zeta", k)
+            step(summand, "multiplier", self[summand], PRODUCT, (tilde,))
+            lasting(total, self[summand] + PRODUCT, self[named("catch 1", k)], (summand,))
+            zeta.append(folded(f"{named('zeta', k)} fold", named("zeta", k), (total, *run)))
+        ring(2, zeta)
         step("h", "cox", self["load 2"] + 2, self["h"] - self["load 2"] - 2, ("Z",))
-        step("h B", "multiplier", self["h B"], PRODUCT, ("h",))
-        lasting("sum w", self.first(2) + PRODUCT, self["catch 2"], ())
-        result = folded("w fold", "w", ("sum w", *terms, "h B"))
-        step("out", "output", self["out w"], 3, (result,))
+        result = []
+        for k in share:
+            run = terms(2, k, named("e", k))
+            summand, total = named("h B", k), named("sum w", k)
+            step(summand, "multiplier", self[summand], PRODUCT, ("h",))
+            lasting(total, self.first(2, k) + PRODUCT, self[named("catch 2", k)], ())
+            result.append(folded(f"{named('w', k)} fold", named("w", k), (total, *run, summand)))
+        last = max(self.outputs)
+        step("out", "output", last, 3, result)
         return Schedule(tuple(out), self.interval)
 
 
@@ -371,21 +478,26 @@ def programme(shape: Shape, interval: int = 0) -> Programme:
     """
     least = shape.least_interval
     if shape.loop:
-        entries = 3 * shape.passes(shape.product_bound) + 2 * shape.passes(shape.sum_bound)
+        entries = shape.share * (3 * shape.passes(shape.product_bound) + 2 * shape.passes(shape.sum_bound))
         least = max(least, entries)
     trials = [interval] if interval else range(least, 4 * least)
-    found, starts = placement.least_interval(jobs(shape), trials, {"out w": 2, "in xa": -1, "in xb": -1})
+    minimise = {
+        shape.named("out w", shape.share - 1): 2,
+        f"in {shape.named('xa', 0)}": -1,
+        f"in {shape.named('xb', 0)}": -1,
+    }
+    found, starts = placement.least_interval(jobs(shape), trials, minimise)
     return Programme(shape, found, starts)
 
 
 def memory_plan(p: Programme) -> tuple[int, int, int]:
     """(depth, first slot, slots): a power of two of words that holds the constants and enough slots, one spare."""
-    constants = p.shape.fixed + 2 * p.n
-    first = -(-constants // SLOT)
+    constants, slot = p.shape.constants, p.shape.slot
+    first = -(-constants // slot)
     needed = -(-(p.valid - p.origin) // p.interval) + 2
-    depth = SLOT
-    while depth < (first + needed + 1) * SLOT:
+    depth = slot
+    while depth < (first + needed + 1) * slot:
         depth *= 2
     if depth > 1024:
-        raise ValueError(f"{constants} constants and {needed} slots need more than 1024 words of block RAM")
-    return depth, first, depth // SLOT - first - 1
+        raise ValueError(f"{constants} constants and {needed} slots of {slot} need more than 1024 words of block RAM")
+    return depth, first, depth // slot - first - 1

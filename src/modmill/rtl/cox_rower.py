@@ -15,13 +15,16 @@ which each rower folds modulo its own modulus (n / columns steps). The ring pass
 wire reaches more than one neighbour. Sums are lazy: reduced once, when they are whole. KBE folds in a loop beside the
 multiplier, HBE in a pipeline that takes a value every cycle.
 
+With n / m rowers each serves m channels of either base, k n / m + i for k < m. It has m places in the ring, loaded one
+after another, so that the ring holds everything as before; everything then passes m times, once for each channel.
+
 The machine runs a periodic programme: a control word each cycle, made from the phase and from the number of the slot
 that each product under way occupies, reaches the rowers through a tree of registers. Nothing in it depends on data.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from amaranth.hdl import Cat, Const, Module, Mux, ResetSignal, Signal, Value
@@ -34,10 +37,9 @@ from modmill.numbers.folding import fold_bound
 from modmill.rtl.cox_programme import (
     CONSTANTS,
     OPERAND,
+    OPERANDS,
     PRODUCT,
-    SLOT,
     TREE,
-    WORDS,
     Programme,
     Shape,
     memory_plan,
@@ -47,20 +49,19 @@ from modmill.rtl.memory import BlockRam
 from modmill.rtl.product import Tile
 from modmill.schedule import ScheduleError
 
-H, MODULUS = 4, 5
-"""Sources from outside beside the four words of the operands: the cox's h, and a constant of a new modulus."""
-
 
 class Word(data.StructLayout):
-    """The rowers' control word of one cycle."""
+    """The rowers' control word of one cycle, for rowers that serve ``share`` channels of each base."""
 
-    def __init__(self, address: int, h: int) -> None:
+    def __init__(self, address: int, h: int, share: int) -> None:
+        self.h_source = len(OPERANDS) * share
+        self.modulus_source = self.h_source + 1
         super().__init__({
             "constant": address,  # port A
             "word": address,  # port B
             "write": 1,
             "outside": 1,  # write what comes from outside, not the residue
-            "source": 3,  # which word from outside: xa, xb, ya, yb, h or a constant
+            "source": self.modulus_source.bit_length(),  # which word from outside: of the operands, h or a constant
             "h": h,
             "ring": 1,  # the multiplier takes the ring's value, not the memory's
             "clear": 1,
@@ -69,34 +70,36 @@ class Word(data.StructLayout):
             "catch_sum": 1,
             "enter_product": 1,
             "enter_sum": 1,
-            "base": 1,  # the fold is modulo b_i
+            "base": (2 * share - 1).bit_length(),  # the fold is modulo which of the rower's a_i, b_i
             "wait": 1,
             "hat": 1,
             "hat_first": 1,
             "load": 1,
-            "out_w": 1,
-            "out_zeta": 1,
+            "out_w": share,  # one bit for each word
+            "out_zeta": share,
         })  # fmt: skip
 
 
 class Rower(wiring.Component):
-    """One channel of each base: a multiplier of one DSP block, a block RAM, a lazy sum and a fold.
+    """Channels of each base: a multiplier of one DSP block, a block RAM, a lazy sum and a fold.
 
-    ``x``: words from outside (xa, xb, ya, yb, and where the modulus is loadable a constant). ``ring`` is the ring's
-    value beside this rower. ``w_out`` and ``zeta_out`` keep the two words of a result. Cost (w = 17): one DSP block,
-    one block RAM, about 375 (KBE) or 480 (HBE) LUTs.
+    ``x``: ``sources`` words from outside (xa, xb, ya, yb of every channel, and where the modulus is loadable a
+    constant). ``ring`` is the ring's value beside this rower. ``w_out`` and ``zeta_out`` keep the words of a result.
+    Cost (w = 17, one channel of each base): one DSP block, one block RAM, about 375 (KBE) or 480 (HBE) LUTs.
     """
 
     def __init__(
-        self, shape: Shape, u: tuple[int, int], memory: Sequence[int], depth: int, word: Word, sources: int = 4
+        self, shape: Shape, u: tuple[int, ...], memory: Sequence[int], depth: int, word: Word, sources: int
     ) -> None:
         self._shape, self._u, self._memory, self._depth, self._sources = shape, u, memory, depth, sources
+        self._word = word
         self.residue = Signal(shape.w, name="residue")
         self.total = Signal(bits(shape.sum_bound), name="total", reset_less=True)
         w = shape.w
         super().__init__({
             "control": In(word), "x": In(sources * w), "ring": In(shape.hat_bits),
-            "waiting": Out(w), "product": Out(2 * w), "w_out": Out(w), "zeta_out": Out(w), "local": Out(word),
+            "waiting": Out(w), "product": Out(2 * w),
+            "w_out": Out(shape.share * w), "zeta_out": Out(shape.share * w), "local": Out(word),
         })  # fmt: skip
 
     def elaborate(self, _platform: object) -> Module:
@@ -112,7 +115,7 @@ class Rower(wiring.Component):
         outside = Signal(w, reset_less=True)
         with m.Switch(c.source):
             for k in range(self._sources):
-                with m.Case(k if k < 4 else MODULUS):
+                with m.Case(k if k < self._word.h_source else self._word.modulus_source):
                     m.d.sync += outside.eq(self.x.word_select(k, w))
             with m.Default():
                 m.d.sync += outside.eq(c.h)
@@ -155,7 +158,7 @@ class Rower(wiring.Component):
             other = self.ring
         caught = Mux(c.enter_sum, caught_sum, caught_product)
         m.d.sync += entry.eq(Mux(c.enter_sum | c.enter_product, caught, other))
-        base = Signal(reset_less=True)
+        base = Signal(len(c.base), reset_less=True)
         m.d.sync += base.eq(c.base)
         if shape.loop:
             fold = SelectedFold(m, entry, bound, w, self._u, base, name="fold", register=True)
@@ -185,10 +188,11 @@ class Rower(wiring.Component):
         # ---- to the ring and to the output
         with m.If(c.wait):
             m.d.sync += self.waiting.eq(memory.b_q)
-        with m.If(c.out_w):
-            m.d.sync += self.w_out.eq(memory.b_q)
-        with m.If(c.out_zeta):
-            m.d.sync += self.zeta_out.eq(memory.b_q)
+        for k in range(shape.share):
+            with m.If(c.out_w[k]):
+                m.d.sync += self.w_out.word_select(k, w).eq(memory.b_q)
+            with m.If(c.out_zeta[k]):
+                m.d.sync += self.zeta_out.word_select(k, w).eq(memory.b_q)
         return m
 
 
@@ -202,35 +206,36 @@ def _delayed(m: Module, value: Value, cycles: int, name: str) -> Value:
 
 
 class Row(wiring.Component):
-    """``columns`` rowers and their place in the ring; for HBE also the row's sum of products, X_r.
+    """``columns`` rowers and their places in the ring; for HBE also the row's sums of products, X_r.
 
-    Cost beside the rowers: one ring register, and for HBE an adder and a register of the same width.
+    The rowers see the first of the places, ``ring`` is the last. Cost beside the rowers: the places, and for HBE an
+    adder and as many registers of the same width.
     """
 
-    def __init__(self, shape: Shape, rowers: Sequence[Rower], word: Word, sources: int = 4) -> None:
+    def __init__(self, shape: Shape, rowers: Sequence[Rower], word: Word, sources: int) -> None:
         self._shape, self.rowers, self._sources = shape, tuple(rowers), sources
         self.hat = Signal(shape.hat_bits, name="hat", reset_less=True)
         w, c = shape.w, shape.columns
         super().__init__({
             "control": In(word), "x": In(sources * w * c), "ring_in": In(shape.hat_bits), "ring": Out(shape.hat_bits),
-            "w_out": Out(w * c), "zeta_out": Out(w * c),
+            "w_out": Out(shape.share * w * c), "zeta_out": Out(shape.share * w * c),
         })  # fmt: skip
 
     def elaborate(self, _platform: object) -> Module:
         m = Module()
         shape = self._shape
         w = shape.w
+        places = _places(shape, "ring")
         for k, rower in enumerate(self.rowers):
             m.submodules[f"rower{k}"] = rower
             m.d.comb += [
                 rower.control.eq(self.control),
                 rower.x.eq(self.x.word_select(k, self._sources * w)),
-                rower.ring.eq(self.ring),
-                self.w_out.word_select(k, w).eq(rower.w_out),
-                self.zeta_out.word_select(k, w).eq(rower.zeta_out),
+                rower.ring.eq(places[0]),
+                self.w_out.word_select(k, shape.share * w).eq(rower.w_out),
+                self.zeta_out.word_select(k, shape.share * w).eq(rower.zeta_out),
             ]
         local = self.rowers[0].local
-        ring = Signal(shape.hat_bits, reset_less=True)
         if shape.loop:
             loaded: Value = self.rowers[0].waiting
         else:
@@ -241,10 +246,21 @@ class Row(wiring.Component):
                 total = Mux(local.hat_first, 0, self.hat << w)[: shape.hat_bits] + row
             with m.If(local.hat):
                 m.d.sync += self.hat.eq(total)
-            loaded = self.hat
-        m.d.sync += ring.eq(Mux(local.load, loaded, self.ring_in))
-        m.d.comb += self.ring.eq(ring)
+            hats = [self.hat, *_places(shape, "hat")[1:]]
+            with m.If((local.hat & local.hat_first) | local.load):  # a new one comes, or the oldest goes
+                m.d.sync += [hats[k].eq(hats[k - 1]) for k in range(1, shape.share)]
+            loaded = hats[-1]
+        m.d.sync += places[0].eq(Mux(local.load, loaded, self.ring_in))
+        m.d.sync += [places[k].eq(places[k - 1]) for k in range(1, shape.share)]
+        m.d.comb += self.ring.eq(places[-1])
         return m
+
+
+def _places(shape: Shape, name: str) -> list[Signal]:
+    """Registers for what one row of rowers brings into the ring."""
+    return [
+        Signal(shape.hat_bits, name=shape.named(name, k).replace(" ", ""), reset_less=True) for k in range(shape.share)
+    ]
 
 
 class Branch(wiring.Component):
@@ -263,7 +279,7 @@ class Branch(wiring.Component):
 
 @dataclass(frozen=True)
 class Tables:
-    """Constants of every rower i: |-p^-1 A_i^-1|, |B_i A^-1|, |-B|, the row's cofactors, and the extensions' rows.
+    """Constants of every channel i: |-p^-1 A_i^-1|, |B_i A^-1|, |-B|, the row's cofactors, and the extensions' rows.
 
     ``first[r][j]``: coefficient of X_r in channel b_j; ``second[r][i]``: of Z_r in channel a_i.
     """
@@ -294,27 +310,35 @@ class CoxRower(Multiplier):
         self._programme, self._tables, self._loadable = p, tables, loadable
         width = 2 * p.shape.n * p.shape.w
         super().__init__(
-            width, width, width, period=p.interval, lead=p.lead, k=p.shape.n * p.shape.w if loadable else 0
+            width, width, width, period=p.interval, lead=p.lead, k=p.shape.rowers * p.shape.w if loadable else 0
         )
 
     def _memory(self, i: int, depth: int) -> list[int]:
         """Contents of rower i's block RAM: constants, the ring's in the order in which it brings them."""
         p, t = self._programme, self._tables
-        row = i // p.shape.columns
+        shape = p.shape
+        row = i // shape.columns
+        own = range(i, shape.n, shape.rowers)
 
-        def turned(k: int, rows: Sequence[Sequence[int]]) -> list[int]:
-            return [rows[(row - p.turned(k) - step) % p.n][i] for step in range(p.n)]
+        def passed(k: int, rows: Sequence[Sequence[int]]) -> Iterator[int]:
+            """The row's coefficients in all runs of ring k: the row itself, its values in the order of its places."""
+            for j, channel in enumerate(own):
+                for step in range(p.n):
+                    back, place = divmod(p.turned(k, j) + step, shape.share)
+                    yield rows[place * shape.rows + (row - back) % shape.rows][channel]
 
-        mask = (1 << p.shape.w) - 1
-        shifts = range((p.shape.parts - 1) * p.shape.w, -1, -p.shape.w)
-        cofactors = [partner[i] >> k & mask for partner in (t.partner_a, t.partner_b) for k in shifts]
-        fixed = [t.xi[i], t.wt[i], t.h[i], *cofactors]
-        return [*fixed, *turned(1, t.first), *turned(2, t.second)]
+        mask = (1 << shape.w) - 1
+        shifts = range((shape.parts - 1) * shape.w, -1, -shape.w)
+        fixed = [table[channel] for table in (t.xi, t.wt, t.h) for channel in own]
+        fixed += [
+            partner[channel] >> k & mask for partner in (t.partner_a, t.partner_b) for channel in own for k in shifts
+        ]
+        return [*fixed, *passed(1, t.first), *passed(2, t.second)]
 
     def modulus_words(self) -> list[int]:
         """The constants that depend on the modulus: what stream k must bring, rower 0 in the least significant bits."""
         p = self._programme
-        contents = [self._memory(i, 0) for i in range(p.shape.n)]
+        contents = [self._memory(i, 0) for i in range(p.shape.rowers)]
         return [
             sum(words[address] << (p.shape.w * i) for i, words in enumerate(contents))
             for address in self._modulus_addresses()
@@ -326,20 +350,26 @@ class CoxRower(Multiplier):
         return len(self._modulus_addresses()) * self._programme.interval + self._programme.lead
 
     def _modulus_addresses(self) -> list[int]:
-        p = self._programme
-        return [CONSTANTS.index("xi"), *range(p.shape.fixed, p.shape.fixed + p.n)]
+        shape = self._programme.shape
+        extension = range(shape.fixed, shape.fixed + shape.share * shape.steps)
+        return [*range(self._constant("xi", 0), self._constant("xi", shape.share)), *extension]
+
+    def _constant(self, name: str, k: int) -> int:
+        """Address of a constant of the rower's k-th channel of that base."""
+        return CONSTANTS.index(name) * self._programme.shape.share + k
 
     def elaborate(self, _platform: object) -> Module:
         m = Module()
         p = self._programme
         shape, interval = p.shape, p.interval
-        w, n, rows = shape.w, shape.n, shape.rows
+        w, n, share, named = shape.w, shape.n, shape.share, shape.named
         depth, first_slot, slots = memory_plan(p)
         address = depth.bit_length() - 1
-        slot_bits = address - 4
-        trash = depth // SLOT - 1
+        word_bits = shape.slot.bit_length() - 1
+        slot_bits = address - word_bits
+        trash = depth // shape.slot - 1
         h_bits = max(1, shape.h_max.bit_length())
-        word = Word(address, h_bits)
+        word = Word(address, h_bits, share)
 
         # ---- phase: cycle 0 after reset is cycle `accept` of the first product
         phase = Signal(range(interval))
@@ -380,7 +410,7 @@ class CoxRower(Multiplier):
         m.d.comb += self.i_ready.eq(ready)
 
         # ---- results: finished products wait in their slots
-        reading = min(p["out w"], p["out zeta"]) - TREE - 2  # the decision; the slot's number is then visible
+        reading = min(p.outputs) - TREE - 2  # the decision; the slot's number is then visible
         age = (reading - p.origin) // interval
         waiting = Signal(range(slots + 2))
         going = Signal()
@@ -415,7 +445,7 @@ class CoxRower(Multiplier):
         def held(name: str, cycle: int) -> Value:
             """Address of a word of the product's slot, for the rowers' cycle."""
             slot = slot_out if name.startswith("out") else ages[(cycle - TREE - 1 - p.origin) // interval]
-            return Cat(Const(WORDS.index(name.removeprefix("out ")), 4), slot)
+            return Cat(Const(shape.words.index(name.removeprefix("out ")), word_bits), slot)
 
         def read(name: str, cycle: int) -> None:
             put("word", cycle, held(name, cycle))
@@ -427,64 +457,74 @@ class CoxRower(Multiplier):
                 put("outside", cycle)
                 put("source", cycle - 1, source)
 
-        for k, name in enumerate(WORDS[:4]):
+        for k, name in enumerate(named(word, j) for word in OPERANDS for j in range(share)):
             store(name, p[f"in {name}"], source=k)
-        constant = {name: k for k, name in enumerate(CONSTANTS)}
 
-        def product(name: str, operand: str, other: int | str, result: str, b: int) -> None:
+        def reduce(name: str, result: str, modulus: int) -> None:
+            """A fold, modulo the rower's a_i or, from ``share`` on, b_i of that number."""
+            for entry in p.entries(name) if modulus else ():
+                put("base", entry, modulus)
+            store(result, p.residue(name))
+
+        def product(name: str, operand: str, other: int | str, result: str, modulus: int) -> None:
             t = p[name]
             read(operand, t)
             put("constant", t, held(other, t) if isinstance(other, str) else other)
             put("catch_product", t + PRODUCT)
             put("enter_product", p[f"{name} fold"])
-            reduce(f"{name} fold", result, b)
+            reduce(f"{name} fold", result, modulus)
 
-        def reduce(name: str, result: str, b: int) -> None:
-            if b:
-                for entry in p.entries(name):
-                    put("base", entry)
-            store(result, p.residue(name))
-
-        product("s", "xa", "ya", "s", 0)
-        product("xi", "s", constant["xi"], "xi", 0)
-        product("w~", "xb", "yb", "wt", 1)
-        read("wt", p["w~ c"])
-        put("constant", p["w~ c"], constant["wt"])
-        read("h", p["h B"])
-        put("constant", p["h B"], constant["h"])
-        for k, source in ((1, "xi"), (2, "zeta")):
-            first = p.first(k)
-            if shape.loop:
-                read(source, p[f"read {k}"])
-                put("wait", p[f"read {k}"] + OPERAND - 1)
-            else:
-                for part in range(shape.parts):
-                    t = p[f"hat {k}"] + part
-                    read(source, t)
-                    put("constant", t, len(CONSTANTS) + (k - 1) * shape.parts + part)
-                    put("hat", t + shape.hat_cycles - shape.parts)
-                put("hat_first", p[f"hat {k}"] + shape.hat_cycles - shape.parts)
-                if k == 1:
-                    for step in range(rows):
-                        put("base", p["ring 1"] + 1 + step)
-            put("load", p[f"load {k}"])
-            for step in range(rows):
-                put("constant", first + step, shape.fixed + (k - 1) * rows + step)
-                put("ring", first + step + OPERAND - 1)
-                put("add", first + step + PRODUCT)
-        put("add", p["w~ c"] + PRODUCT)
-        put("add", p["h B"] + PRODUCT)
-        put("clear", p["w~ c"] + PRODUCT - 1)
-        put("clear", p.first(2) + PRODUCT - 1)
-        for k, name, result, b in ((1, "zeta fold", "zeta", 1), (2, "w fold", "w", 0)):
-            put("catch_sum", p[f"catch {k}"])
-            put("enter_sum", p[name])
-            reduce(name, result, b)
-        store("h", p["h"], source=H)
+        for k in range(share):
+            product(named("s", k), named("xa", k), named("ya", k), named("s", k), k)
+        for k in range(share):
+            product(named("xi", k), named("s", k), self._constant("xi", k), named("xi", k), k)
+        for k in range(share):
+            product(named("w~", k), named("xb", k), named("yb", k), named("wt", k), share + k)
+        for k in range(share):
+            read(named("wt", k), p[named("w~ c", k)])
+            put("constant", p[named("w~ c", k)], self._constant("wt", k))
+            read("h", p[named("h B", k)])
+            put("constant", p[named("h B", k)], self._constant("h", k))
+        constant = shape.fixed
+        for extension, source, moduli in ((1, "xi", share), (2, "zeta", 0)):
+            for k in range(share):
+                if shape.loop:
+                    t = p[f"read {extension}"] + k
+                    read(named(source, k), t)
+                    put("wait", t + OPERAND - 1)
+                else:
+                    hat, made = p[named(f"hat {extension}", k)], shape.hat_cycles - shape.parts
+                    for part in range(shape.parts):
+                        read(named(source, k), hat + part)
+                        cofactor = ((extension - 1) * share + k) * shape.parts + part
+                        put("constant", hat + part, self._constant("h", share) + cofactor)
+                        put("hat", hat + part + made)
+                    put("hat_first", hat + made)
+                    for step in range(p.n) if moduli + k else ():
+                        put("base", p.run(extension, k) + 1 + step, moduli + k)
+                put("load", p[f"load {extension}"] + k)
+            for k in range(share):
+                for slot in range(p.first(extension, k), p.first(extension, k) + p.n):
+                    put("constant", slot, constant)
+                    put("ring", slot + OPERAND - 1)
+                    put("add", slot + PRODUCT)
+                    constant += 1
+        for k in range(share):
+            put("add", p[named("w~ c", k)] + PRODUCT)
+            put("add", p[named("h B", k)] + PRODUCT)
+            put("clear", p[named("w~ c", k)] + PRODUCT - 1)
+            put("clear", p.first(2, k) + PRODUCT - 1)
+        for extension, result, moduli in ((1, "zeta", share), (2, "w", 0)):
+            for k in range(share):
+                put("catch_sum", p[named(f"catch {extension}", k)])
+                put("enter_sum", p[f"{named(result, k)} fold"])
+                reduce(f"{named(result, k)} fold", named(result, k), moduli + k)
+        store("h", p["h"], source=word.h_source)
         for name in ("zeta", "w"):
-            t = p[f"out {name}"]
-            read(f"out {name}", t)
-            put(f"out_{name}", t + OPERAND - 1, going)
+            for k in range(share):
+                t = p[f"out {named(name, k)}"]
+                read(f"out {named(name, k)}", t)
+                put(f"out_{name}", t + OPERAND - 1, going.shift_left(k))
         if self._loadable:
             # A constant is written in a cycle in which no product uses the memory's port. k_ready falls in the cycle in
             # which the rowers take the word.
@@ -513,7 +553,7 @@ class CoxRower(Multiplier):
             fields["word"][spare] = target
             fields["write"][spare] = writing
             fields["outside"][spare] = 1
-            fields["source"][(spare - 1) % interval] = MODULUS
+            fields["source"][(spare - 1) % interval] = word.modulus_source
             taken = Signal()
             m.d.sync += taken.eq((phase == (spare + TREE - 1) % interval) & writing)
             m.d.comb += self.k_ready.eq(taken)
@@ -537,10 +577,10 @@ class CoxRower(Multiplier):
                     with m.Case(k):
                         m.d.sync += signal.eq(v)
                 with m.Default():
-                    m.d.sync += signal.eq(trash << 4 if name == "word" else 0)
+                    m.d.sync += signal.eq(trash << word_bits if name == "word" else 0)
 
         # ---- rows, the tree of control, the ring
-        contents = [self._memory(i, depth) for i in range(n)]
+        contents = [self._memory(i, depth) for i in range(shape.rowers)]
         if self._loadable:
             for words in contents:
                 for constant_address in self._modulus_addresses():
@@ -548,26 +588,27 @@ class CoxRower(Multiplier):
         row_list = []
         per_branch = max(1, 8 // shape.columns)
         branch: Branch | None = None
-        for r in range(rows):
+        for r in range(shape.rows):
             if r % per_branch == 0:
                 m.submodules[f"branch{r // per_branch}"] = branch = Branch(word)
                 m.d.comb += branch.i.eq(control)
             members = range(r * shape.columns, (r + 1) * shape.columns)
-            sources = 5 if self._loadable else 4
+            sources = word.h_source + int(self._loadable)
             rowers = [Rower(shape, shape.u[i], contents[i], depth, word, sources) for i in members]
             row = Row(shape, rowers, word, sources)
             m.submodules[f"row{r}"] = row
             assert branch is not None
             m.d.comb += row.control.eq(branch.o)
             for k, i in enumerate(members):
-                parts = [self.i_a.word_select(i, w), self.i_a.word_select(n + i, w)]
-                parts += [self.i_b.word_select(i, w), self.i_b.word_select(n + i, w)]
+                own = range(i, n, shape.rowers)
+                parts = [port.word_select(j, w) for port in (self.i_a, self.i_b) for j in (*own, *(n + x for x in own))]
                 parts += [self.k_m.word_select(i, w)] if self._loadable else []
-                m.d.comb += [
-                    row.x.word_select(k, sources * w).eq(Cat(*parts)),
-                    self.o_r.word_select(i, w).eq(row.w_out.word_select(k, w)),
-                    self.o_r.word_select(n + i, w).eq(row.zeta_out.word_select(k, w)),
-                ]
+                m.d.comb += row.x.word_select(k, sources * w).eq(Cat(*parts))
+                for place, j in enumerate(own):
+                    m.d.comb += [
+                        self.o_r.word_select(j, w).eq(row.w_out.word_select(k * share + place, w)),
+                        self.o_r.word_select(n + j, w).eq(row.zeta_out.word_select(k * share + place, w)),
+                    ]
             row_list.append(row)
         for r, row in enumerate(row_list):
             m.d.comb += row.ring_in.eq(row_list[r - 1].ring)
@@ -588,23 +629,33 @@ class CoxRower(Multiplier):
                 summed.append(q)
             level = summed
         h = Signal(h_bits, reset_less=True)
-        counted = p["load 2"] + 1 + 1 + shape.cox_levels  # the tree's sum is visible
+        known = p["load 2"] + shape.cox_cycles  # h is visible; the tree's sums come before
         now = Signal()
-        m.d.sync += now.eq(at(counted - 1))
-        with m.If(now):
-            m.d.sync += h.eq((level[0] + shape.offset) >> shape.fraction)
+        m.d.sync += now.eq(Cat(*(at(known - 2 - k) for k in range(share))).any() if share > 1 else at(known - 2))
+        if share == 1:
+            with m.If(now):
+                m.d.sync += h.eq((level[0] + shape.offset) >> shape.fraction)
+        else:
+            summed_up = Signal(h_bits + shape.fraction, reset_less=True)
+            first = Signal()
+            m.d.sync += first.eq(at(known - 1 - share))
+            with m.If(now):
+                m.d.sync += summed_up.eq(Mux(first, shape.offset, summed_up) + level[0])
+            m.d.comb += h.eq(summed_up >> shape.fraction)
         m.d.comb += control.h.eq(h)
 
-        base = zero
+        residues = [r.residue for row in row_list for r in row.rowers]
         self.probes = [
-            ("s", [r.residue for row in row_list for r in row.rowers], p.residue("s fold") - base),
-            ("xi", [r.residue for row in row_list for r in row.rowers], p.residue("xi fold") - base),
-            ("w~", [r.residue for row in row_list for r in row.rowers], p.residue("w~ fold") - base),
-            ("zeta", [r.residue for row in row_list for r in row.rowers], p.residue("zeta fold") - base),
-            ("h", h, counted + 1 - base),
+            (named(name, k), residues, p.residue(f"{named(name, k)} fold") - zero)
+            for name in ("s", "xi", "w~", "zeta")
+            for k in range(share)
         ]
+        self.probes.append(("h", h, known - zero))
         if not shape.loop:
             hats = [row.hat for row in row_list]
-            whole = shape.hat_cycles - base
-            self.probes += [("X", hats, p["hat 1"] + whole), ("Z", hats, p["hat 2"] + whole)]
+            self.probes += [
+                (named(name, k), hats, p[named(f"hat {extension}", k)] + shape.hat_cycles - zero)
+                for extension, name in ((1, "X"), (2, "Z"))
+                for k in range(share)
+            ]
         return m
