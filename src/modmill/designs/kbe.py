@@ -34,8 +34,9 @@ from modmill.numbers.folding import reduce
 from modmill.numbers.primes import prev_prime
 from modmill.numbers.rns import Base
 from modmill.rtl.convert import BinaryShell
+from modmill.rtl.cox_constants import Tables
 from modmill.rtl.cox_programme import Programme, Shape, programme
-from modmill.rtl.cox_rower import CoxRower, Tables
+from modmill.rtl.cox_rower import CoxRower
 from modmill.rtl.fold import multiplexers
 
 # ---------------------------------------------------------------------------------------------- parameters

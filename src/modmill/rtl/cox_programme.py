@@ -47,7 +47,8 @@ class Shape:
     """What the machine's structure depends on.
 
     ``w``: bits of a channel, ``columns``: rowers in a row, ``u``: for each rower u of the a that it serves, then u of
-    the b, ``fraction``: t of the cox, ``offset``: its d.
+    the b, ``fraction``: t of the cox, ``offset``: its d. ``numbered``: operands and results are numbers that stay in
+    the rowers, and a product is the sum of two, x y + v z.
     """
 
     w: int
@@ -55,6 +56,7 @@ class Shape:
     u: tuple[tuple[int, ...], ...]
     fraction: int
     offset: int
+    numbered: bool = False
 
     @property
     def rowers(self) -> int:

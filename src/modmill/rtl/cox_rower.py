@@ -24,21 +24,19 @@ that each product under way occupies, reaches the rowers through a tree of regis
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 
 from amaranth.hdl import Cat, Const, Module, Mux, ResetSignal, Signal, Value
-from amaranth.lib import data, wiring
+from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from modmill.contract import Refusal
 from modmill.design import Multiplier
 from modmill.numbers.folding import fold_bound
+from modmill.rtl.cox_constants import Constants, Tables
+from modmill.rtl.cox_control import Control, Phase, Word
 from modmill.rtl.cox_programme import (
-    CONSTANTS,
     OPERAND,
     OPERANDS,
-    PRODUCT,
     TREE,
     Programme,
     Shape,
@@ -47,37 +45,6 @@ from modmill.rtl.cox_programme import (
 from modmill.rtl.fold import SelectedFold, bits
 from modmill.rtl.memory import BlockRam
 from modmill.rtl.product import Tile
-from modmill.schedule import ScheduleError
-
-
-class Word(data.StructLayout):
-    """The rowers' control word of one cycle, for rowers that serve ``share`` channels of each base."""
-
-    def __init__(self, address: int, h: int, share: int) -> None:
-        self.h_source = len(OPERANDS) * share
-        self.modulus_source = self.h_source + 1
-        super().__init__({
-            "constant": address,  # port A
-            "word": address,  # port B
-            "write": 1,
-            "outside": 1,  # write what comes from outside, not the residue
-            "source": self.modulus_source.bit_length(),  # which word from outside: of the operands, h or a constant
-            "h": h,
-            "ring": 1,  # the multiplier takes the ring's value, not the memory's
-            "clear": 1,
-            "add": 1,
-            "catch_product": 1,
-            "catch_sum": 1,
-            "enter_product": 1,
-            "enter_sum": 1,
-            "base": (2 * share - 1).bit_length(),  # the fold is modulo which of the rower's a_i, b_i
-            "wait": 1,
-            "hat": 1,
-            "hat_first": 1,
-            "load": 1,
-            "out_w": share,  # one bit for each word
-            "out_zeta": share,
-        })  # fmt: skip
 
 
 class Rower(wiring.Component):
@@ -277,20 +244,117 @@ class Branch(wiring.Component):
         return m
 
 
-@dataclass(frozen=True)
-class Tables:
-    """Constants of every channel i: |-p^-1 A_i^-1|, |B_i A^-1|, |-B|, the row's cofactors, and the extensions' rows.
+class Chain:
+    """The rows of rowers in their ring, the tree that carries the control word to them, and the cox.
 
-    ``first[r][j]``: coefficient of X_r in channel b_j; ``second[r][i]``: of Z_r in channel a_i.
+    ``contents``: of every rower's block RAM; ``sources``: words from outside that a rower takes.
     """
 
-    xi: Sequence[int]
-    wt: Sequence[int]
-    h: Sequence[int]
-    partner_a: Sequence[int]
-    partner_b: Sequence[int]
-    first: Sequence[Sequence[int]]
-    second: Sequence[Sequence[int]]
+    def __init__(
+        self, p: Programme, phase: Phase, control: Control, word: Word, contents: Sequence[Sequence[int]], sources: int
+    ) -> None:
+        self._programme, self._phase, self._control, self._word = p, phase, control, word
+        self._contents, self._sources = contents, sources
+        self._rows: list[Row] = []
+        shape = p.shape
+        self.known = p["load 2"] + shape.cox_cycles
+        """Cycle in which h is visible; the tree's sums come before."""
+        self.h = Signal(max(1, shape.h_max.bit_length()), reset_less=True)
+
+    def build(self, m: Module, depth: int, connect: Callable[[int], None]) -> None:
+        """Add all of it to a module, with block RAMs of so many words; ``connect`` is called with every rower's number,
+        to connect what is `outside` and its `result`."""
+        shape, word = self._programme.shape, self._word
+        per_branch = max(1, 8 // shape.columns)
+        branch: Branch | None = None
+        for r in range(shape.rows):
+            if r % per_branch == 0:
+                m.submodules[f"branch{r // per_branch}"] = branch = Branch(word)
+                m.d.comb += branch.i.eq(self._control.signal)
+            members = range(r * shape.columns, (r + 1) * shape.columns)
+            rowers = [Rower(shape, shape.u[i], self._contents[i], depth, word, self._sources) for i in members]
+            row = Row(shape, rowers, word, self._sources)
+            m.submodules[f"row{r}"] = row
+            assert branch is not None
+            m.d.comb += row.control.eq(branch.o)
+            self._rows.append(row)
+            for i in members:
+                connect(i)
+        for r, row in enumerate(self._rows):
+            m.d.comb += row.ring_in.eq(self._rows[r - 1].ring)
+        self._cox(m)
+
+    def channels(self, i: int) -> range:
+        """Channels of each base that rower i serves."""
+        shape = self._programme.shape
+        return range(i, shape.n, shape.rowers)
+
+    def outside(self, i: int) -> Value:
+        """Where rower i takes its words from outside."""
+        shape = self._programme.shape
+        return self._rows[i // shape.columns].x.word_select(i % shape.columns, self._sources * shape.w)
+
+    def result(self, i: int, place: int) -> tuple[Value, Value]:
+        """The words over A and over B that rower i gives out for the channel at that place among its own."""
+        shape = self._programme.shape
+        row, k = self._rows[i // shape.columns], i % shape.columns * shape.share + place
+        return row.w_out.word_select(k, shape.w), row.zeta_out.word_select(k, shape.w)
+
+    @property
+    def probes(self) -> list[tuple[str, Signal | list[Signal], int]]:
+        """Intermediates of a product under the algorithm's names, with their cycles after its acceptance."""
+        p, shape = self._programme, self._programme.shape
+        residues = [r.residue for row in self._rows for r in row.rowers]
+        found: list[tuple[str, Signal | list[Signal], int]] = [
+            (shape.named(name, k), residues, p.residue(f"{shape.named(name, k)} fold") - p.accept)
+            for name in ("s", "xi", "w~", "zeta")
+            for k in range(shape.share)
+        ]
+        found.append(("h", self.h, self.known - p.accept))
+        if not shape.loop:
+            hats = [row.hat for row in self._rows]
+            found += [
+                (shape.named(name, k), hats, p[shape.named(f"hat {extension}", k)] + shape.hat_cycles - p.accept)
+                for extension, name in ((1, "X"), (2, "Z"))
+                for k in range(shape.share)
+            ]
+        return found
+
+    def _cox(self, m: Module) -> None:
+        shape, share, at, h, known = (
+            self._programme.shape,
+            self._programme.shape.share,
+            self._phase.at,
+            self.h,
+            self.known,
+        )
+        level: list[Value] = []
+        for r, row in enumerate(self._rows):
+            tap = Signal(shape.top_bits, name=f"cox_{r}", reset_less=True)
+            m.d.sync += tap.eq(row.ring[shape.hat_bits - shape.top_bits :])
+            level.append(tap)
+        for depth in range(shape.cox_levels):
+            summed: list[Value] = []
+            for k in range(0, len(level), 2):
+                pair = level[k : k + 2]
+                total = sum(pair[1:], pair[0])
+                q = Signal(len(total), name=f"cox{depth}_{k}", reset_less=True)
+                m.d.sync += q.eq(total)
+                summed.append(q)
+            level = summed
+        now = Signal()
+        m.d.sync += now.eq(Cat(*(at(known - 2 - k) for k in range(share))).any() if share > 1 else at(known - 2))
+        if share == 1:
+            with m.If(now):
+                m.d.sync += h.eq((level[0] + shape.offset) >> shape.fraction)
+        else:
+            summed_up = Signal(len(h) + shape.fraction, reset_less=True)
+            first = Signal()
+            m.d.sync += first.eq(at(known - 1 - share))
+            with m.If(now):
+                m.d.sync += summed_up.eq(Mux(first, shape.offset, summed_up) + level[0])
+            m.d.comb += h.eq(summed_up >> shape.fraction)
+        m.d.comb += self._control.signal.h.eq(h)
 
 
 class CoxRower(Multiplier):
@@ -307,56 +371,20 @@ class CoxRower(Multiplier):
     kept = ("row", "rower", "branch")
 
     def __init__(self, p: Programme, tables: Tables, *, loadable: bool = False) -> None:
-        self._programme, self._tables, self._loadable = p, tables, loadable
+        self._programme, self._constants, self._loadable = p, Constants(p, tables), loadable
         width = 2 * p.shape.n * p.shape.w
         super().__init__(
             width, width, width, period=p.interval, lead=p.lead, k=p.shape.rowers * p.shape.w if loadable else 0
         )
 
-    def _memory(self, i: int, depth: int) -> list[int]:
-        """Contents of rower i's block RAM: constants, the ring's in the order in which it brings them."""
-        p, t = self._programme, self._tables
-        shape = p.shape
-        row = i // shape.columns
-        own = range(i, shape.n, shape.rowers)
-
-        def passed(k: int, rows: Sequence[Sequence[int]]) -> Iterator[int]:
-            """The row's coefficients in all runs of ring k: the row itself, its values in the order of its places."""
-            for j, channel in enumerate(own):
-                for step in range(p.n):
-                    back, place = divmod(p.turned(k, j) + step, shape.share)
-                    yield rows[place * shape.rows + (row - back) % shape.rows][channel]
-
-        mask = (1 << shape.w) - 1
-        shifts = range((shape.parts - 1) * shape.w, -1, -shape.w)
-        fixed = [table[channel] for table in (t.xi, t.wt, t.h) for channel in own]
-        fixed += [
-            partner[channel] >> k & mask for partner in (t.partner_a, t.partner_b) for channel in own for k in shifts
-        ]
-        return [*fixed, *passed(1, t.first), *passed(2, t.second)]
-
     def modulus_words(self) -> list[int]:
-        """The constants that depend on the modulus: what stream k must bring, rower 0 in the least significant bits."""
-        p = self._programme
-        contents = [self._memory(i, 0) for i in range(p.shape.rowers)]
-        return [
-            sum(words[address] << (p.shape.w * i) for i, words in enumerate(contents))
-            for address in self._modulus_addresses()
-        ]
+        """What stream k must bring."""
+        return self._constants.modulus_words()
 
     @property
     def load_cycles(self) -> int:
         """At most so many cycles from the first word accepted to the first operands accepted."""
-        return len(self._modulus_addresses()) * self._programme.interval + self._programme.lead
-
-    def _modulus_addresses(self) -> list[int]:
-        shape = self._programme.shape
-        extension = range(shape.fixed, shape.fixed + shape.share * shape.steps)
-        return [*range(self._constant("xi", 0), self._constant("xi", shape.share)), *extension]
-
-    def _constant(self, name: str, k: int) -> int:
-        """Address of a constant of the rower's k-th channel of that base."""
-        return CONSTANTS.index(name) * self._programme.shape.share + k
+        return len(self._constants.modulus_addresses) * self._programme.interval + self._programme.lead
 
     def elaborate(self, _platform: object) -> Module:
         m = Module()
@@ -368,18 +396,11 @@ class CoxRower(Multiplier):
         word_bits = shape.slot.bit_length() - 1
         slot_bits = address - word_bits
         trash = depth // shape.slot - 1
-        h_bits = max(1, shape.h_max.bit_length())
-        word = Word(address, h_bits, share)
+        word = Word(address, max(1, shape.h_max.bit_length()), share)
 
         # ---- phase: cycle 0 after reset is cycle `accept` of the first product
-        phase = Signal(range(interval))
-        wrap = Signal()
-        m.d.sync += [wrap.eq(phase == interval - 2), phase.eq(Mux(wrap, 0, phase + 1))]
-        zero = p.accept
-
-        def at(cycle: int) -> Value:
-            """High in that cycle of the programme, modulo the interval (combinational, on the phase)."""
-            return phase == (cycle - zero) % interval
+        phase = Phase(m, p)
+        at = phase.at
 
         # ---- slots of the products under way
         oldest = -(-(p.valid - p.origin) // interval) + 1
@@ -406,7 +427,7 @@ class CoxRower(Multiplier):
             m.d.sync += next_in.eq(following(next_in))
         m.d.sync += room.eq(room - take + freed)
         ready = Signal()
-        m.d.sync += ready.eq(at(zero - 1) & taking)
+        m.d.sync += ready.eq(at(p.accept - 1) & taking)
         m.d.comb += self.i_ready.eq(ready)
 
         # ---- results: finished products wait in their slots
@@ -432,230 +453,40 @@ class CoxRower(Multiplier):
         with m.Elif(self.o_ready):
             m.d.sync += self.o_valid.eq(0)
 
-        # ---- the control word: what stands in it in cycle t is for the rowers' cycle t + TREE
-        control = Signal(word)
-        fields: dict[str, dict[int, int | Value]] = {name: {} for name in word.members}
-
-        def put(field: str, cycle: int, value: int | Value = 1) -> None:
-            key = (cycle - TREE - 1 - zero) % interval
-            if key in fields[field]:
-                raise ScheduleError(f"{field} is set twice in cycle {key} of {interval}")
-            fields[field][key] = value
+        # ---- the control word
+        control = Control(p, word, phase)
 
         def held(name: str, cycle: int) -> Value:
             """Address of a word of the product's slot, for the rowers' cycle."""
             slot = slot_out if name.startswith("out") else ages[(cycle - TREE - 1 - p.origin) // interval]
             return Cat(Const(shape.words.index(name.removeprefix("out ")), word_bits), slot)
 
-        def read(name: str, cycle: int) -> None:
-            put("word", cycle, held(name, cycle))
-
-        def store(name: str, cycle: int, *, source: int | None = None) -> None:
-            put("word", cycle, held(name, cycle))
-            put("write", cycle)
-            if source is not None:
-                put("outside", cycle)
-                put("source", cycle - 1, source)
-
-        for k, name in enumerate(named(word, j) for word in OPERANDS for j in range(share)):
-            store(name, p[f"in {name}"], source=k)
-
-        def reduce(name: str, result: str, modulus: int) -> None:
-            """A fold, modulo the rower's a_i or, from ``share`` on, b_i of that number."""
-            for entry in p.entries(name) if modulus else ():
-                put("base", entry, modulus)
-            store(result, p.residue(name))
-
-        def product(name: str, operand: str, other: int | str, result: str, modulus: int) -> None:
-            t = p[name]
-            read(operand, t)
-            put("constant", t, held(other, t) if isinstance(other, str) else other)
-            put("catch_product", t + PRODUCT)
-            put("enter_product", p[f"{name} fold"])
-            reduce(f"{name} fold", result, modulus)
-
-        for k in range(share):
-            product(named("s", k), named("xa", k), named("ya", k), named("s", k), k)
-        for k in range(share):
-            product(named("xi", k), named("s", k), self._constant("xi", k), named("xi", k), k)
-        for k in range(share):
-            product(named("w~", k), named("xb", k), named("yb", k), named("wt", k), share + k)
-        for k in range(share):
-            read(named("wt", k), p[named("w~ c", k)])
-            put("constant", p[named("w~ c", k)], self._constant("wt", k))
-            read("h", p[named("h B", k)])
-            put("constant", p[named("h B", k)], self._constant("h", k))
-        constant = shape.fixed
-        for extension, source, moduli in ((1, "xi", share), (2, "zeta", 0)):
-            for k in range(share):
-                if shape.loop:
-                    t = p[f"read {extension}"] + k
-                    read(named(source, k), t)
-                    put("wait", t + OPERAND - 1)
-                else:
-                    hat, made = p[named(f"hat {extension}", k)], shape.hat_cycles - shape.parts
-                    for part in range(shape.parts):
-                        read(named(source, k), hat + part)
-                        cofactor = ((extension - 1) * share + k) * shape.parts + part
-                        put("constant", hat + part, self._constant("h", share) + cofactor)
-                        put("hat", hat + part + made)
-                    put("hat_first", hat + made)
-                    for step in range(p.n) if moduli + k else ():
-                        put("base", p.run(extension, k) + 1 + step, moduli + k)
-                put("load", p[f"load {extension}"] + k)
-            for k in range(share):
-                for slot in range(p.first(extension, k), p.first(extension, k) + p.n):
-                    put("constant", slot, constant)
-                    put("ring", slot + OPERAND - 1)
-                    put("add", slot + PRODUCT)
-                    constant += 1
-        for k in range(share):
-            put("add", p[named("w~ c", k)] + PRODUCT)
-            put("add", p[named("h B", k)] + PRODUCT)
-            put("clear", p[named("w~ c", k)] + PRODUCT - 1)
-            put("clear", p.first(2, k) + PRODUCT - 1)
-        for extension, result, moduli in ((1, "zeta", share), (2, "w", 0)):
-            for k in range(share):
-                put("catch_sum", p[named(f"catch {extension}", k)])
-                put("enter_sum", p[f"{named(result, k)} fold"])
-                reduce(f"{named(result, k)} fold", named(result, k), moduli + k)
-        store("h", p["h"], source=word.h_source)
+        for k, name in enumerate(named(name, j) for name in OPERANDS for j in range(share)):
+            control.store(held(name, p[f"in {name}"]), p[f"in {name}"], source=k)
+        control.product(held, self._constants.address)
         for name in ("zeta", "w"):
             for k in range(share):
                 t = p[f"out {named(name, k)}"]
-                read(f"out {named(name, k)}", t)
-                put(f"out_{name}", t + OPERAND - 1, going.shift_left(k))
+                control.put("word", t, held(f"out {named(name, k)}", t))
+                control.put(f"out_{name}", t + OPERAND - 1, going.shift_left(k))
         if self._loadable:
-            # A constant is written in a cycle in which no product uses the memory's port. k_ready falls in the cycle in
-            # which the rowers take the word.
-            addresses = self._modulus_addresses()
-            busy = set(fields["word"]) | {(k + 1) % interval for k in fields["source"]}
-            spare = next((k for k in range(interval) if k not in busy), None)
-            if spare is None:
-                m._MustUse__used = True
-                raise Refusal(
-                    f"no modulus can be loaded: products take all {interval} cycles of the block RAMs' ports; "
-                    f"set interval={interval + 1}"
-                )
-            index = Signal(range(len(addresses) + 1))
-            writing = Signal()
-            decide = (spare - 3) % interval  # the interval's decision; writing is then set for one period
             idle = (room == slots) & (waiting == 0) & ~take & ~going & ~self.o_valid
-            with m.If(phase == decide):
-                m.d.sync += writing.eq(self.k_valid & (loading | idle))
-                with m.If(self.k_valid & idle):
-                    m.d.sync += loading.eq(1)
-            target = Signal(address)
-            with m.Switch(index):
-                for k, constant_address in enumerate(addresses):
-                    with m.Case(k):
-                        m.d.comb += target.eq(constant_address)
-            fields["word"][spare] = target
-            fields["write"][spare] = writing
-            fields["outside"][spare] = 1
-            fields["source"][(spare - 1) % interval] = word.modulus_source
-            taken = Signal()
-            m.d.sync += taken.eq((phase == (spare + TREE - 1) % interval) & writing)
-            m.d.comb += self.k_ready.eq(taken)
-            with m.If(taken):
-                m.d.sync += index.eq(index + 1)
-                with m.If(index == len(addresses) - 1):
-                    m.d.sync += [index.eq(0), loading.eq(0)]
-        for name, values in fields.items():
-            if name == "h":
-                continue
-            signal = Signal(len(Value.cast(control[name])), name=name, reset_less=name != "write")
-            m.d.comb += control[name].eq(signal)
-            if all(isinstance(v, int) for v in values.values()):
-                for bit in range(len(signal)):
-                    on = [k for k, v in values.items() if isinstance(v, int) and v >> bit & 1]
-                    if on:
-                        m.d.sync += signal[bit].eq(Cat(*(phase == k for k in on)).any())
-                continue
-            with m.Switch(phase):
-                for k, v in values.items():
-                    with m.Case(k):
-                        m.d.sync += signal.eq(v)
-                with m.Default():
-                    m.d.sync += signal.eq(trash << word_bits if name == "word" else 0)
+            control.load(m, self._constants.modulus_addresses, self.k_valid, self.k_ready, idle, loading)
+        control.drive(m, trash << word_bits)
 
-        # ---- rows, the tree of control, the ring
-        contents = [self._memory(i, depth) for i in range(shape.rowers)]
-        if self._loadable:
-            for words in contents:
-                for constant_address in self._modulus_addresses():
-                    words[constant_address] = 0
-        row_list = []
-        per_branch = max(1, 8 // shape.columns)
-        branch: Branch | None = None
-        for r in range(shape.rows):
-            if r % per_branch == 0:
-                m.submodules[f"branch{r // per_branch}"] = branch = Branch(word)
-                m.d.comb += branch.i.eq(control)
-            members = range(r * shape.columns, (r + 1) * shape.columns)
-            sources = word.h_source + int(self._loadable)
-            rowers = [Rower(shape, shape.u[i], contents[i], depth, word, sources) for i in members]
-            row = Row(shape, rowers, word, sources)
-            m.submodules[f"row{r}"] = row
-            assert branch is not None
-            m.d.comb += row.control.eq(branch.o)
-            for k, i in enumerate(members):
-                own = range(i, n, shape.rowers)
-                parts = [port.word_select(j, w) for port in (self.i_a, self.i_b) for j in (*own, *(n + x for x in own))]
-                parts += [self.k_m.word_select(i, w)] if self._loadable else []
-                m.d.comb += row.x.word_select(k, sources * w).eq(Cat(*parts))
-                for place, j in enumerate(own):
-                    m.d.comb += [
-                        self.o_r.word_select(j, w).eq(row.w_out.word_select(k * share + place, w)),
-                        self.o_r.word_select(n + j, w).eq(row.zeta_out.word_select(k * share + place, w)),
-                    ]
-            row_list.append(row)
-        for r, row in enumerate(row_list):
-            m.d.comb += row.ring_in.eq(row_list[r - 1].ring)
+        # ---- rows, the tree of control, the ring, the cox
+        contents = self._constants.contents(blank=self._loadable)
+        chain = Chain(p, phase, control, word, contents, word.h_source + int(self._loadable))
 
-        # ---- cox
-        level: list[Value] = []
-        for r, row in enumerate(row_list):
-            tap = Signal(shape.top_bits, name=f"cox_{r}", reset_less=True)
-            m.d.sync += tap.eq(row.ring[shape.hat_bits - shape.top_bits :])
-            level.append(tap)
-        for depth_ in range(shape.cox_levels):
-            summed: list[Value] = []
-            for k in range(0, len(level), 2):
-                pair = level[k : k + 2]
-                total = sum(pair[1:], pair[0])
-                q = Signal(len(total), name=f"cox{depth_}_{k}", reset_less=True)
-                m.d.sync += q.eq(total)
-                summed.append(q)
-            level = summed
-        h = Signal(h_bits, reset_less=True)
-        known = p["load 2"] + shape.cox_cycles  # h is visible; the tree's sums come before
-        now = Signal()
-        m.d.sync += now.eq(Cat(*(at(known - 2 - k) for k in range(share))).any() if share > 1 else at(known - 2))
-        if share == 1:
-            with m.If(now):
-                m.d.sync += h.eq((level[0] + shape.offset) >> shape.fraction)
-        else:
-            summed_up = Signal(h_bits + shape.fraction, reset_less=True)
-            first = Signal()
-            m.d.sync += first.eq(at(known - 1 - share))
-            with m.If(now):
-                m.d.sync += summed_up.eq(Mux(first, shape.offset, summed_up) + level[0])
-            m.d.comb += h.eq(summed_up >> shape.fraction)
-        m.d.comb += control.h.eq(h)
+        def connect(i: int) -> None:
+            own = chain.channels(i)
+            parts = [port.word_select(j, w) for port in (self.i_a, self.i_b) for j in (*own, *(n + x for x in own))]
+            parts += [self.k_m.word_select(i, w)] if self._loadable else []
+            m.d.comb += chain.outside(i).eq(Cat(*parts))
+            for place, j in enumerate(own):
+                over_a, over_b = chain.result(i, place)
+                m.d.comb += [self.o_r.word_select(j, w).eq(over_a), self.o_r.word_select(n + j, w).eq(over_b)]
 
-        residues = [r.residue for row in row_list for r in row.rowers]
-        self.probes = [
-            (named(name, k), residues, p.residue(f"{named(name, k)} fold") - zero)
-            for name in ("s", "xi", "w~", "zeta")
-            for k in range(share)
-        ]
-        self.probes.append(("h", h, known - zero))
-        if not shape.loop:
-            hats = [row.hat for row in row_list]
-            self.probes += [
-                (named(name, k), hats, p[named(f"hat {extension}", k)] + shape.hat_cycles - zero)
-                for extension, name in ((1, "X"), (2, "Z"))
-                for k in range(share)
-            ]
+        chain.build(m, depth, connect)
+        self.probes = chain.probes
         return m
