@@ -37,6 +37,7 @@ from modmill.rtl.convert import BinaryShell
 from modmill.rtl.cox_constants import Tables
 from modmill.rtl.cox_programme import Programme, Shape, programme
 from modmill.rtl.cox_rower import CoxRower
+from modmill.rtl.cox_slots import CoxSlots
 from modmill.rtl.fold import multiplexers
 
 # ---------------------------------------------------------------------------------------------- parameters
@@ -150,11 +151,33 @@ class RnsMontgomery(Fitted):
         )
 
     def trace(self, a: int, b: int) -> Iterator[tuple[str, Any]]:
+        return self._trace([(a, b)])
+
+    def combine(self, a: int, b: int, c: int, e: int) -> int:
+        """(a b + c e) A^-1 on port values: what an operation of the slot machine gives, bit by bit."""
+        *_, (_, result) = self._trace([(a, b), (c, e)])
+        return result
+
+    def slot_machine(self, numbers: int) -> CoxSlots:
+        """The machine with ``numbers`` numbered slots for operands within the contract's bounds.
+
+        Raises Refusal when two products cannot be added up before one reduction, when rowers serve several channels,
+        or when there is no room for so many numbers.
+        """
+        if self.params.proof.largest_products < 2:
+            raise Refusal(f"the bases carry one product before a reduction, not two: take n = {self.params.a.n + 1}")
+        if self.params.share > 1:
+            raise Refusal(f"the slot machine has a rower for every channel, not {self.params.shape.rowers}")
+        plan = programme(replace(self.params.shape, numbered=True), self.settings["interval"])
+        return CoxSlots(plan, tables(self.p, self.params, plain=False), numbers, loadable=self.settings["loadable"])
+
+    def _trace(self, pairs: list[tuple[int, int]]) -> Iterator[tuple[str, Any]]:
+        """The algorithm on a sum of products."""
         q, shape = self.params, self.params.shape
         k = tables(self.p, q, plain=False)
         n, c, w = shape.n, shape.columns, shape.w
         form = self.representation
-        x, y = form.unpack(a), form.unpack(b)
+        words = [(form.unpack(a), form.unpack(b)) for a, b in pairs]
 
         def mod(moduli: Base, i: int, t: int) -> int:
             return reduce(t, shape.fold_bound, w, moduli.u[i])
@@ -167,11 +190,11 @@ class RnsMontgomery(Fitted):
             each = len(values) // shape.share
             return ((shape.named(name, g), values[g * each : (g + 1) * each]) for g in range(shape.share))
 
-        s = [mod(q.a, i, x[i] * y[i]) for i in range(n)]
+        s = [mod(q.a, i, sum(x[i] * y[i] for x, y in words)) for i in range(n)]
         yield from seen("s", s)
         xi = [mod(q.a, i, s[i] * k.xi[i]) for i in range(n)]
         yield from seen("xi", xi)
-        tilde = [mod(q.b, j, x[n + j] * y[n + j]) for j in range(n)]
+        tilde = [mod(q.b, j, sum(x[n + j] * y[n + j] for x, y in words)) for j in range(n)]
         yield from seen("w~", tilde)
         big_x = q.first_cox.hats(xi)
         if c > 1:

@@ -93,6 +93,13 @@ class Shape:
         return (*(self.named(word, k) for word in WORDS for k in range(self.share)), "h")
 
     @property
+    def inputs(self) -> tuple[str, ...]:
+        """Words that come from outside: of both operands, or of a number."""
+        if self.numbered:
+            return "a", "b"
+        return tuple(self.named(word, k) for word in OPERANDS for k in range(self.share))
+
+    @property
     def slot(self) -> int:
         """Words set aside for a slot, a power of two."""
         return max(16, 1 << (len(self.words) - 1).bit_length())
@@ -197,7 +204,7 @@ class Shape:
     @property
     def least_interval(self) -> int:
         """Multiplications of one product in each rower."""
-        return self.share * (5 + 2 * self.steps + 2 * self.parts)
+        return self.share * (5 + 2 * self.steps + 2 * self.parts) + 2 * self.numbered
 
 
 def jobs(shape: Shape) -> list[Job]:
@@ -278,18 +285,33 @@ def jobs(shape: Shape) -> list[Job]:
             holds=(("caught sum", catch, 1, 0),),
         )  # fmt: skip
 
-    inputs = [f"in {named(word, k)}" for word in OPERANDS for k in range(share)]
+    def two_products(name: str) -> None:
+        """The sum of two products, folded and stored."""
+        add(name, (("multiplier", 0, 2), ("memory", 0, 2)))
+        add(f"catch {name}", (), ((name, PRODUCT + 2),), holds=(("sum", name, PRODUCT, 0),))
+        add(
+            f"{name} fold", (*whole, ("memory", whole_cycles, 1)), ((f"catch {name}", 1),),
+            holds=(("caught sum", f"catch {name}", 1, 0),),
+        )  # fmt: skip
+
+    inputs = [f"in {word}" for word in shape.inputs]
     loads = [
         Job(name, (("memory", 0, 1),), within=tuple((other, 10 * share) for other in inputs if other != name))
         for name in inputs
     ]
-    products("s", *((f"in {word}", 1) for word in OPERANDS))
-    products("xi", ("s fold", single_cycles + 1))
+    summed_cycles = whole_cycles if shape.numbered else single_cycles
+    if shape.numbered:
+        two_products("s")
+        two_products("w~")
+    else:
+        products("s", *((f"in {word}", 1) for word in OPERANDS))
+    products("xi", ("s fold", summed_cycles + 1))
     first = ring(1, "xi fold", single_cycles)
-    products("w~", ("in xb", 1), ("in yb", 1))
+    if not shape.numbered:
+        products("w~", ("in xb", 1), ("in yb", 1))
     for k in range(share):
         run, summand = named("ring 1", k), named("w~ c", k)
-        ready = (f"{named('w~', k)} fold", single_cycles + 1)
+        ready = (f"{named('w~', k)} fold", summed_cycles + 1)
         add(summand, operand, (ready, (run, first - 3)), ((run, first - 1),))
         total(1, k, f"{named('zeta', k)} fold", (summand, 0), ((run, first + n + PRODUCT),))
     first = ring(2, "zeta fold", whole_cycles)
@@ -299,6 +321,10 @@ def jobs(shape: Shape) -> list[Job]:
         run, summand = named("ring 2", k), named("h B", k)
         add(summand, operand, (("h", 1), (run, first + n)), ((run, max(first + n, cox) + 4),))
         total(2, k, f"{named('w', k)} fold", (run, first), ((summand, PRODUCT + 1),))
+    if shape.numbered:  # what leaves belongs to no operation under way
+        add("out zeta", (("memory", 0, 1),))
+        add("out w", (("memory", 0, 1),), (("out zeta", 1),), (("out zeta", 12),))
+        return [made["s"], *loads, *(job for name, job in made.items() if name != "s")]
     before = f"{named('w', share - 1)} fold", whole_cycles - 5
     for k in range(share):
         ready = f"{named('zeta', k)} fold", whole_cycles + 1
@@ -336,7 +362,8 @@ class Programme:
 
     def _bound(self, name: str) -> int:
         """Exclusive bound of what a fold job folds."""
-        return self.shape.sum_bound if name.split()[0] in ("zeta", "w") else self.shape.product_bound
+        sums = ("zeta", "w", "s", "w~") if self.shape.numbered else ("zeta", "w")
+        return self.shape.sum_bound if name.split()[0] in sums else self.shape.product_bound
 
     def residue(self, name: str) -> int:
         """Cycle in which the residue of a fold job is visible and stored."""
@@ -366,18 +393,18 @@ class Programme:
     @property
     def _inputs(self) -> list[int]:
         """Starts of the operands' words."""
-        named = self.shape.named
-        return [self[f"in {named(word, k)}"] for word in OPERANDS for k in range(self.shape.share)]
+        return [self[f"in {word}"] for word in self.shape.inputs]
 
     @property
     def accept(self) -> int:
-        """Cycle in which the operands are accepted: the last of their words is taken."""
-        return max(self._inputs) - 1
+        """Cycle in which the operands are accepted: the last of their words is taken. Numbered: the operation is."""
+        return self.origin - 1 if self.shape.numbered else max(self._inputs) - 1
 
     @property
     def origin(self) -> int:
         """Cycle from which the product's slot number is visible to the machine's control."""
-        return min(self._inputs) - TREE - 1
+        first = min(self["s"], self["w~"]) if self.shape.numbered else min(self._inputs)
+        return first - TREE - 1
 
     @property
     def lead(self) -> int:
@@ -394,6 +421,12 @@ class Programme:
     def valid(self) -> int:
         """First cycle in which the result is valid at the output."""
         return max(self.outputs) + 3
+
+    @cached_property
+    def distance(self) -> int:
+        """Numbered: how many operations later the result can be read."""
+        ready = max(self.residue("w fold") + 1 - self["s"], self.residue("zeta fold") + 1 - self["w~"])
+        return -(-ready // self.interval)
 
     @property
     def last_slot(self) -> int:
@@ -480,14 +513,19 @@ def programme(shape: Shape, interval: int = 0) -> Programme:
     """
     least = shape.least_interval
     if shape.loop:
-        entries = shape.share * (3 * shape.passes(shape.product_bound) + 2 * shape.passes(shape.sum_bound))
+        sums = 4 if shape.numbered else 2
+        entries = shape.share * ((5 - sums) * shape.passes(shape.product_bound) + sums * shape.passes(shape.sum_bound))
         least = max(least, entries)
     trials = [interval] if interval else range(least, 4 * least)
-    minimise = {
-        shape.named("out w", shape.share - 1): 2,
-        f"in {shape.named('xa', 0)}": -1,
-        f"in {shape.named('xb', 0)}": -1,
-    }
+    minimise = (
+        {"w fold": 1}
+        if shape.numbered
+        else {
+            shape.named("out w", shape.share - 1): 2,
+            f"in {shape.named('xa', 0)}": -1,
+            f"in {shape.named('xb', 0)}": -1,
+        }
+    )
     found, starts = placement.least_interval(jobs(shape), trials, minimise)
     return Programme(shape, found, starts)
 
