@@ -192,6 +192,16 @@ class Shape:
         return self.share + 1 + self.cox_levels + self.share
 
     @property
+    def depth(self) -> int:
+        """Cycles from the first multiplication to the last fold of a product that never waits, about."""
+        product, whole = (
+            self.passes(bound) * self.loop_pass if self.loop else self.fold_latency
+            for bound in (self.product_bound, self.sum_bound)
+        )
+        extension = OPERAND + self.share * (self.steps + 2) + PRODUCT + whole
+        return 2 * (PRODUCT + product) + 2 * (extension + (0 if self.loop else self.hat_cycles))
+
+    @property
     def fixed(self) -> int:
         """Constants before those of the two extensions."""
         return self.share * (len(CONSTANTS) + 2 * self.parts)
@@ -273,7 +283,9 @@ def jobs(shape: Shape) -> list[Job]:
             uses = ("fold", 1, n), ("multiplier", first, n)
         for j in range(share):
             held = (("ring", load, 1, n),) if j == share - 1 else ()
-            add(named(f"ring {k}", j), uses, ((load, 0), *later(f"ring {k}", j, n)), ((load, (j + 1) * n),), held)
+            before = later(f"ring {k}", j, n + 2 if share > 2 else n)
+            latest = before if before and share > 2 else ((load, (j + 1) * n),)  # fewer choices where there are many
+            add(named(f"ring {k}", j), uses, ((load, 0), *before), latest, held)
         return first
 
     def total(k: int, j: int, name: str, first: tuple[str, int], last: Sequence[tuple[str, int]]) -> None:
@@ -516,18 +528,15 @@ def programme(shape: Shape, interval: int = 0) -> Programme:
         sums = 4 if shape.numbered else 2
         entries = shape.share * ((5 - sums) * shape.passes(shape.product_bound) + sums * shape.passes(shape.sum_bound))
         least = max(least, entries)
-    trials = [interval] if interval else range(least, 4 * least)
-    minimise = (
-        {"w fold": 1}
-        if shape.numbered
-        else {
-            shape.named("out w", shape.share - 1): 2,
-            f"in {shape.named('xa', 0)}": -1,
-            f"in {shape.named('xb', 0)}": -1,
-        }
-    )
-    found, starts = placement.least_interval(jobs(shape), trials, minimise)
-    return Programme(shape, found, starts)
+    trials = [interval] if interval else [*range(least, 4 * least)]
+    first, last = shape.named("out w", shape.share - 1), (shape.named("in xa", 0), shape.named("in xb", 0))
+    minimise = {"w fold": 1} if shape.numbered else {first: 2, last[0]: -1, last[1]: -1}
+    if shape.share == 1:
+        return Programme(shape, *placement.least_interval(jobs(shape), trials, minimise))
+    if not interval:  # more jobs, and a trial takes up to a minute: in steps that double
+        trials = [least, *(least + (max(1, least // 24) << k) for k in range(8))]
+    span = shape.depth // trials[0] + 2
+    return Programme(shape, *placement.least_interval(jobs(shape), trials, minimise, effort=4, span=span))
 
 
 def memory_plan(p: Programme) -> tuple[int, int, int]:
