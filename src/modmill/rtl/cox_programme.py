@@ -244,6 +244,7 @@ def jobs(shape: Shape) -> list[Job]:
         return ((named(name, k - 1), cycles),) if k else ()
 
     operand = ("multiplier", 0, 1), ("memory", 0, 1)
+    cox = shape.cox_cycles + TREE + 1  # tree of control, operand bus
     single, single_cycles = fold(shape.product_bound)
     whole, whole_cycles = fold(shape.sum_bound)
 
@@ -284,7 +285,8 @@ def jobs(shape: Shape) -> list[Job]:
         for j in range(share):
             held = (("ring", load, 1, n),) if j == share - 1 else ()
             before = later(f"ring {k}", j, n + 2 if share > 2 else n)
-            latest = before if before and share > 2 else ((load, (j + 1) * n),)  # fewer choices where there are many
+            # the more runs, the less choice, for the solver's sake
+            latest = before if before and share > 2 else ((load, n + j * (max(n, cox) + 6)),)
             add(named(f"ring {k}", j), uses, ((load, 0), *before), latest, held)
         return first
 
@@ -327,7 +329,6 @@ def jobs(shape: Shape) -> list[Job]:
         add(summand, operand, (ready, (run, first - 3)), ((run, first - 1),))
         total(1, k, f"{named('zeta', k)} fold", (summand, 0), ((run, first + n + PRODUCT),))
     first = ring(2, "zeta fold", whole_cycles)
-    cox = shape.cox_cycles + TREE + 1  # tree of control, operand bus
     add("h", (("memory", 0, 1),), (("load 2", cox),), (("load 2", cox + H_STAYS),))
     for k in range(share):
         run, summand = named("ring 2", k), named("h B", k)
