@@ -9,13 +9,10 @@ accepted; y waits in block RAM, and so do results until they are taken. Nothing 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from math import gcd
-from typing import Any
 
 from amaranth.hdl import Module, Mux, Signal, Value
-from amaranth.lib import wiring
 
 from modmill.contract import Timing
 from modmill.design import Multiplier
@@ -93,9 +90,9 @@ class DigitSerial(Multiplier):
     before the reset has left it.
     """
 
-    def __init__(self, frame: Frame, a: int, b: int, r: int, more: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, frame: Frame, operand: int, result: int, *, k: int = 0) -> None:
         self.frame = frame
-        super().__init__(a, b, r, period=frame.interval, lead=frame.interval - 1, more=more)
+        super().__init__(operand, operand, result, period=frame.interval, lead=frame.interval - 1, k=k)
 
     def connect(self, m: Module, control: Control) -> tuple[Value, Value]:
         """The array's output (digit, z) and whether operands may be accepted (beyond what the frame asks for)."""
@@ -113,7 +110,7 @@ class DigitSerial(Multiplier):
         taken = self.o_valid & self.o_ready
         with m.If(control.at(1)):
             m.d.sync += taking.eq(self.i_valid & (room != 0) & permitted & control.settled)
-        m.d.sync += [ready.eq(control.before(0) & taking), room.eq(room - accept + taken)]
+        m.d.sync += [ready.eq(control.at(-1) & taking), room.eq(room - accept + taken)]
         m.d.comb += [
             self.i_ready.eq(ready & permitted),
             accept.eq(self.i_valid & self.i_ready),
@@ -135,11 +132,11 @@ class DigitSerial(Multiplier):
             m.d.sync += tokens.eq((tokens << 1) | accept)
         results = Results(frame.bits, frame.digits, len(self.o_r), frame.room, rising=frame.rising)
         m.submodules.results = results
-        begin = Signal()
+        coming = Signal()
         at = frame.arrival - 2
-        m.d.sync += begin.eq(control.at(at) & tokens[(at - 1) // frame.interval])
+        m.d.sync += coming.eq(control.at(at) & tokens[(at - 1) // frame.interval])
         m.d.comb += [
-            results.begin.eq(begin), results.digit.eq(digit), results.o_ready.eq(self.o_ready),
+            results.coming.eq(coming), results.digit.eq(digit), results.o_ready.eq(self.o_ready),
             self.o_valid.eq(results.o_valid), self.o_r.eq(results.o_r),
         ]  # fmt: skip
         return m
@@ -155,7 +152,8 @@ class DigitSerial(Multiplier):
         with m.If(control.at(1 - frame.digits)):
             m.d.sync += [place.eq(0), number.eq(number + 1)]
         m.d.comb += [
-            memory.w_number.eq(number), memory.w_digit.eq(place), memory.w_d.eq(scanned), memory.w_enable.eq(1),
+            memory.w_number.eq(number), memory.w_digit.eq(place), memory.w_d.eq(scanned),
+            memory.w_enable.eq(place < frame.digits),
         ]  # fmt: skip
         # what each product's turn is: the number that it reads and the digit
         width = len(number)
@@ -207,7 +205,3 @@ class Control:
             self._m.d.sync += strobe.eq(self.phase == (phase - 1) % self._frame.interval)
             self._strobes[phase] = strobe
         return self._strobes[phase]
-
-    def before(self, cycle: int) -> Value:
-        """As ``at``, for the cycle before."""
-        return self.at(cycle - 1)

@@ -113,7 +113,7 @@ class DigitMemory(wiring.Component):
 class Results(wiring.Component):
     """Results that arrive digit by digit, kept until they are taken at the stream ``o``.
 
-    A result arrives in ``digits`` cycles, the first of them one cycle after ``begin``: most significant digit first, or
+    A result arrives in ``digits`` cycles, the first of them one cycle after ``coming``: most significant digit first, or
     least with ``rising``. Up to ``room`` results may be there. A result that finds the store empty is valid ``latency``
     cycles after its last digit came; results follow one another at ``spacing`` cycles.
     At least 3 digits. Cost: ``width`` flip-flops and two DigitMemory of half the digits.
@@ -122,7 +122,7 @@ class Results(wiring.Component):
     def __init__(self, bits: int, digits: int, width: int, room: int, *, rising: bool = False) -> None:
         self.digits, self.room, self.rising = digits, room, rising
         super().__init__({
-            "begin": In(1), "digit": In(bits), "o_valid": Out(1), "o_ready": In(1), "o_r": Out(width),
+            "coming": In(1), "digit": In(bits), "o_valid": Out(1), "o_ready": In(1), "o_r": Out(width),
         })  # fmt: skip
 
     @staticmethod
@@ -148,7 +148,7 @@ class Results(wiring.Component):
         place = Signal(range(digits))
         number = Signal(range(numbers))
         m.d.sync += [place.eq(place + step), ending.eq(writing & (place == last - step))]
-        with m.If(self.begin):
+        with m.If(self.coming):
             m.d.sync += [writing.eq(1), place.eq(first)]
         with m.Elif(ending):
             m.d.sync += writing.eq(0)

@@ -31,6 +31,9 @@ DIGIT = 17
 PRODUCT = 4
 """Cycles from the operands to a product: the DSP block's three registers and one behind it."""
 
+ENTRY = 2
+"""Cycles from the array's port y to the head's operands."""
+
 HEAD = 2 * PRODUCT + 1
 """Cycles by which everything waits in the head for q: x_0 y_i, t, q."""
 
@@ -116,11 +119,11 @@ class Head(wiring.Component):
         w = Signal(DIGIT + 1, reset_less=True)
         m.d.sync += w.eq(xy[:DIGIT] + s)
         m.d.comb += self.low.eq(w[:DIGIT])
-        m.d.sync += self.quotient.eq(_block(m, w[:DIGIT], inverse, "q_tile")[:DIGIT])
+        m.d.sync += self.quotient.eq(_block(m, self.low, inverse, "q_tile")[:DIGIT])
         qm = _product(m, self.quotient, digit, "qm")
         # the low half of w + q M_0 is zero, so its carry is 1 unless w was zero
-        parts = _later(m, Cat(*(w[i : i + 4].any() for i in range(0, DIGIT, 4))), "parts")
-        nonzero = _later(m, parts[:5].any(), "nonzero")
+        parts = _later(m, Cat(*(self.low[i : i + 4].any() for i in range(0, DIGIT, 4))), "parts")
+        nonzero = _later(m, parts.any(), "nonzero")
         high = _later(m, _later(m, w[DIGIT], "high"), "high_later")
         carry = Signal(2, reset_less=True)
         m.d.sync += carry.eq(nonzero + high)
@@ -270,7 +273,7 @@ class MontgomeryArray(wiring.Component):
     @staticmethod
     def latency(digits: int, streams: int) -> int:
         """Cycles from s to the first digit of the result."""
-        return 2 + (digits - 1) * streams + HEAD + digits + SUM + 1
+        return ENTRY + (digits - 1) * streams + HEAD + digits + SUM + 1
 
     def elaborate(self, _platform: object) -> Module:
         m = Module()
@@ -289,4 +292,30 @@ class MontgomeryArray(wiring.Component):
             if isinstance(column, Column):
                 before = column
         m.d.comb += [self.z.eq(top.z), self.z_first.eq(top.z_first)]
+        return m
+
+
+class NegativeInverse(wiring.Component):
+    """-m^-1 mod 2^17 of the odd digit ``m`` taken in the cycle of ``start``, one bit a cycle, in DIGIT cycles.
+
+    m q + 1 is divided by 2 again and again, each time with the bit of q that makes it even.
+    Latency: DIGIT + 1 cycles; ``inverse`` then stays. Cost: about 40 LUTs.
+    """
+
+    def __init__(self) -> None:
+        super().__init__({"m": In(DIGIT), "start": In(1), "inverse": Out(DIGIT)})
+
+    def elaborate(self, _platform: object) -> Module:
+        m = Module()
+        digit = Signal(DIGIT, reset_less=True)
+        rest = Signal(DIGIT + 1, reset_less=True)
+        left = Signal(range(DIGIT + 1))
+        with m.If(self.start):
+            m.d.sync += [digit.eq(self.m), rest.eq(1), left.eq(DIGIT)]
+        with m.Elif(left != 0):
+            m.d.sync += [
+                left.eq(left - 1),
+                rest.eq((rest + Mux(rest[0], digit, 0)) >> 1),
+                self.inverse.eq(Cat(self.inverse[1:], rest[0])),
+            ]
         return m
