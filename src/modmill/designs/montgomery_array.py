@@ -74,7 +74,7 @@ class Params:
     def frame(self) -> Frame:
         """Sizes and times of the multiplier around the array."""
         latency = MontgomeryArray.latency(self.digits, self.streams)
-        return Frame(DIGIT, self.digits, self.streams, self.interval, latency)
+        return Frame(DIGIT, self.digits, self.operand_bits, self.streams, self.interval, latency)
 
     @property
     def loading(self) -> int:
@@ -220,8 +220,7 @@ class Machine(DigitSerial):
 
     def __init__(self, params: Params, modulus: int | None) -> None:
         self._params, self._modulus = params, modulus
-        bits = params.operand_bits
-        super().__init__(params.frame, bits, bits, k=DIGIT if modulus is None else 0)
+        super().__init__(params.frame, k=DIGIT if modulus is None else 0)
         self._array = array = MontgomeryArray(params.digits, params.streams, modulus)
         for i in range(params.digits):
             entered = START + i * params.streams

@@ -7,8 +7,8 @@ from __future__ import annotations
 from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib.memory import Memory
 
-SHORT = 3
-"""Longest delay in cycles that is made of registers."""
+SHORT = 4
+"""Shortest delay in cycles of which all but the last are a RAM."""
 
 
 class DelayLines:
@@ -18,7 +18,7 @@ class DelayLines:
     The counter needs no reset: only the distance of the two places matters. Nothing here has a reset; what comes out
     in the first n cycles is undefined.
 
-    Cost: per bit n flip-flops up to SHORT cycles; above, a flip-flop and the RAM: on ECP5 one DPR16X4 for four bits and
+    Cost: per bit n flip-flops below SHORT cycles; from there, a flip-flop and the RAM: on ECP5 one DPR16X4 for four bits and
     16 cycles.
     """
 
@@ -34,13 +34,7 @@ class DelayLines:
         m = self._m
         if cycles == 0 and clear is None:
             return value
-        if cycles > SHORT:
-            value = self._read(value, cycles - 1, name)
-        else:
-            for k in range(cycles - 1):
-                stage = Signal(len(value), name=f"{name}_{k}", reset_less=True)
-                m.d.sync += stage.eq(value)
-                value = stage
+        value = self._earlier(value, cycles - 1, name)
         out = Signal(len(value), name=name, reset_less=True)
         m.d.sync += out.eq(value)
         if clear is not None:
@@ -54,8 +48,18 @@ class DelayLines:
         ``write``: what goes round in place of the register's value.
         """
         out = Signal(len(value), name=name, reset_less=True)
-        self._m.d.sync += out.eq(Mux(first, value, self._read(out if write is None else write, cycles - 1, name)))
+        self._m.d.sync += out.eq(Mux(first, value, self._earlier(out if write is None else write, cycles - 1, name)))
         return out
+
+    def _earlier(self, value: Value, cycles: int, name: str) -> Value:
+        """The value of so many cycles ago, in registers if SHORT, else straight from a RAM."""
+        if cycles >= SHORT - 1:
+            return self._read(value, cycles, name)
+        for k in range(cycles):
+            stage = Signal(len(value), name=f"{name}_{k}", reset_less=True)
+            self._m.d.sync += stage.eq(value)
+            value = stage
+        return value
 
     def _read(self, value: Value, cycles: int, name: str) -> Value:
         """The value of so many cycles ago, without a register behind the RAM."""

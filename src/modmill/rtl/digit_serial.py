@@ -17,7 +17,7 @@ from amaranth.hdl import Module, Mux, Signal, Value
 from modmill.contract import Timing
 from modmill.design import Multiplier
 from modmill.rtl.delay import DelayLines
-from modmill.rtl.digits import MEMORY, DigitMemory, Results, Scan
+from modmill.rtl.digits import MEMORY, DigitMemory, Results, Scan, widest
 
 START = 2
 """Cycle after acceptance in which y_0 and x_0 enter the array."""
@@ -28,7 +28,7 @@ DIGITS_MIN = 5
 
 @dataclass(frozen=True)
 class Frame:
-    """Sizes and times. ``bits``: of a digit; ``latency``: cycles from the array's start to its first digit of a result;
+    """Sizes and times. ``bits``: of a digit but the highest; ``width``: of a number; ``latency``: cycles from the array's start to its first digit of a result;
     ``rising``: results come least significant digit first.
 
     Raises ValueError where products would meet in the array.
@@ -36,6 +36,7 @@ class Frame:
 
     bits: int
     digits: int
+    width: int
     streams: int
     interval: int
     latency: int
@@ -49,6 +50,11 @@ class Frame:
             raise ValueError(
                 f"the interval must be at least {least} and coprime to {self.streams}, not {self.interval}"
             )
+
+    @property
+    def widest(self) -> int:
+        """Bits of the widest digit."""
+        return widest(self.width, self.bits, self.digits)
 
     @property
     def arrival(self) -> int:
@@ -90,9 +96,9 @@ class DigitSerial(Multiplier):
     before the reset has left it.
     """
 
-    def __init__(self, frame: Frame, operand: int, result: int, *, k: int = 0) -> None:
+    def __init__(self, frame: Frame, *, k: int = 0) -> None:
         self.frame = frame
-        super().__init__(operand, operand, result, period=frame.interval, lead=frame.interval - 1, k=k)
+        super().__init__(frame.width, frame.width, frame.width, period=frame.interval, lead=frame.interval - 1, k=k)
 
     def connect(self, m: Module, control: Control) -> tuple[Value, Value]:
         """The array's output (digit, z) and whether operands may be accepted (beyond what the frame asks for)."""
@@ -144,7 +150,7 @@ class DigitSerial(Multiplier):
     def _feed_y(self, m: Module, control: Control, scanned: Value) -> None:
         """y through its memory, and the flags of its first and last digit."""
         frame = self.frame
-        memory = DigitMemory(frame.bits, frame.digits, frame.numbers)
+        memory = DigitMemory(frame.widest, frame.digits, frame.numbers)
         m.submodules.y = memory
         place = Signal(range(frame.interval), name="y_place", reset_less=True)
         number = Signal(range(frame.numbers), name="y_number", reset_less=True)
@@ -186,8 +192,8 @@ class Control:
         self.phase = Signal(range(interval))
         wrap = Signal()
         m.d.sync += [wrap.eq(self.phase == interval - 2), self.phase.eq(Mux(wrap, 0, self.phase + 1))]
-        self.scanned_x = Signal(frame.bits)
-        self.y = Signal(frame.bits)
+        self.scanned_x = Signal(frame.widest)
+        self.y = Signal(frame.widest)
         self.first, self.last = Signal(), Signal()
         self.idle = Signal()
         """Nothing is under way, and no result waits."""

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Const, Module, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -21,8 +21,13 @@ MEMORY = 3
 _WORDS = 1 << 10
 
 
+def widest(width: int, bits: int, digits: int) -> int:
+    """Bits of the widest of so many digits: ``bits``, or what the highest one takes of a number of ``width`` bits."""
+    return max(bits, width - bits * (digits - 1))
+
+
 class Scan(wiring.Component):
-    """The digits of a number that stays at port ``number``, one a cycle.
+    """The digits of a number that stays at port ``number``, one a cycle; the highest takes all bits that are left.
 
     ``order``: the digits' places, in the order in which they leave. With ``go`` in cycle -1, digit n leaves at
     ``digit`` in cycle n + 1 and is read from the port in some cycle from 0 to n. The next ``go`` may come as many
@@ -30,29 +35,29 @@ class Scan(wiring.Component):
     Cost: for each digit and bit about 0.75 LUTs, and a register for every GROUP digits. All nets are local.
     """
 
-    def __init__(self, width: int, digit: int, order: Sequence[int]) -> None:
-        self.order = tuple(order)
-        super().__init__({"number": In(width), "go": In(1), "digit": Out(digit)})
+    def __init__(self, width: int, bits: int, order: Sequence[int]) -> None:
+        self.bits, self.order = bits, tuple(order)
+        super().__init__({"number": In(width), "go": In(1), "digit": Out(widest(width, bits, len(self.order)))})
 
     def elaborate(self, _platform: object) -> Module:
         m = Module()
-        bits = len(self.digit)
+        bits, highest = self.bits, max(self.order)
         groups = [self.order[k : k + GROUP] for k in range(0, len(self.order), GROUP)]
         tokens = Signal((GROUP - 1) * len(groups) + 1)
         m.d.comb += tokens[0].eq(self.go)
         m.d.sync += tokens[1:].eq(tokens)
-        stages = [Signal(bits, name=f"stage{g}", reset_less=True) for g in range(len(groups))]
+        stages = [Signal.like(self.digit, name=f"stage{g}", reset_less=True) for g in range(len(groups))]
         for g, (group, stage) in enumerate(zip(groups, stages, strict=True)):
             own = tokens[(GROUP - 1) * g :][:GROUP]
             here = Signal(name=f"here{g}")
             place = Signal(2, name=f"place{g}")
             m.d.sync += [here.eq(own.any()), place.eq(Cat(own[1] | own[3], own[2] | own[3]))]
-            following: Value = stages[g + 1] if g + 1 < len(stages) else Signal(bits, name="none")
+            following: Value = stages[g + 1] if g + 1 < len(stages) else Const(0)
             m.d.sync += stage.eq(following)
             with m.If(here), m.Switch(place):
                 for k, j in enumerate(group):
                     with m.Case(k):
-                        m.d.sync += stage.eq(self.number[bits * j : bits * (j + 1)])
+                        m.d.sync += stage.eq(self.number[bits * j : None if j == highest else bits * (j + 1)])
         m.d.comb += self.digit.eq(stages[0])
         return m
 
@@ -114,15 +119,16 @@ class Results(wiring.Component):
     """Results that arrive digit by digit, kept until they are taken at the stream ``o``.
 
     A result arrives in ``digits`` cycles, the first of them one cycle after ``coming``: most significant digit first, or
-    least with ``rising``. Up to ``room`` results may be there. A result that finds the store empty is valid ``latency``
+    least with ``rising``; the highest takes all bits that are left. Up to ``room`` results may be there. A result that finds the store empty is valid ``latency``
     cycles after its last digit came; results follow one another at ``spacing`` cycles.
     At least 3 digits. Cost: ``width`` flip-flops and two DigitMemory of half the digits.
     """
 
     def __init__(self, bits: int, digits: int, width: int, room: int, *, rising: bool = False) -> None:
-        self.digits, self.room, self.rising = digits, room, rising
+        self.bits, self.digits, self.room, self.rising = bits, digits, room, rising
         super().__init__({
-            "coming": In(1), "digit": In(bits), "o_valid": Out(1), "o_ready": In(1), "o_r": Out(width),
+            "coming": In(1), "digit": In(widest(width, bits, digits)),
+            "o_valid": Out(1), "o_ready": In(1), "o_r": Out(width),
         })  # fmt: skip
 
     @staticmethod
@@ -137,7 +143,7 @@ class Results(wiring.Component):
 
     def elaborate(self, _platform: object) -> Module:
         m = Module()
-        digits, bits = self.digits, len(self.digit)
+        digits, bits = self.digits, self.bits
         pairs = -(-digits // 2)
         numbers = 1 << self.room.bit_length()
         first, last = (0, digits - 1) if self.rising else (digits - 1, 0)
@@ -154,7 +160,7 @@ class Results(wiring.Component):
             m.d.sync += writing.eq(0)
         with m.If(ending):
             m.d.sync += number.eq(number + 1)
-        memories = [DigitMemory(bits, pairs, numbers) for _ in range(2)]
+        memories = [DigitMemory(len(self.digit), pairs, numbers) for _ in range(2)]
         for lane, memory in enumerate(memories):
             m.submodules[f"lane{lane}"] = memory
             m.d.comb += [
@@ -181,7 +187,7 @@ class Results(wiring.Component):
             m.d.sync += self.o_valid.eq(0)
         held = []
         for k in range(digits):
-            digit = Signal(bits, name=f"held{k}", reset_less=True)
+            digit = Signal(bits if k < digits - 1 else len(self.o_r) - bits * k, name=f"held{k}", reset_less=True)
             with m.If(stages[MEMORY + k // 2]):
                 m.d.sync += digit.eq(memories[k % 2].q)
             held.append(digit)
