@@ -190,7 +190,19 @@ class MontgomeryMultiplication(Fitted):
         """Operands of all ones and single digits; q all zeros or all ones; results at their bound and at 0 and M."""
         p, top = self.p, self.contract("native").largest_operand
         ones = (1 << DIGIT) - 1
-        special = [0, 1, p - 1, p, p + 1, 2 * p - 1, top, top - 1, ones, 1 << DIGIT, (1 << self.params.operand_bits - 1)]
+        special = [
+            0,
+            1,
+            p - 1,
+            p,
+            p + 1,
+            2 * p - 1,
+            top,
+            top - 1,
+            ones,
+            1 << DIGIT,
+            (1 << self.params.operand_bits - 1),
+        ]
         special = [x for x in dict.fromkeys(special) if x <= top]
         out = [(x, y) for x in special for y in special]
         for q in (0, self.params.R - 1, 1, self.params.R >> 1, int("01" * (DIGIT * self.params.digits // 2), 2)):

@@ -11,6 +11,13 @@ SHORT = 4
 """Shortest delay in cycles of which all but the last are a RAM."""
 
 
+def later(m: Module, value: Value, name: str) -> Signal:
+    """``value`` in a register without reset: one cycle later."""
+    out = Signal(len(value), name=name, reset_less=True)
+    m.d.sync += out.eq(value)
+    return out
+
+
 class DelayLines:
     """Delay lines of one neighbourhood, over one free-running counter.
 

@@ -41,6 +41,8 @@ class Frame:
     interval: int
     latency: int
     rising: bool = False
+    kept: int = 0
+    """Cycles after START in which more than y is addressed by a product's number; 0 if nothing is."""
 
     def __post_init__(self) -> None:
         least = max(self.digits, Results.spacing(self.digits))
@@ -74,8 +76,8 @@ class Frame:
 
     @property
     def numbers(self) -> int:
-        """Places for y, a power of two: one for each product whose digits are still due, and those being written."""
-        due = MEMORY + (self.digits - 1) * (self.streams + 1)
+        """Numbers of products, a power of two: one for each whose digits are still due, and those being written."""
+        due = max(self.kept, MEMORY + (self.digits - 1) * (self.streams + 1))
         return 1 << (due // self.interval + 2).bit_length()
 
 
@@ -153,7 +155,7 @@ class DigitSerial(Multiplier):
         memory = DigitMemory(frame.widest, frame.digits, frame.numbers)
         m.submodules.y = memory
         place = Signal(range(frame.interval), name="y_place", reset_less=True)
-        number = Signal(range(frame.numbers), name="y_number", reset_less=True)
+        number = control.number
         m.d.sync += place.eq(place + 1)
         with m.If(control.at(1 - frame.digits)):
             m.d.sync += [place.eq(0), number.eq(number + 1)]
@@ -169,7 +171,11 @@ class DigitSerial(Multiplier):
         new = Signal(width + turn)
         due = lines.ring(control.at(START - MEMORY - 1), new, frame.streams, name="due", write=out)
         m.d.comb += [new[:width].eq(number), out.eq(due + (1 << width))]
-        m.d.comb += [memory.r_number.eq(due[:width]), memory.r_digit.eq(due[width:])]
+        m.d.comb += [
+            memory.r_number.eq(due[:width]),
+            memory.r_digit.eq(due[width:]),
+            control.turn.eq(due),
+        ]
         last = Signal(name="last_early", reset_less=True)
         m.d.sync += last.eq(due[width:] == frame.digits - 1)
         m.d.comb += [
@@ -195,6 +201,10 @@ class Control:
         self.scanned_x = Signal(frame.widest)
         self.y = Signal(frame.widest)
         self.first, self.last = Signal(), Signal()
+        self.number = Signal(range(frame.numbers), name="y_number", reset_less=True)
+        """Number of the product that is scanned, from cycle 2 - digits for one interval."""
+        self.turn = Signal(len(self.number) + interval.bit_length(), name="turn")
+        """Number and digit (in the upper bits) of the y that enters the array MEMORY cycles later."""
         self.idle = Signal()
         """Nothing is under way, and no result waits."""
         self.settled = Signal()

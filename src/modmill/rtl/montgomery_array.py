@@ -22,7 +22,7 @@ from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from modmill.rtl.delay import DelayLines
+from modmill.rtl.delay import DelayLines, later
 from modmill.rtl.product import Tile
 
 DIGIT = 17
@@ -51,12 +51,6 @@ def _product(m: Module, a: Value, b: Value, name: str) -> Signal:
     out = Signal(2 * DIGIT, name=name, reset_less=True)
     m.d.comb += [tile.a.eq(a), tile.b.eq(b)]
     m.d.sync += out.eq(tile.p)
-    return out
-
-
-def _later(m: Module, value: Value, name: str) -> Signal:
-    out = Signal(len(value), name=name, reset_less=True)
-    m.d.sync += out.eq(value)
     return out
 
 
@@ -98,12 +92,12 @@ class Head(wiring.Component):
         m = Module()
         streams = self.streams
         lines = DelayLines(m, max(streams, SUM + HEAD), name="head")
-        x = _later(m, self.x, "x_in")
-        y = _later(m, _later(m, self.y, "y_in"), "y0")
-        first = _later(m, self.first, "first0")
+        x = later(m, self.x, "x_in")
+        y = later(m, later(m, self.y, "y_in"), "y0")
+        first = later(m, self.first, "first0")
         kept = lines.ring(first, x, streams, name="x0")
         if self.modulus is None:
-            load = _later(m, self.load, "load0")
+            load = later(m, self.load, "load0")
             digit = Signal(DIGIT, name="m0", reset_less=True)
             with m.If(load):
                 m.d.sync += digit.eq(x)
@@ -122,9 +116,9 @@ class Head(wiring.Component):
         m.d.sync += self.quotient.eq(_block(m, self.low, inverse, "q_tile")[:DIGIT])
         qm = _product(m, self.quotient, digit, "qm")
         # the low half of w + q M_0 is zero, so its carry is 1 unless w was zero
-        parts = _later(m, Cat(*(self.low[i : i + 4].any() for i in range(0, DIGIT, 4))), "parts")
-        nonzero = _later(m, parts.any(), "nonzero")
-        high = _later(m, _later(m, w[DIGIT], "high"), "high_later")
+        parts = later(m, Cat(*(self.low[i : i + 4].any() for i in range(0, DIGIT, 4))), "parts")
+        nonzero = later(m, parts.any(), "nonzero")
+        high = later(m, later(m, w[DIGIT], "high"), "high_later")
         carry = Signal(2, reset_less=True)
         m.d.sync += carry.eq(nonzero + high)
         waiting = Cat(x, y, first, load, carry, xy[DIGIT:])
@@ -135,7 +129,7 @@ class Head(wiring.Component):
             fields[name] = out[start : start + bits]
             start += bits
         m.d.comb += [self[f"o_{name}"].eq(value) for name, value in fields.items()]
-        last = _later(m, _later(m, self.last, "last0"), "last1")
+        last = later(m, later(m, self.last, "last0"), "last1")
         m.d.comb += [
             self.o_q.eq(self.quotient),
             self.o_qm.eq(qm[DIGIT:]),
@@ -179,10 +173,10 @@ class Column(wiring.Component):
     def elaborate(self, _platform: object) -> Module:
         m = Module()
         lines = DelayLines(m, self.streams, name="column")
-        x = _later(m, _later(m, self.i_x, "x_half"), "x_in")
-        y, q = _later(m, self.i_y, "y"), _later(m, self.i_q, "q")
-        first, load = _later(m, self.i_first, "first"), _later(m, self.i_load, "load")
-        clear, last = _later(m, self.i_clear, "clear"), _later(m, self.i_last, "last")
+        x = later(m, later(m, self.i_x, "x_half"), "x_in")
+        y, q = later(m, self.i_y, "y"), later(m, self.i_q, "q")
+        first, load = later(m, self.i_first, "first"), later(m, self.i_load, "load")
+        clear, last = later(m, self.i_clear, "clear"), later(m, self.i_last, "last")
         kept = lines.ring(first, x, self.streams, name="x")
         digit = Signal(DIGIT, name="m", reset_less=True)
         if self.modulus is None:
@@ -191,7 +185,7 @@ class Column(wiring.Component):
         else:
             m.d.comb += digit.eq(self.modulus)
         xy, qm = _product(m, kept, y, "xy"), _product(m, q, digit, "qm")
-        xy_below, qm_below = _later(m, self.i_xy, "xy_below"), _later(m, self.i_qm, "qm_below")
+        xy_below, qm_below = later(m, self.i_xy, "xy_below"), later(m, self.i_qm, "qm_below")
         s = lines.line(self.s, self.streams - 3, name="s_kept", clear=clear)
         one, two = Signal(DIGIT + 1, reset_less=True), Signal(DIGIT + 1, reset_less=True)
         both, more = Signal(DIGIT + 2, reset_less=True), Signal(DIGIT + 3, reset_less=True)
@@ -204,7 +198,7 @@ class Column(wiring.Component):
             total.eq(more + self.i_k),
         ]
         z = Signal(DIGIT, name="z", reset_less=True)
-        m.d.sync += z.eq(Mux(last, total, _later(m, self.i_z, "z_half")))
+        m.d.sync += z.eq(Mux(last, total, later(m, self.i_z, "z_half")))
         m.d.comb += [
             self.o_x.eq(x), self.o_y.eq(y), self.o_q.eq(q), self.o_first.eq(first), self.o_load.eq(load),
             self.o_clear.eq(clear), self.o_last.eq(last), self.o_xy.eq(xy[DIGIT:]), self.o_qm.eq(qm[DIGIT:]),
@@ -228,15 +222,15 @@ class Top(wiring.Component):
 
     def elaborate(self, _platform: object) -> Module:
         m = Module()
-        last = _later(m, self.i_last, "last")
+        last = later(m, self.i_last, "last")
         halves = Signal(DIGIT, reset_less=True)
-        m.d.sync += halves.eq(_later(m, self.i_xy, "xy_below") + _later(m, self.i_qm, "qm_below"))
-        waiting = _later(m, _later(m, halves, "halves_later"), "halves_last")
+        m.d.sync += halves.eq(later(m, self.i_xy, "xy_below") + later(m, self.i_qm, "qm_below"))
+        waiting = later(m, later(m, halves, "halves_later"), "halves_last")
         total = Signal(DIGIT, reset_less=True)
         m.d.sync += total.eq(waiting + self.i_k)
         z = Signal(DIGIT, reset_less=True)
-        m.d.sync += z.eq(Mux(last, total, _later(m, self.i_z, "z_half")))
-        m.d.comb += [self.t.eq(total), self.z.eq(z), self.z_first.eq(_later(m, last, "z_first"))]
+        m.d.sync += z.eq(Mux(last, total, later(m, self.i_z, "z_half")))
+        m.d.comb += [self.t.eq(total), self.z.eq(z), self.z_first.eq(later(m, last, "z_first"))]
         return m
 
 
