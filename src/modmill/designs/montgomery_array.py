@@ -26,6 +26,7 @@ from amaranth.hdl import Const, Module, Mux, Signal, Value
 
 from modmill.contract import Binary, Contract, Load, Refusal, Timing
 from modmill.design import Cost, Design, Fitted, Multiplier, Setting, Source
+from modmill.rtl.conditional_subtract import LEAD, ConditionalSubtract
 from modmill.rtl.digit_serial import DIGITS_MIN, START, Control, DigitSerial, Frame, least_streams
 from modmill.rtl.digits import MEMORY, DigitMemory
 from modmill.rtl.montgomery_array import (
@@ -75,6 +76,12 @@ class Params:
         """Sizes and times of the multiplier around the array."""
         latency = MontgomeryArray.latency(self.digits, self.streams)
         return Frame(DIGIT, self.digits, self.operand_bits, self.streams, self.interval, latency)
+
+    @cached_property
+    def binary_frame(self) -> Frame:
+        """The same with a subtraction at the end: for x, y < M the result is below (M / R + 1) M < 2 M."""
+        latency = self.frame.latency + ConditionalSubtract.latency(self.digits)
+        return replace(self.frame, latency=latency, rising=True)
 
     @property
     def loading(self) -> int:
@@ -213,11 +220,18 @@ class MontgomeryMultiplication(Fitted):
                     out.append((x, y))
         return out
 
+    def contract(self, io: str) -> Contract:
+        found = super().contract(io)
+        if io == "native":
+            return found
+        width = Binary(self.params.bits)
+        return replace(found, operand=width, result=width)
+
     def binary_timing(self) -> Timing:
-        raise NotImplementedError
+        return self.params.binary_frame.timing
 
     def binary_component(self) -> Multiplier:
-        raise NotImplementedError
+        return Machine(self.params, None if self.loadable else self.p, binary=True)
 
 
 # ---------------------------------------------------------------------------------------------- machine
@@ -230,9 +244,10 @@ class Machine(DigitSerial):
     the array in place of an operand's.
     """
 
-    def __init__(self, params: Params, modulus: int | None) -> None:
-        self._params, self._modulus = params, modulus
-        super().__init__(params.frame, k=DIGIT if modulus is None else 0)
+    def __init__(self, params: Params, modulus: int | None, *, binary: bool = False) -> None:
+        self._params, self._modulus, self._binary = params, modulus, binary
+        frame = params.binary_frame if binary else params.frame
+        super().__init__(frame, width=params.bits if binary else None, k=DIGIT if modulus is None else 0)
         self._array = array = MontgomeryArray(params.digits, params.streams, modulus)
         for i in range(params.digits):
             entered = START + i * params.streams
@@ -243,18 +258,34 @@ class Machine(DigitSerial):
         m.submodules.array = array = self._array
         x = Signal(DIGIT, reset_less=True)
         m.d.comb += [array.x.eq(x), array.y.eq(control.y), array.first.eq(control.first), array.last.eq(control.last)]
-        if self._modulus is not None:
+        permitted: Value = Const(1)
+        if self._modulus is None:
+            written, digit, entering, loaded = self._load(m, control)
+            m.d.sync += [
+                x.eq(Mux(entering, digit, control.scanned_x)),
+                array.load.eq(entering & control.at(START - 1)),
+            ]
+            permitted = loaded & ~self.k_valid
+        else:
             m.d.sync += x.eq(control.scanned_x)
-            return array.z, Const(1)
-        digit, entering, loaded = self._load(m, control)
-        m.d.sync += [
-            x.eq(Mux(entering, digit, control.scanned_x)),
-            array.load.eq(entering & control.at(START - 1)),
+        if not self._binary:
+            return array.z, permitted
+        digits = range(self._params.digits)
+        modulus = [(self._modulus or 0) >> DIGIT * j & (1 << DIGIT) - 1 for j in digits]
+        m.submodules.subtract = subtract = ConditionalSubtract(DIGIT, len(digits), modulus, rising=False)
+        m.d.comb += [
+            subtract.coming.eq(control.at(self._params.frame.arrival - LEAD)),
+            subtract.digit.eq(array.z),
         ]
-        return array.z, loaded & ~self.k_valid
+        if self._modulus is None:
+            m.d.comb += [
+                subtract.w_digit.eq(written), subtract.w_d.eq(self.k_m),
+                subtract.w_enable.eq(self.k_valid & self.k_ready),
+            ]  # fmt: skip
+        return subtract.out, permitted
 
-    def _load(self, m: Module, control: Control) -> tuple[Value, Value, Value]:
-        """The modulus' digit for the array; whether it enters now; whether a modulus is there."""
+    def _load(self, m: Module, control: Control) -> tuple[Value, Value, Value, Value]:
+        """Place of the modulus' digit at port k; the digit for the array; whether it enters now; whether a modulus is there."""
         digits = self._params.digits
         filling, pending, entering, loaded = Signal(), Signal(), Signal(), Signal()
         may = Signal()
@@ -284,7 +315,7 @@ class Machine(DigitSerial):
             m.d.sync += entering.eq(chosen & pending)
         with m.If(control.at(0) & entering):
             m.d.sync += [pending.eq(0), loaded.eq(1)]
-        return memory.q, entering, loaded
+        return place, memory.q, entering, loaded
 
 
 # ---------------------------------------------------------------------------------------------- design

@@ -22,7 +22,7 @@ from modmill.rtl.digits import MEMORY, DigitMemory, Results, Scan, widest
 START = 2
 """Cycle after acceptance in which y_0 and x_0 enter the array."""
 
-DIGITS_MIN = 5
+DIGITS_MIN = 4
 """Fewest digits: y_0 must be through its memory when it is due."""
 
 
@@ -98,9 +98,11 @@ class DigitSerial(Multiplier):
     before the reset has left it.
     """
 
-    def __init__(self, frame: Frame, *, k: int = 0) -> None:
+    def __init__(self, frame: Frame, *, width: int | None = None, k: int = 0) -> None:
+        """``width``: bits of operands and results where they are narrower than the frame's numbers."""
         self.frame = frame
-        super().__init__(frame.width, frame.width, frame.width, period=frame.interval, lead=frame.interval - 1, k=k)
+        width = width or frame.width
+        super().__init__(width, width, width, period=frame.interval, lead=frame.interval - 1, k=k)
 
     def connect(self, m: Module, control: Control) -> tuple[Value, Value]:
         """The array's output (digit, z) and whether operands may be accepted (beyond what the frame asks for)."""
@@ -128,7 +130,7 @@ class DigitSerial(Multiplier):
         # ---- operands
         order = range(frame.digits)
         for name, port, places in (("scan_x", self.i_a, order[::-1]), ("scan_y", self.i_b, order)):
-            scan = Scan(len(port), frame.bits, places)
+            scan = Scan(frame.width, frame.bits, places)
             m.submodules[name] = scan
             m.d.comb += [scan.number.eq(port), scan.go.eq(control.at(-frame.digits))]
         m.d.comb += control.scanned_x.eq(m.submodules.scan_x.digit)
@@ -138,7 +140,7 @@ class DigitSerial(Multiplier):
         tokens = Signal(frame.arrival // frame.interval + 2)
         with m.If(control.at(0)):
             m.d.sync += tokens.eq((tokens << 1) | accept)
-        results = Results(frame.bits, frame.digits, len(self.o_r), frame.room, rising=frame.rising)
+        results = Results(frame.bits, frame.digits, frame.width, frame.room, rising=frame.rising)
         m.submodules.results = results
         coming = Signal()
         at = frame.arrival - 2
