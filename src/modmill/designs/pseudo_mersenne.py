@@ -13,16 +13,17 @@ d columns of one DSP block each take a product every d cycles. C is never multip
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
-from amaranth.hdl import Const, Module, Signal, Value
+from amaranth.hdl import Const, Module, Mux, Signal, Value
 
 from modmill.contract import Binary, Refusal, Timing
 from modmill.design import Cost, Design, Fitted, Multiplier, Setting, Source
 from modmill.numbers.rns import signed_digits
+from modmill.rtl.conditional_subtract import LEAD, ConditionalSubtract
 from modmill.rtl.delay import DelayLines, later
 from modmill.rtl.digit_serial import DIGITS_MIN, START, Control, DigitSerial, Frame, least_streams
 from modmill.rtl.digits import MEMORY, DigitMemory
@@ -100,14 +101,37 @@ class Params:
         """Cycle in which the product's lowest digits enter the first fold."""
         return self.product + self.digits + MEMORY
 
+    @property
+    def folded(self) -> int:
+        """Cycle in which the lowest digit of v leaves the last fold."""
+        return self.folding + sum(unused(unit).latency for unit in self.serial_folds())
+
     @cached_property
     def frame(self) -> Frame:
         """Sizes and times of the multiplier around the array."""
-        latency = self.folding - START + sum(unused(unit).latency for unit in self.serial_folds())
         kept = self.folding + self.digits - START
-        return Frame(
-            DIGIT, self.digits, self.n + 1, self.streams, self.interval, latency, rising=True, kept=kept
-        )  # fmt: skip
+        latency = self.folded - START
+        return Frame(DIGIT, self.digits, self.n + 1, self.streams, self.interval, latency, rising=True, kept=kept)
+
+    @property
+    def highest(self) -> int:
+        """Bits of p in the highest digit."""
+        return self.k - DIGIT * (self.digits - 1)
+
+    def top_fold(self) -> SerialFold:
+        """v mod 2^k + floor(v / 2^k) c, which is below 2 p."""
+        return SerialFold(self.digits, DIGIT, self.c, HIGHEST + 1 - self.highest, final=True, gaps=False)
+
+    @property
+    def top_bound(self) -> int:
+        """Exclusive bound after it."""
+        return (1 << self.k) + ((self.bounds[-1] - 1) >> self.k) * self.c
+
+    @cached_property
+    def binary_frame(self) -> Frame:
+        """The same with a fold at 2^k and a subtraction at the end."""
+        more = self.digits + unused(self.top_fold()).latency + ConditionalSubtract.latency(self.digits)
+        return replace(self.frame, latency=self.frame.latency + more)
 
 
 def unused(unit: SerialFold) -> SerialFold:
@@ -223,10 +247,10 @@ class PseudoMersenne(Fitted):
         return out
 
     def binary_timing(self) -> Timing:
-        raise NotImplementedError
+        return self.params.binary_frame.timing
 
     def binary_component(self) -> Multiplier:
-        raise NotImplementedError
+        return Machine(self.params, binary=True)
 
 
 # ---------------------------------------------------------------------------------------------- machine
@@ -235,9 +259,9 @@ class PseudoMersenne(Fitted):
 class Machine(DigitSerial):
     """The array, a memory for each half of the products, and the folds, behind the multiplier interface."""
 
-    def __init__(self, params: Params) -> None:
-        self._params = params
-        super().__init__(params.frame)
+    def __init__(self, params: Params, *, binary: bool = False) -> None:
+        self._params, self._binary = params, binary
+        super().__init__(params.binary_frame if binary else params.frame, width=params.k if binary else None)
         self._array = array = ProductArray(params.digits, params.streams)
         self._folds = folds = params.serial_folds()
         digits = range(params.digits)
@@ -295,7 +319,30 @@ class Machine(DigitSerial):
             low_digit = unit.o_low
             if not unit.final:
                 high_digit = unit.o_high
-        return low_digit, Const(1)
+        return self._reduced(m, control, low_digit) if self._binary else low_digit, Const(1)
+
+    def _reduced(self, m: Module, control: Control, digit: Value) -> Value:
+        """v mod p: what is beyond 2^k is known with the highest digit, so the digits wait for it."""
+        p = self._params
+        start = p.folded + p.digits
+        lines = DelayLines(m, p.digits, name="top")
+        waited = lines.line(digit, p.digits, name="waited")
+        beyond = later(m, digit[p.highest :], "beyond")
+        m.submodules.top_fold = fold = p.top_fold()
+        last = control.at(start + p.digits - 1)
+        m.d.comb += [
+            fold.first.eq(control.at(start)),
+            fold.low.eq(Mux(last, waited[: p.highest], waited[:DIGIT])),
+            fold.high.eq(Mux(fold.first, beyond, 0)),
+        ]
+        modulus = [((1 << p.k) - p.c) >> DIGIT * j & (1 << DIGIT) - 1 for j in range(p.digits)]
+        subtract = ConditionalSubtract(HIGHEST, p.digits, modulus, rising=True)
+        m.submodules.subtract = subtract
+        m.d.comb += [
+            subtract.coming.eq(control.at(start + fold.latency - LEAD)),
+            subtract.digit.eq(Mux(control.at(start + fold.latency + p.digits - 1), fold.o_low, fold.o_low[:DIGIT])),
+        ]
+        return subtract.out
 
     def _number(self, control: Control, cycle: int) -> Value:
         """Number of the product that was accepted so many cycles ago."""
@@ -313,6 +360,8 @@ def fit(p: int, *, streams: int) -> PseudoMersenne:
     d = max(DIGITS_MIN, -(-k // DIGIT))
     found, interval = least_streams(d, STREAMS_MIN)
     params = Params(k, c, d, streams or found, interval)
+    if d > -(-k // DIGIT):
+        raise Refusal(f"the modulus must have at least {DIGIT * (DIGITS_MIN - 1) + 1} bits, this one has {k}")
     count = len(signed_digits(params.C))
     if count > TERMS_MAX:
         raise Refusal(f"c = 2^{k} - p has {count} signed digits, at most {TERMS_MAX} are accepted")
@@ -322,6 +371,8 @@ def fit(p: int, *, streams: int) -> PseudoMersenne:
         params.frame  # noqa: B018 - its conditions
     except ValueError as error:
         raise Refusal(str(error)) from error
+    if params.top_bound > 2 * p:
+        raise Refusal(f"c = 2^{k} - p has {c.bit_length()} bits: a fold at 2^{k} leaves more than 2 p; c must be narrower")
     return PseudoMersenne(p, params, {"streams": streams})
 
 
