@@ -10,8 +10,8 @@ Formula: S = 0; for i = 0 ... d - 1:  t = (S + x_0 y_i) mod 2^17,  q_i = t m' mo
          S = (S + x y_i + q_i M) / 2^17,  with m' = -M^-1 mod 2^17
 Range:   x, y < lambda M give S < (lambda^2 M / R + 1) M <= lambda M, R = 2^(17 d), S = x y / R (mod M)
 
-lambda = 2^(17 d - 1 - bits of M), at least 2, so nothing is subtracted at the end. The modulus is loaded at run time, any
-odd one of that width or below, or built in.
+lambda = 2^(17 d - 1 - bits of M), at least 2, so nothing is subtracted at the end. The modulus is loaded at run time,
+any odd one of that width or below, or built in.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Params:
         return self.operand_bits - self.bits
 
     @property
-    def R(self) -> int:  # noqa: N802 - the paper's letter
+    def R(self) -> int:
         """The Montgomery factor's inverse."""
         return 1 << DIGIT * self.digits
 
@@ -285,7 +285,7 @@ class Machine(DigitSerial):
         return subtract.out, permitted
 
     def _load(self, m: Module, control: Control) -> tuple[Value, Value, Value, Value]:
-        """Place of the modulus' digit at port k; the digit for the array; whether it enters now; whether a modulus is there."""
+        """Stream k: place of its digit; the digit for the array; whether it enters now; whether a modulus is there."""
         digits = self._params.digits
         filling, pending, entering, loaded = Signal(), Signal(), Signal(), Signal()
         may = Signal()

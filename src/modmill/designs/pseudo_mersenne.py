@@ -2,8 +2,8 @@
 # Copyright The Modmill authors
 """Multiplication modulo p = 2^k - c on a pipelined linear array: the whole product, then folds without multipliers.
 
-Source:  R. E. Crandall, Method and Apparatus for Public Key Exchange in a Cryptographic System, US patent 5159632, 1992,
-         for the reduction; array, digits, interleaving and the serial folds are ours.
+Source:  R. E. Crandall, Method and Apparatus for Public Key Exchange in a Cryptographic System, US patent 5159632,
+         1992, for the reduction; array, digits, interleaving and the serial folds are ours.
 Formula: v = x y;  then v <- v mod 2^n + floor(v / 2^n) C, n = 17 d, C = 2^(n - k) c, as often as the range needs
 Range:   x, y < 2^(n + 1) give v < 2^(n + 1) after the last fold, exactly bounded fold by fold; v = x y (mod p)
 
@@ -57,7 +57,7 @@ class Params:
         return DIGIT * self.digits
 
     @property
-    def C(self) -> int:  # noqa: N802 - as in the formula
+    def C(self) -> int:
         """2^n = C (mod p)."""
         return self.c << (self.n - self.k)
 
@@ -372,7 +372,9 @@ def fit(p: int, *, streams: int) -> PseudoMersenne:
     except ValueError as error:
         raise Refusal(str(error)) from error
     if params.top_bound > 2 * p:
-        raise Refusal(f"c = 2^{k} - p has {c.bit_length()} bits: a fold at 2^{k} leaves more than 2 p; c must be narrower")
+        raise Refusal(
+            f"c = 2^{k} - p has {c.bit_length()} bits: a fold at 2^{k} leaves more than 2 p; c must be narrower"
+        )
     return PseudoMersenne(p, params, {"streams": streams})
 
 

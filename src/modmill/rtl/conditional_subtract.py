@@ -91,7 +91,7 @@ class ConditionalSubtract(wiring.Component):
         m.d.comb += [
             compared.r_digit.eq(place), minus.r_digit.eq(reading),
             values.r_digit.eq(reading), values.r_number.eq(read_turn),
-            values.w_digit.eq(written), values.w_number.eq(turn), values.w_d.eq(self.digit), 
+            values.w_digit.eq(written), values.w_number.eq(turn), values.w_d.eq(self.digit),
             values.w_enable.eq(writing),
         ]  # fmt: skip
         for memory in (compared, minus):

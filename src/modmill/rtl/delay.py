@@ -25,8 +25,8 @@ class DelayLines:
     The counter needs no reset: only the distance of the two places matters. Nothing here has a reset; what comes out
     in the first n cycles is undefined.
 
-    Cost: per bit n flip-flops below SHORT cycles; from there, a flip-flop and the RAM: on ECP5 one DPR16X4 for four bits and
-    16 cycles.
+    Cost: per bit n flip-flops below SHORT cycles; from there, a flip-flop and the RAM: on ECP5 one DPR16X4 for four
+    bits and 16 cycles.
     """
 
     def __init__(self, m: Module, longest: int, *, name: str = "delay") -> None:

@@ -28,8 +28,10 @@ DIGITS_MIN = 4
 
 @dataclass(frozen=True)
 class Frame:
-    """Sizes and times. ``bits``: of a digit but the highest; ``width``: of a number; ``latency``: cycles from the array's start to its first digit of a result;
-    ``rising``: results come least significant digit first.
+    """Sizes and times.
+
+    ``bits``: of a digit but the highest; ``width``: of a number; ``latency``: cycles from the array's start to its
+    first digit of a result; ``rising``: results come least significant digit first.
 
     Raises ValueError where products would meet in the array.
     """

@@ -118,9 +118,10 @@ class DigitMemory(wiring.Component):
 class Results(wiring.Component):
     """Results that arrive digit by digit, kept until they are taken at the stream ``o``.
 
-    A result arrives in ``digits`` cycles, the first of them one cycle after ``coming``: most significant digit first, or
-    least with ``rising``; the highest takes all bits that are left. Up to ``room`` results may be there. A result that finds the store empty is valid ``latency``
-    cycles after its last digit came; results follow one another at ``spacing`` cycles.
+    A result arrives in ``digits`` cycles, the first of them one cycle after ``coming``: most significant digit first,
+    or least with ``rising``; the highest takes all bits that are left. Up to ``room`` results may be there. A result
+    that finds the store empty is valid ``latency`` cycles after its last digit came; results follow one another at
+    ``spacing`` cycles.
     At least 3 digits. Cost: ``width`` flip-flops and two DigitMemory of half the digits.
     """
 

@@ -18,6 +18,8 @@ reaches the next column only.
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
@@ -55,10 +57,10 @@ def _product(m: Module, a: Value, b: Value, name: str) -> Signal:
 
 
 def _carried() -> dict[str, int]:
-    """What a column takes from the one before, in bits; each at the time at which a register in the column suits it.
+    """What a column takes from the one before, in bits.
 
-    With the column's operands in cycle 0: ``x``, two registers before its place; ``y``, ``q`` (cycle -1); ``first``,
-    ``load`` (-2); ``clear`` (4); ``last`` (7); ``xy``, ``qm``: high halves of the products (3); ``k``: carry (7); ``z``.
+    With the column's operands there in cycle 0, it comes in cycle -1: ``y``, ``q``; -2: ``first``, ``load``; 3: ``xy``
+    and ``qm``, high halves of products; 4: ``clear``; 7: ``last``, the carry ``k``. ``x``, ``z`` pass two registers.
     """
     return {
         "x": DIGIT, "y": DIGIT, "q": DIGIT, "first": 1, "load": 1, "clear": 1, "last": 1, "xy": DIGIT, "qm": DIGIT,
@@ -69,7 +71,7 @@ def _carried() -> dict[str, int]:
 class Head(wiring.Component):
     """Column 0: the digits q. ``modulus``: (M_0, m') of a fixed modulus, or None.
 
-    Streams ``x``, ``y`` and the flags ``first`` and ``last``, ``load``, as in MontgomeryArray; ``t`` is T of column 1.
+    ``x``, ``y`` and the flags ``first``, ``last`` and ``load`` are as in MontgomeryArray; ``s`` is T of column 1.
     Cost: 3 DSP blocks, about 150 LUTs.
     """
 
@@ -83,7 +85,7 @@ class Head(wiring.Component):
             {
                 **{name: In(bits) for name, bits in (("x", DIGIT), ("y", DIGIT), ("first", 1), ("last", 1))},
                 **({} if modulus else {"load": In(1), "inverse": In(DIGIT)}),
-                "t": In(DIGIT),
+                "s": In(DIGIT),
                 **{f"o_{name}": Out(bits) for name, bits in _carried().items()},
             }
         )
@@ -109,7 +111,7 @@ class Head(wiring.Component):
             m.d.comb += [digit.eq(self.modulus[0]), inverse.eq(self.modulus[1])]
         xy = _product(m, kept, y, "xy")
         clear = lines.line(first, PRODUCT, name="clear0")
-        s = lines.line(self.t, streams + PRODUCT - HEAD - SUM - 1, name="s0", clear=clear)
+        s = lines.line(self.s, streams + PRODUCT - HEAD - SUM - 1, name="s0", clear=clear)
         w = Signal(DIGIT + 1, reset_less=True)
         m.d.sync += w.eq(xy[:DIGIT] + s)
         m.d.comb += self.low.eq(w[:DIGIT])
@@ -121,26 +123,18 @@ class Head(wiring.Component):
         high = later(m, later(m, w[DIGIT], "high"), "high_later")
         carry = Signal(2, reset_less=True)
         m.d.sync += carry.eq(nonzero + high)
+        # all of these wait for q
         waiting = Cat(x, y, first, load, carry, xy[DIGIT:])
-        out = lines.line(waiting, HEAD, name="waiting")
-        fields = {}
-        start = 0
-        for name, bits in (("x", DIGIT), ("y", DIGIT), ("first", 1), ("load", 1), ("k", 2), ("xy", DIGIT)):
-            fields[name] = out[start : start + bits]
-            start += bits
-        m.d.comb += [self[f"o_{name}"].eq(value) for name, value in fields.items()]
+        out = Cat(self.o_x, self.o_y, self.o_first, self.o_load, self.o_k[:2], self.o_xy)
         last = later(m, later(m, self.last, "last0"), "last1")
         m.d.comb += [
+            out.eq(lines.line(waiting, HEAD, name="waiting")),
             self.o_q.eq(self.quotient),
             self.o_qm.eq(qm[DIGIT:]),
-            self.o_clear.eq(lines.line(fields["first"], PRODUCT + 2, name="clear1")),
+            self.o_clear.eq(lines.line(self.o_first, PRODUCT + 2, name="clear1")),
             self.o_last.eq(lines.line(last, HEAD + SUM, name="last2")),
-            self.o_z.eq(0),
         ]
         return m
-
-    def __getitem__(self, name: str) -> Signal:
-        return getattr(self, name)
 
 
 def _block(m: Module, a: Value, b: Value, name: str) -> Value:
@@ -237,9 +231,9 @@ class Top(wiring.Component):
 class MontgomeryArray(wiring.Component):
     """S = x y 2^(-17 d) mod M, unreduced: x < 2^(17 d) - M and y < 2^(17 d) give S < x y / 2^(17 d) + M.
 
-    d = ``digits`` >= 2. A product starts in some cycle s: digit y_i enters at ``y`` in cycle s + i * ``streams``, x_j at
-    ``x`` in cycle s - j; ``first`` is set in cycle s and ``last`` in cycle s + (d - 1) * ``streams``. Digit j of S leaves
-    at ``z`` in cycle s + ``latency`` + d - 1 - j, and ``z_first`` is set in the first of these d cycles.
+    d = ``digits`` >= 2. A product starts in some cycle s: digit y_i enters at ``y`` in cycle s + i * ``streams``, x_j
+    at ``x`` in cycle s - j; ``first`` is set in cycle s and ``last`` in cycle s + (d - 1) * ``streams``. Digit j of S
+    leaves at ``z`` in cycle s + ``latency`` + d - 1 - j, and ``z_first`` is set in the first of these d cycles.
 
     ``modulus``: the number M, odd; or None, and it is loaded: its digits enter like those of x, with ``load`` in
     cycle s; ``inverse`` must be -M^-1 mod 2^17 from then on.
@@ -273,18 +267,14 @@ class MontgomeryArray(wiring.Component):
         m = Module()
         m.submodules.head = head = self.head
         inputs = ["x", "y", "first", "last", *(["load", "inverse"] if self.modulus is None else [])]
-        m.d.comb += [head[name].eq(getattr(self, name)) for name in inputs]
-        top = Top()
-        before: Head | Column = head
-        for j, column in enumerate([*self.columns, top], 1):
-            m.submodules[f"column{j}"] = column
-            m.d.comb += [getattr(column, f"i_{name}").eq(getattr(before, f"o_{name}")) for name in _carried()]
-            if isinstance(before, Head):
-                m.d.comb += before.t.eq(column.t)
-            else:
-                m.d.comb += before.s.eq(column.t)
+        m.d.comb += [getattr(head, name).eq(getattr(self, name)) for name in inputs]
+        m.submodules.top = top = Top()
+        chain: list[Head | Column | Top] = [head, *self.columns, top]
+        for j, (before, column) in enumerate(pairwise(chain), 1):
             if isinstance(column, Column):
-                before = column
+                m.submodules[f"column{j}"] = column
+            m.d.comb += [getattr(column, f"i_{name}").eq(getattr(before, f"o_{name}")) for name in _carried()]
+            m.d.comb += before.s.eq(column.t)
         m.d.comb += [self.z.eq(top.z), self.z_first.eq(top.z_first)]
         return m
 

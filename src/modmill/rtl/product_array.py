@@ -40,9 +40,11 @@ TOTAL = DIGIT + 4
 
 
 def _carried() -> dict[str, int]:
-    """What a column takes from the one before, in bits. With the column's operands in cycle 0: ``x``, two registers
-    before its place; ``y`` (-1); ``first`` (-2); ``clear`` (3); ``last`` (6); ``xy``: high half (3); ``k``: carry (6);
-    ``z``."""
+    """What a column takes from the one before, in bits.
+
+    With the column's operands there in cycle 0, it comes in cycle -1: ``y``; -2: ``first``; 3: ``clear`` and ``xy``,
+    the high half of a product; 6: ``last``, the carry ``k``. ``x`` and ``z`` pass two registers.
+    """
     return {
         "x": HIGHEST, "y": HIGHEST, "first": 1, "clear": 1, "last": 1, "xy": HIGHEST + 1, "k": TOTAL - DIGIT,
         "z": DIGIT,
@@ -96,10 +98,10 @@ class Column(wiring.Component):
 class ProductArray(wiring.Component):
     """x y, for x, y < 2^(17 d + 1) with d = ``digits`` >= 2: d digits of 17 bits and one of 18 in the highest place.
 
-    A product starts in some cycle s: digit y_i enters at ``y`` in cycle s + i * ``streams``, x_j at ``x`` in cycle s - j;
-    ``first`` is set in cycle s and ``last`` in cycle s + (d - 1) * ``streams``. Digit i < d of the product leaves at
-    ``low`` in cycle s + LOW + i * ``streams``, digit d + j at ``high`` in cycle s + ``latency`` + d - 1 - j; the highest
-    one may have HIGHEST + 1 bits.
+    A product starts in some cycle s: digit y_i enters at ``y`` in cycle s + i * ``streams``, x_j at ``x`` in cycle
+    s - j; ``first`` is set in cycle s and ``last`` in cycle s + (d - 1) * ``streams``. Digit i < d of the product
+    leaves at ``low`` in cycle s + LOW + i * ``streams``, digit d + j at ``high`` in cycle s + ``latency`` + d - 1 - j; the
+    highest one may have HIGHEST + 1 bits.
     Latency: (d - 1) streams + d + 11. Cost: d DSP blocks.
     """
 

@@ -37,8 +37,8 @@ class SerialFold(wiring.Component):
     cycles after ``first``: at ``o_low``, and, unless ``final``, what is beyond 2^n side by side with it at ``o_high``.
     A ``final`` fold leaves it in the highest digit.
 
-    Latency: ``final`` 2 + ceil(log2(signed digits + 1)), else ``digits`` more. Cost: an adder for each signed digit, twice
-    for those with a > 0, two more, and unless ``final`` a delay line of ``digits`` cycles.
+    Latency: ``final`` 2 + ceil(log2(signed digits + 1)), else ``digits`` more. Cost: an adder for each signed digit,
+    twice for those with a > 0, two more, and unless ``final`` a delay line of ``digits`` cycles.
     """
 
     def __init__(self, digits: int, bits: int, constant: int, high: int, *, final: bool, gaps: bool) -> None:
