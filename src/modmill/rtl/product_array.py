@@ -100,8 +100,8 @@ class ProductArray(wiring.Component):
 
     A product starts in some cycle s: digit y_i enters at ``y`` in cycle s + i * ``streams``, x_j at ``x`` in cycle
     s - j; ``first`` is set in cycle s and ``last`` in cycle s + (d - 1) * ``streams``. Digit i < d of the product
-    leaves at ``low`` in cycle s + LOW + i * ``streams``, digit d + j at ``high`` in cycle s + ``latency`` + d - 1 - j; the
-    highest one may have HIGHEST + 1 bits.
+    leaves at ``low`` in cycle s + LOW + i * ``streams``, digit d + j at ``high`` in cycle s + ``latency`` + d - 1 - j;
+    the highest one may have HIGHEST + 1 bits.
     Latency: (d - 1) streams + d + 11. Cost: d DSP blocks.
     """
 
