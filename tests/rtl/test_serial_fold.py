@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Folds digit by digit against integers: back to back and with gaps, positive and negative digits, carries throughout."""
+"""Folds digit by digit against integers: back to back and with gaps, positive and negative terms, long carries."""
 
 import random
 import sys
