@@ -31,12 +31,19 @@ def operands(contract, count, seed=1):
     return [(one(), one() if contract.operands == 2 else 0) for _ in range(count)]
 
 
-def run(core, pairs, limit=5000):
-    """[(result, {probe: value}, latency)] of products one after another."""
+def run(core, pairs, limit=5000, load=None):
+    """[(result, {probe: value}, latency)] of products one after another; ``load``: what loads the modulus first."""
     out = []
 
     async def bench(ctx):
         ctx.set(core.o_ready, 1)
+        for word in load.words if load else ():
+            ctx.set(core.k_m, word)
+            ctx.set(core.k_valid, 1)
+            while not ctx.get(core.k_ready):
+                await ctx.tick()
+            await ctx.tick()
+            ctx.set(core.k_valid, 0)
         for a, b in pairs:
             ctx.set(core.i_a, a)
             if hasattr(core, "i_b"):
