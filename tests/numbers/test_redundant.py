@@ -155,11 +155,12 @@ def test_montgomery(way, M, r):
             ):
                 for t, c in m.steps(a, b):
                     assert all(map(int.__le__, t, t_limit)) and all(map(int.__le__, c, c_limit))
-                    assert value(c, r) <= m.sum_limit
+                    assert value(c, r) <= m.sum_limit()
                 out = m.multiply(a, b)
                 assert value(out, r) % M == x * y * pow(m.R, -1, M) % M
                 assert value(out, r) < limit and Radix(r).fits(out)
             assert m.plain(x, y) % M == x * y * pow(m.R, -1, M) % M and m.plain(x, y) < limit
+            assert max(c for _, c in m.plain_steps(x, y)) <= m.sum_limit(redundant=False)
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -179,6 +180,17 @@ def test_redundant_and_plain_results_are_the_same_number():
     for _ in range(100):
         x, y = rnd.randrange(2 * m.M), rnd.randrange(2 * m.M)
         assert value(m.multiply(digits(x, 16, m.d), digits(y, 16, m.d)), 16) == m.plain(x, y)
+
+
+def test_a_shorter_modulus_on_the_same_machine():
+    """Sizes of 61 bits, M of few: what a core does whose modulus is loaded."""
+    for way in WAYS:
+        for M in (3, 97, 2**60 + 33):
+            m = Montgomery(M, 8, way, bits=61)
+            assert (m.d, m.n) == (8, 8)
+            for x, y in ((2 * M - 1, 2 * M - 1), (M, 1), (0, M)):
+                out = value(m.multiply(digits(x, 8, 8), digits(y, 8, 8)), 8)
+                assert out < 2 * M and out * m.R % M == x * y % M
 
 
 def test_iterations_are_the_fewest():
@@ -280,7 +292,14 @@ def test_random_chains_refute_the_printed_rule_and_not_the_corrected_one():
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
-    [((98, 16), "98"), ((1, 16), "1"), ((97, 3), "r = 3"), ((97, 5, HALF_TABLES), "r = 5"), ((97, 8, TABLE, 1), "1")],
+    [
+        ((98, 16), "98"),
+        ((1, 16), "1"),
+        ((97, 3), "r = 3"),
+        ((97, 5, HALF_TABLES), "r = 5"),
+        ((97, 8, TABLE, 1), "1"),
+        ((97, 8, TABLE, 2, 1, 6), "below 2\\^6, got one of 7 bits"),
+    ],
 )
 def test_refusals(arguments, message):
     with pytest.raises(ValueError, match=message):

@@ -6,10 +6,10 @@ from __future__ import annotations
 
 from modmill.contract import Refusal
 from modmill.design import Design
-from modmill.designs import channel, extension, hbe, kbe, sor, sor_original, sor_ring
+from modmill.designs import channel, extension, hbe, kbe, radix64k, sor, sor_original, sor_ring
 
 DESIGNS: tuple[Design, ...] = (
-    *sor.DESIGNS, *sor_ring.DESIGNS, *sor_original.DESIGNS, *kbe.DESIGNS, *hbe.DESIGNS,
+    *sor.DESIGNS, *sor_ring.DESIGNS, *sor_original.DESIGNS, *kbe.DESIGNS, *hbe.DESIGNS, *radix64k.DESIGNS,
     *extension.DESIGNS, *channel.DESIGNS,
 )  # fmt: skip
 

@@ -160,8 +160,9 @@ class Montgomery:
     ``quotient``: how k M is made from z, the low r bits that it must cancel: ``multipliers`` (Lemma 6, Theorem 9),
     ``table`` (f of Lemma 7) or ``half tables`` (g and h of Lemma 8, Theorem 10, corrected). Operands below
     ``operand`` M give results below ``operand`` M; ``least`` iterations are done even where fewer suffice. All sizes
-    follow from the length of M. Raises ValueError for an M that is even or below 3, an odd r with half tables, an r
-    below 4, and an ``operand`` below 2.
+    follow from ``bits``, the length of the largest modulus of the same machine, or else the length of M. Raises
+    ValueError for an M that is even, below 3 or longer than ``bits``, an odd r with half tables, an r below 4, and an
+    ``operand`` below 2.
     """
 
     M: int
@@ -169,6 +170,7 @@ class Montgomery:
     quotient: str = MULTIPLIERS
     operand: int = 2
     least: int = 1
+    bits: int = 0
 
     def __post_init__(self) -> None:
         if self.M < 3 or self.M % 2 == 0:
@@ -179,11 +181,19 @@ class Montgomery:
             raise ValueError(f"half digits need an even r, got r = {self.r}")
         if self.operand < 2:
             raise ValueError(f"results are not below M, so operands must be below 2 M or more, got {self.operand}")
+        if self.bits and self.M >> self.bits:
+            raise ValueError(f"the modulus must be below 2^{self.bits}, got one of {self.M.bit_length()} bits")
 
     @cached_property
     def top(self) -> int:
         """The largest modulus of that length."""
-        return (1 << self.M.bit_length()) - 1
+        return (1 << (self.bits or self.M.bit_length())) - 1
+
+    @cached_property
+    def modulus_digits(self) -> Number:
+        """M in base 2^r, with as many digits as the longest modulus has."""
+        e = -(-self.top.bit_length() // self.r)
+        return tuple(self.M >> (self.r * i) & (1 << self.r) - 1 for i in range(e))
 
     @cached_property
     def d(self) -> int:
@@ -244,7 +254,7 @@ class Montgomery:
         if self.quotient == HALF_TABLES:
             low = self.multiple(z % (1 << self.half), self.half)
             return low, self.multiple(self.upper(z), self.half) << self.half
-        products = [(self.M >> (r * i) & mask) * self.k(z) for i in range(self.d)]
+        products = [digit * self.k(z) for digit in self.modulus_digits]
         return value([p & mask for p in products], r), value([p >> r for p in products], r) << r
 
     def iterate(self, c: Sequence[int], x: Sequence[int], y: int) -> tuple[Number, Number]:
@@ -274,10 +284,10 @@ class Montgomery:
         return (*c[: self.d - 1], c[self.d - 1] + (c[self.d] << self.r))
 
     def plain_steps(self, x: int, y: int) -> Iterator[tuple[int, int]]:
-        """t and c of each iteration with carries between digits, the highest digit of y taking what is left."""
+        """t and c of each of the n iterations with carries between digits; those of y have r bits."""
         c = 0
-        for digit in (*digits(y, self.r, self.d), *(0,) * (self.n - self.d)):
-            t = c + x * digit
+        for i in range(self.n):
+            t = c + x * (y >> (self.r * i) & (1 << self.r) - 1)
             u, v = self.addends(t % (1 << self.r))
             c = (t + u + v) >> self.r
             yield t, c
@@ -293,13 +303,12 @@ class Montgomery:
         """Exclusive bound of the result over M, where the operands' product is below ``product`` M^2."""
         return product * self.M / self.R + 1
 
-    @cached_property
-    def sum_limit(self) -> int:
+    def sum_limit(self, *, redundant: bool = True) -> int:
         """Largest c of any iteration, for operands in range whatever their digits, and any modulus of that length."""
-        c = 0
-        step = (self.operand * self.top - 1) * ((1 << (self.r + 2)) - 1) + ((1 << self.r) - 1) * self.top
+        c, plain = 0, (1 << self.r) - 1
+        digit = 4 * plain + 3 if redundant else plain
         for _ in range(self.n):
-            c = (c + step) >> self.r
+            c = (c + (self.operand * self.top - 1) * digit + plain * self.top) >> self.r
         return c
 
     def digit_limits(self) -> tuple[Number, Number]:
@@ -310,7 +319,7 @@ class Montgomery:
         while True:
             t = arithmetic.product_sum((full,) * d, full, c)
             following = arithmetic.reduce(t, (plain,) * (d + 1), (plain,) * (d + 1), 2)
-            following = (*following[:-1], min(following[-1], self.sum_limit >> (self.r * d)))
+            following = (*following[:-1], min(following[-1], self.sum_limit() >> (self.r * d)))
             if following == c:
                 return t, c
             c = tuple(map(max, c, following))
