@@ -163,44 +163,46 @@ class Multiples(wiring.Component):
 
     def elaborate(self, _platform: object) -> Module:
         m = Module()
-        bits = self.bits
-        words = self._fixed.words(bits) if self._fixed else []
-        mask = (1 << bits) - 1
-        g = memory.Memory(shape=bits, depth=1 << bits, init=[word & mask for word in words])
-        if self._with_g:
-            m.submodules.g = g
-            look = g.read_port(domain="comb")
-            m.d.comb += [look.addr.eq(self.g_address), self.g_q.eq(look.data)]
+        words = self._fixed.words(self.bits) if self._fixed else []
         start, valid, last, address, carry = self._lowest(m)
         for c in range(self.columns):
             low, size = c * COLUMN, min(COLUMN, self.width - c * COLUMN)
             part = [word >> low & (1 << size) - 1 for word in words]
-            ram = BlockRam(size, 1 << bits, part, registers=1)
+            ram = BlockRam(size, 1 << self.bits, part, registers=1)
             m.submodules[f"column{c}"] = ram
             m.d.comb += [
                 ram.a_address.eq(self.a_address), self.a_q[low : low + size].eq(ram.a_q),
-                self.b_q[low : low + size].eq(ram.b_q),
+                ram.b_address.eq(Mux(valid, address, self.b_address)), self.b_q[low : low + size].eq(ram.b_q),
             ]  # fmt: skip
-            if self._fixed:
-                m.d.comb += ram.b_address.eq(self.b_address)
-                continue
             number, above = Signal(size, name=f"kM{c}", reset_less=True), Signal(name=f"carry{c}", reset_less=True)
-            here = Signal(size + 1, name=f"sum{c}")
-            m.d.comb += here.eq(number + self._modulus[low + bits : low + bits + size] + carry)
-            m.d.sync += [number.eq(Mux(start, 0, here)), above.eq(here[size])]
-            m.d.comb += [
-                ram.b_address.eq(Mux(valid, address, self.b_address)), ram.b_write.eq(valid), ram.b_d.eq(number),
-            ]  # fmt: skip
             if c == 0 and self._with_g:
-                write = g.write_port()
-                m.d.comb += [write.addr.eq(address), write.data.eq(number), write.en.eq(valid)]
+                self._add_g(m, words, address, number, valid)
+            if self._fixed:
+                continue
+            here = Signal(size + 1, name=f"sum{c}")
+            first = low + self.bits
+            m.d.comb += [
+                here.eq(number + self._modulus[first : first + size] + carry),
+                ram.b_write.eq(valid), ram.b_d.eq(number),
+            ]  # fmt: skip
+            m.d.sync += [number.eq(Mux(start, 0, here)), above.eq(here[size])]
             m.d.comb += self.done.eq(last) if c == self.columns - 1 else []
             start, valid, last, address = (
-                self._delayed(m, c, *signal)
-                for signal in (("start", start), ("valid", valid), ("last", last), ("address", address))
+                self._delayed(m, c, name, x)
+                for name, x in (("start", start), ("valid", valid), ("last", last), ("address", address))
             )
             carry = above
         return m
+
+    def _add_g(self, m: Module, words: Sequence[int], address: Value, number: Value, valid: Value) -> None:
+        """The memory of the lowest bits, read in the cycle of its address."""
+        mask = (1 << self.bits) - 1
+        m.submodules.g = g = memory.Memory(shape=self.bits, depth=1 << self.bits, init=[word & mask for word in words])
+        look = g.read_port(domain="comb")
+        m.d.comb += [look.addr.eq(self.g_address), self.g_q.eq(look.data)]
+        if not self._fixed:
+            write = g.write_port()
+            m.d.comb += [write.addr.eq(address), write.data.eq(number), write.en.eq(valid)]
 
     def _lowest(self, m: Module) -> tuple[Value, ...]:
         """Start, writing, last, address and carry for the first column: the count of k, and k M mod 2^bits."""
