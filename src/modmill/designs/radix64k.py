@@ -388,21 +388,39 @@ class Machine(Multiplier):
             ]  # fmt: skip
         return table
 
-    def _look(self, m: Module, z: Value) -> Value:
-        """Addresses from z; the carry out of digit 0 that the words will bring."""
+    def _look(self, m: Module, digit: Value, words: Sequence[Value]) -> Value:
+        """Addresses for the next words, and the carry out of digit 0 that those now at the outputs bring.
+
+        ``digit``: what the state has for the lowest digit of C. Only the words come late, so z is that digit and the
+        new product, added while the words are read, and then the words in one carry-save step and one sum; the two
+        bits of the carry enter at free places.
+        """
         q, table = self._params.m, self._multiples
+        r, half = q.r, q.half
+        early, z = Signal(r, name="early"), Signal(r, name="z")
+        seen = Signal(r if q.quotient == TABLE else half + 1, name="seen", reset_less=True)
         if q.quotient == TABLE:
+            following: Value = z
+            carries: list[Value] = [seen.any(), Const(0, 1)]
             m.d.comb += table.a_address.eq(z)
-            return z.any()
-        half = q.half
-        upper = Signal(half + 1, name="upper")
+        else:
+            following = Signal(half + 1, name="upper")
+            carries = [seen[:half].any(), seen[half]]
+            m.d.comb += [
+                table.g_address.eq(z[:half]),
+                following.eq(z[half:] + table.g_q + z[:half].any()),
+                table.a_address.eq(z[:half]),
+                table.b_address.eq(following[:half]),
+            ]
+        u, v, low, high = (Mux(self._first, 0, x) for x in (words[0][:r], words[1][:r], *carries))
+        majority = (early & u) | (early & v) | (u & v)
         m.d.comb += [
-            table.g_address.eq(z[:half]),
-            upper.eq(z[half:] + table.g_q + z[:half].any()),
-            table.a_address.eq(z[:half]),
-            table.b_address.eq(upper[:half]),
+            early.eq(Mux(self._first, 0, digit) + self._xy[0][:r]),
+            z.eq((Cat(Const(1, 1), early ^ u ^ v) + Cat(low, high, majority[: r - 1]))[1:]),
         ]
-        return upper[half] + upper[:half].any()
+        with m.If(self._step):
+            m.d.sync += seen.eq(following)
+        return carries[0] + carries[1]
 
     def _words(self, table: Multiples) -> tuple[Value, Value]:
         """Both addends over 2^r."""
@@ -419,14 +437,11 @@ class Machine(Multiplier):
         name, limits = ("T", t_limits) if self._params.tables else ("C", c_limits)
         state = [Signal(max(1, v.bit_length()), name=f"{name}_{i}", reset_less=True) for i, v in enumerate(limits)]
         if self._params.tables:
-            table = self._table(m)
-            carry = Signal(2, name="carry", reset_less=True)
-            u, v = (_split(word, q.r) for word in self._words(table))
+            words = self._words(self._table(m))
+            carry = self._look(m, sums.low(state[1]) + sums.high(state[0]), words)
+            u, v = (_split(word, q.r) for word in words)
             c = sums.reduce(state, [Const(0, 1), *u], [Const(0, 1), *v], carry, c_limits, "C")
             following = sums.product_sum(self._xy, self._masked(c), t_limits, "next_T")
-            brings = self._look(m, following[0][: q.r])
-            with m.If(self._step):
-                m.d.sync += carry.eq(brings)
         else:
             t = sums.product_sum(self._xy, self._masked(state), t_limits, "T")
             low, high, carry_ = self._multiplied(m, t[0][: q.r])
@@ -452,16 +467,10 @@ class Machine(Multiplier):
         name = "T" if self._params.tables else "C"
         state = Signal(size, name=name, reset_less=True)
         if self._params.tables:
-            table = self._table(m)
-            carry = Signal(2, name="carry", reset_less=True)
+            words = self._words(self._table(m))
+            carry = self._look(m, state[r : 2 * r], words)
             c, following = Signal(size - r, name="C"), Signal(size, name="next_T")
-            m.d.comb += [
-                c.eq(total([state[r:], *self._words(table), carry])),
-                following.eq(Mux(self._first, 0, c) + xy),
-            ]
-            brings = self._look(m, following[:r])
-            with m.If(self._step):
-                m.d.sync += carry.eq(brings)
+            m.d.comb += [c.eq(total([state[r:], *words, carry])), following.eq(Mux(self._first, 0, c) + xy)]
         else:
             t, following = Signal(size, name="T"), Signal(size - r, name="next_C")
             m.d.comb += t.eq(Mux(self._first, 0, state) + xy)
