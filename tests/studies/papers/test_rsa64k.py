@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""The radix-64K paper: every printed cell stands in our sections, and what is said about the cells is computed again."""
+"""The radix-64K paper: every printed cell stands in our sections, and what they say of it is computed again."""
 
 from dataclasses import replace
 from fractions import Fraction
