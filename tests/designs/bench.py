@@ -8,8 +8,6 @@ import warnings
 from amaranth.hdl import UnusedElaboratable
 from amaranth.sim import Simulator
 
-from modmill.contract import Binary
-
 warnings.filterwarnings("ignore", category=UnusedElaboratable)
 
 
@@ -19,14 +17,7 @@ def operands(contract, count, seed=1):
     form = contract.operand
 
     def one():
-        x = rnd.randrange(contract.largest_operand + 1)
-        if isinstance(form, Binary):
-            return form.encode(x)
-        lifted = [
-            rnd.randrange(r, 1 << form.width // len(form.moduli), m)
-            for r, m in zip(form.words(x), form.moduli, strict=True)
-        ]
-        return form.pack(lifted)
+        return form.any(rnd.randrange(contract.largest_operand + 1), rnd)
 
     return [(one(), one() if contract.operands == 2 else 0) for _ in range(count)]
 

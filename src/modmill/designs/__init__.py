@@ -6,12 +6,22 @@ from __future__ import annotations
 
 from modmill.contract import Refusal
 from modmill.design import Design
-from modmill.designs import channel, extension, hbe, kbe, montgomery_array, pseudo_mersenne, sor, sor_original, sor_ring
+from modmill.designs import (
+    channel,
+    extension,
+    hbe,
+    kbe,
+    montgomery_array,
+    pseudo_mersenne,
+    radix64k,
+    sor,
+    sor_original,
+    sor_ring,
+)
 
 DESIGNS: tuple[Design, ...] = (
-    *sor.DESIGNS, *sor_ring.DESIGNS, *sor_original.DESIGNS, *kbe.DESIGNS, *hbe.DESIGNS,
-    *extension.DESIGNS, *channel.DESIGNS, *montgomery_array.DESIGNS,
-    *pseudo_mersenne.DESIGNS,
+    *sor.DESIGNS, *sor_ring.DESIGNS, *sor_original.DESIGNS, *kbe.DESIGNS, *hbe.DESIGNS, *montgomery_array.DESIGNS,
+    *pseudo_mersenne.DESIGNS, *radix64k.DESIGNS, *extension.DESIGNS, *channel.DESIGNS,
 )  # fmt: skip
 
 
