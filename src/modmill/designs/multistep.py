@@ -20,13 +20,14 @@ from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.hdl import Module, Mux, Signal, Value
 
-from modmill.contract import Binary, Load, Timing
+from modmill.contract import Binary, Load, Refusal, Timing
 from modmill.design import Cost, Design, Fitted, Multiplier, Setting, Source
-from modmill.numbers.montgomery import edge_moduli, edges
+from modmill.numbers.montgomery import edges
 from modmill.rtl.acceptance import Acceptance
 from modmill.rtl.words import CarrySaveWords, WordSubtraction
 from modmill.schedule import Schedule, Step
@@ -48,16 +49,17 @@ class BinaryMontgomery(Fitted):
     The binary form is the one with the subtraction.
     """
 
-    def __init__(self, p: int, settings: dict[str, Any]) -> None:
+    def __init__(self, p: int, settings: dict[str, Any], bits: int = 0) -> None:
+        """``bits``: width of the modulus that the core is made for, where that is not p's."""
         self.p, self.settings = p, settings
-        self.bits = p.bit_length()
+        self.bits = bits or p.bit_length()
         self.subtract: bool = settings["subtract"]
         self.loadable: bool = settings["loadable"]
 
     @property
     @abstractmethod
-    def R(self) -> int:  # noqa: N802 - the papers' letter
-        """The power of two that the product is divided by; it depends on the width of p only."""
+    def R(self) -> int:
+        """The power of two that the product is divided by; it depends on ``bits`` only."""
 
     @property
     def operand_bits(self) -> int:
@@ -85,13 +87,18 @@ class BinaryMontgomery(Fitted):
     def load(self) -> Load | None:
         return Load(self.bits, (self.p,), 1) if self.loadable else None
 
-    def others(self) -> list[Fitted]:
+    def at(self, p: int) -> BinaryMontgomery:
         if not self.loadable:
-            return []
-        return [type(self)(p, self.settings) for p in edge_moduli(self.bits) if p != self.p]
+            raise Refusal("the modulus of this core is built in")
+        if p < 3 or p % 2 == 0 or p >> self.bits:
+            raise Refusal(f"this core takes odd moduli from 3 to 2^{self.bits} - 1, not {p}")
+        return type(self)(p, self.settings, self.bits)
 
     def _binary(self) -> BinaryMontgomery:
-        return type(self)(self.p, self.settings | {"subtract": True})
+        """The same R and operands below p, with the subtraction."""
+        out = type(self)(self.p, self.settings, self.bits)
+        out.subtract = True
+        return out
 
     def binary_component(self) -> Multiplier:
         return self._binary().component()
@@ -106,7 +113,7 @@ class BinaryMontgomery(Fitted):
 
 SHARED_SETTINGS = (
     Setting("subtract", bool, True, "operands and results below p; false: below 2 p, without the last subtraction"),
-    Setting("loadable", bool, False, "load the modulus at run time, any odd one of that width"),
+    Setting("loadable", bool, False, "load the modulus at run time, any odd one of at most that width"),
 )
 
 
@@ -115,7 +122,7 @@ SHARED_SETTINGS = (
 
 @dataclass(frozen=True)
 class Params:
-    """``k`` steps, ``s`` of them a clock; operands of ``operand_bits``; ``word`` bits of the final adder, 0 to choose."""
+    """``k`` steps, ``s`` of them a clock; ``word`` bits of the final adder, 0 to choose."""
 
     k: int
     s: int
@@ -191,13 +198,14 @@ def step(s: int, c: int, xy: int, m: int) -> tuple[int, int]:
 class Multistep(BinaryMontgomery):
     """Multi-step Montgomery multiplication for one modulus, or for all of its width."""
 
-    def __init__(self, p: int, settings: dict[str, Any]) -> None:
-        super().__init__(p, settings)
-        k = self.bits + 2 * (not self.subtract)
-        self.params = Params(k, settings["s"], self.operand_bits, settings["word"])
+    @cached_property
+    def params(self) -> Params:
+        """Steps and widths."""
+        k = self.bits + 2 * (not self.settings["subtract"])
+        return Params(k, self.settings["s"], self.operand_bits, self.settings["word"])
 
     @property
-    def R(self) -> int:  # noqa: N802
+    def R(self) -> int:
         return 1 << self.params.k
 
     @property
@@ -269,7 +277,7 @@ class Machine(Multiplier):
     def elaborate(self, _platform: object) -> Module:
         m = Module()
         fitted, q = self._fitted, self._fitted.params
-        front = Acceptance(m, self, fitted.p, PLACES)
+        front = Acceptance(m, self, fitted.p, fitted.bits, PLACES)
         modulus = front.modulus
 
         # ---- control: clock 0 waits, clocks 1 ... loop run, then 0 again unless the interval is longer
@@ -347,7 +355,9 @@ DESIGNS = (
         needs="any odd modulus",
         settings=(
             Setting("s", int, 16, "steps (bits of x) in one clock", least=1),
-            Setting("word", int, 0, "bits of the final adder a cycle; 0: the fewest that hide behind the loop", least=0),
+            Setting(
+                "word", int, 0, "bits of the final adder a cycle; 0: the fewest that hide behind the loop", least=0
+            ),
             *SHARED_SETTINGS,
         ),
         solve=lambda p, **settings: Multistep(p, settings),

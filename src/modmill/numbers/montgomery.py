@@ -21,15 +21,6 @@ def unreduced(x: int, y: int, m: int, R: int) -> int:
     return (x * y + quotient(x, y, m, R) * m) // R
 
 
-def edge_moduli(bits: int) -> list[int]:
-    """Odd moduli of that many bits at the edges: all bits set, just below, only the first and last bit set, and the
-    upper half set, as far as they differ."""
-    top = 1 << bits - 1
-    half = bits // 2
-    wanted = [2 * top - 1, 2 * top - 3, top + 1, 2 * top - (1 << half) + 1]
-    return [m for m in dict.fromkeys(wanted) if m >= 3 and m.bit_length() == bits]
-
-
 def edges(m: int, R: int, limit: int, seed: int = 1) -> list[tuple[int, int]]:
     """Operands in [0, ``limit``) that lead to the edges of a Montgomery multiplication with R, a power of two.
 
@@ -59,5 +50,5 @@ def edges(m: int, R: int, limit: int, seed: int = 1) -> list[tuple[int, int]]:
     if 1 << half <= top:
         pairs.append((1 << half, 1 << min(half, bits - 1)))
     tried = ((rnd.randrange(top // 2, limit), rnd.randrange(top // 2, limit)) for _ in range(64))
-    pairs += sorted(tried, key=lambda pair: -unreduced(*pair, m, R))[:4]
+    pairs += sorted(tried, key=lambda pair: -unreduced(pair[0], pair[1], m, R))[:4]
     return list(dict.fromkeys(pairs))

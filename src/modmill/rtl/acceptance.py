@@ -14,25 +14,25 @@ class Acceptance:
 
     ``places``: results that the machine can hold, those under way included. ``free`` (give it to ``connect``): whether
     the machine can start in this cycle. ``accept`` is high in the cycle of an acceptance. For a core with stream k,
-    ``modulus`` is a register for its one word, and operands wait until it was loaded; else it is the constant ``p``.
+    ``modulus`` is a register for its one word of ``bits``, and operands wait until it was loaded; else it is ``p``.
     Cost: a counter, and the register.
     """
 
-    def __init__(self, m: Module, core: Multiplier, p: int, places: int) -> None:
+    def __init__(self, m: Module, core: Multiplier, p: int, bits: int, places: int) -> None:
         self._m, self._core = m, core
         self._room = Signal(range(places + 1), init=places)
         self.accept = Signal()
         self._loadable = hasattr(core, "k_valid")
         empty = self._room == places
         if self._loadable:
-            register = Signal(p.bit_length(), name="modulus", reset_less=True)
+            register = Signal(bits, name="modulus", reset_less=True)
             self._loaded = Signal()
             m.d.comb += core.k_ready.eq(empty)
             with m.If(core.k_valid & core.k_ready):
                 m.d.sync += [register.eq(core.k_m), self._loaded.eq(1)]
             self.modulus: Value = register
         else:
-            self.modulus = Const(p, p.bit_length())
+            self.modulus = Const(p, bits)
 
     def connect(self, free: Value) -> None:
         """Connect i_ready and the count of places."""

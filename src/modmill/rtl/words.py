@@ -9,15 +9,17 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from modmill.design import Multiplier
 
 
-def _widened(value: Value, bits: int) -> Value:
+def widened(value: Value, bits: int) -> Value:
+    """``value`` with zeros above it, so that it has at least so many bits."""
     return Cat(value, Const(0, bits - len(value))) if len(value) < bits else value
 
 
 class CarrySaveWords:
     """A pair (S, C) becomes the words of S + C, ``word`` bits each, the least first, one a cycle.
 
-    The pair stands at ``s`` and ``c`` in the cycle in which ``take`` is high; word j stands in ``z`` j + 2 cycles later,
-    ``valid`` says so, ``last`` goes with the last of ``count`` words. ``modulus_word`` is the word of ``modulus`` beside z.
+    The pair stands at ``s`` and ``c`` in the cycle in which ``take`` is high; word j stands in ``z`` j + 2 cycles
+    later, ``valid`` says so, ``last`` goes with the last of ``count`` words. ``modulus_word`` is the modulus' word
+    beside z.
     Cost: two registers of all words with a multiplexer, one adder of a word.
     """
 
@@ -32,7 +34,7 @@ class CarrySaveWords:
         self.modulus_word = Signal(word, name="v_modulus", reset_less=True)
         m.d.comb += final.eq(adding & (index == count - 1))
         m.d.sync += [self.valid.eq(adding), self.last.eq(final)]
-        words = _widened(modulus, width)
+        words = widened(modulus, width)
         m.d.sync += self.modulus_word.eq(words.word_select(index, word) if count > 1 else words)
         total = Signal(word + 1, name="v_total")
         m.d.comb += total.eq(sums[:word] + carries[:word] + carry)
