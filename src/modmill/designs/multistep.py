@@ -29,6 +29,7 @@ from modmill.contract import Binary, Load, Refusal, Timing
 from modmill.design import Cost, Design, Fitted, Multiplier, Setting, Source
 from modmill.numbers.montgomery import edges
 from modmill.rtl.acceptance import Acceptance
+from modmill.rtl.carry_save import CarrySaveAdder
 from modmill.rtl.words import CarrySaveWords, WordSubtraction
 from modmill.schedule import Schedule, Step
 
@@ -269,6 +270,8 @@ class Machine(Multiplier):
     depend on values. Latency 3 + loop + words, interval ``Params.interval``. Cost: about 4 s LUTs a bit, and 4 more.
     """
 
+    kept = ("add_xy", "add_qm")
+
     def __init__(self, fitted: Multistep) -> None:
         self._fitted = fitted
         width = fitted.operand_bits
@@ -319,17 +322,12 @@ class Machine(Multiplier):
         width = self._fitted.params.width
         pairs = []
         for j in range(min(self._fitted.params.s, self._fitted.params.k)):
-            one, two = (Signal(width + 1, name=f"sum_{kind}{j}") for kind in ("xy", "qm"))
-            carry_one, carry_two = Signal(width + 1, name=f"carry_xy{j}"), Signal(width, name=f"C{j + 1}")
-            xy = y & x[j].replicate(len(y))
-            m.d.comb += [one.eq(s ^ c ^ xy), carry_one[1:].eq((s & c) | (s & xy) | (c & xy))]
-            qm = modulus & one[0].replicate(len(modulus))
-            m.d.comb += [
-                two.eq(one ^ carry_one ^ qm),
-                carry_two.eq((one & carry_one) | (one & qm) | (carry_one & qm)),
-            ]
-            s, c = Signal(width, name=f"S{j + 1}"), carry_two
-            m.d.comb += s.eq(two[1:])
+            m.submodules[f"add_xy{j}"] = one = CarrySaveAdder(width + 1)
+            m.submodules[f"add_qm{j}"] = two = CarrySaveAdder(width + 1)
+            m.d.comb += [one.s.eq(s), one.c.eq(c), one.a.eq(y), one.on.eq(x[j])]
+            m.d.comb += [two.s.eq(one.sum), two.c.eq(one.carry << 1), two.a.eq(modulus), two.on.eq(one.sum[0])]
+            s, c = Signal(width, name=f"S{j + 1}"), Signal(width, name=f"C{j + 1}")
+            m.d.comb += [s.eq(two.sum[1:]), c.eq(two.carry)]
             pairs.append((s, c))
         return pairs
 
