@@ -9,9 +9,13 @@ from pathlib import Path
 
 from modmill.contract import Refusal
 from modmill.report.reproduction import Section
-from modmill.studies.papers import hbe, sor
+from modmill.studies.papers import hbe, multistep, sor
 
-PAPERS: dict[str, Callable[..., Sequence[Section]]] = {"sor": sor.sections, "hbe": hbe.sections}
+PAPERS: dict[str, Callable[..., Sequence[Section]]] = {
+    "sor": sor.sections,
+    "hbe": hbe.sections,
+    "multistep": multistep.sections,
+}
 """Names of papers, and what makes their sections."""
 
 
