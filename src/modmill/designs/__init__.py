@@ -6,12 +6,25 @@ from __future__ import annotations
 
 from modmill.contract import Refusal
 from modmill.design import Design
-from modmill.designs import channel, extension, hbe, iddmm, kbe, multistep, orup, sor, sor_original, sor_ring, tenca_koc
+from modmill.designs import (
+    channel,
+    extension,
+    hbe,
+    iddmm,
+    kbe,
+    mcivor,
+    multistep,
+    orup,
+    sor,
+    sor_original,
+    sor_ring,
+    tenca_koc,
+)
 
 DESIGNS: tuple[Design, ...] = (
     *sor.DESIGNS, *sor_ring.DESIGNS, *sor_original.DESIGNS, *kbe.DESIGNS, *hbe.DESIGNS,
     *extension.DESIGNS, *channel.DESIGNS,
-    *multistep.DESIGNS, *tenca_koc.DESIGNS, *iddmm.DESIGNS, *orup.DESIGNS,
+    *multistep.DESIGNS, *tenca_koc.DESIGNS, *iddmm.DESIGNS, *orup.DESIGNS, *mcivor.DESIGNS,
 )  # fmt: skip
 
 
