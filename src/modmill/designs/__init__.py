@@ -19,12 +19,13 @@ from modmill.designs import (
     sor_original,
     sor_ring,
     tenca_koc,
+    wide,
 )
 
 DESIGNS: tuple[Design, ...] = (
     *sor.DESIGNS, *sor_ring.DESIGNS, *sor_original.DESIGNS, *kbe.DESIGNS, *hbe.DESIGNS,
     *extension.DESIGNS, *channel.DESIGNS,
-    *multistep.DESIGNS, *tenca_koc.DESIGNS, *iddmm.DESIGNS, *orup.DESIGNS, *mcivor.DESIGNS,
+    *multistep.DESIGNS, *tenca_koc.DESIGNS, *iddmm.DESIGNS, *orup.DESIGNS, *mcivor.DESIGNS, *wide.DESIGNS,
 )  # fmt: skip
 
 

@@ -46,8 +46,8 @@ LEAST_WORD = 16
 class BinaryMontgomery(Fitted):
     """Montgomery multiplication of binary numbers: what all such designs share.
 
-    Settings ``subtract`` (operands and results below p, one subtraction at the end; else below 2 p) and ``loadable``.
-    The binary form is the one with the subtraction.
+    Settings ``subtract`` (operands and results below p, one subtraction at the end; else below 2 p) and, where there is
+    one, ``loadable``. The binary form is the one with the subtraction.
     """
 
     def __init__(self, p: int, settings: dict[str, Any], bits: int = 0) -> None:
@@ -55,7 +55,7 @@ class BinaryMontgomery(Fitted):
         self.p, self.settings = p, settings
         self.bits = bits or p.bit_length()
         self.subtract: bool = settings["subtract"]
-        self.loadable: bool = settings["loadable"]
+        self.loadable: bool = settings.get("loadable", False)
 
     @property
     @abstractmethod
