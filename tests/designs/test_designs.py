@@ -19,7 +19,9 @@ from bench import first_difference, operands, run
 
 NAMES = [d.name for d in DESIGNS]
 MULTIPLIERS = [d.name for d in DESIGNS if d.module != "extension"]
-"""Designs with a binary form."""
+"""Designs with two operands that serve any modulus or one of a form."""
+BINARY = [name for name in MULTIPLIERS if name != "orup"]
+"""Those with a binary form."""
 TOYS = [3, 97, 2**61 - 1, 3**30 * 5]
 FULL = ["secp256k1", "P-256"]
 HEAVY = {"mm-pa-n", "mm-pa-p", "sor-nm"}  # thousands of multipliers at full width: the fast simulator runs these
@@ -71,7 +73,7 @@ def test_machine_at_full_width(name, modulus):
 
 
 @pytest.mark.parametrize("p", [3, 97, 2**61 - 1])
-@pytest.mark.parametrize("name", MULTIPLIERS)
+@pytest.mark.parametrize("name", BINARY)
 def test_binary_form(name, p):
     fitted = fit(name, p)
     contract = fitted.contract("binary")
