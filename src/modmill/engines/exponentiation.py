@@ -256,9 +256,18 @@ def left_to_right(exponent: int, *, start: str = "base", bits: int = 0, converte
 class _Rounded(Contract):
     """A contract whose bounds are rounded up to multiples of 2^-64, so that thousands of products keep them short."""
 
+    @classmethod
+    def of(cls, contract: Contract) -> _Rounded:
+        """The contract with its gain rounded down, which lets bounds grow."""
+        values = {f.name: getattr(contract, f.name) for f in fields(Contract)}
+        return cls(**values | {"gain": Fraction(contract.gain * _ROUNDING // 1, _ROUNDING)})
+
     def product(self, alpha: Fraction, beta: Fraction) -> Fraction:
-        exact = super().product(alpha, beta)
-        return min(self.result_bound, Fraction(-(-exact * _ROUNDING // 1), _ROUNDING))
+        return min(self.result_bound, _up(super().product(alpha, beta)))
+
+
+def _up(bound: Fraction) -> Fraction:
+    return Fraction(-(-bound * _ROUNDING // 1), _ROUNDING)
 
 
 def limits(programme: Programme, contract: Contract, bits: int) -> tuple[Bounded, ...]:
@@ -270,8 +279,8 @@ def limits(programme: Programme, contract: Contract, bits: int) -> tuple[Bounded
     """
     if contract.operands != 2 or contract.operand != contract.result:
         raise Refusal("an exponentiation needs a core with two operands whose results can be operands")
-    rounded = _Rounded(**{f.name: getattr(contract, f.name) for f in fields(Contract)})
-    sizes = {"one": Fraction(2, contract.p)}
+    rounded = _Rounded.of(contract)
+    sizes = {"one": _up(Fraction(2, contract.p))}
     inputs = [sizes.get(name, Fraction(1)) for _, name in programme.loads]
     held = dict(zip((slot for slot, _ in programme.loads), inputs, strict=True))
     passes = programme.passes(bits)
@@ -339,10 +348,14 @@ class Exponentiation:
             result -= p if result >= p else 0
         return result
 
+    @cached_property
+    def _tops(self) -> list[int]:
+        p = self.contract.p
+        return [-(-limit.bound * p // 1) - 1 for limit in self.limits if limit.operation.kind == "mul"]
+
     def _largest(self) -> Callable[[int, int], int]:
         """The largest products that the contract allows, in the programme's order."""
-        p, factor = self.contract.p, self.contract.factor
-        tops = iter([-(-limit.bound * p // 1) - 1 for limit in self.limits if limit.operation.kind == "mul"])
+        p, factor, tops = self.contract.p, self.contract.factor, iter(self._tops)
 
         def multiply(a: int, b: int) -> int:
             top = next(tops)
