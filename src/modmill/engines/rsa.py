@@ -103,8 +103,6 @@ class PrivateKey(PublicKey):
             yield "the modulus is not the product of p and q"
         if p == q:
             yield "p and q are equal"
-        if abs(p.bit_length() - q.bit_length()) > 1:
-            yield f"p and q have {p.bit_length()} and {q.bit_length()} bits; they may differ by 1"
         if pow(2, p - 1, p) != 1 or pow(2, q - 1, q) != 1:
             yield "p or q is not prime"
         if ed % (p - 1) != 1 or ed % (q - 1) != 1:

@@ -1,0 +1,540 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""The exponentiation engine in hardware: a slot memory, a sequencer and any multiplier, behind two streams of words.
+
+    words i -> number register -> slot memory -> a, b -> multiplier -> slot memory -> number register -> words o
+               digits of the exponents ----^ addresses
+
+Several exponentiations, the contexts, run in step: each step of the programme is done for all of them before the next,
+so that a multiplier with several products in flight has work in every interval. The programme lies in a table; the
+exponents' digits choose slots to read, and nothing else depends on them.
+
+Messages at ``i``, in words; numbers least significant word first, each filled up to whole words:
+
+    SETUP                the modulus and the words of stream k, where it is loaded; then each number of ``commons``
+    1 + programme        passes of the loop, number of digits; then for each context its digits, one a word, the first
+                         used first, and its base
+    at ``o``             for each context the power
+
+All bases and powers are at the ports as the multiplier has them: binary, or residues in one vector. A binary power is
+the least one: p is subtracted word by word as often as the programme's bounds ask for, always in the same time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain
+
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.lib import data, fifo, memory, wiring
+from amaranth.lib.wiring import In, Out
+
+from modmill.contract import Binary, Contract, Refusal, Timing
+from modmill.design import Multiplier
+from modmill.engines.exponentiation import EITHER, ENTRY, Exponentiation
+from modmill.rtl.memory import BITS_MAX, DEPTHS, WIDTH_MAX, BlockRam
+
+SETUP = 0
+FETCH = 5
+"""Cycles from the start of a step to its operands at the multiplier's port, at least; no two starts are closer."""
+WRITE = 1
+"""Cycles from a result at the multiplier's port to the start of a step that reads it."""
+READ = 3
+"""Cycles from the address of a power to the power in its register."""
+_COUNT_BITS = 16
+
+
+def words_of(number: int, count: int, word: int) -> list[int]:
+    """A number as ``count`` words, least significant first."""
+    return [number >> (word * k) & ((1 << word) - 1) for k in range(count)]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Slots, table and messages of a machine for some programmes.
+
+    ``engines``: the programmes with their bounds, all for one contract (that of any modulus, if it is loaded).
+    ``contexts``: exponentiations in step. ``word``: bits of a word of the streams.
+    Raises Refusal when the programmes do not fit together or not into the memory.
+    """
+
+    engines: tuple[Exponentiation, ...]
+    contexts: int
+    word: int
+
+    def __post_init__(self) -> None:
+        if self.contexts < 1:
+            raise Refusal(f"a machine has at least 1 context, not {self.contexts}")
+        if not 8 <= self.word <= 64:
+            raise Refusal(f"words have 8 to 64 bits, not {self.word}")
+        if self.depth > DEPTHS[-1]:
+            raise Refusal(
+                f"{self.slots} slots of {self.contexts} contexts do not fit {DEPTHS[-1]} addresses; take a smaller "
+                f"window or fewer contexts"
+            )
+        places: dict[int, str] = {}
+        for slot, number in chain.from_iterable(e.programme.loads for e in self.engines):
+            if number != "base" and places.setdefault(slot, number) != number:
+                raise Refusal(f"two programmes keep {places[slot]} and {number} in slot {slot}")
+        for engine in self.engines:
+            p = engine.programme
+            steps = chain(p.before, p.loop, p.after)
+            written = {*(s.destination for s in steps), *(slot for slot, number in p.loads if number == "base")}
+            if lost := written & places.keys():
+                raise Refusal(f"programme {p.name} writes slot {min(lost)}, in which a number must stay")
+
+    @property
+    def contract(self) -> Contract:
+        """The multiplier's contract."""
+        return self.engines[0].contract
+
+    @property
+    def commons(self) -> tuple[tuple[int, str], ...]:
+        """(slot, number) of the numbers that stay: they are sent with the modulus."""
+        found = chain.from_iterable(e.programme.loads for e in self.engines)
+        return tuple(sorted({(slot, number) for slot, number in found if number != "base"}))
+
+    @property
+    def slots(self) -> int:
+        """Slots of one context."""
+        return max(e.programme.slots for e in self.engines)
+
+    @property
+    def stride(self) -> int:
+        """Addresses of one slot: contexts, rounded up to a power of two."""
+        return 1 << (self.contexts - 1).bit_length()
+
+    @property
+    def depth(self) -> int:
+        """Addresses of the slot memory."""
+        return max(DEPTHS[0], 1 << (self.slots * self.stride - 1).bit_length())
+
+    @property
+    def number_words(self) -> int:
+        """Words of a number."""
+        return -(-self.contract.operand.width // self.word)
+
+    @property
+    def key_words(self) -> int:
+        """Words of the stream i for one of stream k."""
+        return -(-self.contract.load.width // self.word) if self.contract.load else 0
+
+    @property
+    def digit_bits(self) -> int:
+        """Bits of the widest digit."""
+        return max(1, *(e.programme.window for e in self.engines))
+
+    @property
+    def digits(self) -> int:
+        """Digits of the longest exponent, rounded up to a power of two."""
+        return 1 << (max(2, *(e.programme.digit_count(e.bits) for e in self.engines)) - 1).bit_length()
+
+    @property
+    def subtractions(self) -> int:
+        """How often p is subtracted at the end."""
+        if not isinstance(self.contract.operand, Binary):
+            return 0
+        return int(max(e.subtractions for e in self.engines))
+
+    def setup(self, contract: Contract) -> list[int]:
+        """The message that sets the modulus and its numbers."""
+        engine = Exponentiation(self.engines[0].programme, contract, self.engines[0].bits)
+        out = [SETUP]
+        if load := contract.load:
+            out += words_of(contract.p, self.number_words, self.word)
+            out += chain.from_iterable(words_of(w, self.key_words, self.word) for w in load.words)
+        for _, name in self.commons:
+            out += self._number(engine.numbers[name])
+        return out
+
+    def job(self, programme: int, pairs: Sequence[tuple[int, int]], bits: int = 0) -> list[int]:
+        """The message for one (base, exponent) for each context, exponents of ``bits`` bits (default: the longest)."""
+        if len(pairs) != self.contexts:
+            raise Refusal(f"this machine takes {self.contexts} powers at once, not {len(pairs)}")
+        engine = self.engines[programme]
+        bits = bits or engine.bits
+        if bits > engine.bits:
+            raise Refusal(f"this machine takes exponents of up to {engine.bits} bits, not {bits}")
+        p = engine.programme
+        out = [1 + programme, p.passes(bits), p.digit_count(bits)]
+        for base, exponent in pairs:
+            out += p.digits(exponent, bits)
+            out += self._number(base)
+        return out
+
+    def _number(self, x: int) -> list[int]:
+        return words_of(self.contract.operand.encode(x), self.number_words, self.word)
+
+    def powers(self, words: Sequence[int], p: int) -> list[int]:
+        """The numbers that the words at ``o`` stand for, least ones."""
+        n = self.number_words
+        packets = [words[k : k + n] for k in range(0, len(words), n)]
+        ports = [sum(w << (self.word * k) for k, w in enumerate(packet)) for packet in packets]
+        binary = isinstance(self.contract.operand, Binary)
+        return [port if binary else self.contract.operand.decode(port) % p for port in ports]
+
+    def round(self, core: Multiplier, timing: Timing) -> int:
+        """Cycles of one step of all contexts, at most: limited by the multiplier's rate or by its latency."""
+        fetch = FETCH + core.lead
+        wanted = max(self.contexts * max(timing.interval, fetch), timing.latency + fetch + WRITE)
+        return -(-wanted // core.period) * core.period
+
+    def cycles(self, programme: int, bits: int, core: Multiplier, timing: Timing) -> int:
+        """Cycles from the last word of a job to the first word of its powers, at most."""
+        steps = self.engines[programme].programme.products(bits)
+        subtracting = 2 * self.subtractions * self.number_words
+        return (steps + 1) * self.round(core, timing) + subtracting + READ + FETCH
+
+
+class _Slots(wiring.Component):
+    """A block RAM as wide as a number, made of several: port A reads (2 cycles), port B writes."""
+
+    def __init__(self, width: int, depth: int) -> None:
+        self.width, self.depth = width, depth
+        address = depth.bit_length() - 1
+        super().__init__({
+            "a_address": In(address), "a_q": Out(width), "b_address": In(address), "b_write": In(1), "b_d": In(width),
+        })  # fmt: skip
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        piece = min(WIDTH_MAX, BITS_MAX // self.depth)
+        for k, low in enumerate(range(0, self.width, piece)):
+            bits = min(piece, self.width - low)
+            m.submodules[f"piece_{k}"] = ram = BlockRam(bits, self.depth, ())
+            m.d.comb += [
+                ram.a_address.eq(self.a_address), ram.b_address.eq(self.b_address), ram.b_write.eq(self.b_write),
+                ram.b_d.eq(self.b_d[low : low + bits]), self.a_q[low : low + bits].eq(ram.a_q),
+            ]  # fmt: skip
+        return m
+
+
+class Sequencer(wiring.Component):
+    """Slot memory, multiplier, table and digits: runs one programme for all contexts when ``start`` is high.
+
+    While not ``busy``: ``s_write`` stores ``s_data`` at ``s_address``, the word at ``s_read`` stands at ``s_q`` two
+    cycles later, ``d_write`` stores a digit. ``programme`` and ``passes`` must stand while it is busy.
+    ``multiplex``: see Machine.
+    """
+
+    def __init__(self, core: Multiplier, layout: Layout, *, multiplex: bool) -> None:
+        self.core, self.layout, self.multiplex = core, layout, multiplex
+        width, address = layout.contract.operand.width, layout.depth.bit_length() - 1
+        digit_address = (layout.stride * layout.digits).bit_length() - 1
+        super().__init__({
+            "start": In(1), "busy": Out(1),
+            "programme": In(range(max(2, len(layout.engines)))), "passes": In(_COUNT_BITS),
+            "s_write": In(1), "s_address": In(address), "s_data": In(width), "s_read": In(address), "s_q": Out(width),
+            "d_write": In(1), "d_address": In(digit_address), "d_data": In(layout.digit_bits),
+        })  # fmt: skip
+
+    def _table(self) -> tuple[list[dict[str, int]], list[int], list[int]]:
+        """Rows, and for each programme its first row and the first row of its loop."""
+        rows: list[dict[str, int]] = []
+        firsts, loops = [], []
+        for engine in self.layout.engines:
+            p = engine.programme
+            firsts.append(len(rows))
+            loops.append(len(rows) + len(p.before))
+            body = (*p.before, *p.loop, *p.after)
+            for k, (step, distance) in enumerate(zip(body, p.distances, strict=True)):
+                rows.append({
+                    "destination": step.destination, "a": step.a, "b": step.b, "entry": step.pick == ENTRY,
+                    "either": step.pick == EITHER, "advance": step.advance, "far": distance > 1,
+                    "again": bool(p.loop) and k == len(p.before) + len(p.loop) - 1, "last": k == len(body) - 1,
+                })  # fmt: skip
+        return rows, firsts, loops
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        lay, core = self.layout, self.core
+        m.submodules.core = core
+        m.submodules.slots = slots = _Slots(lay.contract.operand.width, lay.depth)
+        rows, firsts, loops = self._table()
+        slot = (lay.slots - 1).bit_length()
+        shape = data.StructLayout({
+            "destination": slot, "a": slot, "b": slot, "entry": 1, "either": 1, "advance": 1, "far": 1, "again": 1,
+            "last": 1,
+        })  # fmt: skip
+        m.submodules.table = table = memory.Memory(shape=shape, depth=max(2, len(rows)), init=rows)
+        at = table.read_port(domain="comb")
+        row = at.data
+        m.submodules.digits = digits = memory.Memory(shape=lay.digit_bits, depth=lay.stride * lay.digits, init=[])
+        digit_write, digit_read = digits.write_port(), digits.read_port(domain="sync")
+        stride = (lay.stride - 1).bit_length()
+        context = Signal(max(1, stride))
+        index = Signal((lay.digits - 1).bit_length())
+        left = Signal(_COUNT_BITS, reset_less=True)
+        m.d.comb += [
+            digit_write.en.eq(self.d_write), digit_write.addr.eq(self.d_address), digit_write.data.eq(self.d_data),
+            digit_read.addr.eq(Cat(index, context[:stride])), digit_read.en.eq(1),
+        ]  # fmt: skip
+
+        # ---- fetch: at START the step is known and its digit is read, at A and B its operands' addresses stand
+        digit = digit_read.data
+        first, second = Signal(slot), Signal(slot)
+        m.d.comb += [first.eq(row.a), second.eq(row.b + Mux(row.entry, digit, 0))]
+        chosen = digit[0]
+        if not self.multiplex:
+            with m.If(row.either):
+                m.d.comb += [first.eq(Mux(chosen, row.a, row.b)), second.eq(first)]
+        reading = Signal(len(slots.a_address))
+        a = Signal(len(core.i_a), reset_less=True)
+        m.d.comb += [slots.a_address.eq(reading), self.s_q.eq(slots.a_q), core.i_a.eq(a), core.i_b.eq(slots.a_q)]
+        if self.multiplex:
+            with m.If(row.either):
+                with m.If(chosen):
+                    m.d.comb += core.i_b.eq(a)
+                with m.Else():
+                    m.d.comb += core.i_a.eq(slots.a_q)
+
+        under_way = Signal(range(2 * lay.contexts + 1))
+        accepted, arrived = core.i_valid & core.i_ready, core.o_valid & core.o_ready
+        m.d.sync += under_way.eq(under_way + accepted - arrived)
+        free = under_way < Mux(row.far, 2 * lay.contexts, lay.contexts)
+        last_row = Signal()
+        m.d.comb += [last_row.eq(row.last & ~(row.again & (left != 0))), reading.eq(self.s_read)]
+        with m.FSM(name="fetch") as fetch:
+            with m.State("IDLE"):
+                m.d.sync += [left.eq(self.passes - 1), context.eq(0), index.eq(0)]
+                m.d.sync += at.addr.eq(_choice(self.programme, firsts))
+                with m.If(self.start):
+                    m.next = "START"
+            with m.State("START"):
+                with m.If(free):
+                    m.next = "A"
+            with m.State("A"):
+                m.d.comb += reading.eq(Cat(context[:stride], first))
+                m.next = "B"
+            with m.State("B"):
+                m.d.comb += reading.eq(Cat(context[:stride], second))
+                m.next = "TAKE A"
+            with m.State("TAKE A"):
+                m.d.comb += reading.eq(Cat(context[:stride], second))
+                m.d.sync += a.eq(slots.a_q)
+                m.next = "OFFER"
+            with m.State("OFFER"):
+                m.d.comb += [reading.eq(Cat(context[:stride], second)), core.i_valid.eq(1)]
+                with m.If(core.i_ready):
+                    m.d.sync += context.eq(context + 1)
+                    m.next = "START"
+                    with m.If(context == lay.contexts - 1):
+                        m.d.sync += [context.eq(0), index.eq(index + row.advance), at.addr.eq(at.addr + 1)]
+                        with m.If(row.again & (left != 0)):
+                            m.d.sync += [left.eq(left - 1), at.addr.eq(_choice(self.programme, loops))]
+                        with m.If(last_row):
+                            m.next = "DRAIN"
+            with m.State("DRAIN"):
+                with m.If(under_way == 0):
+                    m.next = "IDLE"
+        m.d.comb += self.busy.eq(self.start | ~fetch.ongoing("IDLE"))
+
+        # ---- results: they come in order, and their places wait in a queue
+        m.submodules.places = places = fifo.SyncFIFO(width=len(slots.b_address), depth=2 * lay.contexts)
+        m.d.comb += [
+            places.w_data.eq(Cat(context[:stride], row.destination)), places.w_en.eq(accepted), places.r_en.eq(arrived),
+            core.o_ready.eq(1),
+            slots.b_write.eq(arrived | self.s_write),
+            slots.b_address.eq(Mux(self.s_write, self.s_address, places.r_data)),
+            slots.b_d.eq(Mux(self.s_write, self.s_data, core.o_r)),
+        ]  # fmt: skip
+        return m
+
+
+class Machine(wiring.Component):
+    """The engine around ``core``. Streams of words ``i`` and ``o`` as described above; one message at a time.
+
+    ``multiplex``: where a step squares one of two slots, both are read and a multiplexer chooses, so that no address
+    depends on the exponent there.
+
+    Cost beside the multiplier: 2 registers as wide as a number, ceil(width / 18) block RAMs on ECP5, a table and the
+    digits' memory. Latency: below ``Layout.cycles``, and the same for all exponents of one length.
+    """
+
+    def __init__(self, core: Multiplier, layout: Layout, *, multiplex: bool = False) -> None:
+        self.core, self.layout = core, layout
+        self.sequencer = Sequencer(core, layout, multiplex=multiplex)
+        word = layout.word
+        super().__init__({
+            "i_valid": In(1), "i_ready": Out(1), "i_data": In(word),
+            "o_valid": Out(1), "o_ready": In(1), "o_data": Out(word),
+        })  # fmt: skip
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        lay, word, words = self.layout, self.layout.word, self.layout.number_words
+        m.submodules.sequencer = run = self.sequencer
+        stride = (lay.stride - 1).bit_length()
+        number = Signal(words * word, reset_less=True)
+        count = Signal(range(max(2, words, lay.key_words)))
+        context = Signal(max(1, stride))
+        index = Signal(_COUNT_BITS)
+        digits = Signal(_COUNT_BITS, reset_less=True)
+        take = self.i_valid & self.i_ready
+        last_word, last_context = count == words - 1, context == lay.contexts - 1
+        counted = count.eq(Mux(last_word, 0, count + 1))
+        bases = [{n: s for s, n in e.programme.loads}["base"] for e in lay.engines]
+        results = [e.programme.result for e in lay.engines]
+        storing = Signal((lay.slots - 1).bit_length())
+        m.d.comb += [
+            run.s_data.eq(number), run.s_address.eq(Cat(context[:stride], storing)),
+            run.s_read.eq(Cat(context[:stride], _choice(run.programme, results))),
+            run.d_data.eq(self.i_data), run.d_address.eq(Cat(index[: len(run.d_address) - stride], context[:stride])),
+            self.o_data.eq(number[:word]),
+        ]  # fmt: skip
+        difference, borrow, small = Signal(word + 1), Signal(), Signal()
+        programme, passes = (Signal(len(x), reset_less=True) for x in (run.programme, run.passes))
+        m.d.comb += [run.programme.eq(programme), run.passes.eq(passes)]
+
+        if lay.contract.load or lay.subtractions:
+            init = () if lay.contract.load else words_of(lay.contract.p, words, word)
+            m.submodules.modulus = modulus = memory.Memory(shape=word, depth=max(2, words), init=init)
+            p = modulus.read_port(domain="comb")
+            m.d.comb += [p.addr.eq(count), difference.eq(number[:word] - Mux(small, 0, p.data) - borrow)]
+        if lay.contract.load:
+            write = modulus.write_port()
+            m.d.comb += [write.addr.eq(count), write.data.eq(self.i_data)]
+
+        with m.FSM(name="message"):
+            with m.State("COMMAND"):
+                m.d.comb += self.i_ready.eq(1)
+                with m.If(take):
+                    m.d.sync += programme.eq(self.i_data - 1)
+                    m.next = "PASSES"
+                    with m.If(self.i_data == SETUP):
+                        m.next = "MODULUS" if lay.contract.load else "COMMON"
+            with m.State("COMMON"):
+                m.d.comb += self.i_ready.eq(1)
+                with m.If(take):
+                    m.d.sync += [number.eq(Cat(number[word:], self.i_data)), counted]
+                    with m.If(last_word):
+                        m.next = "SPREAD"
+            with m.State("SPREAD"):  # one number to the same slot of all contexts
+                m.d.comb += [run.s_write.eq(1), storing.eq(_choice(index, [s for s, _ in lay.commons]))]
+                m.d.sync += context.eq(context + 1)
+                with m.If(last_context):
+                    m.d.sync += [context.eq(0), index.eq(index + 1)]
+                    m.next = "COMMON"
+                    with m.If(index == len(lay.commons) - 1):
+                        m.d.sync += index.eq(0)
+                        m.next = "COMMAND"
+            with m.State("PASSES"):
+                m.d.comb += self.i_ready.eq(1)
+                with m.If(take):
+                    m.d.sync += passes.eq(self.i_data)
+                    m.next = "COUNT"
+            with m.State("COUNT"):
+                m.d.comb += self.i_ready.eq(1)
+                with m.If(take):
+                    m.d.sync += digits.eq(self.i_data)
+                    m.next = "DIGITS"
+            with m.State("DIGITS"):
+                m.d.comb += self.i_ready.eq(index != digits)
+                with m.If(index == digits):
+                    m.d.sync += index.eq(0)
+                    m.next = "BASE"
+                with m.Elif(take):
+                    m.d.comb += run.d_write.eq(1)
+                    m.d.sync += index.eq(index + 1)
+            with m.State("BASE"):
+                m.d.comb += self.i_ready.eq(1)
+                with m.If(take):
+                    m.d.sync += [number.eq(Cat(number[word:], self.i_data)), counted]
+                    with m.If(last_word):
+                        m.next = "STORE"
+            with m.State("STORE"):
+                m.d.comb += [run.s_write.eq(1), storing.eq(_choice(programme, bases))]
+                m.d.sync += context.eq(Mux(last_context, 0, context + 1))
+                m.next = "DIGITS"
+                with m.If(last_context):
+                    m.next = "START"
+            with m.State("START"):
+                m.d.comb += run.start.eq(1)
+                m.next = "RUN"
+            with m.State("RUN"):
+                with m.If(~run.busy):
+                    m.next = "READ"
+            with m.State("READ"):
+                m.d.sync += index.eq(index + 1)
+                with m.If(index == READ - 1):
+                    m.d.sync += [number.eq(run.s_q), index.eq(0)]
+                    m.next = "COMPARE" if lay.subtractions else "GIVE"
+            with m.State("GIVE"):
+                m.d.comb += self.o_valid.eq(1)
+                with m.If(self.o_ready):
+                    m.d.sync += [number.eq(number[word:]), counted]
+                    with m.If(last_word):
+                        m.d.sync += context.eq(Mux(last_context, 0, context + 1))
+                        m.next = "READ"
+                        with m.If(last_context):
+                            m.next = "COMMAND"
+            if lay.contract.load:
+                self._load(m, write, take, count, last_word, index)
+            if lay.subtractions:
+                self._subtract(m, difference, small, number, borrow, last_word, counted)
+        return m
+
+    def _load(
+        self, m: Module, modulus: memory.WritePort, take: Value, count: Signal, last_word: Value, index: Signal
+    ) -> None:
+        """States that keep the modulus and pass the multiplier's own words on to it."""
+        lay, core = self.layout, self.core
+        assert lay.contract.load is not None
+        key = Signal(lay.key_words * lay.word, reset_less=True)
+        with m.State("MODULUS"):
+            m.d.comb += [self.i_ready.eq(1), modulus.en.eq(take)]
+            with m.If(take):
+                m.d.sync += count.eq(Mux(last_word, 0, count + 1))
+                with m.If(last_word):
+                    m.next = "KEY"
+        with m.State("KEY"):
+            m.d.comb += self.i_ready.eq(1)
+            with m.If(take):
+                m.d.sync += [key.eq(Cat(key[lay.word :], self.i_data)), count.eq(count + 1)]
+                with m.If(count == lay.key_words - 1):
+                    m.d.sync += count.eq(0)
+                    m.next = "PASS"
+        with m.State("PASS"):
+            m.d.comb += [core.k_valid.eq(1), core.k_m.eq(key)]
+            with m.If(core.k_ready):
+                m.d.sync += index.eq(index + 1)
+                m.next = "KEY"
+                with m.If(index == len(lay.contract.load.words) - 1):
+                    m.d.sync += index.eq(0)
+                    m.next = "COMMON"
+
+    def _subtract(
+        self,
+        m: Module,
+        difference: Signal,
+        small: Signal,
+        number: Signal,
+        borrow: Signal,
+        last_word: Value,
+        counted: Value,
+    ) -> None:
+        """States that subtract p where it goes into the number: once to compare, once to subtract p or 0."""
+        lay, word = self.layout, self.layout.word
+        done = Signal(range(lay.subtractions + 1))
+        with m.State("COMPARE"):
+            m.d.sync += [number.eq(Cat(number[word:], number[:word])), counted, borrow.eq(difference[-1])]
+            with m.If(last_word):
+                m.d.sync += [small.eq(difference[-1]), borrow.eq(0)]
+                m.next = "SUBTRACT"
+        with m.State("SUBTRACT"):
+            m.d.sync += [number.eq(Cat(number[word:], difference[:word])), counted, borrow.eq(difference[-1])]
+            with m.If(last_word):
+                m.d.sync += [done.eq(done + 1), small.eq(0), borrow.eq(0)]
+                m.next = "COMPARE"
+                with m.If(done == lay.subtractions - 1):
+                    m.d.sync += done.eq(0)
+                    m.next = "GIVE"
+
+
+def _choice(which: Signal, values: Sequence[int]) -> Value:
+    """The constant for a number, the last one beyond the end."""
+    found: Value = Const(values[-1])
+    for k, value in enumerate(values[:-1]):
+        found = Mux(which == k, value, found)
+    return found
