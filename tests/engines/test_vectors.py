@@ -68,7 +68,7 @@ def judged(rsa, kind, group, case):
                 return padding.decrypt(rsa, key, data["ct"], padding="pkcs1", implicit=False) == data["msg"]
             case "RsassaPkcs1Generate":
                 return padding.sign(rsa, key, data["msg"], padding="pkcs1", **options) == data["sig"]
-            case "RsassaPssVerify":
+            case "RsassaPssVerify" | "RsassaPssWithParametersVerify":
                 return padding.verify(rsa, key, data["msg"], data["sig"], salt=group["sLen"], **options)
             case "RsassaPkcs1Verify":
                 return padding.verify(rsa, key, data["msg"], data["sig"], padding="pkcs1", **options)

@@ -111,6 +111,11 @@ class Layout:
         return max(DEPTHS[0], 1 << (self.slots * self.stride - 1).bit_length())
 
     @property
+    def binary(self) -> bool:
+        """Whether numbers stand at the ports as themselves."""
+        return isinstance(self.contract.operand, Binary)
+
+    @property
     def number_words(self) -> int:
         """Words of a number."""
         return -(-self.contract.operand.width // self.word)
@@ -132,20 +137,26 @@ class Layout:
 
     @property
     def subtractions(self) -> int:
-        """How often p is subtracted at the end."""
-        if not isinstance(self.contract.operand, Binary):
-            return 0
-        return int(max(e.subtractions for e in self.engines))
+        """How often p is subtracted at the end: not where the ports have residues."""
+        return int(max(e.subtractions for e in self.engines)) * self.binary
 
     def setup(self, contract: Contract) -> list[int]:
-        """The message that sets the modulus and its numbers."""
-        engine = Exponentiation(self.engines[0].programme, contract, self.engines[0].bits)
+        """The message that sets the modulus and its numbers.
+
+        Raises Refusal when a programme could overflow with this modulus, or needs more subtractions than there are.
+        """
+        for e in self.engines:
+            engine = e if contract == e.contract else Exponentiation(e.programme, contract, e.bits)
+            if self.binary and engine.subtractions > self.subtractions:
+                raise Refusal(
+                    f"this modulus needs {engine.subtractions} subtractions at the end, not {self.subtractions}"
+                )
         out = [SETUP]
         if load := contract.load:
             out += words_of(contract.p, self.number_words, self.word)
             out += chain.from_iterable(words_of(w, self.key_words, self.word) for w in load.words)
         for _, name in self.commons:
-            out += self._number(engine.numbers[name])
+            out += self.number(engine.numbers[name])
         return out
 
     def job(self, programme: int, pairs: Sequence[tuple[int, int]], bits: int = 0) -> list[int]:
@@ -160,10 +171,11 @@ class Layout:
         out = [1 + programme, p.passes(bits), p.digit_count(bits)]
         for base, exponent in pairs:
             out += p.digits(exponent, bits)
-            out += self._number(base)
+            out += self.number(base)
         return out
 
-    def _number(self, x: int) -> list[int]:
+    def number(self, x: int) -> list[int]:
+        """The words of a number."""
         return words_of(self.contract.operand.encode(x), self.number_words, self.word)
 
     def powers(self, words: Sequence[int], p: int) -> list[int]:
@@ -171,8 +183,7 @@ class Layout:
         n = self.number_words
         packets = [words[k : k + n] for k in range(0, len(words), n)]
         ports = [sum(w << (self.word * k) for k, w in enumerate(packet)) for packet in packets]
-        binary = isinstance(self.contract.operand, Binary)
-        return [port if binary else self.contract.operand.decode(port) % p for port in ports]
+        return [port if self.binary else self.contract.operand.decode(port) % p for port in ports]
 
     def round(self, core: Multiplier, timing: Timing) -> int:
         """Cycles of one step of all contexts, at most: limited by the multiplier's rate or by its latency."""

@@ -51,7 +51,7 @@ def require_private(key: PublicKey) -> PrivateKey:
 
 
 def encrypt(
-    rsa: Rsa, key: PublicKey, message: bytes, *, padding: str = "oaep", hash: str = "sha256", mask_hash: str = "",
+    rsa: Rsa, key: PublicKey, message: bytes, padding: str = "oaep", hash: str = "sha256", mask_hash: str = "",
     label: bytes = b"",
 ) -> bytes:  # fmt: skip
     """The ciphertext of a message. ``hash``, ``mask_hash`` (default: the same) and ``label`` are those of OAEP.
@@ -66,8 +66,8 @@ def encrypt(
 
 
 def decrypt(
-    rsa: Rsa, key: PublicKey, ciphertext: bytes, *, padding: str = "oaep", hash: str = "sha256", mask_hash: str = "",
-    label: bytes = b"", implicit: bool = True,
+    rsa: Rsa, key: PublicKey, ciphertext: bytes, padding: str = "oaep", hash: str = "sha256", mask_hash: str = "",
+    label: bytes = b"", *, implicit: bool = True,
 ) -> bytes:  # fmt: skip
     """The message of a ciphertext.
 
@@ -92,7 +92,7 @@ def decrypt(
 
 
 def sign(
-    rsa: Rsa, key: PublicKey, message: bytes, *, padding: str = "pss", hash: str = "sha256", mask_hash: str = "",
+    rsa: Rsa, key: PublicKey, message: bytes, padding: str = "pss", hash: str = "sha256", mask_hash: str = "",
     salt: int | None = None,
 ) -> bytes:  # fmt: skip
     """The signature of a message. ``salt``: bytes of PSS's salt, by default as many as the hash has.
@@ -109,7 +109,7 @@ def sign(
 
 
 def verify(
-    rsa: Rsa, key: PublicKey, message: bytes, signature: bytes, *, padding: str = "pss", hash: str = "sha256",
+    rsa: Rsa, key: PublicKey, message: bytes, signature: bytes, padding: str = "pss", hash: str = "sha256",
     mask_hash: str = "", salt: int | None = None,
 ) -> bool:  # fmt: skip
     """Whether a signature belongs to a message and a key. Raises Refusal for an unknown padding or hash."""
