@@ -36,11 +36,12 @@ from modmill.engines.exponentiation import EITHER, ENTRY, Exponentiation
 from modmill.rtl.memory import BITS_MAX, DEPTHS, WIDTH_MAX, BlockRam
 
 SETUP = 0
-FETCH = 5
-"""Cycles from the start of a step to its operands at the multiplier's port, at least; no two starts are closer."""
+FETCH = 8
+"""Cycles from the start of a step to its operands at the multiplier's port, at least; no two starts are closer. They
+pass while the operands before wait to be accepted."""
 WRITE = 1
 """Cycles from a result at the multiplier's port to the start of a step that reads it."""
-READ = 3
+READ = 4
 """Cycles from the address of a power to the power in its register."""
 _COUNT_BITS = 16
 
@@ -101,14 +102,13 @@ class Layout:
         return max(e.programme.slots for e in self.engines)
 
     @property
-    def stride(self) -> int:
-        """Addresses of one slot: contexts, rounded up to a power of two."""
-        return 1 << (self.contexts - 1).bit_length()
-
-    @property
     def depth(self) -> int:
         """Addresses of the slot memory."""
-        return max(DEPTHS[0], 1 << (self.slots * self.stride - 1).bit_length())
+        return max(DEPTHS[0], 1 << (self.slots * self.contexts - 1).bit_length())
+
+    def place(self, slot: int) -> int:
+        """Address of a slot in the first context; the others follow."""
+        return slot * self.contexts
 
     @property
     def binary(self) -> bool:
@@ -187,8 +187,7 @@ class Layout:
 
     def round(self, core: Multiplier, timing: Timing) -> int:
         """Cycles of one step of all contexts, at most: limited by the multiplier's rate or by its latency."""
-        fetch = FETCH + core.lead
-        wanted = max(self.contexts * max(timing.interval, fetch), timing.latency + fetch + WRITE)
+        wanted = max(self.contexts * max(timing.interval, FETCH), timing.latency + FETCH + WRITE + core.lead)
         return -(-wanted // core.period) * core.period
 
     def cycles(self, programme: int, bits: int, core: Multiplier, timing: Timing) -> int:
@@ -226,24 +225,27 @@ class Sequencer(wiring.Component):
 
     While not ``busy``: ``s_write`` stores ``s_data`` at ``s_address``, the word at ``s_read`` stands at ``s_q`` two
     cycles later, ``d_write`` stores a digit. ``programme`` and ``passes`` must stand while it is busy.
-    ``multiplex``: see Machine.
+
+    A step starts when what it needs is there. Its two operands are read one after the other and wait until the
+    multiplier has taken those before, so that the next are offered in the cycle after. Cost: 3 registers as wide as a
+    number.
     """
 
     def __init__(self, core: Multiplier, layout: Layout, *, multiplex: bool) -> None:
         self.core, self.layout, self.multiplex = core, layout, multiplex
         width, address = layout.contract.operand.width, layout.depth.bit_length() - 1
-        digit_address = (layout.stride * layout.digits).bit_length() - 1
         super().__init__({
             "start": In(1), "busy": Out(1),
             "programme": In(range(max(2, len(layout.engines)))), "passes": In(_COUNT_BITS),
             "s_write": In(1), "s_address": In(address), "s_data": In(width), "s_read": In(address), "s_q": Out(width),
-            "d_write": In(1), "d_address": In(digit_address), "d_data": In(layout.digit_bits),
+            "d_write": In(1), "d_address": In(range(layout.contexts * layout.digits)), "d_data": In(layout.digit_bits),
         })  # fmt: skip
 
     def _table(self) -> tuple[list[dict[str, int]], list[int], list[int]]:
         """Rows, and for each programme its first row and the first row of its loop."""
         rows: list[dict[str, int]] = []
         firsts, loops = [], []
+        place = self.layout.place
         for engine in self.layout.engines:
             p = engine.programme
             firsts.append(len(rows))
@@ -251,9 +253,10 @@ class Sequencer(wiring.Component):
             body = (*p.before, *p.loop, *p.after)
             for k, (step, distance) in enumerate(zip(body, p.distances, strict=True)):
                 rows.append({
-                    "destination": step.destination, "a": step.a, "b": step.b, "entry": step.pick == ENTRY,
-                    "either": step.pick == EITHER, "advance": step.advance, "far": distance > 1,
-                    "again": bool(p.loop) and k == len(p.before) + len(p.loop) - 1, "last": k == len(body) - 1,
+                    "destination": place(step.destination), "a": place(step.a), "b": place(step.b),
+                    "entry": step.pick == ENTRY, "either": step.pick == EITHER, "advance": step.advance,
+                    "far": distance > 1, "again": bool(p.loop) and k == len(p.before) + len(p.loop) - 1,
+                    "last": k == len(body) - 1,
                 })  # fmt: skip
         return rows, firsts, loops
 
@@ -263,78 +266,89 @@ class Sequencer(wiring.Component):
         m.submodules.core = core
         m.submodules.slots = slots = _Slots(lay.contract.operand.width, lay.depth)
         rows, firsts, loops = self._table()
-        slot = (lay.slots - 1).bit_length()
+        address = len(slots.a_address)
         shape = data.StructLayout({
-            "destination": slot, "a": slot, "b": slot, "entry": 1, "either": 1, "advance": 1, "far": 1, "again": 1,
-            "last": 1,
+            "destination": address, "a": address, "b": address, "entry": 1, "either": 1, "advance": 1, "far": 1,
+            "again": 1, "last": 1,
         })  # fmt: skip
         m.submodules.table = table = memory.Memory(shape=shape, depth=max(2, len(rows)), init=rows)
         at = table.read_port(domain="comb")
         row = at.data
-        m.submodules.digits = digits = memory.Memory(shape=lay.digit_bits, depth=lay.stride * lay.digits, init=[])
+        m.submodules.digits = digits = memory.Memory(shape=lay.digit_bits, depth=lay.contexts * lay.digits, init=[])
         digit_write, digit_read = digits.write_port(), digits.read_port(domain="sync")
-        stride = (lay.stride - 1).bit_length()
-        context = Signal(max(1, stride))
-        index = Signal((lay.digits - 1).bit_length())
+        context, index = Signal(range(max(2, lay.contexts))), Signal(range(lay.digits))
         left = Signal(_COUNT_BITS, reset_less=True)
         m.d.comb += [
             digit_write.en.eq(self.d_write), digit_write.addr.eq(self.d_address), digit_write.data.eq(self.d_data),
-            digit_read.addr.eq(Cat(index, context[:stride])), digit_read.en.eq(1),
+            digit_read.addr.eq(Cat(index, context)), digit_read.en.eq(1),
         ]  # fmt: skip
 
-        # ---- fetch: at START the step is known and its digit is read, at A and B its operands' addresses stand
-        digit = digit_read.data
-        first, second = Signal(slot), Signal(slot)
-        m.d.comb += [first.eq(row.a), second.eq(row.b + Mux(row.entry, digit, 0))]
-        chosen = digit[0]
-        if not self.multiplex:
-            with m.If(row.either):
-                m.d.comb += [first.eq(Mux(chosen, row.a, row.b)), second.eq(first)]
-        reading = Signal(len(slots.a_address))
-        a = Signal(len(core.i_a), reset_less=True)
-        m.d.comb += [slots.a_address.eq(reading), self.s_q.eq(slots.a_q), core.i_a.eq(a), core.i_b.eq(slots.a_q)]
-        if self.multiplex:
-            with m.If(row.either):
-                with m.If(chosen):
-                    m.d.comb += core.i_b.eq(a)
-                with m.Else():
-                    m.d.comb += core.i_a.eq(slots.a_q)
-
+        # ---- fetch
+        digit = Signal(lay.digit_bits, reset_less=True)
+        first, second, reading = (
+            Signal(address, name=name, reset_less=True) for name in ("first", "second", "reading")
+        )
+        one_of_two = row.either & (not self.multiplex)
+        a, next_a, b = (Signal(len(core.i_a), name=name, reset_less=True) for name in ("a", "next_a", "b"))
+        m.d.comb += [slots.a_address.eq(reading), self.s_q.eq(slots.a_q), core.i_a.eq(a), core.i_b.eq(b)]
+        offering, move = Signal(), Signal()
+        arrived = core.o_valid & core.o_ready
         under_way = Signal(range(2 * lay.contexts + 1))
-        accepted, arrived = core.i_valid & core.i_ready, core.o_valid & core.o_ready
-        m.d.sync += under_way.eq(under_way + accepted - arrived)
-        free = under_way < Mux(row.far, 2 * lay.contexts, lay.contexts)
-        last_row = Signal()
-        m.d.comb += [last_row.eq(row.last & ~(row.again & (left != 0))), reading.eq(self.s_read)]
+        m.d.sync += under_way.eq(under_way + move - arrived)
+        free = Signal()
+        m.d.comb += free.eq(under_way < Mux(row.far, 2 * lay.contexts, lay.contexts))
+        m.d.comb += core.i_valid.eq(offering)
+        again = Signal()
+        m.d.comb += again.eq(row.again & (left != 0))
+        with m.If(core.i_ready):
+            m.d.sync += offering.eq(0)
         with m.FSM(name="fetch") as fetch:
             with m.State("IDLE"):
-                m.d.sync += [left.eq(self.passes - 1), context.eq(0), index.eq(0)]
+                m.d.sync += [left.eq(self.passes - 1), context.eq(0), index.eq(0), reading.eq(self.s_read)]
                 m.d.sync += at.addr.eq(_choice(self.programme, firsts))
                 with m.If(self.start):
                     m.next = "START"
-            with m.State("START"):
+            with m.State("START"):  # the digit is being read
                 with m.If(free):
-                    m.next = "A"
+                    m.next = "DIGIT"
+            with m.State("DIGIT"):
+                m.d.sync += digit.eq(digit_read.data)
+                m.next = "ADD"
+            with m.State("ADD"):
+                m.d.sync += [
+                    first.eq(Mux(one_of_two & ~digit[0], row.b, row.a) + context),
+                    second.eq(
+                        Mux(one_of_two & digit[0], row.a, row.b) + context + Mux(row.entry, digit * lay.contexts, 0)
+                    ),
+                ]
+                m.next = "A"
             with m.State("A"):
-                m.d.comb += reading.eq(Cat(context[:stride], first))
+                m.d.sync += reading.eq(first)
                 m.next = "B"
             with m.State("B"):
-                m.d.comb += reading.eq(Cat(context[:stride], second))
+                m.d.sync += reading.eq(second)
+                m.next = "WAIT"
+            with m.State("WAIT"):
                 m.next = "TAKE A"
             with m.State("TAKE A"):
-                m.d.comb += reading.eq(Cat(context[:stride], second))
-                m.d.sync += a.eq(slots.a_q)
-                m.next = "OFFER"
-            with m.State("OFFER"):
-                m.d.comb += [reading.eq(Cat(context[:stride], second)), core.i_valid.eq(1)]
-                with m.If(core.i_ready):
-                    m.d.sync += context.eq(context + 1)
+                m.d.sync += next_a.eq(slots.a_q)
+                m.next = "MOVE"
+            with m.State("MOVE"):
+                with m.If(~offering | core.i_ready):
+                    m.d.comb += move.eq(1)
+                    swap = row.either & bool(self.multiplex)
+                    m.d.sync += [
+                        offering.eq(1),
+                        a.eq(Mux(swap & ~digit[0], slots.a_q, next_a)),
+                        b.eq(Mux(swap & digit[0], next_a, slots.a_q)),
+                        context.eq(context + 1),
+                    ]
                     m.next = "START"
                     with m.If(context == lay.contexts - 1):
                         m.d.sync += [context.eq(0), index.eq(index + row.advance), at.addr.eq(at.addr + 1)]
-                        with m.If(row.again & (left != 0)):
+                        with m.If(again):
                             m.d.sync += [left.eq(left - 1), at.addr.eq(_choice(self.programme, loops))]
-                        with m.If(last_row):
+                        with m.If(row.last & ~again):
                             m.next = "DRAIN"
             with m.State("DRAIN"):
                 with m.If(under_way == 0):
@@ -342,9 +356,9 @@ class Sequencer(wiring.Component):
         m.d.comb += self.busy.eq(self.start | ~fetch.ongoing("IDLE"))
 
         # ---- results: they come in order, and their places wait in a queue
-        m.submodules.places = places = fifo.SyncFIFO(width=len(slots.b_address), depth=2 * lay.contexts)
+        m.submodules.places = places = fifo.SyncFIFO(width=address, depth=2 * lay.contexts)
         m.d.comb += [
-            places.w_data.eq(Cat(context[:stride], row.destination)), places.w_en.eq(accepted), places.r_en.eq(arrived),
+            places.w_data.eq(row.destination + context), places.w_en.eq(move), places.r_en.eq(arrived),
             core.o_ready.eq(1),
             slots.b_write.eq(arrived | self.s_write),
             slots.b_address.eq(Mux(self.s_write, self.s_address, places.r_data)),
@@ -376,22 +390,22 @@ class Machine(wiring.Component):
         m = Module()
         lay, word, words = self.layout, self.layout.word, self.layout.number_words
         m.submodules.sequencer = run = self.sequencer
-        stride = (lay.stride - 1).bit_length()
         number = Signal(words * word, reset_less=True)
         count = Signal(range(max(2, words, lay.key_words)))
-        context = Signal(max(1, stride))
+        context = Signal(range(max(2, lay.contexts)))
         index = Signal(_COUNT_BITS)
         digits = Signal(_COUNT_BITS, reset_less=True)
         take = self.i_valid & self.i_ready
         last_word, last_context = count == words - 1, context == lay.contexts - 1
         counted = count.eq(Mux(last_word, 0, count + 1))
-        bases = [{n: s for s, n in e.programme.loads}["base"] for e in lay.engines]
-        results = [e.programme.result for e in lay.engines]
-        storing = Signal((lay.slots - 1).bit_length())
+        bases = [lay.place({n: s for s, n in e.programme.loads}["base"]) for e in lay.engines]
+        results = [lay.place(e.programme.result) for e in lay.engines]
+        commons = [lay.place(slot) for slot, _ in lay.commons]
+        storing = Signal(len(run.s_address))
         m.d.comb += [
-            run.s_data.eq(number), run.s_address.eq(Cat(context[:stride], storing)),
-            run.s_read.eq(Cat(context[:stride], _choice(run.programme, results))),
-            run.d_data.eq(self.i_data), run.d_address.eq(Cat(index[: len(run.d_address) - stride], context[:stride])),
+            run.s_data.eq(number), run.s_address.eq(storing + context),
+            run.s_read.eq(_choice(run.programme, results) + context),
+            run.d_data.eq(self.i_data), run.d_address.eq(Cat(index[: (lay.digits - 1).bit_length()], context)),
             self.o_data.eq(number[:word]),
         ]  # fmt: skip
         difference, borrow, small = Signal(word + 1), Signal(), Signal()
@@ -422,7 +436,7 @@ class Machine(wiring.Component):
                     with m.If(last_word):
                         m.next = "SPREAD"
             with m.State("SPREAD"):  # one number to the same slot of all contexts
-                m.d.comb += [run.s_write.eq(1), storing.eq(_choice(index, [s for s, _ in lay.commons]))]
+                m.d.comb += [run.s_write.eq(1), storing.eq(_choice(index, commons))]
                 m.d.sync += context.eq(context + 1)
                 with m.If(last_context):
                     m.d.sync += [context.eq(0), index.eq(index + 1)]

@@ -67,8 +67,8 @@ class EngineCore:
             Exponentiation(uniform(self.method, self.window, converted), contract, bits),
             Exponentiation(left_to_right(PUBLIC, converted=converted), contract, PUBLIC.bit_length()),
         )
-        t, fetch = contract.timing, FETCH + self.core.lead
-        contexts = self.contexts or -(-(t.latency + fetch + WRITE) // max(t.interval, fetch))
+        t = contract.timing
+        contexts = self.contexts or -(-(t.latency + FETCH + WRITE + self.core.lead) // max(t.interval, FETCH))
         return Layout(engines, contexts, self.word)
 
     @cached_property
@@ -256,8 +256,9 @@ Made by `{record["command"]}`; RTL digest {record["digest"]}.
 Generated cores belong to you: use, change and ship them as you like.
 
 `engine.v` holds the module `{options["top"]}`: `clk`, `rst` (synchronous, active high), `i_valid i_ready i_data` in
-and `o_valid o_ready o_data` out, words of {options["word"]} bits. A word moves in every cycle in which valid and ready are
-high. Numbers are sent least significant word first, {words} words each. {options["contexts"]} powers are computed in step.
+and `o_valid o_ready o_data` out, words of {options["word"]} bits. A word moves in every cycle in which valid and
+ready are high. Numbers are sent least significant word first, {words} words each.
+{options["contexts"]} powers are computed in step.
 
 ## Messages
 
