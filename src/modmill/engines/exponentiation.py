@@ -179,7 +179,7 @@ def fixed_window(window: int, converted: bool = True) -> Programme:
         before = [Step(table, one, square), Step(table + 1, base, square)]
         after: tuple[Step, ...] = (Step(power, power, one),)
     else:
-        power, table = range(2)
+        table, power = 0, 1 << window
         loads, before, after = ((table, "one"), (table + 1, "base")), [], ()
     for k in range(2, 1 << window):
         half = table + k // 2
@@ -197,19 +197,19 @@ def ladder(converted: bool = True) -> Programme:
     The square reads either slot (EITHER), which a machine may do by address or by multiplexer. The two products of a
     bit do not need one another.
 
-    Products for n bits, n even: 2 n + 1 + (2 into the domain); an odd length is filled up with a zero.
+    Products for n bits, n even: 2 n + 1 + (2 into the domain, or 1); an odd length is filled up with a zero.
     """
     if converted:
         one, square, base, second, first, fourth, third = range(7)
         loads: tuple[tuple[int, str], ...] = ((one, "one"), (square, "square"), (base, "base"))
     else:
         one, second, first, fourth, third, base, square = range(7)
-        loads = ((one, "one"), (second, "one"), (first, "base"))
+        loads = ((one, "one"), (first, "base"))
     loop = (
         Step(third, first, second), Step(fourth, first, second, EITHER, advance=True),
         Step(first, third, fourth), Step(second, third, fourth, EITHER, advance=True),
     )  # fmt: skip
-    before = (Step(first, base, square), Step(second, one, square)) if converted else ()
+    before = (Step(first, base, square), Step(second, one, square)) if converted else (Step(second, one, one),)
     after = (Step(third, one, second, ENTRY),)  # the power stands in ``first`` where the last bit is 1
     return Programme("ladder", loads, before, loop, after, third, window=1, each=2, gray=True)
 

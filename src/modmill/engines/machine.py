@@ -185,16 +185,24 @@ class Layout:
         ports = [sum(w << (self.word * k) for k, w in enumerate(packet)) for packet in packets]
         return [port if self.binary else self.contract.operand.decode(port) % p for port in ports]
 
-    def round(self, core: Multiplier, timing: Timing) -> int:
-        """Cycles of one step of all contexts, at most: limited by the multiplier's rate or by its latency."""
-        wanted = max(self.contexts * max(timing.interval, FETCH), timing.latency + FETCH + WRITE + core.lead)
-        return -(-wanted // core.period) * core.period
-
     def cycles(self, programme: int, bits: int, core: Multiplier, timing: Timing) -> int:
-        """Cycles from the last word of a job to the first word of its powers, at most."""
-        steps = self.engines[programme].programme.products(bits)
+        """Cycles from the last word of a job to the first word of its powers, at most.
+
+        A step takes ``rate``, for which the multiplier or the fetch of operands is busy with all contexts; ``round``
+        where the next step needs its product, which comes after the multiplier's latency.
+        """
+        period = core.period
+        rate = self.contexts * max(timing.interval, FETCH)
+        longest = max(rate, timing.latency + FETCH + WRITE + core.lead)
+        rate, longest = (-(-c // period) * period for c in (rate, longest))
+        engine = self.engines[programme]
+        p, passes = engine.programme, engine.programme.passes(bits)
+        before, loop = len(p.before), len(p.before) + len(p.loop)
+        far = [distance > 1 for distance in p.distances]
+        overlapped = sum(far[:before]) + passes * sum(far[before:loop]) + sum(far[loop:])
+        steps = p.products(bits) + 1
         subtracting = 2 * self.subtractions * self.number_words
-        return (steps + 1) * self.round(core, timing) + subtracting + READ + FETCH
+        return (steps - overlapped) * longest + overlapped * rate + subtracting + READ + FETCH
 
 
 class _Slots(wiring.Component):
