@@ -21,6 +21,7 @@ Multiplier = Annotated[
 Set = Annotated[list[str], typer.Option("--set", metavar="KEY=VALUE", help="A parameter of the design; repeatable.")]
 Method = Annotated[str, typer.Option(help="window or ladder; both take the same time for every exponent.")]
 Window = Annotated[int, typer.Option(min=1, max=8, help="Bits of a digit of the exponent, for --method window.")]
+Io = Annotated[str, typer.Option(help="Form of the multiplier: native or binary.")]
 Contexts = Annotated[int, typer.Option(min=0, max=64, help="Powers computed in step; 0: as many as keep it busy.")]
 
 
@@ -29,6 +30,7 @@ def build(
     bits: Annotated[int, typer.Option(help="Length of the RSA modulus, 1024 to 4096.")] = 2048,
     multiplier: Multiplier = "",
     sets: Set = [],  # noqa: B006 - typer reads the default, nothing changes it
+    io: Io = "native",
     method: Method = "window",
     window: Window = 5,
     contexts: Contexts = 0,
@@ -52,14 +54,24 @@ def build(
     width = -(-bits // 2) if crt else bits
     core = engine(
         chosen, width=width, settings=parse_set(sets), bits=width + blind, method=method, window=window,
-        contexts=contexts, word=word,
+        contexts=contexts, word=word, io=io,
     )  # fmt: skip
-    words = ["--bits", bits, "--multiplier", chosen, *(w for s in sets for w in ("--set", s)), "--method", method]
-    words += ["--window", window, "--contexts", contexts, "--word", word, "--crt" if crt else "--no-crt"]
+    words = ["--bits", bits, "--multiplier", chosen, *(w for s in sets for w in ("--set", s)), "--io", io]
+    words += [
+        "--method",
+        method,
+        "--window",
+        window,
+        "--contexts",
+        contexts,
+        "--word",
+        word,
+        "--crt" if crt else "--no-crt",
+    ]
     command = shlex.join(["modmill", "rsa", "build", *map(str, words), "--blind", str(blind)])
     folder = core.write(output or Path(f"rsa-{bits}-{chosen}"), command)
-    layout, contract = core.layout, core.fitted.contract("native")
-    cycles = layout.cycles(0, core.bits, core.core, contract.timing)
+    layout = core.layout
+    cycles = layout.cycles(0, core.bits, core.core, core.contract.timing)
     print(
         f"{folder}: {chosen}, {width}-bit moduli, {layout.contexts} powers in step, at most {cycles:,} cycles for them,"
         f" {core.fitted.cost.dsp:,} DSP blocks predicted"
@@ -89,6 +101,7 @@ def run(
     engine: Annotated[
         str, typer.Option(help="model: on contracts; exact: bit-exact; rtl: simulated hardware.")
     ] = "model",
+    io: Io = "native",
     method: Method = "window",
     window: Window = 5,
     contexts: Contexts = 1,
@@ -110,8 +123,8 @@ def run(
     if (verify is None) != (signature is None):
         raise Refusal("--verify and --signature go together")
     machine = engine_for(
-        engine, multiplier or DEFAULT, parse_set(sets), method=method, window=window, contexts=contexts
-    )
+        engine, multiplier or DEFAULT, parse_set(sets), method=method, window=window, contexts=contexts, io=io,
+    )  # fmt: skip
     rsa = Rsa(machine, crt=crt, blind_message=blind_message, blind_exponent=blind_exponent)
     key = _key(key_file, passphrase)
     data = wanted[0].read_bytes()
@@ -148,7 +161,7 @@ def setup(
 
     core = read(folder)
     fitted = core.at(parse_modulus(modulus).value)
-    for word in core.layout.setup(fitted.contract("native")):
+    for word in core.layout.setup(fitted.contract(core.io)):
         print(f"{word:0{-(-core.layout.word // 4)}x}")
 
 

@@ -158,7 +158,8 @@ def test_two_engines_side_by_side_with_pauses_and_stalls():
 
 
 HOUSE = [
-    ("montgomery-array", 0, 64, 0, {}), ("montgomery-array", 0, 64, 1, {}), ("hbe", 0, 31, 0, {"w": 12, "interval": 20}),
+    ("montgomery-array", 0, 64, 0, {}), ("montgomery-array", 0, 64, 1, {}), ("radix64k-mul", 0, 64, 2, {}),
+    ("hbe", 0, 31, 0, {"w": 12, "interval": 20}),
     ("sor-ring", 2**61 - 1, 0, 2, {}), ("mm-spa", 2**61 - 1, 0, 2, {}), ("mm-pa-p", 2**61 - 1, 0, 0, {}),
 ]  # fmt: skip
 
@@ -181,6 +182,14 @@ def test_multipliers_of_the_house(name, p, width, contexts, settings, method):
             assert found.powers == [pow(base, exponent, p) for base, exponent in pairs]
             most = layout.cycles(k, bits, core.core, native.timing)
             assert most * 0.8 < found.cycles[0] <= most
+
+
+@pytest.mark.parametrize("name", ["radix64k-ram", "sor-2m"])
+def test_the_binary_form_serves_too(name):
+    p = 2**61 - 1
+    core = engine(name, p, bits=40, contexts=2, io="binary")
+    pairs = [(p - 1, 2**40 - 1), (12345678901234567, 2**39 + 5)]
+    assert core.simulate(core.fitted, 0, pairs).powers == [pow(base, exponent, p) for base, exponent in pairs]
 
 
 def test_powers_of_powers():

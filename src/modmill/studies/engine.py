@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from modmill import __version__
-from modmill.contract import Refusal
+from modmill.contract import Contract, Refusal
 from modmill.design import Fitted, Multiplier
 from modmill.designs import design as find_design
 from modmill.engines.exponentiation import Exponentiation, Programme, fixed_window, ladder, left_to_right
@@ -39,7 +39,8 @@ class EngineCore:
     """A machine for powers modulo a modulus, around a design fitted to it.
 
     Programme 0 is for secret exponents of up to ``bits`` bits, programme 1 raises to 65537. ``contexts``: powers in
-    step, 0 for as many as keep the multiplier busy. ``word``: bits of a word of the streams.
+    step, 0 for as many as keep the multiplier busy. ``word``: bits of a word of the streams. ``io``: the form of the
+    multiplier; numbers are at the engine's ports as they are at its.
     """
 
     design: str
@@ -50,17 +51,25 @@ class EngineCore:
     window: int = 5
     contexts: int = 0
     word: int = 32
+    io: str = "native"
     top: str = "engine"
 
     @cached_property
     def core(self) -> Multiplier:
-        """The multiplier."""
-        return self.fitted.core("native")
+        """The multiplier. Raises Refusal when it has no such form."""
+        if self.io not in self.fitted.forms:
+            raise Refusal(f"{self.design} has no {self.io} form; take --io {' or '.join(self.fitted.forms)}")
+        return self.fitted.core(self.io)
+
+    @cached_property
+    def contract(self) -> Contract:
+        """Its contract."""
+        return self.fitted.contract(self.io)
 
     @cached_property
     def layout(self) -> Layout:
         """Slots, table and messages. Raises Refusal when the programmes do not fit the multiplier or the memory."""
-        contract = self.fitted.contract("native")
+        contract = self.contract
         converted = contract.factor % contract.p != 1
         bits = self.bits or contract.p.bit_length()
         engines = (
@@ -90,7 +99,7 @@ class EngineCore:
         Raises ToolError when the RTL does not do what it should at its ports.
         """
         lay = self.layout
-        words = lay.setup(fitted.contract("native"))
+        words = lay.setup(fitted.contract(self.io))
         size = lay.contexts
         batches = [list(pairs[k : k + size]) for k in range(0, len(pairs), size)]
         filler = 1, PUBLIC if programme else 0
@@ -109,14 +118,14 @@ class EngineCore:
 
     def record(self) -> dict[str, Any]:
         """engine.json."""
-        lay, contract = self.layout, self.fitted.contract("native")
+        lay, contract = self.layout, self.contract
         return {
             "modmill": __version__,
             "design": self.design,
             "given": dict(self.given),
             "options": {
                 "bits": lay.engines[0].bits, "method": self.method, "window": self.window, "contexts": lay.contexts,
-                "word": lay.word, "top": self.top,
+                "word": lay.word, "io": self.io, "top": self.top,
             },
             "made_for": hex(self.fitted.p),
             "parameters": dict(self.fitted.settings),
@@ -144,7 +153,7 @@ class EngineCore:
     def vectors(self) -> dict[str, Any]:
         """Words in and out for a few powers, from Python's integers."""
         lay, p = self.layout, self.fitted.p
-        contract = self.fitted.contract("native")
+        contract = self.contract
         pairs = [(pow(3, k + 2, p), (1 << lay.engines[0].bits) - 1 - 7 * k) for k in range(lay.contexts)]
         out: list[dict[str, Any]] = [{"modulus": hex(p), "in": [hex(w) for w in lay.setup(contract)], "out": []}]
         for k, jobs in enumerate((pairs, [(base, PUBLIC) for base, _ in pairs])):

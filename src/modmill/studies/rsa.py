@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import Any
 
 from modmill.contract import Refusal
+from modmill.design import IO
 from modmill.designs import design as find_design
 from modmill.engines.rsa import Engine, Modelled
 from modmill.studies.engine import PUBLIC, EngineCore, engine, uniform
@@ -21,21 +22,29 @@ DEFAULT = "montgomery-array"
 
 def engine_for(
     kind: str, design: str = DEFAULT, settings: Mapping[str, Any] | None = None, *, method: str = "window",
-    window: int = 5, contexts: int = 1,
+    window: int = 5, contexts: int = 1, io: str = "native",
 ) -> Engine:  # fmt: skip
     """An engine around a design: ``model`` runs the programme on the design's contract, ``exact`` on its bit-exact
-    algorithm, ``rtl`` on the simulated hardware. Raises Refusal for an unknown kind, design or setting."""
+    algorithm, ``rtl`` on the simulated hardware. ``io``: the form of the multiplier.
+
+    Raises Refusal for an unknown kind, design, form or setting.
+    """
+    if io not in IO:
+        raise Refusal(f"io must be one of {', '.join(IO)}, not {io!r}")
     if kind not in KINDS:
         raise Refusal(f"the engine must be one of {', '.join(KINDS)}, not {kind!r}")
     given = dict(settings or {})
     find_design(design).checked(given)
     uniform(method, window, True)
     if kind == "rtl":
-        return Simulated(design, given, method, window, contexts)
+        return Simulated(design, given, method, window, contexts, io)
 
     def fit(p: int) -> Any:
         fitted = find_design(design).fit(p, **given)
-        return fitted.contract("native"), fitted.multiply if kind == "exact" else None
+        contract = fitted.contract(io)
+        least = contract.result_bound <= 1  # the binary form ends with the least residue
+        exact = (lambda a, b: fitted.multiply(a, b) % p) if least else fitted.multiply
+        return contract, exact if kind == "exact" else None
 
     return Modelled(fit, lambda converted: uniform(method, window, converted))
 
@@ -65,6 +74,7 @@ class Simulated:
     method: str = "window"
     window: int = 5
     contexts: int = 1
+    io: str = "native"
     whole: bool = False
     work: list[Work] = field(default_factory=list)
 
@@ -98,5 +108,5 @@ class Simulated:
     def _made(self, modulus: int, width: int, bits: int) -> EngineCore:
         return engine(
             self.design, modulus, 0 if modulus else width, self.given, bits=bits, method=self.method,
-            window=self.window, contexts=self.contexts,
+            window=self.window, contexts=self.contexts, io=self.io,
         )  # fmt: skip
