@@ -36,7 +36,7 @@ def contract(p):
 class ToyMultiplier(loadable.Loadable):
     """The bit-serial multiplier of the trial, as a Multiplier: it accepts operands in any cycle."""
 
-    period, lead = 1, 0
+    period, lead, kept = 1, 0, ()
 
 
 def toy_layout(programme, contexts, bits=10, word=8):

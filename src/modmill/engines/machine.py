@@ -36,12 +36,12 @@ from modmill.engines.exponentiation import EITHER, ENTRY, Exponentiation
 from modmill.rtl.memory import BITS_MAX, DEPTHS, WIDTH_MAX, BlockRam
 
 SETUP = 0
-FETCH = 8
+FETCH = 9
 """Cycles from the start of a step to its operands at the multiplier's port, at least; no two starts are closer. They
 pass while the operands before wait to be accepted."""
 WRITE = 1
 """Cycles from a result at the multiplier's port to the start of a step that reads it."""
-READ = 4
+READ = 5
 """Cycles from the address of a power to the power in its register."""
 _COUNT_BITS = 16
 
@@ -201,30 +201,47 @@ class Layout:
         far = [distance > 1 for distance in p.distances]
         overlapped = sum(far[:before]) + passes * sum(far[before:loop]) + sum(far[loop:])
         steps = p.products(bits) + 1
-        subtracting = 2 * self.subtractions * self.number_words
+        subtracting = 2 * self.subtractions * (self.number_words + 1)
         return (steps - overlapped) * longest + overlapped * rate + subtracting + READ + FETCH
 
 
-class _Slots(wiring.Component):
-    """A block RAM as wide as a number, made of several: port A reads (2 cycles), port B writes."""
+class _Slice(wiring.Component):
+    """Some bits of the slot memory and of the operands, with controls of their own, so that none drives all bits.
+
+    ``q``: the word at ``read`` three cycles later. ``write``: one cycle later the bits of ``number`` or of the result
+    ``r`` go to ``place``. ``take``: one cycle later q is kept. ``move``: what was kept and q become a and b where
+    nothing is offered or it is being accepted; with ``square_a`` or ``square_b`` one of them becomes both.
+    """
 
     def __init__(self, width: int, depth: int) -> None:
         self.width, self.depth = width, depth
         address = depth.bit_length() - 1
         super().__init__({
-            "a_address": In(address), "a_q": Out(width), "b_address": In(address), "b_write": In(1), "b_d": In(width),
+            "read": In(address), "q": Out(width),
+            "write": In(1), "place": In(address), "from_number": In(1), "number": In(width), "r": In(width),
+            "take": In(1), "move": In(1), "offering": In(1), "ready": In(1), "square_a": In(1), "square_b": In(1),
+            "a": Out(width), "b": Out(width),
         })  # fmt: skip
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        piece = min(WIDTH_MAX, BITS_MAX // self.depth)
-        for k, low in enumerate(range(0, self.width, piece)):
-            bits = min(piece, self.width - low)
-            m.submodules[f"piece_{k}"] = ram = BlockRam(bits, self.depth, ())
-            m.d.comb += [
-                ram.a_address.eq(self.a_address), ram.b_address.eq(self.b_address), ram.b_write.eq(self.b_write),
-                ram.b_d.eq(self.b_d[low : low + bits]), self.a_q[low : low + bits].eq(ram.a_q),
-            ]  # fmt: skip
+        m.submodules.ram = ram = BlockRam(self.width, self.depth, ())
+        kept = Signal(self.width, reset_less=True)
+        read, place = (Signal(len(self.read), name=name, reset_less=True) for name in ("read_here", "place_here"))
+        write, take = Signal(name="write_here"), Signal(name="take_here")
+        data_here = Signal(self.width, reset_less=True)
+        m.d.sync += [
+            read.eq(self.read), place.eq(self.place), write.eq(self.write), take.eq(self.take),
+            data_here.eq(Mux(self.from_number, self.number, self.r)),
+        ]  # fmt: skip
+        m.d.comb += [
+            ram.a_address.eq(read), ram.b_address.eq(place), ram.b_write.eq(write), ram.b_d.eq(data_here),
+            self.q.eq(ram.a_q),
+        ]  # fmt: skip
+        with m.If(take):
+            m.d.sync += kept.eq(self.q)
+        with m.If(self.move & (~self.offering | self.ready)):
+            m.d.sync += [self.a.eq(Mux(self.square_b, self.q, kept)), self.b.eq(Mux(self.square_a, kept, self.q))]
         return m
 
 
@@ -235,8 +252,8 @@ class Sequencer(wiring.Component):
     cycles later, ``d_write`` stores a digit. ``programme`` and ``passes`` must stand while it is busy.
 
     A step starts when what it needs is there. Its two operands are read one after the other and wait until the
-    multiplier has taken those before, so that the next are offered in the cycle after. Cost: 3 registers as wide as a
-    number.
+    multiplier has taken those before, so that the next are offered in the cycle after. Cost: 4 registers as wide as a
+    number, ceil(width / 18) block RAMs on ECP5, a table, the digits' memory.
     """
 
     def __init__(self, core: Multiplier, layout: Layout, *, multiplex: bool) -> None:
@@ -272,21 +289,22 @@ class Sequencer(wiring.Component):
         m = Module()
         lay, core = self.layout, self.core
         m.submodules.core = core
-        m.submodules.slots = slots = _Slots(lay.contract.operand.width, lay.depth)
         rows, firsts, loops = self._table()
-        address = len(slots.a_address)
+        address = len(self.s_read)
         shape = data.StructLayout({
             "destination": address, "a": address, "b": address, "entry": 1, "either": 1, "advance": 1, "far": 1,
             "again": 1, "last": 1,
         })  # fmt: skip
         m.submodules.table = table = memory.Memory(shape=shape, depth=max(2, len(rows)), init=rows)
-        at = table.read_port(domain="comb")
+        at = table.read_port(domain="sync")
         row = at.data
         m.submodules.digits = digits = memory.Memory(shape=lay.digit_bits, depth=lay.contexts * lay.digits, init=[])
         digit_write, digit_read = digits.write_port(), digits.read_port(domain="sync")
         context, index = Signal(range(max(2, lay.contexts))), Signal(range(lay.digits))
         left = Signal(_COUNT_BITS, reset_less=True)
+        number_of_row = Signal(range(max(2, len(rows))))
         m.d.comb += [
+            at.addr.eq(number_of_row), at.en.eq(1),
             digit_write.en.eq(self.d_write), digit_write.addr.eq(self.d_address), digit_write.data.eq(self.d_data),
             digit_read.addr.eq(Cat(index, context)), digit_read.en.eq(1),
         ]  # fmt: skip
@@ -296,66 +314,58 @@ class Sequencer(wiring.Component):
         first, second, reading = (
             Signal(address, name=name, reset_less=True) for name in ("first", "second", "reading")
         )
+        destination = Signal(address, reset_less=True)
+        offering, move, again = Signal(), Signal(), Signal()
+        taking, moving = Signal(), Signal()
         one_of_two = row.either & (not self.multiplex)
-        a, next_a, b = (Signal(len(core.i_a), name=name, reset_less=True) for name in ("a", "next_a", "b"))
-        m.d.comb += [slots.a_address.eq(reading), self.s_q.eq(slots.a_q), core.i_a.eq(a), core.i_b.eq(b)]
-        offering, move = Signal(), Signal()
+        both = row.either & bool(self.multiplex)
         arrived = core.o_valid & core.o_ready
         under_way = Signal(range(2 * lay.contexts + 1))
         m.d.sync += under_way.eq(under_way + move - arrived)
-        free = Signal()
-        m.d.comb += free.eq(under_way < Mux(row.far, 2 * lay.contexts, lay.contexts))
-        m.d.comb += core.i_valid.eq(offering)
-        again = Signal()
-        m.d.comb += again.eq(row.again & (left != 0))
+        m.d.comb += [core.i_valid.eq(offering), again.eq(row.again & (left != 0))]
         with m.If(core.i_ready):
             m.d.sync += offering.eq(0)
         with m.FSM(name="fetch") as fetch:
             with m.State("IDLE"):
                 m.d.sync += [left.eq(self.passes - 1), context.eq(0), index.eq(0), reading.eq(self.s_read)]
-                m.d.sync += at.addr.eq(_choice(self.programme, firsts))
+                m.d.sync += number_of_row.eq(_choice(self.programme, firsts))
                 with m.If(self.start):
-                    m.next = "START"
-            with m.State("START"):  # the digit is being read
-                with m.If(free):
-                    m.next = "DIGIT"
-            with m.State("DIGIT"):
-                m.d.sync += digit.eq(digit_read.data)
-                m.next = "ADD"
+                    m.next = "ROW"
+            with m.State("ROW"):  # the row and the digit are being read
+                m.next = "START"
+            with m.State("START"):
+                m.d.sync += [
+                    digit.eq(digit_read.data), destination.eq(row.destination + context),
+                    first.eq(row.a + context), second.eq(row.b + context),
+                ]  # fmt: skip
+                with m.If(under_way < Mux(row.far, 2 * lay.contexts, lay.contexts)):
+                    m.next = "ADD"
             with m.State("ADD"):
                 m.d.sync += [
-                    first.eq(Mux(one_of_two & ~digit[0], row.b, row.a) + context),
-                    second.eq(
-                        Mux(one_of_two & digit[0], row.a, row.b) + context + Mux(row.entry, digit * lay.contexts, 0)
-                    ),
+                    reading.eq(Mux(one_of_two & ~digit[0], second, first)),
+                    second.eq(Mux(one_of_two & digit[0], first, second) + Mux(row.entry, digit * lay.contexts, 0)),
                 ]
                 m.next = "A"
             with m.State("A"):
-                m.d.sync += reading.eq(first)
+                m.d.sync += reading.eq(second)
                 m.next = "B"
             with m.State("B"):
-                m.d.sync += reading.eq(second)
-                m.next = "WAIT"
-            with m.State("WAIT"):
                 m.next = "TAKE A"
             with m.State("TAKE A"):
-                m.d.sync += next_a.eq(slots.a_q)
+                m.d.comb += taking.eq(1)
+                m.next = "TAKE B"
+            with m.State("TAKE B"):
                 m.next = "MOVE"
             with m.State("MOVE"):
+                m.d.comb += moving.eq(1)
                 with m.If(~offering | core.i_ready):
                     m.d.comb += move.eq(1)
-                    swap = row.either & bool(self.multiplex)
-                    m.d.sync += [
-                        offering.eq(1),
-                        a.eq(Mux(swap & ~digit[0], slots.a_q, next_a)),
-                        b.eq(Mux(swap & digit[0], next_a, slots.a_q)),
-                        context.eq(context + 1),
-                    ]
-                    m.next = "START"
+                    m.d.sync += [offering.eq(1), context.eq(context + 1)]
+                    m.next = "ROW"
                     with m.If(context == lay.contexts - 1):
-                        m.d.sync += [context.eq(0), index.eq(index + row.advance), at.addr.eq(at.addr + 1)]
+                        m.d.sync += [context.eq(0), index.eq(index + row.advance), number_of_row.eq(number_of_row + 1)]
                         with m.If(again):
-                            m.d.sync += [left.eq(left - 1), at.addr.eq(_choice(self.programme, loops))]
+                            m.d.sync += [left.eq(left - 1), number_of_row.eq(_choice(self.programme, loops))]
                         with m.If(row.last & ~again):
                             m.next = "DRAIN"
             with m.State("DRAIN"):
@@ -366,12 +376,24 @@ class Sequencer(wiring.Component):
         # ---- results: they come in order, and their places wait in a queue
         m.submodules.places = places = fifo.SyncFIFO(width=address, depth=2 * lay.contexts)
         m.d.comb += [
-            places.w_data.eq(row.destination + context), places.w_en.eq(move), places.r_en.eq(arrived),
-            core.o_ready.eq(1),
-            slots.b_write.eq(arrived | self.s_write),
-            slots.b_address.eq(Mux(self.s_write, self.s_address, places.r_data)),
-            slots.b_d.eq(Mux(self.s_write, self.s_data, core.o_r)),
+            places.w_data.eq(destination), places.w_en.eq(move), places.r_en.eq(arrived), core.o_ready.eq(1),
         ]  # fmt: skip
+
+        # ---- the numbers, slice by slice
+        width = lay.contract.operand.width
+        size = min(WIDTH_MAX, BITS_MAX // lay.depth)
+        for k, low in enumerate(range(0, width, size)):
+            part = slice(low, min(low + size, width))
+            m.submodules[f"slice_{k}"] = piece = _Slice(part.stop - part.start, lay.depth)
+            m.d.comb += [
+                piece.read.eq(reading), self.s_q[part].eq(piece.q),
+                piece.write.eq(arrived | self.s_write), piece.from_number.eq(self.s_write),
+                piece.place.eq(Mux(self.s_write, self.s_address, places.r_data)),
+                piece.number.eq(self.s_data[part]), piece.r.eq(core.o_r[part]),
+                piece.take.eq(taking), piece.move.eq(moving), piece.offering.eq(offering),
+                piece.ready.eq(core.i_ready), piece.square_a.eq(both & digit[0]), piece.square_b.eq(both & ~digit[0]),
+                core.i_a[part].eq(piece.a), core.i_b[part].eq(piece.b),
+            ]  # fmt: skip
         return m
 
 
@@ -388,6 +410,7 @@ class Machine(wiring.Component):
     def __init__(self, core: Multiplier, layout: Layout, *, multiplex: bool = False) -> None:
         self.core, self.layout = core, layout
         self.sequencer = Sequencer(core, layout, multiplex=multiplex)
+        self.kept = (*core.kept, "slice")
         word = layout.word
         super().__init__({
             "i_valid": In(1), "i_ready": Out(1), "i_data": In(word),
@@ -398,33 +421,42 @@ class Machine(wiring.Component):
         m = Module()
         lay, word, words = self.layout, self.layout.word, self.layout.number_words
         m.submodules.sequencer = run = self.sequencer
-        number = Signal(words * word, reset_less=True)
         count = Signal(range(max(2, words, lay.key_words)))
         context = Signal(range(max(2, lay.contexts)))
         index = Signal(_COUNT_BITS)
         digits = Signal(_COUNT_BITS, reset_less=True)
         take = self.i_valid & self.i_ready
         last_word, last_context = count == words - 1, context == lay.contexts - 1
-        counted = count.eq(Mux(last_word, 0, count + 1))
         bases = [lay.place({n: s for s, n in e.programme.loads}["base"]) for e in lay.engines]
         results = [lay.place(e.programme.result) for e in lay.engines]
         commons = [lay.place(slot) for slot, _ in lay.commons]
         storing = Signal(len(run.s_address))
+        programme, passes = (Signal(len(x), reset_less=True) for x in (run.programme, run.passes))
+
+        # ---- the number: it shifts, or is loaded, one cycle after it is told to
+        number = Signal(words * word, reset_less=True)
+        shift, load, shifting, loading = Signal(), Signal(), Signal(), Signal()
+        entering, held = Signal(word), Signal(word, reset_less=True)
+        comparing, subtracting = Signal(), Signal()
+        m.d.sync += [shifting.eq(shift), loading.eq(load), held.eq(self.i_data)]
+        m.d.comb += entering.eq(held)
+        with m.If(shift):
+            m.d.sync += count.eq(Mux(last_word, 0, count + 1))
+        with m.If(shifting):
+            m.d.sync += number.eq(Cat(number[word:], entering))
+        with m.If(loading):
+            m.d.sync += number.eq(run.s_q)
         m.d.comb += [
-            run.s_data.eq(number), run.s_address.eq(storing + context),
-            run.s_read.eq(_choice(run.programme, results) + context),
+            run.s_data.eq(number), run.s_address.eq(storing + context), run.programme.eq(programme),
+            run.s_read.eq(_choice(programme, results) + context), run.passes.eq(passes),
             run.d_data.eq(self.i_data), run.d_address.eq(Cat(index[: (lay.digits - 1).bit_length()], context)),
             self.o_data.eq(number[:word]),
         ]  # fmt: skip
-        difference, borrow, small = Signal(word + 1), Signal(), Signal()
-        programme, passes = (Signal(len(x), reset_less=True) for x in (run.programme, run.passes))
-        m.d.comb += [run.programme.eq(programme), run.passes.eq(passes)]
-
         if lay.contract.load or lay.subtractions:
             init = () if lay.contract.load else words_of(lay.contract.p, words, word)
             m.submodules.modulus = modulus = memory.Memory(shape=word, depth=max(2, words), init=init)
-            p = modulus.read_port(domain="comb")
-            m.d.comb += [p.addr.eq(count), difference.eq(number[:word] - Mux(small, 0, p.data) - borrow)]
+        if lay.subtractions:
+            self._subtract(m, modulus.read_port(domain="comb"), number, shifting, comparing, subtracting, entering)
         if lay.contract.load:
             write = modulus.write_port()
             m.d.comb += [write.addr.eq(count), write.data.eq(self.i_data)]
@@ -438,11 +470,11 @@ class Machine(wiring.Component):
                     with m.If(self.i_data == SETUP):
                         m.next = "MODULUS" if lay.contract.load else "COMMON"
             with m.State("COMMON"):
-                m.d.comb += self.i_ready.eq(1)
-                with m.If(take):
-                    m.d.sync += [number.eq(Cat(number[word:], self.i_data)), counted]
-                    with m.If(last_word):
-                        m.next = "SPREAD"
+                m.d.comb += [self.i_ready.eq(1), shift.eq(take)]
+                with m.If(take & last_word):
+                    m.next = "COMMON IN"
+            with m.State("COMMON IN"):
+                m.next = "SPREAD"
             with m.State("SPREAD"):  # one number to the same slot of all contexts
                 m.d.comb += [run.s_write.eq(1), storing.eq(_choice(index, commons))]
                 m.d.sync += context.eq(context + 1)
@@ -471,11 +503,11 @@ class Machine(wiring.Component):
                     m.d.comb += run.d_write.eq(1)
                     m.d.sync += index.eq(index + 1)
             with m.State("BASE"):
-                m.d.comb += self.i_ready.eq(1)
-                with m.If(take):
-                    m.d.sync += [number.eq(Cat(number[word:], self.i_data)), counted]
-                    with m.If(last_word):
-                        m.next = "STORE"
+                m.d.comb += [self.i_ready.eq(1), shift.eq(take)]
+                with m.If(take & last_word):
+                    m.next = "BASE IN"
+            with m.State("BASE IN"):
+                m.next = "STORE"
             with m.State("STORE"):
                 m.d.comb += [run.s_write.eq(1), storing.eq(_choice(programme, bases))]
                 m.d.sync += context.eq(Mux(last_context, 0, context + 1))
@@ -490,22 +522,44 @@ class Machine(wiring.Component):
                     m.next = "READ"
             with m.State("READ"):
                 m.d.sync += index.eq(index + 1)
+                m.d.comb += load.eq(index == READ - 2)
                 with m.If(index == READ - 1):
-                    m.d.sync += [number.eq(run.s_q), index.eq(0)]
+                    m.d.sync += index.eq(0)
                     m.next = "COMPARE" if lay.subtractions else "GIVE"
             with m.State("GIVE"):
-                m.d.comb += self.o_valid.eq(1)
+                m.d.comb += [self.o_valid.eq(1), shift.eq(self.o_ready)]
                 with m.If(self.o_ready):
-                    m.d.sync += [number.eq(number[word:]), counted]
+                    m.next = "GIVEN"
                     with m.If(last_word):
                         m.d.sync += context.eq(Mux(last_context, 0, context + 1))
                         m.next = "READ"
                         with m.If(last_context):
                             m.next = "COMMAND"
+            with m.State("GIVEN"):
+                m.next = "GIVE"
             if lay.contract.load:
                 self._load(m, write, take, count, last_word, index)
             if lay.subtractions:
-                self._subtract(m, difference, small, number, borrow, last_word, counted)
+                done = Signal(range(lay.subtractions + 1))
+                with m.State("COMPARE"):
+                    m.d.comb += shift.eq(1)
+                    m.d.sync += comparing.eq(1)
+                    with m.If(last_word):
+                        m.next = "COMPARED"
+                with m.State("COMPARED"):
+                    m.d.sync += comparing.eq(0)
+                    m.next = "SUBTRACT"
+                with m.State("SUBTRACT"):
+                    m.d.comb += shift.eq(1)
+                    m.d.sync += subtracting.eq(1)
+                    with m.If(last_word):
+                        m.next = "SUBTRACTED"
+                with m.State("SUBTRACTED"):
+                    m.d.sync += [subtracting.eq(0), done.eq(done + 1)]
+                    m.next = "COMPARE"
+                    with m.If(done == lay.subtractions - 1):
+                        m.d.sync += done.eq(0)
+                        m.next = "GIVE"
         return m
 
     def _load(
@@ -538,31 +592,28 @@ class Machine(wiring.Component):
                     m.next = "COMMON"
 
     def _subtract(
-        self,
-        m: Module,
-        difference: Signal,
-        small: Signal,
-        number: Signal,
-        borrow: Signal,
-        last_word: Value,
-        counted: Value,
-    ) -> None:
-        """States that subtract p where it goes into the number: once to compare, once to subtract p or 0."""
-        lay, word = self.layout, self.layout.word
-        done = Signal(range(lay.subtractions + 1))
-        with m.State("COMPARE"):
-            m.d.sync += [number.eq(Cat(number[word:], number[:word])), counted, borrow.eq(difference[-1])]
-            with m.If(last_word):
-                m.d.sync += [small.eq(difference[-1]), borrow.eq(0)]
-                m.next = "SUBTRACT"
-        with m.State("SUBTRACT"):
-            m.d.sync += [number.eq(Cat(number[word:], difference[:word])), counted, borrow.eq(difference[-1])]
-            with m.If(last_word):
-                m.d.sync += [done.eq(done + 1), small.eq(0), borrow.eq(0)]
-                m.next = "COMPARE"
-                with m.If(done == lay.subtractions - 1):
-                    m.d.sync += done.eq(0)
-                    m.next = "GIVE"
+        self, m: Module, modulus: memory.ReadPort, number: Signal, shifting: Signal, comparing: Signal,
+        subtracting: Signal, entering: Signal,
+    ) -> None:  # fmt: skip
+        """Subtract p where it goes into the number, as it shifts round: once to compare, once to subtract p or 0."""
+        word, words = self.layout.word, self.layout.number_words
+        borrow, small = Signal(), Signal(reset_less=True)
+        turn = Signal(range(max(2, words)))
+        difference = Signal(word + 1)
+        m.d.comb += [
+            modulus.addr.eq(turn),
+            difference.eq(number[:word] - Mux(subtracting & small, 0, modulus.data) - borrow),
+        ]
+        with m.If(comparing):
+            m.d.comb += entering.eq(number[:word])
+        with m.If(subtracting):
+            m.d.comb += entering.eq(difference[:word])
+        with m.If(shifting & (comparing | subtracting)):
+            m.d.sync += [turn.eq(turn + 1), borrow.eq(difference[-1])]
+            with m.If(turn == words - 1):
+                m.d.sync += [turn.eq(0), borrow.eq(0)]
+                with m.If(comparing):
+                    m.d.sync += small.eq(difference[-1])
 
 
 def _choice(which: Signal, values: Sequence[int]) -> Value:
