@@ -107,7 +107,10 @@ class EngineCore:
         for batch in batches:
             words += lay.job(programme, batch + [filler] * (size - len(batch)), bits)
             ends.append(len(words) - 1)
-        run = self._simulator.run(words, len(batches) * size * lay.number_words)
+        patience = (
+            2 * lay.cycles(programme, bits or lay.engines[programme].bits, self.core, self.contract.timing) + 1000
+        )
+        run = self._simulator.run(words, len(batches) * size * lay.number_words, timeout=patience)
         if run.violations:
             raise tools.ToolError(f"simulation: {run.violations[0]}")
         firsts = run.valid[:: size * lay.number_words]
