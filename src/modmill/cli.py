@@ -20,6 +20,8 @@ if sys.argv[1:] == ["--version"]:  # answered before anything is imported: it sh
 
 import typer
 
+from modmill import cli_rsa
+
 if TYPE_CHECKING:
     from modmill.numbers.base_pairs import BasePair, Sufficiency
     from modmill.studies.build import Core
@@ -30,6 +32,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="From a modulus and a design to a verified, measured hardware core for modular multiplication.",
 )
+
+app.add_typer(cli_rsa.app, name="rsa")
 
 Name = Annotated[str, typer.Argument(metavar="DESIGN", help="A design; `modmill designs` lists them.")]
 Modulus = Annotated[

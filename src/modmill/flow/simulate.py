@@ -138,9 +138,7 @@ class Simulator:
         self.widths = widths
         self.instances = instances
         source = _Source(verilog, top, widths, instances)
-        self.library = tools.cache_dir() / "simulators" / f"{source.digest}.so"
-        if not cache or not self.library.exists():
-            _compile(source, self.library)
+        self.library = library(source.full_verilog, source.full_top, source.harness, cache=cache)
         self._functions = ctypes.CDLL(str(self.library))
         self._functions.modmill_start.argtypes = [ctypes.POINTER(_Job)]
         self._functions.modmill_start.restype = ctypes.c_void_p
@@ -278,12 +276,6 @@ class _Source:
     widths: Widths
     instances: int
 
-    @cached_property
-    def digest(self) -> str:
-        versions = [tools.version(tool) for tool in ("verilator", "zig")]
-        parts = [self.full_verilog, self.full_top, self.harness, versions, _VERILATOR, _FAST, _SLOW, _CXX]
-        return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
-
     @property
     def full_top(self) -> str:
         return self.top if self.instances == 1 else "modmill_pair"
@@ -336,18 +328,31 @@ class _Source:
         return "\n" + "\n".join([*lines, "endmodule", ""])
 
 
-def _compile(source: _Source, library: Path) -> None:
+def library(verilog: str, top: str, harness: str, *, cache: bool = True) -> Path:
+    """The shared library of a design and the C++ text that drives it, compiled unless it is in the cache.
+
+    In ``harness`` the model is the class Vmodel of Vmodel.h. Raises ToolError when the text does not compile.
+    """
+    versions = [tools.version(tool) for tool in ("verilator", "zig")]
+    parts = [verilog, top, harness, versions, _VERILATOR, _FAST, _SLOW, _CXX]
+    kept = tools.cache_dir() / "simulators" / f"{hashlib.sha256(json.dumps(parts).encode()).hexdigest()}.so"
+    if not cache or not kept.exists():
+        _compile(verilog, top, harness, kept)
+    return kept
+
+
+def _compile(verilog: str, top: str, harness: str, library: Path) -> None:
     library.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="modmill-simulate-") as name, ThreadPoolExecutor(_jobs()) as pool:
         folder = Path(name)
         runtime = pool.submit(_runtime_objects)
-        (folder / "core.v").write_text(source.full_verilog)
-        command = tools.verilator(*_VERILATOR, "--top-module", source.full_top, "core.v")
+        (folder / "core.v").write_text(verilog)
+        command = tools.verilator(*_VERILATOR, "--top-module", top, "core.v")
         tools.run(command, name="verilator", cwd=folder, environment=tools.verilator_environment())
         files = sorted((folder / "cpp").glob("*.cpp"))
         large = [file for file in files if file.stat().st_size > _SEPARATE_BYTES]
         small = "".join(f'#include "{file.name}"\n' for file in files if file not in large)
-        (folder / "cpp" / "modmill.cpp").write_text(source.harness + small)
+        (folder / "cpp" / "modmill.cpp").write_text(harness + small)
         large.sort(key=lambda file: -file.stat().st_size)
         objects = list(pool.map(_object, [*large, folder / "cpp" / "modmill.cpp"]))
         linked = folder / "library.so"

@@ -163,7 +163,7 @@ class Core:
             "README.md": sheet.render("README.md", record, self.name),
             f"modmill_{sheet.identifier(self.name)}.core": sheet.render("fusesoc.core", record, self.name),
         }
-        _write_folder(target, texts)
+        write_folder(target, texts)
         return target
 
     def _require(self, a: int, b: int) -> None:
@@ -253,7 +253,8 @@ def require_replaceable(folder: Path) -> None:
         raise ValueError(f"{folder} exists and is no former build ({what}); choose another folder with -o")
 
 
-def _write_folder(target: Path, texts: Mapping[str, str]) -> None:
+def write_folder(target: Path, texts: Mapping[str, str]) -> None:
+    """Write files beside and rename, so that the folder is there whole or not at all; a folder there is replaced."""
     target = target.resolve()
     target.parent.mkdir(parents=True, exist_ok=True)
     beside = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))

@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""The commands ``modmill rsa``."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from modmill.engines.rsa import PublicKey
+
+app = typer.Typer(no_args_is_help=True, help="RSA with real keys on an exponentiation engine around any multiplier.")
+
+Multiplier = Annotated[
+    str, typer.Option("--multiplier", metavar="DESIGN", help="A design; `modmill designs` lists them.")
+]
+Set = Annotated[list[str], typer.Option("--set", metavar="KEY=VALUE", help="A parameter of the design; repeatable.")]
+Method = Annotated[str, typer.Option(help="window or ladder; both take the same time for every exponent.")]
+Window = Annotated[int, typer.Option(min=1, max=8, help="Bits of a digit of the exponent, for --method window.")]
+Io = Annotated[str, typer.Option(help="Form of the multiplier: native or binary.")]
+Contexts = Annotated[int, typer.Option(min=0, max=64, help="Powers computed in step; 0: as many as keep it busy.")]
+
+
+@app.command()
+def build(
+    bits: Annotated[int, typer.Option(help="Length of the RSA modulus, 1024 to 4096.")] = 2048,
+    multiplier: Multiplier = "",
+    sets: Set = [],  # noqa: B006 - typer reads the default, nothing changes it
+    io: Io = "native",
+    method: Method = "window",
+    window: Window = 5,
+    contexts: Contexts = 0,
+    word: Annotated[int, typer.Option(min=8, max=64, help="Bits of a word of the streams.")] = 32,
+    crt: Annotated[bool, typer.Option("--crt/--no-crt", help="A core for the primes, or for the modulus.")] = True,
+    blind: Annotated[int, typer.Option(min=0, max=128, help="Bits by which exponents may be blinded.")] = 64,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="Folder to write.")] = None,
+) -> None:
+    """Emit an engine: Verilog, its messages, and vectors. With CRT it is as wide as half the modulus."""
+    import shlex
+
+    from modmill.contract import Refusal
+    from modmill.engines.rsa import BITS
+    from modmill.studies.build import parse_set
+    from modmill.studies.engine import engine
+    from modmill.studies.rsa import DEFAULT
+
+    if bits not in BITS:
+        raise Refusal(f"RSA moduli have {BITS[0]} to {BITS[-1]} bits, not {bits}")
+    chosen = multiplier or DEFAULT
+    width = -(-bits // 2) if crt else bits
+    core = engine(
+        chosen, width=width, settings=parse_set(sets), bits=width + blind, method=method, window=window,
+        contexts=contexts, word=word, io=io,
+    )  # fmt: skip
+    words = ["--bits", bits, "--multiplier", chosen, *(w for s in sets for w in ("--set", s)), "--io", io]
+    words += [
+        "--method",
+        method,
+        "--window",
+        window,
+        "--contexts",
+        contexts,
+        "--word",
+        word,
+        "--crt" if crt else "--no-crt",
+    ]
+    command = shlex.join(["modmill", "rsa", "build", *map(str, words), "--blind", str(blind)])
+    folder = core.write(output or Path(f"rsa-{bits}-{chosen}"), command)
+    layout = core.layout
+    cycles = layout.cycles(0, core.bits, core.core, core.contract.timing)
+    print(
+        f"{folder}: {chosen}, {width}-bit moduli, {layout.contexts} powers in step, at most {cycles:,} cycles for them,"
+        f" {core.fitted.cost.dsp:,} DSP blocks predicted"
+    )
+
+
+@app.command()
+def run(
+    key_file: Annotated[Path, typer.Argument(metavar="KEY.pem", help="An RSA key, PEM or DER.")],
+    decrypt: Annotated[Path | None, typer.Option(metavar="FILE", help="Decrypt this.")] = None,
+    encrypt: Annotated[Path | None, typer.Option(metavar="FILE", help="Encrypt this.")] = None,
+    sign: Annotated[Path | None, typer.Option(metavar="FILE", help="Sign this.")] = None,
+    verify: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Verify --signature of this; status 1 if wrong.")
+    ] = None,
+    signature: Annotated[Path | None, typer.Option(metavar="FILE", help="For --verify.")] = None,
+    padding: Annotated[str, typer.Option(help="oaep or pkcs1; for signatures pss or pkcs1.")] = "",
+    hash_name: Annotated[
+        str, typer.Option("--hash", help="Hash of the message, of OAEP, and of their masks.")
+    ] = "sha256",
+    mask_hash: Annotated[str, typer.Option(help="Hash of the masks (MGF1), where it is another.")] = "",
+    salt: Annotated[int | None, typer.Option(min=0, help="Bytes of PSS's salt; default: as the hash.")] = None,
+    label: Annotated[str, typer.Option(help="OAEP's label.")] = "",
+    passphrase: Annotated[Path | None, typer.Option("--passphrase-file", help="Holds the key's passphrase.")] = None,
+    multiplier: Multiplier = "",
+    sets: Set = [],  # noqa: B006 - typer reads the default, nothing changes it
+    engine: Annotated[
+        str, typer.Option(help="model: on contracts; exact: bit-exact; rtl: simulated hardware.")
+    ] = "model",
+    io: Io = "native",
+    method: Method = "window",
+    window: Window = 5,
+    contexts: Contexts = 1,
+    crt: Annotated[bool, typer.Option("--crt/--no-crt", help="Two powers of half the length.")] = True,
+    blind_message: Annotated[bool, typer.Option("--blind-message/--no-blind-message", help="A random factor.")] = True,
+    blind_exponent: Annotated[int, typer.Option(min=0, max=128, help="Bits of a random multiple of p - 1.")] = 0,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="File to write; default: stdout.")] = None,
+) -> None:
+    """Decrypt, encrypt, sign or verify with a real key. Every private result is checked before it is released."""
+    from modmill.contract import Refusal
+    from modmill.engines import padding as padded
+    from modmill.engines.rsa import Rsa
+    from modmill.studies.build import parse_set
+    from modmill.studies.rsa import DEFAULT, Simulated, engine_for
+
+    wanted = [path for path in (decrypt, encrypt, sign, verify) if path is not None]
+    if len(wanted) != 1:
+        raise Refusal("say one of --decrypt, --encrypt, --sign and --verify")
+    if (verify is None) != (signature is None):
+        raise Refusal("--verify and --signature go together")
+    machine = engine_for(
+        engine, multiplier or DEFAULT, parse_set(sets), method=method, window=window, contexts=contexts, io=io,
+    )  # fmt: skip
+    rsa = Rsa(machine, crt=crt, blind_message=blind_message, blind_exponent=blind_exponent)
+    key = _key(key_file, passphrase)
+    data = wanted[0].read_bytes()
+    sealed = padding or "oaep", hash_name, mask_hash, label.encode()
+    signed = padding or "pss", hash_name, mask_hash, salt
+    if verify is not None and signature is not None:
+        good = padded.verify(rsa, key, data, signature.read_bytes(), *signed)
+        print("the signature is right" if good else "the signature is wrong")
+        _report(machine if isinstance(machine, Simulated) else None)
+        if not good:
+            raise typer.Exit(1)
+        return
+    if sign is not None:
+        out = padded.sign(rsa, key, data, *signed)
+    elif decrypt is not None:
+        out = padded.decrypt(rsa, key, data, *sealed)
+    else:
+        out = padded.encrypt(rsa, key, data, *sealed)
+    if output is None:
+        sys.stdout.buffer.write(out)
+    else:
+        output.write_bytes(out)
+    _report(machine if isinstance(machine, Simulated) else None)
+
+
+@app.command()
+def setup(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder that `modmill rsa build` wrote.")],
+    modulus: Annotated[str, typer.Option("--modulus", "-m", help="0x hex, a decimal, or an expression.")],
+) -> None:
+    """The words that load a modulus into a built engine, one a line in hex."""
+    from modmill.numbers.moduli import parse_modulus
+    from modmill.studies.engine import read
+
+    core = read(folder)
+    fitted = core.at(parse_modulus(modulus).value)
+    for word in core.layout.setup(fitted.contract(core.io)):
+        print(f"{word:0{-(-core.layout.word // 4)}x}")
+
+
+def _key(path: Path, passphrase: Path | None) -> PublicKey:
+    from modmill.engines.padding import read_key
+
+    return read_key(path.read_bytes(), passphrase.read_text().rstrip("\n") if passphrase else None)
+
+
+def _report(machine: object) -> None:
+    """What the simulated hardware did, on stderr."""
+    for work in getattr(machine, "work", ()):
+        print(
+            f"modmill: {work.powers} power{'s' * (work.powers != 1)} modulo {work.modulus_bits} bits, {work.programme},"
+            f" {work.products:,} products, {work.cycles:,} cycles",
+            file=sys.stderr,
+        )

@@ -1,0 +1,292 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""Exponentiation engines around a design: made, emitted, simulated, written to a folder."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from modmill import __version__
+from modmill.contract import Contract, Refusal
+from modmill.design import Fitted, Multiplier
+from modmill.designs import design as find_design
+from modmill.engines.exponentiation import Exponentiation, Programme, fixed_window, ladder, left_to_right
+from modmill.engines.machine import FETCH, WRITE, Layout, Machine
+from modmill.flow import emit, tools
+from modmill.flow.words import WordRun, WordSimulator
+from modmill.numbers.primes import prev_prime
+from modmill.studies.build import digest, write_folder
+
+METHODS = ("window", "ladder")
+PUBLIC = 65537
+FILES = ("engine.v", "engine.json", "vectors.json", "README.md")
+
+
+def uniform(method: str, window: int, converted: bool) -> Programme:
+    """The programme for secret exponents. Raises Refusal for an unknown one."""
+    if method not in METHODS:
+        raise Refusal(f"the method must be one of {', '.join(METHODS)}, not {method!r}")
+    return ladder(converted) if method == "ladder" else fixed_window(window, converted)
+
+
+@dataclass(frozen=True)
+class EngineCore:
+    """A machine for powers modulo a modulus, around a design fitted to it.
+
+    Programme 0 is for secret exponents of up to ``bits`` bits, programme 1 raises to 65537. ``contexts``: powers in
+    step, 0 for as many as keep the multiplier busy. ``word``: bits of a word of the streams. ``io``: the form of the
+    multiplier; numbers are at the engine's ports as they are at its.
+    """
+
+    design: str
+    fitted: Fitted
+    given: Mapping[str, Any] = field(default_factory=dict)
+    bits: int = 0
+    method: str = "window"
+    window: int = 5
+    contexts: int = 0
+    word: int = 32
+    io: str = "native"
+    top: str = "engine"
+
+    @cached_property
+    def core(self) -> Multiplier:
+        """The multiplier. Raises Refusal when it has no such form."""
+        if self.io not in self.fitted.forms:
+            raise Refusal(f"{self.design} has no {self.io} form; take --io {' or '.join(self.fitted.forms)}")
+        return self.fitted.core(self.io)
+
+    @cached_property
+    def contract(self) -> Contract:
+        """Its contract."""
+        return self.fitted.contract(self.io)
+
+    @cached_property
+    def layout(self) -> Layout:
+        """Slots, table and messages. Raises Refusal when the programmes do not fit the multiplier or the memory."""
+        contract = self.contract
+        converted = contract.factor % contract.p != 1
+        bits = self.bits or contract.p.bit_length()
+        engines = (
+            Exponentiation(uniform(self.method, self.window, converted), contract, bits),
+            Exponentiation(left_to_right(PUBLIC, converted=converted), contract, PUBLIC.bit_length()),
+        )
+        t = contract.timing
+        contexts = self.contexts or -(-(t.latency + FETCH + WRITE + self.core.lead) // max(t.interval, FETCH))
+        return Layout(engines, contexts, self.word)
+
+    @cached_property
+    def verilog(self) -> str:
+        """Verilog-2001 of the machine, module ``top`` first."""
+        return emit.verilog(Machine(self.core, self.layout, multiplex=self.method == "ladder"), self.top)
+
+    @cached_property
+    def _simulator(self) -> WordSimulator:
+        return WordSimulator(self.verilog, self.word, top=self.top)
+
+    def at(self, p: int) -> Fitted:
+        """The multiplier while ``p`` is loaded. Raises Refusal when it cannot be."""
+        return self.fitted if p == self.fitted.p else self.fitted.at(p)
+
+    def simulate(self, fitted: Fitted, programme: int, pairs: Sequence[tuple[int, int]], bits: int = 0) -> Simulated:
+        """The powers of any number of (base, exponent) by the RTL, in batches of as many as there are contexts.
+
+        Raises ToolError when the RTL does not do what it should at its ports.
+        """
+        lay = self.layout
+        words = lay.setup(fitted.contract(self.io))
+        size = lay.contexts
+        batches = [list(pairs[k : k + size]) for k in range(0, len(pairs), size)]
+        filler = 1, PUBLIC if programme else 0
+        ends = []
+        for batch in batches:
+            words += lay.job(programme, batch + [filler] * (size - len(batch)), bits)
+            ends.append(len(words) - 1)
+        patience = (
+            2 * lay.cycles(programme, bits or lay.engines[programme].bits, self.core, self.contract.timing) + 1000
+        )
+        run = self._simulator.run(words, len(batches) * size * lay.number_words, timeout=patience)
+        if run.violations:
+            raise tools.ToolError(f"simulation: {run.violations[0]}")
+        firsts = run.valid[:: size * lay.number_words]
+        return Simulated(
+            lay.powers(run.words, fitted.p)[: len(pairs)], run,
+            [first - run.accepted[end] for first, end in zip(firsts, ends, strict=True)],
+        )  # fmt: skip
+
+    def record(self) -> dict[str, Any]:
+        """engine.json."""
+        lay, contract = self.layout, self.contract
+        return {
+            "modmill": __version__,
+            "design": self.design,
+            "given": dict(self.given),
+            "options": {
+                "bits": lay.engines[0].bits, "method": self.method, "window": self.window, "contexts": lay.contexts,
+                "word": lay.word, "io": self.io, "top": self.top,
+            },
+            "made_for": hex(self.fitted.p),
+            "parameters": dict(self.fitted.settings),
+            "modulus": "loaded" if contract.load else hex(contract.p),
+            "modulus_bits": contract.p.bit_length(),
+            "number_words": lay.number_words,
+            "number": contract.operand.describe(),
+            "setup": {
+                "modulus_words": lay.number_words if contract.load else 0,
+                "key_words": len(contract.load.words) * lay.key_words if contract.load else 0,
+                "numbers": [name for _, name in lay.commons],
+            },
+            "subtractions": lay.subtractions,
+            "programmes": [
+                {
+                    "command": 1 + k, "name": e.programme.name, "exponent_bits": e.bits, "products": e.products,
+                    "digits": e.programme.digit_count(e.bits), "passes": e.programme.passes(e.bits),
+                    "cycles_at_most": lay.cycles(k, e.bits, self.core, contract.timing),
+                } for k, e in enumerate(lay.engines)
+            ],
+            "multiplier": contract.describe(),
+            "digest": digest(self.verilog),
+        }  # fmt: skip
+
+    def vectors(self) -> dict[str, Any]:
+        """Words in and out for a few powers, from Python's integers."""
+        lay, p = self.layout, self.fitted.p
+        contract = self.contract
+        pairs = [(pow(3, k + 2, p), (1 << lay.engines[0].bits) - 1 - 7 * k) for k in range(lay.contexts)]
+        out: list[dict[str, Any]] = [{"modulus": hex(p), "in": [hex(w) for w in lay.setup(contract)], "out": []}]
+        for k, jobs in enumerate((pairs, [(base, PUBLIC) for base, _ in pairs])):
+            powers = [pow(base, exponent, p) for base, exponent in jobs]
+            out.append({
+                "powers": [[hex(b), hex(e), hex(r)] for (b, e), r in zip(jobs, powers, strict=True)],
+                "in": [hex(w) for w in lay.job(k, jobs)],
+                "out": [hex(w) for r in powers for w in lay.number(r)] if lay.binary else [],
+            })  # fmt: skip
+        return {"digest": digest(self.verilog), "messages": out}
+
+    def write(self, folder: str | Path, command: str) -> Path:
+        """Write engine.v, engine.json, vectors.json and README.md; return the folder.
+
+        A folder of a former build is replaced. Raises ValueError when the folder holds anything else.
+        """
+        target = Path(folder)
+        _require_replaceable(target)
+        record = self.record() | {"command": command, "tools": tools.versions()}
+        head = (
+            "// SPDX-License-Identifier: Apache-2.0",
+            f"// Made by Modmill {__version__}. Generated cores belong to you: use, change and ship them as you like.",
+            f"// Command: {command}",
+            f"// RTL digest: {record['digest']} (of all text after the first empty line)",
+            "// Messages and numbers: README.md and engine.json",
+        )
+        texts = {
+            "engine.v": "\n".join(head) + "\n\n" + self.verilog,
+            "engine.json": json.dumps(record, indent=2) + "\n",
+            "vectors.json": json.dumps(self.vectors(), indent=1) + "\n",
+            "README.md": _page(record),
+        }
+        write_folder(target, texts)
+        return target
+
+
+@dataclass(frozen=True)
+class Simulated:
+    """Powers from the RTL, the run, and for each batch the cycles from its last word in to its first word out."""
+
+    powers: list[int]
+    run: WordRun
+    cycles: list[int]
+
+
+def engine(
+    design: str, p: int = 0, width: int = 0, settings: Mapping[str, Any] | None = None, **options: Any
+) -> EngineCore:
+    """An engine around ``design`` for the modulus ``p``, or for any of ``width`` bits where the design can load one.
+
+    Raises Refusal when the design cannot serve it.
+    """
+    chosen = find_design(design)
+    given = chosen.checked(settings or {})
+    if any(s.name == "loadable" for s in chosen.settings) and "loadable" not in given and not p:
+        given["loadable"] = True
+    fitted = chosen.fit(p or prev_prime(1 << width), **given)
+    if not p and fitted.load is None:
+        raise Refusal(
+            f"{design} has its modulus built in: give the key that the engine is for, or take a design that loads it"
+        )
+    return EngineCore(design, fitted, given, **options)
+
+
+def _require_replaceable(folder: Path) -> None:
+    if not folder.exists():
+        return
+    if not folder.is_dir():
+        raise ValueError(f"{folder} exists and is not a folder")
+    entries = {entry.name for entry in folder.iterdir()}
+    if foreign := sorted(entries - set(FILES)):
+        raise ValueError(
+            f"{folder} exists and is no former build (it holds {foreign[0]}); choose another folder with -o"
+        )
+
+
+def read(path: str | Path) -> EngineCore:
+    """The engine in a folder that ``write`` wrote, made anew.
+
+    Raises ValueError (Refusal) when engine.json is missing or malformed.
+    """
+    place = Path(path) / "engine.json"
+    try:
+        record = json.loads(place.read_text(encoding="utf-8"))
+        fitted = find_design(record["design"]).fit(int(record["made_for"], 16), **record["given"])
+        return EngineCore(record["design"], fitted, record["given"], **record["options"])
+    except FileNotFoundError:
+        raise ValueError(f"{place} is missing") from None
+    except (KeyError, TypeError, json.JSONDecodeError) as error:
+        raise ValueError(f"{place} is malformed: {type(error).__name__} {error}") from None
+
+
+def _page(record: Mapping[str, Any]) -> str:
+    setup, words, options = record["setup"], record["number_words"], record["options"]
+    programmes = "\n".join(
+        f"| {p['command']} | {p['name']} | {p['exponent_bits']} | {p['passes']} | {p['digits']} | {p['products']} | "
+        f"{p['cycles_at_most']} |"
+        for p in record["programmes"]
+    )
+    loaded = (
+        f"- {setup['modulus_words']} words of the modulus, then {setup['key_words']} words for the multiplier's own\n"
+        "  stream, then\n"
+        if setup["modulus_words"]
+        else ""
+    )
+    return f"""# Exponentiation engine: {record["design"]}, {record["modulus_bits"]}-bit moduli
+
+Made by `{record["command"]}`; RTL digest {record["digest"]}.
+Generated cores belong to you: use, change and ship them as you like.
+
+`engine.v` holds the module `{options["top"]}`: `clk`, `rst` (synchronous, active high), `i_valid i_ready i_data` in
+and `o_valid o_ready o_data` out, words of {options["word"]} bits. A word moves in every cycle in which valid and
+ready are high. Numbers are sent least significant word first, {words} words each.
+{options["contexts"]} powers are computed in step.
+
+## Messages
+
+`0`: the modulus and what belongs to it. `modmill rsa setup DIR --modulus M` prints the words of this message for M.
+{loaded}- {len(setup["numbers"])} numbers of {words} words: {", ".join(setup["numbers"]) or "none"}
+  (one = 1, square = R^2 mod p with R = 1 / factor)
+
+`1 + programme`: powers
+- the passes of the loop and the number of digits, one word each
+- for each of the {options["contexts"]} contexts: its digits, one a word, the first used first; then its base
+- out: {options["contexts"]} powers of {words} words
+
+| command | programme | exponent bits | passes | digits | products | cycles, at most |
+|---|---|---|---|---|---|---|
+{programmes}
+
+Window digits are those of the exponent to the base 2^w, the highest first; the ladder takes the bits of e xor 2 e. The
+time of a message does not depend on its exponents and bases. `vectors.json` holds messages with their answers.
+"""

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""RSA on the designs of the house: by the engine's model, by the designs' bit-exact algorithms, by simulated RTL."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+from modmill.contract import Refusal
+from modmill.design import IO
+from modmill.designs import design as find_design
+from modmill.engines.rsa import Engine, Modelled
+from modmill.studies.engine import PUBLIC, EngineCore, engine, uniform
+
+KINDS = ("model", "exact", "rtl")
+DEFAULT = "montgomery-array"
+"""The multiplier that is taken unless another is named."""
+
+
+def engine_for(
+    kind: str, design: str = DEFAULT, settings: Mapping[str, Any] | None = None, *, method: str = "window",
+    window: int = 5, contexts: int = 1, io: str = "native",
+) -> Engine:  # fmt: skip
+    """An engine around a design: ``model`` runs the programme on the design's contract, ``exact`` on its bit-exact
+    algorithm, ``rtl`` on the simulated hardware. ``io``: the form of the multiplier.
+
+    Raises Refusal for an unknown kind, design, form or setting.
+    """
+    if io not in IO:
+        raise Refusal(f"io must be one of {', '.join(IO)}, not {io!r}")
+    if kind not in KINDS:
+        raise Refusal(f"the engine must be one of {', '.join(KINDS)}, not {kind!r}")
+    given = dict(settings or {})
+    find_design(design).checked(given)
+    uniform(method, window, True)
+    if kind == "rtl":
+        return Simulated(design, given, method, window, contexts, io)
+
+    def fit(p: int) -> Any:
+        fitted = find_design(design).fit(p, **given)
+        contract = fitted.contract(io)
+        least = contract.result_bound <= 1  # the binary form ends with the least residue
+        exact = (lambda a, b: fitted.multiply(a, b) % p) if least else fitted.multiply
+        return contract, exact if kind == "exact" else None
+
+    return Modelled(fit, lambda converted: uniform(method, window, converted))
+
+
+@dataclass(frozen=True)
+class Work:
+    """One batch of powers in simulation."""
+
+    modulus_bits: int
+    programme: str
+    powers: int
+    products: int
+    cycles: int
+
+
+@dataclass
+class Simulated:
+    """The engine in simulated hardware. ``work`` lists what it did.
+
+    Secret powers run on a machine as wide as the modulus; for a design that loads its modulus one machine serves all
+    moduli of a length. Powers of public exponents are for the check and for blinding: they are done in Python's
+    integers on the host, unless ``whole`` asks for a machine as wide as n.
+    """
+
+    design: str
+    given: Mapping[str, Any]
+    method: str = "window"
+    window: int = 5
+    contexts: int = 1
+    io: str = "native"
+    whole: bool = False
+    work: list[Work] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._machine = lru_cache(maxsize=8)(self._made)
+
+    def secret(self, modulus: int, pairs: Sequence[tuple[int, int]], bits: int) -> list[int]:
+        """Powers by programme 0 of the RTL."""
+        return self._powers(modulus, pairs, 0, bits)
+
+    def public(self, modulus: int, bases: Sequence[int], exponent: int) -> list[int]:
+        """Powers by programme 1 of the RTL where ``whole`` asks for it, else on the host."""
+        if self.whole and exponent == PUBLIC:
+            return self._powers(modulus, [(base, exponent) for base in bases], 1, modulus.bit_length())
+        return [pow(base, exponent, modulus) for base in bases]
+
+    def _powers(self, modulus: int, pairs: Sequence[tuple[int, int]], programme: int, bits: int) -> list[int]:
+        core = self._machine(0 if self._loadable else modulus, modulus.bit_length(), bits)
+        found = core.simulate(core.at(modulus), programme, pairs)
+        chosen = core.layout.engines[programme]
+        self.work.append(
+            Work(modulus.bit_length(), chosen.programme.name, len(pairs), chosen.products, max(found.cycles))
+        )
+        return found.powers
+
+    @property
+    def _loadable(self) -> bool:
+        known = {s.name for s in find_design(self.design).settings}
+        return "loadable" in known and self.given.get("loadable") not in (False, "false", "no", "0")
+
+    def _made(self, modulus: int, width: int, bits: int) -> EngineCore:
+        return engine(
+            self.design, modulus, 0 if modulus else width, self.given, bits=bits, method=self.method,
+            window=self.window, contexts=self.contexts, io=self.io,
+        )  # fmt: skip

@@ -1,0 +1,260 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""The engine in hardware: powers right with any multiplier, in a time that no exponent changes."""
+
+import random
+import sys
+import time
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from amaranth.hdl import Module, Signal
+
+from modmill.contract import Load, Refusal
+from modmill.design import Multiplier
+from modmill.designs import design
+from modmill.engines.exponentiation import Exponentiation, fixed_window, ladder, left_to_right
+from modmill.engines.machine import Layout, Machine
+from modmill.flow.emit import verilog
+from modmill.flow.words import WordSimulator
+from modmill.studies.engine import engine
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from trial import loadable
+from trial.bench import drive
+
+TOY = 12
+"""Bits of the toy multiplier's moduli."""
+
+
+def contract(p):
+    return replace(loadable.contract(TOY, p), load=Load(TOY, (p,), 1))
+
+
+class ToyMultiplier(loadable.Loadable):
+    """The bit-serial multiplier of the trial, as a Multiplier: it accepts operands in any cycle."""
+
+    period, lead, kept = 1, 0, ()
+
+
+def toy_layout(programme, contexts, bits=10, word=8):
+    c = contract((1 << TOY) - 3)
+    return Layout((Exponentiation(programme, c, bits), Exponentiation(left_to_right(17), c, 5)), contexts, word)
+
+
+@pytest.mark.parametrize("contexts", [1, 3])
+@pytest.mark.parametrize("multiplex", [False, True])
+@pytest.mark.parametrize("programme", [fixed_window(3), fixed_window(1), ladder()], ids=lambda p: p.name)
+def test_powers_of_one_message_after_another(programme, multiplex, contexts):
+    """Moduli are loaded in between; producer and consumer pause."""
+    layout = toy_layout(programme, contexts)
+    rnd = random.Random(1)
+    for stall, gap in ((0, 0), (0.3, 0.2)):
+        words, wanted = [], []
+        for p in (4093, 2049, 13):
+            words += layout.setup(contract(p))
+            for k, bits in ((0, 10), (1, 5)):
+                pairs = [(rnd.randrange(p), 17 if k else rnd.getrandbits(bits)) for _ in range(contexts)]
+                words += layout.job(k, pairs)
+                wanted += [pow(base, exponent, p) for base, exponent in pairs]
+        machine = Machine(ToyMultiplier(TOY), layout, multiplex=multiplex)
+        offers = [("i", {"i_data": word}) for word in words]
+        want = len(wanted) * layout.number_words
+        trace = drive(machine, offers, out=["o_data"], want=want, stall=stall, gap=gap, limit=10**6)
+        assert layout.powers([word for (word,) in trace.out], 0) == wanted
+
+
+@pytest.fixture(scope="module")
+def toy():
+    layout = toy_layout(fixed_window(3), 2, bits=30)
+    return layout, WordSimulator(verilog(Machine(ToyMultiplier(TOY), layout), "engine"), 8, top="engine")
+
+
+def times(layout, simulator, p, bits, jobs):
+    """Cycles from the last word in to the first and last word out, for each job alone."""
+    out = set()
+    for pairs in jobs:
+        words = layout.setup(contract(p)) + layout.job(0, pairs, bits)
+        run = simulator.run(words, layout.contexts * layout.number_words)
+        assert not run.violations
+        assert layout.powers(run.words, p) == [pow(base, exponent, p) for base, exponent in pairs]
+        out.add((run.valid[0] - run.accepted[-1], run.valid[-1] - run.accepted[-1]))
+    return out
+
+
+def jobs(p, bits, contexts, count, seed=1):
+    rnd = random.Random(seed)
+    full = (1 << bits) - 1
+    edges = [(0, 0), (1, full), (p - 1, 1), (2, 1 << bits - 1), (p - 1, 0x55555555 & full)]
+    return [[rnd.choice(edges) if k < 20 else (rnd.randrange(p), rnd.getrandbits(bits)) for _ in range(contexts)]
+            for k in range(count)]  # fmt: skip
+
+
+@pytest.mark.parametrize("bits", [30, 12])
+def test_the_time_is_the_same_for_every_exponent_and_base(toy, bits):
+    layout, simulator = toy
+    assert len(times(layout, simulator, 4093, bits, jobs(4093, bits, 2, 150))) == 1
+    assert len(times(layout, simulator, 4093, bits, jobs(4093, bits, 2, 20))) == 1
+
+
+class Hasty(Multiplier):
+    """A planted early exit: a product by 1 (R mod p) is not done, the other operand is its result, at once."""
+
+    def __init__(self, radix):
+        self.inner, self.radix = ToyMultiplier(TOY), radix
+        super().__init__(TOY + 1, TOY + 1, TOY + 1, k=TOY)
+
+    def elaborate(self, _platform):
+        m = Module()
+        m.submodules.inner = inner = self.inner
+        skipped, kept = Signal(), Signal(TOY + 1)
+        skip = (self.i_b == self.radix) & ~inner.o_valid & ~skipped
+        m.d.comb += [
+            inner.k_valid.eq(self.k_valid), inner.k_m.eq(self.k_m), self.k_ready.eq(inner.k_ready),
+            inner.i_a.eq(self.i_a), inner.i_b.eq(self.i_b), inner.i_valid.eq(self.i_valid & ~skip & ~skipped),
+            self.i_ready.eq(inner.i_ready & ~skipped), inner.o_ready.eq(self.o_ready & ~skipped),
+            self.o_valid.eq(inner.o_valid | skipped),
+        ]  # fmt: skip
+        with m.If(skipped):
+            m.d.comb += self.o_r.eq(kept)
+        with m.Else():
+            m.d.comb += self.o_r.eq(inner.o_r)
+        with m.If(self.i_valid & self.i_ready & skip):
+            m.d.sync += [skipped.eq(1), kept.eq(self.i_a)]
+        with m.Elif(self.o_ready):
+            m.d.sync += skipped.eq(0)
+        return m
+
+
+def test_a_planted_early_exit_is_caught():
+    p = 4093
+    layout = toy_layout(fixed_window(3), 1, bits=30)
+    radix = pow(contract(p).factor, -1, p)
+    simulator = WordSimulator(verilog(Machine(Hasty(radix), layout), "engine"), 8, top="engine")
+    assert len(times(layout, simulator, p, 30, jobs(p, 30, 1, 60))) > 5
+
+
+def test_two_engines_side_by_side_with_pauses_and_stalls():
+    layout = toy_layout(ladder(), 2, bits=16)
+    text = verilog(Machine(ToyMultiplier(TOY), layout, multiplex=True), "engine")
+    simulator = WordSimulator(text, 8, top="engine", instances=2)
+    rnd = random.Random(4)
+    for gap, stall in ((0, 0), (0.4, 0.4)):
+        sides, wanted = [], []
+        for p in (4093, 3001):
+            words, powers = layout.setup(contract(p)), []
+            for _ in range(3):
+                pairs = [(rnd.randrange(p), rnd.getrandbits(16)) for _ in range(2)]
+                words += layout.job(0, pairs)
+                powers += [pow(base, exponent, p) for base, exponent in pairs]
+            sides.append((words, len(powers) * layout.number_words))
+            wanted.append(powers)
+        runs = simulator.run_pair(*sides, gap=gap, stall=stall, seed=3)
+        for run, powers in zip(runs, wanted, strict=True):
+            assert not run.violations
+            assert layout.powers(run.words, 0) == powers
+
+
+HOUSE = [
+    ("montgomery-array", 0, 64, 0, {}), ("montgomery-array", 0, 64, 1, {}), ("radix64k-mul", 0, 64, 2, {}),
+    ("hbe", 0, 31, 0, {"w": 12, "interval": 20}),
+    ("sor-ring", 2**61 - 1, 0, 2, {}), ("mm-spa", 2**61 - 1, 0, 2, {}), ("mm-pa-p", 2**61 - 1, 0, 0, {}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "p", "width", "contexts", "settings"), HOUSE)
+@pytest.mark.parametrize("method", ["window", "ladder"])
+def test_multipliers_of_the_house(name, p, width, contexts, settings, method):
+    core = engine(name, p, width, settings, bits=40, method=method, window=3, contexts=contexts)
+    layout, native = core.layout, core.fitted.contract("native")
+    rnd = random.Random(6)
+    others = core.fitted.others() if native.load else []
+    for fitted in [core.fitted, *others, core.fitted]:
+        p = fitted.p
+        for k, bits in ((0, 40), (1, 17)):
+            if k and method == "ladder":
+                continue
+            pairs = [(rnd.randrange(p), 65537 if k else rnd.getrandbits(bits)) for _ in range(layout.contexts)]
+            pairs[0] = (p - 1, pairs[0][1])
+            found = core.simulate(fitted, k, pairs)
+            assert found.powers == [pow(base, exponent, p) for base, exponent in pairs]
+            most = layout.cycles(k, bits, core.core, native.timing)
+            assert most * 0.8 < found.cycles[0] <= most
+
+
+@pytest.mark.parametrize("name", ["radix64k-ram", "sor-2m"])
+def test_the_binary_form_serves_too(name):
+    p = 2**61 - 1
+    core = engine(name, p, bits=40, contexts=2, io="binary")
+    pairs = [(p - 1, 2**40 - 1), (12345678901234567, 2**39 + 5)]
+    assert core.simulate(core.fitted, 0, pairs).powers == [pow(base, exponent, p) for base, exponent in pairs]
+
+
+def test_powers_of_powers():
+    core = engine("montgomery-array", width=64, bits=64, window=4, contexts=1)
+    x = y = 3
+    for step in range(20):
+        (x,) = core.simulate(core.fitted, 0, [(x, 2**64 - 1 - step)]).powers
+        y = pow(y, 2**64 - 1 - step, core.fitted.p)
+        assert x == y
+
+
+def test_enough_contexts_keep_the_multiplier_busy():
+    """As many powers as the multiplier has room for take hardly longer than one."""
+    one, many = (engine("montgomery-array", width=64, bits=64, contexts=contexts) for contexts in (1, 0))
+    assert many.layout.contexts >= 15
+    rnd = random.Random(7)
+    cycles = []
+    for core in (one, many):
+        pairs = [(rnd.randrange(core.fitted.p), rnd.getrandbits(64)) for _ in range(core.layout.contexts)]
+        cycles += core.simulate(core.fitted, 0, pairs).cycles
+    assert cycles[1] < 1.25 * cycles[0]
+
+
+@pytest.mark.slow
+def test_an_exponentiation_of_1024_bits_takes_less_than_ten_seconds():
+    core = engine("montgomery-array", width=1024, bits=1024, contexts=1)
+    p = core.fitted.p
+    pair = 2**1023 % p, (1 << 1024) - 1
+    core.simulate(core.fitted, 1, [(3, 65537)])  # compiles
+    start = time.monotonic()
+    assert core.simulate(core.fitted, 0, [pair]).powers == [pow(*pair, p)]
+    assert time.monotonic() - start < 10
+
+
+def test_what_does_not_fit_is_refused():
+    c = contract(4093)
+    window, power = Exponentiation(fixed_window(3), c, 10), Exponentiation(left_to_right(17), c, 5)
+    for make, why in [
+        (lambda: Layout((window,), 0, 8), "at least 1 context, not 0"),
+        (lambda: Layout((window,), 1, 65), "8 to 64 bits, not 65"),
+        (lambda: Layout((Exponentiation(fixed_window(8), c, 10),), 4, 8), "260 slots of 4 contexts do not fit 1024"),
+        (lambda: Layout((window, power), 2, 8).job(0, [(1, 1)]), "takes 2 powers at once, not 1"),
+        (lambda: Layout((window, power), 1, 8).job(0, [(1, 1)], 11), "up to 10 bits, not 11"),
+        (lambda: Layout((window, Exponentiation(left_to_right(17, start="one"), c, 5)), 1, 8), "writes slot 5"),
+        (lambda: engine("sor-2m", width=61), "sor-2m has its modulus built in"),
+        (lambda: engine("montgomery-array", width=64, method="sliding").layout, "one of window, ladder, not 'sliding'"),
+        (lambda: engine("montgomery-array", width=64).at(2**64 + 1), "2\\^64"),
+    ]:
+        with pytest.raises(Refusal, match=why):
+            make()
+
+
+def test_a_modulus_that_needs_more_subtractions_is_refused():
+    layout = toy_layout(fixed_window(3), 1)
+    assert layout.subtractions == 1
+    bound = Fraction(20005, 10000)
+    loose = replace(contract(4093), gain=Fraction(0), result_bound=bound, operand_bound=bound, product_bound=bound**2)
+    with pytest.raises(Refusal, match="needs 2 subtractions at the end, not 1"):
+        layout.setup(loose)
+
+
+def test_the_rtl_depends_on_the_width_of_the_modulus_only():
+    texts = set()
+    for p in (2**61 - 1, 2**60 + 33):
+        core = engine("montgomery-array", p, settings={"loadable": True}, contexts=1)
+        texts.add(core.verilog)
+    assert len(texts) == 1
+    assert design("montgomery-array").fit(2**61 - 1, loadable=True).load is not None

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""``modmill rsa``: real keys in files, through model and simulated hardware; what openssl and others make of it."""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import padding, rsa
+
+sys.path.insert(0, str(Path(__file__).parent))
+from test_cli import modmill, refused
+
+MESSAGE = b"signed by hardware\n"
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    """A folder with a key in two files and a message."""
+    folder = tmp_path_factory.mktemp("rsa")
+    key = rsa.generate_private_key(65537, 1024)
+    encoding, plain = serialization.Encoding.PEM, serialization.NoEncryption()
+    (folder / "key.pem").write_bytes(key.private_bytes(encoding, serialization.PrivateFormat.PKCS8, plain))
+    public = key.public_key().public_bytes(encoding, serialization.PublicFormat.SubjectPublicKeyInfo)
+    (folder / "public.pem").write_bytes(public)
+    (folder / "message").write_bytes(MESSAGE)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def key(place):
+    return serialization.load_pem_private_key((place / "key.pem").read_bytes(), None)
+
+
+def done(*arguments, cwd):
+    run = modmill("rsa", *arguments, cwd=cwd)
+    assert run.returncode == 0, run.stderr
+    return run
+
+
+@pytest.mark.parametrize("options", [
+    (), ("--padding", "pkcs1", "--hash", "sha512"), ("--no-crt", "--method", "ladder"), ("--blind-exponent", "64"),
+    ("--engine", "exact", "--no-blind-message"), ("--multiplier", "sor-2m", "--io", "binary"),
+])  # fmt: skip
+def test_signatures(place, key, options):
+    done("run", "key.pem", "--sign", "message", "-o", "signature", *options, cwd=place)
+    digest = hashes.SHA512() if "sha512" in options else hashes.SHA256()
+    scheme = padding.PKCS1v15() if "pkcs1" in options else padding.PSS(padding.MGF1(digest), digest.digest_size)
+    key.public_key().verify((place / "signature").read_bytes(), MESSAGE, scheme, digest)
+    ours = ["--verify", "message", "--signature", "signature", *options]
+    assert done("run", "public.pem", *ours, cwd=place).stdout == "the signature is right\n"
+    (place / "other").write_bytes(MESSAGE + b"!")
+    wrong = modmill("rsa", "run", "public.pem", "--verify", "other", *ours[2:], cwd=place)
+    assert (wrong.returncode, wrong.stdout) == (1, "the signature is wrong\n")
+
+
+def test_encryption_both_ways(place, key):
+    scheme = padding.OAEP(padding.MGF1(hashes.SHA256()), hashes.SHA256(), b"label")
+    done("run", "public.pem", "--encrypt", "message", "--label", "label", "-o", "sealed", cwd=place)
+    assert key.decrypt((place / "sealed").read_bytes(), scheme) == MESSAGE
+    (place / "sealed").write_bytes(key.public_key().encrypt(b"read me\n", scheme))
+    assert done("run", "key.pem", "--decrypt", "sealed", "--label", "label", cwd=place).stdout == "read me\n"
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not shutil.which("openssl"), reason="openssl is not installed")
+def test_simulated_hardware_signs_for_openssl(place):
+    run = done("run", "key.pem", "--sign", "message", "-o", "signature", "--engine", "rtl", cwd=place)
+    assert run.stderr.count("1 power modulo 512 bits, window-5, 643 products") == 2
+    options = ["-sigopt", "rsa_padding_mode:pss", "-signature", "signature"]
+    command = ["openssl", "dgst", "-sha256", "-verify", "public.pem", *options, "message"]
+    assert subprocess.run(command, cwd=place, capture_output=True, check=True).stdout == b"Verified OK\n"
+
+
+def test_a_built_engine_and_what_sets_its_modulus(place):
+    run = done("build", "--bits", "1024", "--contexts", "2", "-o", "engine", cwd=place)
+    assert run.stdout.startswith("engine: montgomery-array, 512-bit moduli, 2 powers in step, at most ")
+    folder = place / "engine"
+    assert {path.name for path in folder.iterdir()} == {"engine.v", "engine.json", "vectors.json", "README.md"}
+    record = json.loads((folder / "engine.json").read_text())
+    assert [p["exponent_bits"] for p in record["programmes"]] == [576, 17]
+    assert record["command"].startswith("modmill rsa build --bits 1024 --multiplier montgomery-array --io native")
+    vectors = json.loads((folder / "vectors.json").read_text())["messages"]
+    words = done("setup", "engine", "--modulus", vectors[0]["modulus"], cwd=place).stdout.split()
+    assert [int(word, 16) for word in words] == [int(word, 16) for word in vectors[0]["in"]]
+    done("build", "--bits", "1024", "--contexts", "2", "-o", "engine", cwd=place)  # replaces it
+    (folder / "notes").write_text("mine")
+    assert "no former build (it holds notes)" in refused("rsa", "build", "--bits", "1024", "-o", folder)
+
+
+def test_refusals(place):
+    for arguments, why in [
+        (("run", place / "key.pem"), "say one of --decrypt, --encrypt, --sign and --verify"),
+        (("run", place / "key.pem", "--verify", place / "message"), "--verify and --signature go together"),
+        (("run", place / "message", "--sign", place / "message"), "no RSA key that can be read"),
+        (("run", place / "public.pem", "--sign", place / "message"), "need a private one"),
+        (("run", place / "none.pem", "--sign", place / "message"), "No such file"),
+        (("run", place / "key.pem", "--sign", place / "message", "--engine", "fpga"), "one of model, exact, rtl"),
+        (("run", place / "key.pem", "--sign", place / "message", "--multiplier", "none"), "no design is called"),
+        (("run", place / "key.pem", "--sign", place / "message", "--method", "naive"), "one of window, ladder"),
+        (("run", place / "key.pem", "--sign", place / "message", "--io", "gray"), "one of binary, native"),
+        (("run", place / "key.pem", "--decrypt", place / "message"), "has 128 bytes, not 19"),
+        (("build", "--bits", "512"), "1024 to 4096 bits, not 512"),
+        (("build", "--bits", "1024", "--multiplier", "sor-2m"), "sor-2m has its modulus built in"),
+        (("setup", place), "engine.json is missing"),
+    ]:
+        line = refused("rsa", *arguments, *(["--modulus", "97"] if arguments[0] == "setup" else []))
+        assert why in line, line
