@@ -159,10 +159,9 @@ class RnsMontgomery(Fitted):
         return result
 
     def slot_machine(self, numbers: int) -> CoxSlots:
-        """The machine with ``numbers`` numbered slots for operands within the contract's bounds.
+        """The rowers as a slot machine, which adds up two products before it reduces.
 
-        Raises Refusal when two products cannot be added up before one reduction, when rowers serve several channels,
-        or when there is no room for so many numbers.
+        Raises Refusal when the bases do not carry two, when rowers serve several channels, or when there is no room.
         """
         if self.params.proof.largest_products < 2:
             raise Refusal(f"the bases carry one product before a reduction, not two: take n = {self.params.a.n + 1}")
