@@ -58,8 +58,8 @@ def build(
     words += ["--window", window, "--contexts", contexts, "--word", word, "--crt" if crt else "--no-crt"]
     command = shlex.join(["modmill", "rsa", "build", *map(str, words), "--blind", str(blind)])
     folder = core.write(output or Path(f"rsa-{bits}-{chosen}"), command)
-    layout, contract = core.layout, core.fitted.contract("native")
-    cycles = layout.cycles(0, core.bits, core.core, contract.timing)
+    layout = core.layout
+    cycles = core.cycles(0)
     print(
         f"{folder}: {chosen}, {width}-bit moduli, {layout.contexts} powers in step, at most {cycles:,} cycles for them,"
         f" {core.fitted.cost.dsp:,} DSP blocks predicted"

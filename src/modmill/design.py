@@ -96,6 +96,12 @@ class Multiplier(wiring.Component):
         super().__init__(multiplier_ports(a, b, r, k))
 
 
+def unused(component: Any) -> Any:
+    """The same component, made for what it says of itself and not to be built: Amaranth does not warn of it."""
+    component._MustUse__used = True
+    return component
+
+
 @dataclass(frozen=True)
 class Setting:
     """One parameter that a user can set: its type, default, meaning, and the values it may take."""

@@ -27,7 +27,7 @@ from math import gcd
 from typing import Any
 
 from modmill.contract import Load, Refusal, ResiduePair, Timing
-from modmill.design import Cost, Design, Fitted, Multiplier, Setting, Source
+from modmill.design import Cost, Design, Fitted, Multiplier, Setting, Source, unused
 from modmill.numbers.base_pairs import BasePair, Sufficiency, approximate, base_pair, sufficiency
 from modmill.numbers.cox import Cox
 from modmill.numbers.folding import reduce
@@ -222,8 +222,7 @@ class RnsMontgomery(Fitted):
     def load(self) -> Load | None:
         if not self.settings["loadable"]:
             return None
-        core = self.component()
-        core._MustUse__used = True  # it gives the words and is not built
+        core = unused(self.component())
         return Load(self.params.shape.rowers * self.params.a.w, tuple(core.modulus_words()), core.load_cycles)
 
     def at(self, p: int) -> RnsMontgomery:
