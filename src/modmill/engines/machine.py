@@ -421,7 +421,7 @@ class Machine(wiring.Component):
 
     def __init__(self, sequencer: Sequencer | NumberedSequencer) -> None:
         self.sequencer, self.core, self.layout = sequencer, sequencer.core, sequencer.layout
-        self.kept, layout = self.core.kept, sequencer.layout
+        self.kept, layout = getattr(self.core, "kept", ()), sequencer.layout
         word = layout.word
         super().__init__({
             "i_valid": In(1), "i_ready": Out(1), "i_data": In(word),
