@@ -164,6 +164,22 @@ def test_montgomery(way, M, r):
 
 
 @pytest.mark.parametrize("way", WAYS)
+def test_operands_beyond_the_range_whose_product_is_in_it(way):
+    """Every digit of x at its largest: no sum overflows, and a y small enough gives a result in range."""
+    for M, r in ((2**61 - 1, 8), (SECP256K1, 16), (2**64 - 59, 4)):
+        m = Montgomery(M, r, way)
+        x = ((1 << (r + 2)) - 1,) * m.d
+        y = digits((4 * M * M - 1) // value(x, r), r, m.d)
+        t_limit, c_limit = m.digit_limits()
+        for a, b in ((x, y), (y, x), (x, largest_spread(y, r)), (x, (x[0], *(0,) * (m.d - 1)))):
+            for t, c in m.steps(a, b):
+                assert all(map(int.__le__, t, t_limit)) and all(map(int.__le__, c, c_limit))
+                assert value(c, r) <= m.sum_limit()
+            out = value(m.multiply(a, b), r)
+            assert out < 2 * M and out * m.R % M == value(a, r) * value(b, r) % M
+
+
+@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("M", [3, 5, 11, 13, 15])
 def test_closed_loop_exhaustively_at_one_digit(way, M):
     """Every pair of operands below 2 M at r = 4: two iterations, every digit fits, every result is below 2 M."""

@@ -304,11 +304,16 @@ class Montgomery:
         return product * self.M / self.R + 1
 
     def sum_limit(self, *, redundant: bool = True) -> int:
-        """Largest c of any iteration, for operands in range whatever their digits, and any modulus of that length."""
-        c, plain = 0, (1 << self.r) - 1
-        digit = 4 * plain + 3 if redundant else plain
+        """Largest c of any iteration, for any modulus of that length and everything that fits x and the digits of y."""
+        plain = (1 << self.r) - 1
+        if redundant:
+            digit = 4 * plain + 3
+            x = value((digit,) * self.d, self.r)
+        else:
+            digit, x = plain, (1 << (self.operand * self.top - 1).bit_length()) - 1
+        c = 0
         for _ in range(self.n):
-            c = (c + (self.operand * self.top - 1) * digit + plain * self.top) >> self.r
+            c = (c + x * digit + plain * self.top) >> self.r
         return c
 
     def digit_limits(self) -> tuple[Number, Number]:
