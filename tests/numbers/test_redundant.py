@@ -131,8 +131,10 @@ def test_representations():
             canonical = digits(n, r, d)
             for x in (canonical, spread(canonical, r, rnd), largest_spread(canonical, r)):
                 assert value(x, r) == n and Radix(r).fits(x)
-    with pytest.raises(ValueError, match="does not fit in 2 digits of 6 bits"):
-        digits(1 << 10, 4, 2)
+    assert digits(1 << 10, 4, 2) == (16, 63) and digits(63 * 17, 4, 2) == (63, 63)
+    for x in (63 * 17 + 1, -1):
+        with pytest.raises(ValueError, match=f"{x} does not fit in 2 digits of 6 bits"):
+            digits(x, 4, 2)
 
 
 # ---------------------------------------------------------------------------------------------- Montgomery

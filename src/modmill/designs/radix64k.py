@@ -571,7 +571,7 @@ def fit(p: int, quotient: str, *, r: int, redundant: bool, operand: int, loadabl
 
 def _design(name: str, section: str, title: str, quotient: str, r: int) -> Design:
     return Design(
-        name=name, module="radix64k", title=title,
+        name=name, module="radix64k", title=title, paper=section,
         source=Source(
             "K. Nakano, K. Kawakami, K. Shigemoto",
             "RSA Encryption and Decryption using the Redundant Number System on the FPGA",
