@@ -192,9 +192,11 @@ class Layout:
         where the next step needs its product, which comes after the multiplier's latency.
         """
         period = core.period
-        rate = self.contexts * max(timing.interval, FETCH)
-        longest = max(rate, timing.latency + FETCH + WRITE + core.lead)
-        rate, longest = (-(-c // period) * period for c in (rate, longest))
+        each = timing.interval if timing.interval >= FETCH else FETCH + core.lead
+        longest = timing.latency + FETCH + WRITE + core.lead
+        each, longest = (-(-c // period) * period for c in (each, longest))
+        rate = self.contexts * each
+        longest = max(rate, longest)
         engine = self.engines[programme]
         p, passes = engine.programme, engine.programme.passes(bits)
         before, loop = len(p.before), len(p.before) + len(p.loop)
