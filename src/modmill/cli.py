@@ -333,7 +333,13 @@ def race(
 
 @app.command()
 def reproduce(
-    paper: Annotated[str, typer.Argument(metavar="PAPER", help="sor: sum of residues; hbe: base extension.")],
+    paper: Annotated[
+        str,
+        typer.Argument(
+            metavar="PAPER",
+            help="sor: sum of residues; hbe: base extension; rsa64k: radix 64K; multistep: multi-step radix 2.",
+        ),
+    ],
     measure: Annotated[bool, typer.Option("--measure", help="Measure what has no row yet (minutes).")] = False,
     output: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write JSON too; - for stdout.")] = None,
     record: Annotated[Path | None, typer.Option(metavar="FILE", help="Add the rows to a results file.")] = None,

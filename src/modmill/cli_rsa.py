@@ -71,7 +71,7 @@ def build(
     command = shlex.join(["modmill", "rsa", "build", *map(str, words), "--blind", str(blind)])
     folder = core.write(output or Path(f"rsa-{bits}-{chosen}"), command)
     layout = core.layout
-    cycles = layout.cycles(0, core.bits, core.core, core.contract.timing)
+    cycles = core.cycles(0)
     print(
         f"{folder}: {chosen}, {width}-bit moduli, {layout.contexts} powers in step, at most {cycles:,} cycles for them,"
         f" {core.fitted.cost.dsp:,} DSP blocks predicted"

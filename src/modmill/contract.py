@@ -16,10 +16,13 @@ modulus that was loaded last when its operands were accepted.
 
 from __future__ import annotations
 
+import random
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from modmill.numbers import redundant
 from modmill.numbers.rns import Base
 
 PORTS = (
@@ -48,9 +51,27 @@ class Binary:
         """The number at a port."""
         return port
 
+    def any(self, x: int, _rnd: random.Random) -> int:
+        """The port value of ``x``: there is only one."""
+        return self.encode(x)
+
+    @property
+    def end(self) -> int:
+        """It holds numbers below this."""
+        return 1 << self.width
+
+    @property
+    def moduli(self) -> tuple[int, ...]:
+        """No words with moduli."""
+        return ()
+
     def describe(self) -> dict[str, Any]:
         """As it stands in contract.json."""
         return {"kind": "binary", "width": self.width}
+
+
+def _representatives(words: Sequence[int], moduli: Sequence[int], w: int, rnd: random.Random) -> list[int]:
+    return [rnd.randrange(x, 1 << w, m) for x, m in zip(words, moduli, strict=True)]
 
 
 @dataclass(frozen=True)
@@ -84,6 +105,15 @@ class Residues:
         """The residues at a port, as they stand."""
         mask = (1 << self.base.w) - 1
         return [port >> (self.base.w * i) & mask for i in range(self.base.n)]
+
+    def any(self, x: int, rnd: random.Random) -> int:
+        """Port value of ``x``, each residue at a random representative."""
+        return self.pack(_representatives(self.words(x), self.moduli, self.base.w, rnd))
+
+    @property
+    def end(self) -> int:
+        """It holds numbers below this."""
+        return self.base.M
 
     def encode(self, x: int) -> int:
         """Port value of ``x``, 0 <= x < base.M."""
@@ -140,6 +170,15 @@ class ResiduePair:
         mask = (1 << self.a.w) - 1
         return [port >> (self.a.w * i) & mask for i in range(self.a.n + self.b.n)]
 
+    def any(self, x: int, rnd: random.Random) -> int:
+        """Port value of ``x``, each word at a random representative."""
+        return self.pack(_representatives(self.words(x), self.moduli, self.a.w, rnd))
+
+    @property
+    def end(self) -> int:
+        """Either half holds numbers below this, those of base B."""
+        return self.b.M
+
     def encode(self, x: int) -> int:
         """Port value of ``x``, 0 <= x < A B."""
         if not 0 <= x < self.a.M * self.b.M:
@@ -166,7 +205,65 @@ class ResiduePair:
         }
 
 
-Form = Binary | Residues | ResiduePair
+@dataclass(frozen=True)
+class Digits:
+    """A number as ``d`` redundant digits of radix 2^``r``, the least significant digit in the least significant bits.
+
+    Each digit takes r + 2 bits and may have any value of that size.
+    """
+
+    r: int
+    d: int
+
+    @property
+    def moduli(self) -> tuple[int, ...]:
+        """No words with moduli."""
+        return ()
+
+    @property
+    def width(self) -> int:
+        """Bits of the whole vector."""
+        return (self.r + 2) * self.d
+
+    @property
+    def end(self) -> int:
+        """The digits hold numbers below this."""
+        return redundant.value(((1 << self.r + 2) - 1,) * self.d, self.r) + 1
+
+    def pack(self, digits: Sequence[int]) -> int:
+        """Port value of the digits."""
+        return sum(x << ((self.r + 2) * i) for i, x in enumerate(digits))
+
+    def unpack(self, port: int) -> list[int]:
+        """The digits at a port, as they stand."""
+        mask = (1 << self.r + 2) - 1
+        return [port >> ((self.r + 2) * i) & mask for i in range(self.d)]
+
+    def encode(self, x: int) -> int:
+        """Port value of ``x`` without redundant bits below the highest digit. Raises ValueError if it does not fit."""
+        return self.pack(redundant.digits(x, self.r, self.d))
+
+    def any(self, x: int, rnd: random.Random) -> int:
+        """Port value of ``x`` in a random representation."""
+        return self.pack(redundant.spread(redundant.digits(x, self.r, self.d), self.r, rnd))
+
+    def decode(self, port: int) -> int:
+        """The number at a port."""
+        return redundant.value(self.unpack(port), self.r)
+
+    def describe(self) -> dict[str, Any]:
+        """As it stands in contract.json."""
+        return {
+            "kind": "digits",
+            "radix_bits": self.r,
+            "digit_bits": self.r + 2,
+            "digits": self.d,
+            "order": "least significant digit in the least significant bits",
+            "digit_range": f"[0, 2^{self.r + 2}), redundant: any representation",
+        }
+
+
+Form = Binary | Residues | ResiduePair | Digits
 """How numbers look at a port."""
 
 

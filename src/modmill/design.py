@@ -44,6 +44,40 @@ def multiplier_ports(a: int, b: int, r: int, k: int = 0) -> dict[str, Any]:
     }
 
 
+def numbered_ports(slot: int, number: int, k: int = 0) -> dict[str, Any]:
+    """Members of a slot machine's interface, for slot numbers and numbers of so many bits. Streams, in which a transfer
+    happens in every cycle in which valid and ready are both high:
+
+    i    an operation: slot[i_destination] = slot[i_a] slot[i_b] factor, and with i_sum
+         (slot[i_a] slot[i_b] + slot[i_c] slot[i_e]) factor
+    x    a number for slot x_slot; an operation accepted after it can read it
+    q    a slot whose number is asked for. The numbers leave at o, in order
+    k    words of a modulus, as of a multiplier, where ``k`` is their width
+    """
+    return {
+        **({"k_valid": In(1), "k_ready": Out(1), "k_m": In(k)} if k else {}),
+        "i_valid": In(1), "i_ready": Out(1), "i_sum": In(1),
+        **{f"i_{name}": In(slot) for name in ("destination", "a", "b", "c", "e")},
+        "x_valid": In(1), "x_ready": Out(1), "x_slot": In(slot), "x_number": In(number),
+        "q_valid": In(1), "q_ready": Out(1), "q_slot": In(slot),
+        "o_valid": Out(1), "o_ready": In(1), "o_number": Out(number),
+    }  # fmt: skip
+
+
+class SlotMachine(wiring.Component):
+    """A machine with numbered slots: numbers stay in it between operations.
+
+    It takes one operation every ``interval`` cycles at most and does not wait for results: an operation may read what
+    another wrote if at least ``distance`` intervals lie between their acceptances. ``kept`` as of a multiplier.
+    """
+
+    kept: tuple[str, ...] = ()
+
+    def __init__(self, slot: int, number: int, *, interval: int, distance: int, k: int = 0) -> None:
+        self.interval, self.distance = interval, distance
+        super().__init__(numbered_ports(slot, number, k))
+
+
 class Multiplier(wiring.Component):
     """A core with the multiplier interface.
 
@@ -60,6 +94,12 @@ class Multiplier(wiring.Component):
         self.period, self.lead = period, lead
         self.probes: list[tuple[str, Signal | list[Signal], int]] = []
         super().__init__(multiplier_ports(a, b, r, k))
+
+
+def unused(component: Any) -> Any:
+    """The same component, made for what it says of itself and not to be built: Amaranth does not warn of it."""
+    component._MustUse__used = True
+    return component
 
 
 @dataclass(frozen=True)
@@ -189,6 +229,13 @@ class Fitted(ABC):
                 except Refusal:
                     continue
         return [fitted for fitted in found if fitted.p != self.p]
+
+    def slot_machine(self, numbers: int) -> SlotMachine:
+        """A machine on ``numbers`` numbered slots in which numbers stay in the design's own representation.
+
+        Raises Refusal when the design has none, or no room for so many numbers.
+        """
+        raise Refusal("this design has no slot machine of its own")
 
     @property
     @abstractmethod

@@ -41,6 +41,9 @@ class Job:
     holds: tuple[tuple[str, str, int, int], ...] = ()
 
 
+SPAN = 12
+"""Intervals before and after the first job within which all others start."""
+
 SHIPPED = Path(__file__).parent / "placements.json"
 """Answers that ship: digest of the question -> (interval, starts)."""
 
@@ -75,15 +78,17 @@ def verify(jobs: Sequence[Job], interval: int, starts: Mapping[str, int]) -> Non
 
 
 def least_interval(
-    jobs: Sequence[Job], intervals: Iterable[int], minimise: Mapping[str, int], effort: float = 2
+    jobs: Sequence[Job], intervals: Iterable[int], minimise: Mapping[str, int], effort: float = 2, span: int = SPAN
 ) -> tuple[int, dict[str, int]]:
     """The first of ``intervals`` for which a placement is found, and the starts; looked up before it is searched.
 
     Raises ScheduleError, about the last interval, when there is none.
     """
     tried = list(intervals)
-    question = json.dumps([[astuple(job) for job in jobs], tried[:1], len(tried) == 1, dict(minimise), effort])
-    key = sha256(question.encode()).hexdigest()[:24]
+    question = [[astuple(job) for job in jobs], tried[:1], len(tried) == 1, dict(minimise), effort]
+    if span != SPAN:
+        question.append(span)
+    key = sha256(json.dumps(question).encode()).hexdigest()[:24]
     cache = os.environ.get("MODMILL_CACHE") or platformdirs.user_cache_path("modmill")
     kept = Path(cache) / "placements" / f"{key}.json"
     found = answers.get(key) or _shipped().get(key)
@@ -97,7 +102,7 @@ def least_interval(
     reason: ScheduleError | None = None
     for interval in tried:
         try:
-            starts = place(jobs, interval, minimise, effort)
+            starts = place(jobs, interval, minimise, effort, span)
         except ScheduleError as error:
             reason = error
             continue
@@ -115,16 +120,19 @@ def _shipped() -> dict[str, Any]:
     return json.loads(SHIPPED.read_text(encoding="utf-8")) if SHIPPED.exists() else {}
 
 
-def place(jobs: Sequence[Job], interval: int, minimise: Mapping[str, int], effort: float = 10) -> dict[str, int]:
+def place(
+    jobs: Sequence[Job], interval: int, minimise: Mapping[str, int], effort: float = 10, span: int = SPAN
+) -> dict[str, int]:
     """Start cycles of all jobs, the first at 0; the weighted sum of the starts in ``minimise`` is as small as found.
 
-    ``effort``: the solver's deterministic time. Raises ScheduleError when it finds no schedule: there is none, or the
+    ``effort``: the solver's deterministic time. ``span``: all start within so many intervals of the first, and the
+    narrower the sooner it answers. Raises ScheduleError when it finds no schedule: there is none, or the
     effort did not suffice (the message tells which).
     """
     from ortools.sat.python import cp_model
 
     model = cp_model.CpModel()
-    horizon = 12 * interval
+    horizon = span * interval
     start: dict[str, Any] = {}
     phase: dict[str, Any] = {}
     spans: dict[str, list[Any]] = defaultdict(list)
@@ -132,7 +140,7 @@ def place(jobs: Sequence[Job], interval: int, minimise: Mapping[str, int], effor
         low, high = (0, 0) if k == 0 else (-horizon, horizon)
         start[job.name] = model.new_int_var(low, high, job.name)
         phase[job.name] = model.new_int_var(0, interval - 1, f"{job.name} phase")
-        turn = model.new_int_var(-12, 12, f"{job.name} turn")
+        turn = model.new_int_var(-span, span, f"{job.name} turn")
         model.add(start[job.name] == turn * interval + phase[job.name])
 
     def circular(unit: str, first: Any, cycles: Any, label: str) -> None:

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from modmill.contract import Binary, Contract, Refusal, ResiduePair
+from modmill.contract import Contract, Refusal
 
 KINDS = ("mul", "add", "sub", "load", "store")
 
@@ -64,10 +64,7 @@ class Bounded:
 
 def capacity(contract: Contract) -> Fraction:
     """Numbers below this multiple of p can be told apart in a slot."""
-    form = contract.operand
-    if isinstance(form, ResiduePair):
-        return Fraction(form.b.M, contract.p)
-    return Fraction(1 << form.width if isinstance(form, Binary) else form.base.M, contract.p)
+    return Fraction(contract.operand.end, contract.p)
 
 
 def bounded(

@@ -8,8 +8,6 @@ import warnings
 from amaranth.hdl import UnusedElaboratable
 from amaranth.sim import Simulator
 
-from modmill.contract import Binary
-
 warnings.filterwarnings("ignore", category=UnusedElaboratable)
 
 
@@ -19,24 +17,24 @@ def operands(contract, count, seed=1):
     form = contract.operand
 
     def one():
-        x = rnd.randrange(contract.largest_operand + 1)
-        if isinstance(form, Binary):
-            return form.encode(x)
-        lifted = [
-            rnd.randrange(r, 1 << form.width // len(form.moduli), m)
-            for r, m in zip(form.words(x), form.moduli, strict=True)
-        ]
-        return form.pack(lifted)
+        return form.any(rnd.randrange(contract.largest_operand + 1), rnd)
 
     return [(one(), one() if contract.operands == 2 else 0) for _ in range(count)]
 
 
-def run(core, pairs, limit=5000):
-    """[(result, {probe: value}, latency)] of products one after another."""
+def run(core, pairs, limit=5000, load=None):
+    """[(result, {probe: value}, latency)] of products one after another; ``load``: what loads the modulus first."""
     out = []
 
     async def bench(ctx):
         ctx.set(core.o_ready, 1)
+        for word in load.words if load else ():
+            ctx.set(core.k_m, word)
+            ctx.set(core.k_valid, 1)
+            while not ctx.get(core.k_ready):
+                await ctx.tick()
+            await ctx.tick()
+            ctx.set(core.k_valid, 0)
         for a, b in pairs:
             ctx.set(core.i_a, a)
             if hasattr(core, "i_b"):

@@ -19,11 +19,13 @@ from bench import first_difference, operands, run
 
 NAMES = [d.name for d in DESIGNS]
 MULTIPLIERS = [d.name for d in DESIGNS if d.module != "extension"]
-"""Designs with a binary form."""
+"""Designs with two operands that serve any modulus or one of a form."""
+BINARY = [name for name in MULTIPLIERS if name != "orup"]
+"""Those with a binary form."""
 TOYS = [3, 97, 2**61 - 1, 3**30 * 5]
 FULL = ["secp256k1", "P-256"]
 HEAVY = {"mm-pa-n", "mm-pa-p", "sor-nm"}  # thousands of multipliers at full width: the fast simulator runs these
-OF_A_FORM = {"channel-multiply", "channel-reduce"}  # they serve moduli of a form only
+OF_A_FORM = {"channel-multiply", "channel-reduce", "pseudo-mersenne"}  # they serve moduli of a form only
 
 
 def fit(name, p):
@@ -54,7 +56,7 @@ def test_machine_equals_algorithm_equals_specification(name, p):
     contract = fitted.contract("native")
     core = fitted.component()
     pairs = operands(contract, 12) + fitted.corners()[:30]
-    judge(fitted, contract, pairs, run(core, pairs))
+    judge(fitted, contract, pairs, run(core, pairs, load=contract.load))
 
 
 @pytest.mark.parametrize("modulus", FULL)
@@ -64,19 +66,19 @@ def test_machine_at_full_width(name, modulus):
     contract = fitted.contract("native")
     core = fitted.component()
     pairs = operands(contract, 4) + fitted.corners()[:8]
-    results = run(core, pairs)
+    results = run(core, pairs, load=contract.load)
     judge(fitted, contract, pairs, results)
     names = {name for name, _ in fitted.trace(*pairs[0])}
     assert len(results[0][1].keys() & names) >= 3, "the probes saw nothing"
 
 
 @pytest.mark.parametrize("p", [3, 97, 2**61 - 1])
-@pytest.mark.parametrize("name", MULTIPLIERS)
+@pytest.mark.parametrize("name", BINARY)
 def test_binary_form(name, p):
     fitted = fit(name, p)
     contract = fitted.contract("binary")
     pairs = [(0, 0), (0, p - 1), (1, 1), (p - 1, p - 1), (p - 1, 1), *operands(contract, 6)]
-    for (a, b), (r, _, latency) in zip(pairs, run(fitted.core("binary"), pairs), strict=True):
+    for (a, b), (r, _, latency) in zip(pairs, run(fitted.core("binary"), pairs, load=contract.load), strict=True):
         assert r == contract.expect(a, b)
         assert latency == contract.timing.latency
 
@@ -89,7 +91,7 @@ def test_a_broken_constant_is_found(name):
     contract = fitted.contract("native")
     pairs = operands(contract, 2)
     core = fitted.component()
-    results = run(core, pairs)
+    results = run(core, pairs, load=contract.load)
     (a, b), (_, seen, _) = pairs[0], results[0]
     assert first_difference(list(fitted.trace(a ^ 1, b)), seen) or list(fitted.trace(a ^ 1, b))[-1][1] != results[0][0]
 

@@ -16,7 +16,7 @@ from modmill.contract import Load, Refusal
 from modmill.design import Multiplier
 from modmill.designs import design
 from modmill.engines.exponentiation import Exponentiation, fixed_window, ladder, left_to_right
-from modmill.engines.machine import Layout, Machine
+from modmill.engines.machine import Layout, Machine, Sequencer
 from modmill.flow.emit import verilog
 from modmill.flow.words import WordSimulator
 from modmill.studies.engine import engine
@@ -59,7 +59,7 @@ def test_powers_of_one_message_after_another(programme, multiplex, contexts):
                 pairs = [(rnd.randrange(p), 17 if k else rnd.getrandbits(bits)) for _ in range(contexts)]
                 words += layout.job(k, pairs)
                 wanted += [pow(base, exponent, p) for base, exponent in pairs]
-        machine = Machine(ToyMultiplier(TOY), layout, multiplex=multiplex)
+        machine = Machine(Sequencer(ToyMultiplier(TOY), layout, multiplex=multiplex))
         offers = [("i", {"i_data": word}) for word in words]
         want = len(wanted) * layout.number_words
         trace = drive(machine, offers, out=["o_data"], want=want, stall=stall, gap=gap, limit=10**6)
@@ -69,7 +69,9 @@ def test_powers_of_one_message_after_another(programme, multiplex, contexts):
 @pytest.fixture(scope="module")
 def toy():
     layout = toy_layout(fixed_window(3), 2, bits=30)
-    return layout, WordSimulator(verilog(Machine(ToyMultiplier(TOY), layout), "engine"), 8, top="engine")
+    return layout, WordSimulator(
+        verilog(Machine(Sequencer(ToyMultiplier(TOY), layout, multiplex=False)), "engine"), 8, top="engine"
+    )
 
 
 def times(layout, simulator, p, bits, jobs):
@@ -132,13 +134,15 @@ def test_a_planted_early_exit_is_caught():
     p = 4093
     layout = toy_layout(fixed_window(3), 1, bits=30)
     radix = pow(contract(p).factor, -1, p)
-    simulator = WordSimulator(verilog(Machine(Hasty(radix), layout), "engine"), 8, top="engine")
+    simulator = WordSimulator(
+        verilog(Machine(Sequencer(Hasty(radix), layout, multiplex=False)), "engine"), 8, top="engine"
+    )
     assert len(times(layout, simulator, p, 30, jobs(p, 30, 1, 60))) > 5
 
 
 def test_two_engines_side_by_side_with_pauses_and_stalls():
     layout = toy_layout(ladder(), 2, bits=16)
-    text = verilog(Machine(ToyMultiplier(TOY), layout, multiplex=True), "engine")
+    text = verilog(Machine(Sequencer(ToyMultiplier(TOY), layout, multiplex=True)), "engine")
     simulator = WordSimulator(text, 8, top="engine", instances=2)
     rnd = random.Random(4)
     for gap, stall in ((0, 0), (0.4, 0.4)):
@@ -159,7 +163,8 @@ def test_two_engines_side_by_side_with_pauses_and_stalls():
 
 HOUSE = [
     ("montgomery-array", 0, 160, 0, {}), ("montgomery-array", 0, 160, 1, {}), ("radix64k-mul", 0, 64, 2, {}),
-    ("hbe", 0, 31, 0, {"w": 12, "interval": 20}),
+    ("hbe", 0, 31, 0, {"w": 12, "interval": 20}), ("hbe", 0, 31, 0, {"w": 12, "interval": 20, "native": False}),
+    ("kbe", 0, 31, 2, {"w": 12, "interval": 24}), ("kbe", 2**61 - 1, 0, 9, {}),
     ("sor-ring", 2**61 - 1, 0, 2, {}), ("mm-spa", 2**61 - 1, 0, 2, {}), ("mm-pa-p", 2**61 - 1, 0, 0, {}),
 ]  # fmt: skip
 
@@ -167,10 +172,12 @@ HOUSE = [
 @pytest.mark.parametrize(("name", "p", "width", "contexts", "settings"), HOUSE)
 @pytest.mark.parametrize("method", ["window", "ladder"])
 def test_multipliers_of_the_house(name, p, width, contexts, settings, method):
-    core = engine(name, p, width, settings, bits=40, method=method, window=3, contexts=contexts)
-    layout, native = core.layout, core.fitted.contract("native")
+    settings = dict(settings)
+    native = settings.pop("native", True)
+    core = engine(name, p, width, settings, bits=40, method=method, window=3, contexts=contexts, native=native)
+    layout, contract = core.layout, core.fitted.contract("native")
     rnd = random.Random(6)
-    others = core.fitted.others() if native.load else []
+    others = core.fitted.others() if contract.load else []
     for fitted in [core.fitted, *others, core.fitted]:
         p = fitted.p
         for k, bits in ((0, 40), (1, 17)):
@@ -180,7 +187,7 @@ def test_multipliers_of_the_house(name, p, width, contexts, settings, method):
             pairs[0] = (p - 1, pairs[0][1])
             found = core.simulate(fitted, k, pairs)
             assert found.powers == [pow(base, exponent, p) for base, exponent in pairs]
-            most = layout.cycles(k, bits, core.core, native.timing)
+            most = core.cycles(k, bits)
             assert most * 0.8 < found.cycles[0] <= most
 
 

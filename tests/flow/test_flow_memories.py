@@ -63,7 +63,7 @@ DP16KD = (
     if (OCE{s} && REGMODE_{s} == "OUTREG" && DATA_WIDTH_{s} == 18 && WRITEMODE_{s} == "NORMAL")
       second_{s} <= first_{s};
   end
-  assign {{{", ".join(f"DO{s}{k}" for k in reversed(range(18)))}}} = second_{s};
+  assign {{{", ".join(f"DO{s}{k}" for k in reversed(range(18)))}}} = REGMODE_{s} == "NOREG" ? first_{s} : second_{s};
 """
         for s in "AB"
     )
@@ -85,7 +85,7 @@ def _bench(ram: BlockRam, contents: int) -> str:
     address, bits = ram.address_bits, ram.width * ram.depth
     return f"""module core(input clk, input rst, input i_valid, output i_ready, output o_valid, input o_ready,
     input [{address - 1}:0] i_a, input [{address + ram.width}:0] i_b, output [{2 * ram.width - 1}:0] o_r);
-  reg [1:0] valid; assign i_ready = 1'b1; assign o_valid = valid[1];
+  reg [1:0] valid; assign i_ready = 1'b1; assign o_valid = valid[{ram.registers - 1}];
   always @(posedge clk) valid <= rst ? 2'd0 : {{valid[0], i_valid}};
   {ram.name} #(.INIT({bits}'h{contents:x})) ram(
     .clk(clk), .a_address(i_a), .b_address(i_b[{address - 1}:0]), .b_write(i_b[{address}] & i_valid),
@@ -107,12 +107,12 @@ def _traffic(ram: BlockRam, *, collisions: bool) -> list[tuple[int, int, int, in
 
 
 def _expected(ram: BlockRam, words: list[int], traffic: list[tuple[int, int, int, int]]) -> list[tuple[int, int]]:
-    """Outputs of Amaranth's model, two cycles after each operation."""
+    """Outputs of Amaranth's model, as many cycles after each operation as it has registers."""
     found = []
-    model = memory.BlockRam(ram.width, ram.depth, words)
+    model = memory.BlockRam(ram.width, ram.depth, words, registers=ram.registers)
 
     async def bench(context) -> None:
-        for operation in [*traffic, (0, 0, 0, 0), (0, 0, 0, 0)]:
+        for operation in [*traffic, *[(0, 0, 0, 0)] * ram.registers]:
             found.append((context.get(model.a_q), context.get(model.b_q)))
             ports = (model.a_address, model.b_address, model.b_write, model.b_d)
             for port, value in zip(ports, operation, strict=True):
@@ -123,7 +123,7 @@ def _expected(ram: BlockRam, words: list[int], traffic: list[tuple[int, int, int
     simulator.add_clock(1e-8)
     simulator.add_testbench(bench)
     simulator.run()
-    return found[2:]
+    return found[ram.registers :]
 
 
 def _outputs(verilog: str, ram: BlockRam, traffic: list[tuple[int, int, int, int]]) -> list[tuple[int, int]]:
@@ -132,7 +132,7 @@ def _outputs(verilog: str, ram: BlockRam, traffic: list[tuple[int, int, int, int
     packed = [b | write << address | d << address + 1 for _, b, write, d in traffic]
     run = simulator.run([a for a, *_ in traffic], packed)
     assert run.violations == []
-    assert set(run.latencies) == {2}
+    assert set(run.latencies) == {ram.registers}
     return [(r & (1 << ram.width) - 1, r >> ram.width) for r in run.results]
 
 
@@ -145,6 +145,7 @@ def _as_ecp5(ram: BlockRam) -> str:
     [
         (BlockRam(18, 256), None), (BlockRam(1, 16), None), (BlockRam(40, 32), None),
         (BlockRam(18, 1024), 1), (BlockRam(17, 64), 1), (BlockRam(72, 16), 4),
+        (BlockRam(18, 256, 1), None), (BlockRam(18, 256, 1), 1), (BlockRam(20, 64, 1), 2),
     ],
 )  # fmt: skip
 def test_verilog_does_what_amaranth_does(ram: BlockRam, blocks: int | None) -> None:
@@ -347,6 +348,7 @@ class Counter(wiring.Component):
 def test_names_and_refusals() -> None:
     assert memories.parse_name("core_block_ram_18x256") == BlockRam(18, 256)
     assert memories.parse_name(BlockRam(7, 16).name) == BlockRam(7, 16)
+    assert memories.parse_name("core_block_ram_7x16_r1") == BlockRam(7, 16, 1)
     assert memories.parse_name("block_ram_18") is None
     plain = memories.behavioural(BlockRam(18, 256))
     assert memories.find(plain.replace("[17:0] b_d", "[16:0] b_d")) == {}

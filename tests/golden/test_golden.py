@@ -13,11 +13,12 @@ from modmill.designs import DESIGNS
 from modmill.studies.build import build
 
 FILE = Path(__file__).parent / "digests.json"
-ONE_FORM = {"kbe-extension", "hbe-extension"}  # these have no binary form
+ONE_FORM = {"kbe-extension", "hbe-extension", "orup"}  # these have no binary form
+WIDE = {"pseudo-mersenne": "M127"}  # these do not serve 97
 CASES = [
     (d.name, modulus, "native" if d.name in ONE_FORM else io)
     for d in DESIGNS
-    for modulus, io in (("97", "native"), ("0x1fffffffffffffff", "binary"))
+    for modulus, io in ((WIDE.get(d.name, "97"), "native"), ("0x1fffffffffffffff", "binary"))
 ]
 FULL = [("sor-1m-p", "secp256k1", "native"), ("sor-ring", "secp256k1", "native"), ("sor-2m", "P-256", "binary")]
 

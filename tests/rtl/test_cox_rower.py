@@ -9,12 +9,13 @@ from pathlib import Path
 import pytest
 from amaranth.sim import Simulator
 
+from modmill.contract import Refusal
 from modmill.designs import design
 from modmill.designs.kbe import Params, RnsMontgomery, tables
 from modmill.numbers.base_pairs import Sufficiency, sufficiency
 from modmill.numbers.moduli import parse_modulus
 from modmill.placement import verify
-from modmill.rtl.cox_programme import PRODUCT, jobs, memory_plan, programme
+from modmill.rtl.cox_programme import PRODUCT, Programme, jobs, memory_plan, programme
 from modmill.rtl.cox_rower import CoxRower
 from modmill.schedule import ScheduleError
 
@@ -175,3 +176,47 @@ def modulus_words(f):
     core = f.component()
     core._MustUse__used = True
     return core.modulus_words()
+
+
+@pytest.mark.parametrize(
+    ("name", "modulus", "rowers", "interval"),
+    [
+        ("kbe", "secp256k1", 8, 74), ("kbe", "P-256", 8, 74), ("kbe", "secp256k1", 4, 160), ("kbe", "P-256", 4, 160),
+        ("hbe", "secp256k1", 8, 50), ("hbe", "P-256", 8, 50), ("hbe", "secp256k1", 4, 104), ("hbe", "P-256", 4, 104),
+        ("kbe", "2^61-1", 2, 48), ("hbe", "2^61-1", 2, 37),
+    ],
+)  # fmt: skip
+def test_fewer_rowers(name, modulus, rowers, interval):
+    """n / 2 and n / 4 rowers, each for two or four channels of each base: machine = algorithm = specification."""
+    f = design(name).fit(parse_modulus(modulus).value, rowers=rowers)
+    shape = f.params.shape
+    assert (shape.rowers, f.cost.dsp, shape.rowers * shape.share) == (rowers, rowers, f.params.a.n)
+    assert shape.least_interval <= f.schedule.interval == interval
+    contract = f.contract("native")
+    pairs = operands(contract, 2) + f.corners()[-3:]
+    for (a, b), (result, seen, latency) in zip(pairs, run(f.component(), pairs), strict=True):
+        trace = list(f.trace(a, b))
+        assert first_difference(trace, seen) == "" and trace[-1][1] == result
+        assert len(seen.keys() & dict(trace)) >= 4 * shape.share + 1, "the probes saw too little"
+        x, y = contract.operand.decode(a), contract.operand.decode(b)
+        assert (contract.result.decode(result) - x * y * contract.factor) % f.p == 0
+        assert latency == contract.timing.latency
+
+
+def test_a_channel_in_another_place_of_the_ring_is_found(monkeypatch):
+    """The planted fault: coefficients in the order of a ring that is loaded the other way round."""
+    f = design("kbe").fit(parse_modulus("2^61-1").value, rowers=2)
+    pairs = operands(f.contract("native"), 1)
+    monkeypatch.setattr(Programme, "turned", lambda p, k, j: p.run(k, j) - p[f"load {k}"] + 1)
+    (result, seen, _), *_ = run(f.component(), pairs)
+    trace = list(f.trace(*pairs[0]))
+    assert first_difference(trace, seen) == "zeta 1" and trace[-1][1] != result
+
+
+def test_rowers_that_do_not_share_evenly_are_refused():
+    p = parse_modulus("secp256k1").value
+    assert design("kbe").fit(p, rowers=5).params.a.n == 20
+    with pytest.raises(Refusal, match="rowers must fill rows of 2, got rowers = 5"):
+        design("hbe").fit(p, rowers=5)
+    with pytest.raises(Refusal, match="n must be a multiple of rowers, got n = 16 and rowers = 6"):
+        design("kbe").fit(p, n=16, rowers=6)

@@ -6,11 +6,29 @@ from __future__ import annotations
 
 from modmill.contract import Refusal
 from modmill.design import Design
-from modmill.designs import channel, extension, hbe, kbe, sor, sor_original, sor_ring
+from modmill.designs import (
+    channel,
+    extension,
+    hbe,
+    iddmm,
+    kbe,
+    mcivor,
+    montgomery_array,
+    multistep,
+    orup,
+    pseudo_mersenne,
+    radix64k,
+    sor,
+    sor_original,
+    sor_ring,
+    tenca_koc,
+    wide,
+)
 
 DESIGNS: tuple[Design, ...] = (
-    *sor.DESIGNS, *sor_ring.DESIGNS, *sor_original.DESIGNS, *kbe.DESIGNS, *hbe.DESIGNS,
-    *extension.DESIGNS, *channel.DESIGNS,
+    *sor.DESIGNS, *sor_ring.DESIGNS, *sor_original.DESIGNS, *kbe.DESIGNS, *hbe.DESIGNS, *montgomery_array.DESIGNS,
+    *pseudo_mersenne.DESIGNS, *radix64k.DESIGNS, *multistep.DESIGNS, *tenca_koc.DESIGNS, *mcivor.DESIGNS,
+    *iddmm.DESIGNS, *orup.DESIGNS, *wide.DESIGNS, *extension.DESIGNS, *channel.DESIGNS,
 )  # fmt: skip
 
 

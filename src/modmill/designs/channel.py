@@ -32,7 +32,7 @@ from modmill.design import Cost, Design, Fitted, Multiplier, Setting, Source
 from modmill.numbers.folding import fold, fold_bounds
 from modmill.numbers.rns import signed_digits
 from modmill.rtl.fold import SelectedFold, bits, fold_step
-from modmill.rtl.product import BLOCKS, DspBlock, Tile
+from modmill.rtl.product import BLOCKS, DspBlock, Tile, tile_rows
 from modmill.schedule import Schedule, Step
 
 STAGES_MAX = 3
@@ -77,18 +77,7 @@ class Params:
     @cached_property
     def rows(self) -> list[list[tuple[int, int]]]:
         """Tiles (first bit of a, first bit of b) of the product, in the fewest rows in which they do not overlap."""
-        w, block = self.w, self.block
-        tiles = [(i, j) for i in range(0, w, block.a) for j in range(0, w, block.b)]
-        rows: list[list[tuple[int, int]]] = []
-        ends: list[int] = []
-        for i, j in sorted(tiles, key=sum):
-            row = next((k for k, end in enumerate(ends) if end <= i + j), len(rows))
-            if row == len(rows):
-                rows.append([])
-                ends.append(0)
-            rows[row].append((i, j))
-            ends[row] = i + j + min(block.a, w - i) + min(block.b, w - j)
-        return rows
+        return tile_rows(self.w, self.w, self.block)
 
     @property
     def sum_cycles(self) -> int:

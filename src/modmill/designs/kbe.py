@@ -27,7 +27,7 @@ from math import gcd
 from typing import Any
 
 from modmill.contract import Load, Refusal, ResiduePair, Timing
-from modmill.design import Cost, Design, Fitted, Multiplier, Setting, Source
+from modmill.design import Cost, Design, Fitted, Multiplier, Setting, Source, unused
 from modmill.numbers.base_pairs import BasePair, Sufficiency, approximate, base_pair, sufficiency
 from modmill.numbers.cox import Cox
 from modmill.numbers.folding import reduce
@@ -159,10 +159,9 @@ class RnsMontgomery(Fitted):
         return result
 
     def slot_machine(self, numbers: int) -> CoxSlots:
-        """The machine with ``numbers`` numbered slots for operands within the contract's bounds.
+        """The rowers as a slot machine, which adds up two products before it reduces.
 
-        Raises Refusal when two products cannot be added up before one reduction, when rowers serve several channels,
-        or when there is no room for so many numbers.
+        Raises Refusal when the bases do not carry two, when rowers serve several channels, or when there is no room.
         """
         if self.params.proof.largest_products < 2:
             raise Refusal(f"the bases carry one product before a reduction, not two: take n = {self.params.a.n + 1}")
@@ -223,8 +222,7 @@ class RnsMontgomery(Fitted):
     def load(self) -> Load | None:
         if not self.settings["loadable"]:
             return None
-        core = self.component()
-        core._MustUse__used = True  # it gives the words and is not built
+        core = unused(self.component())
         return Load(self.params.shape.rowers * self.params.a.w, tuple(core.modulus_words()), core.load_cycles)
 
     def at(self, p: int) -> RnsMontgomery:

@@ -7,7 +7,8 @@
 
 Several exponentiations, the contexts, run in step: each step of the programme is done for all of them before the next,
 so that a multiplier with several products in flight has work in every interval. The programme lies in a table; the
-exponents' digits choose slots to read, and nothing else depends on them.
+exponents' digits choose slots to read, and nothing else depends on them. A design with a slot machine of its own keeps
+the numbers itself (numbered.py) instead of the slot memory.
 
 Messages at ``i``, in words; numbers least significant word first, each filled up to whole words:
 
@@ -25,15 +26,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
+from typing import TYPE_CHECKING, Any
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, fifo, memory, wiring
 from amaranth.lib.wiring import In, Out
 
-from modmill.contract import Binary, Contract, Refusal, Timing
+from modmill.contract import Binary, Contract, Refusal
 from modmill.design import Multiplier
 from modmill.engines.exponentiation import EITHER, ENTRY, Exponentiation
 from modmill.rtl.memory import BITS_MAX, DEPTHS, WIDTH_MAX, BlockRam
+
+if TYPE_CHECKING:
+    from modmill.engines.numbered import NumberedSequencer
 
 SETUP = 0
 FETCH = 9
@@ -69,11 +74,6 @@ class Layout:
             raise Refusal(f"a machine has at least 1 context, not {self.contexts}")
         if not 8 <= self.word <= 64:
             raise Refusal(f"words have 8 to 64 bits, not {self.word}")
-        if self.depth > DEPTHS[-1]:
-            raise Refusal(
-                f"{self.slots} slots of {self.contexts} contexts do not fit {DEPTHS[-1]} addresses; take a smaller "
-                f"window or fewer contexts"
-            )
         places: dict[int, str] = {}
         for slot, number in chain.from_iterable(e.programme.loads for e in self.engines):
             if number != "base" and places.setdefault(slot, number) != number:
@@ -185,18 +185,13 @@ class Layout:
         ports = [sum(w << (self.word * k) for k, w in enumerate(packet)) for packet in packets]
         return [port if self.binary else self.contract.operand.decode(port) % p for port in ports]
 
-    def cycles(self, programme: int, bits: int, core: Multiplier, timing: Timing) -> int:
+    def cycles(self, programme: int, bits: int, sequencer: Sequencer | NumberedSequencer) -> int:
         """Cycles from the last word of a job to the first word of its powers, at most.
 
         A step takes ``rate``, for which the multiplier or the fetch of operands is busy with all contexts; ``round``
         where the next step needs its product, which comes after the multiplier's latency.
         """
-        period = core.period
-        each = timing.interval if timing.interval >= FETCH else FETCH + core.lead
-        longest = timing.latency + FETCH + WRITE + core.lead
-        each, longest = (-(-c // period) * period for c in (each, longest))
-        rate = self.contexts * each
-        longest = max(rate, longest)
+        rate, longest = sequencer.rate, sequencer.round
         engine = self.engines[programme]
         p, passes = engine.programme, engine.programme.passes(bits)
         before, loop = len(p.before), len(p.before) + len(p.loop)
@@ -204,7 +199,7 @@ class Layout:
         overlapped = sum(far[:before]) + passes * sum(far[before:loop]) + sum(far[loop:])
         steps = p.products(bits) + 1
         subtracting = 2 * self.subtractions * (self.number_words + 1)
-        return (steps - overlapped) * longest + overlapped * rate + subtracting + READ + FETCH
+        return (steps - overlapped) * longest + overlapped * rate + subtracting + sequencer.access
 
 
 class _Slice(wiring.Component):
@@ -247,11 +242,52 @@ class _Slice(wiring.Component):
         return m
 
 
+def sequencer_ports(layout: Layout, address: int) -> dict[str, Any]:
+    """Members of a sequencer's interface, for addresses of so many bits."""
+    width = layout.contract.operand.width
+    return {
+        "start": In(1), "busy": Out(1),
+        "programme": In(range(max(2, len(layout.engines)))), "passes": In(_COUNT_BITS),
+        "s_write": In(1), "s_ready": Out(1), "s_address": In(address), "s_data": In(width),
+        "s_ask": In(1), "s_valid": Out(1), "s_read": In(address), "s_q": Out(width),
+        "d_write": In(1), "d_address": In(range(layout.contexts * layout.digits)), "d_data": In(layout.digit_bits),
+    }  # fmt: skip
+
+
+def table_shape(address: int) -> data.StructLayout:
+    """A row of the table: one step, for addresses of so many bits."""
+    return data.StructLayout({
+        "destination": address, "a": address, "b": address, "entry": 1, "either": 1, "advance": 1, "far": 1,
+        "again": 1, "last": 1,
+    })  # fmt: skip
+
+
+def rows_of(layout: Layout) -> tuple[list[dict[str, int]], list[int], list[int]]:
+    """Rows of the table, and for each programme its first row and the first row of its loop."""
+    rows: list[dict[str, int]] = []
+    firsts, loops = [], []
+    place = layout.place
+    for engine in layout.engines:
+        p = engine.programme
+        firsts.append(len(rows))
+        loops.append(len(rows) + len(p.before))
+        body = (*p.before, *p.loop, *p.after)
+        for k, (step, distance) in enumerate(zip(body, p.distances, strict=True)):
+            rows.append({
+                "destination": place(step.destination), "a": place(step.a), "b": place(step.b),
+                "entry": step.pick == ENTRY, "either": step.pick == EITHER, "advance": step.advance,
+                "far": distance > 1, "again": bool(p.loop) and k == len(p.before) + len(p.loop) - 1,
+                "last": k == len(body) - 1,
+            })  # fmt: skip
+    return rows, firsts, loops
+
+
 class Sequencer(wiring.Component):
     """Slot memory, multiplier, table and digits: runs one programme for all contexts when ``start`` is high.
 
-    While not ``busy``: ``s_write`` stores ``s_data`` at ``s_address``, the word at ``s_read`` stands at ``s_q`` two
-    cycles later, ``d_write`` stores a digit. ``programme`` and ``passes`` must stand while it is busy.
+    While not ``busy``: ``s_write`` stores ``s_data`` at ``s_address`` when ``s_ready`` is high; ``s_ask`` asks for what
+    stands at ``s_read``, which is at ``s_q`` when ``s_valid`` is high, and stays high until then; ``d_write`` stores a
+    digit. ``programme`` and ``passes`` must stand while it is busy.
 
     A step starts when what it needs is there. Its two operands are read one after the other and wait until the
     multiplier has taken those before, so that the next are offered in the cycle after. Cost: 4 registers as wide as a
@@ -260,44 +296,36 @@ class Sequencer(wiring.Component):
 
     def __init__(self, core: Multiplier, layout: Layout, *, multiplex: bool) -> None:
         self.core, self.layout, self.multiplex = core, layout, multiplex
-        width, address = layout.contract.operand.width, layout.depth.bit_length() - 1
-        super().__init__({
-            "start": In(1), "busy": Out(1),
-            "programme": In(range(max(2, len(layout.engines)))), "passes": In(_COUNT_BITS),
-            "s_write": In(1), "s_address": In(address), "s_data": In(width), "s_read": In(address), "s_q": Out(width),
-            "d_write": In(1), "d_address": In(range(layout.contexts * layout.digits)), "d_data": In(layout.digit_bits),
-        })  # fmt: skip
+        if layout.depth > DEPTHS[-1]:
+            raise Refusal(
+                f"{layout.slots} slots of {layout.contexts} contexts do not fit {DEPTHS[-1]} addresses; take a smaller "
+                f"window or fewer contexts"
+            )
+        super().__init__(sequencer_ports(layout, layout.depth.bit_length() - 1))
 
-    def _table(self) -> tuple[list[dict[str, int]], list[int], list[int]]:
-        """Rows, and for each programme its first row and the first row of its loop."""
-        rows: list[dict[str, int]] = []
-        firsts, loops = [], []
-        place = self.layout.place
-        for engine in self.layout.engines:
-            p = engine.programme
-            firsts.append(len(rows))
-            loops.append(len(rows) + len(p.before))
-            body = (*p.before, *p.loop, *p.after)
-            for k, (step, distance) in enumerate(zip(body, p.distances, strict=True)):
-                rows.append({
-                    "destination": place(step.destination), "a": place(step.a), "b": place(step.b),
-                    "entry": step.pick == ENTRY, "either": step.pick == EITHER, "advance": step.advance,
-                    "far": distance > 1, "again": bool(p.loop) and k == len(p.before) + len(p.loop) - 1,
-                    "last": k == len(body) - 1,
-                })  # fmt: skip
-        return rows, firsts, loops
+    @property
+    def rate(self) -> int:
+        """Cycles of a step of all contexts that waits for no product, at most."""
+        core, interval = self.core, self.layout.contract.timing.interval
+        each = interval if interval >= FETCH else FETCH + core.lead
+        return self.layout.contexts * -(-each // core.period) * core.period
+
+    @property
+    def round(self) -> int:
+        """Cycles of a step that waits for products of the step before, at most."""
+        timing, core = self.layout.contract.timing, self.core
+        return max(self.rate, -(-(timing.latency + FETCH + WRITE + core.lead) // core.period) * core.period)
+
+    access = READ + FETCH
+    """Cycles for a base to be stored and a power to be read, at most."""
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
         lay, core = self.layout, self.core
         m.submodules.core = core
-        rows, firsts, loops = self._table()
+        rows, firsts, loops = rows_of(lay)
         address = len(self.s_read)
-        shape = data.StructLayout({
-            "destination": address, "a": address, "b": address, "entry": 1, "either": 1, "advance": 1, "far": 1,
-            "again": 1, "last": 1,
-        })  # fmt: skip
-        m.submodules.table = table = memory.Memory(shape=shape, depth=max(2, len(rows)), init=rows)
+        m.submodules.table = table = memory.Memory(shape=table_shape(address), depth=max(2, len(rows)), init=rows)
         at = table.read_port(domain="sync")
         row = at.data
         m.submodules.digits = digits = memory.Memory(shape=lay.digit_bits, depth=lay.contexts * lay.digits, init=[])
@@ -321,6 +349,9 @@ class Sequencer(wiring.Component):
         taking, moving = Signal(), Signal()
         one_of_two = row.either & (not self.multiplex)
         both = row.either & bool(self.multiplex)
+        asked = Signal(READ - 2)
+        m.d.sync += asked.eq(Mux(self.s_ask & ~self.s_valid, Cat(self.s_ask, asked), 0))
+        m.d.comb += [self.s_ready.eq(1), self.s_valid.eq(asked[-1])]
         arrived = core.o_valid & core.o_ready
         under_way = Signal(range(2 * lay.contexts + 1))
         m.d.sync += under_way.eq(under_way + move - arrived)
@@ -330,7 +361,7 @@ class Sequencer(wiring.Component):
         with m.FSM(name="fetch") as fetch:
             with m.State("IDLE"):
                 m.d.sync += [left.eq(self.passes - 1), context.eq(0), index.eq(0), reading.eq(self.s_read)]
-                m.d.sync += number_of_row.eq(_choice(self.programme, firsts))
+                m.d.sync += number_of_row.eq(choice(self.programme, firsts))
                 with m.If(self.start):
                     m.next = "ROW"
             with m.State("ROW"):  # the row and the digit are being read
@@ -367,7 +398,7 @@ class Sequencer(wiring.Component):
                     with m.If(context == lay.contexts - 1):
                         m.d.sync += [context.eq(0), index.eq(index + row.advance), number_of_row.eq(number_of_row + 1)]
                         with m.If(again):
-                            m.d.sync += [left.eq(left - 1), number_of_row.eq(_choice(self.programme, loops))]
+                            m.d.sync += [left.eq(left - 1), number_of_row.eq(choice(self.programme, loops))]
                         with m.If(row.last & ~again):
                             m.next = "DRAIN"
             with m.State("DRAIN"):
@@ -400,7 +431,7 @@ class Sequencer(wiring.Component):
 
 
 class Machine(wiring.Component):
-    """The engine around ``core``. Streams of words ``i`` and ``o`` as described above; one message at a time.
+    """The engine around a sequencer. Streams of words ``i`` and ``o`` as described above; one message at a time.
 
     ``multiplex``: where a step squares one of two slots, both are read and a multiplexer chooses, so that no address
     depends on the exponent there.
@@ -409,10 +440,10 @@ class Machine(wiring.Component):
     digits' memory. Latency: below ``Layout.cycles``, and the same for all exponents of one length.
     """
 
-    def __init__(self, core: Multiplier, layout: Layout, *, multiplex: bool = False) -> None:
-        self.core, self.layout = core, layout
-        self.sequencer = Sequencer(core, layout, multiplex=multiplex)
-        self.kept = (*core.kept, "slice")
+    def __init__(self, sequencer: Sequencer | NumberedSequencer) -> None:
+        self.sequencer, self.core, self.layout = sequencer, sequencer.core, sequencer.layout
+        self.kept = (*getattr(self.core, "kept", ()), "slice")
+        layout = sequencer.layout
         word = layout.word
         super().__init__({
             "i_valid": In(1), "i_ready": Out(1), "i_data": In(word),
@@ -450,7 +481,7 @@ class Machine(wiring.Component):
             m.d.sync += number.eq(run.s_q)
         m.d.comb += [
             run.s_data.eq(number), run.s_address.eq(storing + context), run.programme.eq(programme),
-            run.s_read.eq(_choice(programme, results) + context), run.passes.eq(passes),
+            run.s_read.eq(choice(programme, results) + context), run.passes.eq(passes),
             run.d_data.eq(self.i_data), run.d_address.eq(Cat(index[: (lay.digits - 1).bit_length()], context)),
             self.o_data.eq(number[:word]),
         ]  # fmt: skip
@@ -478,14 +509,15 @@ class Machine(wiring.Component):
             with m.State("COMMON IN"):
                 m.next = "SPREAD"
             with m.State("SPREAD"):  # one number to the same slot of all contexts
-                m.d.comb += [run.s_write.eq(1), storing.eq(_choice(index, commons))]
-                m.d.sync += context.eq(context + 1)
-                with m.If(last_context):
-                    m.d.sync += [context.eq(0), index.eq(index + 1)]
-                    m.next = "COMMON"
-                    with m.If(index == len(lay.commons) - 1):
-                        m.d.sync += index.eq(0)
-                        m.next = "COMMAND"
+                m.d.comb += [run.s_write.eq(1), storing.eq(choice(index, commons))]
+                with m.If(run.s_ready):
+                    m.d.sync += context.eq(context + 1)
+                    with m.If(last_context):
+                        m.d.sync += [context.eq(0), index.eq(index + 1)]
+                        m.next = "COMMON"
+                        with m.If(index == len(lay.commons) - 1):
+                            m.d.sync += index.eq(0)
+                            m.next = "COMMAND"
             with m.State("PASSES"):
                 m.d.comb += self.i_ready.eq(1)
                 with m.If(take):
@@ -511,11 +543,12 @@ class Machine(wiring.Component):
             with m.State("BASE IN"):
                 m.next = "STORE"
             with m.State("STORE"):
-                m.d.comb += [run.s_write.eq(1), storing.eq(_choice(programme, bases))]
-                m.d.sync += context.eq(Mux(last_context, 0, context + 1))
-                m.next = "DIGITS"
-                with m.If(last_context):
-                    m.next = "START"
+                m.d.comb += [run.s_write.eq(1), storing.eq(choice(programme, bases))]
+                with m.If(run.s_ready):
+                    m.d.sync += context.eq(Mux(last_context, 0, context + 1))
+                    m.next = "DIGITS"
+                    with m.If(last_context):
+                        m.next = "START"
             with m.State("START"):
                 m.d.comb += run.start.eq(1)
                 m.next = "RUN"
@@ -523,11 +556,11 @@ class Machine(wiring.Component):
                 with m.If(~run.busy):
                     m.next = "READ"
             with m.State("READ"):
-                m.d.sync += index.eq(index + 1)
-                m.d.comb += load.eq(index == READ - 2)
-                with m.If(index == READ - 1):
-                    m.d.sync += index.eq(0)
-                    m.next = "COMPARE" if lay.subtractions else "GIVE"
+                m.d.comb += [run.s_ask.eq(1), load.eq(run.s_valid)]
+                with m.If(run.s_valid):
+                    m.next = "LOAD"
+            with m.State("LOAD"):
+                m.next = "COMPARE" if lay.subtractions else "GIVE"
             with m.State("GIVE"):
                 m.d.comb += [self.o_valid.eq(1), shift.eq(self.o_ready)]
                 with m.If(self.o_ready):
@@ -618,7 +651,7 @@ class Machine(wiring.Component):
                     m.d.sync += small.eq(difference[-1])
 
 
-def _choice(which: Signal, values: Sequence[int]) -> Value:
+def choice(which: Signal, values: Sequence[int]) -> Value:
     """The constant for a number, the last one beyond the end."""
     found: Value = Const(values[-1])
     for k, value in enumerate(values[:-1]):

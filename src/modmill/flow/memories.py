@@ -6,7 +6,7 @@ A block RAM is the Verilog module `block_ram_<W>x<D>`: D words of W bits, D a po
 `a_q`, `b_address`, `b_write`, `b_d`, `b_q`; parameter `INIT`, the contents at configuration with word k at bits k * W.
 Port A reads, port B reads or writes. The word at an address of cycle t stands at `a_q` or `b_q` in cycle t + 2. While
 port B writes, its first register keeps its value. Reading on A the word that B writes is undefined. No register has a
-reset or an enable.
+reset or an enable. A name that ends in `_r1` means one register: the word stands there in cycle t + 1.
 
 In an emitted core the block RAMs are behavioural; `ecp5` writes modules of the same names and parameters that
 instantiate DP16KD, to be read after the core with `read_verilog -overwrite`. Yosys alone would leave the second
@@ -28,7 +28,7 @@ model in Amaranth's simulator gives the inverse of the old word, so that a core 
 import re
 from dataclasses import dataclass
 
-_NAME = re.compile(r"(?:\w+?_)?block_ram_(\d+)x(\d+)")
+_NAME = re.compile(r"(?:\w+?_)?block_ram_(\d+)x(\d+)(_r1)?")
 _MODULE = re.compile(r"^module\s+(\w*?block_ram_\w+)\s*\(([^)]*)\);(.*?)^endmodule", re.MULTILINE | re.DOTALL)
 _DIRECTION = re.compile(r"\b(input|output|parameter)\s+(?:wire\s+|reg\s+)?(?:\[(\d+):0\]\s*)?(\w+)")
 _BLOCK_BITS = 18  # of a word in the widest mode of DP16KD with two ports
@@ -39,10 +39,11 @@ _ROW_WORDS = 16  # words of 18 bits in one INITVAL parameter, each in 20 bits of
 
 @dataclass(frozen=True)
 class BlockRam:
-    """One block RAM: bits of a word and number of words."""
+    """One block RAM: bits of a word, number of words, registers behind each port (1 or 2)."""
 
     width: int
     depth: int
+    registers: int = 2
 
     def __post_init__(self) -> None:
         if self.width < 1:
@@ -53,7 +54,7 @@ class BlockRam:
     @property
     def name(self) -> str:
         """Name of the block RAM's Verilog module."""
-        return f"block_ram_{self.width}x{self.depth}"
+        return f"block_ram_{self.width}x{self.depth}{'_r1' if self.registers == 1 else ''}"
 
     @property
     def address_bits(self) -> int:
@@ -73,7 +74,7 @@ def parse_name(name: str) -> BlockRam | None:
     """The block RAM that a module name stands for, or None for any other module. The name may begin with the core's
     name (`core_block_ram_18x256`)."""
     match = _NAME.fullmatch(name)
-    return BlockRam(*map(int, match.groups())) if match else None
+    return BlockRam(int(match[1]), int(match[2]), 1 if match[3] else 2) if match else None
 
 
 def find(verilog: str) -> dict[str, BlockRam]:
@@ -104,30 +105,28 @@ def _header(ram: BlockRam, name: str | None = None) -> str:
 def behavioural(ram: BlockRam, name: str | None = None) -> str:
     """Verilog-2001 module of a block RAM that tools can infer a block from."""
     width, last = ram.width, ram.depth - 1
+    two = ram.registers == 2
+    declared = [f"  reg [{width - 1}:0] {port}_{stage};" for port in "ab" for stage in ["first", "second"][: 1 + two]]
+    second = {port: f"    {port}_second <= {port}_first;\n" if two else "" for port in "ab"}
     return (
         _header(ram, name)
         + f"""  (* no_rw_check *) reg [{width - 1}:0] words [0:{last}];  // port A never reads what port B writes
-  reg [{width - 1}:0] a_first;
-  reg [{width - 1}:0] a_second;
-  reg [{width - 1}:0] b_first;
-  reg [{width - 1}:0] b_second;
+{chr(10).join(declared)}
   integer k;
   initial
     for (k = 0; k <= {last}; k = k + 1)
       words[k] = INIT[k * {width} +: {width}];
   always @(posedge clk) begin
     a_first <= words[a_address];
-    a_second <= a_first;
-  end
+{second["a"]}  end
   always @(posedge clk) begin
     if (b_write)
       words[b_address] <= b_d;
     else
       b_first <= words[b_address];
-    b_second <= b_first;
-  end
-  assign a_q = a_second;
-  assign b_q = b_second;
+{second["b"]}  end
+  assign a_q = a_{"second" if two else "first"};
+  assign b_q = b_{"second" if two else "first"};
 endmodule
 """
     )
@@ -137,7 +136,7 @@ def ecp5(verilog: str) -> str:
     """Modules that replace the block RAMs of at most 1024 words in a Verilog text by one DP16KD for every 18 bits of
     a word.
 
-    Empty when there is none. Cost of each: ceil(width / 18) DP16KD, no logic. Both registers of a port are the
+    Empty when there is none. Cost of each: ceil(width / 18) DP16KD, no logic. All registers of a port are the
     block's own.
     """
     return "\n".join(
@@ -153,7 +152,8 @@ def _dp16kd(ram: BlockRam, low: int) -> str:
     parameters = {"GSR": '"DISABLED"', "RESETMODE": '"SYNC"'}
     pins: dict[str, str] = {}
     for port in "AB":
-        parameters |= {f"DATA_WIDTH_{port}": str(_BLOCK_BITS), f"REGMODE_{port}": '"OUTREG"'}
+        mode = '"OUTREG"' if ram.registers == 2 else '"NOREG"'
+        parameters |= {f"DATA_WIDTH_{port}": str(_BLOCK_BITS), f"REGMODE_{port}": mode}
         parameters |= {f"WRITEMODE_{port}": '"NORMAL"', f"CSDECODE_{port}": '"0b000"'}
         pins |= {f"CLK{port}": "clk", f"CE{port}": "1'b1", f"OCE{port}": "1'b1", f"RST{port}": "1'b0"}
         pins |= {f"CS{port}{k}": "1'b0" for k in range(3)}

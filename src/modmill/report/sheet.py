@@ -72,6 +72,8 @@ def promises(record: Mapping[str, Any]) -> list[str]:
 def _form(form: Mapping[str, Any]) -> str:
     if form["kind"] == "residues":
         return f"{len(form['moduli'])} residues of {form['channel_bits']} bits, {form['order']}"
+    if form["kind"] == "digits":
+        return f"{form['digits']} redundant digits of {form['digit_bits']} bits, radix 2^{form['radix_bits']}"
     return f"binary integers of {form['width']} bits"
 
 

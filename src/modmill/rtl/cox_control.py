@@ -85,9 +85,15 @@ class Control:
             self.put("outside", cycle)
             self.put("source", cycle - 1, source)
 
-    def product(self, held: Callable[[str, int], Value], constant: Callable[[str, int], int]) -> None:
+    def product(
+        self,
+        held: Callable[[str, int], Value],
+        constant: Callable[[str, int], int],
+        summed: Callable[[int], Value] | None = None,
+    ) -> None:
         """All of one product. ``held(word, cycle)``: address of one of its words for the rowers' cycle;
-        ``constant(name, k)``: of a constant of the rower's k-th channel."""
+        ``constant(name, k)``: of a constant of the rower's k-th channel; ``summed(cycle)``: whether a second product
+        is added to the first."""
         p, shape, put = self._programme, self._programme.shape, self.put
         share, named = shape.share, shape.named
 
@@ -113,7 +119,7 @@ class Control:
             for k, (operand, other) in enumerate((("x", "y"), ("v", "z"))):
                 read(operand + base, t + k)
                 put("constant", t + k, held(other + base, t + k))
-                put("add", t + k + PRODUCT)
+                put("add", t + k + PRODUCT, summed(t + k + PRODUCT) if k and summed else 1)
             put("clear", t + PRODUCT - 1)
             put("catch_sum", p[f"catch {name}"])
             put("enter_sum", p[f"{name} fold"])

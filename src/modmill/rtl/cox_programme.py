@@ -192,6 +192,16 @@ class Shape:
         return self.share + 1 + self.cox_levels + self.share
 
     @property
+    def depth(self) -> int:
+        """Cycles from the first multiplication to the last fold of a product that never waits, about."""
+        product, whole = (
+            self.passes(bound) * self.loop_pass if self.loop else self.fold_latency
+            for bound in (self.product_bound, self.sum_bound)
+        )
+        extension = OPERAND + self.share * (self.steps + 2) + PRODUCT + whole
+        return 2 * (PRODUCT + product) + 2 * (extension + (0 if self.loop else self.hat_cycles))
+
+    @property
     def fixed(self) -> int:
         """Constants before those of the two extensions."""
         return self.share * (len(CONSTANTS) + 2 * self.parts)
@@ -234,6 +244,7 @@ def jobs(shape: Shape) -> list[Job]:
         return ((named(name, k - 1), cycles),) if k else ()
 
     operand = ("multiplier", 0, 1), ("memory", 0, 1)
+    cox = shape.cox_cycles + TREE + 1  # tree of control, operand bus
     single, single_cycles = fold(shape.product_bound)
     whole, whole_cycles = fold(shape.sum_bound)
 
@@ -273,7 +284,10 @@ def jobs(shape: Shape) -> list[Job]:
             uses = ("fold", 1, n), ("multiplier", first, n)
         for j in range(share):
             held = (("ring", load, 1, n),) if j == share - 1 else ()
-            add(named(f"ring {k}", j), uses, ((load, 0), *later(f"ring {k}", j, n)), ((load, (j + 1) * n),), held)
+            before = later(f"ring {k}", j, n + 2 if share > 2 else n)
+            # the more runs, the less choice, for the solver's sake
+            latest = before if before and share > 2 else ((load, n + j * (max(n, cox) + 6)),)
+            add(named(f"ring {k}", j), uses, ((load, 0), *before), latest, held)
         return first
 
     def total(k: int, j: int, name: str, first: tuple[str, int], last: Sequence[tuple[str, int]]) -> None:
@@ -315,7 +329,6 @@ def jobs(shape: Shape) -> list[Job]:
         add(summand, operand, (ready, (run, first - 3)), ((run, first - 1),))
         total(1, k, f"{named('zeta', k)} fold", (summand, 0), ((run, first + n + PRODUCT),))
     first = ring(2, "zeta fold", whole_cycles)
-    cox = shape.cox_cycles + TREE + 1  # tree of control, operand bus
     add("h", (("memory", 0, 1),), (("load 2", cox),), (("load 2", cox + H_STAYS),))
     for k in range(share):
         run, summand = named("ring 2", k), named("h B", k)
@@ -516,18 +529,15 @@ def programme(shape: Shape, interval: int = 0) -> Programme:
         sums = 4 if shape.numbered else 2
         entries = shape.share * ((5 - sums) * shape.passes(shape.product_bound) + sums * shape.passes(shape.sum_bound))
         least = max(least, entries)
-    trials = [interval] if interval else range(least, 4 * least)
-    minimise = (
-        {"w fold": 1}
-        if shape.numbered
-        else {
-            shape.named("out w", shape.share - 1): 2,
-            f"in {shape.named('xa', 0)}": -1,
-            f"in {shape.named('xb', 0)}": -1,
-        }
-    )
-    found, starts = placement.least_interval(jobs(shape), trials, minimise)
-    return Programme(shape, found, starts)
+    trials = [interval] if interval else [*range(least, 4 * least)]
+    first, last = shape.named("out w", shape.share - 1), (shape.named("in xa", 0), shape.named("in xb", 0))
+    minimise = {"w fold": 1} if shape.numbered else {first: 2, last[0]: -1, last[1]: -1}
+    if shape.share == 1:
+        return Programme(shape, *placement.least_interval(jobs(shape), trials, minimise))
+    if not interval:  # more jobs, and a trial takes up to a minute: in steps that double
+        trials = [least, *(least + (max(1, least // 24) << k) for k in range(8))]
+    span = shape.depth // trials[0] + 2
+    return Programme(shape, *placement.least_interval(jobs(shape), trials, minimise, effort=4, span=span))
 
 
 def memory_plan(p: Programme) -> tuple[int, int, int]:

@@ -2,12 +2,12 @@
 # Copyright The Modmill authors
 """The cox-rower as a slot machine: numbers stay in the rowers, and operations name them by their slots.
 
-One operation:   slot[d] = (slot[a] slot[b] + slot[c] slot[e]) A^-1   (mod p)
+One operation:   slot[d] = slot[a] slot[b] A^-1,  or  (slot[a] slot[b] + slot[c] slot[e]) A^-1   (mod p)
 
-The two products are added up before the reduction, which costs one multiplication more in each base and no reduction.
-With A mod p in a slot it adds, with -A mod p it subtracts, and with 0 it multiplies:
+Two products are added up before the reduction, which costs one multiplication more in each base and no reduction.
+With A mod p in a slot it adds, with -A mod p it subtracts:
 
-    product      a b + 0 0        sum   a A + c A        difference   a A + c (p - A)        negative   c (p - A) + 0 0
+    sum   a A + c A        difference   a A + c (p - A)        negative   c (p - A)
 
 so every result is reduced, and below the same bound. A number is kept as x mod a_i and x~_j in two words of every
 rower's block RAM. The machine takes one operation an interval and does not wait for results: an operation may read what
@@ -18,10 +18,9 @@ interval each, in cycles that operations leave free.
 from __future__ import annotations
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
-from amaranth.lib import wiring
-from amaranth.lib.wiring import In, Out
 
 from modmill.contract import Refusal
+from modmill.design import SlotMachine
 from modmill.rtl.cox_constants import Constants, Tables
 from modmill.rtl.cox_control import Control, Phase, Word
 from modmill.rtl.cox_programme import OPERAND, TREE, Programme
@@ -32,14 +31,8 @@ DEPTH = 1024
 OPERATION = ("destination", "a", "b", "c", "e")
 
 
-class CoxSlots(wiring.Component):
-    """The machine for ``numbers`` slots. Streams, a transfer where valid and ready are both high:
-
-    i    an operation: i_destination, i_a, i_b, i_c, i_e are slots; ready once an interval
-    x    a number: x_slot, x_number, its words over A, then over B, as of `ResiduePair`. It can be read by an operation
-         accepted after it
-    q    a slot whose number is asked for; it must have been written. The numbers leave at o, o_number, in order
-    k    words of another modulus, as of `CoxRower`; accepted when no operation is under way, and only if ``loadable``
+class CoxSlots(SlotMachine):
+    """The machine for ``numbers`` slots; a number at its ports has its words over A, then over B, as of `ResiduePair`.
 
     Timing depends on no number and on no slot. Cost: as `CoxRower`, and registers for the slots of the operations
     under way. Raises Refusal when the block RAMs have no room for so many numbers.
@@ -51,17 +44,16 @@ class CoxSlots(wiring.Component):
         if not p.shape.numbered:
             raise ValueError("the programme is not one for numbered slots")
         self._programme, self._constants, self._loadable = p, Constants(p, tables), loadable
-        self.numbers, self.distance, self.interval = numbers, p.distance, p.interval
-        width = 2 * p.shape.n * p.shape.w
+        self.numbers = numbers
         self._slot_bits = numbers.bit_length()  # one more slot takes what belongs to no operation
         self._plan()
-        super().__init__({
-            "i_valid": In(1), "i_ready": Out(1), **{f"i_{name}": In(self._slot_bits) for name in OPERATION},
-            "x_valid": In(1), "x_ready": Out(1), "x_slot": In(self._slot_bits), "x_number": In(width),
-            "q_valid": In(1), "q_ready": Out(1), "q_slot": In(self._slot_bits),
-            "o_valid": Out(1), "o_ready": In(1), "o_number": Out(width),
-            **({"k_valid": In(1), "k_ready": Out(1), "k_m": In(p.shape.rowers * p.shape.w)} if loadable else {}),
-        })  # fmt: skip
+        super().__init__(
+            self._slot_bits,
+            2 * p.shape.n * p.shape.w,
+            interval=p.interval,
+            distance=p.distance,
+            k=p.shape.rowers * p.shape.w if loadable else 0,
+        )
 
     def _plan(self) -> None:
         """The lower half of the memory: constants, then words of the operations under way; numbers in the upper."""
@@ -108,15 +100,16 @@ class CoxSlots(wiring.Component):
             for name in OPERATION
         }
         full = [Signal(name=f"full{k}") for k in range(oldest)]
+        sums = [Signal(name=f"sum{k}") for k in range(oldest)]
         next_place = Signal(address - 1 - word_bits, init=self._first)
         places = [Signal(len(next_place), name=f"place{k}", init=self._first) for k in range(oldest)]
         with m.If(at(p.origin - 1)):
             end = self._first + self._under_way - 1
             m.d.sync += next_place.eq(Mux(next_place == end, self._first, next_place + 1))
-            m.d.sync += [full[0].eq(take), places[0].eq(next_place)]
+            m.d.sync += [full[0].eq(take), sums[0].eq(self.i_sum), places[0].eq(next_place)]
             m.d.sync += [named[name][0].eq(Mux(take, getattr(self, f"i_{name}"), nothing)) for name in OPERATION]
             for k in range(1, oldest):
-                m.d.sync += [full[k].eq(full[k - 1]), places[k].eq(places[k - 1])]
+                m.d.sync += [full[k].eq(full[k - 1]), sums[k].eq(sums[k - 1]), places[k].eq(places[k - 1])]
                 m.d.sync += [named[name][k].eq(named[name][k - 1]) for name in OPERATION]
 
         # ---- a number from outside: decided when its slot must stand, accepted when its second word is taken
@@ -158,7 +151,7 @@ class CoxSlots(wiring.Component):
 
         for k, name in enumerate(("in a", "in b")):
             control.store(number(x_slot, k == 1), p[name], source=k)
-        control.product(held, self._constants.address)
+        control.product(held, self._constants.address, lambda cycle: sums[(cycle - TREE - 1 - p.origin) // interval])
         for over_b, name in enumerate(("w", "zeta")):
             t = p[f"out {name}"]
             control.put("word", t, number(q_slot, over_b == 1))

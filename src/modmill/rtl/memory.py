@@ -6,6 +6,8 @@ port   in each cycle                                    b_write   first register
 A      reads                                            -         word at a_address       first register
 B      reads, or writes b_d at b_address                0         word at b_address       first register
                                                         1         keeps its value         first register
+
+With one register, for loops that cannot wait, q is the first one.
 """
 
 from __future__ import annotations
@@ -31,12 +33,15 @@ class BlockRam(wiring.Component):
 
     ``init``: the words at configuration, zeros behind its end; no reset brings them back, and no register has a reset.
     In Verilog it is an instance of the module block_ram_<width>x<depth> with the contents as its parameter INIT, word
-    k at bits k * width; the module stands in the same file and flows replace it by the target's primitive.
+    k at bits k * width; the module stands in the same file and flows replace it by the target's primitive. With
+    ``registers`` = 1 the second registers are left out, and the module's name ends in _r1.
 
-    Cost on ECP5: ceil(width / 18) DP16KD, no logic. Latency: 2 cycles.
+    Cost on ECP5: ceil(width / 18) DP16KD, no logic. Latency: ``registers`` cycles.
     """
 
-    def __init__(self, width: int, depth: int, init: Sequence[int]) -> None:
+    def __init__(self, width: int, depth: int, init: Sequence[int], *, registers: int = 2) -> None:
+        if registers not in (1, 2):
+            raise ValueError(f"a block RAM has 1 or 2 registers behind a port, not {registers}")
         if not 1 <= width <= WIDTH_MAX:
             raise ValueError(f"a block RAM has words of 1 to {WIDTH_MAX} bits, not {width}")
         if depth not in DEPTHS:
@@ -51,6 +56,7 @@ class BlockRam(wiring.Component):
         self.width = width
         self.depth = depth
         self.init = tuple(init)
+        self.registers = registers
         address = depth.bit_length() - 1
         super().__init__(
             {
@@ -66,7 +72,7 @@ class BlockRam(wiring.Component):
     @property
     def module_name(self) -> str:
         """Module of the instance."""
-        return f"block_ram_{self.width}x{self.depth}"
+        return f"block_ram_{self.width}x{self.depth}{'_r1' if self.registers == 1 else ''}"
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -97,14 +103,12 @@ class BlockRam(wiring.Component):
             write.addr.eq(self.b_address),
             write.data.eq(self.b_d),
             write.en.eq(self.b_write),
-            self.a_q.eq(a_second),
-            self.b_q.eq(b_second),
+            self.a_q.eq(a_second if self.registers == 2 else a_first),
+            self.b_q.eq(b_second if self.registers == 2 else b_first),
         ]
-        m.d.sync += [
-            a_first.eq(Mux(collision, ~read_a.data, read_a.data)),
-            a_second.eq(a_first),
-            b_second.eq(b_first),
-        ]
+        m.d.sync += a_first.eq(Mux(collision, ~read_a.data, read_a.data))
+        if self.registers == 2:
+            m.d.sync += [a_second.eq(a_first), b_second.eq(b_first)]
         with m.If(~self.b_write):
             m.d.sync += b_first.eq(read_b.data)
         return m

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from amaranth.hdl import Cat, ClockSignal, Instance, Module, Signal, Value
+from amaranth.hdl import Cat, ClockSignal, Const, Instance, Module, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -76,6 +76,21 @@ def product(m: Module, a: Value, b: Value, block: DspBlock, *, name: str, regist
     return rows[0][1][: len(a) + len(b)]
 
 
+def tile_rows(a: int, b: int, block: DspBlock) -> list[list[tuple[int, int]]]:
+    """Tiles (first bit of a, first bit of b) of an a x b bit product, in few rows in which they do not overlap."""
+    tiles = [(i, j) for i in range(0, a, block.a) for j in range(0, b, block.b)]
+    rows: list[list[tuple[int, int]]] = []
+    ends: list[int] = []
+    for i, j in sorted(tiles, key=sum):
+        row = next((k for k, end in enumerate(ends) if end <= i + j), len(rows))
+        if row == len(rows):
+            rows.append([])
+            ends.append(0)
+        rows[row].append((i, j))
+        ends[row] = i + j + min(block.a, a - i) + min(block.b, b - j)
+    return rows
+
+
 class Tile(wiring.Component):
     """One DSP block: p = a * b, unsigned.
 
@@ -113,3 +128,27 @@ class Tile(wiring.Component):
             m.d.comb += p.eq(result)
         m.d.comb += self.p.eq(p)
         return m
+
+
+def tiled(m: Module, a: Value, b: Value, block: DspBlock, registers: int, *, name: str) -> Value:
+    """a * b, unsigned, in explicit tiles with so many registers each; their rows are added up behind them.
+
+    Latency: ``registers``. Cost: a tile for each pair of digits, and an adder for each row of `tile_rows` after the
+    first, in a tree.
+    """
+    rows: list[Value] = []
+    for k, tiles in enumerate(tile_rows(len(a), len(b), block)):
+        parts: list[Value] = []
+        filled = 0
+        for i, j in tiles:
+            x, y = a[i : i + block.a], b[j : j + block.b]
+            m.submodules[f"{name}_tile{i}_{j}"] = tile = Tile(len(x), len(y), registers)
+            m.d.comb += [tile.a.eq(x), tile.b.eq(y)]
+            parts += [Const(0, i + j - filled)] * (i + j > filled) + [tile.p]
+            filled = i + j + len(x) + len(y)
+        row = Signal(filled, name=f"{name}_row{k}")
+        m.d.comb += row.eq(Cat(*parts))
+        rows.append(row)
+    while len(rows) > 1:
+        rows = [sum(rows[k + 1 : k + 2], rows[k]) for k in range(0, len(rows), 2)]
+    return rows[0][: len(a) + len(b)]

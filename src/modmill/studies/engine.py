@@ -13,10 +13,11 @@ from typing import Any
 
 from modmill import __version__
 from modmill.contract import Contract, Refusal
-from modmill.design import Fitted, Multiplier
+from modmill.design import Fitted, unused
 from modmill.designs import design as find_design
 from modmill.engines.exponentiation import Exponentiation, Programme, fixed_window, ladder, left_to_right
-from modmill.engines.machine import FETCH, WRITE, Layout, Machine
+from modmill.engines.machine import FETCH, WRITE, Layout, Machine, Sequencer
+from modmill.engines.numbered import NumberedSequencer
 from modmill.flow import emit, tools
 from modmill.flow.words import WordRun, WordSimulator
 from modmill.numbers.primes import prev_prime
@@ -40,7 +41,8 @@ class EngineCore:
 
     Programme 0 is for secret exponents of up to ``bits`` bits, programme 1 raises to 65537. ``contexts``: powers in
     step, 0 for as many as keep the multiplier busy. ``word``: bits of a word of the streams. ``io``: the form of the
-    multiplier; numbers are at the engine's ports as they are at its.
+    multiplier; numbers are at the engine's ports as they are at its. ``native``: numbers stay in the design's own slot
+    machine, where it has one for that form; else they go between a slot memory and the multiplier.
     """
 
     design: str
@@ -53,17 +55,22 @@ class EngineCore:
     word: int = 32
     io: str = "native"
     top: str = "engine"
+    native: bool = True
 
-    @cached_property
-    def core(self) -> Multiplier:
-        """The multiplier. Raises Refusal when it has no such form."""
+    def __post_init__(self) -> None:
         if self.io not in self.fitted.forms:
             raise Refusal(f"{self.design} has no {self.io} form; take --io {' or '.join(self.fitted.forms)}")
-        return self.fitted.core(self.io)
+        if self.native:
+            try:
+                unused(self.fitted.slot_machine(1))
+            except Refusal:
+                object.__setattr__(self, "native", False)
+        if self.io != "native":
+            object.__setattr__(self, "native", False)
 
     @cached_property
     def contract(self) -> Contract:
-        """Its contract."""
+        """The multiplier's contract."""
         return self.fitted.contract(self.io)
 
     @cached_property
@@ -76,14 +83,35 @@ class EngineCore:
             Exponentiation(uniform(self.method, self.window, converted), contract, bits),
             Exponentiation(left_to_right(PUBLIC, converted=converted), contract, PUBLIC.bit_length()),
         )
-        t = contract.timing
-        contexts = self.contexts or -(-(t.latency + FETCH + WRITE + self.core.lead) // max(t.interval, FETCH))
+        contexts = self.contexts
+        if not contexts and self.native:
+            contexts = unused(self.fitted.slot_machine(1)).distance
+        elif not contexts:
+            t, lead = contract.timing, unused(self.fitted.core(self.io)).lead
+            contexts = -(-(t.latency + FETCH + WRITE + lead) // max(t.interval, FETCH))
         return Layout(engines, contexts, self.word)
+
+    @property
+    def sequencer(self) -> Sequencer | NumberedSequencer:
+        """A new sequencer around a new core: the design's own slot machine where it has one and ``native`` is set.
+
+        Raises Refusal when the programmes do not fit into the memory.
+        """
+        layout, ladder = self.layout, self.method == "ladder"
+        if self.native:
+            return NumberedSequencer(self.fitted.slot_machine(layout.slots * layout.contexts), layout)
+        return Sequencer(self.fitted.core(self.io), layout, multiplex=ladder)
+
+    def cycles(self, programme: int, bits: int = 0) -> int:
+        """Cycles from the last word of a job to the first word of its powers, at most; ``bits``: of the exponents."""
+        sequencer = unused(self.sequencer)
+        unused(sequencer.core)
+        return self.layout.cycles(programme, bits or self.layout.engines[programme].bits, sequencer)
 
     @cached_property
     def verilog(self) -> str:
         """Verilog-2001 of the machine, module ``top`` first."""
-        return emit.verilog(Machine(self.core, self.layout, multiplex=self.method == "ladder"), self.top)
+        return emit.verilog(Machine(self.sequencer), self.top)
 
     @cached_property
     def _simulator(self) -> WordSimulator:
@@ -107,9 +135,7 @@ class EngineCore:
         for batch in batches:
             words += lay.job(programme, batch + [filler] * (size - len(batch)), bits)
             ends.append(len(words) - 1)
-        patience = (
-            2 * lay.cycles(programme, bits or lay.engines[programme].bits, self.core, self.contract.timing) + 1000
-        )
+        patience = 2 * self.cycles(programme, bits) + 1000
         run = self._simulator.run(words, len(batches) * size * lay.number_words, timeout=patience)
         if run.violations:
             raise tools.ToolError(f"simulation: {run.violations[0]}")
@@ -128,7 +154,7 @@ class EngineCore:
             "given": dict(self.given),
             "options": {
                 "bits": lay.engines[0].bits, "method": self.method, "window": self.window, "contexts": lay.contexts,
-                "word": lay.word, "io": self.io, "top": self.top,
+                "word": lay.word, "io": self.io, "top": self.top, "native": self.native,
             },
             "made_for": hex(self.fitted.p),
             "parameters": dict(self.fitted.settings),
@@ -146,7 +172,7 @@ class EngineCore:
                 {
                     "command": 1 + k, "name": e.programme.name, "exponent_bits": e.bits, "products": e.products,
                     "digits": e.programme.digit_count(e.bits), "passes": e.programme.passes(e.bits),
-                    "cycles_at_most": lay.cycles(k, e.bits, self.core, contract.timing),
+                    "cycles_at_most": self.cycles(k),
                 } for k, e in enumerate(lay.engines)
             ],
             "multiplier": contract.describe(),

@@ -8,7 +8,7 @@ import random
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from modmill.contract import Binary, Contract
+from modmill.contract import Contract
 from modmill.design import Fitted
 
 
@@ -54,8 +54,7 @@ def corners(fitted: Fitted, io: str) -> list[tuple[int, int]]:
         return [*own, *((contract.operand.encode(a), 0) for a in numbers)]
     if io == "native":
         return [*fitted.corners(), *((form.encode(a), form.encode(b)) for a, b in binary_corners(fitted.p))]
-    moduli = () if isinstance(form, Binary) else form.moduli
-    return [(a, b) for a, b in binary_corners(contract.p, moduli)]
+    return binary_corners(contract.p, form.moduli)
 
 
 def binary_corners(p: int, moduli: Iterable[int] = ()) -> list[tuple[int, int]]:
@@ -86,9 +85,5 @@ def randoms(contract: Contract, count: int, seed: int) -> list[tuple[int, int]]:
 
 
 def port(contract: Contract, x: int, rnd: random.Random) -> int:
-    """A port value of ``x``; among several representatives of a residue a random one."""
-    form = contract.operand
-    if isinstance(form, Binary):
-        return form.encode(x)
-    end = 1 << form.width // len(form.moduli)
-    return form.pack([rnd.randrange(r, end, m) for r, m in zip(form.words(x), form.moduli, strict=True)])
+    """A port value of ``x``; among several representations a random one."""
+    return contract.operand.any(x, rnd)

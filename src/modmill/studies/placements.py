@@ -17,6 +17,11 @@ TOYS = (3, 97, 2**61 - 1, 3**30 * 5, 2**1023 + 2**1022 + 1037)
 """Other moduli that the tests use."""
 
 
+CURVES = (2**256 - 2**32 - 977, 2**256 - 2**224 + 2**192 + 2**96 - 1)
+FEWER = {2: (2**61 - 1,), 4: CURVES, 8: CURVES}
+"""Rowers, and moduli for which the placements with so few ship."""
+
+
 def solve_all(progress: Callable[[str], None] | None = None) -> int:
     """Solve what every design asks for every named modulus, and write ``placements.json``; how many it holds."""
     placement.answers.clear()
@@ -29,6 +34,12 @@ def solve_all(progress: Callable[[str], None] | None = None) -> int:
             except Refusal:
                 continue
             _ = fitted.schedule
+    for name in ("kbe", "hbe"):
+        for rowers, moduli in FEWER.items():
+            for p in moduli:
+                if progress:
+                    progress(f"{name} on {rowers} rowers, {p.bit_length()} bits")
+                _ = find_design(name).fit(p, rowers=rowers).schedule
     for columns in (3, 4):
         _ = find_design("hbe").fit(2**256 - 2**32 - 977, columns=columns).schedule
     text = json.dumps(dict(sorted(placement.answers.items())), indent=None, separators=(",", ":"))

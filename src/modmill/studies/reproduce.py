@@ -9,9 +9,14 @@ from pathlib import Path
 
 from modmill.contract import Refusal
 from modmill.report.reproduction import Section
-from modmill.studies.papers import hbe, sor
+from modmill.studies.papers import hbe, multistep, rsa64k, sor
 
-PAPERS: dict[str, Callable[..., Sequence[Section]]] = {"sor": sor.sections, "hbe": hbe.sections}
+PAPERS: dict[str, Callable[..., Sequence[Section]]] = {
+    "sor": sor.sections,
+    "hbe": hbe.sections,
+    "rsa64k": rsa64k.sections,
+    "multistep": multistep.sections,
+}
 """Names of papers, and what makes their sections."""
 
 

@@ -1,0 +1,326 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""Digit-digit Montgomery multiplication (IDDMM, the FIOS loop): two digit multipliers, one pair of products a cycle.
+
+Source:  M. Morales-Sandoval, A. Diaz-Perez, Scalable GF(p) Montgomery multiplier based on a digit-digit computation
+         approach.
+Formula: for each digit y_i: q = (S_0 + x_0 y_i) m' mod b, m' = -m^-1 mod b;
+         for j = 0 ... n: u = S_j + x_j y_i + q m_j + c;  S_(j-1) = u mod b;  c = floor(u / b)
+Range:   c < 2 b and S < x + m at every digit, S_n is one bit. R = b^n: x, y < m leave S < 2 m, one subtraction remains;
+         without it b^n > 4 m takes operands below 2 m to results below 2 m.
+
+The multiplier of x y_i also makes x_0 y_i before a digit's q, and that of q m_j makes q: both are otherwise idle then,
+so a digit takes n + 2 cycles with products of one cycle. From the first q to the last product that is n^2 + 2 n - 1.
+
+Deviations from the paper, of which only the figures are at hand: the schedule is ours, and so is the end, where the
+digits of the last S go through the subtractor as they come.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from amaranth.hdl import Array, Cat, Module, Mux, Signal, Value
+
+from modmill.contract import Load
+from modmill.design import Cost, Design, Multiplier, Setting, Source
+from modmill.designs.multistep import PLACES, SHARED_SETTINGS, BinaryMontgomery
+from modmill.rtl.acceptance import Acceptance
+from modmill.rtl.product import BLOCKS, DspBlock, tiled
+from modmill.rtl.words import WordSubtraction, widened
+from modmill.schedule import Schedule, Step
+
+# ---------------------------------------------------------------------------------------------- parameters
+
+
+@dataclass(frozen=True)
+class Params:
+    """``n`` digits of ``w`` bits; ``stages``: cycles of a product; ``count``: digits of the result at first."""
+
+    w: int
+    n: int
+    stages: int
+    count: int
+    block: DspBlock
+
+    @property
+    def digit_cycles(self) -> int:
+        """Cycles from one digit of y to the next: x_0 y_i, q, n pairs of products; S_0 must be there for the next q."""
+        return max(self.n + 2 * self.stages, 2 * self.stages + 2)
+
+    @property
+    def cycles(self) -> int:
+        """From the first q to the last product."""
+        return (self.n - 1) * self.digit_cycles + self.stages + self.n
+
+    @property
+    def adding(self) -> int:
+        """Cycles from the first product of a digit, x_0 y_i, to the first sum."""
+        return 3 * self.stages
+
+    @property
+    def words(self) -> int:
+        """Cycle in which the result's first digit is in its register."""
+        return 1 + (self.n - 1) * self.digit_cycles + self.adding + 2
+
+    @property
+    def latency(self) -> int:
+        """All digits, the last one's sums, the subtraction as they come, the choice."""
+        return self.words + self.count + 1
+
+    @property
+    def interval(self) -> int:
+        """The digits, unless the result would not be out in time."""
+        return max(self.n * self.digit_cycles, -(-(self.latency + 1) // PLACES))
+
+
+# ---------------------------------------------------------------------------------------------- algorithm
+
+
+class Iddmm(BinaryMontgomery):
+    """The digit-digit multiplier for one modulus, or for all of at most its width."""
+
+    @cached_property
+    def params(self) -> Params:
+        """Digits and cycles."""
+        w = self.settings["digit"]
+        n = -(-(self.bits + 2 * (not self.settings["subtract"])) // w)
+        return Params(w, n, self.settings["stages"], -(-(self.bits + 1) // w), BLOCKS[self.settings["dsp"]])
+
+    @property
+    def R(self) -> int:
+        return 1 << self.params.w * self.params.n
+
+    @property
+    def m_prime(self) -> int:
+        """-m^-1 mod b."""
+        b = 1 << self.params.w
+        return -pow(self.p, -1, b) % b
+
+    @property
+    def word(self) -> int:
+        """What sets the modulus: m, and m' above it."""
+        return self.p | self.m_prime << self.bits
+
+    @property
+    def load(self) -> Load | None:
+        return Load(self.bits + self.params.w, (self.word,), 1) if self.loadable else None
+
+    @property
+    def schedule(self) -> Schedule:
+        q = self.params
+        steps: list[Step] = []
+        before: tuple[str, ...] = ()
+        for i in range(q.n):
+            start = 1 + i * q.digit_cycles
+            first, quotient = f"x0 y{i}", f"q{i}"
+            steps.append(Step(first, "x y", start, q.stages, busy=1))
+            steps.append(Step(quotient, "q m", start + q.stages, q.stages, (first, *before), busy=1))
+            for j in range(q.n):
+                at = start + 2 * q.stages + j
+                steps.append(Step(f"x{j} y{i}'" if j == 0 else f"x{j} y{i}", "x y", at, q.stages, busy=1))
+                steps.append(Step(f"q{i} m{j}", "q m", at, q.stages, (quotient,), busy=1))
+            for j in range(q.n + 1):
+                at = start + q.adding + j
+                steps.append(Step(f"u{i},{j}", "adder", at, 1, (f"q{i} m{j}",) if j < q.n else (f"u{i},{j - 1}",)))
+            before = (f"u{i},1",)
+        if q.count > q.n:
+            steps.append(Step("S_n", "adder", q.words - 1 + q.n, 1, (f"u{q.n - 1},{q.n}",)))
+        name, unit = ("d", "subtractor") if self.subtract else ("w", "words")
+        for j in range(q.count):
+            source = f"u{q.n - 1},{j + 1}" if j < q.n else "S_n"
+            steps.append(Step(f"{name}{j}", unit, q.words + j, 1, (source,)))
+        steps.append(Step("z", "choice", q.words + q.count, 1, (f"{name}{q.count - 1}",)))
+        return Schedule(tuple(steps), q.interval)
+
+    @property
+    def cost(self) -> Cost:
+        """Two digit multipliers, no table."""
+        q = self.params
+        return Cost(dsp=2 * q.block.tiles(q.w, q.w), memory_bits=0, multiplications=2 * q.n * (q.n + 1))
+
+    def trace(self, a: int, b: int) -> Iterator[tuple[str, Any]]:
+        q, m = self.params, self.p
+        mask = (1 << q.w) - 1
+        s = 0
+        for i in range(q.n):
+            y = b >> q.w * i & mask
+            quotient = (s + a * y) * self.m_prime & mask
+            yield f"q{i}", quotient
+            s = (s + a * y + quotient * m) >> q.w
+            yield f"S/{i}", [s >> q.w * j & mask for j in range(q.n)]
+        yield "z", s - m if self.subtract and s >= m else s
+
+    def component(self, *, scaled: bool = False) -> Multiplier:
+        return Machine(self)
+
+    def facts(self) -> list[tuple[str, str]]:
+        q = self.params
+        return [
+            ("digits", f"n = {q.n} of {q.w} bits"),
+            ("cycles a digit", f"{q.digit_cycles}, products of {q.stages}"),
+            ("first q to last product", f"{q.cycles} cycles; n^2 + 2 n - 1 = {q.n**2 + 2 * q.n - 1}"),
+            ("R", f"2^{q.w * q.n}"),
+            ("operands", "below p" if self.subtract else "below 2 p"),
+            ("modulus", "loaded, one word: m and m'" if self.loadable else "built in"),
+        ]
+
+
+# ---------------------------------------------------------------------------------------------- machine
+
+
+class Machine(Multiplier):
+    """Two digit multipliers, an adder, S in a shift register of n digits, and the subtractor behind the adder.
+
+    The machine never stalls: operands are accepted while one of two places for a result is left. Timing does not
+    depend on values. Cost: two digit multipliers in tiles, about 16 LUTs for each bit of a digit, and
+    registers of about 6 operands.
+    """
+
+    def __init__(self, fitted: Iddmm) -> None:
+        self._fitted = fitted
+        width = fitted.operand_bits
+        super().__init__(width, width, width, k=fitted.bits + fitted.params.w if fitted.loadable else 0)
+
+    def elaborate(self, _platform: object) -> Module:
+        m = Module()
+        fitted, p = self._fitted, self._fitted.params
+        w, n, stages = p.w, p.n, p.stages
+        front = Acceptance(m, self, fitted.word, fitted.bits + w, PLACES)
+        words = widened(front.modulus[: fitted.bits], w * max(n, p.count))
+        m_prime = front.modulus[fitted.bits :]
+
+        # ---- control: beat 0 makes x_0 y_i, beat ``stages`` makes q, n beats from 2 ``stages`` on make the products
+        cycle = Signal(range(p.interval + 1))
+        beat, digit = Signal(range(p.digit_cycles + 1)), Signal(range(n + 1))
+        front.connect((cycle == 0) | (cycle == p.interval))
+        with m.If(front.accept):
+            m.d.sync += [cycle.eq(1), beat.eq(0), digit.eq(0)]
+        with m.Else():
+            with m.If(cycle == p.interval):
+                m.d.sync += cycle.eq(0)
+            with m.Elif(cycle != 0):
+                m.d.sync += cycle.eq(cycle + 1)
+            with m.If(beat == p.digit_cycles - 1):
+                m.d.sync += [beat.eq(0), digit.eq(Mux(digit == n, n, digit + 1))]
+            with m.Else():
+                m.d.sync += beat.eq(beat + 1)
+        issue, issue_last, asking = Signal(), Signal(), Signal()
+        m.d.comb += [
+            asking.eq(beat == stages),
+            issue.eq((beat >= 2 * stages) & (beat < 2 * stages + n)),
+            issue_last.eq(beat == 2 * stages + n - 1),
+        ]
+        flags = Cat(issue, beat == 2 * stages, issue_last, digit == 0, digit == n - 1)
+        for k in range(stages):
+            delayed = Signal(5, name=f"flags{k}")
+            m.d.sync += delayed.eq(flags)
+            flags = delayed
+        live, first, ending, zero, final = flags
+        top_step, top_zero, top_final, extra = (
+            Signal(name=f"top_{kind}") for kind in ("step", "zero", "final", "more")
+        )
+        m.d.sync += [top_step.eq(ending), top_zero.eq(zero), top_final.eq(final), extra.eq(top_step & top_final)]
+
+        # ---- operands
+        x, y = Signal(w * n, name="x", reset_less=True), Signal(w * n, name="y", reset_less=True)
+        with m.If(front.accept):
+            m.d.sync += [x.eq(self.i_a), y.eq(self.i_b)]
+        with m.Else():
+            with m.If(issue):
+                m.d.sync += x.eq(Cat(x[w:], x[:w]))
+            with m.If(issue_last):
+                m.d.sync += y.eq(y >> w)
+        modulus = Signal(w, name="m_j", reset_less=True)
+        digits = Array(words.word_select(j, w) for j in range(n))
+        place = Signal(range(max(2, n)))
+        with m.If(beat == 2 * stages - 2 if stages > 1 else beat == 0):
+            m.d.sync += place.eq(0)
+        with m.Elif(place != n - 1):
+            m.d.sync += place.eq(place + 1)
+        with m.If(beat == stages - 1):
+            m.d.sync += modulus.eq(m_prime)
+        with m.Else():
+            m.d.sync += modulus.eq(digits[place])
+
+        # ---- products, q
+        s = [Signal(w, name=f"S{j}", reset_less=True) for j in range(n)]
+        xy = self._product(m, x[:w], y[:w], "xy")
+        operand = Signal(w, name="q_operand")
+        qm = self._product(m, operand, modulus, "qm")
+        held = Signal(w, name="q", reset_less=True)
+        fresh = Signal()
+        m.d.comb += fresh.eq(beat == 2 * stages)
+        with m.If(fresh):
+            m.d.sync += held.eq(qm)
+        low = Signal(w, name="S_0")  # already there, or one place above the zero that the last digit pushed first
+        m.d.comb += low.eq(s[1 if n > 1 else 0] & (digit != 0).replicate(w))
+        m.d.comb += operand.eq(Mux(asking, (low + xy[:w])[:w], Mux(fresh, qm[:w], held)))
+
+        # ---- sums
+        carry, top = Signal(w + 1, name="c", reset_less=True), Signal(name="S_n", reset_less=True)
+        total = Signal(2 * w + 1, name="u")
+        kept = s[0] & (~(zero | top_step)).replicate(w)
+        ahead = Mux(first, 0, carry) + (top & top_step & ~top_zero)
+        m.d.comb += total.eq(kept + (xy & live.replicate(2 * w)) + (qm & live.replicate(2 * w)) + ahead)
+        m.d.sync += carry.eq(total >> w)
+        with m.If(live | top_step):
+            m.d.sync += [s[j].eq(s[j + 1] if j + 1 < n else total[:w]) for j in range(n)]
+        with m.If(top_step):
+            m.d.sync += top.eq(total[w])
+
+        # ---- the end
+        z, index = Signal(w, name="v", reset_less=True), Signal(range(p.count + 1))
+        valid, last = Signal(name="v_valid"), Signal(name="v_last")
+        word = Signal(w, name="v_modulus", reset_less=True)
+        pushed = (live & final & ~first) | (top_step & top_final) | (extra if p.count > n else 0)
+        m.d.comb += last.eq(valid & (index == p.count))
+        m.d.sync += [
+            valid.eq(pushed),
+            z.eq(Mux(extra, top, total[:w])),
+            word.eq(Array(words.word_select(j, w) for j in range(p.count))[index]),
+        ]
+        with m.If(pushed):
+            m.d.sync += index.eq(index + 1)
+        with m.Elif(~live):
+            m.d.sync += index.eq(0)
+        WordSubtraction(m, self, z, word, valid, last, count=p.count, subtract=fitted.subtract)
+        for i in range(n):
+            start = 1 + i * p.digit_cycles
+            self.probes += [(f"q{i}", held, start + 2 * stages + 1), (f"S/{i}", s, start + p.adding + n + 1)]
+        return m
+
+    def _product(self, m: Module, a: Value, b: Value, name: str) -> Signal:
+        p = self._fitted.params
+        out = Signal(2 * p.w, name=name, reset_less=True)
+        m.d.sync += out.eq(tiled(m, a, b, p.block, p.stages - 1, name=name))
+        return out
+
+
+# ---------------------------------------------------------------------------------------------- design
+
+DESIGNS = (
+    Design(
+        name="iddmm",
+        module="iddmm",
+        title="digit-digit Montgomery multiplication with two digit multipliers",
+        source=Source(
+            "M. Morales-Sandoval, A. Diaz-Perez",
+            "Scalable GF(p) Montgomery multiplier based on a digit-digit computation approach",
+            "IET Computers & Digital Techniques 10(3)",
+            2016,
+            "the algorithm IDDMM; [16] of Zhang and Dong; machine and schedule are ours",
+        ),
+        needs="any odd modulus",
+        settings=(
+            Setting("digit", int, 32, "bits of a digit; printed: 32 and 64", least=2),
+            Setting("stages", int, 1, "cycles of a digit's product", (1, 2, 3)),
+            Setting("dsp", str, "18x18", "DSP block for which products are cut", tuple(BLOCKS)),
+            *SHARED_SETTINGS,
+        ),
+        solve=lambda p, **settings: Iddmm(p, settings),
+    ),
+)

@@ -1,0 +1,364 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""High-radix Montgomery multiplication on a pipelined linear array, products interleaved so that no DSP block idles.
+
+Source:  P. L. Montgomery, Modular Multiplication Without Trial Division, Mathematics of Computation 44 (1985) 519-521,
+         for the reduction; S. E. Eldridge, C. D. Walter, Hardware Implementation of Montgomery's Modular Multiplication
+         Algorithm, IEEE Transactions on Computers 42 (1993) 693-699, for the array. Digits, interleaving and schedule
+         are ours.
+Formula: S = 0; for i = 0 ... d - 1:  t = (S + x_0 y_i) mod 2^17,  q_i = t m' mod 2^17,
+         S = (S + x y_i + q_i M) / 2^17,  with m' = -M^-1 mod 2^17
+Range:   x, y < lambda M give S < (lambda^2 M / R + 1) M <= lambda M, R = 2^(17 d), S = x y / R (mod M)
+
+lambda = 2^(17 d - 1 - bits of M), at least 2, so nothing is subtracted at the end. The modulus is loaded at run time,
+any odd one of that width or below, or built in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+from amaranth.hdl import Const, Module, Mux, Signal, Value
+
+from modmill.contract import Binary, Contract, Load, Refusal, Timing
+from modmill.design import Cost, Design, Fitted, Multiplier, Setting, Source
+from modmill.rtl.conditional_subtract import LEAD, ConditionalSubtract
+from modmill.rtl.digit_serial import DIGITS_MIN, START, Control, DigitSerial, Frame, least_streams
+from modmill.rtl.digits import MEMORY, DigitMemory
+from modmill.rtl.montgomery_array import (
+    DIGIT,
+    ENTRY,
+    HEAD,
+    PRODUCT,
+    STREAMS_MIN,
+    SUM,
+    MontgomeryArray,
+    NegativeInverse,
+)
+from modmill.schedule import Schedule, Step
+
+BITS_MAX = 4096
+"""Widest modulus that is served."""
+
+# ---------------------------------------------------------------------------------------------- parameters
+
+
+@dataclass(frozen=True)
+class Params:
+    """Digits, streams and interval of a core for moduli of up to ``bits`` bits."""
+
+    bits: int
+    digits: int
+    streams: int
+    interval: int
+
+    @property
+    def operand_bits(self) -> int:
+        """Operands and results are below 2^operand_bits."""
+        return DIGIT * self.digits - 1
+
+    @property
+    def spare(self) -> int:
+        """log2 lambda."""
+        return self.operand_bits - self.bits
+
+    @property
+    def R(self) -> int:
+        """The Montgomery factor's inverse."""
+        return 1 << DIGIT * self.digits
+
+    @cached_property
+    def frame(self) -> Frame:
+        """Sizes and times of the multiplier around the array."""
+        latency = MontgomeryArray.latency(self.digits, self.streams)
+        return Frame(DIGIT, self.digits, self.operand_bits, self.streams, self.interval, latency)
+
+    @cached_property
+    def binary_frame(self) -> Frame:
+        """The same with a subtraction at the end: for x, y < M the result is below (M / R + 1) M < 2 M."""
+        latency = self.frame.latency + ConditionalSubtract.latency(self.digits)
+        return replace(self.frame, latency=latency, rising=True)
+
+    @property
+    def loading(self) -> int:
+        """Periods from the first word of a modulus to the one in which its digits enter the array."""
+        return -(-(2 * self.digits + MEMORY - 1) // self.interval)
+
+
+# ---------------------------------------------------------------------------------------------- schedule
+
+
+def steps(p: Params) -> Schedule:
+    """Each iteration in the head and in the columns; then the result through its memory."""
+    out: list[Step] = []
+    above: tuple[str, ...] = ()
+    for i in range(p.digits):
+        start = START + ENTRY + i * p.streams
+        column = start + HEAD + 1
+        out.append(Step(f"xy{i}", "head", start, PRODUCT, busy=1))
+        out.append(Step(f"t{i}", "t", start + PRODUCT, 1, (f"xy{i}", *above)))
+        out.append(Step(f"q{i}", "q", start + PRODUCT + 1, PRODUCT, (f"t{i}",), busy=1))
+        out.append(Step(f"S{i}/1", "column 1", column, SUM + 1, (f"q{i}",), busy=1))
+        out.append(Step(f"S{i}", "other columns", column + 1, SUM + p.digits - 2, (f"q{i}",), busy=1))
+        above = (f"S{i}/1",)
+    arrival = p.frame.arrival
+    out.append(Step("digits of S", "results", arrival, p.digits, (f"S{p.digits - 1}",)))
+    end = arrival + p.digits
+    out.append(Step("S", "port", end, p.frame.timing.latency - end, ("digits of S",)))
+    return Schedule(tuple(out), p.interval)
+
+
+# ---------------------------------------------------------------------------------------------- algorithm
+
+
+class MontgomeryMultiplication(Fitted):
+    """The array for one modulus, built in or loaded."""
+
+    def __init__(self, p: int, params: Params, settings: dict[str, Any]) -> None:
+        self.p, self.params, self.settings = p, params, settings
+
+    @property
+    def loadable(self) -> bool:
+        """Whether the modulus is loaded."""
+        return bool(self.settings["loadable"])
+
+    @property
+    def factor(self) -> int:
+        return pow(self.params.R, -1, self.p)
+
+    @cached_property
+    def schedule(self) -> Schedule:
+        return steps(self.params)
+
+    @property
+    def representation(self) -> Binary:
+        return Binary(self.params.operand_bits)
+
+    @property
+    def bounds(self) -> tuple[Fraction, Fraction, Fraction]:
+        limit = Fraction(1 << self.params.spare)
+        return limit, limit**2, limit**2 * self.gain + 1
+
+    @property
+    def gain(self) -> Fraction:
+        return Fraction(self.p, self.params.R)
+
+    @property
+    def cost(self) -> Cost:
+        """Three DSP blocks in the head and two for each further digit; constants: the modulus and m'."""
+        d = self.params.digits
+        return Cost(dsp=2 * d + 1, memory_bits=DIGIT * (d + 1), multiplications=d * (2 * d + 1))
+
+    def trace(self, a: int, b: int) -> Iterator[tuple[str, Any]]:
+        mask = (1 << DIGIT) - 1
+        inverse = -pow(self.p, -1, 1 << DIGIT) % (1 << DIGIT)
+        s = 0
+        for i in range(self.params.digits):
+            digit = b >> DIGIT * i & mask
+            low = (s + a * digit) & mask
+            yield f"t{i}", low
+            q = low * inverse & mask
+            yield f"q{i}", q
+            s = (s + a * digit + q * self.p) >> DIGIT
+        yield "S", s
+
+    @property
+    def load(self) -> Load | None:
+        if not self.loadable:
+            return None
+        words = tuple(self.p >> DIGIT * j & (1 << DIGIT) - 1 for j in range(self.params.digits))
+        return Load(DIGIT, words, (self.params.loading + 1) * self.params.interval)
+
+    def at(self, p: int) -> MontgomeryMultiplication:
+        if not self.loadable:
+            raise Refusal("the modulus of this core is built in")
+        if p < 3 or p % 2 == 0 or p >> self.params.bits:
+            raise Refusal(f"the modulus must be odd, at least 3 and below 2^{self.params.bits}, got {p}")
+        return MontgomeryMultiplication(p, self.params, self.settings)
+
+    def component(self, *, scaled: bool = False) -> Multiplier:
+        return Machine(self.params, None if self.loadable else self.p)
+
+    def facts(self) -> list[tuple[str, str]]:
+        p, load = self.params, self.load
+        return [
+            ("digits", f"d = {p.digits} of {DIGIT} bits, R = 2^{DIGIT * p.digits}"),
+            ("operands", f"below 2^{p.spare} p, results below (2^{2 * p.spare} p / R + 1) p"),
+            ("interleaved", f"{p.streams} streams; a product every {p.interval} cycles"),
+            ("DSP blocks", f"{2 * p.digits + 1}, busy in {p.digits} of {p.interval} cycles"),
+            ("modulus", f"loaded: {len(load.words)} words, {load.cycles} cycles" if load else "built in"),
+        ]
+
+    def corners(self) -> list[tuple[int, int]]:
+        """Operands of all ones and single digits; q all zeros or all ones; results at their bound and at 0 and M."""
+        p, top = self.p, self.contract("native").largest_operand
+        ones = (1 << DIGIT) - 1
+        special = [
+            0,
+            1,
+            p - 1,
+            p,
+            p + 1,
+            2 * p - 1,
+            top,
+            top - 1,
+            ones,
+            1 << DIGIT,
+            (1 << self.params.operand_bits - 1),
+        ]
+        special = [x for x in dict.fromkeys(special) if x <= top]
+        out = [(x, y) for x in special for y in special]
+        for q in (0, self.params.R - 1, 1, self.params.R >> 1, int("01" * (DIGIT * self.params.digits // 2), 2)):
+            product = -q * p % self.params.R  # x y of this size mod R makes the digits q
+            for y in (1, 3, top | 1):
+                x = product * pow(y, -1, self.params.R) % self.params.R
+                if y <= top and x <= top:
+                    out.append((x, y))
+        return out
+
+    def contract(self, io: str) -> Contract:
+        found = super().contract(io)
+        if io == "native":
+            return found
+        width = Binary(self.params.bits)
+        return replace(found, operand=width, result=width)
+
+    def binary_timing(self) -> Timing:
+        return self.params.binary_frame.timing
+
+    def binary_component(self) -> Multiplier:
+        return Machine(self.params, None if self.loadable else self.p, binary=True)
+
+
+# ---------------------------------------------------------------------------------------------- machine
+
+
+class Machine(DigitSerial):
+    """The array behind the multiplier interface. ``modulus``: None where it is loaded.
+
+    Stream k takes the digits of M, least significant first. Meanwhile -M^-1 mod 2^17 is computed; then the digits enter
+    the array in place of an operand's.
+    """
+
+    def __init__(self, params: Params, modulus: int | None, *, binary: bool = False) -> None:
+        self._params, self._modulus, self._binary = params, modulus, binary
+        frame = params.binary_frame if binary else params.frame
+        super().__init__(frame, width=params.bits if binary else None, k=DIGIT if modulus is None else 0)
+        self._array = array = MontgomeryArray(params.digits, params.streams, modulus)
+        for i in range(params.digits):
+            entered = START + i * params.streams
+            self.probes.append((f"t{i}", array.head.low, entered + ENTRY + PRODUCT + 1))
+            self.probes.append((f"q{i}", array.head.quotient, entered + ENTRY + HEAD))
+
+    def connect(self, m: Module, control: Control) -> tuple[Value, Value]:
+        m.submodules.array = array = self._array
+        x = Signal(DIGIT, reset_less=True)
+        m.d.comb += [array.x.eq(x), array.y.eq(control.y), array.first.eq(control.first), array.last.eq(control.last)]
+        permitted: Value = Const(1)
+        if self._modulus is None:
+            written, digit, entering, loaded = self._load(m, control)
+            m.d.sync += [
+                x.eq(Mux(entering, digit, control.scanned_x)),
+                array.load.eq(entering & control.at(START - 1)),
+            ]
+            permitted = loaded & ~self.k_valid
+        else:
+            m.d.sync += x.eq(control.scanned_x)
+        if not self._binary:
+            return array.z, permitted
+        digits = range(self._params.digits)
+        modulus = [(self._modulus or 0) >> DIGIT * j & (1 << DIGIT) - 1 for j in digits]
+        m.submodules.subtract = subtract = ConditionalSubtract(DIGIT, len(digits), modulus, rising=False)
+        m.d.comb += [
+            subtract.coming.eq(control.at(self._params.frame.arrival - LEAD)),
+            subtract.digit.eq(array.z),
+        ]
+        if self._modulus is None:
+            m.d.comb += [
+                subtract.w_digit.eq(written), subtract.w_d.eq(self.k_m),
+                subtract.w_enable.eq(self.k_valid & self.k_ready),
+            ]  # fmt: skip
+        return subtract.out, permitted
+
+    def _load(self, m: Module, control: Control) -> tuple[Value, Value, Value, Value]:
+        """Stream k: place of its digit; the digit for the array; whether it enters now; whether a modulus is there."""
+        digits = self._params.digits
+        filling, pending, entering, loaded = Signal(), Signal(), Signal(), Signal()
+        may = Signal()
+        m.d.sync += may.eq(control.at(-1) & control.idle & control.settled & ~pending & ~entering)
+        m.d.comb += self.k_ready.eq(filling | may)
+        take = self.k_valid & self.k_ready
+        place = Signal(range(digits))
+        memory = DigitMemory(DIGIT, digits, 1)
+        inverse = NegativeInverse()
+        m.submodules.modulus, m.submodules.inverse = memory, inverse
+        m.d.comb += [
+            memory.w_digit.eq(place), memory.w_enable.eq(take), memory.w_d.eq(self.k_m),
+            inverse.m.eq(self.k_m), inverse.start.eq(take & ~filling), self._array.inverse.eq(inverse.inverse),
+        ]  # fmt: skip
+        with m.If(take):
+            m.d.sync += [place.eq(place + 1), filling.eq(1), loaded.eq(0)]
+            with m.If(place == digits - 1):
+                m.d.sync += [place.eq(0), filling.eq(0), pending.eq(1)]
+        # in the period before the digits enter
+        reading = Signal(range(digits), reset_less=True)
+        chosen = Signal()
+        m.d.sync += reading.eq(reading - 1)
+        with m.If(control.at(-digits - MEMORY + 1)):
+            m.d.sync += [reading.eq(digits - 1), chosen.eq(pending)]
+        m.d.comb += memory.r_digit.eq(reading)
+        with m.If(control.at(1 - digits)):
+            m.d.sync += entering.eq(chosen & pending)
+        with m.If(control.at(0) & entering):
+            m.d.sync += [pending.eq(0), loaded.eq(1)]
+        return place, memory.q, entering, loaded
+
+
+# ---------------------------------------------------------------------------------------------- design
+
+
+def fit(p: int, *, loadable: bool, digits: int, streams: int) -> MontgomeryMultiplication:
+    """The fewest digits with 2^(17 d) >= 4 * 2^bits, so that lambda >= 2."""
+    bits = p.bit_length()
+    if bits > BITS_MAX:
+        raise Refusal(f"moduli have at most {BITS_MAX} bits, this one has {bits}")
+    least = max(DIGITS_MIN, -(-(bits + 2) // DIGIT))
+    if digits and digits < least:
+        raise Refusal(f"a modulus of {bits} bits needs at least {least} digits of {DIGIT} bits, got digits = {digits}")
+    d = digits or least
+    if streams and streams < STREAMS_MIN:
+        raise Refusal(f"the array needs at least {STREAMS_MIN} streams, got streams = {streams}")
+    found, interval = least_streams(d, STREAMS_MIN)
+    params = Params(bits, d, streams or found, interval)
+    try:
+        params.frame  # noqa: B018 - its conditions
+    except ValueError as error:
+        raise Refusal(f"streams = {streams}: {error}") from error
+    return MontgomeryMultiplication(p, params, {"loadable": loadable, "digits": digits, "streams": streams})
+
+
+DESIGNS = (
+    Design(
+        name="montgomery-array",
+        module="montgomery_array",
+        title="High-radix Montgomery multiplication on an interleaved linear array, modulus loaded or built in",
+        source=Source(
+            "P. L. Montgomery; S. E. Eldridge, C. D. Walter",
+            "Modular Multiplication Without Trial Division; Hardware Implementation of Montgomery's Algorithm",
+            "Mathematics of Computation 44; IEEE Transactions on Computers 42",
+            1993,
+            "digits, interleaving and schedule are ours",
+        ),
+        needs=f"any odd modulus of at most {BITS_MAX} bits",
+        settings=(
+            Setting("loadable", bool, True, "load the modulus at run time, any odd one of that width or below"),
+            Setting("digits", int, 0, "digits of 17 bits, 0 for the fewest; more leave room for sums", least=0),
+            Setting("streams", int, 0, "products interleaved, 0 for the fewest that suit", least=0),
+        ),
+        solve=fit,
+    ),
+)

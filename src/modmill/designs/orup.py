@@ -1,0 +1,370 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""Orup's Montgomery multiplication with quotient pipelining: a quotient digit acts d iterations after it is known.
+
+Source:  H. Orup, Simplifying Quotient Determination in High-Radix Modular Multiplication, ARITH 1995.
+Formula: Mt = (-M^-1 mod 2^(k(d+1))) M,  Mb = (Mt + 1) / 2^(k(d+1));  S = 0; for i = 0 ... n + d:
+         q_i = S mod 2^k,  S <- floor(S / 2^k) + q_(i-d) Mb + b_i A;  V = 2^(k d) S + sum q_(n+1+j) 2^(k j), j < d
+Range:   4 Mt < 2^(k n) takes A, B < 2 Mt to V < 2 Mt, V = A B 2^(-k n) (mod M); q_i is S mod 2^k as it stands,
+         without a multiplication. S < 2^k (Mb + A).
+
+S lies in columns of k bits, each with a carry of three bits, so no carry travels further than one column a cycle. The
+delay d covers the registers of the DSP blocks: products of q_i are added d cycles later. After the last iteration S is
+only shifted; the digits that leave are those of V, whose lowest are the last quotients.
+
+Deviations from the paper: there is no binary form, since V is below 2 Mt and Mt is up to 2^(k(d+1)) times M.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from amaranth.hdl import Const, Module, Mux, Signal, Value
+
+from modmill.contract import Binary, Load, Refusal, Timing
+from modmill.design import Cost, Design, Fitted, Multiplier, Setting, Source
+from modmill.designs.multistep import PLACES
+from modmill.numbers.montgomery import edges
+from modmill.rtl.acceptance import Acceptance
+from modmill.rtl.product import Tile
+from modmill.rtl.words import WordSubtraction
+from modmill.schedule import Schedule, Step
+
+DIGIT_MAX = 17
+"""Bits of an unsigned operand of one DSP block."""
+
+CARRY = 3
+"""Bits of a column above its k: five digits and a carry below 8 are below 8 * 2^k."""
+
+TILE_REGISTERS = 3
+"""Registers of a DSP block; a delay beyond them is a register behind it."""
+
+
+# ---------------------------------------------------------------------------------------------- parameters
+
+
+@dataclass(frozen=True)
+class Params:
+    """Digits of ``k`` bits, delay ``d``, modulus of ``bits`` bits."""
+
+    k: int
+    d: int
+    bits: int
+
+    @property
+    def shift(self) -> int:
+        """k (d + 1): bits that Mt is longer than M."""
+        return self.k * (self.d + 1)
+
+    @property
+    def operand_bits(self) -> int:
+        """Bits of an operand below 2 Mt."""
+        return self.bits + self.shift + 1
+
+    @property
+    def n(self) -> int:
+        """Least n with 4 Mt < 2^(k n) for every modulus of that width."""
+        return -(-(self.bits + self.shift + 2) // self.k)
+
+    @property
+    def digits(self) -> int:
+        """Digits of A and of V."""
+        return -(-self.operand_bits // self.k)
+
+    @property
+    def modulus_digits(self) -> int:
+        """Digits of Mb, which is not above M."""
+        return -(-self.bits // self.k)
+
+    @property
+    def columns(self) -> int:
+        """Columns of S."""
+        return self.digits + 1
+
+    @property
+    def start(self) -> int:
+        """Cycle of iteration 0: b_0 A is made before it."""
+        return 1 + self.d
+
+    @property
+    def iterations(self) -> int:
+        """n + d + 1."""
+        return self.n + self.d + 1
+
+    @property
+    def latency(self) -> int:
+        """Accepting, the iterations up to q_n, one cycle a digit of V, register, collection and choice."""
+        return self.start + self.n + 1 + self.digits + 2
+
+    @property
+    def interval(self) -> int:
+        """The iterations, unless the result would not be out in time."""
+        return max(self.iterations, -(-(self.latency + 1) // PLACES))
+
+
+# ---------------------------------------------------------------------------------------------- algorithm
+
+
+class Orup(Fitted):
+    """Quotient pipelining for one modulus, or for all of at most its width."""
+
+    forms = ("native",)
+
+    def __init__(self, p: int, settings: dict[str, Any], bits: int = 0) -> None:
+        self.p, self.settings = p, settings
+        self.params = Params(settings["digit"], settings["delay"], bits or p.bit_length())
+        two_power = 1 << self.params.shift
+        self.mu = -pow(p, -1, two_power) % two_power
+        self.scaled = self.mu * p
+        self.M_bar = (self.scaled + 1) >> self.params.shift
+
+    @property
+    def R(self) -> int:
+        """2^(k n)."""
+        return 1 << self.params.k * self.params.n
+
+    @property
+    def factor(self) -> int:
+        return pow(self.R, -1, self.p)
+
+    @property
+    def representation(self) -> Binary:
+        return Binary(self.params.operand_bits)
+
+    @property
+    def bounds(self) -> tuple[Fraction, Fraction, Fraction]:
+        operand = Fraction(2 * self.mu)
+        return operand, operand**2, operand**2 * self.gain + self.mu
+
+    @property
+    def gain(self) -> Fraction:
+        return Fraction(self.p, self.R)
+
+    @property
+    def load(self) -> Load | None:
+        return Load(self.params.bits, (self.M_bar,), 1) if self.settings["loadable"] else None
+
+    def at(self, p: int) -> Orup:
+        if not self.settings["loadable"]:
+            raise Refusal("the modulus of this core is built in")
+        if p < 3 or p % 2 == 0 or p >> self.params.bits:
+            raise Refusal(f"this core takes odd moduli from 3 to 2^{self.params.bits} - 1, not {p}")
+        return Orup(p, self.settings, self.params.bits)
+
+    @property
+    def schedule(self) -> Schedule:
+        q = self.params
+        steps: list[Step] = []
+        for i in range(q.n):
+            steps.append(Step(f"b{i} A", "tiles of A", 1 + i, q.d, busy=1))
+        for i in range(q.iterations):
+            reads = [f"S{i}"] if i else []
+            reads += [f"b{i} A"] if i < q.n else []
+            reads += [f"q{i - q.d} M"] if i > q.d else []
+            if 1 <= i <= q.n:
+                steps.append(Step(f"q{i} M", "tiles of M", q.start + i, q.d, (f"S{i}",), busy=1))
+            steps.append(Step(f"S{i + 1}", "columns", q.start + i, 1, tuple(reads)))
+        out = q.start + q.n + 1
+        for j in range(q.digits):
+            steps.append(Step(f"v{j}", "digits", out + j, 1, (f"S{min(q.n + 1 + j, q.iterations)}",)))
+        steps.append(Step("collect", "collection", out + q.digits, 1, (f"v{q.digits - 1}",)))
+        steps.append(Step("z", "choice", out + q.digits + 1, 1, ("collect",)))
+        return Schedule(tuple(steps), q.interval)
+
+    @property
+    def cost(self) -> Cost:
+        """A DSP block for each digit of A and of Mb, no table."""
+        q = self.params
+        return Cost(q.digits + q.modulus_digits, 0, q.n * (q.digits + q.modulus_digits))
+
+    def trace(self, a: int, b: int) -> Iterator[tuple[str, Any]]:
+        q = self.params
+        mask = (1 << q.k) - 1
+        s = [0] * q.columns
+        quotients: list[int] = []
+        for i in range(q.iterations):
+            quotients.append(s[0] & mask)
+            late = quotients[i - q.d] if i >= q.d else 0
+            digit = b >> q.k * i & mask
+            s = self._iteration(s, late, digit, a)
+            yield f"S{i + 1}", s
+        v = sum(x << q.k * j for j, x in enumerate(s)) << q.k * q.d
+        s_digits = quotients[q.n + 1 :]
+        yield "z", v + sum(x << q.k * j for j, x in enumerate(s_digits))
+
+    def _iteration(self, s: list[int], late: int, digit: int, a: int) -> list[int]:
+        """The columns after one iteration."""
+        q = self.params
+        mask = (1 << q.k) - 1
+        out = [(s[j + 1] & mask if j + 1 < q.columns else 0) + (s[j] >> q.k) for j in range(q.columns)]
+        for factor, other, count in ((digit, a, q.digits), (late, self.M_bar, q.modulus_digits)):
+            for j in range(count):
+                product = factor * (other >> q.k * j & mask)
+                out[j] += product & mask
+                out[j + 1] += product >> q.k
+        return out
+
+    def component(self, *, scaled: bool = False) -> Multiplier:
+        return Machine(self)
+
+    def binary_component(self) -> Multiplier:
+        raise Refusal("orup has no binary form; take --io native")
+
+    def binary_timing(self) -> Timing:
+        raise Refusal("orup has no binary form; take --io native")
+
+    def corners(self) -> list[tuple[int, int]]:
+        return edges(self.scaled, self.R, 2 * self.scaled)
+
+    def facts(self) -> list[tuple[str, str]]:
+        q = self.params
+        return [
+            ("digits", f"k = {q.k} bits, n = {q.n}, delay d = {q.d}"),
+            ("Mt", f"mu M of {self.scaled.bit_length()} bits, 4 Mt < 2^{q.k * q.n} = R"),
+            ("Mb", f"(Mt + 1) / 2^{q.shift}, {q.modulus_digits} digits"),
+            ("iterations", f"n + d + 1 = {q.iterations}"),
+            ("columns", f"{q.columns} of {q.k} + {CARRY} bits"),
+            ("modulus", "loaded, one word: Mb" if self.load else "built in"),
+        ]
+
+
+# ---------------------------------------------------------------------------------------------- machine
+
+
+class Machine(Multiplier):
+    """A tile for each digit of A and of Mb, a column of S behind each, and a second row of columns that empties itself.
+
+    The machine never stalls: operands are accepted while one of two places for a result is left. Timing does not
+    depend on values. Cost: a DSP block for each tile, about 4 adders of k + 3 bits a column.
+    """
+
+    def __init__(self, fitted: Orup) -> None:
+        self._fitted = fitted
+        width = fitted.params.operand_bits
+        super().__init__(width, width, width, k=fitted.params.bits if fitted.load else 0)
+
+    def elaborate(self, _platform: object) -> Module:
+        m = Module()
+        fitted, q = self._fitted, self._fitted.params
+        k, n, d = q.k, q.n, q.d
+        front = Acceptance(m, self, fitted.M_bar, q.bits, PLACES)
+
+        # ---- control: iteration ``at``, which rests at n + d + 1
+        cycle, at = Signal(range(q.interval + 1)), Signal(range(q.iterations + 1), init=q.iterations)
+        front.connect((cycle == 0) | (cycle == q.interval))
+        with m.If(front.accept):
+            m.d.sync += cycle.eq(1)
+        with m.Elif(cycle == q.interval):
+            m.d.sync += cycle.eq(0)
+        with m.Elif(cycle != 0):
+            m.d.sync += cycle.eq(cycle + 1)
+        go: Value = front.accept
+        for stage in range(d):
+            later = Signal(name=f"go{stage}")
+            m.d.sync += later.eq(go)
+            go = later
+        quotient_counts, ending = Signal(), Signal()
+        m.d.comb += ending.eq(at == q.iterations - 1)
+        with m.If(go):
+            m.d.sync += [at.eq(0), quotient_counts.eq(1)]
+        with m.Elif(at != q.iterations):
+            m.d.sync += at.eq(at + 1)
+            with m.If(at == n):
+                m.d.sync += quotient_counts.eq(0)
+
+        # ---- columns
+        a = Signal(q.operand_bits, name="A", reset_less=True)
+        b = Signal(q.operand_bits, name="B", reset_less=True)
+        with m.If(front.accept):
+            m.d.sync += [a.eq(self.i_a), b.eq(self.i_b)]
+        with m.Else():
+            m.d.sync += b.eq(b >> k)
+        s = [Signal(k + CARRY, name=f"S{j}", reset_less=True) for j in range(q.columns)]
+        late = Signal(k, name="q")
+        m.d.comb += late.eq(s[0][:k] & quotient_counts.replicate(k))
+        terms: list[list[Value]] = [[column[k:]] for column in s]
+        for j in range(q.columns - 1):
+            terms[j].append(s[j + 1][:k])
+        for name, digit, other, count in (
+            ("A", b[:k], a, q.digits),
+            ("M", late, front.modulus, q.modulus_digits),
+        ):
+            for j in range(count):
+                product = self._tile(m, digit, other[k * j : k * (j + 1)], f"{name}{j}")
+                terms[j].append(product[:k])
+                if len(product) > k:
+                    terms[j + 1].append(product[k:])
+        sums = []
+        for j, column in enumerate(s):
+            total = Signal(k + CARRY, name=f"sum{j}")
+            m.d.comb += total.eq(sum(terms[j][1:], terms[j][0]))
+            m.d.sync += column.eq(Mux(go, 0, total))
+            sums.append(total)
+        self.probes += [(f"S{i + 1}", s, q.start + i + 1) for i in range(q.iterations - 1)]
+
+        # ---- the digits of V: the last quotients, then the columns, which a second row takes over
+        left = Signal(range(q.digits + 1))
+        drain = [Signal(k + CARRY, name=f"drain{j}", reset_less=True) for j in range(q.columns)]
+        with m.If(ending):
+            m.d.sync += [left.eq(q.digits - d), *(one.eq(total) for one, total in zip(drain, sums, strict=True))]
+        with m.Else():
+            for j, one in enumerate(drain):
+                above: Value = drain[j + 1][:k] if j + 1 < q.columns else Const(0, 1)
+                m.d.sync += one.eq(one[k:] + above)
+            with m.If(left != 0):
+                m.d.sync += left.eq(left - 1)
+        v, valid, last = Signal(k, name="v", reset_less=True), Signal(name="v_valid"), Signal(name="v_last")
+        m.d.sync += [
+            v.eq(Mux(left != 0, drain[0][:k], s[0][:k])),
+            valid.eq((left != 0) | ((at > n) & (at != q.iterations))),
+            last.eq(left == 1),
+        ]
+        WordSubtraction(m, self, v, Const(0, k), valid, last, count=q.digits, subtract=False)
+        return m
+
+    def _tile(self, m: Module, digit: Value, other: Value, name: str) -> Value:
+        d = self._fitted.params.d
+        m.submodules[f"tile_{name}"] = tile = Tile(len(digit), len(other), min(d, TILE_REGISTERS))
+        m.d.comb += [tile.a.eq(digit), tile.b.eq(other)]
+        product: Value = tile.p
+        for stage in range(TILE_REGISTERS, d):
+            behind = Signal(len(tile.p), name=f"product{stage}_{name}", reset_less=True)
+            m.d.sync += behind.eq(product)
+            product = behind
+        return product
+
+
+# ---------------------------------------------------------------------------------------------- design
+
+
+def fit(p: int, **settings: Any) -> Orup:
+    """Quotient pipelining with these settings."""
+    if settings["digit"] > DIGIT_MAX:
+        raise Refusal(f"digit takes 2 to {DIGIT_MAX} (one DSP block), not {settings['digit']}")
+    return Orup(p, settings)
+
+
+DESIGNS = (
+    Design(
+        name="orup",
+        module="orup",
+        title="high-radix Montgomery multiplication with quotient pipelining",
+        source=Source(
+            "H. Orup",
+            "Simplifying Quotient Determination in High-Radix Modular Multiplication",
+            "ARITH",
+            1995,
+            "the algorithm with quotient pipelining; machine and schedule are ours",
+        ),
+        needs="any odd modulus",
+        settings=(
+            Setting("digit", int, DIGIT_MAX, "bits k of a digit, at most one DSP block", least=2),
+            Setting("delay", int, TILE_REGISTERS, "d: iterations from a quotient digit to its use", (0, 1, 2, 3, 4)),
+            Setting("loadable", bool, False, "load the modulus at run time, any odd one of at most that width"),
+        ),
+        solve=fit,
+    ),
+)

@@ -1,0 +1,333 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""Multiple-word radix-2 Montgomery multiplication (MWR2MM): a row of processing elements, one bit of x each.
+
+Source:  A. F. Tenca, C. K. Koc, A Scalable Architecture for Modular Multiplication Based on Montgomery's Algorithm.
+Formula: for each bit i: q = (S + x_i Y) mod 2,  S <- (S + x_i Y + q M) / 2, word by word, w bits a cycle
+Range:   S < Y + M at every step; a sum of three words and a carry leaves a carry of at most 2. x, y < p leave z < p
+         after one subtraction; without it, two more bits take operands below 2 p to results below 2 p.
+
+An element takes the e words of S, Y and M one a cycle and passes them on two cycles later, S halved. P elements do P
+bits in one pass; k passes do all bits. A pass takes max(e + 1, 2 P + 1) cycles: an element is busy for e + 1, and the
+first words return to the first element after 2 P + 1.
+
+Deviations from the paper:
+- Words are added with carries propagated, not in carry-save: FPGAs have carry chains.
+- k P bits are done even where k P exceeds the operand's width: R = 2^(k P).
+- The subtraction rides behind the last element, a word a cycle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
+
+from modmill.design import Cost, Design, Multiplier, Setting, Source
+from modmill.designs.multistep import PLACES, SHARED_SETTINGS, BinaryMontgomery
+from modmill.rtl.acceptance import Acceptance
+from modmill.rtl.words import WordSubtraction, widened
+from modmill.schedule import Schedule, Step
+
+DELAY = 2
+"""Cycles from a word at an element to the same word at the next one."""
+
+
+# ---------------------------------------------------------------------------------------------- parameters
+
+
+@dataclass(frozen=True)
+class Params:
+    """``w`` bits a word, ``pes`` elements; ``steps`` bits at least; operands of ``operand_bits``."""
+
+    w: int
+    pes: int
+    steps: int
+    operand_bits: int
+
+    @property
+    def e(self) -> int:
+        """Words of S, which is below Y + M."""
+        return -(-(self.operand_bits + 1) // self.w)
+
+    @property
+    def passes(self) -> int:
+        """k: passes through the row."""
+        return -(-self.steps // self.pes)
+
+    @property
+    def period(self) -> int:
+        """Cycles of a pass."""
+        return max(self.e + 1, DELAY * self.pes + 1)
+
+    @property
+    def cycles(self) -> int:
+        """From the first word at the first element to the last word out of the last one."""
+        if self.e + 1 >= 2 * self.pes + 1:
+            return self.passes * (self.e + 1) + 2 * (self.pes - 1)
+        return self.passes * (2 * self.pes + 1) + self.e - 2
+
+    @property
+    def latency(self) -> int:
+        """Accepting, the array, the subtraction's last word, the choice."""
+        return self.cycles + 3
+
+    @property
+    def interval(self) -> int:
+        """The passes, unless the result would not be out in time."""
+        return max(self.passes * self.period, -(-(self.latency + 1) // PLACES))
+
+    @property
+    def held(self) -> int:
+        """Words that wait between the last element and the first."""
+        return self.period - DELAY * self.pes
+
+
+# ---------------------------------------------------------------------------------------------- algorithm
+
+
+class TencaKoc(BinaryMontgomery):
+    """The systolic row for one modulus, or for all of at most its width."""
+
+    @cached_property
+    def params(self) -> Params:
+        """Words, elements, passes."""
+        steps = self.bits + 2 * (not self.settings["subtract"])
+        return Params(self.settings["w"], self.settings["pes"], steps, self.operand_bits)
+
+    @property
+    def R(self) -> int:
+        return 1 << self.params.passes * self.params.pes
+
+    @property
+    def schedule(self) -> Schedule:
+        q = self.params
+        steps: list[Step] = []
+        before: tuple[str, ...] = ()
+        for t in range(q.passes):
+            start = 1 + t * q.period
+            for i in range(q.pes):
+                name = f"x{t * q.pes + i}"
+                steps.append(Step(name, f"element {i + 1}", start + DELAY * i, DELAY, before, busy=q.e + 1))
+                before = (name,)
+            if t < q.passes - 1:
+                out = start + DELAY * q.pes
+                steps.append(Step(f"S{t + 1}", "queue", out, q.held, before, busy=min(q.e, q.period)))
+                before = (f"S{t + 1}",)
+        out = 1 + (q.passes - 1) * q.period + DELAY * q.pes
+        steps.append(Step("d" if self.subtract else "w", "subtractor" if self.subtract else "words", out, q.e, before))
+        steps.append(Step("z", "choice", out + q.e, 1, (steps[-1].name,)))
+        return Schedule(tuple(steps), q.interval)
+
+    @property
+    def cost(self) -> Cost:
+        """No DSP block, no table."""
+        return Cost(dsp=0, memory_bits=0, multiplications=1)
+
+    def trace(self, a: int, b: int) -> Iterator[tuple[str, Any]]:
+        q, m = self.params, self.p
+        s = 0
+        for t in range(q.passes):
+            bits = []
+            for i in range(t * q.pes, (t + 1) * q.pes):
+                s += b * (a >> i & 1)
+                bits.append(s & 1)
+                s = (s + m * bits[-1]) >> 1
+            yield f"q{t + 1}", bits
+            yield f"S{t + 1} mod 2^w", s & (1 << q.w) - 1
+        yield "z", s - m if self.subtract and s >= m else s
+
+    def component(self, *, scaled: bool = False) -> Multiplier:
+        return Machine(self)
+
+    def facts(self) -> list[tuple[str, str]]:
+        q = self.params
+        rule = "k (e + 1) + 2 (P - 1)" if q.e + 1 >= 2 * q.pes + 1 else "k (2 P + 1) + e - 2"
+        return [
+            ("words", f"e = {q.e} of w = {q.w} bits"),
+            ("elements", f"P = {q.pes}, k = {q.passes} passes of {q.period} cycles"),
+            ("cycles", f"{rule} = {q.cycles}"),
+            ("R", f"2^{q.passes * q.pes}"),
+            ("operands", "below p" if self.subtract else "below 2 p"),
+            ("modulus", "loaded, one word" if self.loadable else "built in"),
+        ]
+
+
+# ---------------------------------------------------------------------------------------------- machine
+
+
+@dataclass(frozen=True)
+class Link:
+    """What an element passes on: a word of S, of Y and of M, and flags: first word, words of the result, its last."""
+
+    s: Value
+    y: Value
+    modulus: Value
+    first: Value
+    result: Value
+    last: Value
+
+
+def element(m: Module, i: Link, bit: Value, name: str) -> tuple[Link, Signal]:
+    """One processing element: the words of (S + ``bit`` Y + q M) / 2, and q. ``bit`` counts with the first word.
+
+    Latency: 2 cycles. Cost: two adders of w bits, 4 w flip-flops.
+    """
+    w = len(i.s)
+    held, q = Signal(name=f"{name}_x", reset_less=True), Signal(name=f"{name}_q", reset_less=True)
+    x, odd = Signal(name=f"{name}_x_now"), Signal(name=f"{name}_q_now")
+    m.d.comb += [x.eq(Mux(i.first, bit, held)), odd.eq(Mux(i.first, i.s[0] ^ (bit & i.y[0]), q))]
+    m.d.sync += [held.eq(x), q.eq(odd)]
+    carry = Signal(2, name=f"{name}_carry", reset_less=True)
+    total = Signal(w + 2, name=f"{name}_total")
+    m.d.comb += total.eq(
+        i.s
+        + (i.y & x.replicate(w))
+        + (i.modulus & odd.replicate(w))
+        + (carry & (~i.first).replicate(2))
+    )  # fmt: skip
+    low = Signal(w, name=f"{name}_low", reset_less=True)
+    s = Signal(w, name=f"{name}_S", reset_less=True)
+    m.d.sync += [carry.eq(total[w:]), low.eq(total), s.eq(Cat(low[1:], total[0]))]
+
+    def later(value: Value, kind: str, *, flag: bool) -> Signal:
+        for k in range(DELAY):
+            q = Signal(len(value), name=f"{name}_{kind}{k}", reset_less=not flag)
+            m.d.sync += q.eq(value)
+            value = q
+        return q
+
+    return Link(
+        s,
+        later(i.y, "y", flag=False),
+        later(i.modulus, "m", flag=False),
+        later(i.first, "first", flag=True),
+        later(i.result, "result", flag=True),
+        later(i.last, "last", flag=True),
+    ), q
+
+
+class Machine(Multiplier):
+    """P elements in a row, a queue from the last to the first, and the subtractor behind the last.
+
+    The machine never stalls: operands are accepted while one of two places for a result is left. Timing does not
+    depend on values. Latency ``Params.cycles`` + 3. Cost: per element two adders of w bits and about 4 w flip-flops; Y
+    in a register of e words, the modulus' words behind a multiplexer.
+    """
+
+    def __init__(self, fitted: TencaKoc) -> None:
+        self._fitted = fitted
+        width = fitted.operand_bits
+        super().__init__(width, width, width, k=fitted.bits if fitted.loadable else 0)
+
+    def elaborate(self, _platform: object) -> Module:
+        m = Module()
+        fitted, q = self._fitted, self._fitted.params
+        w, e = q.w, q.e
+        front = Acceptance(m, self, fitted.p, fitted.bits, PLACES)
+
+        # ---- control: the slot in a pass, and the pass
+        cycle = Signal(range(q.interval + 1))
+        slot, turn = Signal(range(q.period + 1)), Signal(range(q.passes + 1))
+        running, first, words, begun = Signal(), Signal(), Signal(), Signal()
+        front.connect((cycle == 0) | (cycle == q.interval))
+        with m.If(front.accept):
+            m.d.sync += [cycle.eq(1), slot.eq(0), turn.eq(0), running.eq(1), first.eq(1), words.eq(1), begun.eq(0)]
+        with m.Else():
+            with m.If(cycle == q.interval):
+                m.d.sync += cycle.eq(0)
+            with m.Elif(cycle != 0):
+                m.d.sync += cycle.eq(cycle + 1)
+            m.d.sync += first.eq(0)
+            with m.If(slot == e - 1):
+                m.d.sync += words.eq(0)
+            with m.If(slot == q.period - 1):
+                m.d.sync += [slot.eq(0), turn.eq(turn + 1), begun.eq(1)]
+                with m.If(turn == q.passes - 1):
+                    m.d.sync += [running.eq(0), first.eq(0), words.eq(0)]
+                with m.Elif(running):
+                    m.d.sync += [first.eq(1), words.eq(1)]
+            with m.Elif(running):
+                m.d.sync += slot.eq(slot + 1)
+
+        # ---- words for the first element
+        y = Signal(w * e, name="Y", reset_less=True)
+        with m.If(front.accept):
+            m.d.sync += y.eq(self.i_b)
+        with m.Elif(words):
+            m.d.sync += y.eq(Cat(y[w:], y[:w]))
+        modulus = Signal(w, name="M", reset_less=True)
+        following = Signal(range(e + 1))
+        whole = widened(front.modulus, w * (e + 1))
+        with m.If(front.accept | (slot == q.period - 1)):
+            m.d.sync += [modulus.eq(whole[:w]), following.eq(1)]
+        with m.Else():
+            m.d.sync += modulus.eq(whole.word_select(following, w))
+            with m.If(following != e):
+                m.d.sync += following.eq(following + 1)
+
+        # ---- the row
+        back = Signal(w, name="S_back")
+        final = turn == q.passes - 1
+        mask = words.replicate(w)
+        link = Link(
+            back & begun.replicate(w),
+            y[:w] & mask,
+            modulus & mask,
+            first,
+            words & final,
+            words & final & (slot == e - 1),
+        )
+        x = Signal(q.passes * q.pes, name="x", reset_less=True)
+        starts: list[Value] = []
+        quotients = []
+        for i in range(q.pes):
+            starts.append(link.first)
+            link, odd = element(m, link, x[0], f"e{i + 1}")
+            quotients.append(odd)
+        shift = Signal()
+        m.d.comb += shift.eq(Cat(*starts).any())
+        with m.If(front.accept):
+            m.d.sync += x.eq(self.i_a)
+        with m.Elif(shift):
+            m.d.sync += x.eq(x >> 1)
+        value: Value = link.s
+        for k in range(q.held):
+            held = Signal(w, name=f"held{k}", reset_less=True)
+            m.d.sync += held.eq(value)
+            value = held
+        m.d.comb += back.eq(value)
+        for t in range(q.passes):
+            at = 1 + t * q.period + DELAY * q.pes
+            self.probes += [(f"q{t + 1}", quotients, at), (f"S{t + 1} mod 2^w", link.s, at)]
+
+        WordSubtraction(m, self, link.s, link.modulus, link.result, link.last, count=e, subtract=fitted.subtract)
+        return m
+
+
+# ---------------------------------------------------------------------------------------------- design
+
+DESIGNS = (
+    Design(
+        name="tenca-koc",
+        module="tenca_koc",
+        title="multiple-word radix-2 Montgomery multiplication on a row of processing elements",
+        source=Source(
+            "A. F. Tenca, C. K. Koc",
+            "A Scalable Architecture for Modular Multiplication Based on Montgomery's Algorithm",
+            "IEEE Transactions on Computers 52(9)",
+            2003,
+            "the algorithm MWR2MM and its pipeline; [6] of Zhang and Dong",
+        ),
+        needs="any odd modulus",
+        settings=(
+            Setting("w", int, 16, "bits of a word", least=1),
+            Setting("pes", int, 16, "processing elements P, one bit of x each", least=1),
+            *SHARED_SETTINGS,
+        ),
+        solve=lambda p, **settings: TencaKoc(p, settings),
+    ),
+)

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""Montgomery multiplication of integers: the value before any subtraction, and operands at its edges.
+
+v = (x y + q m) / R,  q = -x y m^-1 mod R: so v = x y R^-1 (mod m), and v < (x y) / R + m.
+"""
+
+from __future__ import annotations
+
+import random
+from math import gcd
+
+
+def quotient(x: int, y: int, m: int, R: int) -> int:
+    """q in [0, R) with x y + q m divisible by R; R must have no factor in common with m."""
+    return -x * y * pow(m, -1, R) % R
+
+
+def unreduced(x: int, y: int, m: int, R: int) -> int:
+    """v = (x y + q m) / R, before any subtraction."""
+    return (x * y + quotient(x, y, m, R) * m) // R
+
+
+def edges(m: int, R: int, limit: int, seed: int = 1) -> list[tuple[int, int]]:
+    """Operands in [0, ``limit``) that lead to the edges of a Montgomery multiplication with R, a power of two.
+
+    v next to 0, m and its largest value; q = 0 and q = R - 1; operands all zeros, all ones, alternating bits.
+    """
+    rnd = random.Random(seed)
+    top = limit - 1
+    bits = top.bit_length()
+    ends = sorted({x for x in (0, 1, 2, m - 1, m, top - 1, top) if 0 <= x <= top})
+    pairs = [(x, y) for x in ends for y in ends]
+    stripes = [int("01" * bits, 2) & (1 << bits) - 1, int("10" * bits, 2) & (1 << bits) - 1]
+    low = [(1 << k) - 1 for k in range(1, bits + 1, max(1, bits // 16))]
+    for x in (*stripes, *low):
+        if x <= top:
+            pairs += [(x, top), (top, x), (x, x)]
+    for _ in range(12):
+        y = rnd.randrange(limit) | 1
+        if y > top:
+            continue
+        if gcd(y, m) == 1:
+            pairs += [(v * R * pow(y, -1, m) % m, y) for v in (1, 2, m - 2, m - 1)]
+        for q in (R - 1, R - 2, R // 2, 1):
+            x = -q * m * pow(y, -1, R) % R
+            if x <= top:
+                pairs.append((x, y))
+    half = R.bit_length() // 2
+    if 1 << half <= top:
+        pairs.append((1 << half, 1 << min(half, bits - 1)))
+    tried = ((rnd.randrange(top // 2, limit), rnd.randrange(top // 2, limit)) for _ in range(64))
+    pairs += sorted(tried, key=lambda pair: -unreduced(pair[0], pair[1], m, R))[:4]
+    return list(dict.fromkeys(pairs))

@@ -1,0 +1,387 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""Redundant radix-2^r numbers: digits of r + 2 bits, so that sums need no carries between digits; Montgomery on them.
+
+Source: K. Nakano, K. Kawakami, K. Shigemoto, RSA Encryption and Decryption using the Redundant Number System on the
+        FPGA, IPDPS Workshops 2009, Sections 2 to 6.
+
+A number is a tuple of digits X_0, X_1, ... with value sum X_i 2^(r i). The low r bits of a digit are its principal
+bits, the two above them its redundant bits. Every formula stands here once, in `Radix`, and is evaluated on digits or
+on the largest values that digits can have; the latter proves that no sum exceeds r + 2 bits.
+
+The paper's rule against overflow (add -M when the redundant bits of the highest digit are not zero) does not hold;
+`printed_product` is that rule, kept to refute it. `Montgomery` does one more digit instead: with R = 2^(r n) >= 4 M
+operands below 2 M give results below 2 M, without any subtraction.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+Number = tuple[int, ...]
+
+MULTIPLIERS, TABLE, HALF_TABLES = "multipliers", "table", "half tables"
+
+
+def value(x: Sequence[int], r: int) -> int:
+    """The number that the digits stand for."""
+    return sum(digit << (r * i) for i, digit in enumerate(x))
+
+
+def digits(x: int, r: int, d: int) -> Number:
+    """``x`` in ``d`` digits whose redundant bits are zero below the highest one, which takes what is left.
+
+    Raises ValueError when that does not fit r + 2 bits.
+    """
+    top = x >> (r * (d - 1))
+    if x < 0 or top >> (r + 2):
+        raise ValueError(f"{x} does not fit in {d} digits of {r + 2} bits")
+    mask = (1 << r) - 1
+    return (*(x >> (r * i) & mask for i in range(d - 1)), top)
+
+
+def spread(x: Sequence[int], r: int, rnd: random.Random) -> Number:
+    """Another representation of the same number: digits lend to the ones below them, at random."""
+    out = list(x)
+    for i in reversed(range(1, len(out))):
+        room = ((1 << (r + 2)) - 1 - out[i - 1]) >> r
+        lent = rnd.randint(0, min(room, out[i]))
+        out[i] -= lent
+        out[i - 1] += lent << r
+    return tuple(out)
+
+
+def largest_spread(x: Sequence[int], r: int) -> Number:
+    """The representation in which each digit, from the highest on, lends as much as the one below can take."""
+    out = list(x)
+    for i in reversed(range(1, len(out))):
+        lent = min(((1 << (r + 2)) - 1 - out[i - 1]) >> r, out[i])
+        out[i] -= lent
+        out[i - 1] += lent << r
+    return tuple(out)
+
+
+@dataclass(frozen=True)
+class Radix:
+    """The paper's digit formulas. With ``largest`` they take and give the largest values of digits instead of digits:
+    sums and products of nonnegative digits only grow, so these are upper bounds."""
+
+    r: int
+    largest: bool = False
+
+    def low(self, x: int) -> int:
+        """Principal bits [r-1, 0]."""
+        mask = (1 << self.r) - 1
+        return min(x, mask) if self.largest else x & mask
+
+    def high(self, x: int) -> int:
+        """What stands above the principal bits."""
+        return x >> self.r
+
+    def fits(self, x: Sequence[int]) -> bool:
+        """Whether every digit has at most r + 2 bits."""
+        return all(digit >> (self.r + 2) == 0 for digit in x)
+
+    @property
+    def full(self) -> int:
+        """The largest digit."""
+        return (1 << (self.r + 2)) - 1
+
+    def add(self, x: Sequence[int], y: Sequence[int]) -> Number:
+        """Lemma 1: x + y with d + 1 digits, the highest from redundant bits only. Fits for r >= 2."""
+        x, y = (*x, 0), (*y, 0)
+        below = [0, *map(self.high, x)], [0, *map(self.high, y)]
+        return tuple(
+            self.low(a) + self.low(b) + u + v for a, b, u, v in zip(x, y, below[0], below[1], strict=False)
+        )  # fmt: skip
+
+    def scale(self, x: Sequence[int], y: int) -> Number:
+        """Lemma 2: x times one digit, d + 2 digits. Fits for r >= 3."""
+        return self.product_sum(x, y, (0,) * (len(x) + 1))
+
+    def product_sum(self, x: Sequence[int], y: int, c: Sequence[int]) -> Number:
+        """Lemma 3: x y + c for c of d + 1 digits, d + 2 digits. Fits for r >= 4 (the paper says 5)."""
+        products = [0, 0, *(digit * y for digit in x), 0, 0]
+        carried = [0, *map(self.high, c)]
+        own = [*map(self.low, c), 0]
+        return tuple(
+            self.high(self.high(products[i])) + self.low(self.high(products[i + 1])) + self.low(products[i + 2])
+            + carried[i] + own[i]
+            for i in range(len(x) + 2)
+        )  # fmt: skip
+
+    def product(self, x: Sequence[int], y: Sequence[int]) -> Number:
+        """Lemma 4: x y, digit of y by digit of y, 2 d + 1 digits (the highest is zero unless x or y overflows)."""
+        c: Number = (0,) * (len(x) + 1)
+        out = []
+        for digit in y:
+            lowest, *c_ = self.product_sum(x, digit, c)
+            out.append(lowest)
+            c = tuple(c_)
+        return (*out, *c)
+
+    def three(self, x: Sequence[int], y: Sequence[int], c: Sequence[int], carry: int) -> Number:
+        """ADD(2, 2, 2, r, r, r) in every place: x + y + c from digit 1 on, for a digit 0 that is zero modulo 2^r.
+
+        ``carry``, the principal parts of digit 0 over 2^r, is 0, 1 or 2 and enters digit 1.
+        """
+        size = max(map(len, (x, y, c)))
+        numbers = [(*n, *(0,) * (size - len(n))) for n in (x, y, c)]
+        out = [sum(self.low(n[i]) + self.high(n[i - 1]) for n in numbers) for i in range(1, size)]
+        out[0] += carry
+        out[-1] += sum(self.high(n[-1]) << self.r for n in numbers)
+        return tuple(out)
+
+    def reduce(self, t: Sequence[int], u: Sequence[int], v: Sequence[int], carry: int) -> Number:
+        """(t + u + v) / 2^r for redundant t of d + 2 digits and u, v of d + 1 digits without redundant bits.
+
+        The principal parts of the digits 0 sum to ``carry`` 2^r. Fits for r >= 2: no digit exceeds 3 2^r.
+        """
+        u, v = (*u, 0), (*v, 0)
+        out = [self.low(t[i]) + self.high(t[i - 1]) + u[i] + v[i] for i in range(1, len(t))]
+        out[0] += carry
+        out[-1] += self.high(t[-1]) << self.r
+        return tuple(out)
+
+
+def least_r(fits: Callable[[int], bool], until: int = 20) -> int:
+    """The least r from which on ``fits`` holds, up to ``until``."""
+    return max(r for r in range(1, until) if not fits(r)) + 1
+
+
+@dataclass(frozen=True)
+class Montgomery:
+    """Montgomery multiplication modulo an odd M, one digit of y an iteration.
+
+    ``quotient``: how k M is made from z, the low r bits that it must cancel: ``multipliers`` (Lemma 6, Theorem 9),
+    ``table`` (f of Lemma 7) or ``half tables`` (g and h of Lemma 8, Theorem 10, corrected). Operands below
+    ``operand`` M give results below ``operand`` M; ``least`` iterations are done even where fewer suffice. All sizes
+    follow from ``bits``, the length of the largest modulus of the same machine, or else the length of M. Raises
+    ValueError for an M that is even, below 3 or longer than ``bits``, an odd r with half tables, an r below 4, and an
+    ``operand`` below 2.
+    """
+
+    M: int
+    r: int
+    quotient: str = MULTIPLIERS
+    operand: int = 2
+    least: int = 1
+    bits: int = 0
+
+    def __post_init__(self) -> None:
+        if self.M < 3 or self.M % 2 == 0:
+            raise ValueError(f"the modulus must be odd and at least 3, got {self.M}")
+        if self.r < 4:
+            raise ValueError(f"digits of r + 2 bits take a product sum for r >= 4 only, got r = {self.r}")
+        if self.quotient == HALF_TABLES and self.r % 2:
+            raise ValueError(f"half digits need an even r, got r = {self.r}")
+        if self.operand < 2:
+            raise ValueError(f"results are not below M, so operands must be below 2 M or more, got {self.operand}")
+        if self.bits and self.M >> self.bits:
+            raise ValueError(f"the modulus must be below 2^{self.bits}, got one of {self.M.bit_length()} bits")
+
+    @cached_property
+    def top(self) -> int:
+        """The largest modulus of that length."""
+        return (1 << (self.bits or self.M.bit_length())) - 1
+
+    @cached_property
+    def modulus_digits(self) -> Number:
+        """M in base 2^r, with as many digits as the longest modulus has."""
+        e = -(-self.top.bit_length() // self.r)
+        return tuple(self.M >> (self.r * i) & (1 << self.r) - 1 for i in range(e))
+
+    @cached_property
+    def d(self) -> int:
+        """Digits of a number: the fewest that hold operands and k M / 2^r."""
+        bits = max(self.top.bit_length(), (self.operand * self.top - 1).bit_length() - 2)
+        return -(-bits // self.r)
+
+    @cached_property
+    def n(self) -> int:
+        """Iterations: the fewest with operand^2 M / 2^(r n) + 1 <= operand.
+
+        For operands below 2 M, 2^(r n) >= 4 M: d + 1 where r d has fewer than two bits to spare.
+        """
+        needed = -(-(self.operand**2) * self.top // (self.operand - 1))
+        return max(self.least, -(-(needed - 1).bit_length() // self.r))
+
+    @property
+    def R(self) -> int:
+        """2^(r n)."""
+        return 1 << (self.r * self.n)
+
+    @cached_property
+    def inverse(self) -> int:
+        """-M^-1 mod 2^r."""
+        return -pow(self.M, -1, 1 << self.r) % (1 << self.r)
+
+    @property
+    def half(self) -> int:
+        """Bits of half a digit."""
+        return self.r // 2
+
+    def k(self, z: int) -> int:
+        """The quotient digit: z + k M = 0 (mod 2^r)."""
+        return z * self.inverse % (1 << self.r)
+
+    def multiple(self, z: int, bits: int) -> int:
+        """The multiple of M below 2^bits M that cancels the ``bits`` bits of z: f for bits = r, h for bits = r / 2."""
+        return (z * self.inverse % (1 << bits)) * self.M
+
+    def words(self, bits: int) -> list[int]:
+        """Contents of a table of multiples: word z is multiple(z) without its low ``bits`` bits, which are -z."""
+        return [self.multiple(z, bits) >> bits for z in range(1 << bits)]
+
+    def g(self, z: int) -> int:
+        """What cancelling the lower half z adds to the upper half: bits [r-1, r/2] of h(z), plus 1 unless z is 0."""
+        mask = (1 << self.half) - 1
+        return (self.multiple(z & mask, self.half) >> self.half & mask) + (z & mask != 0)
+
+    def upper(self, z: int) -> int:
+        """The upper half of z once the lower one is cancelled."""
+        return ((z >> self.half) + self.g(z)) % (1 << self.half)
+
+    def addends(self, z: int) -> tuple[int, int]:
+        """u, v with u + v = k M, as the three ways make them; their digits have no redundant bits."""
+        r, mask = self.r, (1 << self.r) - 1
+        if self.quotient == TABLE:
+            return self.multiple(z, r), 0
+        if self.quotient == HALF_TABLES:
+            low = self.multiple(z % (1 << self.half), self.half)
+            return low, self.multiple(self.upper(z), self.half) << self.half
+        products = [digit * self.k(z) for digit in self.modulus_digits]
+        return value([p & mask for p in products], r), value([p >> r for p in products], r) << r
+
+    def iterate(self, c: Sequence[int], x: Sequence[int], y: int) -> tuple[Number, Number]:
+        """One iteration: t = x y + c and (t + k M) / 2^r, both redundant. ``c`` has d + 1 digits, ``x`` d."""
+        arithmetic = Radix(self.r)
+        t = arithmetic.product_sum(x, y, c)
+        z = arithmetic.low(t[0])
+        u, v = (digits(a, self.r, self.d + 1) for a in self.addends(z))
+        carry, rest = divmod(z + u[0] + v[0], 1 << self.r)
+        assert rest == 0 and carry <= 2, "the digit does not cancel"
+        return t, arithmetic.reduce(t, u, v, carry)
+
+    def steps(self, x: Sequence[int], y: Sequence[int]) -> Iterator[tuple[Number, Number]]:
+        """t and c of each of the n iterations, for x and y of d digits."""
+        c: Number = (0,) * (self.d + 1)
+        for i in range(self.n):
+            t, c = self.iterate(c, x, y[i] if i < self.d else 0)
+            yield t, c
+
+    def multiply(self, x: Sequence[int], y: Sequence[int]) -> Number:
+        """x y / R modulo M in d digits: below operand M when x and y are, whatever their representation."""
+        *_, (_, c) = self.steps(x, y)
+        return self.joined(c)
+
+    def joined(self, c: Sequence[int]) -> Number:
+        """A number below 2^(r d + 2) of d + 1 digits in d digits: the highest becomes redundant bits."""
+        return (*c[: self.d - 1], c[self.d - 1] + (c[self.d] << self.r))
+
+    def plain_steps(self, x: int, y: int) -> Iterator[tuple[int, int]]:
+        """t and c of each of the n iterations with carries between digits; those of y have r bits."""
+        c = 0
+        for i in range(self.n):
+            t = c + x * (y >> (self.r * i) & (1 << self.r) - 1)
+            u, v = self.addends(t % (1 << self.r))
+            c = (t + u + v) >> self.r
+            yield t, c
+
+    def plain(self, x: int, y: int) -> int:
+        """x y / R modulo M without redundancy: below operand M when x and y are."""
+        *_, (_, c) = self.plain_steps(x, y)
+        return c
+
+    # ------------------------------------------------------------------------------------------ bounds
+
+    def result_below(self, product: Fraction) -> Fraction:
+        """Exclusive bound of the result over M, where the operands' product is below ``product`` M^2."""
+        return product * self.M / self.R + 1
+
+    def sum_limit(self, *, redundant: bool = True) -> int:
+        """Largest c of any iteration, for operands in range whatever their digits, and any modulus of that length."""
+        c, plain = 0, (1 << self.r) - 1
+        digit = 4 * plain + 3 if redundant else plain
+        for _ in range(self.n):
+            c = (c + (self.operand * self.top - 1) * digit + plain * self.top) >> self.r
+        return c
+
+    def digit_limits(self) -> tuple[Number, Number]:
+        """Largest digits of t and c for any digits of x and y, by the same formulas on largest values."""
+        arithmetic = Radix(self.r, largest=True)
+        d, full, plain = self.d, arithmetic.full, (1 << self.r) - 1
+        c: Number = (0,) * (d + 1)
+        while True:
+            t = arithmetic.product_sum((full,) * d, full, c)
+            following = arithmetic.reduce(t, (plain,) * (d + 1), (plain,) * (d + 1), 2)
+            following = (*following[:-1], min(following[-1], self.sum_limit() >> (self.r * d)))
+            if following == c:
+                return t, c
+            c = tuple(map(max, c, following))
+
+
+# ---------------------------------------------------------------------------------------------- as printed
+
+
+def theorem_9(m: Montgomery, c: Sequence[int], x: Sequence[int], y: int) -> Number:
+    """One iteration with the adders of Theorem 9: X y and k M by Lemma 2, then one ADD(2, 2, 2, r, r, r) a digit.
+
+    The paper omits the least significant digit because it is zero; its principal parts sum to 0, 2^r or 2 2^r, so a
+    carry must enter digit 1. Here it does.
+    """
+    arithmetic = Radix(m.r)
+    xy = arithmetic.scale(x, y)
+    z = (arithmetic.low(xy[0]) + arithmetic.low(c[0])) % (1 << m.r)
+    km = arithmetic.scale(tuple(m.M >> (m.r * i) & (1 << m.r) - 1 for i in range(m.d)), m.k(z))
+    carry = sum(arithmetic.low(n[0]) for n in (xy, km, c)) >> m.r
+    return arithmetic.three(xy, km, c, carry)
+
+
+def printed_product(m: Montgomery, x: Sequence[int], y: Sequence[int]) -> Number:
+    """Section 6 as printed: d iterations, then -M is added if the redundant bits of the highest digit are not zero.
+
+    -M is 2^(d r) - M, and the redundant bits of the highest digit are 00 after that, as the paper says. This rule fails
+    (see the tests): a number can be 2^(d r) or more while those bits are zero, and the product of two such numbers can
+    bring them to 10, where -M would have to be added twice.
+    """
+    c: Number = (0,) * (m.d + 1)
+    for digit in y:
+        c = theorem_9(m, c, x, digit)
+    out = m.joined(c)
+    if out[-1] >> m.r:
+        minus = digits((1 << (m.r * m.d)) - m.M, m.r, m.d)
+        added = Radix(m.r).add(out, minus)[: m.d]
+        out = (*added[:-1], added[-1] & (1 << m.r) - 1)
+    return out
+
+
+# ---------------------------------------------------------------------------------------------- exponentiation
+
+
+def multiplications(exponent: int, bits: int, *, skip_one: bool = False) -> int:
+    """Montgomery multiplications of Section 4's algorithm (Lemma 5) for a scan over ``bits`` bits of the exponent.
+
+    One brings P in, one takes C out; each bit squares, each 1 multiplies. ``skip_one`` leaves out squarings of C = 1.
+    """
+    squarings = products = 0
+    one = True
+    for i in reversed(range(bits)):
+        squarings += not (skip_one and one)
+        if exponent >> i & 1:
+            products += 1
+            one = False
+    return squarings + products + 2
+
+
+def exponentiation_cycles(multiplied: Fraction | int, d: int, *, redundant: bool = True) -> Fraction:
+    """Cycles of Section 6 for that many multiplications of d + 1 cycles each, at worst.
+
+    Redundant numbers are then made binary by adding zero d times; when the number is not below M, -M is added and
+    zero d times once more.
+    """
+    return Fraction(multiplied) * (d + 1) + (d + (1 + d) if redundant else 0)

@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""Numbers as digits, one a cycle: from a port, through a memory, and to a port."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from amaranth.hdl import Cat, Const, Module, Signal, Value
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from modmill.rtl.memory import BlockRam
+
+GROUP = 4
+"""Digits that share one multiplexer of a Scan."""
+
+MEMORY = 3
+"""Cycles from an address to the digit of a DigitMemory."""
+
+_WORDS = 1 << 10
+
+
+def widest(width: int, bits: int, digits: int) -> int:
+    """Bits of the widest of so many digits: ``bits``, or what the highest one takes of a number of ``width`` bits."""
+    return max(bits, width - bits * (digits - 1))
+
+
+class Scan(wiring.Component):
+    """The digits of a number that stays at port ``number``, one a cycle; the highest takes all bits that are left.
+
+    ``order``: the digits' places, in the order in which they leave. With ``go`` in cycle -1, digit n leaves at
+    ``digit`` in cycle n + 1 and is read from the port in some cycle from 0 to n. The next ``go`` may come as many
+    cycles later as there are digits.
+    Cost: for each digit and bit about 0.75 LUTs, and a register for every GROUP digits. All nets are local.
+    """
+
+    def __init__(self, width: int, bits: int, order: Sequence[int]) -> None:
+        self.bits, self.order = bits, tuple(order)
+        super().__init__({"number": In(width), "go": In(1), "digit": Out(widest(width, bits, len(self.order)))})
+
+    def elaborate(self, _platform: object) -> Module:
+        m = Module()
+        bits, highest = self.bits, max(self.order)
+        groups = [self.order[k : k + GROUP] for k in range(0, len(self.order), GROUP)]
+        tokens = Signal((GROUP - 1) * len(groups) + 1)
+        m.d.comb += tokens[0].eq(self.go)
+        m.d.sync += tokens[1:].eq(tokens)
+        stages = [Signal.like(self.digit, name=f"stage{g}", reset_less=True) for g in range(len(groups))]
+        for g, (group, stage) in enumerate(zip(groups, stages, strict=True)):
+            own = tokens[(GROUP - 1) * g :][:GROUP]
+            here = Signal(name=f"here{g}")
+            place = Signal(2, name=f"place{g}")
+            m.d.sync += [here.eq(own.any()), place.eq(Cat(own[1] | own[3], own[2] | own[3]))]
+            following: Value = stages[g + 1] if g + 1 < len(stages) else Const(0)
+            m.d.sync += stage.eq(following)
+            with m.If(here), m.Switch(place):
+                for k, j in enumerate(group):
+                    with m.Case(k):
+                        m.d.sync += stage.eq(self.number[bits * j : None if j == highest else bits * (j + 1)])
+        m.d.comb += self.digit.eq(stages[0])
+        return m
+
+
+class DigitMemory(wiring.Component):
+    """``digits`` digits each of ``numbers`` numbers, in block RAM: one written and one read in each cycle.
+
+    The digit at (``r_number``, ``r_digit``) of cycle t stands at ``q`` in cycle t + MEMORY. What is written in cycle t
+    can be read from cycle t + 1 on; reading in the cycle of the write is undefined.
+    ``init``: digits of number 0 at configuration. Cost on ECP5: one DP16KD for every 1,024 digits, places counted as
+    powers of two.
+    """
+
+    def __init__(self, bits: int, digits: int, numbers: int, init: Sequence[int] = ()) -> None:
+        self.init = tuple(init)
+        self._place = max(1, (digits - 1).bit_length())
+        self._number = (numbers - 1).bit_length()
+        super().__init__({
+            "w_number": In(self._number), "w_digit": In(self._place), "w_enable": In(1), "w_d": In(bits),
+            "r_number": In(self._number), "r_digit": In(self._place), "q": Out(bits),
+        })  # fmt: skip
+
+    @staticmethod
+    def blocks(digits: int, numbers: int) -> int:
+        """Block RAMs of 18 bits."""
+        places = (digits - 1).bit_length() + (numbers - 1).bit_length()
+        return max(1, (1 << places) // _WORDS)
+
+    def elaborate(self, _platform: object) -> Module:
+        m = Module()
+        total = self._place + self._number
+        banks = max(1, (1 << total) // _WORDS)
+        select = (banks - 1).bit_length()
+        depth = max(16, (1 << total) // banks)
+        write, read = Cat(self.w_digit, self.w_number), Cat(self.r_digit, self.r_number)
+        chosen: Value = read[:select]
+        for k in range(2):
+            later = Signal(max(1, select), name=f"bank_{k}", reset_less=True)
+            m.d.sync += later.eq(chosen)
+            chosen = later
+        out = Signal(len(self.q), name="out", reset_less=True)
+        with m.Switch(chosen):
+            for bank in range(banks):
+                block = BlockRam(len(self.q), depth, self.init[bank::banks])
+                m.submodules[f"bank{bank}"] = block
+                m.d.comb += [
+                    block.a_address.eq(read[select:]),
+                    block.b_address.eq(write[select:]),
+                    block.b_d.eq(self.w_d),
+                    block.b_write.eq(self.w_enable & (write[:select] == bank if select else 1)),
+                ]
+                with m.Case(bank):
+                    m.d.sync += out.eq(block.a_q)
+        m.d.comb += self.q.eq(out)
+        return m
+
+
+class Results(wiring.Component):
+    """Results that arrive digit by digit, kept until they are taken at the stream ``o``.
+
+    A result arrives in ``digits`` cycles, the first of them one cycle after ``coming``: most significant digit first,
+    or least with ``rising``; the highest takes all bits that are left. Up to ``room`` results may be there. A result
+    that finds the store empty is valid ``latency`` cycles after its last digit came; results follow one another at
+    ``spacing`` cycles.
+    At least 3 digits. Cost: ``width`` flip-flops and two DigitMemory of half the digits.
+    """
+
+    def __init__(self, bits: int, digits: int, width: int, room: int, *, rising: bool = False) -> None:
+        self.bits, self.digits, self.room, self.rising = bits, digits, room, rising
+        super().__init__({
+            "coming": In(1), "digit": In(widest(width, bits, digits)),
+            "o_valid": Out(1), "o_ready": In(1), "o_r": Out(width),
+        })  # fmt: skip
+
+    @staticmethod
+    def latency(digits: int) -> int:
+        """Cycles from the last digit to the valid result."""
+        return -(-digits // 2) + MEMORY + 1
+
+    @staticmethod
+    def spacing(digits: int) -> int:
+        """Least cycles between results."""
+        return -(-digits // 2) + MEMORY + 2
+
+    def elaborate(self, _platform: object) -> Module:
+        m = Module()
+        digits, bits = self.digits, self.bits
+        pairs = -(-digits // 2)
+        numbers = 1 << self.room.bit_length()
+        first, last = (0, digits - 1) if self.rising else (digits - 1, 0)
+        step = 1 if self.rising else -1
+
+        # ---- arriving digits
+        writing, ending = Signal(), Signal()
+        place = Signal(range(digits))
+        number = Signal(range(numbers))
+        m.d.sync += [place.eq(place + step), ending.eq(writing & (place == last - step))]
+        with m.If(self.coming):
+            m.d.sync += [writing.eq(1), place.eq(first)]
+        with m.Elif(ending):
+            m.d.sync += writing.eq(0)
+        with m.If(ending):
+            m.d.sync += number.eq(number + 1)
+        memories = [DigitMemory(len(self.digit), pairs, numbers) for _ in range(2)]
+        for lane, memory in enumerate(memories):
+            m.submodules[f"lane{lane}"] = memory
+            m.d.comb += [
+                memory.w_number.eq(number), memory.w_digit.eq(place[1:]), memory.w_d.eq(self.digit),
+                memory.w_enable.eq(writing & (place[0] == lane)),
+            ]  # fmt: skip
+
+        # ---- leaving results, two digits a cycle
+        there = Signal(range(numbers + 1))
+        busy, start = Signal(), Signal()
+        pair = Signal(range(pairs))
+        leaving = Signal(range(numbers))
+        m.d.comb += start.eq((there != 0) & ~busy & ~self.o_valid)
+        early = Signal()
+        m.d.sync += [early.eq(writing & (place == last - 2 * step)), there.eq(there + early - start)]
+        stages = Signal(pairs + MEMORY)
+        m.d.sync += [stages.eq(Cat(start, stages)), pair.eq(pair + 1)]
+        with m.If(start):
+            m.d.sync += [busy.eq(1), pair.eq(0)]
+        done = stages[-1]
+        with m.If(done):
+            m.d.sync += [busy.eq(0), self.o_valid.eq(1), leaving.eq(leaving + 1)]
+        with m.Elif(self.o_ready):
+            m.d.sync += self.o_valid.eq(0)
+        held = []
+        for k in range(digits):
+            digit = Signal(bits if k < digits - 1 else len(self.o_r) - bits * k, name=f"held{k}", reset_less=True)
+            with m.If(stages[MEMORY + k // 2]):
+                m.d.sync += digit.eq(memories[k % 2].q)
+            held.append(digit)
+        for memory in memories:
+            m.d.comb += [memory.r_number.eq(leaving), memory.r_digit.eq(pair)]
+        m.d.comb += self.o_r.eq(Cat(*held))
+        return m

@@ -1,0 +1,305 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""A linear array for Montgomery multiplication: one column for each digit of 17 bits, many products interleaved.
+
+Product after product goes through the same columns; iteration i of a product (digit y_i) takes one cycle of each
+column, and the next iteration of the same product comes ``streams`` cycles later, when its S is ready. The cycles
+between belong to other products. A product starts every ``interval`` cycles; starts never meet iterations of other
+products when ``interval`` is at least the number of digits and has no common divisor with ``streams``.
+
+    head      t = (S + x_0 y_i) mod 2^17,  q = t m' mod 2^17,  m' = -M^-1 mod 2^17
+    column j  T = lo(x_j y_i) + hi(x_(j-1) y_i) + lo(q M_j) + hi(q M_(j-1)) + S_j + carry of column j - 1
+              lo(T) is S_(j-1) of the next iteration, the rest (3 bits) goes to column j + 1
+
+x travels two columns while y travels one, most significant digit first, so that x_j meets y_0 in column j, where it is
+kept; results leave at the same half speed, most significant digit first too, one digit a cycle. Every net but the clock
+reaches the next column only.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from modmill.rtl.delay import DelayLines, later
+from modmill.rtl.product import Tile
+
+DIGIT = 17
+"""Bits of a digit."""
+
+PRODUCT = 4
+"""Cycles from the operands to a product: the DSP block's three registers and one behind it."""
+
+ENTRY = 2
+"""Cycles from the array's port y to the head's operands."""
+
+HEAD = 2 * PRODUCT + 1
+"""Cycles by which everything waits in the head for q: x_0 y_i, t, q."""
+
+SUM = PRODUCT + 4
+"""Cycles from a column's operands to T."""
+
+STREAMS_MIN = HEAD + SUM - PRODUCT + 2
+"""Least number of streams: t of the next iteration needs T of column 1."""
+
+
+def _product(m: Module, a: Value, b: Value, name: str) -> Signal:
+    """a * b of one DSP block, with a register of the fabric behind it; PRODUCT cycles."""
+    tile = Tile(DIGIT, DIGIT, 3)
+    m.submodules[name] = tile
+    out = Signal(2 * DIGIT, name=name, reset_less=True)
+    m.d.comb += [tile.a.eq(a), tile.b.eq(b)]
+    m.d.sync += out.eq(tile.p)
+    return out
+
+
+def _carried() -> dict[str, int]:
+    """What a column takes from the one before, in bits.
+
+    With the column's operands there in cycle 0, it comes in cycle -1: ``y``, ``q``; -2: ``first``, ``load``; 3: ``xy``
+    and ``qm``, high halves of products; 4: ``clear``; 7: ``last``, the carry ``k``. ``x``, ``z`` pass two registers.
+    """
+    return {
+        "x": DIGIT, "y": DIGIT, "q": DIGIT, "first": 1, "load": 1, "clear": 1, "last": 1, "xy": DIGIT, "qm": DIGIT,
+        "k": 3, "z": DIGIT,
+    }  # fmt: skip
+
+
+class Head(wiring.Component):
+    """Column 0: the digits q. ``modulus``: (M_0, m') of a fixed modulus, or None.
+
+    ``x``, ``y`` and the flags ``first``, ``last`` and ``load`` are as in MontgomeryArray; ``s`` is T of column 1.
+    Cost: 3 DSP blocks, about 150 LUTs.
+    """
+
+    def __init__(self, streams: int, modulus: tuple[int, int] | None) -> None:
+        self.streams, self.modulus = streams, modulus
+        self.low = Signal(DIGIT, name="low")
+        """t; in cycle 7 after y_i entered."""
+        self.quotient = Signal(DIGIT, name="quotient", reset_less=True)
+        """q; in cycle 11 after y_i entered."""
+        super().__init__(
+            {
+                **{name: In(bits) for name, bits in (("x", DIGIT), ("y", DIGIT), ("first", 1), ("last", 1))},
+                **({} if modulus else {"load": In(1), "inverse": In(DIGIT)}),
+                "s": In(DIGIT),
+                **{f"o_{name}": Out(bits) for name, bits in _carried().items()},
+            }
+        )
+
+    def elaborate(self, _platform: object) -> Module:
+        m = Module()
+        streams = self.streams
+        lines = DelayLines(m, max(streams, SUM + HEAD), name="head")
+        x = later(m, self.x, "x_in")
+        y = later(m, later(m, self.y, "y_in"), "y0")
+        first = later(m, self.first, "first0")
+        kept = lines.ring(first, x, streams, name="x0")
+        if self.modulus is None:
+            load = later(m, self.load, "load0")
+            digit = Signal(DIGIT, name="m0", reset_less=True)
+            with m.If(load):
+                m.d.sync += digit.eq(x)
+            inverse: Value = self.inverse
+        else:
+            load = Signal(name="load0")
+            digit = Signal(DIGIT, name="m0")
+            inverse = Signal(DIGIT, name="inverse0")
+            m.d.comb += [digit.eq(self.modulus[0]), inverse.eq(self.modulus[1])]
+        xy = _product(m, kept, y, "xy")
+        clear = lines.line(first, PRODUCT, name="clear0")
+        s = lines.line(self.s, streams + PRODUCT - HEAD - SUM - 1, name="s0", clear=clear)
+        w = Signal(DIGIT + 1, reset_less=True)
+        m.d.sync += w.eq(xy[:DIGIT] + s)
+        m.d.comb += self.low.eq(w[:DIGIT])
+        m.d.sync += self.quotient.eq(_block(m, self.low, inverse, "q_tile")[:DIGIT])
+        qm = _product(m, self.quotient, digit, "qm")
+        # the low half of w + q M_0 is zero, so its carry is 1 unless w was zero
+        parts = later(m, Cat(*(self.low[i : i + 4].any() for i in range(0, DIGIT, 4))), "parts")
+        nonzero = later(m, parts.any(), "nonzero")
+        high = later(m, later(m, w[DIGIT], "high"), "high_later")
+        carry = Signal(2, reset_less=True)
+        m.d.sync += carry.eq(nonzero + high)
+        # all of these wait for q
+        waiting = Cat(x, y, first, load, carry, xy[DIGIT:])
+        out = Cat(self.o_x, self.o_y, self.o_first, self.o_load, self.o_k[:2], self.o_xy)
+        last = later(m, later(m, self.last, "last0"), "last1")
+        m.d.comb += [
+            out.eq(lines.line(waiting, HEAD, name="waiting")),
+            self.o_q.eq(self.quotient),
+            self.o_qm.eq(qm[DIGIT:]),
+            self.o_clear.eq(lines.line(self.o_first, PRODUCT + 2, name="clear1")),
+            self.o_last.eq(lines.line(last, HEAD + SUM, name="last2")),
+        ]
+        return m
+
+
+def _block(m: Module, a: Value, b: Value, name: str) -> Value:
+    """a * b of one DSP block, without the register behind it."""
+    tile = Tile(DIGIT, DIGIT, 3)
+    m.submodules[name] = tile
+    m.d.comb += [tile.a.eq(a), tile.b.eq(b)]
+    return tile.p
+
+
+class Column(wiring.Component):
+    """One digit of the array. ``modulus``: the digit M_j of a fixed modulus, or None.
+
+    Ports ``i_*`` from the column before, ``o_*`` to the next; ``s``: T of the next column, ``t``: T of this one.
+    Cost: 2 DSP blocks, about 190 LUTs and 350 flip-flops.
+    """
+
+    def __init__(self, streams: int, modulus: int | None) -> None:
+        self.streams, self.modulus = streams, modulus
+        ports = _carried()
+        super().__init__(
+            {
+                **{f"i_{name}": In(bits) for name, bits in ports.items()},
+                **{f"o_{name}": Out(bits) for name, bits in ports.items()},
+                "s": In(DIGIT),
+                "t": Out(DIGIT),
+            }
+        )
+
+    def elaborate(self, _platform: object) -> Module:
+        m = Module()
+        lines = DelayLines(m, self.streams, name="column")
+        x = later(m, later(m, self.i_x, "x_half"), "x_in")
+        y, q = later(m, self.i_y, "y"), later(m, self.i_q, "q")
+        first, load = later(m, self.i_first, "first"), later(m, self.i_load, "load")
+        clear, last = later(m, self.i_clear, "clear"), later(m, self.i_last, "last")
+        kept = lines.ring(first, x, self.streams, name="x")
+        digit = Signal(DIGIT, name="m", reset_less=True)
+        if self.modulus is None:
+            with m.If(load):
+                m.d.sync += digit.eq(x)
+        else:
+            m.d.comb += digit.eq(self.modulus)
+        xy, qm = _product(m, kept, y, "xy"), _product(m, q, digit, "qm")
+        xy_below, qm_below = later(m, self.i_xy, "xy_below"), later(m, self.i_qm, "qm_below")
+        s = lines.line(self.s, self.streams - 3, name="s_kept", clear=clear)
+        one, two = Signal(DIGIT + 1, reset_less=True), Signal(DIGIT + 1, reset_less=True)
+        both, more = Signal(DIGIT + 2, reset_less=True), Signal(DIGIT + 3, reset_less=True)
+        total = Signal(DIGIT + 3, reset_less=True)
+        m.d.sync += [
+            one.eq(xy[:DIGIT] + xy_below),
+            two.eq(qm[:DIGIT] + qm_below),
+            both.eq(one + two),
+            more.eq(both + s),
+            total.eq(more + self.i_k),
+        ]
+        z = Signal(DIGIT, name="z", reset_less=True)
+        m.d.sync += z.eq(Mux(last, total, later(m, self.i_z, "z_half")))
+        m.d.comb += [
+            self.o_x.eq(x), self.o_y.eq(y), self.o_q.eq(q), self.o_first.eq(first), self.o_load.eq(load),
+            self.o_clear.eq(clear), self.o_last.eq(last), self.o_xy.eq(xy[DIGIT:]), self.o_qm.eq(qm[DIGIT:]),
+            self.o_k.eq(total[DIGIT:]), self.o_z.eq(z), self.t.eq(total),
+        ]  # fmt: skip
+        return m
+
+
+class Top(wiring.Component):
+    """The column behind the last one: the high halves and the carry are the highest digit. No DSP block."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            {
+                **{f"i_{name}": In(bits) for name, bits in _carried().items()},
+                "t": Out(DIGIT),
+                "z": Out(DIGIT),
+                "z_first": Out(1),
+            }
+        )
+
+    def elaborate(self, _platform: object) -> Module:
+        m = Module()
+        last = later(m, self.i_last, "last")
+        halves = Signal(DIGIT, reset_less=True)
+        m.d.sync += halves.eq(later(m, self.i_xy, "xy_below") + later(m, self.i_qm, "qm_below"))
+        waiting = later(m, later(m, halves, "halves_later"), "halves_last")
+        total = Signal(DIGIT, reset_less=True)
+        m.d.sync += total.eq(waiting + self.i_k)
+        z = Signal(DIGIT, reset_less=True)
+        m.d.sync += z.eq(Mux(last, total, later(m, self.i_z, "z_half")))
+        m.d.comb += [self.t.eq(total), self.z.eq(z), self.z_first.eq(later(m, last, "z_first"))]
+        return m
+
+
+class MontgomeryArray(wiring.Component):
+    """S = x y 2^(-17 d) mod M, unreduced: x < 2^(17 d) - M and y < 2^(17 d) give S < x y / 2^(17 d) + M.
+
+    d = ``digits`` >= 2. A product starts in some cycle s: digit y_i enters at ``y`` in cycle s + i * ``streams``, x_j
+    at ``x`` in cycle s - j; ``first`` is set in cycle s and ``last`` in cycle s + (d - 1) * ``streams``. Digit j of S
+    leaves at ``z`` in cycle s + ``latency`` + d - 1 - j, and ``z_first`` is set in the first of these d cycles.
+
+    ``modulus``: the number M, odd; or None, and it is loaded: its digits enter like those of x, with ``load`` in
+    cycle s; ``inverse`` must be -M^-1 mod 2^17 from then on.
+    Latency: (d - 1) streams + d + 20. Cost: 2 d + 1 DSP blocks.
+    """
+
+    def __init__(self, digits: int, streams: int, modulus: int | None = None) -> None:
+        if digits < 2:
+            raise ValueError(f"the array has at least 2 digits, not {digits}")
+        if streams < STREAMS_MIN:
+            raise ValueError(f"the array needs at least {STREAMS_MIN} streams, not {streams}")
+        self.digits, self.streams, self.modulus = digits, streams, modulus
+        parts = [None] * digits if modulus is None else [modulus >> DIGIT * j & (1 << DIGIT) - 1 for j in range(digits)]
+        head = None if parts[0] is None else (parts[0], -pow(parts[0], -1, 1 << DIGIT) % (1 << DIGIT))
+        self.head = Head(streams, head)
+        self.columns = [Column(streams, part) for part in parts[1:]]
+        super().__init__(
+            {
+                "x": In(DIGIT), "y": In(DIGIT), "first": In(1), "last": In(1),
+                **({"load": In(1), "inverse": In(DIGIT)} if modulus is None else {}),
+                "z": Out(DIGIT), "z_first": Out(1),
+            }
+        )  # fmt: skip
+
+    @staticmethod
+    def latency(digits: int, streams: int) -> int:
+        """Cycles from s to the first digit of the result."""
+        return ENTRY + (digits - 1) * streams + HEAD + digits + SUM + 1
+
+    def elaborate(self, _platform: object) -> Module:
+        m = Module()
+        m.submodules.head = head = self.head
+        inputs = ["x", "y", "first", "last", *(["load", "inverse"] if self.modulus is None else [])]
+        m.d.comb += [getattr(head, name).eq(getattr(self, name)) for name in inputs]
+        m.submodules.top = top = Top()
+        chain: list[Head | Column | Top] = [head, *self.columns, top]
+        for j, (before, column) in enumerate(pairwise(chain), 1):
+            if isinstance(column, Column):
+                m.submodules[f"column{j}"] = column
+            m.d.comb += [getattr(column, f"i_{name}").eq(getattr(before, f"o_{name}")) for name in _carried()]
+            m.d.comb += before.s.eq(column.t)
+        m.d.comb += [self.z.eq(top.z), self.z_first.eq(top.z_first)]
+        return m
+
+
+class NegativeInverse(wiring.Component):
+    """-m^-1 mod 2^17 of the odd digit ``m`` taken in the cycle of ``start``, one bit a cycle, in DIGIT cycles.
+
+    m q + 1 is divided by 2 again and again, each time with the bit of q that makes it even.
+    Latency: DIGIT + 1 cycles; ``inverse`` then stays. Cost: about 40 LUTs.
+    """
+
+    def __init__(self) -> None:
+        super().__init__({"m": In(DIGIT), "start": In(1), "inverse": Out(DIGIT)})
+
+    def elaborate(self, _platform: object) -> Module:
+        m = Module()
+        digit = Signal(DIGIT, reset_less=True)
+        rest = Signal(DIGIT + 1, reset_less=True)
+        left = Signal(range(DIGIT + 1))
+        with m.If(self.start):
+            m.d.sync += [digit.eq(self.m), rest.eq(1), left.eq(DIGIT)]
+        with m.Elif(left != 0):
+            m.d.sync += [
+                left.eq(left - 1),
+                rest.eq((rest + Mux(rest[0], digit, 0)) >> 1),
+                self.inverse.eq(Cat(self.inverse[1:], rest[0])),
+            ]
+        return m

@@ -1,0 +1,312 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""The radix-64K paper: Tables 1 and 2 cell by cell, the lemmas, and every claim that has a number.
+
+K. Nakano, K. Kawakami, K. Shigemoto, RSA Encryption and Decryption using the Redundant Number System on the FPGA, IPDPS
+Workshops 2009.
+
+Printed values are the paper's own (XST 10.1i, XC2VP30-6). Predicted values are counted by running the algorithm
+(numbers.redundant), follow from a core's schedule, or are arithmetic on printed cells, which the line says. Measured
+values are rows of this repository: cycles from simulation, resources from Yosys, clocks from nextpnr on ECP5, another
+device than the paper's. What has no row shows as ``-``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import partial
+from pathlib import Path
+
+from modmill.numbers.moduli import parse_modulus
+from modmill.numbers.redundant import (
+    Montgomery,
+    Radix,
+    digits,
+    exponentiation_cycles,
+    least_r,
+    multiplications,
+    theorem_9,
+)
+from modmill.report.reproduction import UNKNOWN, Line, Number, Section
+from modmill.studies.measured import Bench
+from modmill.studies.papers.hbe import Ours, Rows
+
+SIZES = (64, 128, 256, 512, 1024)
+R = 16
+ECP5 = "ecp5-85k"
+PAPER_PORT = 36
+"""Bits that each port of a Virtex-II Pro block RAM reads; those of ECP5 read 18."""
+
+MODULI = {64: "2^64-59", 128: "2^128-159", 256: "2^256-189", 512: "2^512-569", 1024: "2^1024-105"}
+"""Our modulus for each size; the paper names none."""
+
+
+@dataclass(frozen=True)
+class Implementation:
+    """A column of one half of Table 1 or 2."""
+
+    bits: int
+    mhz: float
+    worst: int
+    worst_ms: float
+    expected: int
+    expected_ms: float
+    slices: int
+    multipliers: int
+    rams: int | None = None
+
+
+TABLE_1 = {
+    True: (
+        Implementation(64, 40.80, 660, 0.016, 500, 0.012, 865, 9),
+        Implementation(128, 41.50, 2340, 0.056, 1764, 0.042, 1708, 17),
+        Implementation(256, 40.38, 8772, 0.217, 6596, 0.161, 2905, 33),
+        Implementation(512, 40.30, 33924, 0.841, 25476, 0.632, 5811, 65),
+        Implementation(1024, 40.21, 133380, 3.317, 100100, 2.489, 13467, 129),
+    ),
+    False: (
+        Implementation(64, 47.43, 650, 0.013, 480, 0.010, 530, 9),
+        Implementation(128, 41.75, 2322, 0.055, 1746, 0.041, 974, 17),
+        Implementation(256, 33.61, 8738, 0.259, 6562, 0.195, 1971, 31),
+        Implementation(512, 25.12, 33858, 1.347, 25344, 1.008, 3909, 63),
+        Implementation(1024, 16.38, 133250, 8.134, 99970, 6.103, 7549, 123),
+    ),
+}
+TABLE_2 = {
+    True: (
+        Implementation(64, 53.20, 660, 0.012, 500, 0.009, 896, 4, 2),
+        Implementation(128, 52.51, 2340, 0.044, 1764, 0.033, 1652, 8, 4),
+        Implementation(256, 52.77, 8772, 0.166, 6596, 0.124, 3204, 16, 8),
+        Implementation(512, 52.57, 33924, 0.645, 25476, 0.484, 5868, 32, 15),
+        Implementation(1024, 52.90, 133380, 2.521, 100100, 1.892, 11589, 64, 29),
+    ),
+    False: (
+        Implementation(64, 68.06, 650, 0.09, 480, 0.07, 613, 4, 2),
+        Implementation(128, 58.83, 2322, 0.039, 1746, 0.029, 1086, 8, 4),
+        Implementation(256, 44.47, 8738, 0.196, 6562, 0.147, 2034, 15, 8),
+        Implementation(512, 30.40, 33858, 1.113, 25344, 0.833, 3911, 31, 15),
+        Implementation(1024, 18.46, 133250, 7.218, 99970, 5.415, 7708, 61, 29),
+    ),
+}
+TABLES: tuple[tuple[str, str, Mapping[bool, Sequence[Implementation]]], ...] = (
+    ("Table 1: multipliers (Theorems 9 and 11)", "radix64k-mul", TABLE_1),
+    ("Table 2: multipliers and block RAMs (Theorems 10 and 11)", "radix64k-ram", TABLE_2),
+)
+
+COUNTEREXAMPLE = (
+    0x547B4F802DEE04B839B032E1DD89F733B96B8F02A382AB715FD570588F399EA4,
+    0xFFFFFFFFFFFFFFC895453EDAA6D36CF35AC7C7A556F2854162F9F4AB13F3FC15,
+)
+"""Numbers below 2^256 whose product modulo the prime of secp256k1, squared, refutes the rule of Section 6."""
+
+
+def sections(
+    *, measure: bool = False, record: Path | None = None, progress: Callable[[str], None] | None = None
+) -> Sequence[Section]:
+    """Both tables, the lemmas, the claims, and our cores beside them."""
+    bench = Rows(measure, record, progress)
+    found = [
+        *(_table(bench, *table) for table in TABLES),
+        *(_ours(bench, *table) for table in TABLES),
+        _lemmas(),
+        _claims(),
+    ]
+    bench.keep()
+    return found
+
+
+# ---------------------------------------------------------------------------------------------- counts
+
+
+def worst_cycles(bits: int, redundant: bool) -> int:
+    """Cycles when every bit of the exponent is 1 and the result has to be reduced once."""
+    return int(exponentiation_cycles(multiplications((1 << bits) - 1, bits), bits // R, redundant=redundant))
+
+
+def expected_cycles(bits: int, redundant: bool) -> Fraction:
+    """Cycles for half of the bits 1; the conversion as in the worst case."""
+    return exponentiation_cycles(Fraction(3 * bits, 2) + 2, bits // R, redundant=redundant)
+
+
+def _name(row: Implementation, redundant: bool) -> str:
+    return f"{row.bits} bits, {'redundant' if redundant else 'non-redundant'}"
+
+
+def _ms(cycles: Fraction | int, mhz: float) -> float:
+    """ms, cut after three digits as the paper's are."""
+    return float(Fraction(cycles) / Fraction(str(mhz)) // 1) / 1000
+
+
+def _shown(x: float | int | None, digits_: int = 1) -> Number:
+    return UNKNOWN if x is None else x if isinstance(x, int) else round(x, digits_)
+
+
+# ---------------------------------------------------------------------------------------------- Tables 1 and 2
+
+
+def _table(bench: Bench, title: str, name: str, table: Mapping[bool, Sequence[Implementation]]) -> Section:
+    lines = []
+    for redundant, rows in table.items():
+        for row in rows:
+            where = _name(row, redundant)
+            ours = Ours.of(bench, name, MODULI[row.bits], ECP5, redundant=redundant)
+            worst, expected = worst_cycles(row.bits, redundant), expected_cycles(row.bits, redundant)
+            bound = "printed: the bound of Theorem 11, one more than the count" if redundant else ""
+            lines += [
+                Line(f"{where}: clock (MHz)", row.mhz, None, _shown(_clock(ours)), _seeds(ours)),
+                Line(f"{where}: clock cycles (worst)", row.worst, worst, why=bound),
+                Line(f"{where}: time (ms) (worst)", row.worst_ms, _ms(row.worst, row.mhz),
+                     why=_time(row.worst, row.mhz, row.worst_ms)),
+                Line(f"{where}: clock cycles (expected)", row.expected, int(expected),
+                     why=bound if redundant else "" if row.expected == expected else "misprint: (1.5 R + 2)(d + 1)"),
+                Line(f"{where}: time (ms) (expected)", row.expected_ms, _ms(row.expected, row.mhz),
+                     why=_time(row.expected, row.mhz, row.expected_ms)),
+                Line(f"{where}: slices", row.slices, why="placement by the vendor's tool; LUT and FF of ours below"),
+                Line(f"{where}: multipliers", row.multipliers, ours.predicted_dsp, _shown(ours.resource("dsp")),
+                     "" if redundant else "printed: X in digits of 17 bits; ours of 16, as for Y and M"),
+            ]  # fmt: skip
+            if row.rams is not None:
+                lines.append(
+                    Line(f"{where}: block RAMs", row.rams, -(-row.bits // PAPER_PORT), _shown(ours.resource("bram")),
+                         f"predicted: words of {row.bits} bits on ports of 36; ports on ECP5 have 18: "
+                         f"{-(-row.bits // 18)}")
+                )  # fmt: skip
+    return Section(
+        title, lines,
+        "Predicted cycles are counted; predicted times are the printed cycles at the printed clock, cut after three "
+        "digits as the paper's are. "
+        f"Measured: {ECP5}, native io, moduli {', '.join(MODULI.values())}.",
+    )  # fmt: skip
+
+
+def _time(cycles: int, mhz: float, printed: float) -> str:
+    found = _ms(cycles, mhz)
+    return "" if found == printed else f"{cycles} cycles at {mhz:g} MHz are {1000 * cycles / mhz / 1e6:.4f} ms"
+
+
+def _clock(ours: Ours) -> float | None:
+    return 1000 / ours.period if ours.clocks and ours.period else None
+
+
+def _seeds(ours: Ours) -> str:
+    n = len(ours.clocks)
+    return f"median of {n} seed{'s' * (n > 1)}" if n else "no row"
+
+
+# ---------------------------------------------------------------------------------------------- ours
+
+
+def _ours(bench: Bench, title: str, name: str, table: Mapping[bool, Sequence[Implementation]]) -> Section:
+    lines = []
+    extra = "printed: d + 1, with its addition of -M" + ("; one more adds the last k M" if "ram" in name else "")
+    for redundant, rows in table.items():
+        first: float | None = None
+        for row in rows:
+            where = _name(row, redundant)
+            ours = Ours.of(bench, name, MODULI[row.bits], ECP5, redundant=redundant)
+            clock = _clock(ours)
+            after = row.bits // R + 1 if redundant else 1
+            cycles = multiplications((1 << row.bits) - 1, row.bits) * ours.latency + after
+            lines += [
+                Line(f"{where}: cycles a product, interval", row.bits // R + 1, ours.interval,
+                     _shown(ours.check["interval"] if ours.check else None), extra),
+                Line(f"{where}: cycles a product, latency", None, ours.latency, _shown(ours.seen),
+                     "operands into registers, X y_0, then the iterations"),
+                Line(f"{where}: LUT", None, None, _shown(ours.resource("lut"))),
+                Line(f"{where}: FF", None, None, _shown(ours.resource("ff"))),
+                Line(f"{where}: time of an exponentiation (ms) (worst)", row.worst_ms, None,
+                     UNKNOWN if clock is None else _ms(cycles, clock),
+                     f"measured: {cycles:,} cycles for products that wait for one another, at the routed clock"),
+            ]  # fmt: skip
+            first = first or clock
+            share = None if clock is None or first is None else 100 * clock / first
+            said = round(100 * row.mhz / rows[0].mhz, 1)
+            lines.append(Line(f"{where}: clock, % of that for 64 bits", said, None, _shown(share)))
+    return Section(f"Our {name} beside {title.split(':')[0]}", lines, f"{ECP5}, native io, modulus built in.")
+
+
+# ---------------------------------------------------------------------------------------------- lemmas
+
+
+def _least_r() -> dict[str, int]:
+    """The least r for which the sums of Lemmas 1 to 3 fit r + 2 bits, for the largest digits."""
+
+    def sums(r: int) -> dict[str, tuple[int, ...]]:
+        bound, full = Radix(r, largest=True), Radix(r).full
+        x = (full,) * 4
+        return {"1": bound.add(x, x), "2": bound.scale(x, full), "3": bound.product_sum(x, full, (full,) * 5)}
+
+    return {lemma: least_r(partial(lambda n, r: Radix(r).fits(sums(r)[n]), lemma)) for lemma in ("1", "2", "3")}
+
+
+def _top_bits() -> str:
+    """Redundant bits of the highest digit, before -M, in the square of the counterexample's product."""
+    m = Montgomery(parse_modulus("secp256k1").value, R)
+    x, y = (digits(n, R, m.d) for n in COUNTEREXAMPLE)
+    for _ in range(2):
+        c: tuple[int, ...] = (0,) * (m.d + 1)
+        for digit in y:
+            c = theorem_9(m, c, x, digit)
+        x = y = m.joined(c)
+    return format(x[-1] >> R, "02b")
+
+
+def _lemmas() -> Section:
+    found = _least_r()
+    lines = [
+        Line(f"Lemma {n}: least r", printed, found[n], why=why)
+        for n, printed, why in (
+            ("1", 2, "4 + 2^r + 4 + 2^r < 2^(r+2) fails for r = 2, the result does not"),
+            ("2", 3, ""),
+            ("3", 5, "15 + 3 + 3 (2^r - 1) is at most 2^(r+2) - 1 for r = 4 already"),
+        )
+    ]
+    lines += [
+        Line("Lemma 5: multiplications for R = 1024, worst", 2050, multiplications((1 << 1024) - 1, 1024)),
+        Line("Lemma 6: least significant digits of X Y and k M sum to", "0", "0, 2^r or 2 2^r",
+             why="so a carry of 0 to 2 must enter digit 1, where redundant slots are free"),
+        Line("Lemma 6: digits of X Y", "d + 1", "d + 2"),
+        Line("Section 6: redundant bits of the highest digit", "00 or 01", f"up to {_top_bits()}",
+             why="the subtraction of M does not keep numbers in range; one more iteration does, in as many cycles"),
+        Line("Section 5.3: g as printed", "cancels", "does not",
+             why="g(z) = bits [r-1, r/2] of h(z), plus 1 unless z = 0; the error is in 95 % of z"),
+        Line("Section 3: bits of k", "[r-1, 0]", "[R-1, 0]", why="with R bits of X Y to cancel"),
+        Line("Section 4: indices of the exponent's bits", "R-1 ... 1", "R-1 ... 0"),
+        Line("Section 4: direction of the algorithm", "right-to-left", "left-to-right"),
+    ]  # fmt: skip
+    return Section("Lemmas and Sections 3 to 6", lines)
+
+
+# ---------------------------------------------------------------------------------------------- claims
+
+
+def _claims() -> Section:
+    one, two = TABLE_1[True], TABLE_2[True]
+    slow = TABLE_2[False][-1]
+    last = two[-1]
+    literal, skipped = (
+        int(exponentiation_cycles(multiplications(65537, 17, skip_one=skip), last.bits // R)) for skip in (False, True)
+    )
+    return Section("Abstract, Sections 1, 7 and 8: claims", [
+        Line("worst time for 1024 bits, abstract (ms)", 2.521, _ms(last.worst, last.mhz)),
+        Line("expected time for 1024 bits, abstract (ms)", 1.892, _ms(last.expected, last.mhz)),
+        Line("worst time for 1024 bits, conclusion (ms)", 2.67, round(last.worst / last.mhz / 1000, 2),
+             why="of an older clock, 50 MHz"),
+        Line("expected time for 1024 bits, conclusion (ms)", 1.99, round(last.expected / last.mhz / 1000, 2),
+             why="as above"),
+        Line("speedup by redundant numbers, 1024 bits", 2.86, round(slow.worst_ms / last.worst_ms, 2)),
+        Line("E = 2^16 + 1, 1024 bits: cycles, less than", 1430, skipped + 1,
+             why=f"squaring C = 1 left out: {skipped}; the algorithm as printed takes {literal}"),
+        Line("E = 2^16 + 1, 1024 bits: time (ms)", 0.027, _ms(skipped, last.mhz)),
+        Line("clock of redundant numbers: spread, Table 1, %", 0, _spread(one), why="\"fixed\""),
+        Line("clock of redundant numbers: spread, Table 2, %", 0, _spread(two), why="\"fixed\""),
+        Line("one digit product, MUL(r + 2, r + 2), r = 16: blocks", 1, "1 and logic",
+             why="blocks of Virtex-II Pro multiply 18 bits with sign, so 17 without; ECP5's take 18"),
+    ], "Predicted: counted, or from the printed cells of Tables 1 and 2.")  # fmt: skip
+
+
+def _spread(rows: Sequence[Implementation]) -> float:
+    clocks = [row.mhz for row in rows]
+    return round(100 * (max(clocks) / min(clocks) - 1), 1)

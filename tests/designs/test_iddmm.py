@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""The digit-digit multiplier: all operands of small moduli, the cited cycles, its two multipliers never taken twice."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from modmill.contract import Refusal
+from modmill.designs import design
+from modmill.schedule import Schedule, ScheduleError
+
+sys.path.insert(0, str(Path(__file__).parent))
+from bench import first_difference, run
+
+
+def fit(p, **settings):
+    return design("iddmm").fit(p, **settings)
+
+
+@pytest.mark.parametrize(
+    ("p", "digit", "stages", "subtract"),
+    [(3, 2, 1, True), (5, 2, 1, True), (7, 2, 2, False), (9, 3, 3, True), (13, 2, 1, True), (15, 4, 1, False)],
+)
+def test_all_operands_in_the_machine(p, digit, stages, subtract):
+    fitted = fit(p, digit=digit, stages=stages, subtract=subtract)
+    contract = fitted.contract("native")
+    limit = contract.largest_operand + 1
+    pairs = [(x, y) for x in range(limit) for y in range(limit)][:: 1 if subtract else 5]
+    for (x, y), (r, seen, latency) in zip(pairs, run(fitted.component(), pairs), strict=True):
+        trace = list(fitted.trace(x, y))
+        assert first_difference(trace, seen) == ""
+        assert r == trace[-1][1] and r % p == x * y * fitted.factor % p
+        assert r < contract.result_bound * p
+        assert latency == contract.timing.latency
+
+
+@pytest.mark.parametrize(("digit", "printed", "dsp"), [(32, 79, 8), (64, 23, 32)])
+def test_printed_cycles(digit, printed, dsp):
+    fitted = fit((1 << 256) - 189, digit=digit)
+    q = fitted.params
+    assert q.cycles == printed == q.n**2 + 2 * q.n - 1
+    steps = fitted.schedule
+    assert steps[f"q{q.n - 1} m{q.n - 1}"].end - steps["q0"].start == printed
+    assert fitted.cost.dsp == dsp
+
+
+def test_one_cycle_less_for_a_digit_would_take_a_multiplier_twice():
+    schedule = fit((1 << 256) - 189).schedule
+    with pytest.raises(ScheduleError, match="taken twice"):
+        Schedule(schedule.steps, schedule.interval - 1)
+
+
+def test_the_carry_is_below_2_b():
+    """c < 2 b, attained up to 2 b - 2 or nearly, for digits of 3 bits: all sums of two products."""
+    b = 8
+    c = 0
+    for _ in range(6):
+        c = max(((b - 1) + 2 * x * y + c) // b for x in range(b) for y in range(b))
+    assert b <= c < 2 * b
+
+
+def test_refusals():
+    with pytest.raises(Refusal, match="digit takes a whole number from 2 on, not 1"):
+        fit(97, digit=1)
+    with pytest.raises(Refusal, match="stages takes one of 1, 2, 3"):
+        fit(97, stages=4)

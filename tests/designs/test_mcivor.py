@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""The bit-serial multiplier: all operands of small moduli, and N + O(1) cycles."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from modmill.contract import Refusal
+from modmill.designs import design
+
+sys.path.insert(0, str(Path(__file__).parent))
+from bench import first_difference, run
+
+
+def fit(p, **settings):
+    return design("mcivor").fit(p, **settings)
+
+
+@pytest.mark.parametrize(
+    ("p", "word", "subtract"), [(3, 1, True), (5, 2, True), (7, 3, False), (9, 32, True), (13, 2, True), (15, 4, False)]
+)
+def test_all_operands_in_the_machine(p, word, subtract):
+    fitted = fit(p, word=word, subtract=subtract)
+    contract = fitted.contract("native")
+    limit = contract.largest_operand + 1
+    pairs = [(x, y) for x in range(limit) for y in range(limit)][:: 1 if subtract else 5]
+    for (x, y), (r, seen, latency) in zip(pairs, run(fitted.component(), pairs), strict=True):
+        trace = list(fitted.trace(x, y))
+        assert first_difference(trace, seen) == ""
+        assert r == trace[-1][1] and r % p == x * y * fitted.factor % p
+        assert r < contract.result_bound * p
+        assert latency == contract.timing.latency
+
+
+@pytest.mark.parametrize("bits", [64, 256, 1024])
+def test_n_cycles_and_the_additions(bits):
+    fitted = fit((1 << bits) - 1)
+    words = -(-(bits + 1) // 32)
+    assert fitted.schedule.interval == bits + words
+    assert fitted.schedule.latency == bits + 2 * words + 3
+    assert fitted.cost.dsp == 0
+
+
+def test_same_residues_as_one_step_a_clock():
+    p = 2**61 - 1
+    other = design("multistep").fit(p, s=1)
+    assert fit(p).factor == other.factor
+    for x, y in fit(p).corners()[:40]:
+        assert fit(p).multiply(x, y) == other.multiply(x, y)
+
+
+def test_refusals():
+    with pytest.raises(Refusal, match="word takes a whole number from 1 on, not 0"):
+        fit(97, word=0)
+    with pytest.raises(Refusal, match="got 98"):
+        fit(98)

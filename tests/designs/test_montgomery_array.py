@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""The Montgomery array as a design: exact bounds, one RTL for all moduli of a width, small moduli exhaustively."""
+
+import random
+from fractions import Fraction
+
+import pytest
+
+from modmill.contract import Refusal
+from modmill.designs import design
+from modmill.numbers.moduli import parse_modulus
+from modmill.studies.build import build
+from modmill.studies.check import Report, verify
+
+ARRAY = design("montgomery-array")
+DIGIT = 17
+
+
+@pytest.mark.parametrize("bits", [2, 17, 66, 67, 253, 256, 1024, 4096])
+def test_bounds_hold_at_their_ends_and_close(bits):
+    rnd = random.Random(bits)
+    for p in ((1 << bits) - 1, (1 << bits - 1) + 1, rnd.getrandbits(bits) | 1 | 1 << bits - 1):
+        fitted = ARRAY.fit(p)
+        contract = fitted.contract("native")
+        R = fitted.params.R
+        assert 4 * p <= R and contract.operand_bound >= 2 and contract.closed
+        assert fitted.factor * R % p == 1 % p
+        top = contract.largest_operand
+        assert (top + p).bit_length() <= DIGIT * fitted.params.digits, "S must fit its digits in every iteration"
+        for x, y in [(top, top), (top, 1), (2 * p - 1, 2 * p - 1), *fitted.corners()[::7]]:
+            s = fitted.multiply(x, y)
+            assert s * R % p == x * y % p
+            assert s < contract.product(Fraction(x + 1, p), Fraction(y + 1, p)) * p
+        assert fitted.multiply(2 * p - 1, 2 * p - 1) < 2 * p
+
+
+def test_sizes_for_256_bits():
+    fitted = ARRAY.fit(parse_modulus("secp256k1").value)
+    timing = fitted.contract("native").timing
+    assert (fitted.cost.dsp, timing.interval, fitted.params.digits, fitted.params.streams) == (33, 16, 16, 15)
+    assert max(fitted.schedule.utilisation().values()) == 1
+
+
+@pytest.mark.parametrize("bits", [61, 192, 256, 384, 512, 1024, 2048, 4096])
+def test_a_product_takes_as_many_cycles_as_digits(bits):
+    params = ARRAY.fit((1 << bits) - 1).params
+    assert params.interval == max(params.digits, params.digits // 2 + params.digits % 2 + 5)
+    assert params.frame.timing.in_flight < params.frame.numbers
+
+
+def test_one_rtl_for_all_moduli_of_a_width():
+    texts = {build("montgomery-array", str(p), "native").verilog for p in (2**61 - 1, 2**60 + 33, 3**38)}
+    assert len(texts) == 1
+    fixed = {build("montgomery-array", str(p), "native", loadable=False).verilog for p in (2**61 - 1, 2**60 + 33)}
+    assert len(fixed) == 2
+
+
+@pytest.mark.parametrize("p", [3, 5, 7, 13, 31])
+@pytest.mark.parametrize("loadable", [False, True])
+def test_small_moduli_exhaustively(p, loadable):
+    core = build("montgomery-array", str(p), "binary", loadable=loadable)
+    report = Report(core.name)
+    verify(core, core.verilog, 2 * p * p, report)
+    assert report.passed, report.failures
+    assert report.counts["random"] == 3 * p * p
+
+
+def test_refusals():
+    for even in (4, 2**256):
+        with pytest.raises(Refusal, match=f"must be odd and at least 3, got {even}"):
+            ARRAY.fit(even)
+    with pytest.raises(Refusal, match="at most 4096 bits, this one has 4097"):
+        ARRAY.fit(2**4096 + 1)
+    with pytest.raises(Refusal, match="256 bits needs at least 16 digits of 17 bits, got digits = 15"):
+        ARRAY.fit(2**256 - 1, digits=15)
+    with pytest.raises(Refusal, match="at least 15 streams, got streams = 14"):
+        ARRAY.fit(2**256 - 1, streams=14)
+    with pytest.raises(Refusal, match="coprime to 16, not 16"):
+        ARRAY.fit(2**256 - 1, streams=16)
+    loaded = ARRAY.fit(2**31 - 1)
+    for p in (2**31 + 1, 4, 1):
+        with pytest.raises(Refusal, match=f"odd, at least 3 and below 2\\^31, got {p}"):
+            loaded.at(p)
+    with pytest.raises(Refusal, match="built in"):
+        ARRAY.fit(97, loadable=False).at(95)

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""Multi-step Montgomery multiplication: all operands of small moduli, the paper's clocks, and its errors."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from modmill.contract import Refusal
+from modmill.designs import design
+from modmill.designs.multistep import PRINTED_CLOCKS, step
+from modmill.numbers.moduli import parse_modulus
+from modmill.studies.build import build
+from modmill.studies.check import Report, verify
+
+sys.path.insert(0, str(Path(__file__).parent))
+from bench import first_difference, run
+
+SECP256K1 = parse_modulus("secp256k1").value
+
+
+def fit(p, **settings):
+    return design("multistep").fit(p, **settings)
+
+
+@pytest.mark.parametrize("subtract", [True, False])
+@pytest.mark.parametrize(("p", "s"), [(3, 1), (5, 2), (7, 3), (9, 16), (13, 1), (15, 3), (17, 2)])
+def test_all_operands_in_the_machine(p, s, subtract):
+    fitted = fit(p, s=s, subtract=subtract)
+    contract = fitted.contract("native")
+    limit = contract.largest_operand + 1
+    pairs = [(x, y) for x in range(limit) for y in range(limit)][:: 1 if subtract else 3]
+    for (x, y), (r, seen, latency) in zip(pairs, run(fitted.component(), pairs), strict=True):
+        trace = list(fitted.trace(x, y))
+        assert first_difference(trace, seen) == ""
+        assert r == trace[-1][1]
+        assert r % p == x * y * fitted.factor % p
+        assert r < contract.result_bound * p
+        assert latency == contract.timing.latency
+
+
+@pytest.mark.parametrize("m", [3, 5, 7, 9, 11, 13, 15])
+def test_p_is_below_m_plus_y_at_every_step(m):
+    k, reached = m.bit_length(), 0
+    for x in range(1 << k):
+        for y in range(1 << k):
+            s = c = 0
+            for i in range(k):
+                s, c = step(s, c, y if x >> i & 1 else 0, m)
+                assert s + c < m + y or s + c == y == 0
+                reached = max(reached, s + c - y)
+    assert reached == m - 1, "the bound is not attained"
+
+
+def test_clocks_of_the_loop():
+    assert fit(SECP256K1).params.loop == PRINTED_CLOCKS
+    for s in (1, 2, 3, 5, 7, 16, 100, 256, 300):
+        q = fit(SECP256K1, s=s).params
+        assert q.k == q.s * q.t + q.r and q.loop == q.t + (q.r > 0)
+
+
+def test_the_final_addition_hides_behind_the_loop():
+    """The interval is the loop; the addition, the subtraction and the choice are in the latency."""
+    for s in (1, 2, 4, 8, 16, 32):
+        fitted = fit(SECP256K1, s=s)
+        plan, q = fitted.schedule, fitted.params
+        assert plan.interval == q.loop
+        assert plan.latency == 1 + q.loop + q.words + 2
+    narrow = fit(SECP256K1, s=64, word=16)
+    assert narrow.schedule.interval > narrow.params.loop
+
+
+def test_erratum_algorithm_3_as_printed():
+    """Both loops to k - 1: t k + k steps instead of k, and the result has another factor."""
+    m, x, y, s = 13, 6, 9, 3
+    k = m.bit_length()
+    t, r = divmod(k, s)
+    p = 0
+    for _ in range(t + (r > 0)):
+        for i in range(k):
+            a = p + (x >> i & 1) * y
+            p = (a + a % 2 * m) // 2
+    assert p % m != x * y * pow(2, -k, m) % m
+    assert fit(m, s=s).multiply(x, y) == x * y * pow(2, -k, m) % m
+
+
+def test_erratum_k_plus_1_steps_are_not_enough_without_subtraction():
+    """With k + 1 steps some results reach 2 m; with k + 2 none does."""
+
+    def steps(x, y, m, count):
+        s = c = 0
+        for i in range(count):
+            s, c = step(s, c, y if x >> i & 1 else 0, m)
+        return s + c
+
+    def largest(extra):
+        return max(
+            steps(x, y, m, m.bit_length() + extra) / m for m in (9, 11, 15) for x in range(2 * m) for y in range(2 * m)
+        )
+
+    assert largest(1) >= 2 > largest(2)
+
+
+def test_refusals():
+    with pytest.raises(Refusal, match="from 1 on, not 0"):
+        fit(97, s=0)
+    with pytest.raises(Refusal, match="odd and at least 3, got 96"):
+        fit(96)
+    with pytest.raises(Refusal, match="built in"):
+        fit(97).at(95)
+    with pytest.raises(Refusal, match=r"odd moduli from 3 to 2\^7 - 1, not 96"):
+        fit(97, loadable=True).at(96)
+    with pytest.raises(Refusal, match="not 129"):
+        fit(97, loadable=True).at(129)
+
+
+def test_rtl_of_a_loadable_core_depends_on_the_width_only():
+    one, other = (build("multistep", str(p), "native", s=3, loadable=True) for p in (97, 127))
+    assert one.verilog == other.verilog
+    assert build("multistep", "97", "native", s=3).verilog != build("multistep", "127", "native", s=3).verilog
+
+
+def test_a_core_that_takes_operands_while_a_modulus_is_offered_is_caught():
+    core = build("multistep", "97", "native", s=3, loadable=True)
+    good = Report("good")
+    verify(core, core.verilog, 40, good)
+    assert good.passed and good.counts["loaded"]
+    assert "~ k_valid" in core.verilog
+    bad = Report("bad")
+    verify(core, core.verilog.replace("~ k_valid", "1'h1"), 40, bad)
+    assert not bad.passed

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""Quotient pipelining: against the algorithm on plain integers, all operands of a small case, columns and bounds."""
+
+import random
+import sys
+from pathlib import Path
+
+import pytest
+
+from modmill.contract import Refusal
+from modmill.designs import design
+from modmill.designs.orup import CARRY
+from modmill.numbers.moduli import parse_modulus
+
+sys.path.insert(0, str(Path(__file__).parent))
+from bench import first_difference, operands, run
+
+
+def fit(p, **settings):
+    return design("orup").fit(p, **settings)
+
+
+def plain(a, b, M, k, d, n):
+    """The published algorithm on integers, without columns."""
+    unit = 1 << k * (d + 1)
+    scaled = -pow(M, -1, unit) % unit * M
+    bar = (scaled + 1) // unit
+    s, q = 0, []
+    for i in range(n + d + 1):
+        q.append(s % (1 << k))
+        s = (s >> k) + (q[i - d] if i >= d else 0) * bar + (b >> k * i) % (1 << k) * a
+    return (s << k * d) + sum(q[n + 1 + j] << k * j for j in range(d)), scaled
+
+
+@pytest.mark.parametrize("d", [0, 1, 2, 3, 4])
+@pytest.mark.parametrize(("p", "k"), [(97, 5), (2**61 - 1, 17), (parse_modulus("P-256").value, 17)])
+def test_columns_equal_the_plain_algorithm(p, k, d):
+    fitted = fit(p, digit=k, delay=d)
+    q = fitted.params
+    for a, b in operands(fitted.contract("native"), 20) + fitted.corners():
+        *_, (_, v) = fitted.trace(a, b)
+        expected, scaled = plain(a, b, p, k, d, q.n)
+        assert v == expected < 2 * scaled
+        assert v * fitted.R % p == a * b % p
+
+
+@pytest.mark.parametrize("p", [3, 5, 7])
+def test_all_operands_in_the_machine(p):
+    fitted = fit(p, digit=2, delay=1)
+    contract = fitted.contract("native")
+    limit = contract.largest_operand + 1
+    pairs = [(x, y) for x in range(limit) for y in range(limit)][::3]
+    for (x, y), (r, seen, latency) in zip(pairs, run(fitted.component(), pairs), strict=True):
+        trace = list(fitted.trace(x, y))
+        assert first_difference(trace, seen) == ""
+        assert r == trace[-1][1] and r < contract.result_bound * p
+        assert latency == contract.timing.latency
+
+
+def test_columns_stay_within_their_bits():
+    rnd = random.Random(1)
+    fitted = fit(2**64 - 59, digit=4, delay=3)
+    top = fitted.contract("native").largest_operand
+    largest = 0
+    for a, b in [(top, top), *((top - rnd.getrandbits(9), top - rnd.getrandbits(9)) for _ in range(300))]:
+        for name, columns in fitted.trace(a, b):
+            if name != "z":
+                largest = max(largest, *columns)
+    assert 1 << 4 + CARRY - 1 <= largest < 1 << 4 + CARRY, "a carry of another width would do"
+
+
+def test_cycles_and_blocks_for_256_bits():
+    fitted = fit(parse_modulus("secp256k1").value)
+    q = fitted.params
+    assert (q.n, q.d, q.iterations) == (20, 3, 24)
+    assert fitted.schedule.interval == q.iterations
+    assert fitted.cost.dsp == 20 + 16
+    assert fitted.contract("native").closed
+
+
+def test_the_loop_closes_only_with_4_Mt_below_2_to_the_k_n():
+    fitted = fit(2**64 - 59, digit=8, delay=1)
+    assert 4 * fitted.scaled < fitted.R
+    top = 2 * fitted.scaled - 1
+    short = fitted.params.n - 2
+    v, scaled = plain(top % (1 << 8 * short), top, fitted.p, 8, 1, short)
+    assert v >= 2 * scaled or 4 * fitted.scaled > 1 << 8 * short
+
+
+def test_refusals():
+    with pytest.raises(Refusal, match=r"digit takes 2 to 17 \(one DSP block\), not 18"):
+        fit(97, digit=18)
+    with pytest.raises(Refusal, match="delay takes one of 0, 1, 2, 3, 4"):
+        fit(97, delay=5)
+    with pytest.raises(Refusal, match="built in"):
+        fit(97).at(95)
+    with pytest.raises(Refusal, match="no binary form"):
+        fit(97).binary_component()

@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""The redundant radix-2^r designs beyond what every design is tested for: other settings, loading, counts, refusals."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from modmill.contract import Binary, Digits, Refusal
+from modmill.designs import design
+from modmill.numbers.moduli import parse_modulus
+
+sys.path.insert(0, str(Path(__file__).parent))
+from bench import first_difference, operands, run
+
+NAMES = ["radix64k-mul", "radix64k-ram", "radix64k-table"]
+TOYS = [3, 97, 2**61 - 1, 2**64 - 59]
+
+
+def judge(fitted, contract, pairs, results):
+    for (a, b), (r, seen, latency) in zip(pairs, results, strict=True):
+        if contract.io == "native":
+            trace = list(fitted.trace(a, b))
+            assert len(seen) == fitted.params.m.n
+            assert first_difference(trace, seen) == "" and trace[-1][1] == r
+        x, y, z = contract.operand.decode(a), contract.operand.decode(b), contract.result.decode(r)
+        assert z % contract.p == contract.expect(x, y) and z < contract.result_bound * contract.p
+        assert latency == contract.timing.latency
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("p", TOYS)
+@pytest.mark.parametrize("settings", [{"redundant": False}, {"operand": 5}, {"redundant": False, "operand": 4}])
+def test_other_settings(name, p, settings):
+    fitted = design(name).fit(p, **settings)
+    contract = fitted.contract("native")
+    pairs = operands(contract, 6) + fitted.corners()[::5]
+    judge(fitted, contract, pairs, run(fitted.component(), pairs))
+    contract = fitted.contract("binary")
+    pairs = [(0, p - 1), (p - 1, p - 1), (1, 1), *operands(contract, 4)]
+    judge(fitted, contract, pairs, run(fitted.core("binary"), pairs))
+
+
+@pytest.mark.parametrize(
+    ("name", "r"),
+    [(n, r) for n in NAMES[:2] for r in (8, 10, 12, 14)] + [("radix64k-mul", 4), ("radix64k-mul", 5)]
+    + [("radix64k-table", r) for r in (4, 5, 10)],
+)  # fmt: skip
+def test_other_radices(name, r):
+    fitted = design(name).fit(2**89 - 1, r=r)
+    contract = fitted.contract("native")
+    pairs = operands(contract, 4) + fitted.corners()[::9]
+    judge(fitted, contract, pairs, run(fitted.component(), pairs))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_chain_of_results_as_they_stand(name):
+    """Digits go in again as they came out, 200 times."""
+    fitted = design(name).fit(2**64 - 59)
+    contract = fitted.contract("native")
+    port = contract.operand.encode(contract.largest_operand)
+    number = contract.largest_operand
+    for _ in range(200):
+        *_, (_, port) = fitted.trace(port, port)
+        number = number * number * fitted.factor % fitted.p
+        assert contract.operand.decode(port) % fitted.p == number
+        assert contract.operand.decode(port) <= contract.largest_operand
+
+
+@pytest.mark.parametrize(
+    ("bits", "d"), [(64, 4), (128, 8), (256, 16), (512, 32), (1024, 64), (2048, 128), (4096, 256)]
+)  # fmt: skip
+def test_counts_of_the_paper(bits, d):
+    """2 d + 1 multipliers (Theorem 9); d, and a table of 2^(r/2) words of d r bits (Theorem 10); d + 1 iterations."""
+    p = 2**bits - 105
+    mul, ram = (design(name).fit(p) for name in NAMES[:2])
+    assert mul.cost.dsp == 2 * d + 1 and ram.cost.dsp == d
+    assert ram.params.table_bits == 8 and ram.params.bits == d * 16
+    assert mul.params.m.n == ram.params.m.n == d + 1
+    assert mul.schedule.interval == d + 1 and ram.schedule.interval == d + 2
+    assert mul.schedule.latency == d + 3 and ram.schedule.latency == d + 4
+    for fitted in (mul, ram):
+        assert fitted.contract("native").closed
+
+
+def test_ports():
+    fitted = design("radix64k-mul").fit(2**256 - 189)
+    assert fitted.representation == Digits(16, 16) and fitted.representation.width == 288
+    assert design("radix64k-mul").fit(2**256 - 189, redundant=False).representation == Binary(257)
+    assert fitted.contract("binary").operand == Binary(256)
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "message"),
+    [
+        ("radix64k-table", {"r": 16}, r"r = 16 and 256 bits has 2\^16 words, 16,777,216 bits; .* take r from 4 to 10"),
+        ("radix64k-ram", {"r": 9}, "even r from 8 to 16, not 9"),
+        ("radix64k-ram", {"r": 6}, "even r from 8 to 16, not 6"),
+        ("radix64k-mul", {"r": 17}, "r takes 4 to 16 .*, not 17"),
+        ("radix64k-mul", {"operand": 1}, "operand takes a whole number from 2 on, not 1"),
+    ],
+)
+def test_refusals(name, settings, message):
+    with pytest.raises(Refusal, match=message):
+        design(name).fit(parse_modulus("P-256").value, **settings)
+
+
+# ---------------------------------------------------------------------------------------------- loaded
+
+
+def load_and_run(core, loads):
+    """For each (words, pairs): cycles until operands are accepted, and the results."""
+    out = []
+
+    from amaranth.sim import Simulator
+
+    async def bench(ctx):
+        ctx.set(core.o_ready, 1)
+        for words, pairs in loads:
+            ctx.set(core.i_valid, 1)  # offered all the time: a barrier must hold them back
+            ctx.set(core.i_a, pairs[0][0])
+            ctx.set(core.i_b, pairs[0][1])
+            cycles = 0
+            for word in words:
+                ctx.set(core.k_valid, 1)
+                ctx.set(core.k_m, word)
+                while not ctx.get(core.k_ready):
+                    assert not ctx.get(core.i_ready)
+                    await ctx.tick()
+                assert not ctx.get(core.i_ready)
+                await ctx.tick()
+                cycles += 1
+            ctx.set(core.k_valid, 0)
+            results = []
+            for k, (a, b) in enumerate(pairs):
+                ctx.set(core.i_a, a)
+                ctx.set(core.i_b, b)
+                ctx.set(core.i_valid, 1)
+                while not ctx.get(core.i_ready):
+                    await ctx.tick()
+                    cycles += k == 0
+                await ctx.tick()
+                ctx.set(core.i_valid, 0)
+                while not ctx.get(core.o_valid):
+                    await ctx.tick()
+                results.append(ctx.get(core.o_r))
+                await ctx.tick()
+            out.append((cycles, results))
+
+    simulator = Simulator(core)
+    simulator.add_clock(1e-8)
+    simulator.add_testbench(bench)
+    simulator.run()
+    return out
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("redundant", [True, False])
+@pytest.mark.parametrize("io", ["native", "binary"])
+def test_moduli_loaded_one_after_another(name, redundant, io):
+    fitted = design(name).fit(2**40 - 87, redundant=redundant, loadable=True, r=8)
+    turns = [fitted, *fitted.others(), fitted.at(97), fitted]
+    assert {f.p for f in turns} >= {3, 97, 2**40 - 1, 2**39 + 1}
+    loads, contracts = [], []
+    for k, f in enumerate(turns):
+        contract = f.contract(io)
+        contracts.append(contract)
+        loads.append((contract.load.words, operands(contract, 4, seed=k)))
+    found = load_and_run(fitted.core(io), loads)
+    for contract, (_, pairs), (cycles, results) in zip(contracts, loads, found, strict=True):
+        assert cycles == contract.load.cycles
+        for (a, b), r in zip(pairs, results, strict=True):
+            z = contract.result.decode(r)
+            expected = contract.expect(contract.operand.decode(a), contract.operand.decode(b))
+            assert z % contract.p == expected and z < contract.result_bound * contract.p
+
+
+def test_a_modulus_that_does_not_fit_is_refused():
+    fitted = design("radix64k-mul").fit(97, loadable=True)
+    for p in (1, 96, 129):
+        with pytest.raises(Refusal, match=rf"odd, at least 3 and below 2\^7, got {p}"):
+            fitted.at(p)
+    with pytest.raises(Refusal, match="built in"):
+        design("radix64k-mul").fit(97).at(99)

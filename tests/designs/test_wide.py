@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""The wide multiplier: all operands of small moduli, three slots that never meet, and the printed tiles."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from modmill.contract import Refusal
+from modmill.designs import design
+from modmill.numbers.moduli import parse_modulus
+from modmill.schedule import Schedule, ScheduleError
+
+sys.path.insert(0, str(Path(__file__).parent))
+from bench import first_difference, run
+
+
+def fit(p, **settings):
+    return design("wide").fit(p, **settings)
+
+
+@pytest.mark.parametrize(("p", "subtract"), [(3, True), (5, True), (7, False), (9, True), (13, True), (15, False)])
+def test_all_operands_in_the_machine(p, subtract):
+    fitted = fit(p, subtract=subtract)
+    contract = fitted.contract("native")
+    limit = contract.largest_operand + 1
+    pairs = [(x, y) for x in range(limit) for y in range(limit)][:: 1 if subtract else 5]
+    for (x, y), (r, seen, latency) in zip(pairs, run(fitted.component(), pairs), strict=True):
+        trace = list(fitted.trace(x, y))
+        assert first_difference(trace, seen) == ""
+        assert r == trace[-1][1] and r % p == x * y * fitted.factor % p
+        assert r < contract.result_bound * p
+        assert latency == contract.timing.latency
+
+
+def test_printed_tiles():
+    p = parse_modulus("secp256k1").value
+    assert fit(p).cost.dsp == 81
+    assert fit(p, levels=0).cost.dsp == 256
+
+
+@pytest.mark.parametrize("p", [97, 2**61 - 1, 2**127 - 1, 2**256 - 189])
+@pytest.mark.parametrize("levels", [0, 1, 4])
+def test_the_three_products_never_meet(p, levels):
+    schedule = fit(p, levels=levels).schedule
+    assert schedule.interval in (3, 4)
+    if schedule.interval == 4:
+        with pytest.raises(ScheduleError, match="multiplier is taken twice"):
+            Schedule(schedule.steps, 3)
+
+
+def test_low_halves_add_up_to_r_or_are_both_zero():
+    p = 13
+    fitted = fit(p)
+    for x in range(p):
+        for y in range(p):
+            values = dict(fitted.trace(x, y))
+            low = values["T"] % fitted.R
+            assert (low + values["q m"]) % fitted.R == 0
+            assert values["v"] == values["T"] // fitted.R + values["q m"] // fitted.R + (low > 0)
+
+
+def test_refusals():
+    with pytest.raises(Refusal, match="levels takes a whole number from 0 on, not -1"):
+        fit(97, levels=-1)
+    with pytest.raises(Refusal, match="got 98"):
+        fit(98)
+    with pytest.raises(Refusal, match="no parameter 'loadable'"):
+        fit(97, loadable=True)
+    with pytest.raises(Refusal, match="built in"):
+        fit(97).at(95)

