@@ -306,8 +306,9 @@ class Sequencer(wiring.Component):
     @property
     def rate(self) -> int:
         """Cycles of a step of all contexts that waits for no product, at most."""
-        period = self.core.period
-        return -(-self.layout.contexts * max(self.layout.contract.timing.interval, FETCH) // period) * period
+        core, interval = self.core, self.layout.contract.timing.interval
+        each = interval if interval >= FETCH else FETCH + core.lead
+        return self.layout.contexts * -(-each // core.period) * core.period
 
     @property
     def round(self) -> int:
@@ -441,7 +442,8 @@ class Machine(wiring.Component):
 
     def __init__(self, sequencer: Sequencer | NumberedSequencer) -> None:
         self.sequencer, self.core, self.layout = sequencer, sequencer.core, sequencer.layout
-        self.kept, layout = (*self.core.kept, "slice"), sequencer.layout
+        self.kept = (*getattr(self.core, "kept", ()), "slice")
+        layout = sequencer.layout
         word = layout.word
         super().__init__({
             "i_valid": In(1), "i_ready": Out(1), "i_data": In(word),
