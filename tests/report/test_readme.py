@@ -33,3 +33,13 @@ def test_a_changed_number_is_seen(tmp_path):
 def test_readme_without_a_place_is_refused(tmp_path):
     with pytest.raises(ValueError, match="no place"):
         rewritten("# nothing", tmp_path)
+
+
+def test_other_settings_of_a_design_stay_out(tmp_path):
+    """Rows of a design with other settings are shown only where none with its own were measured."""
+    rows = list(read(ROOT / "results" / "cox-rower.jsonl"))
+    fewer = {row.values["lut"] for row in rows if row.kind == "synth" and row.about["parameters"]["rowers"] == 8}
+    for row in rows:
+        append(tmp_path / "rows.jsonl", row)
+    assert fewer and all(f"| {lut:,} |" in tables(tmp_path) for lut in fewer)
+    assert not any(f"| {lut:,} |" in tables(ROOT / "results") for lut in fewer)
