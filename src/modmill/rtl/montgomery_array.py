@@ -89,14 +89,12 @@ class Head(wiring.Component):
         self.quotient = Signal(DIGIT, name="quotient", reset_less=True)
         """q; in cycle 11 after y_i entered."""
         ports = carried(groups)
-        super().__init__(
-            {
-                **{name: In(ports[name]) for name in ("x", "y", "first", "last", "group") if name in ports},
-                **({} if modulus else {"load": In(1), "inverse": In(DIGIT)}),
-                "s": In(DIGIT),
-                **{f"o_{name}": Out(bits) for name, bits in ports.items()},
-            }
-        )
+        inputs: dict[str, int] = {name: ports[name] for name in ("x", "y", "first", "last", "group") if name in ports}
+        if modulus is None:
+            inputs |= {"load": 1, "inverse": DIGIT}
+        inputs["s"] = DIGIT
+        members = {name: In(bits) for name, bits in inputs.items()}
+        super().__init__(members | {f"o_{name}": Out(bits) for name, bits in ports.items()})
 
     def elaborate(self, _platform: object) -> Module:
         m = Module()
