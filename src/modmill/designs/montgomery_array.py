@@ -22,11 +22,12 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
-from amaranth.hdl import Const, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 
 from modmill.contract import Binary, Contract, Load, Refusal, Timing
 from modmill.design import Cost, Design, Fitted, Multiplier, Setting, Source
 from modmill.rtl.conditional_subtract import LEAD, ConditionalSubtract
+from modmill.rtl.delay import later
 from modmill.rtl.digit_serial import DIGITS_MIN, Control, DigitSerial, Frame, least_streams
 from modmill.rtl.digits import MEMORY, DigitMemory
 from modmill.rtl.folded_array import FoldedArray
@@ -294,7 +295,7 @@ class Machine(DigitSerial):
             m.d.comb += array.group.eq(control.group)
         permitted: Value = Const(1)
         if self._modulus is None:
-            written, digit, entering, loaded = self._load(m, control)
+            port, digit, entering, loaded = self._load(m, control)
             m.d.sync += [
                 x.eq(Mux(entering, digit, control.x)),
                 array.load.eq(entering & control.passes(self.frame.start - 1).any()),
@@ -312,14 +313,11 @@ class Machine(DigitSerial):
             subtract.digit.eq(array.z),
         ]
         if self._modulus is None:
-            m.d.comb += [
-                subtract.w_digit.eq(written), subtract.w_d.eq(self.k_m),
-                subtract.w_enable.eq(self.k_valid & self.k_ready),
-            ]  # fmt: skip
+            m.d.comb += Cat(subtract.w_enable, subtract.w_digit, subtract.w_d).eq(port)
         return subtract.out, permitted
 
     def _load(self, m: Module, control: Control) -> tuple[Value, Value, Value, Value]:
-        """Stream k: place of its digit; the digit for the array; whether it enters now; whether a modulus is there."""
+        """A port for memories of M; its digit for the array; whether that enters now; whether a modulus is there."""
         digits = self._params.digits
         filling, pending, entering, loaded = Signal(), Signal(), Signal(), Signal()
         may = Signal()
@@ -331,9 +329,13 @@ class Machine(DigitSerial):
         memory = DigitMemory(DIGIT, frame.places + (frame.groups > 1), 1)
         inverse = NegativeInverse()
         m.submodules.modulus, m.submodules.inverse = memory, inverse
+        taken, lowest = Signal(), Signal()
+        m.d.sync += [taken.eq(take), lowest.eq(take & ~filling)]
+        word, written = later(m, self.k_m, "word"), later(m, place, "word_place")
+        port = Cat(taken, written, word)
         m.d.comb += [
-            memory.w_digit.eq(place), memory.w_enable.eq(take), memory.w_d.eq(self.k_m),
-            inverse.m.eq(self.k_m), inverse.start.eq(take & ~filling), self._array.inverse.eq(inverse.inverse),
+            Cat(memory.w_enable, memory.w_digit[: len(written)], memory.w_d).eq(port),
+            inverse.m.eq(word), inverse.start.eq(lowest), self._array.inverse.eq(inverse.inverse),
         ]  # fmt: skip
         with m.If(take):
             m.d.sync += [place.eq(place + 1), filling.eq(1), loaded.eq(0)]
@@ -355,7 +357,7 @@ class Machine(DigitSerial):
             m.d.sync += entering.eq(chosen & pending)
         with m.If(control.at(0) & entering):
             m.d.sync += [pending.eq(0), loaded.eq(1)]
-        return place, memory.q, entering, loaded
+        return port, memory.q, entering, loaded
 
 
 # ---------------------------------------------------------------------------------------------- design
