@@ -73,7 +73,6 @@ class EngineCore:
         """The multiplier's contract."""
         return self.fitted.contract(self.io)
 
-
     @cached_property
     def layout(self) -> Layout:
         """Slots, table and messages. Raises Refusal when the programmes do not fit the multiplier or the memory."""
@@ -136,9 +135,7 @@ class EngineCore:
         for batch in batches:
             words += lay.job(programme, batch + [filler] * (size - len(batch)), bits)
             ends.append(len(words) - 1)
-        patience = (
-            2 * self.cycles(programme, bits) + 1000
-        )
+        patience = 2 * self.cycles(programme, bits) + 1000
         run = self._simulator.run(words, len(batches) * size * lay.number_words, timeout=patience)
         if run.violations:
             raise tools.ToolError(f"simulation: {run.violations[0]}")
