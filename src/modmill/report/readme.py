@@ -76,7 +76,8 @@ def _line(rows: dict[str, list[Row]], target: str) -> tuple[float, str]:
     mhz = median(row.values["mhz"] for row in routes)
     rate = mhz * 1e6 / interval
     seeds = f"{len(routes)} seed{'s' * (len(routes) > 1)}"
-    text = f" {mhz:.1f} ({seeds}) | {latency / mhz:.3f} | {rate:,.0f} | {rate / v['dsp']:,.0f} "
+    per_dsp = f"{rate / v['dsp']:,.0f}" if v["dsp"] else "-"
+    text = f" {mhz:.1f} ({seeds}) | {latency / mhz:.3f} | {rate:,.0f} | {per_dsp} "
     return v["dsp"] * interval, f"{start}{text}| {rate / v['lut']:,.0f} |\n"
 
 
