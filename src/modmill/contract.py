@@ -240,7 +240,7 @@ class Digits:
         return [port >> ((self.r + 2) * i) & mask for i in range(self.d)]
 
     def encode(self, x: int) -> int:
-        """Port value of ``x`` without redundant bits below the highest digit. Raises ValueError if it does not fit."""
+        """Port value of ``x``, without redundant bits unless the highest digit is full. Raises ValueError past end."""
         return self.pack(redundant.digits(x, self.r, self.d))
 
     def any(self, x: int, rnd: random.Random) -> int:

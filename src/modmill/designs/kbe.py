@@ -39,17 +39,22 @@ from modmill.rtl.cox_programme import Programme, Shape, programme
 from modmill.rtl.cox_rower import CoxRower
 from modmill.rtl.cox_slots import CoxSlots
 from modmill.rtl.fold import multiplexers
+from modmill.rtl.product import BLOCKS, DSP18, DspBlock
 
 # ---------------------------------------------------------------------------------------------- parameters
 
 
 @dataclass(frozen=True)
 class Params:
-    """A base pair with the proof that it suffices for p; ``share``: channels of each base that a rower serves."""
+    """A base pair with the proof that it suffices for p; ``share``: channels of each base that a rower serves.
+
+    ``block``: the DSP block for which multipliers are cut.
+    """
 
     pair: BasePair
     proof: Sufficiency
     share: int = 1
+    block: DspBlock = DSP18
 
     @property
     def a(self) -> Base:
@@ -76,7 +81,7 @@ class Params:
         """The machine."""
         rowers = self.pair.n // self.share
         u = tuple((*self.a.u[i::rowers], *self.b.u[i::rowers]) for i in range(rowers))
-        return Shape(self.pair.w, self.pair.columns, u, self.proof.t, self.proof.offset)
+        return Shape(self.pair.w, self.pair.columns, u, self.proof.t, self.proof.offset, block=self.block)
 
 
 def tables(p: int, q: Params, *, plain: bool) -> Tables:
@@ -145,7 +150,7 @@ class RnsMontgomery(Fitted):
     def cost(self) -> Cost:
         shape = self.params.shape
         return Cost(
-            dsp=shape.rowers,
+            dsp=shape.rowers * shape.tiles,
             memory_bits=shape.rowers * shape.w * shape.constants,
             multiplications=shape.rowers * shape.least_interval,
         )
@@ -332,13 +337,13 @@ def edge_zeta(cox: Cox, size: Fraction, rnd: random.Random) -> list[int]:
 # ---------------------------------------------------------------------------------------------- design
 
 
-def fit(p: int, columns: int, *, w: int, n: int, interval: int, rowers: int, loadable: bool) -> RnsMontgomery:
+def fit(p: int, columns: int, *, w: int, n: int, interval: int, rowers: int, dsp: str, loadable: bool) -> RnsMontgomery:
     """Least n for which condition C4 holds, over moduli 2^w - u with few signed digits in u; a multiple of ``rowers``.
 
     With ``loadable`` the bases are those for the largest prime as wide as p, so that they depend on its width only.
     """
-    if not 12 <= w <= 17:
-        raise Refusal(f"channels must have 12 to 17 bits (one DSP block), got w = {w}")
+    if not 12 <= w <= 34:
+        raise Refusal(f"channels must have 12 to 34 bits (up to four DSP blocks), got w = {w}")
     if rowers % columns:
         raise Refusal(f"rowers must fill rows of {columns}, got rowers = {rowers}")
     if rowers and n % rowers:
@@ -352,8 +357,8 @@ def fit(p: int, columns: int, *, w: int, n: int, interval: int, rowers: int, loa
     better = sufficiency(alike, served)
     if better.holds:
         pair, proof = alike, better
-    settings = {"w": w, "n": n, "interval": interval, "rowers": rowers, "loadable": loadable}
-    fitted = RnsMontgomery(served, Params(pair, proof, share), settings)
+    settings = {"w": w, "n": n, "interval": interval, "rowers": rowers, "dsp": dsp, "loadable": loadable}
+    fitted = RnsMontgomery(served, Params(pair, proof, share, BLOCKS[dsp]), settings)
     return fitted.at(p) if loadable else fitted
 
 
@@ -385,10 +390,11 @@ def dealt_alike(pair: BasePair, share: int) -> BasePair:
 
 
 SETTINGS = (
-    Setting("w", int, 17, "bits of a channel, at most one DSP block", least=12),
+    Setting("w", int, 17, "bits of a channel, 12 to 34", least=12),
     Setting("n", int, 0, "moduli in each base, 0 for the fewest that suffice", least=0),
     Setting("interval", int, 0, "cycles between products, 0 for the fewest", least=0),
     Setting("rowers", int, 0, "rowers, each for equally many moduli of each base; 0 for one for each", least=0),
+    Setting("dsp", str, "18x18", "DSP block for which multipliers are cut", tuple(BLOCKS)),
     Setting("loadable", bool, False, "load the modulus at run time, any of that width (native form only)"),
 )
 

@@ -289,7 +289,7 @@ class Machine(DigitSerial):
         digits = self._params.digits
         filling, pending, entering, loaded = Signal(), Signal(), Signal(), Signal()
         may = Signal()
-        m.d.sync += may.eq(control.at(-1) & control.idle & control.settled & ~pending & ~entering)
+        m.d.sync += may.eq(control.at(-1) & control.idle & ~pending & ~entering)
         m.d.comb += self.k_ready.eq(filling | may)
         take = self.k_valid & self.k_ready
         place = Signal(range(digits))

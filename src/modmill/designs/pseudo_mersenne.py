@@ -18,7 +18,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
-from amaranth.hdl import Const, Module, Mux, Signal, Value
+from amaranth.hdl import Module, Mux, Signal, Value
 
 from modmill.contract import Binary, Refusal, Timing
 from modmill.design import Cost, Design, Fitted, Multiplier, Setting, Source
@@ -319,7 +319,15 @@ class Machine(DigitSerial):
             low_digit = unit.o_low
             if not unit.final:
                 high_digit = unit.o_high
-        return self._reduced(m, control, low_digit) if self._binary else low_digit, Const(1)
+        return self._reduced(m, control, low_digit) if self._binary else low_digit, self._settled(m, control)
+
+    def _settled(self, m: Module, control: Control) -> Value:
+        """Every stream has begun a product since the reset: none writes low digits where it must not."""
+        settled = Signal()
+        starts = Signal(range(self._params.streams + 2))
+        with m.If(control.at(0) & ~settled):
+            m.d.sync += [starts.eq(starts + 1), settled.eq(starts == self._params.streams + 1)]
+        return settled
 
     def _reduced(self, m: Module, control: Control, digit: Value) -> Value:
         """v mod p: what is beyond 2^k is known with the highest digit, so the digits wait for it."""

@@ -16,6 +16,7 @@ adders of Lemma 2 for k M are not needed; X y_i passes the multipliers' output r
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -225,7 +226,8 @@ class Radix64K(Fitted):
         ]  # fmt: skip
 
     def corners(self) -> list[tuple[int, int]]:
-        """Operands at the ends of the range and with digits at theirs; z = 0, and z with either half zero."""
+        """Operands at the ends of the range and with digits at theirs; one beyond it with a smaller other; z = 0, and z
+        with either half zero."""
         m, form = self.params.m, self.representation
         top = m.operand * self.p - 1
         half = 1 << m.half
@@ -237,7 +239,13 @@ class Radix64K(Fitted):
         if isinstance(form, Digits):
             ports += [form.pack(largest_spread(digits(x, m.r, m.d), m.r)) for x in chosen]
         pairs = [(a, ports[-k - 1]) for k, a in enumerate(ports)]
-        return list(dict.fromkeys([*pairs, *((a, form.encode(top)) for a in ports), *((a, a) for a in ports)]))
+        pairs += [*((a, form.encode(top)) for a in ports), *((a, a) for a in ports)]
+        largest = (1 << form.width) - 1  # the port's largest value, and what may stand at the other one
+        least = min((top + 1) ** 2 // form.decode(largest) - 1, form.end - 1)
+        if least >= 0:
+            others = [form.encode(least), form.any(least, random.Random(1)), min(least, (1 << (m.r + 2)) - 1)]
+            pairs += [pair for y in others for pair in ((largest, y), (y, largest))]
+        return list(dict.fromkeys(pairs))
 
 
 # ---------------------------------------------------------------------------------------------- machine
@@ -563,7 +571,7 @@ def fit(p: int, quotient: str, *, r: int, redundant: bool, operand: int, loadabl
 
 def _design(name: str, section: str, title: str, quotient: str, r: int) -> Design:
     return Design(
-        name=name, module="radix64k", title=title,
+        name=name, module="radix64k", title=title, paper=section,
         source=Source(
             "K. Nakano, K. Kawakami, K. Shigemoto",
             "RSA Encryption and Decryption using the Redundant Number System on the FPGA",

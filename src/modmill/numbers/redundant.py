@@ -33,15 +33,18 @@ def value(x: Sequence[int], r: int) -> int:
 
 
 def digits(x: int, r: int, d: int) -> Number:
-    """``x`` in ``d`` digits whose redundant bits are zero below the highest one, which takes what is left.
+    """``x`` in ``d`` digits, each from the highest on as large as it can be: only where the highest digit is full do
+    lower ones have redundant bits that are not zero.
 
-    Raises ValueError when that does not fit r + 2 bits.
+    Raises ValueError when it does not fit.
     """
-    top = x >> (r * (d - 1))
-    if x < 0 or top >> (r + 2):
+    out, left = [], x
+    for i in reversed(range(d)):
+        out.append(min(left >> (r * i), (1 << (r + 2)) - 1))
+        left -= out[-1] << (r * i)
+    if x < 0 or left:
         raise ValueError(f"{x} does not fit in {d} digits of {r + 2} bits")
-    mask = (1 << r) - 1
-    return (*(x >> (r * i) & mask for i in range(d - 1)), top)
+    return tuple(reversed(out))
 
 
 def spread(x: Sequence[int], r: int, rnd: random.Random) -> Number:
@@ -304,11 +307,16 @@ class Montgomery:
         return product * self.M / self.R + 1
 
     def sum_limit(self, *, redundant: bool = True) -> int:
-        """Largest c of any iteration, for operands in range whatever their digits, and any modulus of that length."""
-        c, plain = 0, (1 << self.r) - 1
-        digit = 4 * plain + 3 if redundant else plain
+        """Largest c of any iteration, for any modulus of that length and everything that fits x and the digits of y."""
+        plain = (1 << self.r) - 1
+        if redundant:
+            digit = 4 * plain + 3
+            x = value((digit,) * self.d, self.r)
+        else:
+            digit, x = plain, (1 << (self.operand * self.top - 1).bit_length()) - 1
+        c = 0
         for _ in range(self.n):
-            c = (c + (self.operand * self.top - 1) * digit + plain * self.top) >> self.r
+            c = (c + x * digit + plain * self.top) >> self.r
         return c
 
     def digit_limits(self) -> tuple[Number, Number]:

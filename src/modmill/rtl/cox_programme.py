@@ -18,6 +18,7 @@ from modmill import placement
 from modmill.numbers.folding import fold_bound
 from modmill.numbers.rns import signed_digits
 from modmill.placement import Job
+from modmill.rtl.product import DSP18, DspBlock
 from modmill.schedule import Schedule, Step
 
 OPERAND = 3
@@ -57,6 +58,7 @@ class Shape:
     fraction: int
     offset: int
     numbered: bool = False
+    block: DspBlock = DSP18
 
     @property
     def rowers(self) -> int:
@@ -67,6 +69,11 @@ class Shape:
     def share(self) -> int:
         """Channels of each base that a rower serves; its k-th is channel k * rowers + its own number."""
         return len(self.u[0]) // 2
+
+    @property
+    def tiles(self) -> int:
+        """DSP blocks of a rower's multiplier."""
+        return self.block.tiles(self.w, self.w)
 
     @property
     def n(self) -> int:

@@ -42,13 +42,14 @@ from modmill.rtl.cox_programme import (
     Shape,
     memory_plan,
 )  # fmt: skip
+from modmill.rtl.extension import tiled
 from modmill.rtl.fold import SelectedFold, bits
 from modmill.rtl.memory import BlockRam
 from modmill.rtl.product import Tile
 
 
 class Rower(wiring.Component):
-    """Channels of each base: a multiplier of one DSP block, a block RAM, a lazy sum and a fold.
+    """Channels of each base: a multiplier of one DSP block or several, a block RAM, a lazy sum and a fold.
 
     ``x``: ``sources`` words from outside (xa, xb, ya, yb of every channel, and where the modulus is loadable a
     constant). ``ring`` is the ring's value beside this rower. ``w_out`` and ``zeta_out`` keep the words of a result.
@@ -95,14 +96,16 @@ class Rower(wiring.Component):
 
         # ---- multiplier and lazy sum
         a, b = Signal(w, reset_less=True), Signal(w, reset_less=True)
-        product = Signal(2 * w, reset_less=True)
-        m.submodules.tile = tile = Tile(w, w, 3)
-        m.d.sync += [
-            a.eq(Mux(c.ring, self.ring if shape.loop else self.residue, memory.b_q)),
-            b.eq(memory.a_q),
-            product.eq(tile.p),
-        ]
-        m.d.comb += [tile.a.eq(a), tile.b.eq(b), self.product.eq(product)]
+        m.d.sync += [a.eq(Mux(c.ring, self.ring if shape.loop else self.residue, memory.b_q)), b.eq(memory.a_q)]
+        product: Value
+        if shape.tiles == 1:
+            product = Signal(2 * w, name="product", reset_less=True)
+            m.submodules.tile = tile = Tile(w, w, 3)
+            m.d.comb += [tile.a.eq(a), tile.b.eq(b)]
+            m.d.sync += product.eq(tile.p)
+        else:
+            product = tiled(m, a, b, shape.block, 3)
+        m.d.comb += self.product.eq(product)
         total = self.total
         with m.If(c.clear):
             m.d.sync += total.eq(0)

@@ -96,8 +96,7 @@ class DigitSerial(Multiplier):
     """A multiplier around an array. Subclasses say what the array is and how it is connected, in ``connect``.
 
     Operands are accepted in every ``interval``-th cycle after reset, when they were valid interval - 1 cycles earlier
-    and there is room for the result; not in the first streams * interval cycles, until when all that was in the array
-    before the reset has left it.
+    and there is room for the result. What is in the array without having been accepted is computed too, and forgotten.
     """
 
     def __init__(self, frame: Frame, *, width: int | None = None, k: int = 0) -> None:
@@ -121,7 +120,7 @@ class DigitSerial(Multiplier):
         taking, ready, accept = Signal(), Signal(), Signal()
         taken = self.o_valid & self.o_ready
         with m.If(control.at(1)):
-            m.d.sync += taking.eq(self.i_valid & (room != 0) & permitted & control.settled)
+            m.d.sync += taking.eq(self.i_valid & (room != 0) & permitted)
         m.d.sync += [ready.eq(control.at(-1) & taking), room.eq(room - accept + taken)]
         m.d.comb += [
             self.i_ready.eq(ready & permitted),
@@ -180,11 +179,9 @@ class DigitSerial(Multiplier):
             memory.r_digit.eq(due[width:]),
             control.turn.eq(due),
         ]
-        last = Signal(name="last_early", reset_less=True)
-        m.d.sync += last.eq(due[width:] == frame.digits - 1)
         m.d.comb += [
             control.first.eq(control.at(START)),
-            control.last.eq(lines.line(last, MEMORY - 1, name="last_due")),
+            control.last.eq(control.at(START + (frame.digits - 1) * frame.streams)),
             control.y.eq(memory.q),
         ]
 
@@ -211,11 +208,6 @@ class Control:
         """Number and digit (in the upper bits) of the y that enters the array MEMORY cycles later."""
         self.idle = Signal()
         """Nothing is under way, and no result waits."""
-        self.settled = Signal()
-        """All that was in the array before the reset has left it."""
-        starts = Signal(range(frame.streams + 2))
-        with m.If(self.at(0) & ~self.settled):
-            m.d.sync += [starts.eq(starts + 1), self.settled.eq(starts == frame.streams + 1)]
 
     def at(self, cycle: int) -> Signal:
         """High in that cycle after acceptance, modulo the interval; registered."""

@@ -384,7 +384,7 @@ class Rower(wiring.Component):
             stored = Mux(self.take_xi, self.xi, fold.out)
         operand = Signal(w)
         m.d.comb += operand.eq(Mux(self.take_x, self.x, stored))
-        m.d.comb += self.product.eq(_tiled(m, operand, constants.a_q, s.block))
+        m.d.comb += self.product.eq(tiled(m, operand, constants.a_q, s.block))
 
         # ---- lazy sum, entry of the fold
         total = Signal(bits(s.sum_bound), reset_less=True)
@@ -403,15 +403,15 @@ class Rower(wiring.Component):
         return u
 
 
-def _tiled(m: Module, a: Value, b: Value, block: DspBlock) -> Value:
-    """a * b from DSP blocks: TILE registers, and one more behind the sum where there are several blocks."""
+def tiled(m: Module, a: Value, b: Value, block: DspBlock, registers: int = TILE) -> Value:
+    """a * b from DSP blocks with so many registers, and one more behind the sum where there are several blocks."""
     rows, columns = -(-len(a) // block.a), -(-len(b) // block.b)
     high, wide = -(-len(a) // rows), -(-len(b) // columns)
     parts: list[tuple[int, Value]] = []
     for j in range(columns):
         for i in range(rows):
             x, y = a[i * high : (i + 1) * high], b[j * wide : (j + 1) * wide]
-            m.submodules[f"tile{i}{j}"] = tile = Tile(len(x), len(y), TILE)
+            m.submodules[f"tile{i}{j}"] = tile = Tile(len(x), len(y), registers)
             m.d.comb += [tile.a.eq(x), tile.b.eq(y)]
             parts.append((i * high + j * wide, tile.p))
     if len(parts) == 1:

@@ -18,8 +18,13 @@ TOYS = (3, 97, 2**61 - 1, 3**30 * 5, 2**1023 + 2**1022 + 1037)
 
 
 CURVES = (2**256 - 2**32 - 977, 2**256 - 2**224 + 2**192 + 2**96 - 1)
-FEWER = {2: (2**61 - 1,), 4: CURVES, 8: CURVES}
-"""Rowers, and moduli for which the placements with so few ship."""
+OTHERS: tuple[tuple[str, dict[str, int], tuple[int, ...]], ...] = (
+    *((name, {"rowers": 2}, (2**61 - 1,)) for name in ("kbe", "hbe")),
+    *((name, {"rowers": rowers}, CURVES) for name in ("kbe", "hbe") for rowers in (4, 8)),
+    *((name, {"w": w}, CURVES) for name in ("kbe", "hbe") for w in (20, 24, 28, 34)),
+    *(("hbe", {"columns": columns}, CURVES[:1]) for columns in (3, 4)),
+)
+"""Designs with settings of which the tests or the pages speak, and the moduli."""
 
 
 def solve_all(progress: Callable[[str], None] | None = None) -> int:
@@ -34,14 +39,11 @@ def solve_all(progress: Callable[[str], None] | None = None) -> int:
             except Refusal:
                 continue
             _ = fitted.schedule
-    for name in ("kbe", "hbe"):
-        for rowers, moduli in FEWER.items():
-            for p in moduli:
-                if progress:
-                    progress(f"{name} on {rowers} rowers, {p.bit_length()} bits")
-                _ = find_design(name).fit(p, rowers=rowers).schedule
-    for columns in (3, 4):
-        _ = find_design("hbe").fit(2**256 - 2**32 - 977, columns=columns).schedule
+    for name, settings, moduli in OTHERS:
+        if progress:
+            progress(f"{name}, {', '.join(f'{key} = {value}' for key, value in settings.items())}")
+        for p in moduli:
+            _ = find_design(name).fit(p, **settings).schedule
     text = json.dumps(dict(sorted(placement.answers.items())), indent=None, separators=(",", ":"))
     placement.SHIPPED.write_text(text.replace('],"', '],\n"') + "\n", encoding="utf-8")
     return len(placement.answers)
