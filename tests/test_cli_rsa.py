@@ -12,6 +12,8 @@ import pytest
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
 
+from modmill.studies.engine import engine
+
 sys.path.insert(0, str(Path(__file__).parent))
 from test_cli import modmill, refused
 
@@ -70,7 +72,7 @@ def test_encryption_both_ways(place, key):
 @pytest.mark.skipif(not shutil.which("openssl"), reason="openssl is not installed")
 def test_simulated_hardware_signs_for_openssl(place):
     run = done("run", "key.pem", "--sign", "message", "-o", "signature", "--engine", "rtl", cwd=place)
-    assert run.stderr.count("1 power modulo 512 bits, window-5, 643 products") == 2
+    assert run.stderr.count("1 power modulo 512 bits, window-5, 646 products") == 2
     options = ["-sigopt", "rsa_padding_mode:pss", "-signature", "signature"]
     command = ["openssl", "dgst", "-sha256", "-verify", "public.pem", *options, "message"]
     assert subprocess.run(command, cwd=place, capture_output=True, check=True).stdout == b"Verified OK\n"
@@ -90,6 +92,17 @@ def test_a_built_engine_and_what_sets_its_modulus(place):
     done("build", "--bits", "1024", "--contexts", "2", "-o", "engine", cwd=place)  # replaces it
     (folder / "notes").write_text("mine")
     assert "no former build (it holds notes)" in refused("rsa", "build", "--bits", "1024", "-o", folder)
+
+
+def test_a_check_of_a_built_engine(tmp_path):
+    core = engine("radix64k-mul", width=64, bits=64, contexts=2, window=3)
+    core.write(tmp_path / "engine", "made for a test")
+    assert done("check", "engine", "--short", cwd=tmp_path).stdout.startswith("PASS engine: ")
+    text = (tmp_path / "engine" / "engine.v").read_text()
+    (tmp_path / "engine" / "engine.v").write_text(f"{text}// more\n")
+    run = modmill("rsa", "check", "engine", "--short", cwd=tmp_path)
+    assert run.returncode == 1
+    assert run.stdout.startswith("FAIL engine: 2 differences; ")
 
 
 def test_refusals(place):

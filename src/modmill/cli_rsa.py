@@ -165,6 +165,22 @@ def setup(
         print(f"{word:0{-(-core.layout.word // 4)}x}")
 
 
+@app.command()
+def check(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder that `modmill rsa build` wrote.")],
+    full: Annotated[bool, typer.Option("--full/--short", help="One message with exponents of full length.")] = True,
+) -> None:
+    """Verify a built engine: its files, its powers, and that its time depends on nothing. Status 1 when it fails."""
+    from modmill.studies.engine_check import check_engine
+
+    report = check_engine(folder, full=full)
+    print(report.line)
+    for line in report.failures:
+        print(f"  {line}")
+    if report.failures:
+        raise typer.Exit(1)
+
+
 def _key(path: Path, passphrase: Path | None) -> PublicKey:
     from modmill.engines.padding import read_key
 

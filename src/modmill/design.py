@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from amaranth.hdl import Signal
+from amaranth.hdl import Elaboratable, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -97,8 +97,16 @@ class Multiplier(wiring.Component):
 
 
 def unused(component: Any) -> Any:
-    """The same component, made for what it says of itself and not to be built: Amaranth does not warn of it."""
-    component._MustUse__used = True
+    """The same component, made for what it says of itself and not to be built: Amaranth does not warn of it or of the
+    components that it holds."""
+    waiting = [component]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, Elaboratable) and not part._MustUse__used:
+            part._MustUse__used = True
+            waiting += vars(part).values()
+        elif isinstance(part, list | tuple):
+            waiting += part
     return component
 
 

@@ -95,8 +95,6 @@ def test_products_of_the_papers_algorithm():
     assert left_to_right(65537, start="one").products(17) == 21
     assert left_to_right(65537, start="skip").products(17) == 20
     assert left_to_right(65537).products(17) == 19
-    d = 64
-    assert 20 * (d + 1) + 2 * d + 1 == 1430 - 1
 
 
 @pytest.mark.parametrize(
@@ -242,3 +240,13 @@ def test_a_length_of_rsa_takes_moments():
     engine = Exponentiation(fixed_window(5), montgomery(p), 1024)
     exponent = random.Random(1).getrandbits(1024)
     assert engine.power(3, exponent) == pow(3, exponent, p)
+
+
+def test_cycles_of_the_papers_theorem_11():
+    """A product takes d + 1 cycles and the last conversion 2 d + 1: the exact counts behind the printed bounds."""
+    for bits, cycles in ((64, 659), (128, 2339), (256, 8771), (512, 33923), (1024, 133379)):
+        d = bits // 16
+        worst = left_to_right((1 << bits) - 1, start="one").products(bits)
+        assert worst * (d + 1) + 2 * d + 1 == cycles < (2 * bits + 4) * (d + 1)
+    assert left_to_right(65537, start="skip").products(17) * 65 + 2 * 64 + 1 == 1429 < 1430
+    assert left_to_right(65537, start="one").products(17) * 65 + 2 * 64 + 1 == 1494

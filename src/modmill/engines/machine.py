@@ -62,7 +62,7 @@ class Layout:
 
     ``engines``: the programmes with their bounds, all for one contract (that of any modulus, if it is loaded).
     ``contexts``: exponentiations in step. ``word``: bits of a word of the streams.
-    Raises Refusal when the programmes do not fit together or not into the memory.
+    Raises Refusal when the programmes do not fit together.
     """
 
     engines: tuple[Exponentiation, ...]
@@ -105,6 +105,14 @@ class Layout:
     def depth(self) -> int:
         """Addresses of the slot memory."""
         return max(DEPTHS[0], 1 << (self.slots * self.contexts - 1).bit_length())
+
+    def require_memory(self) -> None:
+        """Raise Refusal when the slots of all contexts do not fit the sequencer's memory."""
+        if self.depth > DEPTHS[-1]:
+            raise Refusal(
+                f"{self.slots} slots of {self.contexts} contexts do not fit {DEPTHS[-1]} addresses; take a smaller "
+                f"window or fewer contexts"
+            )
 
     def place(self, slot: int) -> int:
         """Address of a slot in the first context; the others follow."""
@@ -296,11 +304,6 @@ class Sequencer(wiring.Component):
 
     def __init__(self, core: Multiplier, layout: Layout, *, multiplex: bool) -> None:
         self.core, self.layout, self.multiplex = core, layout, multiplex
-        if layout.depth > DEPTHS[-1]:
-            raise Refusal(
-                f"{layout.slots} slots of {layout.contexts} contexts do not fit {DEPTHS[-1]} addresses; take a smaller "
-                f"window or fewer contexts"
-            )
         super().__init__(sequencer_ports(layout, layout.depth.bit_length() - 1))
 
     @property

@@ -172,13 +172,18 @@ def vector_differences(contract: Contract, folder: Folder) -> Iterator[str]:
 # ---------------------------------------------------------------------------------------------- what it does
 
 
+def foreign_words(verilog: str) -> list[str]:
+    """System tasks and directives in a Verilog text."""
+    return sorted(set(_SYSTEM_TASK.findall(_COMMENT.sub(" ", verilog))))
+
+
 def rtl_faults(verilog: str, contract: Contract, top: str = "core") -> Iterator[str]:
     """Faults seen without simulation: wrong ports, system tasks and directives, what lint finds.
 
     A core that has one is not simulated: a text that Modmill did not write could do anything.
     """
     text = _COMMENT.sub(" ", verilog)
-    for word in sorted(set(_SYSTEM_TASK.findall(text))):
+    for word in foreign_words(verilog):
         yield f"core.v: uses {word}, which no generated core does"
     module = re.search(rf"\bmodule\s+{top}\b.*?\bendmodule\b", text, re.DOTALL)
     if module is None:

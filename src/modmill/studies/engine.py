@@ -89,14 +89,14 @@ class EngineCore:
         elif not contexts:
             t, lead = contract.timing, unused(self.fitted.core(self.io)).lead
             contexts = -(-(t.latency + FETCH + WRITE + lead) // max(t.interval, FETCH))
-        return Layout(engines, contexts, self.word)
+        layout = Layout(engines, contexts, self.word)
+        if not self.native:
+            layout.require_memory()
+        return layout
 
     @property
     def sequencer(self) -> Sequencer | NumberedSequencer:
-        """A new sequencer around a new core: the design's own slot machine where it has one and ``native`` is set.
-
-        Raises Refusal when the programmes do not fit into the memory.
-        """
+        """A new sequencer around a new core: the design's own slot machine where it has one and ``native`` is set."""
         layout, ladder = self.layout, self.method == "ladder"
         if self.native:
             return NumberedSequencer(self.fitted.slot_machine(layout.slots * layout.contexts), layout)

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""A built engine passes its check; planted faults of its files, values and timing do not."""
+
+import json
+import re
+import shutil
+
+import pytest
+
+from modmill.studies.build import digest
+from modmill.studies.engine import engine
+from modmill.studies.engine_check import check_engine
+
+WIDTH = 64
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    core = engine("radix64k-mul", width=WIDTH, bits=WIDTH, contexts=2, window=3)
+    return core.write(tmp_path_factory.mktemp("engine") / "good", "made for a test")
+
+
+def test_a_good_engine_passes(folder):
+    report = check_engine(folder)
+    assert not report.failures
+    assert report.powers >= 400
+    assert report.line.startswith("PASS good: ")
+
+
+INSIDE = """module engine(input clk, input rst, input i_valid, output i_ready, input [31:0] i_data,
+              output o_valid, input o_ready, output [31:0] o_data);
+  wire [31:0] word;
+  wire there, taken, open;
+  reg [3:0] late;
+  engine_inside whole(.clk(clk), .rst(rst), .i_valid(i_valid), .i_ready(i_ready), .i_data(i_data), .o_ready(taken),
+    .o_valid(there), .o_data(word));
+  always @(posedge clk)
+    if (rst | (there & taken)) late <= 0;
+    else if (there) late <= late + (late != 15);
+"""
+FAULTS = {
+    "is wrong": "  assign taken = o_ready; assign o_valid = there; assign o_data = word ^ (word[5:0] == 6'd21);",
+    "depends on moduli, bases or exponents": "  assign open = word[4:0] != 5'd9 | late > 3;\n"
+    "  assign taken = o_ready & open; assign o_valid = there & open; assign o_data = word;",
+    "timeout": "  assign taken = o_ready & open; assign open = word[5:0] != 6'd21;\n"
+    "  assign o_valid = there & open; assign o_data = word;",
+}  # fmt: skip
+
+
+def forged(folder, text):
+    """The folder with another RTL and the digests to go with it."""
+    source = (folder / "engine.v").read_text()
+    head, _ = source.split("\n\n", 1)
+    head = re.sub(r"sha256:[0-9a-f]{64}", digest(text), head)
+    (folder / "engine.v").write_text(f"{head}\n\n{text}")
+    record = json.loads((folder / "engine.json").read_text()) | {"digest": digest(text)}
+    (folder / "engine.json").write_text(json.dumps(record))
+
+
+@pytest.mark.parametrize(("expected", "fault"), FAULTS.items())
+def test_planted_faults_of_the_rtl_are_found(folder, tmp_path, expected, fault):
+    copy = shutil.copytree(folder, tmp_path / "engine")
+    _, text = (copy / "engine.v").read_text().split("\n\n", 1)
+    text = text.replace("module engine(", "module engine_inside(", 1)
+    forged(copy, f"{INSIDE}{fault}\nendmodule\n\n{text}")
+    report = check_engine(copy)
+    assert len(report.failures) == 1 and expected in report.failures[0], report.failures
+    assert report.line.startswith("FAIL engine: 1 difference; ")
+
+
+def test_planted_faults_of_the_files_are_found(folder, tmp_path):
+    copy = shutil.copytree(folder, tmp_path / "engine")
+    record = json.loads((copy / "engine.json").read_text())
+    for change, expected in [
+        ({"subtractions": 7}, "subtractions differs"),
+        ({"digest": "sha256:" + "0" * 64}, "another digest"),
+        ({"options": record["options"] | {"window": 4}}, "programmes differs"),
+    ]:
+        (copy / "engine.json").write_text(json.dumps(record | change))
+        assert any(expected in line for line in check_engine(copy).failures)
+    (copy / "engine.json").write_text(json.dumps(record))
+    forged(copy, "module engine(input clk); initial $finish; endmodule\n")
+    assert check_engine(copy).failures == ["engine.v: uses $finish, which no generated core does"]
+    (copy / "engine.v").unlink()
+    with pytest.raises(ValueError, match=r"engine\.v is missing"):
+        check_engine(copy)
+    (copy / "engine.json").write_text("{}")
+    with pytest.raises(ValueError, match=r"engine\.json is malformed"):
+        check_engine(copy)
