@@ -59,8 +59,8 @@ def build(
         contexts=contexts, word=word, io=io, top=top,
     )  # fmt: skip
     words = [
-        "--bits", bits, "--multiplier", chosen, *(w for s in sets for w in ("--set", s)), "--io", io, "--method", method,
-        "--window", window, "--contexts", contexts, "--word", word, "--crt" if crt else "--no-crt",
+        "--bits", bits, "--multiplier", chosen, *(w for s in sets for w in ("--set", s)), "--io", io,
+        "--method", method, "--window", window, "--contexts", contexts, "--word", word, "--crt" if crt else "--no-crt",
     ]  # fmt: skip
     words += ["--top", top] if top != "engine" else []
     command = shlex.join(["modmill", "rsa", "build", *map(str, words), "--blind", str(blind)])
