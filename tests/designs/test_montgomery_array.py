@@ -3,7 +3,9 @@
 """The Montgomery array as a design: exact bounds, one RTL for all moduli of a width, small moduli exhaustively."""
 
 import random
+import sys
 from fractions import Fraction
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +14,9 @@ from modmill.designs import design
 from modmill.numbers.moduli import parse_modulus
 from modmill.studies.build import build
 from modmill.studies.check import Report, verify
+
+sys.path.insert(0, str(Path(__file__).parent))
+from bench import first_difference, run
 
 ARRAY = design("montgomery-array")
 DIGIT = 17
@@ -56,14 +61,45 @@ def test_one_rtl_for_all_moduli_of_a_width():
     assert len(fixed) == 2
 
 
-@pytest.mark.parametrize("p", [3, 5, 7, 13, 31])
-@pytest.mark.parametrize("loadable", [False, True])
+@pytest.mark.parametrize(("p", "loadable"), [(3, True), (7, False), (13, True), (31, True)])
 def test_small_moduli_exhaustively(p, loadable):
     core = build("montgomery-array", str(p), "binary", loadable=loadable)
     report = Report(core.name)
     verify(core, core.verilog, 2 * p * p, report)
     assert report.passed, report.failures
     assert report.counts["random"] == 3 * p * p
+
+
+@pytest.mark.parametrize(
+    ("columns", "dsp", "interval"), [(8, 19, 33), (6, 15, 49), (4, 11, 65), (3, 9, 97), (2, 7, 129), (1, 5, 257)]
+)
+def test_fewer_columns_take_more_cycles(columns, dsp, interval):
+    fitted = ARRAY.fit(2**256 - 189, columns=columns)
+    assert (fitted.cost.dsp, fitted.contract("native").timing.interval) == (dsp, interval)
+    assert fitted.forms == ("native",)
+    full = ARRAY.fit(2**256 - 189)
+    x, y = full.corners()[-1]
+    assert list(fitted.trace(x, y)) == list(full.trace(x, y))
+    assert ARRAY.fit(2**256 - 189, columns=16).cost == full.cost
+
+
+@pytest.mark.parametrize(("p", "columns"), [(2**61 - 1, 1), (2**127 - 1, 3)])
+@pytest.mark.parametrize("loadable", [False, True])
+def test_folded_machine_against_integers(p, columns, loadable):
+    core = build("montgomery-array", str(p), "native", columns=columns, loadable=loadable)
+    report = Report(core.name)
+    verify(core, core.verilog, 100, report)
+    assert report.passed, report.failures
+
+
+def test_folded_machine_intermediate_by_intermediate():
+    fitted = ARRAY.fit(2**66 - 5, columns=2)
+    contract = fitted.contract("native")
+    pairs = fitted.corners()[::9]
+    for (a, b), (r, seen, latency) in zip(pairs, run(fitted.component(), pairs, load=contract.load), strict=True):
+        assert first_difference(fitted.trace(a, b), seen) == ""
+        assert r == fitted.multiply(a, b) and latency == contract.timing.latency
+        assert len(seen) == 2 * fitted.params.digits
 
 
 def test_refusals():

@@ -10,6 +10,7 @@ import pytest
 from modmill.contract import Refusal
 from modmill.designs import design
 from modmill.designs.multistep import PRINTED_CLOCKS, step
+from modmill.flow import prove
 from modmill.numbers.moduli import parse_modulus
 from modmill.studies.build import build
 from modmill.studies.check import Report, verify
@@ -130,3 +131,10 @@ def test_a_core_that_takes_operands_while_a_modulus_is_offered_is_caught():
     bad = Report("bad")
     verify(core, core.verilog.replace("~ k_valid", "1'h1"), 40, bad)
     assert not bad.passed
+
+
+@pytest.mark.parametrize("name", ["multistep", "tenca-koc", "mcivor", "iddmm", "orup", "wide"])
+def test_timing_depends_on_no_operand_and_no_modulus(name):
+    settings = {} if name == "wide" else {"loadable": True}
+    result = prove.prove_constant_latency(build(name, "P-256", "native", **settings).verilog)
+    assert isinstance(result, prove.Proved), result

@@ -24,7 +24,7 @@ def judge(fitted, contract, pairs, results):
     for (a, b), (r, seen, latency) in zip(pairs, results, strict=True):
         if contract.io == "native":
             trace = list(fitted.trace(a, b))
-            assert len(seen) == fitted.params.m.n
+            assert len(seen) == fitted.shape.m.n
             assert first_difference(trace, seen) == "" and trace[-1][1] == r
         x, y, z = contract.operand.decode(a), contract.operand.decode(b), contract.result.decode(r)
         assert z % contract.p == contract.expect(x, y) and z < contract.result_bound * contract.p
@@ -78,8 +78,8 @@ def test_counts_of_the_paper(bits, d):
     p = 2**bits - 105
     mul, ram = (design(name).fit(p) for name in NAMES[:2])
     assert mul.cost.dsp == 2 * d + 1 and ram.cost.dsp == d
-    assert ram.params.table_bits == 8 and ram.params.bits == d * 16
-    assert mul.params.m.n == ram.params.m.n == d + 1
+    assert ram.shape.table_bits == 8 and ram.shape.bits == d * 16
+    assert mul.shape.m.n == ram.shape.m.n == d + 1
     assert mul.schedule.interval == d + 1 and ram.schedule.interval == d + 2
     assert mul.schedule.latency == d + 3 and ram.schedule.latency == d + 4
     for fitted in (mul, ram):

@@ -11,6 +11,7 @@ from modmill.contract import Refusal
 from modmill.designs import design
 from modmill.numbers.moduli import parse_modulus
 from modmill.schedule import Schedule, ScheduleError
+from modmill.studies.build import build
 
 sys.path.insert(0, str(Path(__file__).parent))
 from bench import first_difference, run
@@ -20,9 +21,10 @@ def fit(p, **settings):
     return design("wide").fit(p, **settings)
 
 
+@pytest.mark.parametrize("multipliers", [1, 3])
 @pytest.mark.parametrize(("p", "subtract"), [(3, True), (5, True), (7, False), (9, True), (13, True), (15, False)])
-def test_all_operands_in_the_machine(p, subtract):
-    fitted = fit(p, subtract=subtract)
+def test_all_operands_in_the_machine(p, subtract, multipliers):
+    fitted = fit(p, subtract=subtract, multipliers=multipliers)
     contract = fitted.contract("native")
     limit = contract.largest_operand + 1
     pairs = [(x, y) for x in range(limit) for y in range(limit)][:: 1 if subtract else 5]
@@ -48,6 +50,18 @@ def test_the_three_products_never_meet(p, levels):
     if schedule.interval == 4:
         with pytest.raises(ScheduleError, match="multiplier is taken twice"):
             Schedule(schedule.steps, 3)
+
+
+def test_three_multipliers_take_operands_every_cycle():
+    one, three = (fit(2**61 - 1, multipliers=n) for n in (1, 3))
+    assert (one.schedule.interval, three.schedule.interval) == (3, 1)
+    assert one.schedule.latency == three.schedule.latency
+    assert three.cost.dsp == 3 * one.cost.dsp
+    core = build("wide", 2**61 - 1, "native", multipliers=3)
+    pairs = [(x, y) for x, y in three.corners() if x < three.p and y < three.p]
+    assert core.simulate(pairs) == [one.multiply(x, y) for x, y in pairs]
+    with pytest.raises(Refusal, match="multipliers takes one of 1, 3, not 2"):
+        fit(97, multipliers=2)
 
 
 def test_low_halves_add_up_to_r_or_are_both_zero():

@@ -25,13 +25,13 @@ from math import isqrt
 from typing import Any
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
-from amaranth.lib import fifo
 
 from modmill.contract import Binary, Contract, Refusal, Timing
 from modmill.design import Cost, Design, Fitted, Multiplier, Setting, Source
 from modmill.numbers.folding import fold, fold_bounds
 from modmill.numbers.rns import signed_digits
 from modmill.rtl.fold import SelectedFold, bits, fold_step
+from modmill.rtl.periodic import every_cycle
 from modmill.rtl.product import BLOCKS, DspBlock, Tile, tile_rows
 from modmill.schedule import Schedule, Step
 
@@ -264,7 +264,7 @@ class Pipeline(Multiplier):
             probes.append(("r", _seen(m, residue, "r"), at))
         assert at == plan.latency - 1, "the schedule says otherwise"
         self.probes = probes
-        self._flow(m, residue, at)
+        every_cycle(m, self, residue, at)
         return m
 
     def _product(self, m: Module) -> tuple[Value, int]:
@@ -295,23 +295,6 @@ class Pipeline(Multiplier):
                 sums.append(_register(m, total[: 2 * q.w], name) if keep else total)
             rows = sums
         return rows[0][: 2 * q.w], q.registers + q.sum_cycles
-
-    def _flow(self, m: Module, result: Value, arrival: int) -> None:
-        """Acceptance, and the queue into which the result is written ``arrival`` cycles later."""
-        depth = arrival + 2
-        room = Signal(range(depth + 1), init=depth)
-        valid = Signal(arrival)
-        accept = self.i_valid & self.i_ready
-        m.submodules.queue = queue = fifo.SyncFIFO(width=len(self.o_r), depth=depth)
-        m.d.sync += [room.eq(room - accept + (self.o_valid & self.o_ready)), valid.eq(Cat(accept, valid))]
-        m.d.comb += [
-            self.i_ready.eq(room != 0),
-            queue.w_data.eq(result),
-            queue.w_en.eq(valid[-1]),
-            self.o_r.eq(queue.r_data),
-            self.o_valid.eq(queue.r_rdy),
-            queue.r_en.eq(self.o_ready),
-        ]
 
 
 def _register(m: Module, value: Value, name: str) -> Signal:

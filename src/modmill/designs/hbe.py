@@ -11,8 +11,8 @@ Range:   as in designs.kbe; the cox sees the t top bits of the c w of Z_r, with 
 Deviations from the paper: the residues of a row go through the ring as one unreduced number, and each rower reduces it
 modulo its own modulus by folding in logic, one number a cycle, where the paper broadcasts; the cox of the second
 extension has its offset from the exact error, because the paper's "no additional constraint" fails for some bases.
-A product takes 2 n / c + 2 c + 3 multiplications of every rower: n + 7 for c = 2. c = 3 and 4 are the paper's future
-work. The interval is the least that the machine's registers allow.
+A product takes 2 n / c + 2 c + 3 multiplications of every rower: n + 7 for c = 2; of n / m rowers m times as many each.
+c = 3 and 4 are the paper's future work. The interval is the least that the machine's registers allow, of those tried.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 # Copyright The Modmill authors
 """Bit-serial Montgomery multiplication in carry-save with B + M made beforehand: one carry-save addition a bit.
 
-Source:  C. McIvor, M. McLoone, J. V. McCanny, Modified Montgomery modular multiplication and RSA exponentiation
-         techniques, the four-to-two form.
+Source:  C. McIvor, M. McLoone, J. V. McCanny, A. Daly, W. Marnane, Fast Montgomery Modular Multiplication and RSA
+         Cryptographic Processor Architectures, the four-to-two form.
 Formula: q_i = (S + a_i B) mod 2,  S <- (S + T) / 2,  T = 0, B, M or B + M by a_i and q_i, for i = 0 ... N - 1
 Range:   S < B + M at every step. A, B < p leave S < 2 p, one subtraction remains; without it N + 2 steps take operands
          below 2 p to results below 2 p.
@@ -211,10 +211,10 @@ DESIGNS = (
         module="mcivor",
         title="bit-serial Montgomery multiplication in carry-save with B + M made beforehand",
         source=Source(
-            "C. McIvor, M. McLoone, J. V. McCanny",
-            "Modified Montgomery modular multiplication and RSA exponentiation techniques",
-            "IEE Proceedings - Computers and Digital Techniques 151(6)",
-            2004,
+            "C. McIvor, M. McLoone, J. V. McCanny, A. Daly, W. Marnane",
+            "Fast Montgomery Modular Multiplication and RSA Cryptographic Processor Architectures",
+            "Asilomar Conference on Signals, Systems and Computers",
+            2003,
             "the four-to-two form; machine and schedule are ours",
         ),
         needs="any odd modulus",

@@ -22,13 +22,15 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
-from amaranth.hdl import Const, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 
 from modmill.contract import Binary, Contract, Load, Refusal, Timing
 from modmill.design import Cost, Design, Fitted, Multiplier, Setting, Source
 from modmill.rtl.conditional_subtract import LEAD, ConditionalSubtract
-from modmill.rtl.digit_serial import DIGITS_MIN, START, Control, DigitSerial, Frame, least_streams
+from modmill.rtl.delay import later
+from modmill.rtl.digit_serial import DIGITS_MIN, Control, DigitSerial, Frame, least_streams
 from modmill.rtl.digits import MEMORY, DigitMemory
+from modmill.rtl.folded_array import FoldedArray
 from modmill.rtl.montgomery_array import (
     DIGIT,
     ENTRY,
@@ -49,12 +51,28 @@ BITS_MAX = 4096
 
 @dataclass(frozen=True)
 class Params:
-    """Digits, streams and interval of a core for moduli of up to ``bits`` bits."""
+    """Digits, streams and interval of a core for moduli of up to ``bits`` bits.
+
+    ``columns``: of the folded array, which go through ``groups`` groups in an iteration; 0: one for each digit.
+    """
 
     bits: int
     digits: int
     streams: int
     interval: int
+    columns: int = 0
+    groups: int = 1
+
+    @property
+    def blocks(self) -> int:
+        """DSP blocks: three in the head and two in each further column."""
+        return 2 * self.columns + 3 if self.columns else 2 * self.digits + 1
+
+    def array(self, modulus: int | None) -> MontgomeryArray | FoldedArray:
+        """The array."""
+        if self.columns:
+            return FoldedArray(self.digits, self.columns, self.groups, self.streams, modulus)
+        return MontgomeryArray(self.digits, self.streams, modulus)
 
     @property
     def operand_bits(self) -> int:
@@ -74,8 +92,14 @@ class Params:
     @cached_property
     def frame(self) -> Frame:
         """Sizes and times of the multiplier around the array."""
-        latency = MontgomeryArray.latency(self.digits, self.streams)
-        return Frame(DIGIT, self.digits, self.operand_bits, self.streams, self.interval, latency)
+        if self.columns:
+            latency = FoldedArray.latency(self.digits, self.columns, self.groups, self.streams)
+        else:
+            latency = MontgomeryArray.latency(self.digits, self.streams)
+        return Frame(
+            DIGIT, self.digits, self.operand_bits, self.streams, self.interval, latency,
+            groups=self.groups, columns=self.columns,
+        )  # fmt: skip
 
     @cached_property
     def binary_frame(self) -> Frame:
@@ -85,8 +109,9 @@ class Params:
 
     @property
     def loading(self) -> int:
-        """Periods from the first word of a modulus to the one in which its digits enter the array."""
-        return -(-(2 * self.digits + MEMORY - 1) // self.interval)
+        """Periods from the first word of a modulus to the one in which its digits have begun to enter the array."""
+        feeding = self.frame.feeding
+        return -(-(self.digits + MEMORY - feeding) // self.interval) + (feeding >= 0)
 
 
 # ---------------------------------------------------------------------------------------------- schedule
@@ -95,20 +120,25 @@ class Params:
 def steps(p: Params) -> Schedule:
     """Each iteration in the head and in the columns; then the result through its memory."""
     out: list[Step] = []
+    frame = p.frame
     above: tuple[str, ...] = ()
+    columns = p.columns or p.digits
     for i in range(p.digits):
-        start = START + ENTRY + i * p.streams
-        column = start + HEAD + 1
+        start = frame.start + ENTRY + i * frame.turn
         out.append(Step(f"xy{i}", "head", start, PRODUCT, busy=1))
         out.append(Step(f"t{i}", "t", start + PRODUCT, 1, (f"xy{i}", *above)))
         out.append(Step(f"q{i}", "q", start + PRODUCT + 1, PRODUCT, (f"t{i}",), busy=1))
-        out.append(Step(f"S{i}/1", "column 1", column, SUM + 1, (f"q{i}",), busy=1))
-        out.append(Step(f"S{i}", "other columns", column + 1, SUM + p.digits - 2, (f"q{i}",), busy=1))
-        above = (f"S{i}/1",)
-    arrival = p.frame.arrival
-    out.append(Step("digits of S", "results", arrival, p.digits, (f"S{p.digits - 1}",)))
-    end = arrival + p.digits
-    out.append(Step("S", "port", end, p.frame.timing.latency - end, ("digits of S",)))
+        for g, column in enumerate(frame.passes(start + HEAD + 1)):
+            name = f"S{i}" if p.groups == 1 else f"S{i}.{g}"
+            out.append(Step(f"{name}/1", "column 1", column, SUM + 1, (f"q{i}",), busy=1))
+            if columns > 1:
+                out.append(Step(name, "other columns", column + 1, SUM + columns - 2, (f"q{i}",), busy=1))
+        lowest = f"S{i}" if p.groups == 1 else f"S{i}.0"
+        above = (f"{lowest}/1",)
+    arrival = frame.arrival
+    last = frame.passes(arrival)[-1] + frame.places // p.groups - 1
+    out.append(Step("digits of S", "results", arrival, last + 1 - arrival, (lowest if columns > 1 else above[0],)))
+    out.append(Step("S", "port", last + 1, frame.timing.latency - last - 1, ("digits of S",)))
     return Schedule(tuple(out), p.interval)
 
 
@@ -120,6 +150,8 @@ class MontgomeryMultiplication(Fitted):
 
     def __init__(self, p: int, params: Params, settings: dict[str, Any]) -> None:
         self.p, self.params, self.settings = p, params, settings
+        if params.columns:
+            self.forms = ("native",)  # the last subtraction takes the digits in one run
 
     @property
     def loadable(self) -> bool:
@@ -149,9 +181,9 @@ class MontgomeryMultiplication(Fitted):
 
     @property
     def cost(self) -> Cost:
-        """Three DSP blocks in the head and two for each further digit; constants: the modulus and m'."""
+        """Constants: the modulus and m'."""
         d = self.params.digits
-        return Cost(dsp=2 * d + 1, memory_bits=DIGIT * (d + 1), multiplications=d * (2 * d + 1))
+        return Cost(dsp=self.params.blocks, memory_bits=DIGIT * (d + 1), multiplications=d * (2 * d + 1))
 
     def trace(self, a: int, b: int) -> Iterator[tuple[str, Any]]:
         mask = (1 << DIGIT) - 1
@@ -189,7 +221,8 @@ class MontgomeryMultiplication(Fitted):
             ("digits", f"d = {p.digits} of {DIGIT} bits, R = 2^{DIGIT * p.digits}"),
             ("operands", f"below 2^{p.spare} p, results below (2^{2 * p.spare} p / R + 1) p"),
             ("interleaved", f"{p.streams} streams; a product every {p.interval} cycles"),
-            ("DSP blocks", f"{2 * p.digits + 1}, busy in {p.digits} of {p.interval} cycles"),
+            ("columns", f"{p.columns or p.digits}, each for {p.groups} digit{'s' * (p.groups > 1)}"),
+            ("DSP blocks", f"{p.blocks}, {p.digits * (2 * p.digits + 1)} multiplications in {p.interval} cycles"),
             ("modulus", f"loaded: {len(load.words)} words, {load.cycles} cycles" if load else "built in"),
         ]
 
@@ -248,9 +281,9 @@ class Machine(DigitSerial):
         self._params, self._modulus, self._binary = params, modulus, binary
         frame = params.binary_frame if binary else params.frame
         super().__init__(frame, width=params.bits if binary else None, k=DIGIT if modulus is None else 0)
-        self._array = array = MontgomeryArray(params.digits, params.streams, modulus)
+        self._array = array = params.array(modulus)
         for i in range(params.digits):
-            entered = START + i * params.streams
+            entered = frame.start + i * frame.turn
             self.probes.append((f"t{i}", array.head.low, entered + ENTRY + PRODUCT + 1))
             self.probes.append((f"q{i}", array.head.quotient, entered + ENTRY + HEAD))
 
@@ -258,16 +291,18 @@ class Machine(DigitSerial):
         m.submodules.array = array = self._array
         x = Signal(DIGIT, reset_less=True)
         m.d.comb += [array.x.eq(x), array.y.eq(control.y), array.first.eq(control.first), array.last.eq(control.last)]
+        if isinstance(array, FoldedArray):
+            m.d.comb += array.group.eq(control.group)
         permitted: Value = Const(1)
         if self._modulus is None:
-            written, digit, entering, loaded = self._load(m, control)
+            port, digit, entering, loaded = self._load(m, control)
             m.d.sync += [
-                x.eq(Mux(entering, digit, control.scanned_x)),
-                array.load.eq(entering & control.at(START - 1)),
+                x.eq(Mux(entering, digit, control.x)),
+                array.load.eq(entering & control.passes(self.frame.start - 1).any()),
             ]
             permitted = loaded & ~self.k_valid
         else:
-            m.d.sync += x.eq(control.scanned_x)
+            m.d.sync += x.eq(control.x)
         if not self._binary:
             return array.z, permitted
         digits = range(self._params.digits)
@@ -278,14 +313,11 @@ class Machine(DigitSerial):
             subtract.digit.eq(array.z),
         ]
         if self._modulus is None:
-            m.d.comb += [
-                subtract.w_digit.eq(written), subtract.w_d.eq(self.k_m),
-                subtract.w_enable.eq(self.k_valid & self.k_ready),
-            ]  # fmt: skip
+            m.d.comb += Cat(subtract.w_enable, subtract.w_digit, subtract.w_d).eq(port)
         return subtract.out, permitted
 
     def _load(self, m: Module, control: Control) -> tuple[Value, Value, Value, Value]:
-        """Stream k: place of its digit; the digit for the array; whether it enters now; whether a modulus is there."""
+        """A port for memories of M; its digit for the array; whether that enters now; whether a modulus is there."""
         digits = self._params.digits
         filling, pending, entering, loaded = Signal(), Signal(), Signal(), Signal()
         may = Signal()
@@ -293,36 +325,47 @@ class Machine(DigitSerial):
         m.d.comb += self.k_ready.eq(filling | may)
         take = self.k_valid & self.k_ready
         place = Signal(range(digits))
-        memory = DigitMemory(DIGIT, digits, 1)
+        frame = self.frame
+        memory = DigitMemory(DIGIT, frame.places + (frame.groups > 1), 1)
         inverse = NegativeInverse()
         m.submodules.modulus, m.submodules.inverse = memory, inverse
+        taken, lowest = Signal(), Signal()
+        m.d.sync += [taken.eq(take), lowest.eq(take & ~filling)]
+        word, written = later(m, self.k_m, "word"), later(m, place, "word_place")
+        port = Cat(taken, written, word)
         m.d.comb += [
-            memory.w_digit.eq(place), memory.w_enable.eq(take), memory.w_d.eq(self.k_m),
-            inverse.m.eq(self.k_m), inverse.start.eq(take & ~filling), self._array.inverse.eq(inverse.inverse),
+            Cat(memory.w_enable, memory.w_digit[: len(written)], memory.w_d).eq(port),
+            inverse.m.eq(word), inverse.start.eq(lowest), self._array.inverse.eq(inverse.inverse),
         ]  # fmt: skip
         with m.If(take):
             m.d.sync += [place.eq(place + 1), filling.eq(1), loaded.eq(0)]
             with m.If(place == digits - 1):
                 m.d.sync += [place.eq(0), filling.eq(0), pending.eq(1)]
         # in the period before the digits enter
-        reading = Signal(range(digits), reset_less=True)
         chosen = Signal()
-        m.d.sync += reading.eq(reading - 1)
-        with m.If(control.at(-digits - MEMORY + 1)):
-            m.d.sync += [reading.eq(digits - 1), chosen.eq(pending)]
-        m.d.comb += memory.r_digit.eq(reading)
-        with m.If(control.at(1 - digits)):
+        with m.If(control.at(frame.feeding - MEMORY)):
+            m.d.sync += chosen.eq(pending)
+        if frame.groups == 1:
+            reading = Signal(range(digits), reset_less=True)
+            m.d.sync += reading.eq(reading - 1)
+            with m.If(control.at(frame.feeding - MEMORY)):
+                m.d.sync += reading.eq(digits - 1)
+            m.d.comb += memory.r_digit.eq(reading)
+        else:
+            m.d.comb += memory.r_digit.eq(control.x_place)
+        with m.If(control.at(frame.feeding)):
             m.d.sync += entering.eq(chosen & pending)
         with m.If(control.at(0) & entering):
             m.d.sync += [pending.eq(0), loaded.eq(1)]
-        return place, memory.q, entering, loaded
+        return port, memory.q, entering, loaded
 
 
 # ---------------------------------------------------------------------------------------------- design
 
 
-def fit(p: int, *, loadable: bool, digits: int, streams: int) -> MontgomeryMultiplication:
+def fit(p: int, *, loadable: bool, digits: int, streams: int, columns: int) -> MontgomeryMultiplication:
     """The fewest digits with 2^(17 d) >= 4 * 2^bits, so that lambda >= 2."""
+    settings = {"loadable": loadable, "digits": digits, "streams": streams, "columns": columns}
     bits = p.bit_length()
     if bits > BITS_MAX:
         raise Refusal(f"moduli have at most {BITS_MAX} bits, this one has {bits}")
@@ -330,15 +373,18 @@ def fit(p: int, *, loadable: bool, digits: int, streams: int) -> MontgomeryMulti
     if digits and digits < least:
         raise Refusal(f"a modulus of {bits} bits needs at least {least} digits of {DIGIT} bits, got digits = {digits}")
     d = digits or least
-    if streams and streams < STREAMS_MIN:
-        raise Refusal(f"the array needs at least {STREAMS_MIN} streams, got streams = {streams}")
-    found, interval = least_streams(d, STREAMS_MIN)
-    params = Params(bits, d, streams or found, interval)
+    groups = -(-d // columns) if columns else 1
+    folded = columns if groups > 1 else 0
+    fewest = max(folded + 1, -(-STREAMS_MIN // groups)) if folded else STREAMS_MIN
+    if streams and streams < fewest:
+        raise Refusal(f"the array needs at least {fewest} streams, got streams = {streams}")
+    found, interval = least_streams(d, fewest, groups, folded)
+    params = Params(bits, d, streams or found, interval, folded, groups)
     try:
         params.frame  # noqa: B018 - its conditions
     except ValueError as error:
         raise Refusal(f"streams = {streams}: {error}") from error
-    return MontgomeryMultiplication(p, params, {"loadable": loadable, "digits": digits, "streams": streams})
+    return MontgomeryMultiplication(p, params, settings)
 
 
 DESIGNS = (
@@ -358,6 +404,9 @@ DESIGNS = (
             Setting("loadable", bool, True, "load the modulus at run time, any odd one of that width or below"),
             Setting("digits", int, 0, "digits of 17 bits, 0 for the fewest; more leave room for sums", least=0),
             Setting("streams", int, 0, "products interleaved, 0 for the fewest that suit", least=0),
+            Setting(
+                "columns", int, 0, "columns behind the head, fewer than digits: less DSP blocks, more cycles", least=0
+            ),
         ),
         solve=fit,
     ),

@@ -346,7 +346,7 @@ DESIGNS = (
         source=Source(
             "X. Zhang, X. Dong",
             "A high speed Montgomery processor of 256-bit on FPGA",
-            "MATEC Web of Conferences",
+            "(venue not printed)",
             2016,
             "Algorithms 2 and 3, corrected, Figures 2 and 3",
         ),

@@ -277,7 +277,7 @@ class Machine(DigitSerial):
         p, frame = self._params, self.frame
         m.submodules.array = array = self._array
         m.d.comb += [
-            array.x.eq(later(m, control.scanned_x, "x")), array.y.eq(control.y),
+            array.x.eq(later(m, control.x, "x")), array.y.eq(control.y),
             array.first.eq(control.first), array.last.eq(control.last),
         ]  # fmt: skip
 

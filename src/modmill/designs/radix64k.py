@@ -18,12 +18,10 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
-
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 
 from modmill.contract import Binary, Contract, Digits, Form, Load, Refusal, Timing
 from modmill.design import Cost, Design, Fitted, Multiplier, Setting, Source
@@ -36,76 +34,12 @@ from modmill.numbers.redundant import (
     digits,
     largest_spread,
 )
+from modmill.rtl.digit_loop import FIRST, Canonical, DigitLoop, Shape
 from modmill.rtl.memory import DEPTHS
-from modmill.rtl.product import Tile
-from modmill.rtl.redundant import DigitsToBinary, DigitSums, Inverse, Multiples, SubtractOnce, joined, total
 from modmill.schedule import Schedule, Step
 
 R_MAX = 16
 """A digit of r + 2 bits is an operand of an 18 x 18 bit DSP block."""
-
-FIRST = 2
-"""Cycle of the first iteration: the operands enter their registers in cycle 0, X y_0 those of the multipliers in 1."""
-
-
-# ---------------------------------------------------------------------------------------------- parameters
-
-
-@dataclass(frozen=True)
-class Params:
-    """The arithmetic, whether digits are ``redundant``, and whether the modulus is ``loadable``."""
-
-    m: Montgomery
-    redundant: bool
-    loadable: bool
-
-    @property
-    def tables(self) -> bool:
-        """Whether k M comes from block RAM, one cycle after its address."""
-        return self.m.quotient != MULTIPLIERS
-
-    @property
-    def steps(self) -> int:
-        """Cycles of the loop: one an iteration, and with tables one more to add the last k M."""
-        return self.m.n + self.tables
-
-    @property
-    def bits(self) -> int:
-        """Bits of the modulus."""
-        return self.m.top.bit_length()
-
-    @property
-    def table_bits(self) -> int:
-        """Bits of a table's address."""
-        return self.m.half if self.m.quotient == HALF_TABLES else self.m.r
-
-    @cached_property
-    def form(self) -> Form:
-        """Numbers at the ports."""
-        limit = self.m.operand * self.m.top - 1
-        return Digits(self.m.r, self.m.d) if self.redundant else Binary(limit.bit_length())
-
-    @cached_property
-    def x_digits(self) -> tuple[int, ...]:
-        """Bits of each digit of X."""
-        r, d = self.m.r, self.m.d
-        return (r + 2,) * d if self.redundant else (*(r,) * (d - 1), self.form.width - r * (d - 1))
-
-    @property
-    def y_digit(self) -> int:
-        """Bits of a digit of Y."""
-        return self.m.r + 2 * self.redundant
-
-    @property
-    def y_digits(self) -> int:
-        """Digits of Y."""
-        return self.m.d if self.redundant else -(-self.form.width // self.m.r)
-
-
-def at_loading(p: Params) -> int:
-    """Cycles from the first word of a modulus to the first cycle in which operands are accepted."""
-    unit = Multiples.cycles(p.bits, p.table_bits) if p.tables else Inverse.cycles(p.m.r)
-    return len(p.m.modulus_digits) + unit + 1
 
 
 # ---------------------------------------------------------------------------------------------- algorithm
@@ -114,16 +48,16 @@ def at_loading(p: Params) -> int:
 class Radix64K(Fitted):
     """Montgomery multiplication digit by digit for one modulus."""
 
-    def __init__(self, p: int, params: Params, settings: dict[str, Any]) -> None:
-        self.p, self.params, self.settings = p, params, settings
+    def __init__(self, p: int, shape: Shape, settings: dict[str, Any]) -> None:
+        self.p, self.shape, self.settings = p, shape, settings
 
     @property
     def factor(self) -> int:
-        return pow(self.params.m.R, -1, self.p)
+        return pow(self.shape.m.R, -1, self.p)
 
     @cached_property
     def schedule(self) -> Schedule:
-        q = self.params
+        q = self.shape
         out = [Step("X, Y", "operands", 0, 1)]
         name = "T" if q.tables else "C"
         for i in range(q.steps):
@@ -137,20 +71,20 @@ class Radix64K(Fitted):
 
     @property
     def representation(self) -> Form:
-        return self.params.form
+        return self.shape.form
 
     @property
     def bounds(self) -> tuple[Fraction, Fraction, Fraction]:
-        operand = Fraction(self.params.m.operand)
-        return operand, operand**2, self.params.m.result_below(operand**2)
+        operand = Fraction(self.shape.m.operand)
+        return operand, operand**2, self.shape.m.result_below(operand**2)
 
     @property
     def gain(self) -> Fraction:
-        return Fraction(self.p, self.params.m.R)
+        return Fraction(self.p, self.shape.m.R)
 
     @property
     def cost(self) -> Cost:
-        q = self.params
+        q = self.shape
         d, e = q.m.d, len(q.m.modulus_digits)
         half = q.m.quotient == HALF_TABLES
         word = q.bits + (q.table_bits if half else 0)
@@ -161,7 +95,7 @@ class Radix64K(Fitted):
         )
 
     def trace(self, a: int, b: int) -> Iterator[tuple[str, Any]]:
-        q, m, form = self.params, self.params.m, self.representation
+        q, m, form = self.shape, self.shape.m, self.representation
         name = "T" if q.tables else "C"
         if isinstance(form, Digits):
             x, y = form.unpack(a), form.unpack(b)
@@ -176,36 +110,36 @@ class Radix64K(Fitted):
             yield "r", result
 
     def component(self, *, scaled: bool = False) -> Multiplier:
-        return Machine(self.params)
+        return DigitLoop(self.shape)
 
     def binary_component(self) -> Multiplier:
-        return Canonical(self.params)
+        return Canonical(self.shape)
 
     def binary_timing(self) -> Timing:
-        return Canonical.timing(self.params)
+        return Canonical.timing(self.shape)
 
     def contract(self, io: str) -> Contract:
         """As for every design; a core whose modulus is loaded has ports as wide as its largest modulus."""
         contract = super().contract(io)
-        width = Binary(self.params.bits)
+        width = Binary(self.shape.bits)
         return contract if io == "native" else replace(contract, operand=width, result=width)
 
     @cached_property
     def load(self) -> Load | None:
-        if not self.params.loadable:
+        if not self.shape.loadable:
             return None
-        return Load(self.params.m.r, self.params.m.modulus_digits, at_loading(self.params))
+        return Load(self.shape.m.r, self.shape.m.modulus_digits, self.shape.load_cycles)
 
     def at(self, p: int) -> Fitted:
-        if not self.params.loadable:
+        if not self.shape.loadable:
             return super().at(p)
-        bits = self.params.bits
+        bits = self.shape.bits
         if p < 3 or p % 2 == 0 or p >> bits:
             raise Refusal(f"the modulus must be odd, at least 3 and below 2^{bits}, got {p}")
-        return Radix64K(p, replace(self.params, m=replace(self.params.m, M=p)), self.settings)
+        return Radix64K(p, replace(self.shape, m=replace(self.shape.m, M=p)), self.settings)
 
     def facts(self) -> list[tuple[str, str]]:
-        q, m = self.params, self.params.m
+        q, m = self.shape, self.shape.m
         t, c = m.digit_limits()
         kind = f"{m.d} redundant digits of {m.r + 2} bits" if q.redundant else f"{q.form.width} bits, no redundancy"
         how = {
@@ -228,7 +162,7 @@ class Radix64K(Fitted):
     def corners(self) -> list[tuple[int, int]]:
         """Operands at the ends of the range and with digits at theirs; one beyond it with a smaller other; z = 0, and z
         with either half zero."""
-        m, form = self.params.m, self.representation
+        m, form = self.shape.m, self.representation
         top = m.operand * self.p - 1
         half = 1 << m.half
         numbers = [0, 1, 2, self.p - 1, self.p, self.p + 1, top - 1, top, m.R % self.p, top // 2]
@@ -248,307 +182,6 @@ class Radix64K(Fitted):
         return list(dict.fromkeys(pairs))
 
 
-# ---------------------------------------------------------------------------------------------- machine
-
-
-class Machine(Multiplier):
-    """d digit multipliers for X y_i, then the loop: k M, and one sum for each digit into the registers T or C.
-
-    The result stays in the loop's registers until it is taken; the next product may enter its operands while the last
-    iteration but one is under way, and waits before its first one while a result is in its place. Nothing depends on
-    values. With a loadable modulus ``k_m`` takes its digits, lowest first.
-    Latency: n + 2 cycles, with tables n + 3; interval: 2 cycles less. ``late``: operands are accepted so many cycles
-    later. Cost: see `Radix64K.cost`; redundant d (r + 2) flip-flops each for X, Y and the loop.
-    """
-
-    def __init__(self, params: Params, *, late: int = 0) -> None:
-        self._params, self._late = params, late
-        width = params.form.width
-        self.modulus = Signal(params.bits, name="modulus")
-        self.waits = Signal(name="waits")
-        """High while results of ours are under way elsewhere; no modulus is loaded then."""
-        super().__init__(width, width, width, k=params.m.r if params.loadable else 0)
-
-    def elaborate(self, _platform: object) -> Module:
-        m = Module()
-        q = self._params
-        self._control(m)
-        self._products(m)
-        if q.loadable:
-            self._loading(m)
-        else:
-            m.d.comb += self.modulus.eq(q.m.M)
-        (self._digits if q.redundant else self._plain)(m)
-        return m
-
-    # ---- control
-
-    def _control(self, m: Module) -> None:
-        q = self._params
-        last = q.steps - 1
-        self._accept, self._fresh, self._step = Signal(name="accept"), Signal(name="fresh"), Signal(name="step")
-        active, self._first = Signal(name="active"), Signal(name="first")
-        place = Signal(range(q.steps), name="place")
-        self._ready = Signal(name="may_accept")
-        accepting = self._step if last - 1 + self._late == 0 else active
-        m.d.comb += [
-            self._first.eq(place == 0),
-            self._step.eq(active & ~(self._first & self.o_valid & ~self.o_ready)),
-            self._ready.eq(~self._fresh & (~active | (accepting & (place >= last - 1 + self._late)))),
-            self._accept.eq(self.i_valid & self.i_ready),
-        ]
-        self._idle = ~active & ~self._fresh & ~self.o_valid & ~self.waits
-        m.d.sync += self._fresh.eq(self._accept)
-        ends = self._step & (place == last)
-        with m.If(self._fresh):
-            m.d.sync += active.eq(1)
-        with m.Elif(ends):
-            m.d.sync += active.eq(0)
-        with m.If(self._step):
-            m.d.sync += place.eq(Mux(place == last, 0, place + 1))
-        with m.If(ends):
-            m.d.sync += self.o_valid.eq(1)
-        with m.Elif(self.o_ready):
-            m.d.sync += self.o_valid.eq(0)
-        if not q.loadable:
-            m.d.comb += self.i_ready.eq(self._ready)
-
-    def _loading(self, m: Module) -> None:
-        """Words into the register of the modulus, then the unit that makes constants of it."""
-        q = self._params
-        words, r = len(q.m.modulus_digits), q.m.r
-        register = Signal(r * words, name="modulus_words", reset_less=True)
-        word, loaded = Signal(range(words), name="word"), Signal(name="loaded")
-        self._start, self._prepared = Signal(name="start_preparing"), Signal(name="prepared")
-        preparing = Signal(name="preparing")
-        m.d.comb += [
-            self.modulus.eq(register),
-            self.k_ready.eq(self._idle & ~preparing),
-            self.i_ready.eq(self._ready & loaded & ~self.k_valid),
-        ]
-        m.d.sync += self._start.eq(0)
-        with m.If(self.k_valid & self.k_ready):
-            m.d.sync += [register.eq(Cat(register[r:], self.k_m)), loaded.eq(0), word.eq(word + 1)]
-            with m.If(word == words - 1):
-                m.d.sync += [word.eq(0), preparing.eq(1), self._start.eq(1)]
-        with m.If(self._prepared):
-            m.d.sync += [preparing.eq(0), loaded.eq(1)]
-
-    # ---- X y_i, in the multipliers' output registers
-
-    def _products(self, m: Module) -> None:
-        q = self._params
-        x = Signal(len(self.i_a), name="X", reset_less=True)
-        wide = q.y_digit
-        y = Signal(wide * max(2, q.y_digits), name="Y", reset_less=True)
-        digit = Signal(wide, name="y")
-        m.d.comb += digit.eq(Mux(self._step & ~self._fresh, y[wide : 2 * wide], y[:wide]))
-        with m.If(self._accept):
-            m.d.sync += [x.eq(self.i_a), y.eq(self.i_b)]
-        with m.Elif(self._step & ~self._fresh):
-            m.d.sync += y.eq(y[wide:])
-        self._xy: list[Value] = []
-        low = 0
-        for j, bits in enumerate(q.x_digits):
-            tile = Tile(bits, wide, 1)
-            m.submodules[f"xy{j}"] = tile
-            m.d.comb += [tile.a.eq(x[low : low + bits]), tile.b.eq(digit)]
-            self._xy.append(tile.p)
-            low += bits
-
-    # ---- k M
-
-    def _multiplied(self, m: Module, z: Value) -> tuple[list[Value], list[Value], Value]:
-        """Low and high parts of each k M_j, and the carry out of digit 0, in the cycle of z."""
-        q = self._params.m
-        r = q.r
-        quotient = Tile(r, r, 0)
-        m.submodules.quotient = quotient
-        if self._params.loadable:
-            m.submodules.inverse = inverse = Inverse(r)
-            m.d.comb += [inverse.start.eq(self._start), inverse.m.eq(self.modulus[:r]), self._prepared.eq(inverse.done)]
-            factor: Value = inverse.x
-        else:
-            factor = Const(q.inverse, r)
-        k = Signal(r, name="k")
-        m.d.comb += [quotient.a.eq(z), quotient.b.eq(factor), k.eq(quotient.p[:r])]
-        parts: list[Value] = []
-        for j in range(len(q.modulus_digits)):
-            bits = min(r, self._params.bits - r * j)
-            tile = Tile(r, bits, 0)
-            m.submodules[f"km{j}"] = tile
-            m.d.comb += [tile.a.eq(k), tile.b.eq(self.modulus[r * j : r * j + bits])]
-            parts.append(tile.p)
-        low = [p[:r] for p in parts]
-        high = [Const(0, 1), *(p[r:] if len(p) > r else Const(0, 1) for p in parts)]
-        return low, high, z.any()
-
-    def _table(self, m: Module) -> Multiples:
-        """The table of multiples; its words stand at the outputs one cycle after `_look`."""
-        q = self._params
-        self._multiples = table = Multiples(
-            q.bits, q.table_bits, fixed=None if q.loadable else q.m, with_g=q.m.quotient == HALF_TABLES
-        )
-        m.submodules.multiples = table
-        if q.loadable:
-            m.d.comb += [
-                table.start.eq(self._start), table.m.eq(self.modulus), self._prepared.eq(table.done),
-            ]  # fmt: skip
-        return table
-
-    def _look(self, m: Module, digit: Value, words: Sequence[Value]) -> Value:
-        """Addresses for the next words, and the carry out of digit 0 that those now at the outputs bring.
-
-        ``digit``: what the state has for the lowest digit of C. Only the words come late, so z is that digit and the
-        new product, added while the words are read, and then the words in one carry-save step and one sum; the two
-        bits of the carry enter at free places.
-        """
-        q, table = self._params.m, self._multiples
-        r, half = q.r, q.half
-        early, z = Signal(r, name="early"), Signal(r, name="z")
-        seen = Signal(r if q.quotient == TABLE else half + 1, name="seen", reset_less=True)
-        if q.quotient == TABLE:
-            following: Value = z
-            carries: list[Value] = [seen.any(), Const(0, 1)]
-            m.d.comb += table.a_address.eq(z)
-        else:
-            following = Signal(half + 1, name="upper")
-            carries = [seen[:half].any(), seen[half]]
-            m.d.comb += [
-                table.g_address.eq(z[:half]),
-                following.eq(z[half:] + table.g_q + z[:half].any()),
-                table.a_address.eq(z[:half]),
-                table.b_address.eq(following[:half]),
-            ]
-        u, v, low, high = (Mux(self._first, 0, x) for x in (words[0][:r], words[1][:r], *carries))
-        majority = (early & u) | (early & v) | (u & v)
-        m.d.comb += [
-            early.eq(Mux(self._first, 0, digit) + self._xy[0][:r]),
-            z.eq((Cat(Const(1, 1), early ^ u ^ v) + Cat(low, high, majority[: r - 1]))[1:]),
-        ]
-        with m.If(self._step):
-            m.d.sync += seen.eq(following)
-        return carries[0] + carries[1]
-
-    def _words(self, table: Multiples) -> tuple[Value, Value]:
-        """Both addends over 2^r."""
-        if self._params.m.quotient == TABLE:
-            return table.a_q, Const(0, 1)
-        return table.a_q[self._params.m.half :], table.b_q
-
-    # ---- the loop on redundant digits
-
-    def _digits(self, m: Module) -> None:
-        q = self._params.m
-        t_limits, c_limits = q.digit_limits()
-        sums = DigitSums(m, q.r)
-        name, limits = ("T", t_limits) if self._params.tables else ("C", c_limits)
-        state = [Signal(max(1, v.bit_length()), name=f"{name}_{i}", reset_less=True) for i, v in enumerate(limits)]
-        if self._params.tables:
-            words = self._words(self._table(m))
-            carry = self._look(m, sums.low(state[1]) + sums.high(state[0]), words)
-            u, v = (_split(word, q.r) for word in words)
-            c = sums.reduce(state, [Const(0, 1), *u], [Const(0, 1), *v], carry, c_limits, "C")
-            following = sums.product_sum(self._xy, self._masked(c), t_limits, "next_T")
-        else:
-            t = sums.product_sum(self._xy, self._masked(state), t_limits, "T")
-            low, high, carry_ = self._multiplied(m, t[0][: q.r])
-            following = sums.reduce(t, low, high, carry_, c_limits, "next_C")
-        with m.If(self._step):
-            m.d.sync += [digit.eq(x) for digit, x in zip(state, following, strict=True)]
-        m.d.comb += self.o_r.eq(joined(state, q.r, q.d))
-        self._probe(name, state)
-
-    def _masked(self, c: list[Signal]) -> list[Value]:
-        """Digits of C, zero in the first iteration."""
-        return [Mux(self._first, 0, digit) for digit in c]
-
-    # ---- the loop with carries
-
-    def _plain(self, m: Module) -> None:
-        q = self._params.m
-        r = q.r
-        size = q.sum_limit(redundant=False).bit_length() + r
-        xy = Signal(size, name="Xy")
-        low, high = Cat(*(p[:r] for p in self._xy)), Cat(*(p[r:] for p in self._xy))
-        m.d.comb += xy.eq(low + (high << r))
-        name = "T" if self._params.tables else "C"
-        state = Signal(size, name=name, reset_less=True)
-        if self._params.tables:
-            words = self._words(self._table(m))
-            carry = self._look(m, state[r : 2 * r], words)
-            c, following = Signal(size - r, name="C"), Signal(size, name="next_T")
-            m.d.comb += [c.eq(total([state[r:], *words, carry])), following.eq(Mux(self._first, 0, c) + xy)]
-        else:
-            t, following = Signal(size, name="T"), Signal(size - r, name="next_C")
-            m.d.comb += t.eq(Mux(self._first, 0, state) + xy)
-            lows, highs, _ = self._multiplied(m, t[:r])
-            m.d.comb += following.eq((t + Cat(*lows) + (Cat(*highs[1:]) << r)) >> r)
-        with m.If(self._step):
-            m.d.sync += state.eq(following)
-        m.d.comb += self.o_r.eq(state)
-        self._probe(name, state)
-
-    def _probe(self, name: str, state: Signal | list[Signal]) -> None:
-        self.probes = [(f"{name}{i}", state, FIRST + 1 + i) for i in range(self._params.m.n)]
-
-
-def _split(word: Value, r: int) -> list[Value]:
-    """Digits of r bits, the last one shorter."""
-    return [word[i : i + r] for i in range(0, len(word), r)]
-
-
-class Canonical(Multiplier):
-    """The machine between operands below M in binary, whose digits are redundant as they are, and canonical results.
-
-    Redundant results become binary digit by digit (d + 1 cycles); others pass one subtraction (1 cycle).
-    Latency: the sum; interval: the longer of the two.
-    """
-
-    def __init__(self, params: Params) -> None:
-        self._params = params
-        self._machine = Machine(params, late=max(0, self._after(params) - params.steps))
-        super().__init__(params.bits, params.bits, params.bits, k=params.m.r if params.loadable else 0)
-
-    @staticmethod
-    def _after(params: Params) -> int:
-        return params.m.d + 1 if params.redundant else 1
-
-    @classmethod
-    def timing(cls, params: Params) -> Timing:
-        """Timing of the whole."""
-        latency = FIRST + params.steps + cls._after(params)
-        interval = max(params.steps, cls._after(params))
-        return Timing(latency, interval, -(-latency // interval))
-
-    def elaborate(self, _platform: object) -> Module:
-        m = Module()
-        q, machine = self._params, self._machine
-        after: DigitsToBinary | SubtractOnce = (
-            DigitsToBinary(q.m.r, q.m.d, q.bits) if q.redundant else SubtractOnce(q.form.width, q.bits)
-        )
-        m.submodules.multiplier = machine
-        m.submodules.to_binary = after
-
-        def operand(x: Value) -> Value:
-            if not q.redundant:
-                return x
-            return Cat(*(Cat(digit, Const(0, q.m.r + 2))[: q.m.r + 2] for digit in _split(x, q.m.r)))
-
-        m.d.comb += [
-            machine.i_valid.eq(self.i_valid), self.i_ready.eq(machine.i_ready),
-            machine.i_a.eq(operand(self.i_a)), machine.i_b.eq(operand(self.i_b)),
-            after.i_valid.eq(machine.o_valid), machine.o_ready.eq(after.i_ready), after.i_x.eq(machine.o_r),
-            after.m.eq(machine.modulus), machine.waits.eq(after.busy),
-            self.o_valid.eq(after.o_valid), after.o_ready.eq(self.o_ready), self.o_r.eq(after.o_r),
-        ]  # fmt: skip
-        if q.loadable:
-            m.d.comb += [
-                machine.k_valid.eq(self.k_valid), machine.k_m.eq(self.k_m), self.k_ready.eq(machine.k_ready),
-            ]  # fmt: skip
-        return m
-
-
 # ---------------------------------------------------------------------------------------------- designs
 
 
@@ -566,7 +199,7 @@ def fit(p: int, quotient: str, *, r: int, redundant: bool, operand: int, loadabl
         )
     m = Montgomery(p, r, quotient, operand, least=2, bits=p.bit_length())
     settings = {"r": r, "redundant": redundant, "operand": operand, "loadable": loadable}
-    return Radix64K(p, Params(m, redundant, loadable), settings)
+    return Radix64K(p, Shape(m, redundant, loadable), settings)
 
 
 def _design(name: str, section: str, title: str, quotient: str, r: int) -> Design:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Montgomery multiplication with one wide multiplier that works three times: x y, then q, then q m.
+"""Montgomery multiplication with wide multipliers: one for x y, then q, then q m, or one for each, fully parallel.
 
 Source:  C. J. McIvor, M. McLoone, J. V. McCanny, Hardware Elliptic Curve Cryptographic Processor Over GF(p), with 256
          multipliers; Y. Gong, S. Li, High-throughput FPGA implementation of 256-bit Montgomery modular multiplier, 81.
@@ -9,7 +9,8 @@ Range:   x, y < m leave v < 2 m for R > m, one subtraction remains; without it R
          results below 2 m. The low halves of T and q m add up to R, or are both 0: v = T_hi + (q m)_hi + [T_lo > 0].
 
 256 tiles are all products of sixteen digits of 16 bits, 81 = 3^4 are what Karatsuba's method leaves of them after four
-levels. The multiplier is pipelined and serves a product in three cycles; the products in between belong to others.
+levels. One pipelined multiplier serves a product in three cycles, and the products in between belong to others; three
+take operands every cycle.
 
 Deviations from the papers, of which only the figures are at hand: schedule and pipelining are ours; theirs take 32 and
 15 cycles a product.
@@ -27,7 +28,7 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from modmill.design import Cost, Design, Multiplier, Setting, Source
 from modmill.designs.multistep import SHARED_SETTINGS, BinaryMontgomery
 from modmill.rtl.karatsuba import Karatsuba
-from modmill.rtl.periodic import Period
+from modmill.rtl.periodic import Period, every_cycle
 from modmill.rtl.product import BLOCKS
 from modmill.schedule import Schedule, Step
 
@@ -36,9 +37,10 @@ from modmill.schedule import Schedule, Step
 
 @dataclass(frozen=True)
 class Params:
-    """R = 2^``multiplier.width``."""
+    """R = 2^``multiplier.width``; ``count``: 1 or 3 such multipliers."""
 
     multiplier: Karatsuba
+    count: int
 
     @property
     def product(self) -> int:
@@ -62,7 +64,9 @@ class Params:
 
     @property
     def interval(self) -> int:
-        """Least number of cycles between products for which the three slots never meet."""
+        """Least number of cycles between products for which the three slots never meet on one multiplier."""
+        if self.count == 3:
+            return 1
         return next(i for i in range(3, 3 * self.product + 1) if len({s % i for s in self.slots}) == 3)
 
     @property
@@ -81,7 +85,8 @@ class Wide(BinaryMontgomery):
     def params(self) -> Params:
         """The multiplier."""
         width = self.bits + 2 * (not self.settings["subtract"])
-        return Params(Karatsuba(width, self.settings["levels"], BLOCKS[self.settings["dsp"]]))
+        multiplier = Karatsuba(width, self.settings["levels"], BLOCKS[self.settings["dsp"]])
+        return Params(multiplier, self.settings["multipliers"])
 
     @property
     def period(self) -> int:
@@ -100,10 +105,11 @@ class Wide(BinaryMontgomery):
     @property
     def schedule(self) -> Schedule:
         q = self.params
+        units = [f"multiplier {i}" for i in (1, 2, 3)] if q.count == 3 else ["multiplier"] * 3
         steps = [
-            Step("T", "multiplier", q.slots[0], q.product, busy=1),
-            Step("q", "multiplier", q.slots[1], q.product, ("T",), busy=1),
-            Step("q m", "multiplier", q.slots[2], q.product, ("q",), busy=1),
+            Step("T", units[0], q.slots[0], q.product, busy=1),
+            Step("q", units[1], q.slots[1], q.product, ("T",), busy=1),
+            Step("q m", units[2], q.slots[2], q.product, ("q",), busy=1),
             Step("v", "adder", q.ready, 1, ("q m",)),
             Step("d", "subtractor" if self.subtract else "register", q.ready + 1, 1, ("v",)),
             Step("z", "choice", q.ready + 2, 1, ("d",)),
@@ -113,8 +119,8 @@ class Wide(BinaryMontgomery):
 
     @property
     def cost(self) -> Cost:
-        """The multiplier's tiles, no table."""
-        return Cost(self.params.multiplier.tiles, 0, 3)
+        """The multipliers' tiles, no table."""
+        return Cost(self.params.count * self.params.multiplier.tiles, 0, 3)
 
     def trace(self, a: int, b: int) -> Iterator[tuple[str, Any]]:
         R = self.R
@@ -145,11 +151,11 @@ class Wide(BinaryMontgomery):
 
 
 class Machine(Multiplier):
-    """One pipelined long multiplier, its operands chosen by the phase; adder, subtractor, queue.
+    """One or three pipelined long multipliers; adder, subtractor, queue.
 
     Operands are accepted every ``interval`` cycles, when there is room for the result: the machine itself never stalls.
-    Timing does not depend on values. Cost: the multiplier, about 4 LUTs a bit, a register of T for each product in
-    it, and the queue.
+    Timing does not depend on values. Cost: the multipliers, about 4 LUTs a bit, a register of T's upper half for each
+    product that waits for q m (for each cycle of two multipliers, where there are three), and the queue.
     """
 
     def __init__(self, fitted: Wide) -> None:
@@ -161,32 +167,33 @@ class Machine(Multiplier):
         m = Module()
         fitted, p = self._fitted, self._fitted.params
         width = p.multiplier.width
-        period = Period(m, self, p.interval, p.arrival)
-        second, third = (period.strobe(name, at) for name, at in zip(("second", "third"), p.slots[1:], strict=True))
-
-        # ---- the multiplier
+        m_prime, modulus = Const(fitted.m_prime, width), Const(fitted.p, width)
         x, y = (Signal(fitted.operand_bits, name=name, reset_less=True) for name in "xy")
         m.d.sync += [x.eq(self.i_a), y.eq(self.i_b)]
-        a, b = Signal(width, name="a", reset_less=True), Signal(width, name="b", reset_less=True)
-        product: Value = Signal(2 * width, name="product")
-        low = product[:width]
-        m.d.sync += [
-            a.eq(Mux(second | third, low, x)),
-            b.eq(Mux(second, Const(fitted.m_prime, width), Mux(third, Const(fitted.p, width), y))),
-        ]
-        m.d.comb += product.eq(p.multiplier.build(m, a, b))
 
-        # ---- T_hi and [T_lo > 0] wait for q m
-        held: Value = Cat(low.any(), product[width:])
-        with m.If(second):
+        # ---- the products; T_hi and [T_lo > 0] wait for q m
+        waiting: Value = Const(1, 1)
+        if p.count == 3:
+            t = self._product(m, x, y, "T")
+            q = self._product(m, t[:width], m_prime, "q")
+            qm = self._product(m, q[:width], modulus, "qm")
+        else:
+            period = Period(m, self, p.interval, p.arrival)
+            waiting, third = (period.strobe(*slot) for slot in zip(("second", "third"), p.slots[1:], strict=True))
+            low = Signal(width, name="low")
+            first = Mux(waiting | third, low, x)
+            t = q = qm = self._product(m, first, Mux(waiting, m_prime, Mux(third, modulus, y)), "product")
+            m.d.comb += low.eq(qm[:width])
+        held: Value = Cat(t[:width].any(), t[width:])
+        with m.If(waiting):
             for k in range(p.held):
-                q = Signal(width + 1, name=f"T{k}", reset_less=True)
-                m.d.sync += q.eq(held)
-                held = q
+                register = Signal(width + 1, name=f"T{k}", reset_less=True)
+                m.d.sync += register.eq(held)
+                held = register
 
         # ---- the end
         v, before = Signal(width + 1, name="v", reset_less=True), Signal(width + 1, name="v_before", reset_less=True)
-        m.d.sync += [v.eq(held[1:] + product[width:] + held[0]), before.eq(v)]
+        m.d.sync += [v.eq(held[1:] + qm[width:] + held[0]), before.eq(v)]
         result: Value = before
         if fitted.subtract:
             d = Signal(width + 2, name="d", reset_less=True)
@@ -194,12 +201,23 @@ class Machine(Multiplier):
             result = Mux(d[-1], before, d)
         z = Signal(fitted.operand_bits, name="z", reset_less=True)
         m.d.sync += z.eq(result)
-        period.finish(z)
+        if p.count == 3:
+            every_cycle(m, self, z, p.arrival)
+        else:
+            period.finish(z)
         q_seen = Signal(width, name="q_seen")
-        m.d.comb += q_seen.eq(low)
-        self.probes += [("T", product, p.slots[1]), ("q", q_seen, p.slots[2]), ("q m", product, p.ready)]
-        self.probes += [("v", v, p.ready + 1)]
+        m.d.comb += q_seen.eq(q[:width])
+        self.probes += [("T", t, p.slots[1]), ("q", q_seen, p.slots[2]), ("q m", qm, p.ready), ("v", v, p.ready + 1)]
         return m
+
+    def _product(self, m: Module, a: Value, b: Value, name: str) -> Signal:
+        """a * b behind a register of the operands."""
+        multiplier = self._fitted.params.multiplier
+        left, right = (Signal(multiplier.width, name=f"{name}_{side}", reset_less=True) for side in "ab")
+        out = Signal(2 * multiplier.width, name=name)
+        m.d.sync += [left.eq(a), right.eq(b)]
+        m.d.comb += out.eq(multiplier.build(m, left, right, name))
+        return out
 
 
 # ---------------------------------------------------------------------------------------------- design
@@ -208,7 +226,7 @@ DESIGNS = (
     Design(
         name="wide",
         module="wide",
-        title="Montgomery multiplication with one wide multiplier, by Karatsuba's method",
+        title="Montgomery multiplication with one or three wide multipliers, by Karatsuba's method",
         source=Source(
             "Y. Gong, S. Li",
             "High-throughput FPGA implementation of 256-bit Montgomery modular multiplier",
@@ -219,6 +237,7 @@ DESIGNS = (
         needs="any odd modulus",
         settings=(
             Setting("levels", int, 4, "levels of Karatsuba's method; 0: all products of digits", least=0),
+            Setting("multipliers", int, 1, "1: x y, q and q m one after another; 3: one for each, every cycle", (1, 3)),
             Setting("dsp", str, "18x18", "DSP block for which products are cut", tuple(BLOCKS)),
             SHARED_SETTINGS[0],
         ),

@@ -27,7 +27,10 @@ TABLES = (
 
 
 def tables(folder: Path) -> str:
-    """Markdown tables of the native cores that have a check and a synthesis row: one for each line of TABLES."""
+    """Markdown tables of the native cores that have a check and a synthesis row: one for each line of TABLES.
+
+    Of a design measured with its default settings and with others only the former: its page speaks of the others.
+    """
     out = []
     for modulus, target, words in TABLES:
         found = _rows(folder, modulus)
@@ -38,15 +41,25 @@ def tables(folder: Path) -> str:
 
 def _rows(folder: Path, modulus: str) -> dict[str, dict[str, list[Row]]]:
     by_digest: dict[str, dict[str, list[Row]]] = defaultdict(lambda: defaultdict(list))
-    multipliers = {design.name for design in DESIGNS if design.operands == 2}
+    multipliers = {d.name: {s.name: s.default for s in d.settings} for d in DESIGNS if d.operands == 2}
+    ordinary: dict[str, set[str]] = defaultdict(set)
     for path in sorted(folder.glob("*.jsonl")):
         for row in read(path):
-            multiplies = row.about.get("design") in multipliers
+            name = row.about.get("design", "")
+            multiplies = name in multipliers
             if multiplies and row.about.get("modulus") == modulus and row.about.get("io") == "native":
                 kinds = by_digest[row.digest][row.kind]
                 if row.key not in {r.key for r in kinds}:
                     kinds.append(row)
-    return by_digest
+                given, defaults = row.about.get("parameters", {}), multipliers[name]
+                if all(value == defaults.get(key, value) for key, value in given.items()):
+                    ordinary[name].add(row.digest)
+
+    def shown(digest: str, kinds: dict[str, list[Row]]) -> bool:
+        names = {row.about["design"] for rows in kinds.values() for row in rows}
+        return any(digest in ordinary[name] or not ordinary[name] for name in names)
+
+    return {digest: kinds for digest, kinds in by_digest.items() if shown(digest, kinds)}
 
 
 def _of(rows: dict[str, list[Row]], kind: str, target: str) -> list[Row]:
@@ -63,7 +76,8 @@ def _line(rows: dict[str, list[Row]], target: str) -> tuple[float, str]:
     mhz = median(row.values["mhz"] for row in routes)
     rate = mhz * 1e6 / interval
     seeds = f"{len(routes)} seed{'s' * (len(routes) > 1)}"
-    text = f" {mhz:.1f} ({seeds}) | {latency / mhz:.3f} | {rate:,.0f} | {rate / v['dsp']:,.0f} "
+    per_dsp = f"{rate / v['dsp']:,.0f}" if v["dsp"] else "-"
+    text = f" {mhz:.1f} ({seeds}) | {latency / mhz:.3f} | {rate:,.0f} | {per_dsp} "
     return v["dsp"] * interval, f"{start}{text}| {rate / v['lut']:,.0f} |\n"
 
 

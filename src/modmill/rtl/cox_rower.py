@@ -364,7 +364,7 @@ class CoxRower(Multiplier):
     """The whole machine with the multiplier interface: operands and results are residues over A, then zeta over B.
 
     Operands are taken word by word before they are accepted, and results wait in their slots until they are read, so
-    there are no queues. Cost: one DSP block and one block RAM a rower.
+    there are no queues. Cost: one DSP block (several where w > 17) and one block RAM a rower.
 
     ``loadable``: a third stream k brings the constants of another modulus, one word for every rower at a time in the
     order of `modulus_words`. It is served only when no product is under way, a word every interval, and no operands

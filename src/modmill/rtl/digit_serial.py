@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import gcd
 
-from amaranth.hdl import Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
 
 from modmill.contract import Timing
 from modmill.design import Multiplier
@@ -20,7 +20,7 @@ from modmill.rtl.delay import DelayLines
 from modmill.rtl.digits import MEMORY, DigitMemory, Results, Scan, widest
 
 START = 2
-"""Cycle after acceptance in which y_0 and x_0 enter the array."""
+"""Cycle after acceptance in which y_0 and x_0 enter an array with a column for each digit."""
 
 DIGITS_MIN = 4
 """Fewest digits: y_0 must be through its memory when it is due."""
@@ -31,7 +31,8 @@ class Frame:
     """Sizes and times.
 
     ``bits``: of a digit but the highest; ``width``: of a number; ``latency``: cycles from the array's start to its
-    first digit of a result; ``rising``: results come least significant digit first.
+    first digit of a result; ``rising``: results come least significant digit first; ``groups``, ``columns``: where the
+    array has fewer columns than digits, as in FoldedArray.
 
     Raises ValueError where products would meet in the array.
     """
@@ -44,16 +45,40 @@ class Frame:
     latency: int
     rising: bool = False
     kept: int = 0
-    """Cycles after START in which more than y is addressed by a product's number; 0 if nothing is."""
+    """Cycles after the start in which more than y is addressed by a product's number; 0 if nothing is."""
+    groups: int = 1
+    columns: int = 0
 
     def __post_init__(self) -> None:
-        least = max(self.digits, Results.spacing(self.digits))
         if self.digits < DIGITS_MIN:
             raise ValueError(f"there must be at least {DIGITS_MIN} digits, not {self.digits}")
-        if self.interval < least or gcd(self.interval, self.streams) != 1:
-            raise ValueError(
-                f"the interval must be at least {least} and coprime to {self.streams}, not {self.interval}"
-            )
+        least = least_interval(self.digits, self.groups, self.columns, self.streams)
+        if self.interval < least or gcd(self.interval, self.turn) != 1:
+            raise ValueError(f"the interval must be at least {least} and coprime to {self.turn}, not {self.interval}")
+
+    @property
+    def turn(self) -> int:
+        """Cycles from iteration to iteration of a product."""
+        return self.groups * self.streams
+
+    @property
+    def start(self) -> int:
+        """Cycle after acceptance in which y_0 and x_0 enter the array."""
+        return START if self.groups == 1 else self.columns + MEMORY + 4
+
+    @property
+    def feeding(self) -> int:
+        """Two cycles before the first digit of x enters the array."""
+        return self.start - (self.digits - 1 if self.groups == 1 else self.columns) - 2
+
+    @property
+    def places(self) -> int:
+        """Digits of a result, with those that are always zero."""
+        return self.digits if self.groups == 1 else self.columns * self.groups
+
+    def passes(self, cycle: int) -> tuple[int, ...]:
+        """``cycle`` in each group."""
+        return tuple(cycle + g * self.streams for g in range(self.groups))
 
     @property
     def widest(self) -> int:
@@ -63,12 +88,13 @@ class Frame:
     @property
     def arrival(self) -> int:
         """Cycle after acceptance in which the first digit of the result leaves the array."""
-        return START + self.latency
+        return self.start + self.latency
 
     @property
     def timing(self) -> Timing:
         """Timing of the multiplier."""
-        latency = self.arrival + self.digits - 1 + Results.latency(self.digits)
+        last = self.passes(self.arrival)[-1] + self.places // self.groups - 1
+        latency = last + Results.latency(self.digits, self.groups)
         return Timing(latency, self.interval, -(-latency // self.interval))
 
     @property
@@ -79,16 +105,25 @@ class Frame:
     @property
     def numbers(self) -> int:
         """Numbers of products, a power of two: one for each whose digits are still due, and those being written."""
-        due = max(self.kept, MEMORY + (self.digits - 1) * (self.streams + 1))
+        due = max(self.kept, self.start - START + MEMORY + (self.digits - 1) * (self.turn + 1))
         return 1 << (due // self.interval + 2).bit_length()
 
 
-def least_streams(digits: int, least: int) -> tuple[int, int]:
-    """Streams and interval: the shortest interval that ``digits`` allow, then the fewest streams from ``least`` on."""
-    interval = max(digits, Results.spacing(digits))
-    streams = least
-    while gcd(interval, streams) != 1:
-        streams += 1
+def least_interval(digits: int, groups: int, columns: int, streams: int) -> int:
+    """Least interval for which every product has its cycles, at the array's columns and at its ports."""
+    fed = (groups - 1) * streams + columns + 1
+    return max(digits * groups, Results.spacing(digits), fed)
+
+
+def least_streams(digits: int, least: int, groups: int = 1, columns: int = 0) -> tuple[int, int]:
+    """Streams and interval: the shortest interval there is with ``least`` streams or a few more, then the fewest."""
+    found = []
+    for streams in range(least, least + 8):
+        interval = least_interval(digits, groups, columns, streams)
+        while gcd(interval, groups * streams) != 1:
+            interval += 1
+        found.append((interval, streams))
+    interval, streams = min(found)
     return streams, interval
 
 
@@ -130,30 +165,42 @@ class DigitSerial(Multiplier):
 
         # ---- operands
         order = range(frame.digits)
-        for name, port, places in (("scan_x", self.i_a, order[::-1]), ("scan_y", self.i_b, order)):
+        scanned = []
+        for name, port, places in (
+            ("scan_x", self.i_a, order[::-1] if frame.groups == 1 else order),
+            ("scan_y", self.i_b, order),
+        ):
             scan = Scan(frame.width, frame.bits, places)
             m.submodules[name] = scan
             m.d.comb += [scan.number.eq(port), scan.go.eq(control.at(-frame.digits))]
-        m.d.comb += control.scanned_x.eq(m.submodules.scan_x.digit)
-        self._feed_y(m, control, m.submodules.scan_y.digit)
+            scanned.append(scan.digit)
+        x, y = scanned
+        written = self._feed_y(m, control, y)
+        if frame.groups == 1:
+            m.d.comb += control.x.eq(x)
+        else:
+            self._feed_x(m, control, x, written)
 
         # ---- results
-        tokens = Signal(frame.arrival // frame.interval + 2)
+        tokens = Signal(frame.passes(frame.arrival)[-1] // frame.interval + 2)
         with m.If(control.at(0)):
             m.d.sync += tokens.eq((tokens << 1) | accept)
-        results = Results(frame.bits, frame.digits, frame.width, frame.room, rising=frame.rising)
+        results = Results(
+            frame.bits, frame.digits, frame.width, frame.room, rising=frame.rising, groups=frame.groups,
+            places=frame.places,
+        )  # fmt: skip
         m.submodules.results = results
         coming = Signal()
-        at = frame.arrival - 2
-        m.d.sync += coming.eq(control.at(at) & tokens[(at - 1) // frame.interval])
+        hits = [control.at(at) & tokens[(at - 1) // frame.interval] for at in frame.passes(frame.arrival - 2)]
+        m.d.sync += coming.eq(Cat(hits).any() if len(hits) > 1 else hits[0])
         m.d.comb += [
             results.coming.eq(coming), results.digit.eq(digit), results.o_ready.eq(self.o_ready),
             self.o_valid.eq(results.o_valid), self.o_r.eq(results.o_r),
         ]  # fmt: skip
         return m
 
-    def _feed_y(self, m: Module, control: Control, scanned: Value) -> None:
-        """y through its memory, and the flags of its first and last digit."""
+    def _feed_y(self, m: Module, control: Control, scanned: Value) -> tuple[Value, Value]:
+        """y through its memory, and the array's flags; returns the place that is scanned and whether it is one."""
         frame = self.frame
         memory = DigitMemory(frame.widest, frame.digits, frame.numbers)
         m.submodules.y = memory
@@ -162,34 +209,60 @@ class DigitSerial(Multiplier):
         m.d.sync += place.eq(place + 1)
         with m.If(control.at(1 - frame.digits)):
             m.d.sync += [place.eq(0), number.eq(number + 1)]
+        scanning = place < frame.digits
         m.d.comb += [
             memory.w_number.eq(number), memory.w_digit.eq(place), memory.w_d.eq(scanned),
-            memory.w_enable.eq(place < frame.digits),
+            memory.w_enable.eq(scanning),
         ]  # fmt: skip
-        # what each product's turn is: the number that it reads and the digit
-        width = len(number)
-        turn = frame.interval.bit_length()
-        lines = DelayLines(m, frame.streams, name="turn")
-        out = Signal(width + turn)
-        new = Signal(width + turn)
-        due = lines.ring(control.at(START - MEMORY - 1), new, frame.streams, name="due", write=out)
-        m.d.comb += [new[:width].eq(number), out.eq(due + (1 << width))]
+        # what each product's turn is: the number that it reads, the digit, the group
+        width, group = len(number), len(control.group)
+        digit = frame.interval.bit_length()
+        lines = DelayLines(m, frame.turn, name="turn")
+        strobes = control.passes(frame.start - MEMORY - 1)
+        new, out = Signal(width + digit + group), Signal(width + digit + group)
+        due = lines.ring(strobes.any(), new, frame.turn, name="due", write=out)
         m.d.comb += [
-            memory.r_number.eq(due[:width]),
-            memory.r_digit.eq(due[width:]),
-            control.turn.eq(due),
-        ]
+            new[:width].eq(number), out.eq(due + (1 << width)),
+            memory.r_number.eq(due[:width]), memory.r_digit.eq(due[width : width + digit]),
+            control.turn.eq(due[: width + digit]), control.y.eq(memory.q),
+            control.first.eq(control.passes(frame.start).any()),
+            control.last.eq(control.passes(frame.start + (frame.digits - 1) * frame.turn).any()),
+        ]  # fmt: skip
+        if group:
+            which = [Cat(*(s for g, s in enumerate(strobes) if g >> k & 1)).any() for k in range(group)]
+            m.d.comb += [
+                new[width + digit :].eq(Cat(*which)),
+                control.group.eq(lines.line(due[width + digit :], MEMORY, name="group")),
+            ]
+        return place, scanning
+
+    def _feed_x(self, m: Module, control: Control, scanned: Value, written: tuple[Value, Value]) -> None:
+        """x through a memory: group by group, in each the most significant digit first; zero above the highest."""
+        frame = self.frame
+        memory = DigitMemory(frame.widest, frame.places + 1, frame.numbers)
+        m.submodules.x = memory
+        place, scanning = written
+        begins = control.passes(frame.feeding - MEMORY)
+        following = Signal(range(frame.places + frame.columns + 1), name="x_following", reset_less=True)
+        number = Signal.like(control.number, name="x_number", reset_less=True)
+        m.d.sync += control.x_place.eq(control.x_place - 1)
+        with m.If(begins[0]):
+            m.d.sync += [
+                control.x_place.eq(frame.columns), following.eq(2 * frame.columns), number.eq(control.number)
+            ]  # fmt: skip
+        with m.Elif(begins.any()):
+            m.d.sync += [control.x_place.eq(following), following.eq(following + frame.columns)]
         m.d.comb += [
-            control.first.eq(control.at(START)),
-            control.last.eq(control.at(START + (frame.digits - 1) * frame.streams)),
-            control.y.eq(memory.q),
-        ]
+            memory.w_number.eq(control.number), memory.w_digit.eq(place), memory.w_d.eq(scanned),
+            memory.w_enable.eq(scanning),
+            memory.r_number.eq(number), memory.r_digit.eq(control.x_place), control.x.eq(memory.q),
+        ]  # fmt: skip
 
 
 class Control:
     """The phase, strobes made of it, and the array's inputs.
 
-    ``x`` is what the array should get unless the machine has something else for it: ``scanned_x`` one cycle later.
+    ``x`` is what the array should get one cycle later, unless the machine has something else for it then.
     """
 
     def __init__(self, m: Module, frame: Frame) -> None:
@@ -199,9 +272,12 @@ class Control:
         self.phase = Signal(range(interval))
         wrap = Signal()
         m.d.sync += [wrap.eq(self.phase == interval - 2), self.phase.eq(Mux(wrap, 0, self.phase + 1))]
-        self.scanned_x = Signal(frame.widest)
+        self.x = Signal(frame.widest)
+        self.x_place = Signal(range(frame.places + 1), reset_less=True)
+        """Place of the digit that ``x`` is MEMORY cycles later, where there are several groups."""
         self.y = Signal(frame.widest)
         self.first, self.last = Signal(), Signal()
+        self.group = Signal((frame.groups - 1).bit_length())
         self.number = Signal(range(frame.numbers), name="y_number", reset_less=True)
         """Number of the product that is scanned, from cycle 2 - digits for one interval."""
         self.turn = Signal(len(self.number) + interval.bit_length(), name="turn")
@@ -217,3 +293,7 @@ class Control:
             self._m.d.sync += strobe.eq(self.phase == (phase - 1) % self._frame.interval)
             self._strobes[phase] = strobe
         return self._strobes[phase]
+
+    def passes(self, cycle: int) -> Value:
+        """For each group, whether this is that cycle of it."""
+        return Cat(*(self.at(c) for c in self._frame.passes(cycle)))

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from amaranth.hdl import Cat, Const, Module, Signal, Value
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -122,20 +122,25 @@ class Results(wiring.Component):
     or least with ``rising``; the highest takes all bits that are left. Up to ``room`` results may be there. A result
     that finds the store empty is valid ``latency`` cycles after its last digit came; results follow one another at
     ``spacing`` cycles.
+    With ``groups`` > 1 a result comes in that many runs of ``places`` / ``groups`` digits, the lowest run first, each
+    most significant digit first after a ``coming`` of its own; places from ``digits`` on are not kept.
     At least 3 digits. Cost: ``width`` flip-flops and two DigitMemory of half the digits.
     """
 
-    def __init__(self, bits: int, digits: int, width: int, room: int, *, rising: bool = False) -> None:
+    def __init__(
+        self, bits: int, digits: int, width: int, room: int, *, rising: bool = False, groups: int = 1, places: int = 0
+    ) -> None:
         self.bits, self.digits, self.room, self.rising = bits, digits, room, rising
+        self.groups, self.places = groups, places or digits
         super().__init__({
             "coming": In(1), "digit": In(widest(width, bits, digits)),
             "o_valid": Out(1), "o_ready": In(1), "o_r": Out(width),
         })  # fmt: skip
 
     @staticmethod
-    def latency(digits: int) -> int:
+    def latency(digits: int, groups: int = 1) -> int:
         """Cycles from the last digit to the valid result."""
-        return -(-digits // 2) + MEMORY + 1
+        return -(-digits // 2) + MEMORY + (1 if groups == 1 else 3)
 
     @staticmethod
     def spacing(digits: int) -> int:
@@ -147,21 +152,12 @@ class Results(wiring.Component):
         digits, bits = self.digits, self.bits
         pairs = -(-digits // 2)
         numbers = 1 << self.room.bit_length()
-        first, last = (0, digits - 1) if self.rising else (digits - 1, 0)
-        step = 1 if self.rising else -1
 
         # ---- arriving digits
-        writing, ending = Signal(), Signal()
-        place = Signal(range(digits))
+        place = Signal(range(self.places))
         number = Signal(range(numbers))
-        m.d.sync += [place.eq(place + step), ending.eq(writing & (place == last - step))]
-        with m.If(self.coming):
-            m.d.sync += [writing.eq(1), place.eq(first)]
-        with m.Elif(ending):
-            m.d.sync += writing.eq(0)
-        with m.If(ending):
-            m.d.sync += number.eq(number + 1)
-        memories = [DigitMemory(len(self.digit), pairs, numbers) for _ in range(2)]
+        writing, arrived = self._runs(m, place, number) if self.groups > 1 else self._run(m, place, number)
+        memories = [DigitMemory(len(self.digit), -(-self.places // 2), numbers) for _ in range(2)]
         for lane, memory in enumerate(memories):
             m.submodules[f"lane{lane}"] = memory
             m.d.comb += [
@@ -175,8 +171,7 @@ class Results(wiring.Component):
         pair = Signal(range(pairs))
         leaving = Signal(range(numbers))
         m.d.comb += start.eq((there != 0) & ~busy & ~self.o_valid)
-        early = Signal()
-        m.d.sync += [early.eq(writing & (place == last - 2 * step)), there.eq(there + early - start)]
+        m.d.sync += there.eq(there + arrived - start)
         stages = Signal(pairs + MEMORY)
         m.d.sync += [stages.eq(Cat(start, stages)), pair.eq(pair + 1)]
         with m.If(start):
@@ -196,3 +191,38 @@ class Results(wiring.Component):
             m.d.comb += [memory.r_number.eq(leaving), memory.r_digit.eq(pair)]
         m.d.comb += self.o_r.eq(Cat(*held))
         return m
+
+    def _run(self, m: Module, place: Signal, number: Signal) -> tuple[Value, Value]:
+        """Places of one run; whether there is a digit, and that the result will be there after two more."""
+        first, last = (0, self.digits - 1) if self.rising else (self.digits - 1, 0)
+        step = 1 if self.rising else -1
+        writing, ending, early = Signal(), Signal(), Signal()
+        m.d.sync += [
+            place.eq(place + step),
+            ending.eq(writing & (place == last - step)),
+            early.eq(writing & (place == last - 2 * step)),
+        ]
+        with m.If(self.coming):
+            m.d.sync += [writing.eq(1), place.eq(first)]
+        with m.Elif(ending):
+            m.d.sync += writing.eq(0)
+        with m.If(ending):
+            m.d.sync += number.eq(number + 1)
+        return writing, early
+
+    def _runs(self, m: Module, place: Signal, number: Signal) -> tuple[Value, Value]:
+        """Places of several runs; whether there is a digit, and that the result was complete a cycle ago."""
+        run = self.places // self.groups
+        writing, arrived = Signal(), Signal()
+        left = Signal(range(run))
+        highest = Signal(range(self.places), init=run - 1)
+        ends = writing & (left == 0)
+        m.d.sync += [place.eq(place - 1), left.eq(left - 1), arrived.eq(0)]
+        with m.If(self.coming):
+            m.d.sync += [writing.eq(1), left.eq(run - 1), place.eq(highest)]
+            m.d.sync += highest.eq(Mux(highest == self.places - 1, run - 1, highest + run))
+        with m.Elif(ends):
+            m.d.sync += writing.eq(0)
+        with m.If(ends & (highest == run - 1)):
+            m.d.sync += [number.eq(number + 1), arrived.eq(1)]
+        return writing, arrived

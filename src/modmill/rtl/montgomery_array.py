@@ -18,10 +18,12 @@ reaches the next column only.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import wiring
+from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from modmill.rtl.delay import DelayLines, later
@@ -56,52 +58,57 @@ def _product(m: Module, a: Value, b: Value, name: str) -> Signal:
     return out
 
 
-def _carried() -> dict[str, int]:
+def carried(groups: int) -> dict[str, int]:
     """What a column takes from the one before, in bits.
 
-    With the column's operands there in cycle 0, it comes in cycle -1: ``y``, ``q``; -2: ``first``, ``load``; 3: ``xy``
-    and ``qm``, high halves of products; 4: ``clear``; 7: ``last``, the carry ``k``. ``x``, ``z`` pass two registers.
+    With the column's operands there in cycle 0, it comes in cycle -1: ``y``, ``q``; -2: ``first``, ``load``, and with
+    more than one group ``group``; 3: ``xy`` and ``qm``, high halves of products; 4: ``clear``; 7: ``last``, the carry
+    ``k``. ``x`` and ``z`` pass two registers.
     """
-    return {
+    ports: dict[str, int] = {
         "x": DIGIT, "y": DIGIT, "q": DIGIT, "first": 1, "load": 1, "clear": 1, "last": 1, "xy": DIGIT, "qm": DIGIT,
         "k": 3, "z": DIGIT,
     }  # fmt: skip
+    if groups > 1:
+        ports["group"] = (groups - 1).bit_length()
+    return ports
 
 
 class Head(wiring.Component):
     """Column 0: the digits q. ``modulus``: (M_0, m') of a fixed modulus, or None.
 
     ``x``, ``y`` and the flags ``first``, ``last`` and ``load`` are as in MontgomeryArray; ``s`` is T of column 1.
+    ``turn``: cycles from iteration to iteration.
     Cost: 3 DSP blocks, about 150 LUTs.
     """
 
-    def __init__(self, streams: int, modulus: tuple[int, int] | None) -> None:
-        self.streams, self.modulus = streams, modulus
+    def __init__(self, turn: int, modulus: tuple[int, int] | None, groups: int = 1) -> None:
+        self.turn, self.modulus, self.groups = turn, modulus, groups
         self.low = Signal(DIGIT, name="low")
         """t; in cycle 7 after y_i entered."""
         self.quotient = Signal(DIGIT, name="quotient", reset_less=True)
         """q; in cycle 11 after y_i entered."""
-        super().__init__(
-            {
-                **{name: In(bits) for name, bits in (("x", DIGIT), ("y", DIGIT), ("first", 1), ("last", 1))},
-                **({} if modulus else {"load": In(1), "inverse": In(DIGIT)}),
-                "s": In(DIGIT),
-                **{f"o_{name}": Out(bits) for name, bits in _carried().items()},
-            }
-        )
+        ports = carried(groups)
+        inputs: dict[str, int] = {name: ports[name] for name in ("x", "y", "first", "last", "group") if name in ports}
+        if modulus is None:
+            inputs |= {"load": 1, "inverse": DIGIT}
+        inputs["s"] = DIGIT
+        members = {name: In(bits) for name, bits in inputs.items()}
+        super().__init__(members | {f"o_{name}": Out(bits) for name, bits in ports.items()})
 
     def elaborate(self, _platform: object) -> Module:
         m = Module()
-        streams = self.streams
-        lines = DelayLines(m, max(streams, SUM + HEAD), name="head")
+        turn = self.turn
+        lines = DelayLines(m, max(turn, SUM + HEAD), name="head")
         x = later(m, self.x, "x_in")
         y = later(m, later(m, self.y, "y_in"), "y0")
         first = later(m, self.first, "first0")
-        kept = lines.ring(first, x, streams, name="x0")
+        kept = lines.ring(first, x, turn, name="x0")
+        group = later(m, self.group, "group0") if self.groups > 1 else None
         if self.modulus is None:
             load = later(m, self.load, "load0")
             digit = Signal(DIGIT, name="m0", reset_less=True)
-            with m.If(load):
+            with m.If(load if group is None else load & (group == 0)):
                 m.d.sync += digit.eq(x)
             inverse: Value = self.inverse
         else:
@@ -111,7 +118,7 @@ class Head(wiring.Component):
             m.d.comb += [digit.eq(self.modulus[0]), inverse.eq(self.modulus[1])]
         xy = _product(m, kept, y, "xy")
         clear = lines.line(first, PRODUCT, name="clear0")
-        s = lines.line(self.s, streams + PRODUCT - HEAD - SUM - 1, name="s0", clear=clear)
+        s = lines.line(self.s, turn + PRODUCT - HEAD - SUM - 1, name="s0", clear=clear)
         w = Signal(DIGIT + 1, reset_less=True)
         m.d.sync += w.eq(xy[:DIGIT] + s)
         m.d.comb += self.low.eq(w[:DIGIT])
@@ -126,6 +133,8 @@ class Head(wiring.Component):
         # all of these wait for q
         waiting = Cat(x, y, first, load, carry, xy[DIGIT:])
         out = Cat(self.o_x, self.o_y, self.o_first, self.o_load, self.o_k[:2], self.o_xy)
+        if group is not None:
+            waiting, out = Cat(waiting, group), Cat(out, self.o_group)
         last = later(m, later(m, self.last, "last0"), "last1")
         m.d.comb += [
             out.eq(lines.line(waiting, HEAD, name="waiting")),
@@ -146,15 +155,20 @@ def _block(m: Module, a: Value, b: Value, name: str) -> Value:
 
 
 class Column(wiring.Component):
-    """One digit of the array. ``modulus``: the digit M_j of a fixed modulus, or None.
+    """One digit of the array, or one of each group. ``modulus``: the digits M_j of a fixed modulus, or None.
 
     Ports ``i_*`` from the column before, ``o_*`` to the next; ``s``: T of the next column, ``t``: T of this one.
+    ``turn``: cycles from iteration to iteration; ``wait``: cycles from T to its use as S, 3 less than a turn where T
+    comes from the next column. With ``edge`` the last group has no S.
     Cost: 2 DSP blocks, about 190 LUTs and 350 flip-flops.
     """
 
-    def __init__(self, streams: int, modulus: int | None) -> None:
-        self.streams, self.modulus = streams, modulus
-        ports = _carried()
+    def __init__(
+        self, turn: int, modulus: Sequence[int] | None, groups: int = 1, *, wait: int | None = None, edge: bool = False
+    ) -> None:
+        self.turn, self.modulus, self.groups, self.edge = turn, modulus, groups, edge
+        self.wait = turn - 3 if wait is None else wait
+        ports = carried(groups)
         super().__init__(
             {
                 **{f"i_{name}": In(bits) for name, bits in ports.items()},
@@ -166,21 +180,34 @@ class Column(wiring.Component):
 
     def elaborate(self, _platform: object) -> Module:
         m = Module()
-        lines = DelayLines(m, self.streams, name="column")
+        lines = DelayLines(m, self.turn, name="column")
         x = later(m, later(m, self.i_x, "x_half"), "x_in")
         y, q = later(m, self.i_y, "y"), later(m, self.i_q, "q")
         first, load = later(m, self.i_first, "first"), later(m, self.i_load, "load")
         clear, last = later(m, self.i_clear, "clear"), later(m, self.i_last, "last")
-        kept = lines.ring(first, x, self.streams, name="x")
+        kept = lines.ring(first, x, self.turn, name="x")
         digit = Signal(DIGIT, name="m", reset_less=True)
-        if self.modulus is None:
+        if self.groups > 1:
+            group = later(m, self.i_group, "group")
+            digits = Memory(shape=DIGIT, depth=self.groups, init=self.modulus or [])
+            m.submodules.digits = digits
+            read = digits.read_port(domain="comb")
+            m.d.comb += read.addr.eq(group)
+            if self.modulus is None:
+                write = digits.write_port()
+                m.d.comb += [write.addr.eq(group), write.data.eq(x), write.en.eq(load)]
+            m.d.sync += digit.eq(read.data)
+            if self.edge:
+                highest = lines.line(group == self.groups - 1, PRODUCT + 2, name="highest")
+                clear = Cat(clear, highest).any()
+        elif self.modulus is None:
             with m.If(load):
                 m.d.sync += digit.eq(x)
         else:
-            m.d.comb += digit.eq(self.modulus)
+            m.d.comb += digit.eq(self.modulus[0])
         xy, qm = _product(m, kept, y, "xy"), _product(m, q, digit, "qm")
         xy_below, qm_below = later(m, self.i_xy, "xy_below"), later(m, self.i_qm, "qm_below")
-        s = lines.line(self.s, self.streams - 3, name="s_kept", clear=clear)
+        s = lines.line(self.s, self.wait, name="s_kept", clear=clear)
         one, two = Signal(DIGIT + 1, reset_less=True), Signal(DIGIT + 1, reset_less=True)
         both, more = Signal(DIGIT + 2, reset_less=True), Signal(DIGIT + 3, reset_less=True)
         total = Signal(DIGIT + 3, reset_less=True)
@@ -198,6 +225,8 @@ class Column(wiring.Component):
             self.o_clear.eq(clear), self.o_last.eq(last), self.o_xy.eq(xy[DIGIT:]), self.o_qm.eq(qm[DIGIT:]),
             self.o_k.eq(total[DIGIT:]), self.o_z.eq(z), self.t.eq(total),
         ]  # fmt: skip
+        if self.groups > 1:
+            m.d.comb += self.o_group.eq(group)
         return m
 
 
@@ -207,7 +236,7 @@ class Top(wiring.Component):
     def __init__(self) -> None:
         super().__init__(
             {
-                **{f"i_{name}": In(bits) for name, bits in _carried().items()},
+                **{f"i_{name}": In(bits) for name, bits in carried(1).items()},
                 "t": Out(DIGIT),
                 "z": Out(DIGIT),
                 "z_first": Out(1),
@@ -249,7 +278,7 @@ class MontgomeryArray(wiring.Component):
         parts = [None] * digits if modulus is None else [modulus >> DIGIT * j & (1 << DIGIT) - 1 for j in range(digits)]
         head = None if parts[0] is None else (parts[0], -pow(parts[0], -1, 1 << DIGIT) % (1 << DIGIT))
         self.head = Head(streams, head)
-        self.columns = [Column(streams, part) for part in parts[1:]]
+        self.columns = [Column(streams, None if part is None else [part]) for part in parts[1:]]
         super().__init__(
             {
                 "x": In(DIGIT), "y": In(DIGIT), "first": In(1), "last": In(1),
@@ -273,7 +302,7 @@ class MontgomeryArray(wiring.Component):
         for j, (before, column) in enumerate(pairwise(chain), 1):
             if isinstance(column, Column):
                 m.submodules[f"column{j}"] = column
-            m.d.comb += [getattr(column, f"i_{name}").eq(getattr(before, f"o_{name}")) for name in _carried()]
+            m.d.comb += [getattr(column, f"i_{name}").eq(getattr(before, f"o_{name}")) for name in carried(1)]
             m.d.comb += before.s.eq(column.t)
         m.d.comb += [self.z.eq(top.z), self.z_first.eq(top.z_first)]
         return m

@@ -60,3 +60,25 @@ class Period:
             core.o_valid.eq(queue.r_rdy),
             queue.r_en.eq(core.o_ready),
         ]
+
+
+def every_cycle(m: Module, core: Multiplier, result: Value, arrival: int) -> None:
+    """The same interface around a pipeline that takes operands every cycle.
+
+    ``result`` must be right ``arrival`` cycles after acceptance; it goes to the queue then and is valid a cycle later.
+    Cost: a counter, a token and a place in the queue for each cycle of the pipeline, and two places more.
+    """
+    depth = arrival + 2
+    room = Signal(range(depth + 1), init=depth)
+    valid = Signal(arrival)
+    accept = core.i_valid & core.i_ready
+    m.submodules.queue = queue = fifo.SyncFIFO(width=len(core.o_r), depth=depth)
+    m.d.sync += [room.eq(room - accept + (core.o_valid & core.o_ready)), valid.eq(Cat(accept, valid))]
+    m.d.comb += [
+        core.i_ready.eq(room != 0),
+        queue.w_data.eq(result),
+        queue.w_en.eq(valid[-1]),
+        core.o_r.eq(queue.r_data),
+        core.o_valid.eq(queue.r_rdy),
+        queue.r_en.eq(core.o_ready),
+    ]

