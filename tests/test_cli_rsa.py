@@ -117,6 +117,7 @@ def test_refusals(place):
         (("run", place / "key.pem", "--sign", place / "message", "--method", "naive"), "one of window, ladder"),
         (("run", place / "key.pem", "--sign", place / "message", "--io", "gray"), "one of binary, native"),
         (("run", place / "key.pem", "--decrypt", place / "message"), "has 128 bytes, not 19"),
+        (("build", "--top", "module"), "must not be a keyword of Verilog"),
         (("build", "--bits", "512"), "1024 to 4096 bits, not 512"),
         (("build", "--bits", "1024", "--multiplier", "sor-2m"), "sor-2m has its modulus built in"),
         (("setup", place), "engine.json is missing"),

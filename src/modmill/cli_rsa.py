@@ -38,36 +38,31 @@ def build(
     crt: Annotated[bool, typer.Option("--crt/--no-crt", help="A core for the primes, or for the modulus.")] = True,
     blind: Annotated[int, typer.Option(min=0, max=128, help="Bits by which exponents may be blinded.")] = 64,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Folder to write.")] = None,
+    top: Annotated[str, typer.Option(help="Name of the Verilog module; its parts' names begin with it.")] = "engine",
 ) -> None:
     """Emit an engine: Verilog, its messages, and vectors. With CRT it is as wide as half the modulus."""
     import shlex
 
     from modmill.contract import Refusal
     from modmill.engines.rsa import BITS
-    from modmill.studies.build import parse_set
+    from modmill.studies.build import parse_set, require_name
     from modmill.studies.engine import engine
     from modmill.studies.rsa import DEFAULT
 
+    require_name(top)
     if bits not in BITS:
         raise Refusal(f"RSA moduli have {BITS[0]} to {BITS[-1]} bits, not {bits}")
     chosen = multiplier or DEFAULT
     width = -(-bits // 2) if crt else bits
     core = engine(
         chosen, width=width, settings=parse_set(sets), bits=width + blind, method=method, window=window,
-        contexts=contexts, word=word, io=io,
+        contexts=contexts, word=word, io=io, top=top,
     )  # fmt: skip
-    words = ["--bits", bits, "--multiplier", chosen, *(w for s in sets for w in ("--set", s)), "--io", io]
-    words += [
-        "--method",
-        method,
-        "--window",
-        window,
-        "--contexts",
-        contexts,
-        "--word",
-        word,
-        "--crt" if crt else "--no-crt",
-    ]
+    words = [
+        "--bits", bits, "--multiplier", chosen, *(w for s in sets for w in ("--set", s)), "--io", io,
+        "--method", method, "--window", window, "--contexts", contexts, "--word", word, "--crt" if crt else "--no-crt",
+    ]  # fmt: skip
+    words += ["--top", top] if top != "engine" else []
     command = shlex.join(["modmill", "rsa", "build", *map(str, words), "--blind", str(blind)])
     folder = core.write(output or Path(f"rsa-{bits}-{chosen}"), command)
     layout = core.layout

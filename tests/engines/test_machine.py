@@ -16,7 +16,9 @@ from modmill.contract import Load, Refusal
 from modmill.design import Multiplier
 from modmill.designs import design
 from modmill.engines.exponentiation import Exponentiation, fixed_window, ladder, left_to_right
-from modmill.engines.machine import Layout, Machine, Sequencer
+from modmill.engines.layout import Layout
+from modmill.engines.machine import Machine
+from modmill.engines.sequencer import Sequencer
 from modmill.flow.emit import verilog
 from modmill.flow.words import WordSimulator
 from modmill.studies.engine import engine

@@ -9,7 +9,8 @@ from amaranth.lib import memory, wiring
 
 from modmill.contract import Refusal
 from modmill.design import SlotMachine
-from modmill.engines.machine import Layout, choice, rows_of, sequencer_ports, table_shape
+from modmill.engines.layout import Layout
+from modmill.engines.sequencer import choice, rows_of, sequencer_ports, table_shape
 
 
 class NumberedSequencer(wiring.Component):

@@ -222,10 +222,7 @@ def build(
     """
     if io not in IO:
         raise Refusal(f"io must be one of {', '.join(IO)}, not {io!r}")
-    if not re.fullmatch(r"[A-Za-z_]\w{0,63}", top):
-        raise Refusal(f"the module's name must be letters, digits and underscores, not {top!r}")
-    if top in _KEYWORDS:
-        raise Refusal(f"the module's name must not be a keyword of Verilog, and {top!r} is one")
+    require_name(top)
     chosen = find_design(design) if isinstance(design, str) else design
     wanted = parse_modulus(str(modulus)) if isinstance(modulus, (str, int)) else modulus
     given = chosen.checked(settings)
@@ -236,6 +233,14 @@ def build(
 
 
 # ---------------------------------------------------------------------------------------------- folders
+
+
+def require_name(top: str) -> None:
+    """Raise Refusal unless a Verilog module can have that name."""
+    if not re.fullmatch(r"[A-Za-z_]\w{0,63}", top):
+        raise Refusal(f"the module's name must be letters, digits and underscores, not {top!r}")
+    if top in _KEYWORDS:
+        raise Refusal(f"the module's name must not be a keyword of Verilog, and {top!r} is one")
 
 
 def require_replaceable(folder: Path) -> None:

@@ -16,8 +16,10 @@ from modmill.contract import Contract, Refusal
 from modmill.design import Fitted, unused
 from modmill.designs import design as find_design
 from modmill.engines.exponentiation import Exponentiation, Programme, fixed_window, ladder, left_to_right
-from modmill.engines.machine import FETCH, WRITE, Layout, Machine, Sequencer
+from modmill.engines.layout import Layout
+from modmill.engines.machine import Machine
 from modmill.engines.numbered import NumberedSequencer
+from modmill.engines.sequencer import FETCH, WRITE, Sequencer
 from modmill.flow import emit, tools
 from modmill.flow.words import WordRun, WordSimulator
 from modmill.numbers.primes import prev_prime
