@@ -170,13 +170,16 @@ class Machine(Multiplier):
         d, carry = Signal(word * count, name="D", reset_less=True), Signal(name="D_carry")
         index = Signal(range(count + 1))
         words = widened(modulus, word * count)
+        modulus_word = Signal(word, name="M_word", reset_less=True)  # a cycle ahead of its addition
         total = Signal(word + 1, name="D_total")
-        m.d.comb += total.eq(b[:word] + Array(words.word_select(j, word) for j in range(count))[index] + carry)
+        m.d.comb += total.eq(b[:word] + modulus_word + carry)
+        m.d.sync += modulus_word.eq(Array(words.word_select(j, word) for j in range(count))[index])
         with m.If(front.accept):
-            m.d.sync += [a.eq(self.i_a), b.eq(self.i_b), carry.eq(0), index.eq(0)]
+            m.d.sync += [a.eq(self.i_a), b.eq(self.i_b), carry.eq(0)]
+            m.d.sync += index.eq(1 if count > 1 else 0)
         with m.Elif(adding):
             m.d.sync += [b.eq(Cat(b[word:], b[:word])), d.eq(Cat(d[word:], total[:word])), carry.eq(total[word])]
-            m.d.sync += index.eq(index + 1)
+            m.d.sync += index.eq(Mux(cycle >= count - 1, 0, index + 1))
         with m.Else():
             m.d.sync += a.eq(a >> 1)
 

@@ -332,7 +332,9 @@ class Machine(DigitSerial):
         taken, lowest = Signal(), Signal()
         m.d.sync += [taken.eq(take), lowest.eq(take & ~filling)]
         word, written = later(m, self.k_m, "word"), later(m, place, "word_place")
-        port = Cat(taken, written, word)
+        # above the highest digit the folded array reads zeros, which nothing before a reset may overwrite
+        enable = taken if frame.groups == 1 else taken & (written < digits)
+        port = Cat(enable, written, word)
         m.d.comb += [
             Cat(memory.w_enable, memory.w_digit[: len(written)], memory.w_d).eq(port),
             inverse.m.eq(word), inverse.start.eq(lowest), self._array.inverse.eq(inverse.inverse),

@@ -40,7 +40,7 @@ CARRY = 3
 """Bits of a column above its k: five digits and a carry below 8 are below 8 * 2^k."""
 
 TILE_REGISTERS = 3
-"""Registers of a DSP block; a delay beyond them is a register behind it."""
+"""Registers of a DSP block; a delay beyond them is a register behind the sum of a column's products."""
 
 
 # ---------------------------------------------------------------------------------------------- parameters
@@ -285,22 +285,21 @@ class Machine(Multiplier):
         s = [Signal(k + CARRY, name=f"S{j}", reset_less=True) for j in range(q.columns)]
         late = Signal(k, name="q")
         m.d.comb += late.eq(s[0][:k] & quotient_counts.replicate(k))
-        terms: list[list[Value]] = [[column[k:]] for column in s]
-        for j in range(q.columns - 1):
-            terms[j].append(s[j + 1][:k])
+        products: list[list[Value]] = [[] for _ in s]
         for name, digit, other, count in (
             ("A", b[:k], a, q.digits),
             ("M", late, front.modulus, q.modulus_digits),
         ):
             for j in range(count):
                 product = self._tile(m, digit, other[k * j : k * (j + 1)], f"{name}{j}")
-                terms[j].append(product[:k])
+                products[j].append(product[:k])
                 if len(product) > k:
-                    terms[j + 1].append(product[k:])
+                    products[j + 1].append(product[k:])
         sums = []
         for j, column in enumerate(s):
+            terms = [column[k:], *(one[:k] for one in s[j + 1 : j + 2]), *self._gathered(m, products[j], j)]
             total = Signal(k + CARRY, name=f"sum{j}")
-            m.d.comb += total.eq(sum(terms[j][1:], terms[j][0]))
+            m.d.comb += total.eq(sum(terms[1:], terms[0]))
             m.d.sync += column.eq(Mux(go, 0, total))
             sums.append(total)
         self.probes += [(f"S{i + 1}", s, q.start + i + 1) for i in range(q.iterations - 1)]
@@ -329,12 +328,15 @@ class Machine(Multiplier):
         d = self._fitted.params.d
         m.submodules[f"tile_{name}"] = tile = Tile(len(digit), len(other), min(d, TILE_REGISTERS))
         m.d.comb += [tile.a.eq(digit), tile.b.eq(other)]
-        product: Value = tile.p
-        for stage in range(TILE_REGISTERS, d):
-            behind = Signal(len(tile.p), name=f"product{stage}_{name}", reset_less=True)
-            m.d.sync += behind.eq(product)
-            product = behind
-        return product
+        return tile.p
+
+    def _gathered(self, m: Module, products: list[Value], j: int) -> list[Value]:
+        """The digits of products that column j adds, or their sum in a register where the delay allows for one."""
+        if self._fitted.params.d <= TILE_REGISTERS:
+            return products
+        gathered = Signal(self._fitted.params.k + 2, name=f"products{j}", reset_less=True)
+        m.d.sync += gathered.eq(sum(products[1:], products[0]))
+        return [gathered]
 
 
 # ---------------------------------------------------------------------------------------------- design

@@ -6,12 +6,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from typing import Any
 
 from modmill import placement
 from modmill.contract import Refusal
+from modmill.design import unused
 from modmill.designs import DESIGNS
 from modmill.designs import design as find_design
 from modmill.numbers.moduli import MODULI
+from modmill.numbers.primes import prev_prime
 
 TOYS = (3, 97, 2**61 - 1, 3**30 * 5, 2**1023 + 2**1022 + 1037)
 """Other moduli that the tests use."""
@@ -25,6 +28,11 @@ OTHERS: tuple[tuple[str, dict[str, int], tuple[int, ...]], ...] = (
     *(("hbe", {"columns": columns}, CURVES[:1]) for columns in (3, 4)),
 )
 """Designs with settings of which the tests or the pages speak, and the moduli."""
+SLOT_MACHINES: tuple[tuple[dict[str, Any], int], ...] = (
+    *(({}, p) for p in (2**61 - 1, *CURVES)),
+    *(({"loadable": True}, prev_prime(1 << bits)) for bits in (512, 1024)),
+)
+"""Settings and moduli of slot machines: those of curves, and the halves of RSA keys of 1024 and 2048 bits."""
 
 
 def solve_all(progress: Callable[[str], None] | None = None) -> int:
@@ -44,6 +52,11 @@ def solve_all(progress: Callable[[str], None] | None = None) -> int:
             progress(f"{name}, {', '.join(f'{key} = {value}' for key, value in settings.items())}")
         for p in moduli:
             _ = find_design(name).fit(p, **settings).schedule
+    for name in ("kbe", "hbe"):
+        for settings, p in SLOT_MACHINES:
+            if progress:
+                progress(f"{name}, slot machine, {p.bit_length()} bits")
+            unused(find_design(name).fit(p, **settings).slot_machine(1))
     text = json.dumps(dict(sorted(placement.answers.items())), indent=None, separators=(",", ":"))
     placement.SHIPPED.write_text(text.replace('],"', '],\n"') + "\n", encoding="utf-8")
     return len(placement.answers)
