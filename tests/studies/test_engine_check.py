@@ -88,3 +88,12 @@ def test_planted_faults_of_the_files_are_found(folder, tmp_path):
     (copy / "engine.json").write_text("{}")
     with pytest.raises(ValueError, match=r"engine\.json is malformed"):
         check_engine(copy)
+
+
+@pytest.mark.parametrize(("name", "p"), [("kbe", 2**61 - 1), ("hbe", 2**31 - 1)])
+def test_an_engine_on_a_designs_own_slot_machine_passes(tmp_path, name, p):
+    """Both engines start from random registers of their own: a control bit that nothing sets once chose the memory."""
+    core = engine(name, p=p, bits=40, contexts=2, window=3)
+    assert core.native
+    core.write(tmp_path / "engine", "made for a test")
+    assert not check_engine(tmp_path / "engine").failures

@@ -216,8 +216,12 @@ class Control:
             with m.If(index == len(addresses) - 1):
                 m.d.sync += [index.eq(0), loading.eq(0)]
 
-    def drive(self, m: Module, idle: int) -> None:
-        """Registers for all fields but h; ``idle``: the address in cycles without one."""
+    def drive(self, m: Module, idle: int, *, clear: bool = False) -> None:
+        """Registers for all fields but h; ``idle``: the address in cycles without one.
+
+        ``clear``: bits that no cycle sets are 0. Without it they keep whatever they hold at power-up, for machines in
+        which they do not matter.
+        """
         for name, values in self.fields.items():
             if name == "h":
                 continue
@@ -227,8 +231,8 @@ class Control:
             if all(isinstance(v, int) for v in values.values()):
                 for bit in range(len(signal)):
                     on = [k for k, v in values.items() if isinstance(v, int) and v >> bit & 1]
-                    if on:
-                        m.d.sync += signal[bit].eq(Cat(*(self._phase == k for k in on)).any())
+                    if on or clear:
+                        m.d.sync += signal[bit].eq(Cat(*(self._phase == k for k in on)).any() if on else 0)
                 continue
             with m.Switch(self._phase):
                 for k, v in values.items():

@@ -159,7 +159,7 @@ class CoxSlots(SlotMachine):
         if self._loadable:
             idle = ~Cat(full).any() & ~take
             control.load(m, self._constants.modulus_addresses, self.k_valid, self.k_ready, idle, loading)
-        control.drive(m, number(Const(nothing, self._slot_bits), False))
+        control.drive(m, number(Const(nothing, self._slot_bits), False), clear=True)
 
         # ---- rows, the tree of control, the ring, the cox
         contents = self._constants.contents(blank=self._loadable)
