@@ -95,6 +95,14 @@ class Machine(wiring.Component):
         if lay.contract.load:
             write = modulus.write_port()
             m.d.comb += [write.addr.eq(count), write.data.eq(self.i_data)]
+            key = Signal(
+                lay.key_words * word, reset_less=True
+            )  # it shifts one cycle after it is told to, as the number
+            shift_key, shifting_key = Signal(), Signal()
+            m.d.sync += shifting_key.eq(shift_key)
+            with m.If(shifting_key):
+                m.d.sync += key.eq(Cat(key[word:], held))
+            m.d.comb += self.core.k_m.eq(key)
 
         with m.FSM(name="message"):
             with m.State("COMMAND"):
@@ -175,7 +183,7 @@ class Machine(wiring.Component):
             with m.State("GIVEN"):
                 m.next = "GIVE"
             if lay.contract.load:
-                self._load(m, write, take, count, last_word, index)
+                self._load(m, write, take, count, last_word, index, shift_key)
             if lay.subtractions:
                 done = Signal(range(lay.subtractions + 1))
                 with m.State("COMPARE"):
@@ -200,12 +208,12 @@ class Machine(wiring.Component):
         return m
 
     def _load(
-        self, m: Module, modulus: memory.WritePort, take: Value, count: Signal, last_word: Value, index: Signal
-    ) -> None:
+        self, m: Module, modulus: memory.WritePort, take: Value, count: Signal, last_word: Value, index: Signal,
+        shift_key: Signal,
+    ) -> None:  # fmt: skip
         """States that keep the modulus and pass the multiplier's own words on to it."""
         lay, core = self.layout, self.core
         assert lay.contract.load is not None
-        key = Signal(lay.key_words * lay.word, reset_less=True)
         with m.State("MODULUS"):
             m.d.comb += [self.i_ready.eq(1), modulus.en.eq(take)]
             with m.If(take):
@@ -215,12 +223,15 @@ class Machine(wiring.Component):
         with m.State("KEY"):
             m.d.comb += self.i_ready.eq(1)
             with m.If(take):
-                m.d.sync += [key.eq(Cat(key[lay.word :], self.i_data)), count.eq(count + 1)]
+                m.d.comb += shift_key.eq(1)
+                m.d.sync += count.eq(count + 1)
                 with m.If(count == lay.key_words - 1):
                     m.d.sync += count.eq(0)
-                    m.next = "PASS"
+                    m.next = "KEPT"
+        with m.State("KEPT"):
+            m.next = "PASS"
         with m.State("PASS"):
-            m.d.comb += [core.k_valid.eq(1), core.k_m.eq(key)]
+            m.d.comb += core.k_valid.eq(1)
             with m.If(core.k_ready):
                 m.d.sync += index.eq(index + 1)
                 m.next = "KEY"
