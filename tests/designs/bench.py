@@ -66,3 +66,17 @@ def run(core, pairs, limit=5000, load=None):
 def first_difference(trace, seen):
     """Name of the first intermediate that differs between the algorithm and the machine, or ''."""
     return next((name for name, value in trace if name in seen and seen[name] != value), "")
+
+
+def judge_all(fitted, step=1):
+    """All operands of a small modulus (every ``step``-th pair) in the machine, the algorithm and Python's integers."""
+    contract, p = fitted.contract("native"), fitted.p
+    limit = contract.largest_operand + 1
+    pairs = [(x, y) for x in range(limit) for y in range(limit)][::step]
+    results = run(fitted.component(), pairs, load=contract.load)
+    for (x, y), (r, seen, latency) in zip(pairs, results, strict=True):
+        trace = list(fitted.trace(x, y))
+        assert first_difference(trace, seen) == ""
+        assert r == trace[-1][1] and r % p == contract.expect(x, y)
+        assert r < contract.result_bound * p
+        assert latency == contract.timing.latency

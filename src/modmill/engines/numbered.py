@@ -4,27 +4,23 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Cat, Module, Mux, Signal
+from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import memory, wiring
 
-from modmill.contract import Refusal
 from modmill.design import SlotMachine
 from modmill.engines.layout import Layout
-from modmill.engines.sequencer import choice, rows_of, sequencer_ports, table_shape
+from modmill.engines.sequencer import choice, digit_memory, rows_of, sequencer_ports, table_shape
 
 
 class NumberedSequencer(wiring.Component):
     """Slot machine, table and digits: runs one programme for all contexts; ports and meaning as `Sequencer`.
 
     The operations of a step follow one another, one for each context; the next step begins when the results of the
-    first of them can be read, so that ``distance`` contexts keep the machine busy.
+    first of them can be read, so that ``distance`` contexts keep the machine busy. Of two slots
+    one is chosen by its address.
     """
 
-    def __init__(self, core: SlotMachine, layout: Layout, *, multiplex: bool = False) -> None:
-        if multiplex:
-            raise Refusal(
-                "a slot machine chooses between two slots by address; the ladder by multiplexer needs another"
-            )
+    def __init__(self, core: SlotMachine, layout: Layout) -> None:
         self.core, self.layout = core, layout
         super().__init__(sequencer_ports(layout, len(core.i_a)))
 
@@ -49,13 +45,8 @@ class NumberedSequencer(wiring.Component):
         m.submodules.table = table = memory.Memory(shape=table_shape(address), depth=max(2, len(rows)), init=rows)
         at = table.read_port(domain="comb")
         row = at.data
-        m.submodules.digits = digits = memory.Memory(shape=lay.digit_bits, depth=lay.contexts * lay.digits, init=[])
-        digit_write, digit_read = digits.write_port(), digits.read_port(domain="sync")
         place, index = Signal(range(max(2, lay.contexts))), Signal(range(lay.digits))
-        m.d.comb += [
-            digit_write.en.eq(self.d_write), digit_write.addr.eq(self.d_address), digit_write.data.eq(self.d_data),
-            digit_read.addr.eq(Cat(index, place)), digit_read.en.eq(1),
-        ]  # fmt: skip
+        next_digit = digit_memory(m, self, place, index)
 
         # ---- numbers from outside and back
         asked = Signal()
@@ -96,7 +87,7 @@ class NumberedSequencer(wiring.Component):
             with m.State("START"):  # the digit is being read
                 m.next = "DIGIT"
             with m.State("DIGIT"):
-                m.d.sync += digit.eq(digit_read.data)
+                m.d.sync += digit.eq(next_digit)
                 m.next = "ADD"
             with m.State("ADD"):
                 one, other = Mux(row.either & ~digit[0], row.b, row.a), Mux(row.either & digit[0], row.a, row.b)

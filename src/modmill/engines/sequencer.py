@@ -113,6 +113,18 @@ def rows_of(layout: Layout) -> tuple[list[dict[str, int]], list[int], list[int]]
     return rows, firsts, loops
 
 
+def digit_memory(m: Module, sequencer: Any, context: Signal, index: Signal) -> Value:
+    """The exponents' digits, written at the sequencer's port d: the one of that context and index, a cycle later."""
+    lay = sequencer.layout
+    m.submodules.digits = digits = memory.Memory(shape=lay.digit_bits, depth=lay.contexts * lay.digits, init=[])
+    write, read = digits.write_port(), digits.read_port(domain="sync")
+    m.d.comb += [
+        write.en.eq(sequencer.d_write), write.addr.eq(sequencer.d_address), write.data.eq(sequencer.d_data),
+        read.addr.eq(Cat(index, context)), read.en.eq(1),
+    ]  # fmt: skip
+    return read.data
+
+
 class Sequencer(wiring.Component):
     """Slot memory, multiplier, table and digits: runs one programme for all contexts when ``start`` is high.
 
@@ -154,16 +166,11 @@ class Sequencer(wiring.Component):
         m.submodules.table = table = memory.Memory(shape=table_shape(address), depth=max(2, len(rows)), init=rows)
         at = table.read_port(domain="sync")
         row = at.data
-        m.submodules.digits = digits = memory.Memory(shape=lay.digit_bits, depth=lay.contexts * lay.digits, init=[])
-        digit_write, digit_read = digits.write_port(), digits.read_port(domain="sync")
         context, index = Signal(range(max(2, lay.contexts))), Signal(range(lay.digits))
         left = Signal(COUNT_BITS, reset_less=True)
         number_of_row = Signal(range(max(2, len(rows))))
-        m.d.comb += [
-            at.addr.eq(number_of_row), at.en.eq(1),
-            digit_write.en.eq(self.d_write), digit_write.addr.eq(self.d_address), digit_write.data.eq(self.d_data),
-            digit_read.addr.eq(Cat(index, context)), digit_read.en.eq(1),
-        ]  # fmt: skip
+        next_digit = digit_memory(m, self, context, index)
+        m.d.comb += [at.addr.eq(number_of_row), at.en.eq(1)]
 
         # ---- fetch
         digit = Signal(lay.digit_bits, reset_less=True)
@@ -194,7 +201,7 @@ class Sequencer(wiring.Component):
                 m.next = "START"
             with m.State("START"):
                 m.d.sync += [
-                    digit.eq(digit_read.data), destination.eq(row.destination + context),
+                    digit.eq(next_digit), destination.eq(row.destination + context),
                     first.eq(row.a + context), second.eq(row.b + context),
                 ]  # fmt: skip
                 with m.If(under_way < Mux(row.far, 2 * lay.contexts, lay.contexts)):
