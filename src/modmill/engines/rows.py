@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""Programmes as rows: what a field unit with one multiplier and one adder does, interval after interval.
+
+A row is one product and some sums, done for one context after the other; the next row follows. Its tasks read what
+rows at least ``Unit.product_distance`` (for products) or ``Unit.sum_distance`` (for sums) before it wrote. All rows
+take the same time, and which rows are done depends on no number: a digit of a scalar only chooses addresses.
+
+    mul   destination = a b factor                    (a b + c e) factor with c and e, on units that add up products
+    add   destination = a + b
+    sub   destination = a - b + lift p
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+FIXED, ENTRY, PAIR = "fixed", "entry", "pair"
+"""How a digit chooses an address: not at all; entry number + digit of a table that starts at a multiple of its size;
+the slot itself or, where the digit is odd, its neighbour (number xor 1)."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """A slot as a task names it: ``number`` among those of its context, or among the ``shared`` ones of all contexts."""
+
+    number: int
+    pick: str = FIXED
+    shared: bool = False
+
+    def at(self, digit: int) -> tuple[bool, int]:
+        """(shared, number) of the slot for a digit."""
+        number = {FIXED: self.number, ENTRY: self.number + digit, PAIR: self.number ^ (digit & 1)}[self.pick]
+        return self.shared, number
+
+
+@dataclass(frozen=True)
+class Task:
+    """One operation of a row. ``lift``: the multiple of p that a difference adds so that it is never negative."""
+
+    kind: str
+    destination: Place
+    a: Place
+    b: Place
+    c: Place | None = None
+    e: Place | None = None
+    lift: int = 0
+
+    @property
+    def reads(self) -> tuple[Place, ...]:
+        """Places that it reads."""
+        return tuple(place for place in (self.a, self.b, self.c, self.e) if place is not None)
+
+
+@dataclass(frozen=True)
+class Row:
+    """What is done in one interval for each context. ``advance``: the rows after it see the next digit."""
+
+    product: Task | None = None
+    sums: tuple[Task, ...] = ()
+    advance: bool = False
+
+    @property
+    def tasks(self) -> tuple[Task, ...]:
+        """All tasks."""
+        return (*((self.product,) if self.product else ()), *self.sums)
+
+
+@dataclass(frozen=True)
+class Unit:
+    """What rows are made for.
+
+    ``sums``: sums in a row at most, 0 for a unit that adds up two products instead (``added``). ``product_distance``
+    and ``sum_distance``: a row may read what a row that many before it wrote, or an earlier one. ``room``: slots of a
+    context, and shared ones, at most.
+    """
+
+    sums: int
+    product_distance: int
+    sum_distance: int
+    room: int
+    shared_room: int
+    added: bool = False
+
+
+@dataclass(frozen=True)
+class RowProgramme:
+    """A scheduled programme.
+
+    ``inputs``: (slot, name) of the numbers that each context is given, in the order in which they are sent.
+    ``shared``: (shared slot, value) of the constants, as they stand in the multiplier's domain, least ones.
+    ``before``, ``loop``, ``after``: rows; the loop is done ``passes`` times, and uses up ``each`` digits of ``window``
+    bits in every pass. ``first``: digits used up before the loop. ``results``: the slots that are given out, in order,
+    each with how often p must be subtracted from it at most.
+    """
+
+    name: str
+    inputs: tuple[tuple[int, str], ...]
+    shared: tuple[tuple[int, int], ...]
+    before: tuple[Row, ...]
+    loop: tuple[Row, ...]
+    after: tuple[Row, ...]
+    passes: int
+    results: tuple[tuple[int, int], ...]
+    window: int = 0
+    each: int = 0
+    first: int = 0
+
+    @property
+    def rows(self) -> int:
+        """Rows done for one run."""
+        return len(self.before) + self.passes * len(self.loop) + len(self.after)
+
+    @property
+    def digits(self) -> int:
+        """Digits that one run uses up."""
+        return self.first + self.passes * self.each
