@@ -82,7 +82,7 @@ class CoxSlots(SlotMachine):
         address = self._depth.bit_length() - 1
         word_bits = shape.slot.bit_length() - 1
         nothing = self.numbers
-        word = Word(address, max(1, shape.h_max.bit_length()), 1)
+        word = Word(address, max(1, shape.h_max.bit_length()), 1, shape.pair)
         phase = Phase(m, p)
         at = phase.at
 
