@@ -37,6 +37,7 @@ def build(
     word: Annotated[int, typer.Option(min=8, max=64, help="Bits of a word of the streams.")] = 32,
     crt: Annotated[bool, typer.Option("--crt/--no-crt", help="A core for the primes, or for the modulus.")] = True,
     blind: Annotated[int, typer.Option(min=0, max=128, help="Bits by which exponents may be blinded.")] = 64,
+    cores: Annotated[int, typer.Option(min=1, max=64, help="Machines side by side behind one pair of streams.")] = 1,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Folder to write.")] = None,
     top: Annotated[str, typer.Option(help="Name of the Verilog module; its parts' names begin with it.")] = "engine",
 ) -> None:
@@ -56,20 +57,21 @@ def build(
     width = -(-bits // 2) if crt else bits
     core = engine(
         chosen, width=width, settings=parse_set(sets), bits=width + blind, method=method, window=window,
-        contexts=contexts, word=word, io=io, top=top,
+        contexts=contexts, word=word, io=io, top=top, cores=cores,
     )  # fmt: skip
     words = [
         "--bits", bits, "--multiplier", chosen, *(w for s in sets for w in ("--set", s)), "--io", io,
         "--method", method, "--window", window, "--contexts", contexts, "--word", word, "--crt" if crt else "--no-crt",
     ]  # fmt: skip
+    words += ["--cores", cores] if cores > 1 else []
     words += ["--top", top] if top != "engine" else []
     command = shlex.join(["modmill", "rsa", "build", *map(str, words), "--blind", str(blind)])
     folder = core.write(output or Path(f"rsa-{bits}-{chosen}"), command)
     layout = core.layout
     cycles = core.cycles(0)
     print(
-        f"{folder}: {chosen}, {width}-bit moduli, {layout.contexts} powers in step, at most {cycles:,} cycles for them,"
-        f" {core.fitted.cost.dsp:,} DSP blocks predicted"
+        f"{folder}: {chosen}, {width}-bit moduli, {f'{cores} machines, ' if cores > 1 else ''}{layout.contexts} powers "
+        f"in step, at most {cycles:,} cycles for them, {cores * core.fitted.cost.dsp:,} DSP blocks predicted"
     )
 
 

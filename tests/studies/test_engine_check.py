@@ -29,12 +29,12 @@ def test_a_good_engine_passes(folder):
 
 
 INSIDE = """module engine(input clk, input rst, input i_valid, output i_ready, input [31:0] i_data,
-              output o_valid, input o_ready, output [31:0] o_data);
+              output o_valid, input o_ready, output [31:0] o_data, output o_last);
   wire [31:0] word;
   wire there, taken, open;
   reg [3:0] late;
   engine_inside whole(.clk(clk), .rst(rst), .i_valid(i_valid), .i_ready(i_ready), .i_data(i_data), .o_ready(taken),
-    .o_valid(there), .o_data(word));
+    .o_valid(there), .o_data(word), .o_last(o_last));
   always @(posedge clk)
     if (rst | (there & taken)) late <= 0;
     else if (there) late <= late + (late != 15);

@@ -15,7 +15,7 @@ Messages at ``i``, in words; numbers least significant word first, each filled u
     SETUP                the modulus and the words of stream k, where it is loaded; then each number of ``commons``
     1 + programme        passes of the loop, number of digits; then for each context its digits, one a word, the first
                          used first, and its base
-    at ``o``             for each context the power
+    at ``o``             for each context the power; ``o_last`` goes with the last word
 
 All bases and powers are at the ports as the multiplier has them: binary, or residues in one vector. A binary power is
 the least one: p is subtracted word by word as often as the programme's bounds ask for, always in the same time.
@@ -50,7 +50,7 @@ class Machine(wiring.Component):
         word = layout.word
         super().__init__({
             "i_valid": In(1), "i_ready": Out(1), "i_data": In(word),
-            "o_valid": Out(1), "o_ready": In(1), "o_data": Out(word),
+            "o_valid": Out(1), "o_ready": In(1), "o_data": Out(word), "o_last": Out(1),
         })  # fmt: skip
 
     def elaborate(self, platform: object) -> Module:
@@ -89,7 +89,7 @@ class Machine(wiring.Component):
             run.s_data.eq(number), run.s_address.eq(storing + context), run.programme.eq(programme),
             run.s_read.eq(choice(programme, results) + context), run.passes.eq(passes),
             run.d_data.eq(self.i_data), run.d_address.eq(Cat(index[: (lay.digits - 1).bit_length()], context)),
-            self.o_data.eq(number[:word]),
+            self.o_data.eq(number[:word]), self.o_last.eq(last_word & last_context),
         ]  # fmt: skip
         if lay.contract.load or lay.subtractions:
             init = () if lay.contract.load else words_of(lay.contract.p, words, word)
