@@ -90,10 +90,13 @@ def test_planted_faults_of_the_files_are_found(folder, tmp_path):
         check_engine(copy)
 
 
-@pytest.mark.parametrize(("name", "p"), [("kbe", 2**61 - 1), ("hbe", 2**31 - 1)])
-def test_an_engine_on_a_designs_own_slot_machine_passes(tmp_path, name, p):
-    """Both engines start from random registers of their own: a control bit that nothing sets once chose the memory."""
-    core = engine(name, p=p, bits=40, contexts=2, window=3)
+@pytest.mark.parametrize(
+    ("name", "p", "width"), [("kbe", 2**61 - 1, 0), ("hbe", 2**31 - 1, 0), ("kbe", 0, 160), ("hbe", 0, 160)]
+)
+def test_an_engine_on_a_designs_own_slot_machine_passes(tmp_path, name, p, width):
+    """Both engines start from random registers of their own: a control bit that nothing sets once chose the memory. A
+    loaded machine takes its constants in the order of its own schedule, which once were sent in the multiplier's."""
+    core = engine(name, p=p, width=width, bits=40, contexts=2, window=3)
     assert core.native
     core.write(tmp_path / "engine", "made for a test")
     assert not check_engine(tmp_path / "engine").failures

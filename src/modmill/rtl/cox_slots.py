@@ -54,6 +54,7 @@ class CoxSlots(SlotMachine):
             distance=p.distance,
             k=p.shape.rowers * p.shape.w if loadable else 0,
         )
+        self.modulus_words = self._constants.modulus_words() if loadable else ()
 
     def _plan(self) -> None:
         """The lower half of the memory: constants, then words of the operations under way; numbers in the upper."""
@@ -68,11 +69,6 @@ class CoxSlots(SlotMachine):
                 f"{2 * half} words of block RAM, of {DEPTH}"
             )
         self._depth = 2 * half
-
-    @property
-    def modulus_words(self) -> list[int]:
-        """What stream k must bring."""
-        return self._constants.modulus_words()
 
     def elaborate(self, _platform: object) -> Module:
         m = Module()

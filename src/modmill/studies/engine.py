@@ -5,8 +5,9 @@
 from __future__ import annotations
 
 import json
+import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ from modmill.flow import emit, tools
 from modmill.flow.words import WordRun, WordSimulator
 from modmill.numbers.primes import prev_prime
 from modmill.studies.build import digest, write_folder
+from modmill.studies.engine_race import Trial, judged
 
 METHODS = ("window", "ladder")
 PUBLIC = 65537
@@ -133,13 +135,21 @@ class EngineCore:
         """The multiplier while ``p`` is loaded. Raises Refusal when it cannot be."""
         return self.fitted if p == self.fitted.p else self.fitted.at(p)
 
+    def setup(self, fitted: Fitted) -> list[int]:
+        """The message that sets a modulus. Raises Refusal when the programmes could overflow with it."""
+        contract = fitted.contract(self.io)
+        if self.native and contract.load:
+            machine = unused(fitted.slot_machine(self.layout.slots * self.layout.contexts))
+            contract = replace(contract, load=replace(contract.load, words=tuple(machine.modulus_words)))
+        return self.layout.setup(contract)
+
     def simulate(self, fitted: Fitted, programme: int, pairs: Sequence[tuple[int, int]], bits: int = 0) -> Simulated:
         """The powers of any number of (base, exponent) by the RTL, in batches of as many as there are contexts.
 
         Raises ToolError when the RTL does not do what it should at its ports.
         """
         lay = self.layout
-        words = self.sent(lay.setup(fitted.contract(self.io)))
+        words = self.sent(self.setup(fitted))
         size = lay.contexts
         batches = [list(pairs[k : k + size]) for k in range(0, len(pairs), size)]
         filler = 1, PUBLIC if programme else 0
@@ -158,6 +168,23 @@ class EngineCore:
             lay.powers(found, fitted.p)[: len(pairs)], run,
             [firsts[number] - run.accepted[end] for number, end in enumerate(ends)],
         )  # fmt: skip
+
+    @property
+    def results(self) -> int:
+        """Powers of one answer."""
+        return self.layout.contexts
+
+    def trial(self) -> Trial:
+        """Two jobs with exponents of full length for each machine. Raises ToolError when a power is wrong."""
+        p, bits = self.fitted.p, self.layout.engines[0].bits
+        rnd = random.Random(1)
+        pairs = [(rnd.randrange(p), rnd.getrandbits(bits)) for _ in range(2 * self.cores * self.results)]
+        found = self.simulate(self.fitted, 0, pairs)
+        count = judged(found.powers, [pow(base, exponent, p) for base, exponent in pairs], "power")
+        firsts = [found.run.valid[k * self.answer] for k in range(2 * self.cores)]
+        order, _ = self.ordered(found.run.words)
+        first, second = (firsts[order.index(number)] for number in (0, self.cores))
+        return Trial(count, found.cycles[0], second - first)
 
     @property
     def answer(self) -> int:
@@ -181,6 +208,22 @@ class EngineCore:
         order = [next(waiting[core], count) for core, _ in came]
         return order, [word for _, (_, answer) in sorted(zip(order, came, strict=True)) for word in answer]
 
+    @property
+    def options(self) -> dict[str, Any]:
+        """What it was made with, every choice made; not the name of its module."""
+        lay = self.layout
+        return {
+            "bits": lay.engines[0].bits, "method": self.method, "window": self.window, "contexts": lay.contexts,
+            "word": lay.word, "io": self.io, "native": self.native, "cores": self.cores,
+        }  # fmt: skip
+
+    def about(self) -> dict[str, Any]:
+        """What a row says of it."""
+        return {
+            "design": self.design, "parameters": dict(self.fitted.settings), "modulus_bits": self.fitted.p.bit_length(),
+            "modulus": "loaded" if self.fitted.load else hex(self.fitted.p), **self.options,
+        }  # fmt: skip
+
     def record(self) -> dict[str, Any]:
         """engine.json."""
         lay, contract = self.layout, self.contract
@@ -188,10 +231,7 @@ class EngineCore:
             "modmill": __version__,
             "design": self.design,
             "given": dict(self.given),
-            "options": {
-                "bits": lay.engines[0].bits, "method": self.method, "window": self.window, "contexts": lay.contexts,
-                "word": lay.word, "io": self.io, "top": self.top, "native": self.native, "cores": self.cores,
-            },
+            "options": self.options | {"top": self.top},
             "made_for": hex(self.fitted.p),
             "parameters": dict(self.fitted.settings),
             "modulus": "loaded" if contract.load else hex(contract.p),
@@ -218,10 +258,9 @@ class EngineCore:
     def vectors(self) -> dict[str, Any]:
         """Words in and out for a few powers, from Python's integers."""
         lay, p = self.layout, self.fitted.p
-        contract = self.contract
         pairs = [(pow(3, k + 2, p), (1 << lay.engines[0].bits) - 1 - 7 * k) for k in range(lay.contexts)]
         out: list[dict[str, Any]] = [
-            {"modulus": hex(p), "in": [hex(w) for w in self.sent(lay.setup(contract))], "out": []}
+            {"modulus": hex(p), "in": [hex(w) for w in self.sent(self.setup(self.fitted))], "out": []}
         ]
         for k, jobs in enumerate((pairs, [(base, PUBLIC) for base, _ in pairs])):
             powers = [pow(base, exponent, p) for base, exponent in jobs]

@@ -111,7 +111,7 @@ def _messages(core: EngineCore, moduli: list[Fitted], full: bool, seed: int) -> 
     size = layout.contexts
     for k, fitted in enumerate(moduli):
         p = fitted.p
-        out.words += core.sent(layout.setup(fitted.contract(core.io)))
+        out.words += core.sent(core.setup(fitted))
         longest = layout.engines[0].bits
         kinds = [(0, longest)] if full and not k else []
         kinds += [(0, min(SHORT, longest)), (1, PUBLIC.bit_length())] * -(-POWERS // size)
