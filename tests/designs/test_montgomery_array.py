@@ -103,6 +103,15 @@ def test_folded_machine_intermediate_by_intermediate():
         assert len(seen) == 2 * fitted.params.digits
 
 
+@pytest.mark.parametrize("p", [3, 2**61 - 1, 2**255 + 95, 2**256 - 189, 2**1023 + 1])
+def test_a_product_in_one_step_is_that_of_the_digits(p):
+    fitted, rnd = ARRAY.fit(p), random.Random(p)
+    top = fitted.contract("native").largest_operand
+    for a, b in [*fitted.corners(), *((rnd.randrange(top), rnd.randrange(top)) for _ in range(50))]:
+        *_, (_, s) = fitted.trace(a, b)
+        assert fitted.multiply(a, b) == s
+
+
 def test_dsp_blocks_for_time_over_a_factor_of_26():
     few, many = ARRAY.fit(2**256 - 189, columns=1), ARRAY.fit(2**256 - 189, lanes=4)
     assert (few.cost.dsp, few.contract("native").timing.interval) == (5, 257)

@@ -199,6 +199,15 @@ class MontgomeryMultiplication(Fitted):
             s = (s + a * digit + q * self.p) >> DIGIT
         yield "S", s
 
+    def multiply(self, a: int, b: int) -> int:
+        """The same S in one step: the digits q are those of -a b / M mod R, whatever way they are found."""
+        q = a * b * self._inverse % self.params.R
+        return (a * b + q * self.p) // self.params.R
+
+    @cached_property
+    def _inverse(self) -> int:
+        return -pow(self.p, -1, self.params.R) % self.params.R
+
     @property
     def load(self) -> Load | None:
         if not self.loadable:
