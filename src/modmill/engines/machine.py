@@ -30,6 +30,7 @@ from amaranth.lib.wiring import In, Out
 from modmill.engines.layout import COUNT_BITS, SETUP, words_of
 from modmill.engines.numbered import NumberedSequencer
 from modmill.engines.sequencer import Sequencer, choice
+from modmill.rtl.stream_register import StreamRegister
 from modmill.rtl.word_register import WordRegister
 
 
@@ -61,7 +62,12 @@ class Machine(wiring.Component):
         context = Signal(range(max(2, lay.contexts)))
         index = Signal(COUNT_BITS)
         digits = Signal(COUNT_BITS, reset_less=True)
-        take = self.i_valid & self.i_ready
+        m.submodules.entrance = entrance = StreamRegister(word)
+        m.d.comb += [
+            entrance.i_valid.eq(self.i_valid), self.i_ready.eq(entrance.i_ready), entrance.i_data.eq(self.i_data),
+        ]  # fmt: skip
+        valid, ready, given = entrance.o_valid, entrance.o_ready, entrance.o_data
+        take = valid & ready
         last_word, last_context = count == words - 1, context == lay.contexts - 1
         bases = [lay.place({n: s for s, n in e.programme.loads}["base"]) for e in lay.engines]
         results = [lay.place(e.programme.result) for e in lay.engines]
@@ -77,7 +83,7 @@ class Machine(wiring.Component):
         entering, earlier, held = (Signal(word, name=n, reset_less=True) for n in ("entering", "earlier", "held"))
         quiet = Signal()
         m.d.sync += [
-            register.shift.eq(shift), register.load.eq(load), earlier.eq(self.i_data), held.eq(earlier),
+            register.shift.eq(shift), register.load.eq(load), earlier.eq(given), held.eq(earlier),
             mode.eq(Cat(comparing, subtracting)),
         ]  # fmt: skip
         modes = Signal(2)  # what the word that acts is shifted for
@@ -88,7 +94,7 @@ class Machine(wiring.Component):
             entering.eq(held), register.enter.eq(entering), register.whole.eq(run.s_q), quiet.eq(register.quiet),
             run.s_data.eq(number), run.s_address.eq(storing + context), run.programme.eq(programme),
             run.s_read.eq(choice(programme, results) + context), run.passes.eq(passes),
-            run.d_data.eq(self.i_data), run.d_address.eq(Cat(index[: (lay.digits - 1).bit_length()], context)),
+            run.d_data.eq(given), run.d_address.eq(Cat(index[: (lay.digits - 1).bit_length()], context)),
             self.o_data.eq(number[:word]), self.o_last.eq(last_word & last_context),
         ]  # fmt: skip
         if lay.contract.load or lay.subtractions:
@@ -98,7 +104,7 @@ class Machine(wiring.Component):
             self._subtract(m, modulus.read_port(domain="comb"), number, acts, modes, entering)
         if lay.contract.load:
             write = modulus.write_port()
-            m.d.comb += [write.addr.eq(count), write.data.eq(self.i_data)]
+            m.d.comb += [write.addr.eq(count), write.data.eq(given)]
             m.submodules.key = key = WordRegister(lay.key_words, word)
             shift_key = Signal()
             m.d.sync += key.shift.eq(shift_key)
@@ -106,14 +112,14 @@ class Machine(wiring.Component):
 
         with m.FSM(name="message"):
             with m.State("COMMAND"):
-                m.d.comb += self.i_ready.eq(1)
+                m.d.comb += ready.eq(1)
                 with m.If(take):
-                    m.d.sync += programme.eq(self.i_data - 1)
+                    m.d.sync += programme.eq(given - 1)
                     m.next = "PASSES"
-                    with m.If(self.i_data == SETUP):
+                    with m.If(given == SETUP):
                         m.next = "MODULUS" if lay.contract.load else "COMMON"
             with m.State("COMMON"):
-                m.d.comb += [self.i_ready.eq(1), shift.eq(take)]
+                m.d.comb += [ready.eq(1), shift.eq(take)]
                 with m.If(take & last_word):
                     m.next = "COMMON IN"
             with m.State("COMMON IN"):
@@ -130,17 +136,17 @@ class Machine(wiring.Component):
                             m.d.sync += index.eq(0)
                             m.next = "COMMAND"
             with m.State("PASSES"):
-                m.d.comb += self.i_ready.eq(1)
+                m.d.comb += ready.eq(1)
                 with m.If(take):
-                    m.d.sync += passes.eq(self.i_data)
+                    m.d.sync += passes.eq(given)
                     m.next = "COUNT"
             with m.State("COUNT"):
-                m.d.comb += self.i_ready.eq(1)
+                m.d.comb += ready.eq(1)
                 with m.If(take):
-                    m.d.sync += digits.eq(self.i_data)
+                    m.d.sync += digits.eq(given)
                     m.next = "DIGITS"
             with m.State("DIGITS"):
-                m.d.comb += self.i_ready.eq(index != digits)
+                m.d.comb += ready.eq(index != digits)
                 with m.If(index == digits):
                     m.d.sync += index.eq(0)
                     m.next = "BASE"
@@ -148,7 +154,7 @@ class Machine(wiring.Component):
                     m.d.comb += run.d_write.eq(1)
                     m.d.sync += index.eq(index + 1)
             with m.State("BASE"):
-                m.d.comb += [self.i_ready.eq(1), shift.eq(take)]
+                m.d.comb += [ready.eq(1), shift.eq(take)]
                 with m.If(take & last_word):
                     m.next = "BASE IN"
             with m.State("BASE IN"):
@@ -183,7 +189,7 @@ class Machine(wiring.Component):
                         with m.If(last_context):
                             m.next = "COMMAND"
             if lay.contract.load:
-                self._load(m, write, take, count, last_word, index, shift_key, key.quiet)
+                self._load(m, write, take, ready, count, last_word, index, shift_key, key.quiet)
             if lay.subtractions:
                 done = Signal(range(lay.subtractions + 1))
                 with m.State("COMPARE"):
@@ -201,20 +207,20 @@ class Machine(wiring.Component):
         return m
 
     def _load(
-        self, m: Module, modulus: memory.WritePort, take: Value, count: Signal, last_word: Value, index: Signal,
-        shift_key: Signal, quiet: Value,
+        self, m: Module, modulus: memory.WritePort, take: Value, ready: Signal, count: Signal, last_word: Value,
+        index: Signal, shift_key: Signal, quiet: Value,
     ) -> None:  # fmt: skip
         """States that keep the modulus and pass the multiplier's own words on to it."""
         lay, core = self.layout, self.core
         assert lay.contract.load is not None
         with m.State("MODULUS"):
-            m.d.comb += [self.i_ready.eq(1), modulus.en.eq(take)]
+            m.d.comb += [ready.eq(1), modulus.en.eq(take)]
             with m.If(take):
                 m.d.sync += count.eq(Mux(last_word, 0, count + 1))
                 with m.If(last_word):
                     m.next = "KEY"
         with m.State("KEY"):
-            m.d.comb += self.i_ready.eq(1)
+            m.d.comb += ready.eq(1)
             with m.If(take):
                 m.d.comb += shift_key.eq(1)
                 m.d.sync += count.eq(count + 1)
