@@ -117,10 +117,7 @@ class Curve:
         |n h - p - 1| <= 2 sqrt(p), and n > 4 sqrt(p), so that no other multiple of n lies within it: then the curve
         has n h points. Refused as weak: n = p, and p^i = 1 mod n for an i < 100.
         """
-        if self.p.bit_length() > MAX_BITS:
-            raise ValueError(f"the field's prime has {self.bits} bits; at most {MAX_BITS} are accepted")
-        if self.p < 5 or not is_prime(self.p):
-            raise ValueError(f"the field needs a prime from 5 on; p = {_short(self.p)} is none")
+        self.check_field()
         for letter, value in self.coefficients().items():
             if not 0 <= value < self.p:
                 raise ValueError(f"the coefficient {letter} = {_short(value)} is not in [0, p)")
@@ -128,6 +125,13 @@ class Curve:
         if self.base == self.zero or not self.contains(self.base):
             raise ValueError(f"the base point ({_short(self.base[0])}, {_short(self.base[1])}) is not on the curve")
         self._check_order()
+
+    def check_field(self) -> None:
+        """Raise ValueError unless p is a prime from 5 on, of at most 8192 bits."""
+        if self.p.bit_length() > MAX_BITS:
+            raise ValueError(f"the field's prime has {self.bits} bits; at most {MAX_BITS} are accepted")
+        if self.p < 5 or not is_prime(self.p):
+            raise ValueError(f"the field needs a prime from 5 on; p = {_short(self.p)} is none")
 
     def _check_order(self) -> None:
         p, n, h = self.p, self.n, self.h

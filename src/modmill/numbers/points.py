@@ -86,3 +86,9 @@ def decode_edwards(curve: Edwards, data: bytes) -> Affine:
     if x is None or (x == 0 and odd):
         raise ValueError(f"the bytes are no point of {curve.title}")
     return (x if x % 2 == odd else p - x), y
+
+
+def clamp(curve: Montgomery | Edwards, number: int) -> int:
+    """A scalar of RFC 7748 and 8032: a multiple of the cofactor whose highest bit is the one below the top of p's."""
+    top = 1 << curve.bits - 1
+    return (number & top - 1 | top) & -curve.h

@@ -113,8 +113,8 @@ class _Extended:
 def multiples(curve: Curve, terms: Sequence[tuple[int, Point]]) -> Point:
     """The sum of k P over the pairs (k, P), k >= 0, P on the curve: a Weierstrass or an Edwards curve."""
     group = _group(curve)
-    total = _table_sum(curve, sum(k for k, P in terms if P == curve.base) % curve.n)
-    others = [(k, group.lift(P)) for k, P in terms if P != curve.base]
+    total = _table_sum(curve, sum(k for k, P in terms if curve.base == P) % curve.n)
+    others = [(k, group.lift(P)) for k, P in terms if curve.base != P]
     return group.affine(group.add(total, _straus(group, others)))
 
 
