@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from math import isqrt
 
 from Crypto.IO import PEM, PKCS8
 from Crypto.Util.asn1 import ContextTag, DerBitString, DerObject, DerObjectId, DerOctetString, DerSequence
@@ -165,17 +164,16 @@ def _curve(parameters: bytes | None) -> Weierstrass:
         if not isinstance(curve, Weierstrass):
             raise ValueError(f"{curve.title} is no curve for such a key")
         return curve
-    items = DerSequence().decode(parameters, nr_elements=(5, 6))
+    items = DerSequence().decode(parameters)
+    if len(items) != 6:
+        raise ValueError("explicit parameters need six fields, the cofactor among them")
     field = DerSequence().decode(items[1], nr_elements=2)
     if DerObjectId().decode(field[0]).value != _PRIME_FIELD:
         raise ValueError("the curve is not over a prime field")
     equation = DerSequence().decode(items[2], nr_elements=(2, 3))
     a, b = (int.from_bytes(DerOctetString().decode(equation[i]).payload, "big") for i in range(2))
     p, n = int(field[1]), int(items[4])
-    if n < 1:
-        raise ValueError("the order of the base point is not positive")
-    h = int(items[5]) if len(items) == 6 else (p + 1 + isqrt(max(0, 4 * p))) // n
-    given = Weierstrass(p, (0, 0), n, h, a=a, b=b)
+    given = Weierstrass(p, (0, 0), n, int(items[5]), a=a, b=b)
     given.check_field()
     base = decode_sec1(given, DerOctetString().decode(items[3]).payload)
     if base is None:
