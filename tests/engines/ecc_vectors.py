@@ -12,7 +12,7 @@ import re
 from base64 import urlsafe_b64decode
 from collections import defaultdict
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 import cryptography_vectors
@@ -304,6 +304,10 @@ def nist_cdh():
     return found
 
 
+def _checked(curve, Q, message, signature):
+    return require_point(curve, Q), message, signature
+
+
 def nist_signatures(name):
     """Signatures to verify: NIST's SigVer, or those of `SECP256K1/SigGen`."""
     found = []
@@ -311,12 +315,9 @@ def nist_signatures(name):
         curve, _, hash = section.partition(",")
         if curve := _curve_named(curve):
             x, y, r, s = _hexes(block, "Qx", "Qy", "R", "S")
-
-            def read(curve=curve, x=x, y=y, message=bytes.fromhex(block["Msg"]), r=r, s=s):
-                return require_point(find_curve(curve), (x, y)), message, (r, s)
-
+            item = _read(partial(_checked, find_curve(curve), (x, y), bytes.fromhex(block["Msg"]), (r, s)))
             result = "valid" if block.get("Result", "P").startswith("P") else "invalid"
-            found.append(Case(f"{name} {i}", "ecdsa-verify", curve, _read(read), result, hash=_hash(hash or "SHA-1")))
+            found.append(Case(f"{name} {i}", "ecdsa-verify", curve, item, result, hash=_hash(hash or "SHA-1")))
     return found
 
 
