@@ -19,7 +19,7 @@ from Crypto.Util.asn1 import ContextTag, DerBitString, DerObject, DerObjectId, D
 
 from modmill.contract import Refusal
 from modmill.engines import eddsa
-from modmill.engines.ecc import Ecc, ReferenceEngine, require_point, require_scalar
+from modmill.engines.ecc import Ecc, ReferenceEngine, require_point, require_scalar, require_weierstrass
 from modmill.engines.ecdh import public_u
 from modmill.numbers.curves import Curve, Edwards, Point, Weierstrass
 from modmill.numbers.named_curves import curve_of_oid, same_curve
@@ -28,6 +28,7 @@ from modmill.numbers.projective import multiples
 
 _EC = "1.2.840.10045.2.1"
 _PRIME_FIELD = "1.2.840.10045.1.1"
+_PARAMETERS = re.compile(r"-----BEGIN EC PARAMETERS-----.*?-----END EC PARAMETERS-----", re.DOTALL)
 _PEM = re.compile(r"-----BEGIN ((?:EC |ENCRYPTED )?PRIVATE KEY|PUBLIC KEY)-----.*?-----END \1-----", re.DOTALL)
 
 
@@ -45,8 +46,8 @@ class Key:
 
     @property
     def scalar(self) -> int:
-        """The private scalar of a Weierstrass curve, in [1, n). Raises Refusal when it is out of range."""
-        return require_scalar(self.curve, int.from_bytes(self.private, "big"))
+        """The private scalar, in [1, n). Raises Refusal when it is out of range, and for a curve of another form."""
+        return require_scalar(require_weierstrass(self.curve), int.from_bytes(self.private, "big"))
 
     @property
     def private(self) -> bytes:
@@ -57,15 +58,15 @@ class Key:
 
     @property
     def point(self) -> Point:
-        """The public point of a Weierstrass curve, valid. Raises Refusal when it is not, or is in no file."""
-        assert isinstance(self.curve, Weierstrass)
+        """The public point, valid. Raises Refusal when it is not or is missing, and for a curve of another form."""
+        curve = require_weierstrass(self.curve)
         if self.public is None:
             raise Refusal("this file holds a private key without its public point")
         try:
-            P = decode_sec1(self.curve, self.public)
+            P = decode_sec1(curve, self.public)
         except ValueError as error:
             raise Refusal(str(error)) from None
-        return require_point(self.curve, P)
+        return require_point(curve, P)
 
 
 def read_key(data: bytes, passphrase: str | None = None) -> Key:
@@ -86,6 +87,19 @@ def read_key(data: bytes, passphrase: str | None = None) -> Key:
         if key.secret is not None and _public_of(key, key.secret) != given:
             raise Refusal("a wrong private key: the public key beside it does not belong to it")
     return key
+
+
+def read_curve(data: bytes) -> Curve:
+    """The curve of a PEM file of `EC PARAMETERS`, or of a key. Raises Refusal as `read_key` does."""
+    found = _PARAMETERS.search(data.decode("ascii", "replace"))
+    if not found:
+        return read_key(data).curve
+    try:
+        return _curve(PEM.decode(found[0])[0])
+    except Refusal:
+        raise
+    except (ValueError, IndexError, TypeError, OverflowError) as error:
+        raise Refusal(f"no curve that can be read: {str(error) or 'unknown format'}") from None
 
 
 def _read(data: bytes, passphrase: bytes | None) -> Key:
