@@ -86,6 +86,9 @@ def test_ecdsa_with_cryptography(place, kind):
         (place / "other").write_bytes(MESSAGE + b"!")
         wrong = done("ecdsa-verify", "key.pub", "--message", "other", *ours[2:], status=1)
         assert wrong == b"the signature is wrong\n"
+    done("ecdsa-sign", "key.pem", "--message", "message", "--low-s", "-o", "signature")
+    low = "--message", "message", "--signature", "signature", "--low-s"
+    assert done("ecdsa-verify", "key.pub", *low) == b"the signature is right\n"
     raw = done("ecdsa-sign", "key.pem", "--message", "message", "--form", "raw")
     assert len(raw) == 2 * -(-find_curve(kind).n.bit_length() // 8)
     (place / "signature").write_bytes(raw)

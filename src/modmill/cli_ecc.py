@@ -38,6 +38,7 @@ BlindCoordinates = Annotated[
 Check = Annotated[bool, typer.Option("--check/--no-check", help="Verify a signature before it is released.")]
 Hash = Annotated[str, typer.Option("--hash", help="Hash of the message.")]
 Form = Annotated[str, typer.Option("--form", help="der, or raw: r and s one after the other.")]
+LowS = Annotated[bool, typer.Option("--low-s/--any-s", help="Only s up to n / 2, as Bitcoin wants it.")]
 AllowZero = Annotated[
     bool, typer.Option("--allow-zero/--no-allow-zero", help="Release a secret of zeros: the peer's point is small.")
 ]
@@ -71,6 +72,7 @@ def ecdsa_sign(
     hash_name: Hash = "sha256",
     nonce: Annotated[str, typer.Option(help="deterministic (RFC 6979) or random.")] = "deterministic",
     form: Form = "der",
+    low_s: LowS = False,
     check: Check = True,
     passphrase: Passphrase = None,
     engine: Engine = "reference",
@@ -83,7 +85,7 @@ def ecdsa_sign(
 
     own = _key(key, passphrase)
     ecc = _ecc(engine, own.curve, blind_scalar, blind_coordinates, check)
-    (signature,) = ecdsa.sign(ecc, [(own.scalar, message.read_bytes())], hash_name, nonce)
+    (signature,) = ecdsa.sign(ecc, [(own.scalar, message.read_bytes())], hash_name, nonce, low_s=low_s)
     _write(ecdsa.encode(own.curve, signature, form), output)
     _report(ecc, order=True)
 
@@ -95,6 +97,7 @@ def ecdsa_verify(
     signature: SignatureFile,
     hash_name: Hash = "sha256",
     form: Form = "der",
+    low_s: LowS = False,
     passphrase: Passphrase = None,
     engine: Engine = "reference",
 ) -> None:
@@ -105,7 +108,7 @@ def ecdsa_verify(
     ecc = _ecc(engine, theirs.curve)
     Q = _point(ecc, theirs)
     numbers = ecdsa.decode(theirs.curve, signature.read_bytes(), form)
-    (good,) = ecdsa.verify(ecc, [(Q, message.read_bytes(), numbers)], hash_name)
+    (good,) = ecdsa.verify(ecc, [(Q, message.read_bytes(), numbers)], hash_name, low_s=low_s)
     _report(ecc, order=True)
     _say(good)
 

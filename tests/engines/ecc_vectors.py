@@ -8,6 +8,7 @@ fields are left out.
 """
 
 import json
+import os
 import re
 from base64 import urlsafe_b64decode
 from collections import Counter, defaultdict
@@ -69,8 +70,8 @@ def outcomes(ecc, cases):
                 results = ecdh.exchange(runner, items)
             case "x":
                 results = ecdh.exchange_u(runner, items, allow_zero=True)
-            case "ecdsa-verify":
-                results = ecdsa.verify(runner, items, hash)
+            case "ecdsa-verify" | "ecdsa-low-s":
+                results = ecdsa.verify(runner, items, hash, low_s=operation == "ecdsa-low-s")
             case "eddsa-verify":
                 results = eddsa.verify(runner, items, context)
             case "ecdsa-sign":
@@ -185,18 +186,26 @@ def edge_ladders(curve):
 # Wycheproof
 
 
-WYCHEPROOF = {
-    path.stem.removesuffix("_test"): path
-    for path in sorted(_WYCHEPROOF.glob("*/wycheproof/*.json"))
-    if path.stem.startswith(("ecdh_", "ecdsa_", "x25519", "x448", "ed25519", "ed448"))
-}
+def _files(folder, pattern):
+    return {
+        path.stem.removesuffix("_test"): path
+        for path in sorted(folder.glob(pattern))
+        if path.stem.startswith(("ecdh_", "ecdsa_", "x25519", "x448", "ed25519", "ed448"))
+    }
+
+
+WYCHEPROOF = _files(_WYCHEPROOF, "*/wycheproof/*.json")
+"""The files that the package has."""
+MORE = _files(Path(os.environ["MODMILL_WYCHEPROOF"]), "*.json") if "MODMILL_WYCHEPROOF" in os.environ else {}
+"""Those in a folder of the user's, such as that of the crate `wycheproof`; their names begin with `more/`."""
 
 
 @cache
 def wycheproof(name):
     """The cases of one file of Wycheproof."""
     found = []
-    for group in json.loads(WYCHEPROOF[name].read_text())["testGroups"]:
+    path = MORE[name.removeprefix("more/")] if name.startswith("more/") else WYCHEPROOF[name]
+    for group in json.loads(path.read_text())["testGroups"]:
         make = _EXCHANGE if "public" in group["tests"][0] else _VERIFICATION
         for test in group["tests"]:
             case = make[group["type"]](name, group, test)
@@ -301,7 +310,7 @@ def _x_jwk(name, group, test):
     return _montgomery(name, group, test, half("private", "d"), half("public", "x"))
 
 
-def _of_ecdsa(form):
+def _of_ecdsa(form, operation="ecdsa-verify"):
     def make(name, group, test):
         curve = find_curve(group["publicKey"]["curve"])
 
@@ -309,7 +318,7 @@ def _of_ecdsa(form):
             Q = _key_of(curve, _known(group["publicKeyDer"])).point
             return Q, bytes.fromhex(test["msg"]), ecdsa.decode(curve, bytes.fromhex(test["sig"]), form)
 
-        return _case(name, test, "ecdsa-verify", curve.name, _read(read), hash=_hash(group["sha"]))
+        return _case(name, test, operation, curve.name, _read(read), hash=_hash(group["sha"]))
 
     return make
 
@@ -334,7 +343,10 @@ _EXCHANGE = {
     "EcdhTest": _of_der, "EcdhEcpointTest": _of_point, "EcdhPemTest": _of_pem, "EcdhWebcryptoTest": _of_jwk,
     "XdhComp": _x_raw, "XdhAsnComp": _x_file, "XdhPemComp": _x_file, "XdhJwkComp": _x_jwk,
 }  # fmt: skip
-_VERIFICATION = {"EcdsaVerify": _of_ecdsa("der"), "EcdsaP1363Verify": _of_ecdsa("raw"), "EddsaVerify": _of_eddsa}
+_VERIFICATION = {
+    "EcdsaVerify": _of_ecdsa("der"), "EcdsaP1363Verify": _of_ecdsa("raw"), "EddsaVerify": _of_eddsa,
+    "EcdsaBitcoinVerify": _of_ecdsa("der", "ecdsa-low-s"),
+}  # fmt: skip
 
 
 # NIST and RFCs

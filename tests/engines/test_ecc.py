@@ -220,6 +220,24 @@ def test_exchange_and_signature_on_every_curve(curve):
     assert not any(ecdsa.verify(ecc, [(A, b"one", pair) for pair in bad], "sha512"))
 
 
+def test_shake_and_low_s():
+    ecc, n = Ecc(ReferenceEngine(K256)), K256.n
+    assert [len(ecdsa.digest(name, b"")) for name in ("shake128", "shake256")] == [32, 64]
+    with pytest.raises(Refusal, match="which shake128 has not; take random ones"):
+        ecdsa.sign(ecc, [(1, b"")], "shake128")
+    (signature,) = ecdsa.sign(ecc, [(1, b"")], "shake256", "random")
+    assert ecdsa.verify(ecc, [(K256.base, b"", signature)], "shake256") == [True]
+    assert ecdsa.verify(ecc, [(K256.base, b"", signature)], "shake128") == [False]
+    items = [(1, bytes([i])) for i in range(16)]
+    free, low = ecdsa.sign(ecc, items), ecdsa.sign(ecc, items, low_s=True)
+    high = [2 * s > n for _, s in free]
+    assert 0 < sum(high) < 16 and low == [(r, n - s if above else s) for (r, s), above in zip(free, high, strict=True)]
+    for signatures, allowed in ((free, [not above for above in high]), (low, [True] * 16)):
+        whole = [(K256.base, m, s) for (_, m), s in zip(items, signatures, strict=True)]
+        assert ecdsa.verify(ecc, whole) == [True] * 16
+        assert ecdsa.verify(ecc, whole, low_s=True) == allowed
+
+
 def test_keys_out_of_range():
     ecc, Q = Ecc(ReferenceEngine(P256)), P256.base
     for d in (0, -1, P256.n, P256.n + 1):

@@ -59,7 +59,7 @@ def test_a_sample_has_every_flag(name):
     assert marks[0] == marks[1]
 
 
-@pytest.mark.parametrize("name", sorted(vectors.WYCHEPROOF))
+@pytest.mark.parametrize("name", [*sorted(vectors.WYCHEPROOF), *(f"more/{name}" for name in sorted(vectors.MORE))])
 def test_wycheproof(name):
     cases = vectors.wycheproof(name)
     assert {case.result for case in cases} >= {"valid"}
