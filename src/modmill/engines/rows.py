@@ -9,6 +9,10 @@ take the same time, and which rows are done depends on no number: a digit of a s
     mul   destination = a b factor                    (a b + c e) factor with c and e, on units that add up products
     add   destination = a + b
     sub   destination = a - b + lift p
+
+A sum or difference with ``trim`` is made smaller by trim p where it is not below that: so multipliers that take numbers
+below p only get them. Within a row all reads come before all writes of the same task; no other task of the row may read
+what it writes.
 """
 
 from __future__ import annotations
@@ -36,7 +40,8 @@ class Place:
 
 @dataclass(frozen=True)
 class Task:
-    """One operation of a row. ``lift``: the multiple of p that a difference adds so that it is never negative."""
+    """One operation of a row. ``lift``: the multiple of p that a difference adds so that it is never negative. ``trim``:
+    the multiple of p that is subtracted from a sum or difference (after the lift) that is not below it, 0 for never."""
 
     kind: str
     destination: Place
@@ -45,6 +50,7 @@ class Task:
     c: Place | None = None
     e: Place | None = None
     lift: int = 0
+    trim: int = 0
 
     @property
     def reads(self) -> tuple[Place, ...]:
@@ -72,7 +78,7 @@ class Unit:
 
     ``sums``: sums in a row at most, 0 for a unit that adds up two products instead (``added``). ``product_distance``
     and ``sum_distance``: a row may read what a row that many before it wrote, or an earlier one. ``room``: slots of a
-    context, and shared ones, at most.
+    context, and shared ones, at most. ``trims``: whether sums can be trimmed.
     """
 
     sums: int
@@ -81,6 +87,7 @@ class Unit:
     room: int
     shared_room: int
     added: bool = False
+    trims: bool = False
 
 
 @dataclass(frozen=True)
