@@ -26,16 +26,23 @@ the slot itself or, where the digit is odd, its neighbour (number xor 1)."""
 
 @dataclass(frozen=True)
 class Place:
-    """A slot as a task names it: ``number`` among those of its context, or among the ``shared`` ones of all contexts."""
+    """A slot as a task names it: ``number`` among those of its context, or among the ``shared`` ones of all contexts.
+    ``size``: entries of the table, a power of two, where the pick is ENTRY; its digits are below that."""
 
     number: int
     pick: str = FIXED
     shared: bool = False
+    size: int = 0
 
     def at(self, digit: int) -> tuple[bool, int]:
         """(shared, number) of the slot for a digit."""
         number = {FIXED: self.number, ENTRY: self.number + digit, PAIR: self.number ^ (digit & 1)}[self.pick]
         return self.shared, number
+
+    @property
+    def all(self) -> tuple[tuple[bool, int], ...]:
+        """What it is for all digits."""
+        return tuple(self.at(digit) for digit in range({FIXED: 1, ENTRY: self.size, PAIR: 2}[self.pick]))
 
 
 @dataclass(frozen=True)
@@ -97,8 +104,8 @@ class RowProgramme:
     ``inputs``: (slot, name) of the numbers that each context is given, in the order in which they are sent.
     ``shared``: (shared slot, value) of the constants, as they stand in the multiplier's domain, least ones.
     ``before``, ``loop``, ``after``: rows; the loop is done ``passes`` times, and uses up ``each`` digits of ``window``
-    bits in every pass. ``first``: digits used up before the loop. ``results``: the slots that are given out, in order,
-    each with how often p must be subtracted from it at most.
+    bits in every pass. ``first`` and ``last``: digits used up before the loop and after it. ``results``: the slots that
+    are given out, in order, each with how often p must be subtracted from it at most.
     """
 
     name: str
@@ -112,6 +119,7 @@ class RowProgramme:
     window: int = 0
     each: int = 0
     first: int = 0
+    last: int = 0
 
     @property
     def rows(self) -> int:
@@ -121,4 +129,32 @@ class RowProgramme:
     @property
     def digits(self) -> int:
         """Digits that one run uses up."""
-        return self.first + self.passes * self.each
+        return self.first + self.passes * self.each + self.last
+
+    @property
+    def products(self) -> int:
+        """Products of one run; on units that add up products, rows with one."""
+        count = [sum(row.product is not None for row in part) for part in (self.before, self.loop, self.after)]
+        return count[0] + self.passes * count[1] + count[2]
+
+    @property
+    def slots(self) -> int:
+        """Slots of a context."""
+        return self._slots(shared=False)
+
+    @property
+    def shared_slots(self) -> int:
+        """Slots that all contexts share."""
+        return self._slots(shared=True)
+
+    def _slots(self, shared: bool) -> int:
+        places = [
+            number
+            for row in (*self.before, *self.loop, *self.after)
+            for task in row.tasks
+            for place in (task.destination, *task.reads)
+            for its, number in place.all
+            if its == shared
+        ]
+        given = [slot for slot, _ in self.shared] if shared else [slot for slot, _ in (*self.inputs, *self.results)]
+        return 1 + max(places + given, default=-1)
