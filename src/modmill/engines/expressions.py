@@ -36,10 +36,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Node:
-    """A number of the graph: read, or made from others. ``args`` are two nodes, or four for a b + c e.
-
-    ``trim`` and ``lift``: as of a ``Task``; set when the bounds are known.
-    """
+    """A number of the graph: read, or made from others. ``args`` are two nodes, or four for a b + c e."""
 
     kind: str
     args: tuple[int, ...] = ()
@@ -116,6 +113,10 @@ class Section:
             raise ValueError(f"an element of section {self.name} meets one of another section")
         args = (a.node, b.node) if kind == SUB or a.node <= b.node else (b.node, a.node)
         return self._node(Node(kind, args))
+
+    def combine(self, a: Element, b: Element, c: Element, e: Element) -> Element:
+        """a b + c e as one operation, for units that add up products."""
+        return self._node(Node(MUL, (a.node, b.node, c.node, e.node)))
 
     def set(self, name: Name, value: Element) -> None:
         """Set a variable or a table entry, (table, number), at the end of the section."""
