@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from itertools import chain
 
 from modmill.contract import Contract, Refusal
 from modmill.engines.expressions import MUL, READ, SUB, Name, Section
@@ -19,16 +20,16 @@ from modmill.engines.recipe import Recipe
 from modmill.engines.row_bounds import Settled, row_limits, settle
 from modmill.engines.row_check import check_rows
 from modmill.engines.rows import ENTRY, FIXED, PAIR, Place, Row, RowProgramme, Task, Unit
-from modmill.engines.scheduling import Layers, Placed, distance, join, ready_to_place
+from modmill.engines.scheduling import Placed, join, ready_to_place
 
 
 @dataclass(frozen=True)
 class Assembled:
-    """A programme of rows with what it was made from. ``parts``: before, loop (None without one) and after."""
+    """A programme of rows with what it was made from. ``parts``: its sections in rows."""
 
     programme: RowProgramme
     settled: Settled
-    parts: tuple[Placed, Placed | None, Placed]
+    parts: tuple[Placed, ...]
     unit: Unit
 
     @property
@@ -64,12 +65,10 @@ def assemble(recipe: Recipe, contract: Contract, unit: Unit) -> Assembled:
     sections = tuple(ready_to_place(section, recipe.layers, unit, one) for section in sections)
     settled = settle(recipe.with_sections(sections), contract, unit)
     recipe = settled.recipe
-    placed = join(recipe.before, recipe.loop, recipe.after, recipe.layers, unit)
-    parts = [part for part in placed if part is not None]
+    loop = len(recipe.before) if recipe.loop else -1
+    parts = join(recipe.sections, loop, recipe.layers, unit)
     slots = _Slots(recipe, parts, unit)
-    rows = [
-        _rows(part, slots, k, settled.lifts[k], settled.trims[k], recipe.layers) for k, part in enumerate(parts)
-    ]  # fmt: skip
+    rows = [_rows(part, slots, k, settled.lifts[k], settled.trims[k]) for k, part in enumerate(parts)]
     results = []
     for name, bound in zip(recipe.results, settled.results, strict=True):
         results.append((slots.named[name], int(-(-bound // 1)) - 1))
@@ -77,14 +76,14 @@ def assemble(recipe: Recipe, contract: Contract, unit: Unit) -> Assembled:
         name=recipe.name,
         inputs=tuple((slots.named[name], name) for name in recipe.inputs),
         shared=slots.constants,
-        before=rows[0],
-        loop=rows[1] if recipe.loop else (),
+        before=tuple(chain.from_iterable(rows[: len(recipe.before)])),
+        loop=rows[loop] if recipe.loop else (),
         after=rows[-1],
         passes=recipe.passes if recipe.loop else 0,
         results=tuple(results),
         window=recipe.window,
         each=recipe.loop.digits if recipe.loop else 0,
-        first=recipe.before.digits,
+        first=sum(section.digits for section in recipe.before),
         last=recipe.after.digits,
     )
     if programme.slots > unit.room or programme.shared_slots > unit.shared_room:
@@ -94,7 +93,7 @@ def assemble(recipe: Recipe, contract: Contract, unit: Unit) -> Assembled:
         )
     check_rows(programme, unit)
     row_limits(programme, contract)
-    return Assembled(programme, settled, (placed[0], placed[1], placed[2]), unit)
+    return Assembled(programme, settled, tuple(parts), unit)
 
 
 def _size(entries: int) -> int:
@@ -179,7 +178,7 @@ class _Slots:
         live: list[set[Name]] = []
         after: set[Name] = set(later)
         for number in reversed(range(len(parts))):
-            loop = len(parts) == 3 and number == 1
+            loop = parts[number].section is self._recipe.loop
             here = after | read[number] | set(parts[number].section.outputs)
             live.insert(0, here)
             after = here if loop else (after - set(parts[number].section.outputs)) | read[number]
@@ -216,7 +215,7 @@ class _Slots:
 
 
 def _rows(
-    part: Placed, slots: _Slots, number: int, lifts: Mapping[int, int], trims: Mapping[int, int], layers: Layers
+    part: Placed, slots: _Slots, number: int, lifts: Mapping[int, int], trims: Mapping[int, int]
 ) -> tuple[Row, ...]:
     section, own = part.section, slots.own[number]
     rows = [Row(advance=row in part.advances) for row in range(part.length)]

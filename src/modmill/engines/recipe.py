@@ -60,7 +60,7 @@ class Domain:
 
 @dataclass(frozen=True)
 class Recipe:
-    """A programme in sections.
+    """A programme in sections: some before the loop, the loop, one after it.
 
     ``inputs``: variables that are given, in [0, p) and outside the domain unless a formula enters them. ``results``:
     variables that are given out. ``shared``: tables of constants, as they stand in the domain, that all contexts read.
@@ -71,7 +71,7 @@ class Recipe:
     domain: Domain
     inputs: tuple[str, ...]
     results: tuple[str, ...]
-    before: Section
+    before: tuple[Section, ...]
     loop: Section | None
     after: Section
     passes: int = 0
@@ -81,24 +81,29 @@ class Recipe:
 
     @property
     def sections(self) -> tuple[Section, ...]:
-        """Before, loop and after."""
-        return (self.before, *((self.loop,) if self.loop else ()), self.after)
+        """All sections: those before, the loop, the one after."""
+        return (*self.before, *((self.loop,) if self.loop else ()), self.after)
+
+    @property
+    def repeats(self) -> tuple[int, ...]:
+        """How often each section is done."""
+        return tuple(self.passes if section is self.loop else 1 for section in self.sections)
 
     @property
     def products(self) -> int:
         """Products of one run, of two numbers each where nothing is fused."""
-        loop = self.passes * self.loop.products if self.loop else 0
-        return self.before.products + loop + self.after.products
+        return sum(times * s.pruned().products for s, times in zip(self.sections, self.repeats, strict=True))
 
     @property
     def digits(self) -> int:
         """Digits that one run uses up."""
-        return self.before.digits + (self.passes * self.loop.digits if self.loop else 0) + self.after.digits
+        return sum(times * s.digits for s, times in zip(self.sections, self.repeats, strict=True))
 
     def with_sections(self, sections: tuple[Section, ...]) -> Recipe:
         """The same recipe with other sections."""
-        before, *loop, after = sections
-        return replace(self, before=before, loop=loop[0] if loop else None, after=after)
+        first = len(self.before)
+        loop = sections[first] if self.loop else None
+        return replace(self, before=sections[:first], loop=loop, after=sections[-1])
 
     def evaluate(self, inputs: Mapping[str, int], digits: tuple[int, ...] = ()) -> tuple[int, ...]:
         """The results modulo p by the formulas alone, without rows and bounds. Raises Refusal where digits are missing."""
@@ -107,8 +112,7 @@ class Recipe:
         held: dict[Name, int] = {**inputs}
         held.update({(name, k): v for name, table in self.shared.items() for k, v in enumerate(table)})
         at = 0
-        runs = [self.before, *([self.loop] * self.passes if self.loop else []), self.after]
-        for section in runs:
+        for section in (s for s, times in zip(self.sections, self.repeats, strict=True) for _ in range(times)):
             seen = digits[at : at + section.digits]
             at += section.digits
             held.update(

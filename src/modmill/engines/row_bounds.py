@@ -108,21 +108,25 @@ class _Run:
 
     def all(self) -> tuple[Fraction, ...]:
         recipe = self._recipe
-        self._section(0)
-        if recipe.loop is not None:
-            for _ in range(min(recipe.passes, _PASSES)):
-                old = dict(self.held)
-                self._section(1)
-                for name, bound in old.items():
-                    self.held[name] = max(bound, self.held[name])
-                if self.held == old:
-                    break
+        for number, section in enumerate(recipe.sections):
+            if section is recipe.loop:
+                self._loop(number)
             else:
-                if recipe.passes > _PASSES:
-                    raise Refusal(f"{recipe.name}: bounds still grow after {_PASSES} passes of the loop")
-                self._section(1)  # a short loop: the lifts of the largest bounds
-        self._section(len(recipe.sections) - 1)
+                self._section(number)
         return tuple(self.held[name] for name in recipe.results)
+
+    def _loop(self, number: int) -> None:
+        passes = self._recipe.passes
+        for _ in range(min(passes, _PASSES)):
+            old = dict(self.held)
+            self._section(number)
+            for name, bound in old.items():
+                self.held[name] = max(bound, self.held[name])
+            if self.held == old:
+                return
+        if passes > _PASSES:
+            raise Refusal(f"{self._recipe.name}: bounds still grow after {_PASSES} passes of the loop")
+        self._section(number)  # a short loop: the lifts of the largest bounds
 
     def _section(self, number: int) -> None:
         section = self._recipe.sections[number]

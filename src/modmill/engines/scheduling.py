@@ -16,7 +16,7 @@ of products.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -262,28 +262,32 @@ def _of_length(placed: Placed, length: int) -> Placed:
     return Placed(placed.section, placed.rows, max(placed.length, length), placed.advances)
 
 
-def join(
-    before: Section, loop: Section | None, after: Section, layers: Layers, unit: Unit
-) -> tuple[Placed, Placed | None, Placed]:
-    """All sections in rows, each so long that the next finds what it reads, the loop after itself too. A section that
-    does not touch a variable is taken to touch it at its start. What the last section sets can be read at its end."""
-    middle: Placed | None = None
-    if loop is not None:
-        ready: dict[Name, int] = {}
-        for _ in range(_ROUNDS):
-            found = place(loop, layers, unit, ready)
-            found = _of_length(found, _needed(available(found, unit), touches(found, layers)))
-            if middle is None or found.length < middle.length:
-                middle = found
-            end = max(found.rows) + 1
-            ready = {name: max(0, row - end) for name, row in available(found, unit).items()}
+def join(sections: Sequence[Section], loop: int, layers: Layers, unit: Unit) -> list[Placed]:
+    """All sections in rows, each so long that the next finds what it reads, the one with number ``loop`` after itself
+    too; -1: none is a loop. What the next section does not touch it is taken to touch at its start. What the last
+    section sets can be read at its end."""
+    placed: list[Placed] = []
     pending: dict[Name, int] = {}
-    if middle is not None:
-        pending = {name: max(0, row - middle.length) for name, row in available(middle, unit).items()}
-    last = place(after, layers, unit, pending)
-    if middle is not None and middle.length < (needed := _needed(available(middle, unit), touches(last, layers))):
-        middle = _of_length(middle, needed)
-    last = _of_length(last, max(available(last, unit).values(), default=0))
-    start = place(before, layers, unit)
-    following = touches(middle or last, layers)
-    return _of_length(start, _needed(available(start, unit), following)), middle, last
+    for number, section in enumerate(sections):
+        found = _loop(section, layers, unit) if number == loop else place(section, layers, unit, pending)
+        if placed:
+            length = _needed(available(placed[-1], unit), touches(found, layers))
+            placed[-1] = _of_length(placed[-1], length)
+        placed.append(found)
+        pending = {name: max(0, row - found.length) for name, row in available(found, unit).items()}
+    placed[-1] = _of_length(placed[-1], max(available(placed[-1], unit).values(), default=0))
+    return placed
+
+
+def _loop(section: Section, layers: Layers, unit: Unit) -> Placed:
+    best: Placed | None = None
+    ready: dict[Name, int] = {}
+    for _ in range(_ROUNDS):
+        found = place(section, layers, unit, ready)
+        found = _of_length(found, _needed(available(found, unit), touches(found, layers)))
+        if best is None or found.length < best.length:
+            best = found
+        end = max(found.rows, default=-1) + 1
+        ready = {name: max(0, row - end) for name, row in available(found, unit).items()}
+    assert best is not None
+    return best
