@@ -197,12 +197,14 @@ class _Slots:
         top = end
         for k in waiting:
             row = part.rows[k]
-            for last, reader, slot in sorted(busy):
-                if last < row or (last == row and reader == k):
-                    busy.remove((last, reader, slot))
-                    free.append(slot)
-            free.sort()
-            if free:
+            over = [item for item in busy if item[0] < row]
+            busy = [item for item in busy if item[0] >= row]
+            free = sorted(free + [slot for _, _, slot in over])
+            own = [item for item in busy if item[:2] == (row, k)]  # what only this operation reads it may overwrite
+            if own:
+                busy.remove(own[0])
+                slot = own[0][2]
+            elif free:
                 slot = free.pop(0)
             else:
                 slot, top = top, top + 1

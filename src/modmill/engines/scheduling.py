@@ -103,9 +103,7 @@ def ready_to_place(section: Section, layers: Layers, unit: Unit, one: int) -> Se
         if wrong is None:
             return section
         element = Element(section, section.outputs[wrong])
-        copy = element * section.constant(one) if unit.added else element + section.constant(0)
-        if copy.node == section.outputs[wrong] or copy.node in section.outputs.values():
-            raise Refusal(f"section {section.name}: {wrong} cannot be set from another variable once more")
+        copy = section.copied(element, one if unit.added else None)
         section.outputs[wrong] = copy.node
         section = section.pruned()
 
