@@ -3,8 +3,8 @@
 """Recipes and rows on bounds: exact multiples of p, exclusive, for all digits and all passes at once.
 
 A loop is run on bounds until none grows any more; what holds then holds in every pass. Where a digit picks, the largest
-bound is taken. ``settle`` finds the lift of each difference, and where a number would be too large trims a sum, on units
-that can, or multiplies it by the domain's 1. ``row_limits`` knows nothing of recipes: it runs finished rows.
+bound is taken. ``settle`` finds the lift of each difference, and where a number would be too large trims a sum, on
+units that can, or multiplies it by the domain's 1. ``row_limits`` knows nothing of recipes: it runs finished rows.
 """
 
 from __future__ import annotations
@@ -216,8 +216,8 @@ def row_limits(programme: RowProgramme, contract: Contract) -> Limits:
     for _ in range(min(programme.passes, _PASSES)):
         old = dict(held)
         run(1)
-        for slot, bound in old.items():
-            held[slot] = max(bound, held[slot])
+        for place, bound in old.items():
+            held[place] = max(bound, held[place])
         if held == old:
             break
     else:
@@ -266,5 +266,3 @@ def rows_of(programme: RowProgramme) -> tuple[tuple[int, int, Row], ...]:
         for part, rows in enumerate((programme.before, programme.loop, programme.after))
     )
     return (*before, *loop * programme.passes, *after)
-
-
