@@ -104,9 +104,10 @@ def multiply(curve: Weierstrass, domain: Domain, bits: int, window: int = 4) -> 
     _set(loop, E.add(P, _entry(loop, "T")))
     loop.next_digit()
     _finish(domain, after)
-    tables = tuple(("T" + name, 1 << window) for name in _XYZ)
+    name = f"{curve.title} multiple, window {window}, {'Jacobian' if odd else 'complete'} doublings"
+    tables = tuple(("T" + coordinate, 1 << window) for coordinate in _XYZ)
     recipe = Recipe(
-        f"{curve.title} multiple, window {window}", domain, ("x", "y", BLIND), ("x", "y"), (before, first), loop, after,
+        name, domain, ("x", "y", BLIND), ("x", "y"), (before, first), loop, after,
         passes=recoding.count - 1, window=window, layers=Layers(tables=tables),
     )  # fmt: skip
     return PointProgramme("multiply", curve.title, recipe, recoding.digits)
