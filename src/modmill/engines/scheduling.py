@@ -114,15 +114,31 @@ def _wrong_output(section: Section, layers: Layers) -> Name | None:
         if section.nodes[node].kind == READ or node in seen:
             return name
         seen.add(node)
-    above = [set[int]() for _ in section.nodes]
-    for k, n in enumerate(section.nodes):
-        for a in n.args:
-            above[k] |= {a} | above[a]
+    circle = _circle(section, layers)
+    return next((name for name, node in section.outputs.items() if node in circle), None)
+
+
+def _circle(section: Section, layers: Layers) -> set[int]:
+    """Operations that can be done in no order: each waits for another of them, for its number or as the last to read
+    what it overwrites."""
+    waits: dict[int, set[int]] = {k: set(node.args) for k, node in enumerate(section.nodes)}
+    writers: dict[int, set[int]] = {}
     for name, readers in _readers(section, layers).items():
-        writer = section.outputs.get(name)
-        if writer is not None and any(writer in above[r] for r in readers):
-            return name
-    return None
+        if name in section.outputs:
+            writer = section.outputs[name]
+            waits[writer] |= readers - {writer}
+    for k, before in waits.items():
+        for a in before:
+            writers.setdefault(a, set()).add(k)
+    free = [k for k, before in waits.items() if not before]
+    while free:
+        done = free.pop()
+        del waits[done]
+        for k in writers.get(done, ()):
+            waits[k].discard(done)
+            if not waits[k]:
+                free.append(k)
+    return set(waits)
 
 
 def _readers(section: Section, layers: Layers) -> dict[Name, set[int]]:
