@@ -22,6 +22,7 @@ from modmill.slots import capacity
 _ROUNDING = 1 << 40
 _PASSES = 300
 """Passes after which bounds that still grow are refused."""
+_REDUCTIONS = 100
 
 Slot = tuple[bool, int]
 """(shared, number)."""
@@ -44,7 +45,7 @@ def sum_bound(p: int, a: Fraction, b: Fraction) -> Fraction:
 
 def trimmed(bound: Fraction, trim: int) -> Fraction:
     """Bound of a number below bound p from which trim p is subtracted unless it is below that."""
-    return max(Fraction(trim), bound - trim)
+    return min(bound, max(Fraction(trim), bound - trim))
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,7 @@ class _TooLarge(Exception):
 def settle(recipe: Recipe, contract: Contract, unit: Unit) -> Settled:
     """Bounds of a whole recipe. Raises Refusal, with the operation and the bounds, where nothing helps."""
     inserted: list[str] = []
-    for _ in range(1000):
+    for _ in range(_REDUCTIONS):
         run = _Run(recipe, contract, unit)
         try:
             results = run.all()
