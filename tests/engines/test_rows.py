@@ -5,6 +5,7 @@
 import random
 from dataclasses import replace
 from fractions import Fraction
+from functools import lru_cache
 
 import pytest
 
@@ -41,6 +42,7 @@ def wide(p, factor=1):
     )  # fmt: skip
 
 
+@lru_cache
 def assembled(operation, name, unit):
     curve = find_curve(name)
     contract = wide(curve.p, pow(1 << 600, -1, curve.p))
@@ -248,7 +250,7 @@ def test_a_unit_without_room_is_refused():
     curve = find_curve("P-256")
     contract = wide(curve.p)
     made = point_programme("multiply", curve, Domain.of(contract), 256)
-    with pytest.raises(Refusal, match=r"needs 68 slots a context and \d+ shared ones; the unit has 40"):
+    with pytest.raises(Refusal, match=r"needs 63 slots a context and \d+ shared ones; the unit has 40"):
         assemble(made.recipe, contract, replace(UNITS["many contexts"], room=40))
     with pytest.raises(Refusal, match="another domain"):
         assemble(made.recipe, wide(curve.p, 3), UNITS["many contexts"])
