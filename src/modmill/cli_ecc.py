@@ -215,6 +215,35 @@ def curve_(
         print(f"    {letter} = {value:#x}")
 
 
+@app.command()
+def programme(
+    curve: Annotated[str, typer.Argument(metavar="CURVE", help="As of `modmill ecc curve`.")],
+    multiplier: Annotated[str, typer.Option(metavar="DESIGN", help="A design; `modmill designs` lists them.")],
+    operation: Annotated[str, typer.Option(help="Draw the rows of this one; none: a table of all.")] = "",
+    io: Annotated[str, typer.Option(help="binary or native: the form of the multiplier.")] = "native",
+    sums: Annotated[int, typer.Option(help="Sums in a row at most.")] = 3,
+    product_distance: Annotated[int, typer.Option(help="Rows after which a product can be read.")] = 1,
+    sum_distance: Annotated[int, typer.Option(help="Rows after which a sum can be read.")] = 1,
+    window: Annotated[int, typer.Option(min=2, max=6, help="Bits of a digit of a given point.")] = 4,
+    teeth: Annotated[int, typer.Option(min=1, max=9, help="Bits of a digit of the comb.")] = 5,
+    columns: Annotated[int, typer.Option(min=1, max=8, help="Digits of the comb in a pass.")] = 2,
+    joint: Annotated[bool, typer.Option("--joint/--no-joint", help="One table for both halves of a scalar.")] = False,
+    sets: Annotated[list[str], typer.Option("--set", metavar="KEY=VALUE", help="A parameter of the design.")] = [],  # noqa: B006
+    width: Annotated[int, typer.Option(min=40, help="Columns of the chart.")] = 100,
+) -> None:
+    """Multiples of points as rows for a field unit: how many rows, products and slots, or the rows drawn."""
+    from modmill.designs import design
+    from modmill.engines.point_engine import Shape
+    from modmill.studies.build import parse_set
+    from modmill.studies.programmes import OnDesign, explanation, table
+
+    on = OnDesign(
+        read_curve(curve), multiplier, io, sums, (product_distance, sum_distance), Shape(window, teeth, columns, joint),
+        design(multiplier).checked(parse_set(sets)),
+    )  # fmt: skip
+    print(explanation(on, operation, width) if operation else table(on))
+
+
 def read_curve(text: str) -> Curve:
     """The curve that a user names: a name, parameters, or a file with `EC PARAMETERS` or a key.
 
