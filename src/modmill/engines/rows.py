@@ -9,6 +9,10 @@ take the same time, and which rows are done depends on no number: a digit of a s
     mul   destination = a b factor                    (a b + c e) factor with c and e, on units that add up products
     add   destination = a + b
     sub   destination = a - b + lift p
+
+A sum or difference with ``trim`` is made smaller by trim p where it is not below that: so multipliers that take numbers
+below p only get them. Within a row all reads come before all writes of the same task; no other task of the row may read
+what it writes.
 """
 
 from __future__ import annotations
@@ -22,21 +26,29 @@ the slot itself or, where the digit is odd, its neighbour (number xor 1)."""
 
 @dataclass(frozen=True)
 class Place:
-    """A slot as a task names it: ``number`` among those of its context, or among the ``shared`` ones of all contexts."""
+    """A slot as a task names it: ``number`` among those of its context, or among the ``shared`` ones of all contexts.
+    ``size``: entries of the table, a power of two, where the pick is ENTRY; its digits are below that."""
 
     number: int
     pick: str = FIXED
     shared: bool = False
+    size: int = 0
 
     def at(self, digit: int) -> tuple[bool, int]:
         """(shared, number) of the slot for a digit."""
         number = {FIXED: self.number, ENTRY: self.number + digit, PAIR: self.number ^ (digit & 1)}[self.pick]
         return self.shared, number
 
+    @property
+    def all(self) -> tuple[tuple[bool, int], ...]:
+        """What it is for all digits."""
+        return tuple(self.at(digit) for digit in range({FIXED: 1, ENTRY: self.size, PAIR: 2}[self.pick]))
+
 
 @dataclass(frozen=True)
 class Task:
-    """One operation of a row. ``lift``: the multiple of p that a difference adds so that it is never negative."""
+    """One operation of a row. ``lift``: the multiple of p that a difference adds so that it is never negative. ``trim``:
+    the multiple of p that is subtracted from a sum or difference (after the lift) that is not below it, 0 for never."""
 
     kind: str
     destination: Place
@@ -45,6 +57,7 @@ class Task:
     c: Place | None = None
     e: Place | None = None
     lift: int = 0
+    trim: int = 0
 
     @property
     def reads(self) -> tuple[Place, ...]:
@@ -72,7 +85,7 @@ class Unit:
 
     ``sums``: sums in a row at most, 0 for a unit that adds up two products instead (``added``). ``product_distance``
     and ``sum_distance``: a row may read what a row that many before it wrote, or an earlier one. ``room``: slots of a
-    context, and shared ones, at most.
+    context, and shared ones, at most. ``trims``: whether sums can be trimmed.
     """
 
     sums: int
@@ -81,6 +94,7 @@ class Unit:
     room: int
     shared_room: int
     added: bool = False
+    trims: bool = False
 
 
 @dataclass(frozen=True)
@@ -90,8 +104,8 @@ class RowProgramme:
     ``inputs``: (slot, name) of the numbers that each context is given, in the order in which they are sent.
     ``shared``: (shared slot, value) of the constants, as they stand in the multiplier's domain, least ones.
     ``before``, ``loop``, ``after``: rows; the loop is done ``passes`` times, and uses up ``each`` digits of ``window``
-    bits in every pass. ``first``: digits used up before the loop. ``results``: the slots that are given out, in order,
-    each with how often p must be subtracted from it at most.
+    bits in every pass. ``first`` and ``last``: digits used up before the loop and after it. ``results``: the slots that
+    are given out, in order, each with how often p must be subtracted from it at most.
     """
 
     name: str
@@ -105,6 +119,7 @@ class RowProgramme:
     window: int = 0
     each: int = 0
     first: int = 0
+    last: int = 0
 
     @property
     def rows(self) -> int:
@@ -114,4 +129,32 @@ class RowProgramme:
     @property
     def digits(self) -> int:
         """Digits that one run uses up."""
-        return self.first + self.passes * self.each
+        return self.first + self.passes * self.each + self.last
+
+    @property
+    def products(self) -> int:
+        """Products of one run; on units that add up products, rows with one."""
+        count = [sum(row.product is not None for row in part) for part in (self.before, self.loop, self.after)]
+        return count[0] + self.passes * count[1] + count[2]
+
+    @property
+    def slots(self) -> int:
+        """Slots of a context."""
+        return self._slots(shared=False)
+
+    @property
+    def shared_slots(self) -> int:
+        """Slots that all contexts share."""
+        return self._slots(shared=True)
+
+    def _slots(self, shared: bool) -> int:
+        places = [
+            number
+            for row in (*self.before, *self.loop, *self.after)
+            for task in row.tasks
+            for place in (task.destination, *task.reads)
+            for its, number in place.all
+            if its == shared
+        ]
+        given = [slot for slot, _ in self.shared] if shared else [slot for slot, _ in (*self.inputs, *self.results)]
+        return 1 + max(places + given, default=-1)
