@@ -1,0 +1,357 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""The sequencer of a coprocessor: reads rows from a table and tells the field unit, cycle by cycle, what to do.
+
+A counter goes round once in a turn, and registers decoded from it do everything in the cycles that `rhythm.py` gives.
+No address but those that digits choose depends on a number, and no time does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.lib import data, fifo, wiring
+from amaranth.lib.wiring import In, Out
+
+from modmill.design import Multiplier
+from modmill.engines.field_unit import FieldUnit
+from modmill.engines.rhythm import FIRST
+from modmill.engines.row_layout import DOWN, FIELDS, OWN, OWN_ENTRY, PACK, SHARED, SHARED_ENTRY, UP, Entry, RowLayout
+from modmill.rtl.delay import DelayLines, later
+from modmill.rtl.memory import BlockRam
+
+ENTRY_AT = FIRST - 2
+"""Cycle of a turn in which the first entry is there."""
+ROW_BITS = 16
+"""Bits of the count of a loop's passes."""
+_BANK = 1024
+_PLACED = 6  # cycles from a number that is given to its write
+
+
+def chosen(which: Value, values: Sequence[Value | int]) -> Value:
+    """The value for a number, the last one beyond the end."""
+    found = Value.cast(values[-1])
+    for k, value in enumerate(values[:-1]):
+        found = Mux(which == k, value, found)
+    return found
+
+
+class RowTable(wiring.Component):
+    """The entries: the one at ``at`` of cycle t stands at ``entry`` in cycle t + 3.
+
+    Cost on ECP5: ceil(bits of an entry / 18) block RAMs for every 1,024 entries.
+    """
+
+    def __init__(self, layout: RowLayout) -> None:
+        self.layout = layout
+        entries, _, _ = layout.table
+        self.shape = table_shape(layout)
+        self.words = [self._word(entry) for entry in entries]
+        super().__init__({"at": In(range(max(2, len(entries)))), "entry": Out(self.shape)})
+
+    def _word(self, entry: Entry) -> int:
+        fields: dict[str, int] = {}
+        for name, (address, how) in zip(FIELDS, entry.addresses, strict=True):
+            codes = self.layout.additions["destination" if name == "destination" else "read"]
+            fields[name], fields[f"{name}_add"] = address, codes.index(how)
+        for name in ("active", "invert", "trim", "advance", "again", "last"):
+            fields[name] = int(getattr(entry, name))
+        fields |= {"lift": entry.lift, "count": entry.count}
+        return int(self.shape.const(fields).as_bits())
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        width = self.shape.size
+        banks = -(-len(self.words) // _BANK)
+        depth = max(16, 1 << (min(len(self.words), _BANK) - 1).bit_length())
+        local = depth.bit_length() - 1
+        place = Cat(self.at, Const(0, 1))
+        found = Signal(width, reset_less=True)
+        bank: Value = place[local:]
+        for k in range(2):
+            bank = later(m, bank, f"bank_{k}")
+        with m.Switch(bank):
+            for number in range(banks):
+                words = self.words[number * _BANK : (number + 1) * _BANK]
+                m.submodules[f"bank{number}"] = ram = BlockRam(width, depth, words)
+                m.d.comb += ram.a_address.eq(place[:local])
+                with m.Case(number):
+                    m.d.sync += found.eq(ram.a_q)
+        m.d.comb += self.entry.eq(found)
+        return m
+
+
+def table_shape(layout: RowLayout) -> data.StructLayout:
+    """Fields of an entry, as wide as this layout needs them."""
+    address = layout.depth.bit_length() - 1
+    added = {name: (len(codes) - 1).bit_length() for name, codes in layout.additions.items()}
+    return data.StructLayout({
+        **{name: address for name in FIELDS},
+        **{f"{name}_add": added["destination" if name == "destination" else "read"] for name in FIELDS},
+        "active": 1, "invert": 1, "trim": 1, "advance": 1, "again": 1, "last": 1,
+        "lift": (len(layout.lifts) - 1).bit_length(), "count": (1 + layout.rhythm.sums).bit_length(),
+    })  # fmt: skip
+
+
+class RowSequencer(wiring.Component):
+    """Field unit, table and digits: runs one programme for all contexts when ``start`` is high.
+
+    While not ``busy``: ``s_write`` stores ``s_data`` at ``s_address`` when ``s_ready`` is high, with ``s_trim`` as what
+    sums are trimmed by; ``s_ask`` asks for what stands at ``s_read``, which is at ``s_q`` when ``s_valid`` is high, and
+    stays high until then; ``d_write`` stores a word of digits. ``programme`` must stand while it is busy.
+    A run takes ``cycles`` cycles from ``start`` on, whatever the numbers and digits are.
+    """
+
+    def __init__(self, core: Multiplier, layout: RowLayout) -> None:
+        self.core, self.layout = core, layout
+        address = layout.depth.bit_length() - 1
+        width = layout.contract.operand.width
+        super().__init__({
+            "start": In(1), "busy": Out(1), "programme": In(range(max(2, len(layout.programmes)))),
+            "s_write": In(1), "s_ready": Out(1), "s_address": In(address), "s_data": In(width), "s_trim": In(1),
+            "s_ask": In(1), "s_valid": Out(1), "s_read": In(address), "s_q": Out(width),
+            "d_write": In(1), "d_address": In(range(max(2, layout.digit_depth))), "d_data": In(PACK),
+        })  # fmt: skip
+
+    def cycles(self, programme: int) -> int:
+        """Cycles from ``start`` until it is not busy: the same for all numbers and digits."""
+        return self.layout.rhythm.cycles(self.layout.programmes[programme].rows, self.layout.contexts) + 2
+
+    @property
+    def store_cycles(self) -> int:
+        """Cycles of ``s_write`` for one number."""
+        return max(_PLACED, self.layout.rhythm.skew + 3) + 1
+
+    @property
+    def read_cycles(self) -> int:
+        """Cycles of ``s_ask`` for one number."""
+        return self.layout.rhythm.skew + 6
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        lay, beat, core = self.layout, self.layout.rhythm, self.core
+        load, p = lay.contract.load, lay.contract.p
+        trim = None if load else (lay.trims[0] * p if lay.trims else 0)
+        m.submodules.unit = unit = FieldUnit(core, beat, lay.depth, trim)
+        m.submodules.table = table = RowTable(lay)
+        turn = beat.turn
+        e = table.entry
+        idle, active, starting, aligned = Signal(), Signal(), Signal(), Signal()
+
+        # ---- the counter of a turn, set where the multiplier took the first product of a run
+        phase, wrap = Signal(range(turn)), Signal()
+        synced = (turn - beat.run_up + 1) % turn
+        m.d.sync += [
+            phase.eq(Mux(aligned, synced, Mux(wrap, 0, phase + 1))),
+            wrap.eq(Mux(aligned, synced == turn - 1, phase == turn - 2)),
+        ]
+        strobes: dict[frozenset[int], Signal] = {}
+
+        def at(*cycles: int) -> Signal:
+            """High in these cycles of a turn; registered."""
+            wanted = frozenset(cycle % turn for cycle in cycles)
+            if wanted not in strobes:
+                strobes[wanted] = strobe = Signal(name="at_" + "_".join(map(str, sorted(wanted)[:3])))
+                m.d.sync += strobe.eq(Cat(*(phase == (cycle - 1) % turn for cycle in sorted(wanted))).any())
+            return strobes[wanted]
+
+        # ---- rows: which is done, for which context, with which digit
+        _, firsts, loops = lay.table
+        base, following, pointer = (Signal(len(table.at), name=n, reset_less=True) for n in ("base", "next", "at"))
+        context, index = Signal(range(max(2, lay.contexts))), Signal(range(lay.per_word * lay.stride + 1))
+        digits_at = Signal(len(self.d_address))
+        left = Signal(ROW_BITS, reset_less=True)
+        count = Signal(len(e.count), reset_less=True)
+        advance, again, last = (Signal(name=name, reset_less=True) for name in ("advance", "again", "last"))
+        ending = Signal()
+        last_context = context == lay.contexts - 1
+        with m.If(at(ENTRY_AT)):
+            m.d.sync += [count.eq(e.count), advance.eq(e.advance), last.eq(e.last & ~(e.again & (left != 0)))]
+            m.d.sync += again.eq(e.again & (left != 0))
+        m.d.sync += following.eq(Mux(again, chosen(self.programme, loops), base + count))
+        m.d.comb += ending.eq(wrap & active)
+        done = Signal()
+        with m.If(ending):
+            m.d.sync += [context.eq(Mux(last_context, 0, context + 1))]
+            m.d.sync += digits_at.eq(Mux(last_context, 0, digits_at + lay.stride))
+            with m.If(last_context):
+                m.d.sync += [base.eq(following), index.eq(index + advance), left.eq(left - again)]
+                m.d.comb += done.eq(last)
+        with m.If(done):
+            m.d.sync += active.eq(0)
+        with m.Elif(wrap & starting):
+            m.d.sync += [active.eq(1), starting.eq(0)]
+
+        # ---- the entries of the row, two cycles each
+        second, stepping, live = Signal(), Signal(), Signal()
+        number = Signal(range(beat.sums + 2))
+        m.d.comb += table.at.eq(pointer)
+        m.d.sync += stepping.eq(~stepping)
+        with m.If(stepping):
+            m.d.sync += pointer.eq(pointer + 1)
+        with m.If(at(1)):
+            m.d.sync += [pointer.eq(base), stepping.eq(0)]
+        m.d.sync += second.eq(~second)
+        with m.If(second & (number != beat.sums + 1)):
+            m.d.sync += number.eq(number + 1)
+        with m.If(at(ENTRY_AT - 1)):
+            m.d.sync += [second.eq(0), number.eq(0), live.eq(active)]
+
+        # ---- what is added to addresses
+        adds = self._additions(m, at, context, index, digits_at)
+
+        def added(codes: Sequence[int], code: Value) -> Value:
+            return chosen(code, [adds[how] for how in codes])
+
+        reads, writes = lay.additions["read"], lay.additions["destination"]
+        address = len(self.s_read)
+        one, more, to, to_more, destination = (
+            Signal(address, name=name, reset_less=True) for name in ("read", "more", "to", "to_more", "destination")
+        )
+        read_add = Mux(second, e.a_add, e.b_add) if len(reads) > 1 else Const(0)
+        m.d.sync += [
+            one.eq(Mux(idle, self.s_read, Mux(second, e.a, e.b))),
+            more.eq(Mux(idle, 0, added(reads, read_add))),
+            to.eq(e.destination), to_more.eq(added(writes, e.destination_add)), destination.eq(to + to_more),
+        ]  # fmt: skip
+        lift = Signal(address, reset_less=True)
+        m.d.sync += lift.eq(lay.lift_base + e.lift)
+
+        # ---- products: to the multiplier, and their places in a queue
+        product = Signal()
+        m.d.comb += product.eq(at(ENTRY_AT + 1) & live & e.active)
+        moves = Signal(beat.move - ENTRY_AT)
+        m.d.sync += moves.eq(Cat(product, moves))
+        offering = Signal()
+        with m.If(moves[beat.move - ENTRY_AT - 2] | self.start):
+            m.d.sync += offering.eq(1)
+        with m.Elif(core.i_ready):
+            m.d.sync += offering.eq(0)
+        depth = beat.write // turn + 4
+        m.submodules.places = places = fifo.SyncFIFO(width=address + 1, depth=depth)
+        free = at(*(cycle - 1 for cycle in beat.free))
+        arrived, waiting, storing = Signal(), Signal(), Signal()
+        m.d.sync += [arrived.eq(core.o_valid), waiting.eq((arrived | waiting) & ~storing)]
+        m.d.comb += [
+            core.i_valid.eq(offering), core.o_ready.eq(1), storing.eq((arrived | waiting) & free),
+            places.w_data.eq(Cat(destination, ~self.start)), places.w_en.eq(moves[0] | self.start),
+            places.r_en.eq(storing),
+        ]  # fmt: skip
+
+        # ---- sums
+        sums = Signal(beat.delay)
+        trims = Signal(beat.delay, reset_less=True)
+        sum_due = live & second & (number != 0) & (number < count)
+        m.d.sync += [sums.eq(Cat(sum_due, sums)), trims.eq(Cat(e.trim, trims))]
+        lines = DelayLines(m, max(4, beat.delay), name="sum")
+        sum_place = lines.line(destination, beat.delay - 1, name="sum_place")
+        below = lines.line(unit.below, beat.delay - beat.least_delay, name="below") if beat.trims else Const(0)
+
+        # ---- the unit
+        giving, placing, setting = self._numbers(m, idle)
+        told = unit.control
+        m.d.comb += [
+            told.read.eq(one + more),
+            told.place.eq(
+                Mux(sums[-1], sum_place, Mux(storing, places.r_data[:address], Mux(placing, self.s_address, lift)))
+            ),
+            told.write.eq(sums[-1] | (storing & places.r_data[address]) | placing),
+            told.result.eq(~sums[-1]),
+            told.choose.eq(trims[-1] & ~below),
+            told.take.eq(product), told.invert.eq(later(m, e.invert, "invert")),
+            unit.move.eq(moves[beat.move - ENTRY_AT - 3]),
+            unit.capture.eq(core.o_valid | giving), unit.given.eq(idle), unit.set_trim.eq(setting),
+            unit.number.eq(self.s_data), self.s_q.eq(unit.q),
+        ]  # fmt: skip
+        self._run(m, idle, aligned, starting, done, offering)
+        with m.If(self.start):
+            m.d.sync += [
+                base.eq(chosen(self.programme, firsts)), context.eq(0), index.eq(0), digits_at.eq(0),
+                left.eq(chosen(self.programme, [max(0, p.passes - 1) for p in lay.programmes])),
+            ]  # fmt: skip
+        return m
+
+    def _additions(
+        self, m: Module, at: Callable[..., Signal], context: Signal, index: Signal, digits_at: Signal
+    ) -> dict[int, Value]:
+        """For each way to choose a slot what is added to an address, from the first entry's cycle on for a turn."""
+        lay = self.layout
+        contexts, address = lay.contexts, len(self.s_read)
+        depth = max(16, 1 << (lay.digit_depth - 1).bit_length())
+        m.submodules.digits = ram = BlockRam(PACK, depth, ())
+        within = (lay.per_word - 1).bit_length()
+        m.d.comb += [
+            ram.a_address.eq(digits_at + index[within:]), ram.b_address.eq(self.d_address),
+            ram.b_write.eq(self.d_write), ram.b_d.eq(self.d_data),
+        ]  # fmt: skip
+        digit = Signal(lay.digit_bits, reset_less=True)
+        bits = lay.digit_bits
+        words = [ram.a_q[bits * k : bits * (k + 1)] for k in range(lay.per_word)]
+        with m.If(at(ENTRY_AT - 3)), m.Switch(index[:within]):
+            for k, word in enumerate(words):
+                with m.Case(k):
+                    m.d.sync += digit.eq(word)
+        scaled = later(m, (digit * contexts)[:address], "digit_scaled")
+        step = Mux(digit[0], contexts, 0)
+        used = {how for codes in lay.additions.values() for how in codes}
+        found: dict[int, Value] = {}
+        for how, value in (
+            (OWN, context), (OWN_ENTRY, context + scaled), (UP, context + step), (DOWN, context - step),
+            (SHARED_ENTRY, digit),
+        ):  # fmt: skip
+            if how in used:
+                kept = Signal(address, name=f"add_{how}", reset_less=True)
+                with m.If(at(ENTRY_AT - 1)):
+                    m.d.sync += kept.eq(value)
+                found[how] = kept
+        found[SHARED] = Const(0, address)
+        return found
+
+    def _numbers(self, m: Module, idle: Signal) -> tuple[Value, Value, Value]:
+        """Numbers from outside and back: when one is captured, when it is written, when it is what sums are trimmed by.
+        """
+        storing = Signal(range(self.store_cycles + 1))
+        asking = Signal(range(self.read_cycles + 1))
+        m.d.comb += [self.s_ready.eq(storing == self.store_cycles - 1), self.s_valid.eq(asking == self.read_cycles - 1)]
+        m.d.sync += [
+            storing.eq(Mux(self.s_write & idle & ~self.s_ready, storing + 1, 0)),
+            asking.eq(Mux(self.s_ask & idle, asking + (asking != self.read_cycles - 1), 0)),
+        ]
+        due = storing == _PLACED - 1
+        return storing == _PLACED - 4, due & ~self.s_trim, due & self.s_trim
+
+    def _run(
+        self, m: Module, idle: Signal, aligned: Signal, starting: Signal, done: Value, offering: Signal
+    ) -> None:
+        """A first product that is forgotten shows when the multiplier takes one; then the turns; then all is written.
+
+        The cycles that the first product did not wait are waited for at the end, so that a run takes the same time.
+        """
+        beat = self.layout.rhythm
+        margin = Signal(range(beat.alignment + 1))
+        rest = Signal(range(beat.drain + 1))
+        with m.FSM(name="run") as fsm:
+            with m.State("IDLE"):
+                m.d.sync += [margin.eq(beat.alignment), rest.eq(beat.drain)]
+                with m.If(self.start):
+                    m.next = "ALIGN"
+            with m.State("ALIGN"):
+                m.d.comb += aligned.eq(offering & self.core.i_ready)
+                with m.If(aligned):
+                    m.d.sync += starting.eq(1)
+                    m.next = "RUN"
+                with m.Elif(margin != 0):
+                    m.d.sync += margin.eq(margin - 1)
+            with m.State("RUN"):
+                with m.If(done):
+                    m.next = "DRAIN"
+            with m.State("DRAIN"):
+                m.d.sync += rest.eq(rest - 1)
+                with m.If(rest == 1):
+                    m.next = "MARGIN"
+            with m.State("MARGIN"):
+                m.d.sync += margin.eq(margin - 1)
+                with m.If(margin == 0):
+                    m.next = "IDLE"
+        m.d.comb += [idle.eq(fsm.ongoing("IDLE")), self.busy.eq(self.start | ~idle)]
