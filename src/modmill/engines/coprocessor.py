@@ -53,8 +53,8 @@ class Coprocessor(wiring.Component):
         """Cycles from the last word of a job to the first word of its results."""
         lay, run = self.layout, self.sequencer
         last = run.store_cycles + 4
-        subtracting = 2 * lay.subtractions * lay.number_words + (3 if lay.subtractions else 0)
-        return last + run.cycles(programme) + run.read_cycles + subtracting + 5
+        subtracting = 2 * lay.subtractions * lay.number_words + (2 if lay.subtractions else 0)
+        return last + run.cycles(programme) + run.read_cycles + subtracting + 4
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -76,12 +76,12 @@ class Coprocessor(wiring.Component):
         # ---- what is counted for a message: digits, numbers in, numbers out
         programmes = lay.programmes
         digit_words = [lay.digit_words(k) for k in range(len(programmes))]
-        places = [[lay.contexts * slot for slot, _ in p.inputs] for p in programmes]
-        results = [[lay.contexts * slot for slot, _ in p.results] for p in programmes]
+        places = [[slot for slot, _ in p.inputs] for p in programmes]
+        results = [[slot for slot, _ in p.results] for p in programmes]
         constants = lay.constants + len(lay.lifts) + bool(load and lay.trims)
         most = max(constants, *digit_words, *map(len, places), *map(len, results), 1)
         index = Signal(range(most + 1))
-        digits_at = Signal(len(run.d_address))
+        digits_at, slots_at = Signal(len(run.d_address)), Signal(len(run.s_read))
         shared = Signal()
 
         def of(lists: list[list[int]]) -> Value:
@@ -99,13 +99,13 @@ class Coprocessor(wiring.Component):
         ]  # fmt: skip
         # addresses are registered: what they are chosen by stands long before they are used
         m.d.sync += [
-            run.s_address.eq(Mux(shared, lay.shared_base + index, of(places) + context)),
-            run.s_read.eq(of(results) + context),
+            run.s_address.eq(Mux(shared, lay.shared_base + index, of(places) + slots_at)),
+            run.s_read.eq(of(results) + slots_at),
         ]
         with m.FSM(name="message"):
             with m.State("COMMAND"):
                 m.d.comb += self.i_ready.eq(1)
-                m.d.sync += [index.eq(0), context.eq(0), digits_at.eq(0), shared.eq(0)]
+                m.d.sync += [index.eq(0), context.eq(0), digits_at.eq(0), slots_at.eq(0), shared.eq(0)]
                 with m.If(take):
                     m.d.sync += programme.eq(self.i_data - 1)
                     m.next = "DIGITS"
@@ -137,12 +137,12 @@ class Coprocessor(wiring.Component):
                         m.d.sync += index.eq(0)
                         m.next = "NEXT"
             with m.State("NEXT"):
-                m.d.sync += context.eq(context + 1)
+                m.d.sync += [context.eq(context + 1), slots_at.eq(slots_at + lay.slots)]
                 m.next = "DIGITS"
                 with m.If(shared):
                     m.next = "COMMAND"
                 with m.Elif(last_context):
-                    m.d.sync += context.eq(0)
+                    m.d.sync += [context.eq(0), slots_at.eq(0)]
                     m.next = "START"
             with m.State("START"):
                 m.d.comb += run.start.eq(1)
@@ -164,7 +164,7 @@ class Coprocessor(wiring.Component):
                     m.d.sync += index.eq(index + 1)
                     m.next = "GIVEN"
                     with m.If(is_last(results)):
-                        m.d.sync += [index.eq(0), context.eq(Mux(last_context, 0, context + 1))]
+                        m.d.sync += [index.eq(0), context.eq(context + 1), slots_at.eq(slots_at + lay.slots)]
                         with m.If(last_context):
                             m.next = "COMMAND"
             with m.State("GIVEN"):  # the next address is being chosen

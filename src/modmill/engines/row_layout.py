@@ -2,11 +2,11 @@
 # Copyright The Modmill authors
 """What the parts of a coprocessor agree on: slots, the table of rows, digits, and the messages at its ports.
 
-Slot memory, from address 0: slot s of context k at s K + k for K contexts; the constants of all programmes; the
+Slot memory, from address 0: the slots of context 0, those of context 1, and so on; the constants of all programmes; the
 multiples of p that differences add, 0 first.
 
 The table holds the tasks of all rows of all programmes one after another: a row's product, which may be none, then its
-sums. A task names each slot by the address for context 0 and by what must be added to it.
+sums. A task names each slot by its number and by what must be added to that for its address.
 """
 
 from __future__ import annotations
@@ -27,19 +27,20 @@ SETUP = 0
 PACK = 16
 """Bits of digits in a word at most."""
 OWN, OWN_ENTRY, UP, DOWN, SHARED, SHARED_ENTRY = range(6)
-"""What is added to an address: the context; digit K more; K more or K less where the digit is odd; nothing; the digit."""
+"""What is added to a number: where the context's slots begin; the digit more; 1 more or less where the digit is odd; where
+the constants begin; the digit more."""
 FIELDS = ("destination", "a", "b")
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A task in the table. ``addresses``: for each of FIELDS the address and what is added to it.
+    """A task in the table. ``places``: for each of FIELDS the number and what is added to it.
 
     ``active``: a product that is done. ``invert``: a difference. ``lift``: place of the multiple of p that is added.
     In a row's first entry: ``count`` of its entries, ``advance``, ``again`` (the loop's last row), ``last``.
     """
 
-    addresses: tuple[tuple[int, int], ...]
+    places: tuple[tuple[int, int], ...]
     active: bool = False
     invert: bool = False
     trim: bool = False
@@ -185,36 +186,34 @@ class RowLayout:
 
     def _entries(self, programme: int, row: Row, *, again: bool, last: bool) -> Iterator[Entry]:
         nowhere = ((0, OWN),) * len(FIELDS)
-        addresses = self._addresses(programme, row.product) if row.product else nowhere
+        places = self._places(programme, row.product) if row.product else nowhere
         yield Entry(
-            addresses, active=row.product is not None, count=1 + len(row.sums), advance=row.advance, again=again,
+            places, active=row.product is not None, count=1 + len(row.sums), advance=row.advance, again=again,
             last=last,
         )  # fmt: skip
         for task in row.sums:
             lift = self.lifts.index(task.lift) if task.kind == "sub" else 0
             yield Entry(
-                self._addresses(programme, task), invert=task.kind == "sub", trim=task.trim > 0, lift=lift
+                self._places(programme, task), invert=task.kind == "sub", trim=task.trim > 0, lift=lift
             )
 
-    def _addresses(self, programme: int, task: Task) -> tuple[tuple[int, int], ...]:
-        def address(place: Place) -> tuple[int, int]:
+    def _places(self, programme: int, task: Task) -> tuple[tuple[int, int], ...]:
+        def numbered(place: Place) -> tuple[int, int]:
             if place.shared:
                 if place.pick == PAIR:
                     raise Refusal(f"{self.programmes[programme].name}: a digit picks one of two constants as a pair")
-                at = self.shared_base + self.offsets[programme] + place.number
-                return at, SHARED_ENTRY if place.pick == ENTRY else SHARED
-            kind = {ENTRY: OWN_ENTRY, PAIR: DOWN if place.number % 2 else UP}.get(place.pick, OWN)
-            return place.number * self.contexts, kind
+                return self.offsets[programme] + place.number, SHARED_ENTRY if place.pick == ENTRY else SHARED
+            return place.number, {ENTRY: OWN_ENTRY, PAIR: DOWN if place.number % 2 else UP}.get(place.pick, OWN)
 
-        return tuple(address(place) for place in (task.destination, task.a, task.b))
+        return tuple(numbered(place) for place in (task.destination, task.a, task.b))
 
     @cached_property
     def additions(self) -> dict[str, tuple[int, ...]]:
         """What is added to addresses that are written, and to those that are read, in order of their codes."""
         entries, _, _ = self.table
         return {
-            "destination": tuple(sorted({entry.addresses[0][1] for entry in entries})),
-            "read": tuple(sorted({how for entry in entries for _, how in entry.addresses[1:]})),
+            "destination": tuple(sorted({entry.places[0][1] for entry in entries})),
+            "read": tuple(sorted({how for entry in entries for _, how in entry.places[1:]})),
         }
 
     # ---- digits

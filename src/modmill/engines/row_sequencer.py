@@ -25,6 +25,8 @@ ENTRY_AT = FIRST - 2
 """Cycle of a turn in which the first entry is there."""
 ROW_BITS = 16
 """Bits of the count of a loop's passes."""
+_PRODUCT = ("active", "count", "advance", "again", "last")
+_SUM = ("invert", "trim", "lift")
 _BANK = 1024
 _PLACED = 6  # cycles from a number that is given to its write
 
@@ -38,7 +40,7 @@ def chosen(which: Value, values: Sequence[Value | int]) -> Value:
 
 
 class RowTable(wiring.Component):
-    """The entries: the one at ``at`` of cycle t stands at ``entry`` in cycle t + 3.
+    """The entries: the one at ``at`` of cycle t stands at ``product`` and ``sum`` in cycle t + 3.
 
     Cost on ECP5: ceil(bits of an entry / 18) block RAMs for every 1,024 entries.
     """
@@ -46,23 +48,25 @@ class RowTable(wiring.Component):
     def __init__(self, layout: RowLayout) -> None:
         self.layout = layout
         entries, _, _ = layout.table
-        self.shape = table_shape(layout)
+        shapes = table_shapes(layout)
         self.words = [self._word(entry) for entry in entries]
-        super().__init__({"at": In(range(max(2, len(entries)))), "entry": Out(self.shape)})
+        self.width = max(shape.size for shape in shapes.values())
+        super().__init__({
+            "at": In(range(max(2, len(entries)))), "product": Out(shapes[_PRODUCT]), "sum": Out(shapes[_SUM]),
+        })  # fmt: skip
 
     def _word(self, entry: Entry) -> int:
         fields: dict[str, int] = {}
-        for name, (address, how) in zip(FIELDS, entry.addresses, strict=True):
+        for name, (number, how) in zip(FIELDS, entry.places, strict=True):
             codes = self.layout.additions["destination" if name == "destination" else "read"]
-            fields[name], fields[f"{name}_add"] = address, codes.index(how)
-        for name in ("active", "invert", "trim", "advance", "again", "last"):
-            fields[name] = int(getattr(entry, name))
-        fields |= {"lift": entry.lift, "count": entry.count}
-        return int(self.shape.const(fields).as_bits())
+            fields[name], fields[f"{name}_add"] = number, codes.index(how)
+        kind = _PRODUCT if entry.count else _SUM
+        shape = table_shapes(self.layout)[kind]
+        return int(shape.const({**fields, **{name: int(getattr(entry, name)) for name in kind}}).as_bits())
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        width = self.shape.size
+        width = self.width
         banks = -(-len(self.words) // _BANK)
         depth = max(16, 1 << (min(len(self.words), _BANK) - 1).bit_length())
         local = depth.bit_length() - 1
@@ -78,20 +82,23 @@ class RowTable(wiring.Component):
                 m.d.comb += ram.a_address.eq(place[:local])
                 with m.Case(number):
                     m.d.sync += found.eq(ram.a_q)
-        m.d.comb += self.entry.eq(found)
+        m.d.comb += [self.product.eq(found), self.sum.eq(found)]
         return m
 
 
-def table_shape(layout: RowLayout) -> data.StructLayout:
-    """Fields of an entry, as wide as this layout needs them."""
-    address = layout.depth.bit_length() - 1
+def table_shapes(layout: RowLayout) -> dict[tuple[str, ...], data.StructLayout]:
+    """Fields of a row's first entry and of its sums, as wide as this layout needs them."""
+    entries, _, _ = layout.table
+    number = max(n for entry in entries for n, _ in entry.places).bit_length()
     added = {name: (len(codes) - 1).bit_length() for name, codes in layout.additions.items()}
-    return data.StructLayout({
-        **{name: address for name in FIELDS},
+    widths = {"lift": (len(layout.lifts) - 1).bit_length(), "count": (1 + layout.rhythm.sums).bit_length()}
+    same = {
+        **{name: number for name in FIELDS},
         **{f"{name}_add": added["destination" if name == "destination" else "read"] for name in FIELDS},
-        "active": 1, "invert": 1, "trim": 1, "advance": 1, "again": 1, "last": 1,
-        "lift": (len(layout.lifts) - 1).bit_length(), "count": (1 + layout.rhythm.sums).bit_length(),
-    })  # fmt: skip
+    }
+    return {
+        kind: data.StructLayout({**same, **{name: widths.get(name, 1) for name in kind}}) for kind in (_PRODUCT, _SUM)
+    }
 
 
 class RowSequencer(wiring.Component):
@@ -136,7 +143,7 @@ class RowSequencer(wiring.Component):
         m.submodules.unit = unit = FieldUnit(core, beat, lay.depth, trim)
         m.submodules.table = table = RowTable(lay)
         turn = beat.turn
-        e = table.entry
+        e, plus = table.product, table.sum  # the same entry as a row's first and as a sum
         idle, active, starting, aligned = Signal(), Signal(), Signal(), Signal()
 
         # ---- the counter of a turn, set where the multiplier took the first product of a run
@@ -160,7 +167,7 @@ class RowSequencer(wiring.Component):
         _, firsts, loops = lay.table
         base, following, pointer = (Signal(len(table.at), name=n, reset_less=True) for n in ("base", "next", "at"))
         context, index = Signal(range(max(2, lay.contexts))), Signal(range(lay.per_word * lay.stride + 1))
-        digits_at = Signal(len(self.d_address))
+        digits_at, slots_at = Signal(len(self.d_address)), Signal(len(self.s_read))
         left = Signal(ROW_BITS, reset_less=True)
         count = Signal(len(e.count), reset_less=True)
         advance, again, last = (Signal(name=name, reset_less=True) for name in ("advance", "again", "last"))
@@ -175,6 +182,7 @@ class RowSequencer(wiring.Component):
         with m.If(ending):
             m.d.sync += [context.eq(Mux(last_context, 0, context + 1))]
             m.d.sync += digits_at.eq(Mux(last_context, 0, digits_at + lay.stride))
+            m.d.sync += slots_at.eq(Mux(last_context, 0, slots_at + lay.slots))
             with m.If(last_context):
                 m.d.sync += [base.eq(following), index.eq(index + advance), left.eq(left - again)]
                 m.d.comb += done.eq(last)
@@ -199,7 +207,7 @@ class RowSequencer(wiring.Component):
             m.d.sync += [second.eq(0), number.eq(0), live.eq(active)]
 
         # ---- what is added to addresses
-        adds = self._additions(m, at, context, index, digits_at)
+        adds = self._additions(m, at, slots_at, index, digits_at)
 
         def added(codes: Sequence[int], code: Value) -> Value:
             return chosen(code, [adds[how] for how in codes])
@@ -216,7 +224,7 @@ class RowSequencer(wiring.Component):
             to.eq(e.destination), to_more.eq(added(writes, e.destination_add)), destination.eq(to + to_more),
         ]  # fmt: skip
         lift = Signal(address, reset_less=True)
-        m.d.sync += lift.eq(lay.lift_base + e.lift)
+        m.d.sync += lift.eq(lay.lift_base + plus.lift)
 
         # ---- products: to the multiplier, and their places in a queue
         product = Signal()
@@ -243,7 +251,7 @@ class RowSequencer(wiring.Component):
         sums = Signal(beat.delay)
         trims = Signal(beat.delay, reset_less=True)
         sum_due = live & second & (number != 0) & (number < count)
-        m.d.sync += [sums.eq(Cat(sum_due, sums)), trims.eq(Cat(e.trim, trims))]
+        m.d.sync += [sums.eq(Cat(sum_due, sums)), trims.eq(Cat(plus.trim, trims))]
         lines = DelayLines(m, max(4, beat.delay), name="sum")
         sum_place = lines.line(destination, beat.delay - 1, name="sum_place")
         below = lines.line(unit.below, beat.delay - beat.least_delay, name="below") if beat.trims else Const(0)
@@ -259,7 +267,7 @@ class RowSequencer(wiring.Component):
             told.write.eq(sums[-1] | (storing & places.r_data[address]) | placing),
             told.result.eq(~sums[-1]),
             told.choose.eq(trims[-1] & ~below),
-            told.take.eq(product), told.invert.eq(later(m, e.invert, "invert")),
+            told.take.eq(product), told.invert.eq(later(m, plus.invert, "invert")),
             unit.move.eq(moves[beat.move - ENTRY_AT - 3]),
             unit.capture.eq(core.o_valid | giving), unit.given.eq(idle), unit.set_trim.eq(setting),
             unit.number.eq(self.s_data), self.s_q.eq(unit.q),
@@ -267,17 +275,17 @@ class RowSequencer(wiring.Component):
         self._run(m, idle, aligned, starting, done, offering)
         with m.If(self.start):
             m.d.sync += [
-                base.eq(chosen(self.programme, firsts)), context.eq(0), index.eq(0), digits_at.eq(0),
+                base.eq(chosen(self.programme, firsts)), context.eq(0), index.eq(0), digits_at.eq(0), slots_at.eq(0),
                 left.eq(chosen(self.programme, [max(0, p.passes - 1) for p in lay.programmes])),
             ]  # fmt: skip
         return m
 
     def _additions(
-        self, m: Module, at: Callable[..., Signal], context: Signal, index: Signal, digits_at: Signal
+        self, m: Module, at: Callable[..., Signal], slots_at: Signal, index: Signal, digits_at: Signal
     ) -> dict[int, Value]:
         """For each way to choose a slot what is added to an address, from the first entry's cycle on for a turn."""
         lay = self.layout
-        contexts, address = lay.contexts, len(self.s_read)
+        address = len(self.s_read)
         depth = max(16, 1 << (lay.digit_depth - 1).bit_length())
         m.submodules.digits = ram = BlockRam(PACK, depth, ())
         within = (lay.per_word - 1).bit_length()
@@ -292,20 +300,18 @@ class RowSequencer(wiring.Component):
             for k, word in enumerate(words):
                 with m.Case(k):
                     m.d.sync += digit.eq(word)
-        scaled = later(m, (digit * contexts)[:address], "digit_scaled")
-        step = Mux(digit[0], contexts, 0)
         used = {how for codes in lay.additions.values() for how in codes}
         found: dict[int, Value] = {}
         for how, value in (
-            (OWN, context), (OWN_ENTRY, context + scaled), (UP, context + step), (DOWN, context - step),
-            (SHARED_ENTRY, digit),
+            (OWN, slots_at), (OWN_ENTRY, slots_at + digit), (UP, slots_at + digit[0]), (DOWN, slots_at - digit[0]),
+            (SHARED_ENTRY, lay.shared_base + digit),
         ):  # fmt: skip
             if how in used:
                 kept = Signal(address, name=f"add_{how}", reset_less=True)
                 with m.If(at(ENTRY_AT - 1)):
                     m.d.sync += kept.eq(value)
                 found[how] = kept
-        found[SHARED] = Const(0, address)
+        found[SHARED] = Const(lay.shared_base, address)
         return found
 
     def _numbers(self, m: Module, idle: Signal) -> tuple[Value, Value, Value]:
