@@ -40,19 +40,25 @@ def chosen(which: Value, values: Sequence[Value | int]) -> Value:
 
 
 class RowTable(wiring.Component):
-    """The entries: the one at ``at`` of cycle t stands at ``product`` and ``sum`` in cycle t + 3.
+    """The entries, and behind them in the same block RAMs the digits of all contexts.
 
-    Cost on ECP5: ceil(bits of an entry / 18) block RAMs for every 1,024 entries.
+    The entry ``at`` of cycle t stands at ``product`` and ``sum`` in cycle t + 3, the digits ``d_at`` at ``digits`` in
+    cycle t + 2; ``d_write`` stores ``d_data`` at ``d_place``, and nothing is read there in that cycle.
+    Cost on ECP5: ceil(bits of an entry / 18) block RAMs for every 1,024 entries and words of digits.
     """
 
     def __init__(self, layout: RowLayout) -> None:
         self.layout = layout
-        entries, _, _ = layout.table
         shapes = table_shapes(layout)
-        self.words = [self._word(entry) for entry in entries]
-        self.width = max(shape.size for shape in shapes.values())
+        self.words = [self._word(entry) for entry in layout.table[0]]
+        self.width = max(PACK, *(shape.size for shape in shapes.values()))
+        within, depth = len(self.words) % _BANK, layout.digit_depth
+        self.digits_bank = len(self.words) // _BANK + (within + depth > _BANK)
+        self.digits_first = within if within + depth <= _BANK else 0
+        digit = range(max(2, depth))
         super().__init__({
-            "at": In(range(max(2, len(entries)))), "product": Out(shapes[_PRODUCT]), "sum": Out(shapes[_SUM]),
+            "at": In(range(max(2, len(self.words)))), "product": Out(shapes[_PRODUCT]), "sum": Out(shapes[_SUM]),
+            "d_at": In(digit), "digits": Out(PACK), "d_write": In(1), "d_place": In(digit), "d_data": In(PACK),
         })  # fmt: skip
 
     def _word(self, entry: Entry) -> int:
@@ -67,19 +73,25 @@ class RowTable(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         width = self.width
-        banks = -(-len(self.words) // _BANK)
-        depth = max(16, 1 << (min(len(self.words), _BANK) - 1).bit_length())
-        local = depth.bit_length() - 1
-        place = Cat(self.at, Const(0, 1))
+        banks = 1 + max(self.digits_bank, (len(self.words) - 1) // _BANK)
         found = Signal(width, reset_less=True)
-        bank: Value = place[local:]
+        place = Cat(self.at, Const(0, _BANK.bit_length()))
+        bank: Value = place[_BANK.bit_length() - 1 :][: (banks - 1).bit_length()]
         for k in range(2):
             bank = later(m, bank, f"bank_{k}")
         with m.Switch(bank):
             for number in range(banks):
                 words = self.words[number * _BANK : (number + 1) * _BANK]
-                m.submodules[f"bank{number}"] = ram = BlockRam(width, depth, words)
-                m.d.comb += ram.a_address.eq(place[:local])
+                with_digits = number == self.digits_bank
+                used = self.digits_first + self.layout.digit_depth if with_digits else len(words)
+                depth = max(16, 1 << (used - 1).bit_length())
+                m.submodules[f"bank{number}"] = ram = BlockRam(width if words else PACK, depth, words)
+                m.d.comb += ram.a_address.eq(place[: depth.bit_length() - 1])
+                if with_digits:
+                    m.d.comb += [
+                        ram.b_address.eq(self.digits_first + Mux(self.d_write, self.d_place, self.d_at)),
+                        ram.b_write.eq(self.d_write), ram.b_d.eq(self.d_data), self.digits.eq(ram.b_q),
+                    ]  # fmt: skip
                 with m.Case(number):
                     m.d.sync += found.eq(ram.a_q)
         m.d.comb += [self.product.eq(found), self.sum.eq(found)]
@@ -207,7 +219,7 @@ class RowSequencer(wiring.Component):
             m.d.sync += [second.eq(0), number.eq(0), live.eq(active)]
 
         # ---- what is added to addresses
-        adds = self._additions(m, at, slots_at, index, digits_at)
+        adds = self._additions(m, table, at, slots_at, index, digits_at)
 
         def added(codes: Sequence[int], code: Value) -> Value:
             return chosen(code, [adds[how] for how in codes])
@@ -281,21 +293,20 @@ class RowSequencer(wiring.Component):
         return m
 
     def _additions(
-        self, m: Module, at: Callable[..., Signal], slots_at: Signal, index: Signal, digits_at: Signal
+        self, m: Module, table: RowTable, at: Callable[..., Signal], slots_at: Signal, index: Signal,
+        digits_at: Signal,
     ) -> dict[int, Value]:
         """For each way to choose a slot what is added to an address, from the first entry's cycle on for a turn."""
         lay = self.layout
         address = len(self.s_read)
-        depth = max(16, 1 << (lay.digit_depth - 1).bit_length())
-        m.submodules.digits = ram = BlockRam(PACK, depth, ())
         within = (lay.per_word - 1).bit_length()
         m.d.comb += [
-            ram.a_address.eq(digits_at + index[within:]), ram.b_address.eq(self.d_address),
-            ram.b_write.eq(self.d_write), ram.b_d.eq(self.d_data),
+            table.d_at.eq(digits_at + index[within:]), table.d_place.eq(self.d_address),
+            table.d_write.eq(self.d_write), table.d_data.eq(self.d_data),
         ]  # fmt: skip
         digit = Signal(lay.digit_bits, reset_less=True)
         bits = lay.digit_bits
-        words = [ram.a_q[bits * k : bits * (k + 1)] for k in range(lay.per_word)]
+        words = [table.digits[bits * k : bits * (k + 1)] for k in range(lay.per_word)]
         with m.If(at(ENTRY_AT - 3)), m.Switch(index[:within]):
             for k, word in enumerate(words):
                 with m.Case(k):
