@@ -10,7 +10,7 @@ by the digit that is seen where they are read; ``next_digit`` moves on.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from modmill.contract import Refusal
@@ -36,14 +36,13 @@ class Source:
 
 @dataclass(frozen=True)
 class Node:
-    """A number of the graph: read, or made from others. ``args`` are two nodes, or four for a b + c e.
-
-    ``trim`` and ``lift``: as of a ``Task``; set when the bounds are known.
-    """
+    """A number of the graph: read, or made from others. ``args`` are two nodes, or four for a b + c e. ``copy`` tells
+    copies of a number apart."""
 
     kind: str
     args: tuple[int, ...] = ()
     source: Source | None = None
+    copy: int = 0
 
 
 class Element:
@@ -117,6 +116,16 @@ class Section:
         args = (a.node, b.node) if kind == SUB or a.node <= b.node else (b.node, a.node)
         return self._node(Node(kind, args))
 
+    def combine(self, a: Element, b: Element, c: Element, e: Element) -> Element:
+        """a b + c e as one operation, for units that add up products."""
+        return self._node(Node(MUL, (a.node, b.node, c.node, e.node)))
+
+    def copied(self, value: Element, one: int | None = None) -> Element:
+        """The number once more, as an operation of its own: plus 0, or times the constant ``one``."""
+        count = sum(node.copy > 0 for node in self.nodes)
+        other = self.constant(0 if one is None else one)
+        return self._node(Node(ADD if one is None else MUL, (value.node, other.node), copy=count + 1))
+
     def set(self, name: Name, value: Element) -> None:
         """Set a variable or a table entry, (table, number), at the end of the section."""
         self.outputs[name] = value.node
@@ -138,7 +147,7 @@ class Section:
         moved: dict[int, int] = {}
         for k in sorted(needed):
             node = self.nodes[k]
-            moved[k] = out._node(Node(node.kind, tuple(moved[a] for a in node.args), node.source)).node
+            moved[k] = out._node(replace(node, args=tuple(moved[a] for a in node.args))).node
         out.outputs = {name: moved[k] for name, k in self.outputs.items()}
         return out
 
@@ -147,7 +156,7 @@ class Section:
         wanted, out, moved = set(nodes), Section(self.name), {}
         out.digits = self.digits
         for k, node in enumerate(self.nodes):
-            made = out._node(Node(node.kind, tuple(moved[a] for a in node.args), node.source))
+            made = out._node(replace(node, args=tuple(moved[a] for a in node.args)))
             moved[k] = (made * out.constant(one)).node if k in wanted else made.node
         out.outputs = {name: moved[k] for name, k in self.outputs.items()}
         return out

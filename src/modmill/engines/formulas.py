@@ -115,13 +115,11 @@ class WeierstrassForm:
         yz = P.Y * P.Z
         yyz = P.Y * yz
         azz = None if isinstance(self.a, int) else P.Z * P.Z * self.a
-        return self._tangent(self._slope(P.X, P.Z, azz), P.X * yyz, yyz * yyz, 2 * yz, azz)
+        return self._tangent(self._slope(P.X, P.Z, azz), P.X, yyz, yz, azz)
 
     def double_jacobian(self, P: Jacobian) -> Jacobian:
         """2 P for all points [8; 7 where a = 0; the last of several has no use for aZ4, and one less for general a]."""
-        yy = P.Y * P.Y
-        w = self._slope(P.X, P.Z * P.Z, P.aZ4)
-        return self._tangent(w, P.X * yy, yy * yy, 2 * (P.Y * P.Z), P.aZ4)
+        return self._tangent(self._slope(P.X, P.Z * P.Z, P.aZ4), P.X, P.Y * P.Y, P.Y * P.Z, P.aZ4)
 
     def _slope(self, x: Element, z: Element, azz: Element | None) -> Element:
         """3 x^2 + a z^2."""
@@ -130,9 +128,12 @@ class WeierstrassForm:
         return 3 * (x * x) if azz is None else 3 * (x * x) + azz
 
     @staticmethod
-    def _tangent(w: Element, xyy: Element, yyyy: Element, z: Element, azz: Element | None) -> Jacobian:
-        x = w * w - 8 * xyy
-        return Jacobian(x, w * (4 * xyy - x) - 8 * yyyy, z, None if azz is None else 16 * (yyyy * azz))
+    def _tangent(w: Element, x: Element, yy: Element, yz: Element, azz: Element | None) -> Jacobian:
+        """w^2 - 2 S, w (3 S - w^2) - 8 yy^2 and 2 yz with S = 4 x yy; small factors stand where nothing waits for them."""
+        S, ww, half = (4 * x) * yy, w * w, (2 * yy) * (2 * yy)
+        twice = 2 * S
+        y = w * ((S - ww) + twice) - 2 * half
+        return Jacobian(ww - twice, y, 2 * yz, None if azz is None else 4 * (half * azz))
 
     @staticmethod
     def homogeneous(P: Jacobian) -> Homogeneous:

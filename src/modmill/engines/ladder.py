@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""The Montgomery ladder on u-coordinates: u(k P) for every u of the curve or its twist, 0 where k P is neutral.
+
+The two points stand in pairs of slots. Which of them is doubled follows from whether a bit differs from the one before,
+and is chosen by address; so a bit takes 9 products and one by the constant a24, whatever it is.
+"""
+
+from __future__ import annotations
+
+from modmill.engines.expressions import Section
+from modmill.engines.formulas import ladder_step
+from modmill.engines.points import BLIND, PointProgramme, blinded, give_affine
+from modmill.engines.recipe import Domain, Recipe
+from modmill.engines.recoding import Gray
+from modmill.engines.scheduling import Layers
+from modmill.numbers.curves import Montgomery
+
+_PAIRS = (("X2", "X3"), ("Z2", "Z3"))
+
+
+def ladder(curve: Montgomery, domain: Domain, bits: int) -> PointProgramme:
+    """The ladder for k in [0, 2^bits)."""
+    recoding = Gray(bits)
+    before, loop, after = Section("start"), Section("bit"), Section("affine")
+    u, zero = before.variable("u"), before.constant(0)
+    X3, one = blinded(domain, before, u)
+    for name, value in (("X2", one + zero), ("Z2", zero), ("X3", X3), ("Z3", one), ("u1", domain.enter(u))):
+        before.set(name, value)
+    points = [loop.pair(name) for name in ("X2", "Z2", "X3", "Z3")]
+    step = ladder_step(*points, loop.variable("u1"), domain.constant(loop, curve.a24))
+    for name, value in zip(("X2", "Z2", "X3", "Z3"), step, strict=True):
+        loop.set(name, value)
+    loop.next_digit()
+    X, Z = after.pair("X2"), after.pair("Z2")
+    after.next_digit()
+    give_affine(domain, after, X, None, Z)
+    recipe = Recipe(
+        f"{curve.title} ladder", domain, ("u", BLIND), ("x",), (before,), loop, after,
+        passes=recoding.passes, window=1, layers=Layers(pairs=_PAIRS),
+    )  # fmt: skip
+    return PointProgramme("ladder", curve.title, recipe, recoding.digits)

@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""Digits of scalars: how a number in [0, 2^bits) becomes the digits that a programme uses up, exactly and of fixed count.
+
+A digit d names the entry d of a table; what that entry is worth follows from the recoding:
+
+    Unsigned   k = sum d_i 2^(w i)                            worth d
+    Signed     k = sum (d_i - 2^(w-1)) 2^(w i)                worth d - 2^(w-1): the digits of k + 2^(w-1) sum 2^(w i)
+    Odd        k = sum (2 d_i + 1 - 2^w) 2^(w i), k odd       worth 2 d + 1 - 2^w: the digits of (k + 2^(w m) - 1) / 2
+    Comb       k = sum over passes j, columns v: bits of the teeth at b v + a i + j, i = 0 ... t - 1
+    Gray       differences of neighbouring bits, for a ladder whose two points change places
+
+Sources: comb, C. H. Lim, P. J. Lee: More flexible exponentiation with precomputation, CRYPTO '94; odd digits, M. Joye,
+M. Tunstall: Exponent recoding and regular exponentiation algorithms, AFRICACRYPT 2009.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from modmill.contract import Refusal
+
+
+class Recoding(Protocol):
+    """How a scalar becomes digits."""
+
+    @property
+    def count(self) -> int:
+        """Digits of a scalar."""
+
+    def digits(self, k: int) -> tuple[int, ...]:
+        """The digits, the first used first. Raises Refusal for a scalar out of range."""
+
+
+def _require(k: int, bits: int) -> None:
+    if not 0 <= k < 1 << bits:
+        raise Refusal(f"a scalar of {k.bit_length()} bits{' below 0' if k < 0 else ''}, the programme takes {bits} bits")
+
+
+def _split(number: int, window: int, count: int) -> tuple[int, ...]:
+    mask = (1 << window) - 1
+    return tuple(number >> (window * i) & mask for i in reversed(range(count)))
+
+
+@dataclass(frozen=True)
+class Unsigned:
+    """Plain windows of ``window`` bits; ``least``: at least so many digits."""
+
+    bits: int
+    window: int
+    least: int = 1
+
+    @property
+    def count(self) -> int:
+        """Digits of a scalar."""
+        return max(self.least, -(-self.bits // self.window))
+
+    def digits(self, k: int) -> tuple[int, ...]:
+        """The digits. Raises Refusal for a scalar out of range."""
+        _require(k, self.bits)
+        return _split(k, self.window, self.count)
+
+
+@dataclass(frozen=True)
+class Signed:
+    """Windows of digits worth -2^(w-1) ... 2^(w-1) - 1, for 0 <= k < 2^bits, or -2^bits < k < 2^bits where ``both``."""
+
+    bits: int
+    window: int
+    both: bool = False
+
+    @property
+    def count(self) -> int:
+        """Digits of a scalar: the most negative number is the larger one, so that only the largest matters."""
+        count = 1
+        while ((1 << self.window - 1) - 1) * self._ones(count) < (1 << self.bits) - 1:
+            count += 1
+        return count
+
+    def _ones(self, count: int) -> int:
+        return ((1 << self.window * count) - 1) // ((1 << self.window) - 1)
+
+    def digits(self, k: int) -> tuple[int, ...]:
+        """The digits. Raises Refusal for a scalar out of range."""
+        _require(abs(k) if self.both else k, self.bits)
+        return _split(k + (self._ones(self.count) << self.window - 1), self.window, self.count)
+
+
+@dataclass(frozen=True)
+class Odd:
+    """Windows of odd digits, none of them worth 0, for a group of the odd order n: an even k is replaced by k - n.
+
+    Where 2^(bits - window) + 1 < n, what the first digits are worth together is odd and no multiple of n, until the last.
+    """
+
+    bits: int
+    window: int
+    n: int
+
+    @property
+    def count(self) -> int:
+        """Digits of a scalar."""
+        return -(-max(self.bits, self.n.bit_length()) // self.window)
+
+    def digits(self, k: int) -> tuple[int, ...]:
+        """The digits. Raises Refusal for a scalar out of range."""
+        _require(k, self.bits)
+        odd = k if k % 2 else k - self.n
+        return _split((odd + (1 << self.window * self.count) - 1) // 2, self.window, self.count)
+
+
+@dataclass(frozen=True)
+class Comb:
+    """``teeth`` bits a digit and ``columns`` digits a pass; the columns of a pass follow one another.
+
+    a = ceil(bits / teeth) bits between teeth, b = ceil(a / columns) passes, of which the first sees the highest bits.
+    """
+
+    bits: int
+    teeth: int
+    columns: int
+
+    @property
+    def passes(self) -> int:
+        """Passes of the loop."""
+        return -(-self.apart // self.columns)
+
+    @property
+    def apart(self) -> int:
+        """Bits between two teeth."""
+        return -(-self.bits // self.teeth)
+
+    @property
+    def count(self) -> int:
+        """Digits of a scalar."""
+        return self.passes * self.columns
+
+    def worth(self, digit: int, column: int) -> int:
+        """What a digit of a column is worth in the last pass."""
+        return sum(1 << self._place(tooth, column) for tooth in range(self.teeth) if digit >> tooth & 1)
+
+    def _place(self, tooth: int, column: int) -> int:
+        return self.apart * tooth + self.passes * column
+
+    def digits(self, k: int) -> tuple[int, ...]:
+        """The digits. Raises Refusal for a scalar out of range."""
+        _require(k, self.bits)
+        found = []
+        for j in reversed(range(self.passes)):
+            for column in range(self.columns):
+                inside = self.passes * column + j < self.apart  # else the bit is the next tooth's
+                bits = [k >> (self._place(tooth, column) + j) & 1 for tooth in range(self.teeth)]
+                found.append(sum(bit << tooth for tooth, bit in enumerate(bits)) if inside else 0)
+        return tuple(found)
+
+
+@dataclass(frozen=True)
+class Gray:
+    """Digits of a ladder that does ``each`` bits a pass: whether a bit differs from the one before, and the last bit.
+    The number is filled up with zeros at its upper end."""
+
+    bits: int
+    each: int = 1
+
+    @property
+    def passes(self) -> int:
+        """Passes of the loop."""
+        return -(-self.bits // self.each)
+
+    @property
+    def count(self) -> int:
+        """Digits of a scalar."""
+        return self.passes * self.each + 1
+
+    def digits(self, k: int) -> tuple[int, ...]:
+        """The digits. Raises Refusal for a scalar out of range."""
+        _require(k, self.bits)
+        return _split(k ^ k << 1, 1, self.count)
+
+
+def together(*strings: tuple[int, ...]) -> tuple[int, ...]:
+    """Digits of several scalars, one of each after the other."""
+    return tuple(d for digits in zip(*strings, strict=True) for d in digits)
