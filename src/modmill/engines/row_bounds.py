@@ -37,6 +37,11 @@ def product_bound(contract: Contract, total: Fraction) -> Fraction:
     return min(contract.result_bound, up(contract.product(total, Fraction(1))))
 
 
+def sum_bound(p: int, a: Fraction, b: Fraction) -> Fraction:
+    """Bound of a sum: where one of the two is at most a whole number, one less than both bounds together."""
+    return a + b - (Fraction(1, p) if (a * p).denominator == 1 or (b * p).denominator == 1 else 0)
+
+
 def trimmed(bound: Fraction, trim: int) -> Fraction:
     """Bound of a number below bound p from which trim p is subtracted unless it is below that."""
     return max(Fraction(trim), bound - trim)
@@ -72,19 +77,14 @@ class _TooLarge(Exception):
 def settle(recipe: Recipe, contract: Contract, unit: Unit) -> Settled:
     """Bounds of a whole recipe. Raises Refusal, with the operation and the bounds, where nothing helps."""
     inserted: list[str] = []
-    forced: set[tuple[int, int]] = set()
     for _ in range(1000):
-        run = _Run(recipe, contract, unit, forced)
+        run = _Run(recipe, contract, unit)
         try:
             results = run.all()
         except _TooLarge as large:
             section = recipe.sections[large.section]
             node = section.nodes[large.node]
-            here = large.section, large.node
-            if unit.trims and node.kind not in ("read", MUL) and here not in forced:
-                forced.add(here)
-                continue
-            if unit.trims or node.kind in ("read", MUL):
+            if unit.trims or node.kind == MUL or (node.source and not node.source.name):
                 raise Refusal(f"{recipe.name}, section {section.name}: {large.why}") from None
             made = section.reduced([large.node], recipe.domain.one)
             recipe = recipe.with_sections(
@@ -99,8 +99,8 @@ def settle(recipe: Recipe, contract: Contract, unit: Unit) -> Settled:
 class _Run:
     """One run of a recipe on bounds."""
 
-    def __init__(self, recipe: Recipe, contract: Contract, unit: Unit, forced: set[tuple[int, int]]) -> None:
-        self._recipe, self._contract, self._unit, self._forced = recipe, contract, unit, forced
+    def __init__(self, recipe: Recipe, contract: Contract, unit: Unit) -> None:
+        self._recipe, self._contract, self._unit = recipe, contract, unit
         self._room = capacity(contract)
         self.lifts: list[dict[int, int]] = [{} for _ in recipe.sections]
         self.trims: list[dict[int, int]] = [{} for _ in recipe.sections]
@@ -148,10 +148,11 @@ class _Run:
                 raise _TooLarge(number, large, str(refusal)) from None
         lift = -(-a[1] // 1) if node.kind == SUB else 0
         self.lifts[number][k] = max(lift, self.lifts[number].get(k, 0))
-        bound = a[0] + lift if node.kind == SUB else a[0] + a[1]
-        if self._unit.trims and (bound > self._room or (number, k) in self._forced):
-            self.trims[number][k] = trim = max(1, int(bound // 2), self.trims[number].get(k, 0))
-            bound = trimmed(bound, trim)
+        bound = a[0] + lift if node.kind == SUB else sum_bound(self._contract.p, a[0], a[1])
+        if self._unit.trims and bound > min(self._room, self._contract.operand_bound):
+            half = max(1, int(bound // 2)), int(-(-bound // 2))
+            trim = max(min(half, key=lambda t: trimmed(bound, t)), self.trims[number].get(k, 0))
+            self.trims[number][k], bound = trim, trimmed(bound, trim)
         if bound > self._room:
             large = max(node.args, key=lambda i: bounds[i])
             raise _TooLarge(
@@ -248,7 +249,7 @@ def _task(task: Task, contract: Contract, room: Fraction, held: Mapping[Slot, Fr
             return product_bound(contract, total)
         except Refusal as refusal:
             raise Refusal(f"{where}: {refusal}") from None
-    bound = bounds[0] + (task.lift if task.kind == SUB else bounds[1])
+    bound = bounds[0] + task.lift if task.kind == SUB else sum_bound(contract.p, bounds[0], bounds[1])
     if task.kind == SUB and bounds[1] > task.lift:
         raise Refusal(f"{where}: {task.lift} p is added, but what is subtracted is below {float(bounds[1]):.6g} p")
     if task.trim:
