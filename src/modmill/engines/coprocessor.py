@@ -12,8 +12,8 @@ products in flight has work in every interval.
 Messages at ``i``, in words; numbers least significant word first, each filled up to whole words:
 
     SETUP            the modulus and the words of stream k, where it is loaded; then each constant; then the multiples
-                     of p that differences add; then, where the modulus is loaded and sums are trimmed, what they are
-                     trimmed by. `RowLayout.setup` gives it.
+                     of p that differences add; then, where the modulus is loaded and sums are trimmed, the
+                     multiples that they are trimmed by. `RowLayout.setup` gives it.
     1 + programme    for each context its digits, packed into words, and its numbers
     at ``o``         for each context its results
 
@@ -23,7 +23,7 @@ ones: p is subtracted word by word as often as the programme's bounds ask for, a
 
 from __future__ import annotations
 
-from amaranth.hdl import Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -78,7 +78,8 @@ class Coprocessor(wiring.Component):
         digit_words = [lay.digit_words(k) for k in range(len(programmes))]
         places = [[slot for slot, _ in p.inputs] for p in programmes]
         results = [[slot for slot, _ in p.results] for p in programmes]
-        constants = lay.constants + len(lay.lifts) + bool(load and lay.trims)
+        kept = lay.constants + len(lay.lifts)
+        constants = kept + (len(lay.trims) if load else 0)
         most = max(constants, *digit_words, *map(len, places), *map(len, results), 1)
         index = Signal(range(most + 1))
         digits_at, slots_at = Signal(len(run.d_address)), Signal(len(run.s_read))
@@ -93,7 +94,7 @@ class Coprocessor(wiring.Component):
         m.d.comb += [
             number.i_data.eq(self.i_data), number.shift.eq(shift), number.whole.eq(run.s_q),
             run.s_data.eq(number.number), run.programme.eq(programme),
-            run.s_trim.eq(shared & (index == lay.constants + len(lay.lifts))),
+            run.s_trim.eq(Cat(*(shared & (index == kept + k) for k in range(len(lay.trims))))),
             run.d_address.eq(digits_at + index), run.d_data.eq(self.i_data[:PACK]),
             self.o_data.eq(number.number[: lay.word]),
         ]  # fmt: skip

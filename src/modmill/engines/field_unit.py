@@ -16,6 +16,8 @@ Residues have no carries: there a slice is a channel, all work in the same cycle
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
@@ -32,15 +34,16 @@ GUARD = 2
 """Bits that sums have more than numbers before they are trimmed."""
 
 
-def control(address: int) -> data.StructLayout:
-    """What a slice is told, for addresses of so many bits.
+def control(address: int, trims: int) -> data.StructLayout:
+    """What a slice is told, for addresses of so many bits and so many multiples of p that sums are trimmed by.
 
     ``read``: of port A. ``place``: of port B, at which ``write`` stores the sum, or the ``result`` that was captured;
     ``choose``: the trimmed sum. ``invert``: the number of this and the next cycle is subtracted. ``take``: the numbers
-    of this and the next cycle are a product's.
+    of this and the next cycle are a product's. ``trim``: number of the multiple for the sum that begins.
     """
     return data.StructLayout({
         "read": address, "place": address, "write": 1, "result": 1, "choose": 1, "invert": 1, "take": 1,
+        "trim": max(0, trims - 1).bit_length(),
     })  # fmt: skip
 
 
@@ -50,27 +53,28 @@ class _Slice(wiring.Component):
     ``control`` acts a cycle later and is passed on in ``forward``. Of ``carries``, those into and out of d, s and t,
     each comes from the slice below in the cycle in which it is due. With ``move`` the operands that were taken go to
     ``a`` and ``b`` a cycle later; with ``capture`` the result, or with ``given`` the ``number``, is kept two cycles
-    later. ``set_trim``: what is kept becomes T. ``constant``: its bits of T, None where T is loaded; u of a channel
-    modulo 2^w - u. ``low``, ``high``: whether it is the lowest or highest slice.
+    later. ``multiples``: its bits of each T, None where they are loaded: with ``set_trim`` what is kept becomes one of
+    them. ``u``: of a channel modulo 2^w - u.``low``, ``high``: whether it is the lowest or highest slice.
     """
 
     def __init__(
-        self, width: int, depth: int, rhythm: Rhythm, *, low: bool, high: bool, constant: int | None
+        self, width: int, depth: int, rhythm: Rhythm, *, low: bool, high: bool, u: int,
+        multiples: Sequence[int | None],
     ) -> None:  # fmt: skip
         self.width, self.depth, self.rhythm = width, depth, rhythm
-        self.low, self.high, self.constant = low, high, constant
-        layout = control(depth.bit_length() - 1)
+        self.low, self.high, self.u, self.multiples = low, high, u, tuple(multiples)
+        layout = self.layout = control(depth.bit_length() - 1, len(self.multiples))
         super().__init__({
             "control": In(layout), "forward": Out(layout), "carries": In(3), "carried": Out(3),
             "q": Out(width), "a": Out(width), "b": Out(width), "move": In(1),
-            "r": In(width), "number": In(width), "given": In(1), "capture": In(1), "set_trim": In(1),
+            "r": In(width), "number": In(width), "given": In(1), "capture": In(1),
+            "set_trim": In(len(self.multiples)),
         })  # fmt: skip
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
         # ---- control: what is told acts here one cycle later
-        layout = control(self.depth.bit_length() - 1)
-        told = Signal(layout, name="told", reset_less=True)
+        told = Signal(self.layout, name="told", reset_less=True)
         write, take = Signal(name="write_here"), Signal(3, name="take_here")
         invert = Signal(2, name="invert_here", reset_less=True)
         m.d.sync += [
@@ -153,24 +157,34 @@ class _Slice(wiring.Component):
         lines = DelayLines(m, max(4, rhythm.delay), name="waiting")
         total = lines.line(s, rhythm.delay - SUM, name="waiting_s")
         if rhythm.trims:
-            multiple: Value
-            if self.constant is None:
-                multiple = Signal(self.width, name="multiple", reset_less=True)
-                setting = Signal(name="set_trim_here")
-                m.d.sync += setting.eq(self.set_trim)
-                with m.If(setting):
-                    m.d.sync += multiple.eq(held)
-            else:
-                multiple = Const(self.constant, self.width)
-            add(2, t, s, ~self._wide(multiple))
+            add(2, t, s, ~self._wide(self._multiple(m, told, held)))
             total = Mux(told.choose, lines.line(t, rhythm.delay - TRIM, name="waiting_t"), total)
         return total[: self.width]
+
+    def _multiple(self, m: Module, told: data.View, held: Value) -> Value:
+        """T for the sum that stands in s."""
+        multiples: list[Value] = []
+        for k, constant in enumerate(self.multiples):
+            if constant is None:
+                multiple = Signal(self.width, name=f"multiple_{k}", reset_less=True)
+                with m.If(later(m, self.set_trim[k], f"set_trim_{k}")):
+                    m.d.sync += multiple.eq(held)
+                multiples.append(multiple)
+            else:
+                multiples.append(Const(constant, self.width))
+        which: Value = told.trim
+        for k in range(SUM):
+            which = later(m, which, f"trim_{k}")
+        found = multiples[-1]
+        for k, value in enumerate(multiples[:-1]):
+            found = Mux(which == k, value, found)
+        return found
 
     def _folded(self, m: Module, x: Value, lift: Value) -> Value:
         """The sum of three residues, folded, in the cycle in which it is written."""
         form = self.rhythm.contract.operand
-        assert isinstance(form, Residues) and self.constant is not None
-        w, u = form.base.w, self.constant
+        assert isinstance(form, Residues)
+        w, u = form.base.w, self.u
         other = later(m, self.q, "other")
         d = later(m, lift + x, "d")
         total: Value = later(m, (d + other)[: w + 2], "s")
@@ -196,32 +210,28 @@ class FieldUnit(wiring.Component):
 
     kept = ("slice",)
 
-    def __init__(self, core: Multiplier, rhythm: Rhythm, depth: int, trim: int | None) -> None:
-        """``trim``: T, None where it is loaded; the value is not used where nothing is trimmed."""
-        self.core, self.rhythm, self.depth, self.trim = core, rhythm, depth, trim
+    def __init__(self, core: Multiplier, rhythm: Rhythm, depth: int, multiples: Sequence[int | None]) -> None:
+        """``multiples``: what sums are trimmed by, None where they are loaded."""
+        self.core, self.rhythm, self.depth, self.multiples = core, rhythm, depth, tuple(multiples)
         width = rhythm.contract.operand.width
         super().__init__({
-            "control": In(control(depth.bit_length() - 1)), "below": Out(1), "q": Out(width), "number": In(width),
-            "move": In(1), "given": In(1), "capture": In(1), "set_trim": In(1),
+            "control": In(control(depth.bit_length() - 1, len(self.multiples))), "below": Out(1), "q": Out(width), "number": In(width),
+            "move": In(1), "given": In(1), "capture": In(1), "set_trim": In(len(self.multiples)),
         })  # fmt: skip
-
-    def _constant(self, number: int, first: int, width: int) -> int | None:
-        form = self.rhythm.contract.operand
-        if isinstance(form, Residues):
-            return form.base.u[number]
-        return None if self.trim is None else self.trim >> first & ((1 << width) - 1)
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
         m.submodules.core = core = self.core
         told: Value = self.control
         carries: Value = Const(0, 3)
-        first, count, chained = 0, self.rhythm.count, not isinstance(self.rhythm.contract.operand, Residues)
+        form = self.rhythm.contract.operand
+        first, count, chained = 0, self.rhythm.count, not isinstance(form, Residues)
         for k, width in enumerate(self.rhythm.slices):
             part = slice(first, first + width)
             piece = _Slice(
                 width, self.depth, self.rhythm, low=k == 0, high=k == count - 1,
-                constant=self._constant(k, first, width),
+                u=form.base.u[k] if isinstance(form, Residues) else 0,
+                multiples=[None if T is None else T >> first & ((1 << width) - 1) for T in self.multiples],
             )  # fmt: skip
             m.submodules[f"slice_{k}"] = piece
             m.d.comb += [

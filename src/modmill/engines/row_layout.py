@@ -37,13 +37,14 @@ class Entry:
     """A task in the table. ``places``: for each of FIELDS the number and what is added to it.
 
     ``active``: a product that is done. ``invert``: a difference. ``lift``: place of the multiple of p that is added.
+    ``trim``: number of the multiple that the sum is trimmed by, from 1 on, 0 for none.
     In a row's first entry: ``count`` of its entries, ``advance``, ``again`` (the loop's last row), ``last``.
     """
 
     places: tuple[tuple[int, int], ...]
     active: bool = False
     invert: bool = False
-    trim: bool = False
+    trim: int = 0
     lift: int = 0
     count: int = 0
     advance: bool = False
@@ -74,8 +75,6 @@ class RowLayout:
         for programme in self.programmes:
             for row in _rows(programme):
                 self._require_fit(programme, row)
-        if len(self.trims) > 1:
-            raise Refusal(f"sums are trimmed by one multiple of p, not by {', '.join(map(str, self.trims))}")
         if self.used > DEPTHS[-1]:
             raise Refusal(
                 f"{self.slots} slots of {self.contexts} contexts and {self.used - self.slots * self.contexts} constants "
@@ -136,7 +135,7 @@ class RowLayout:
 
     @cached_property
     def trims(self) -> tuple[int, ...]:
-        """The multiple of p that sums are trimmed by, if any."""
+        """The multiples of p that sums are trimmed by."""
         return tuple(sorted({task.trim for task in self._tasks()} - {0}))
 
     def _tasks(self) -> Iterator[Task]:
@@ -194,8 +193,9 @@ class RowLayout:
         for task in row.sums:
             lift = self.lifts.index(task.lift) if task.kind == "sub" else 0
             yield Entry(
-                self._places(programme, task), invert=task.kind == "sub", trim=task.trim > 0, lift=lift
-            )
+                self._places(programme, task), invert=task.kind == "sub", lift=lift,
+                trim=1 + self.trims.index(task.trim) if task.trim else 0,
+            )  # fmt: skip
 
     def _places(self, programme: int, task: Task) -> tuple[tuple[int, int], ...]:
         def numbered(place: Place) -> tuple[int, int]:
@@ -295,8 +295,8 @@ class RowLayout:
             out += self.number(value)
         for lift in self.lifts:
             out += self._words(self._lifted(lift, contract.p))
-        if load and self.trims:
-            out += self._words(self.trims[0] * contract.p)
+        for trim in self.trims if load else ():
+            out += self._words(trim * contract.p)
         return out
 
     def _lifted(self, lift: int, p: int) -> int:

@@ -103,7 +103,10 @@ def table_shapes(layout: RowLayout) -> dict[tuple[str, ...], data.StructLayout]:
     entries, _, _ = layout.table
     number = max(n for entry in entries for n, _ in entry.places).bit_length()
     added = {name: (len(codes) - 1).bit_length() for name, codes in layout.additions.items()}
-    widths = {"lift": (len(layout.lifts) - 1).bit_length(), "count": (1 + layout.rhythm.sums).bit_length()}
+    widths = {
+        "lift": (len(layout.lifts) - 1).bit_length(), "trim": len(layout.trims).bit_length(),
+        "count": (1 + layout.rhythm.sums).bit_length(),
+    }  # fmt: skip
     same = {
         **{name: number for name in FIELDS},
         **{f"{name}_add": added["destination" if name == "destination" else "read"] for name in FIELDS},
@@ -116,8 +119,8 @@ def table_shapes(layout: RowLayout) -> dict[tuple[str, ...], data.StructLayout]:
 class RowSequencer(wiring.Component):
     """Field unit, table and digits: runs one programme for all contexts when ``start`` is high.
 
-    While not ``busy``: ``s_write`` stores ``s_data`` at ``s_address`` when ``s_ready`` is high, with ``s_trim`` as what
-    sums are trimmed by; ``s_ask`` asks for what stands at ``s_read``, which is at ``s_q`` when ``s_valid`` is high, and
+    While not ``busy``: ``s_write`` stores ``s_data`` at ``s_address`` when ``s_ready`` is high, with ``s_trim`` as one
+    of the multiples of p that sums are trimmed by; ``s_ask`` asks for what stands at ``s_read``, which is at ``s_q`` when ``s_valid`` is high, and
     stays high until then; ``d_write`` stores a word of digits. ``programme`` must stand while it is busy.
     A run takes ``cycles`` cycles from ``start`` on, whatever the numbers and digits are.
     """
@@ -128,7 +131,7 @@ class RowSequencer(wiring.Component):
         width = layout.contract.operand.width
         super().__init__({
             "start": In(1), "busy": Out(1), "programme": In(range(max(2, len(layout.programmes)))),
-            "s_write": In(1), "s_ready": Out(1), "s_address": In(address), "s_data": In(width), "s_trim": In(1),
+            "s_write": In(1), "s_ready": Out(1), "s_address": In(address), "s_data": In(width), "s_trim": In(len(layout.trims)),
             "s_ask": In(1), "s_valid": Out(1), "s_read": In(address), "s_q": Out(width),
             "d_write": In(1), "d_address": In(range(max(2, layout.digit_depth))), "d_data": In(PACK),
         })  # fmt: skip
@@ -151,8 +154,7 @@ class RowSequencer(wiring.Component):
         m = Module()
         lay, beat, core = self.layout, self.layout.rhythm, self.core
         load, p = lay.contract.load, lay.contract.p
-        trim = None if load else (lay.trims[0] * p if lay.trims else 0)
-        m.submodules.unit = unit = FieldUnit(core, beat, lay.depth, trim)
+        m.submodules.unit = unit = FieldUnit(core, beat, lay.depth, [None if load else k * p for k in lay.trims])
         m.submodules.table = table = RowTable(lay)
         turn = beat.turn
         e, plus = table.product, table.sum  # the same entry as a row's first and as a sum
@@ -263,7 +265,7 @@ class RowSequencer(wiring.Component):
         sums = Signal(beat.delay)
         trims = Signal(beat.delay, reset_less=True)
         sum_due = live & second & (number != 0) & (number < count)
-        m.d.sync += [sums.eq(Cat(sum_due, sums)), trims.eq(Cat(plus.trim, trims))]
+        m.d.sync += [sums.eq(Cat(sum_due, sums)), trims.eq(Cat(plus.trim != 0, trims))]
         lines = DelayLines(m, max(4, beat.delay), name="sum")
         sum_place = lines.line(destination, beat.delay - 1, name="sum_place")
         below = lines.line(unit.below, beat.delay - beat.least_delay, name="below") if beat.trims else Const(0)
@@ -279,7 +281,7 @@ class RowSequencer(wiring.Component):
             told.write.eq(sums[-1] | (storing & places.r_data[address]) | placing),
             told.result.eq(~sums[-1]),
             told.choose.eq(trims[-1] & ~below),
-            told.take.eq(product), told.invert.eq(later(m, plus.invert, "invert")),
+            told.take.eq(product), told.trim.eq(later(m, (plus.trim - 1)[: len(told.trim)], "trim")), told.invert.eq(later(m, plus.invert, "invert")),
             unit.move.eq(moves[beat.move - ENTRY_AT - 3]),
             unit.capture.eq(core.o_valid | giving), unit.given.eq(idle), unit.set_trim.eq(setting),
             unit.number.eq(self.s_data), self.s_q.eq(unit.q),
@@ -326,8 +328,7 @@ class RowSequencer(wiring.Component):
         return found
 
     def _numbers(self, m: Module, idle: Signal) -> tuple[Value, Value, Value]:
-        """Numbers from outside and back: when one is captured, when it is written, when it is what sums are trimmed by.
-        """
+        """Numbers from outside and back: when one is captured, when it is written, when sums are trimmed by it."""
         storing = Signal(range(self.store_cycles + 1))
         asking = Signal(range(self.read_cycles + 1))
         m.d.comb += [self.s_ready.eq(storing == self.store_cycles - 1), self.s_valid.eq(asking == self.read_cycles - 1)]
@@ -336,7 +337,7 @@ class RowSequencer(wiring.Component):
             asking.eq(Mux(self.s_ask & idle, asking + (asking != self.read_cycles - 1), 0)),
         ]
         due = storing == _PLACED - 1
-        return storing == _PLACED - 4, due & ~self.s_trim, due & self.s_trim
+        return storing == _PLACED - 4, due & ~self.s_trim.any(), Mux(due, self.s_trim, 0)
 
     def _run(
         self, m: Module, idle: Signal, aligned: Signal, starting: Signal, done: Value, offering: Signal
