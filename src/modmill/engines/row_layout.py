@@ -11,7 +11,7 @@ sums. A task names each slot by its number and by what must be added to that for
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
@@ -275,22 +275,24 @@ class RowLayout:
         """How often p is subtracted from each result: not where the ports have residues."""
         return max((times for p in self.programmes for _, times in p.results), default=0) * self.binary
 
-    def setup(self, contract: Contract, programmes: Sequence[RowProgramme] = ()) -> list[int]:
-        """The message that sets a modulus and the constants: those of ``programmes``, made for that modulus.
+    def setup(self, contract: Contract, programmes: Mapping[int, RowProgramme] | None = None) -> list[int]:
+        """The message that sets a modulus and the constants of some programmes, by number, made for that modulus.
 
-        Raises Refusal when the programmes are not the layout's own but for the values of their constants.
+        Default: all of the layout's own. Raises Refusal when a programme differs from the layout's own in more than
+        the values of its constants.
         """
-        chosen = tuple(programmes) or self.programmes
-        if [_shape(p) for p in chosen] != [_shape(p) for p in self.programmes]:
-            raise Refusal("the programmes for this modulus differ in more than their constants from those of the core")
+        made = dict(enumerate(self.programmes)) if programmes is None else programmes
+        for k, p in made.items():
+            if _shape(p) != _shape(self.programmes[k]):
+                raise Refusal(f"{p.name} differs from the core's own programme in more than the values of its constants")
         out = [SETUP]
         if load := contract.load:
             out += words_of(contract.p, self.number_words, self.word)
             out += chain.from_iterable(words_of(w, self.key_words, self.word) for w in load.words)
         values = [0] * self.constants
-        for at, p in zip(self.offsets, chosen, strict=True):
+        for k, p in made.items():
             for slot, value in p.shared:
-                values[at + slot] = value
+                values[self.offsets[k] + slot] = value
         for value in values:
             out += self.number(value)
         for lift in self.lifts:
