@@ -4,7 +4,7 @@
 
 import random
 
-from modmill.engines.rows import ENTRY, PAIR, Place, Row, RowProgramme, Task
+from modmill.engines.rows import ENTRY, FIXED, PAIR, Place, Row, RowProgramme, Task
 
 
 def replay(programme, digits, inputs, p, multiply):
@@ -68,7 +68,8 @@ def random_programme(
                 read |= {n for x in (a, b) for its, n in x.all if not its}
                 d = place(now, table, half)
                 if d is not None:
-                    pick = PAIR if rnd.randrange(3) == 0 and blocked.get(d ^ 1, 0) <= now and table <= d ^ 1 < half else "fixed"
+                    paired = blocked.get(d ^ 1, 0) <= now and table <= d ^ 1 < half
+                    pick = PAIR if paired and rnd.randrange(3) == 0 else FIXED
                     product = Task("mul", Place(d, pick), a, b)
                     written |= {n for _, n in product.destination.all}
                     for n in written:
@@ -84,7 +85,7 @@ def random_programme(
                 written.add(d)
                 read |= reads
                 blocked[d] = now + unit.sum_distance
-            out.append(Row(product, tuple(sums), advance=len(out) < advances))
+            out.append(Row(product, tuple(sums), advance=len(out) >= count - advances))
             now += 1
         pause = max(blocked.values(), default=0) - now
         out += [Row()] * max(0, pause)

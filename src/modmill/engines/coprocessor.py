@@ -54,7 +54,7 @@ class Coprocessor(wiring.Component):
         lay, run = self.layout, self.sequencer
         last = run.store_cycles + 4
         subtracting = 2 * lay.subtractions * lay.number_words + (2 if lay.subtractions else 0)
-        return last + run.cycles(programme) + run.read_cycles + subtracting + 4
+        return last + run.cycles(programme) + run.read_cycles + subtracting + 3
 
     def elaborate(self, platform: object) -> Module:
         m = Module()

@@ -173,12 +173,12 @@ class _Slice(wiring.Component):
             else:
                 multiples.append(Const(constant, self.width))
         which: Value = told.trim
-        for k in range(SUM):
+        for k in range(SUM - 1):
             which = later(m, which, f"trim_{k}")
         found = multiples[-1]
         for k, value in enumerate(multiples[:-1]):
             found = Mux(which == k, value, found)
-        return found
+        return later(m, found, "multiple") if len(multiples) > 1 else found
 
     def _folded(self, m: Module, x: Value, lift: Value) -> Value:
         """The sum of three residues, folded, in the cycle in which it is written."""

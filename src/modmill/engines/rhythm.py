@@ -28,7 +28,7 @@ from modmill.engines.rows import Unit
 from modmill.numbers.folding import fold_bounds
 from modmill.rtl.memory import DEPTHS
 
-FIRST = 7
+FIRST = 8
 """Cycle of a turn in which the first operand's address is in the lowest slice."""
 SUM = 5
 """Cycles from the address of b to the sum at the memory's port."""
@@ -38,7 +38,7 @@ TAKEN = 4
 """Cycles from the address of b to both operands of a product in their registers."""
 CAPTURE = 2
 """Cycles from a product at the multiplier's port to the memory's port."""
-TURN_MIN = 10
+TURN_MIN = 9
 """Cycles of the shortest turn: the row's flags are known before the next one begins."""
 SLICE = 54
 """Bits of a slice at most where carries run through it: three block RAMs on ECP5."""
@@ -184,13 +184,13 @@ class Rhythm:
     @property
     def alignment(self) -> int:
         """Cycles from the start of a run until a first, empty product is taken, at most."""
-        return 2 * self.period + 2 if self.period > 1 else 2
+        return 2 * self.period + 3 if self.period > 1 else 3
 
     @property
     def run_up(self) -> int:
         """Cycles from that product's acceptance to the first turn, so that the others meet the multiplier's period."""
         found = self.turn - self.accept % self.turn
-        return found if found > 1 else found + self.turn
+        return found if found > 2 else found + self.turn
 
     def cycles(self, rows: int, contexts: int) -> int:
         """Cycles of a run: the same for all numbers and digits."""

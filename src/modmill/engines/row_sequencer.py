@@ -11,109 +11,21 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
-from amaranth.lib import data, fifo, wiring
+from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out
 
 from modmill.design import Multiplier
 from modmill.engines.field_unit import FieldUnit
 from modmill.engines.rhythm import FIRST
-from modmill.engines.row_layout import DOWN, FIELDS, OWN, OWN_ENTRY, PACK, SHARED, SHARED_ENTRY, UP, Entry, RowLayout
+from modmill.engines.row_layout import DOWN, OWN, OWN_ENTRY, PACK, SHARED, SHARED_ENTRY, UP, RowLayout
+from modmill.engines.row_table import DIGITS, RowTable, chosen
 from modmill.rtl.delay import DelayLines, later
-from modmill.rtl.memory import BlockRam
 
 ENTRY_AT = FIRST - 2
 """Cycle of a turn in which the first entry is there."""
 ROW_BITS = 16
 """Bits of the count of a loop's passes."""
-_PRODUCT = ("active", "count", "advance", "again", "last")
-_SUM = ("invert", "trim", "lift")
-_BANK = 1024
-_PLACED = 6  # cycles from a number that is given to its write
-
-
-def chosen(which: Value, values: Sequence[Value | int]) -> Value:
-    """The value for a number, the last one beyond the end."""
-    found = Value.cast(values[-1])
-    for k, value in enumerate(values[:-1]):
-        found = Mux(which == k, value, found)
-    return found
-
-
-class RowTable(wiring.Component):
-    """The entries, and behind them in the same block RAMs the digits of all contexts.
-
-    The entry ``at`` of cycle t stands at ``product`` and ``sum`` in cycle t + 3, the digits ``d_at`` at ``digits`` in
-    cycle t + 2; ``d_write`` stores ``d_data`` at ``d_place``, and nothing is read there in that cycle.
-    Cost on ECP5: ceil(bits of an entry / 18) block RAMs for every 1,024 entries and words of digits.
-    """
-
-    def __init__(self, layout: RowLayout) -> None:
-        self.layout = layout
-        shapes = table_shapes(layout)
-        self.words = [self._word(entry) for entry in layout.table[0]]
-        self.width = max(PACK, *(shape.size for shape in shapes.values()))
-        within, depth = len(self.words) % _BANK, layout.digit_depth
-        self.digits_bank = len(self.words) // _BANK + (within + depth > _BANK)
-        self.digits_first = within if within + depth <= _BANK else 0
-        digit = range(max(2, depth))
-        super().__init__({
-            "at": In(range(max(2, len(self.words)))), "product": Out(shapes[_PRODUCT]), "sum": Out(shapes[_SUM]),
-            "d_at": In(digit), "digits": Out(PACK), "d_write": In(1), "d_place": In(digit), "d_data": In(PACK),
-        })  # fmt: skip
-
-    def _word(self, entry: Entry) -> int:
-        fields: dict[str, int] = {}
-        for name, (number, how) in zip(FIELDS, entry.places, strict=True):
-            codes = self.layout.additions["destination" if name == "destination" else "read"]
-            fields[name], fields[f"{name}_add"] = number, codes.index(how)
-        kind = _PRODUCT if entry.count else _SUM
-        shape = table_shapes(self.layout)[kind]
-        return int(shape.const({**fields, **{name: int(getattr(entry, name)) for name in kind}}).as_bits())
-
-    def elaborate(self, platform: object) -> Module:
-        m = Module()
-        width = self.width
-        banks = 1 + max(self.digits_bank, (len(self.words) - 1) // _BANK)
-        found = Signal(width, reset_less=True)
-        place = Cat(self.at, Const(0, _BANK.bit_length()))
-        bank: Value = place[_BANK.bit_length() - 1 :][: (banks - 1).bit_length()]
-        for k in range(2):
-            bank = later(m, bank, f"bank_{k}")
-        with m.Switch(bank):
-            for number in range(banks):
-                words = self.words[number * _BANK : (number + 1) * _BANK]
-                with_digits = number == self.digits_bank
-                used = self.digits_first + self.layout.digit_depth if with_digits else len(words)
-                depth = max(16, 1 << (used - 1).bit_length())
-                m.submodules[f"bank{number}"] = ram = BlockRam(width if words else PACK, depth, words)
-                m.d.comb += ram.a_address.eq(place[: depth.bit_length() - 1])
-                if with_digits:
-                    m.d.comb += [
-                        ram.b_address.eq(self.digits_first + Mux(self.d_write, self.d_place, self.d_at)),
-                        ram.b_write.eq(self.d_write), ram.b_d.eq(self.d_data), self.digits.eq(ram.b_q),
-                    ]  # fmt: skip
-                with m.Case(number):
-                    m.d.sync += found.eq(ram.a_q)
-        m.d.comb += [self.product.eq(found), self.sum.eq(found)]
-        return m
-
-
-def table_shapes(layout: RowLayout) -> dict[tuple[str, ...], data.StructLayout]:
-    """Fields of a row's first entry and of its sums, as wide as this layout needs them."""
-    entries, _, _ = layout.table
-    number = max(n for entry in entries for n, _ in entry.places).bit_length()
-    added = {name: (len(codes) - 1).bit_length() for name, codes in layout.additions.items()}
-    widths = {
-        "lift": (len(layout.lifts) - 1).bit_length(), "trim": len(layout.trims).bit_length(),
-        "count": (1 + layout.rhythm.sums).bit_length(),
-    }  # fmt: skip
-    same = {
-        **{name: number for name in FIELDS},
-        **{f"{name}_add": added["destination" if name == "destination" else "read"] for name in FIELDS},
-    }
-    return {
-        kind: data.StructLayout({**same, **{name: widths.get(name, 1) for name in kind}}) for kind in (_PRODUCT, _SUM)
-    }
+_PLACED = 4  # cycles from a number that is given to its write, less those of registers
 
 
 class RowSequencer(wiring.Component):
@@ -143,12 +55,12 @@ class RowSequencer(wiring.Component):
     @property
     def store_cycles(self) -> int:
         """Cycles of ``s_write`` for one number."""
-        return max(_PLACED, self.layout.rhythm.skew + 3) + 1
+        return max(_PLACED, self.layout.rhythm.skew + 3) + 4
 
     @property
     def read_cycles(self) -> int:
         """Cycles of ``s_ask`` for one number."""
-        return self.layout.rhythm.skew + 6
+        return self.layout.rhythm.skew + 10
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -158,11 +70,11 @@ class RowSequencer(wiring.Component):
         m.submodules.table = table = RowTable(lay)
         turn = beat.turn
         e, plus = table.product, table.sum  # the same entry as a row's first and as a sum
-        idle, active, starting, aligned = Signal(), Signal(), Signal(), Signal()
+        idle, active, starting, aligned = (Signal(name=n) for n in ("idle", "active", "starting", "aligned"))
 
         # ---- the counter of a turn, set where the multiplier took the first product of a run
-        phase, wrap = Signal(range(turn)), Signal()
-        synced = (turn - beat.run_up + 1) % turn
+        phase, wrap = Signal(range(turn), name="phase"), Signal(name="wrap")
+        synced = (2 - beat.run_up) % turn
         m.d.sync += [
             phase.eq(Mux(aligned, synced, Mux(wrap, 0, phase + 1))),
             wrap.eq(Mux(aligned, synced == turn - 1, phase == turn - 2)),
@@ -180,39 +92,43 @@ class RowSequencer(wiring.Component):
         # ---- rows: which is done, for which context, with which digit
         _, firsts, loops = lay.table
         base, following, pointer = (Signal(len(table.at), name=n, reset_less=True) for n in ("base", "next", "at"))
-        context, index = Signal(range(max(2, lay.contexts))), Signal(range(lay.per_word * lay.stride + 1))
-        digits_at, slots_at = Signal(len(self.d_address)), Signal(len(self.s_read))
+        context = Signal(range(max(2, lay.contexts)))
+        index = Signal(range(lay.per_word * lay.stride + 1))
+        digits_at = Signal(len(self.d_address))
+        slots_at = Signal(len(self.s_read))
         left = Signal(ROW_BITS, reset_less=True)
         count = Signal(len(e.count), reset_less=True)
         advance, again, last = (Signal(name=name, reset_less=True) for name in ("advance", "again", "last"))
         ending = Signal()
-        last_context = context == lay.contexts - 1
+        more, last_context, last_turn, done = (Signal(name=n) for n in ("more_passes", "last_context", "last_turn", "done"))
         with m.If(at(ENTRY_AT)):
-            m.d.sync += [count.eq(e.count), advance.eq(e.advance), last.eq(e.last & ~(e.again & (left != 0)))]
-            m.d.sync += again.eq(e.again & (left != 0))
-        m.d.sync += following.eq(Mux(again, chosen(self.programme, loops), base + count))
-        m.d.comb += ending.eq(wrap & active)
-        done = Signal()
+            m.d.sync += [count.eq(e.count), advance.eq(e.advance)]
+            m.d.sync += [again.eq(e.again & more), last.eq(e.last & ~(e.again & more))]
+        m.d.sync += [
+            more.eq(left != 0), last_context.eq(context == lay.contexts - 1), last_turn.eq(last_context & last),
+            following.eq(Mux(again, chosen(self.programme, loops), base + count)),
+            ending.eq((phase == turn - 2) & active),
+        ]  # fmt: skip
+        m.d.comb += done.eq(ending & last_turn)
         with m.If(ending):
             m.d.sync += [context.eq(Mux(last_context, 0, context + 1))]
             m.d.sync += digits_at.eq(Mux(last_context, 0, digits_at + lay.stride))
             m.d.sync += slots_at.eq(Mux(last_context, 0, slots_at + lay.slots))
             with m.If(last_context):
                 m.d.sync += [base.eq(following), index.eq(index + advance), left.eq(left - again)]
-                m.d.comb += done.eq(last)
         with m.If(done):
             m.d.sync += active.eq(0)
         with m.Elif(wrap & starting):
             m.d.sync += [active.eq(1), starting.eq(0)]
 
         # ---- the entries of the row, two cycles each
-        second, stepping, live = Signal(), Signal(), Signal()
+        second, stepping, live = (Signal(name=n) for n in ("second", "stepping", "live"))
         number = Signal(range(beat.sums + 2))
         m.d.comb += table.at.eq(pointer)
         m.d.sync += stepping.eq(~stepping)
         with m.If(stepping):
             m.d.sync += pointer.eq(pointer + 1)
-        with m.If(at(1)):
+        with m.If(at(ENTRY_AT - 4)):
             m.d.sync += [pointer.eq(base), stepping.eq(0)]
         m.d.sync += second.eq(~second)
         with m.If(second & (number != beat.sums + 1)):
@@ -228,17 +144,17 @@ class RowSequencer(wiring.Component):
 
         reads, writes = lay.additions["read"], lay.additions["destination"]
         address = len(self.s_read)
-        one, more, to, to_more, destination = (
-            Signal(address, name=name, reset_less=True) for name in ("read", "more", "to", "to_more", "destination")
+        one, plus_one, to, to_plus, destination = (
+            Signal(address, name=name, reset_less=True) for name in ("read", "plus", "to", "to_plus", "destination")
         )
         read_add = Mux(second, e.a_add, e.b_add) if len(reads) > 1 else Const(0)
         m.d.sync += [
             one.eq(Mux(idle, self.s_read, Mux(second, e.a, e.b))),
-            more.eq(Mux(idle, 0, added(reads, read_add))),
-            to.eq(e.destination), to_more.eq(added(writes, e.destination_add)), destination.eq(to + to_more),
+            plus_one.eq(Mux(idle, 0, added(reads, read_add))),
+            to.eq(e.destination), to_plus.eq(added(writes, e.destination_add)), destination.eq(to + to_plus),
         ]  # fmt: skip
         lift = Signal(address, reset_less=True)
-        m.d.sync += lift.eq(lay.lift_base + plus.lift)
+        m.d.sync += lift.eq(Mux(idle, self.s_address, lay.lift_base + plus.lift))
 
         # ---- products: to the multiplier, and their places in a queue
         product = Signal()
@@ -250,16 +166,11 @@ class RowSequencer(wiring.Component):
             m.d.sync += offering.eq(1)
         with m.Elif(core.i_ready):
             m.d.sync += offering.eq(0)
-        depth = beat.write // turn + 4
-        m.submodules.places = places = fifo.SyncFIFO(width=address + 1, depth=depth)
         free = at(*(cycle - 1 for cycle in beat.free))
-        arrived, waiting, storing = Signal(), Signal(), Signal()
+        arrived, waiting, storing = (Signal(name=n) for n in ("arrived", "waiting", "storing"))
         m.d.sync += [arrived.eq(core.o_valid), waiting.eq((arrived | waiting) & ~storing)]
-        m.d.comb += [
-            core.i_valid.eq(offering), core.o_ready.eq(1), storing.eq((arrived | waiting) & free),
-            places.w_data.eq(Cat(destination, ~self.start)), places.w_en.eq(moves[0] | self.start),
-            places.r_en.eq(storing),
-        ]  # fmt: skip
+        m.d.comb += [core.i_valid.eq(offering), core.o_ready.eq(1), storing.eq((arrived | waiting) & free)]
+        place = self._places(m, moves[0] | self.start, Cat(destination, ~self.start), storing)
 
         # ---- sums
         sums = Signal(beat.delay)
@@ -274,14 +185,15 @@ class RowSequencer(wiring.Component):
         giving, placing, setting = self._numbers(m, idle)
         told = unit.control
         m.d.comb += [
-            told.read.eq(one + more),
+            told.read.eq(one + plus_one),
             told.place.eq(
-                Mux(sums[-1], sum_place, Mux(storing, places.r_data[:address], Mux(placing, self.s_address, lift)))
+                Mux(sums[-1], sum_place, Mux(storing, place[:address], lift))
             ),
-            told.write.eq(sums[-1] | (storing & places.r_data[address]) | placing),
+            told.write.eq(sums[-1] | (storing & place[address]) | placing),
             told.result.eq(~sums[-1]),
             told.choose.eq(trims[-1] & ~below),
-            told.take.eq(product), told.trim.eq(later(m, (plus.trim - 1)[: len(told.trim)], "trim")), told.invert.eq(later(m, plus.invert, "invert")),
+            told.take.eq(product), told.invert.eq(later(m, plus.invert, "invert")),
+            told.trim.eq(later(m, (plus.trim - 1)[: len(told.trim)], "trim")),
             unit.move.eq(moves[beat.move - ENTRY_AT - 3]),
             unit.capture.eq(core.o_valid | giving), unit.given.eq(idle), unit.set_trim.eq(setting),
             unit.number.eq(self.s_data), self.s_q.eq(unit.q),
@@ -307,9 +219,9 @@ class RowSequencer(wiring.Component):
             table.d_write.eq(self.d_write), table.d_data.eq(self.d_data),
         ]  # fmt: skip
         digit = Signal(lay.digit_bits, reset_less=True)
-        bits = lay.digit_bits
-        words = [table.digits[bits * k : bits * (k + 1)] for k in range(lay.per_word)]
-        with m.If(at(ENTRY_AT - 3)), m.Switch(index[:within]):
+        bits, packed = lay.digit_bits, later(m, table.digits, "digits")
+        words = [packed[bits * k : bits * (k + 1)] for k in range(lay.per_word)]
+        with m.If(at(DIGITS + 1)), m.Switch(index[:within]):
             for k, word in enumerate(words):
                 with m.Case(k):
                     m.d.sync += digit.eq(word)
@@ -327,17 +239,31 @@ class RowSequencer(wiring.Component):
         found[SHARED] = Const(lay.shared_base, address)
         return found
 
+    def _places(self, m: Module, push: Value, place: Value, pop: Value) -> Signal:
+        """Where products go, in order; the next one's place. They follow one another in a turn at least."""
+        beat = self.layout.rhythm
+        depth = 1 << (beat.write // beat.turn + 3).bit_length()
+        m.submodules.places = places = memory.Memory(shape=len(place), depth=depth, init=[])
+        write, read = places.write_port(), places.read_port(domain="comb")
+        first, end = (Signal(range(depth), name=n) for n in ("first_place", "end_place"))
+        m.d.comb += [write.addr.eq(end), write.data.eq(place), write.en.eq(push), read.addr.eq(first)]
+        m.d.sync += [first.eq(first + pop), end.eq(end + push)]
+        return later(m, read.data, "place")
+
     def _numbers(self, m: Module, idle: Signal) -> tuple[Value, Value, Value]:
         """Numbers from outside and back: when one is captured, when it is written, when sums are trimmed by it."""
+        writing, asked, giving, placing = (Signal(name=n) for n in ("writing", "asked", "giving", "placing"))
         storing = Signal(range(self.store_cycles + 1))
         asking = Signal(range(self.read_cycles + 1))
-        m.d.comb += [self.s_ready.eq(storing == self.store_cycles - 1), self.s_valid.eq(asking == self.read_cycles - 1)]
+        setting = Signal(len(self.s_trim))
         m.d.sync += [
-            storing.eq(Mux(self.s_write & idle & ~self.s_ready, storing + 1, 0)),
-            asking.eq(Mux(self.s_ask & idle, asking + (asking != self.read_cycles - 1), 0)),
-        ]
-        due = storing == _PLACED - 1
-        return storing == _PLACED - 4, due & ~self.s_trim.any(), Mux(due, self.s_trim, 0)
+            writing.eq(self.s_write & idle & ~self.s_ready), storing.eq(Mux(writing, storing + 1, 0)),
+            self.s_ready.eq(storing == self.store_cycles - 3), giving.eq(storing == 1),
+            placing.eq((storing == _PLACED) & ~self.s_trim.any()), setting.eq(Mux(storing == _PLACED, self.s_trim, 0)),
+            asked.eq(self.s_ask & idle & ~self.s_valid), asking.eq(Mux(asked, asking + 1, 0)),
+            self.s_valid.eq(asking == self.read_cycles - 3),
+        ]  # fmt: skip
+        return giving, placing, setting
 
     def _run(
         self, m: Module, idle: Signal, aligned: Signal, starting: Signal, done: Value, offering: Signal
@@ -355,13 +281,14 @@ class RowSequencer(wiring.Component):
                 with m.If(self.start):
                     m.next = "ALIGN"
             with m.State("ALIGN"):
-                m.d.comb += aligned.eq(offering & self.core.i_ready)
+                m.d.sync += aligned.eq(offering & self.core.i_ready & ~aligned)
                 with m.If(aligned):
                     m.d.sync += starting.eq(1)
                     m.next = "RUN"
                 with m.Elif(margin != 0):
                     m.d.sync += margin.eq(margin - 1)
             with m.State("RUN"):
+                m.d.sync += aligned.eq(0)
                 with m.If(done):
                     m.next = "DRAIN"
             with m.State("DRAIN"):
