@@ -3,8 +3,8 @@
 """Recipes made into programmes of rows for a unit and a multiplier: bounds, rows, slots.
 
 Slots of a context: first its tables, each at a multiple of its size, pairs at even numbers, then variables; then what
-sections keep for themselves, in as few slots as their lifetimes allow, those of variables included that no later section
-reads. Shared slots: tables of constants, then constants.
+sections keep for themselves, in as few slots as their lifetimes allow, those of variables included that no later
+section reads. Shared slots: tables of constants, then constants.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 
 from modmill.contract import Contract, Refusal
-from modmill.engines.expressions import MUL, READ, SUB, Name, Section
+from modmill.engines.expressions import MUL, READ, SUB, Name
 from modmill.engines.fusing import fused
 from modmill.engines.recipe import Recipe
 from modmill.engines.row_bounds import Settled, row_limits, settle
@@ -236,11 +236,12 @@ def _rows(
         if node.kind == READ:
             continue
         at = part.rows[k]
-        args = [place(a) for a in node.args]
+        a, b, c, e = ([place(arg) for arg in node.args] + [None, None])[:4]
+        assert a is not None and b is not None
         if node.kind == MUL:
-            rows[at] = replace(rows[at], product=Task(MUL, Place(own[k]), *args))
+            rows[at] = replace(rows[at], product=Task(MUL, Place(own[k]), a, b, c, e))
         else:
             lift = lifts.get(k, 0) if node.kind == SUB else 0
-            task = Task(node.kind, Place(own[k]), *args, lift=lift, trim=trims.get(k, 0))
+            task = Task(node.kind, Place(own[k]), a, b, lift=lift, trim=trims.get(k, 0))
             rows[at] = replace(rows[at], sums=(*rows[at].sums, task))
     return tuple(rows)

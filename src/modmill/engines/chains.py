@@ -9,13 +9,15 @@ Two chains are made, and the one with fewer products is taken:
               2^255 - 19 whose p - 2 is made of a few runs of ones; each run is put together from the lengths there are
 
 Sources: T. Itoh, S. Tsujii: A fast algorithm for computing multiplicative inverses in GF(2^m) using normal bases,
-Information and Computation 78, 1988 (runs); D. E. Knuth: The Art of Computer Programming 2, 4.6.3 (star chains, windows).
+Information and Computation 78, 1988 (runs); D. E. Knuth: The Art of Computer Programming 2, 4.6.3 (star chains,
+windows).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import lru_cache
+from itertools import pairwise
 from typing import TypeVar
 
 from modmill.contract import Refusal
@@ -127,7 +129,7 @@ def _by_runs(exponent: int) -> Steps:
 def _along(runs: list[tuple[int, int]], lengths: tuple[int, ...]) -> Steps:
     made = _Chain()
     ones_of = {1: 0}
-    for smaller, larger in zip(lengths, lengths[1:], strict=False):
+    for smaller, larger in pairwise(lengths):
         step = larger - smaller
         ones_of[larger] = made.product(made.squarings(ones_of[smaller], step), ones_of[step])
     held = -1

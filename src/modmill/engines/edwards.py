@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Programmes for a x^2 + y^2 = 1 + d x^2 y^2, a a square and d none: multiples of any point, of the base point, of both.
+"""Programmes for a x^2 + y^2 = 1 + d x^2 y^2, a a square and d none: multiples of any point, of the base point, of
+both.
 
-All sums are the complete ones and take any points, those of small order and the neutral one (0, 1) included. Tables hold
-points made ready to be added (``Prepared``); those of constants with Z = 1.
+All sums are the complete ones and take any points, those of small order and the neutral one (0, 1) included. Tables
+hold points made ready to be added (``Prepared``); those of constants with Z = 1.
 """
 
 from __future__ import annotations
@@ -48,12 +49,11 @@ def _entry(section: Section) -> Prepared:
 def _table(curve: Edwards, domain: Domain, section: Section, P: Extended, window: int) -> None:
     """Set a table of multiples of P from -2^(w-1) to 2^(w-1) - 1, prepared."""
     E, half = form(curve, domain, section), 1 << window - 1
-    of, prepared = {0: _neutral(domain, section), 1: P}, {}
+    of = {0: _neutral(domain, section), 1: P}
     first = E.prepared(P)
     for k in range(2, half + 1):
         of[k] = E.double(of[k // 2]) if k % 2 == 0 else E.add(of[k - 1], first)
-    for k, Q in of.items():
-        prepared[k] = E.prepared(Q)
+    prepared = {k: E.prepared(Q) for k, Q in of.items()}
     for digit in range(2 * half):
         worth = digit - half
         Q = prepared[abs(worth)]

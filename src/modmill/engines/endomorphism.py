@@ -4,8 +4,8 @@
 
     beta^3 = 1 mod p, lambda^2 + lambda + 1 = 0 mod n,    |k1|, |k2| about sqrt(n): half the doublings
 
-Source: R. Gallant, R. Lambert, S. Vanstone: Faster point multiplication on elliptic curves with efficient endomorphisms,
-CRYPTO 2001, Sections 2 and 4.
+Source: R. Gallant, R. Lambert, S. Vanstone: Faster point multiplication on elliptic curves with efficient
+endomorphisms, CRYPTO 2001, Sections 2 and 4.
 """
 
 from __future__ import annotations

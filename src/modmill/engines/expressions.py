@@ -153,7 +153,8 @@ class Section:
 
     def reduced(self, nodes: Iterable[int], one: int) -> Section:
         """The same section with these nodes multiplied by the constant ``one`` before they are used."""
-        wanted, out, moved = set(nodes), Section(self.name), {}
+        wanted, out = set(nodes), Section(self.name)
+        moved: dict[int, int] = {}
         out.digits = self.digits
         for k, node in enumerate(self.nodes):
             made = out._node(replace(node, args=tuple(moved[a] for a in node.args)))
@@ -180,12 +181,18 @@ class Section:
         """Sums and differences."""
         return sum(node.kind in (ADD, SUB) for node in self.nodes)
 
-    def reads(self) -> set[str]:
+    def variables(self) -> frozenset[str]:
         """Variables and tables that it reads."""
-        return {node.source.name for node in self.nodes if node.source and node.source.name}
+        return frozenset(node.source.name for node in self.nodes if node.source and node.source.name)
 
     def evaluate(
-        self, values: Mapping[Name, int], p: int, *, factor: int = 1, digits: tuple[int, ...] = (), pairs: Mapping[str, str] = {}
+        self,
+        values: Mapping[Name, int],
+        p: int,
+        *,
+        factor: int = 1,
+        digits: tuple[int, ...] = (),
+        pairs: Mapping[str, str] = {},
     ) -> dict[Name, int]:
         """What it sets, modulo p, for products with a factor. ``values``: of variables and table entries; ``pairs``:
         the other of each pair. Raises Refusal for a variable that has no value."""

@@ -9,8 +9,8 @@ Weierstrass, y^2 = x^3 + a x + b, homogeneous (X : Y : Z), x = X / Z, y = Y / Z,
                     Z = (Y1 Z2 + Y2 Z1) (Y1 Y2 + S) + (X1 Y2 + X2 Y1) (3 X1 X2 + a Z1 Z2)
                     S = a (X1 Z2 + X2 Z1) + b3 Z1 Z2,   M = a (X1 X2 - a Z1 Z2) + b3 (X1 Z2 + X2 Z1)
 
-    It has no exceptional case where no point has order two. J. Renes, C. Costello, L. Batina: Complete addition formulas
-    for prime order elliptic curves, EUROCRYPT 2016, Section 3, from W. Bosma, H. Lenstra, 1995.
+    It has no exceptional case where no point has order two. J. Renes, C. Costello, L. Batina: Complete addition
+    formulas for prime order elliptic curves, EUROCRYPT 2016, Section 3, from W. Bosma, H. Lenstra, 1995.
 
 Jacobian, x = X / Z^2, y = Y / Z^3: doubling has no exceptional case either, but a point O = (0 : 1 : 0) of the
 homogeneous form has no Jacobian form (X Z, Y Z^2, Z). Where doublings follow one another they cost less products so.
@@ -129,7 +129,8 @@ class WeierstrassForm:
 
     @staticmethod
     def _tangent(w: Element, x: Element, yy: Element, yz: Element, azz: Element | None) -> Jacobian:
-        """w^2 - 2 S, w (3 S - w^2) - 8 yy^2 and 2 yz with S = 4 x yy; small factors stand where nothing waits for them."""
+        """w^2 - 2 S, w (3 S - w^2) - 8 yy^2 and 2 yz with S = 4 x yy; small factors stand where nothing waits for
+        them."""
         S, ww, half = (4 * x) * yy, w * w, (2 * yy) * (2 * yy)
         twice = 2 * S
         y = w * ((S - ww) + twice) - 2 * half
@@ -153,8 +154,8 @@ class Extended:
 
 @dataclass(frozen=True)
 class Prepared:
-    """A point made ready to be added, as an ``EdwardsForm`` wants it: for a = -1 minus, plus = Y - X, Y + X and dT = 2 d T,
-    Z doubled; else minus, plus = X, Y and dT = d T. ``Z`` None stands for 1."""
+    """A point made ready to be added, as an ``EdwardsForm`` wants it: for a = -1 minus, plus = Y - X, Y + X, dT = 2 d T
+    and Z doubled; else minus, plus = X, Y and dT = d T. ``Z`` None stands for 1."""
 
     minus: Element
     plus: Element

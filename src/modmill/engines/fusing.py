@@ -2,9 +2,9 @@
 # Copyright The Modmill authors
 """Sections for units that add up two products and have no adder: every operation becomes (a b + c e) factor.
 
-With 1 and -1 and other small numbers in the domain, a sum is a linear form: x + y = (x 1 + y 1) factor. Sums and products
-that only one sum uses are written into it, so that T terms take T - 1 operations; a product is a term of its own. A
-term c a b, c not 1, takes c from a sum a that nothing else reads.
+With 1 and -1 and other small numbers in the domain, a sum is a linear form: x + y = (x 1 + y 1) factor. Sums and
+products that only one sum uses are written into it, so that T terms take T - 1 operations; a product is a term of its
+own. A term c a b, c not 1, takes c from a sum a that nothing else reads.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ class _Fusion:
         self.out = Section(section.name)
         self.out.digits = section.digits
         self._uses = [len(u) for u in section.users]
-        for node in section.outputs.values():
-            self._uses[node] += 2  # a number that is set must stand by itself
+        for k in section.outputs.values():
+            self._uses[k] += 2  # a number that is set must stand by itself
         self._forms: dict[int, Form] = {}
         self._depth: list[int] = []
         for node in section.nodes:

@@ -27,8 +27,8 @@ def ladder(curve: Montgomery, domain: Domain, bits: int) -> PointProgramme:
     X3, one = blinded(domain, before, u)
     for name, value in (("X2", one + zero), ("Z2", zero), ("X3", X3), ("Z3", one), ("u1", domain.enter(u))):
         before.set(name, value)
-    points = [loop.pair(name) for name in ("X2", "Z2", "X3", "Z3")]
-    step = ladder_step(*points, loop.variable("u1"), domain.constant(loop, curve.a24))
+    X2, Z2, X3, Z3 = (loop.pair(name) for name in ("X2", "Z2", "X3", "Z3"))
+    step = ladder_step(X2, Z2, X3, Z3, loop.variable("u1"), domain.constant(loop, curve.a24))
     for name, value in zip(("X2", "Z2", "X3", "Z3"), step, strict=True):
         loop.set(name, value)
     loop.next_digit()

@@ -25,8 +25,8 @@ OPERATIONS = ("multiply", "multiply-base", "multiply-two", "ladder")
 class Shape:
     """Choices that trade products for slots.
 
-    ``window``: bits of a digit of a point that is given, whose table takes 3 or 4 slots for each of its 2^window entries
-    in every context. ``teeth``, ``columns``: of the comb, with columns 2^teeth entries of 2 or 3 shared slots.
+    ``window``: bits of a digit of a point that is given, whose table takes 3 or 4 slots for each of its 2^window
+    entries in every context. ``teeth``, ``columns``: of the comb, with columns 2^teeth entries of 2 or 3 shared slots.
     ``joint``: one table of 2^(2 window) shared entries for both halves of a scalar, where there are halves.
     """
 

@@ -22,7 +22,8 @@ BLIND = "blind"
 
 @dataclass(frozen=True)
 class PointProgramme:
-    """A recipe, and the digits of the scalars that it multiplies by. ``curve``: its name; ``operation``: what it does."""
+    """A recipe, and the digits of the scalars that it multiplies by. ``curve``: its name; ``operation``: what it
+    does."""
 
     operation: str
     curve: str

@@ -106,10 +106,11 @@ class Recipe:
         return replace(self, before=sections[:first], loop=loop, after=sections[-1])
 
     def evaluate(self, inputs: Mapping[str, int], digits: tuple[int, ...] = ()) -> tuple[int, ...]:
-        """The results modulo p by the formulas alone, without rows and bounds. Raises Refusal where digits are missing."""
+        """The results modulo p by the formulas alone, without rows and bounds. Raises Refusal where digits are
+        missing."""
         if len(digits) != self.digits:
             raise Refusal(f"{self.name} uses up {self.digits} digits, not {len(digits)}")
-        held: dict[Name, int] = {**inputs}
+        held: dict[Name, int] = dict(inputs.items())
         held.update({(name, k): v for name, table in self.shared.items() for k, v in enumerate(table)})
         at = 0
         for section in (s for s, times in zip(self.sections, self.repeats, strict=True) for _ in range(times)):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Digits of scalars: how a number in [0, 2^bits) becomes the digits that a programme uses up, exactly and of fixed count.
+"""Digits of scalars: how a number in [0, 2^bits) becomes the digits that a programme uses up, exactly and of fixed
+count.
 
 A digit d names the entry d of a table; what that entry is worth follows from the recoding:
 
@@ -35,7 +36,9 @@ class Recoding(Protocol):
 
 def _require(k: int, bits: int) -> None:
     if not 0 <= k < 1 << bits:
-        raise Refusal(f"a scalar of {k.bit_length()} bits{' below 0' if k < 0 else ''}, the programme takes {bits} bits")
+        raise Refusal(
+            f"a scalar of {k.bit_length()} bits{' below 0' if k < 0 else ''}, the programme takes {bits} bits"
+        )
 
 
 def _split(number: int, window: int, count: int) -> tuple[int, ...]:
@@ -91,7 +94,8 @@ class Signed:
 class Odd:
     """Windows of odd digits, none of them worth 0, for a group of the odd order n: an even k is replaced by k - n.
 
-    Where 2^(bits - window) + 1 < n, what the first digits are worth together is odd and no multiple of n, until the last.
+    Where 2^(bits - window) + 1 < n, what the first digits are worth together is odd and no multiple of n, until the
+    last.
     """
 
     bits: int

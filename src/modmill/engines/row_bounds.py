@@ -3,8 +3,8 @@
 """Recipes and rows on bounds: exact multiples of p, exclusive, for all digits and all passes at once.
 
 A loop is run on bounds until none grows any more; what holds then holds in every pass. Where a digit picks, the largest
-bound is taken. ``settle`` finds the lift of each difference, and where a number would be too large trims a sum, on units
-that can, or multiplies it by the domain's 1. ``row_limits`` knows nothing of recipes: it runs finished rows.
+bound is taken. ``settle`` finds the lift of each difference, and where a number would be too large trims a sum, on
+units that can, or multiplies it by the domain's 1. ``row_limits`` knows nothing of recipes: it runs finished rows.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from modmill.slots import capacity
 _ROUNDING = 1 << 40
 _PASSES = 300
 """Passes after which bounds that still grow are refused."""
+_REDUCTIONS = 100
 
 Slot = tuple[bool, int]
 """(shared, number)."""
@@ -43,8 +44,8 @@ def sum_bound(p: int, a: Fraction, b: Fraction) -> Fraction:
 
 
 def trimmed(bound: Fraction, trim: int) -> Fraction:
-    """Bound of a number below bound p from which trim p is subtracted unless it is below that."""
-    return max(Fraction(trim), bound - trim)
+    """Bound of a number below bound p from which trim p is subtracted unless it is below that; 0: never."""
+    return min(bound, max(Fraction(trim), bound - trim)) if trim else bound
 
 
 @dataclass(frozen=True)
@@ -77,8 +78,9 @@ class _TooLarge(Exception):
 def settle(recipe: Recipe, contract: Contract, unit: Unit) -> Settled:
     """Bounds of a whole recipe. Raises Refusal, with the operation and the bounds, where nothing helps."""
     inserted: list[str] = []
-    for _ in range(1000):
-        run = _Run(recipe, contract, unit)
+    trims: list[dict[int, int]] = [{} for _ in recipe.sections]
+    for _ in range(_REDUCTIONS):
+        run = _Run(recipe, contract, unit, trims)
         try:
             results = run.all()
         except _TooLarge as large:
@@ -91,6 +93,10 @@ def settle(recipe: Recipe, contract: Contract, unit: Unit) -> Settled:
                 tuple(made if k == large.section else s for k, s in enumerate(recipe.sections))
             )
             inserted.append(section.name)
+            trims = [{} for _ in recipe.sections]
+            continue
+        if run.trims != trims:  # a trim that was found late holds from the start: its lifts are other ones
+            trims = run.trims
             continue
         return Settled(recipe, tuple(run.lifts), tuple(run.trims), tuple(inserted), results)
     raise Refusal(f"{recipe.name}: numbers stay too large after {len(inserted)} reductions")
@@ -99,11 +105,11 @@ def settle(recipe: Recipe, contract: Contract, unit: Unit) -> Settled:
 class _Run:
     """One run of a recipe on bounds."""
 
-    def __init__(self, recipe: Recipe, contract: Contract, unit: Unit) -> None:
+    def __init__(self, recipe: Recipe, contract: Contract, unit: Unit, trims: list[dict[int, int]]) -> None:
         self._recipe, self._contract, self._unit = recipe, contract, unit
         self._room = capacity(contract)
         self.lifts: list[dict[int, int]] = [{} for _ in recipe.sections]
-        self.trims: list[dict[int, int]] = [{} for _ in recipe.sections]
+        self.trims = [dict(t) for t in trims]
         self.held: dict[Name, Fraction] = {name: Fraction(1) for name in recipe.inputs}
 
     def all(self) -> tuple[Fraction, ...]:
@@ -146,13 +152,13 @@ class _Run:
             except Refusal as refusal:
                 large = max(node.args, key=lambda i: bounds[i])
                 raise _TooLarge(number, large, str(refusal)) from None
-        lift = -(-a[1] // 1) if node.kind == SUB else 0
-        self.lifts[number][k] = max(lift, self.lifts[number].get(k, 0))
+        lift = self.lifts[number][k] = max(-(-a[1] // 1), self.lifts[number].get(k, 0)) if node.kind == SUB else 0
         bound = a[0] + lift if node.kind == SUB else sum_bound(self._contract.p, a[0], a[1])
-        if self._unit.trims and bound > min(self._room, self._contract.operand_bound):
+        trim = self.trims[number].get(k, 0)
+        if self._unit.trims and trimmed(bound, trim) > min(self._room, self._contract.operand_bound):
             half = max(1, int(bound // 2)), int(-(-bound // 2))
-            trim = max(min(half, key=lambda t: trimmed(bound, t)), self.trims[number].get(k, 0))
-            self.trims[number][k], bound = trim, trimmed(bound, trim)
+            trim = self.trims[number][k] = max(min(half, key=lambda t: trimmed(bound, t)), trim)
+        bound = trimmed(bound, trim)
         if bound > self._room:
             large = max(node.args, key=lambda i: bounds[i])
             raise _TooLarge(
@@ -216,8 +222,8 @@ def row_limits(programme: RowProgramme, contract: Contract) -> Limits:
     for _ in range(min(programme.passes, _PASSES)):
         old = dict(held)
         run(1)
-        for slot, bound in old.items():
-            held[slot] = max(bound, held[slot])
+        for place, bound in old.items():
+            held[place] = max(bound, held[place])
         if held == old:
             break
     else:
@@ -252,8 +258,7 @@ def _task(task: Task, contract: Contract, room: Fraction, held: Mapping[Slot, Fr
     bound = bounds[0] + task.lift if task.kind == SUB else sum_bound(contract.p, bounds[0], bounds[1])
     if task.kind == SUB and bounds[1] > task.lift:
         raise Refusal(f"{where}: {task.lift} p is added, but what is subtracted is below {float(bounds[1]):.6g} p")
-    if task.trim:
-        bound = trimmed(bound, task.trim)
+    bound = trimmed(bound, task.trim)
     if bound > room:
         raise Refusal(f"{where}: a sum below {float(bound):.6g} p, a slot holds numbers below {float(room):.6g} p")
     return bound
@@ -266,5 +271,3 @@ def rows_of(programme: RowProgramme) -> tuple[tuple[int, int, Row], ...]:
         for part, rows in enumerate((programme.before, programme.loop, programme.after))
     )
     return (*before, *loop * programme.passes, *after)
-
-

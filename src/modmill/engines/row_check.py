@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""A checker of rows: it runs a programme in the unit's time, knowing only which slot is written when, and refuses hazards.
+"""A checker of rows: it runs a programme in the unit's time, knowing only which slot is written when, and refuses
+hazards.
 
-A task of row t reads at row t; what it writes can be read from row t + distance on and is uncertain until then. So a slot
-may not be read or written while a write is under way, nor read in a row by one task and written by another. What a digit
-picks counts as all of it. A loop is run until its passes repeat one another.
+A task of row t reads at row t; what it writes can be read from row t + distance on and is uncertain until then. So a
+slot may not be read or written while a write is under way, nor read in a row by one task and written by another. What a
+digit picks counts as all of it. A loop is run until its passes repeat one another.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 # Copyright The Modmill authors
 """Programmes of rows, run in the unit's own time: a number can be read when its write is visible, and not before.
 
-The products are a design's bit-exact algorithm, plain integers modulo p, or the largest numbers that the contract allows,
-which is another test of the bounds.
+The products are a design's bit-exact algorithm, plain integers modulo p, or the largest numbers that the contract
+allows, which is another test of the bounds.
 """
 
 from __future__ import annotations
@@ -53,7 +53,9 @@ def exact(fitted: Fitted, contract: Contract) -> Product:
 
 def largest(programme: RowProgramme, contract: Contract) -> Product:
     """The largest result that `row_limits` allows for each product."""
-    tops = {where: int(-(-bound * contract.p // 1)) - 1 for where, bound in row_limits(programme, contract).tasks.items()}
+    tops = {
+        where: int(-(-bound * contract.p // 1)) - 1 for where, bound in row_limits(programme, contract).tasks.items()
+    }
 
     def product(where: Where, x: Sequence[int]) -> int:
         total = sum(x[k] * x[k + 1] for k in range(0, len(x), 2)) * contract.factor
@@ -71,7 +73,8 @@ def run(
     product: Product | None = None,
     seen: Callable[[Where, int], None] | None = None,
 ) -> tuple[int, ...]:
-    """The results, least ones, of one context. ``product``: default plain integers; ``seen`` is told each task's result.
+    """The results, least ones, of one context. ``product``: default plain integers; ``seen`` is told each task's
+    result.
 
     Raises Refusal for a wrong number of digits, a digit out of range and an input outside [0, p), Fault when a number
     breaks its bounds.

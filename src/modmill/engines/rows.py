@@ -47,8 +47,9 @@ class Place:
 
 @dataclass(frozen=True)
 class Task:
-    """One operation of a row. ``lift``: the multiple of p that a difference adds so that it is never negative. ``trim``:
-    the multiple of p that is subtracted from a sum or difference (after the lift) that is not below it, 0 for never."""
+    """One operation of a row. ``lift``: the multiple of p that a difference adds so that it is never negative.
+    ``trim``: the multiple of p that is subtracted from a sum or difference (after the lift) that is not below it, 0 for
+    never."""
 
     kind: str
     destination: Place

@@ -2,16 +2,16 @@
 # Copyright The Modmill authors
 """A list scheduler: which operation of a section is done in which row of a unit.
 
-Row by row, of the operations whose numbers can be read the one with the longest path to the section's end goes first: one
-product, and as many sums as the unit does. A number is read ``distance`` rows after it was made, or later. A variable is
-written after its old number was read, and what reads one digit comes before all that reads the next.
+Row by row, of the operations whose numbers can be read the one with the longest path to the section's end goes first:
+one product, and as many sums as the unit does. A number is read ``distance`` rows after it was made, or later. A
+variable is written after its old number was read, and what reads one digit comes before all that reads the next.
 
 Sections follow one another without waiting for the last results: a section is as long as the next one's first reads of
 what it writes ask for, and a loop's section as its own.
 
 Source: list scheduling by critical path, R. Graham: Bounds on multiprocessing timing anomalies, SIAM Journal on Applied
-Mathematics 17(2), 1969; that it is close to the best for one product a row shows in ``Placed.length`` against the number
-of products.
+Mathematics 17(2), 1969; that it is close to the best for one product a row shows in ``Placed.length`` against the
+number of products.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from modmill.contract import Refusal
-from modmill.engines.expressions import ENTRY, MUL, PAIR, READ, Element, Name, Section
-from modmill.engines.rows import FIXED, Unit
+from modmill.engines.expressions import MUL, READ, Element, Name, Section
+from modmill.engines.rows import ENTRY, FIXED, PAIR, Unit
 from modmill.schedule import Schedule, Step
 
 _ROUNDS = 4
@@ -91,12 +91,12 @@ def distance(unit: Unit, kind: str) -> int:
     return unit.product_distance if kind == MUL else unit.sum_distance
 
 
-# ---------------------------------------------------------------------------------------------- what must come before what
+# ---------------------------------------------------------------------------------------------- order
 
 
 def ready_to_place(section: Section, layers: Layers, unit: Unit, one: int) -> Section:
-    """The same section, pruned, in which every number that is set is made by an operation of its own, which does not have
-    to come before the old number is read: else it is copied."""
+    """The same section, pruned, in which every number that is set is made by an operation of its own, which does not
+    have to come before the old number is read: else it is copied."""
     section = section.pruned()
     while True:
         wrong = _wrong_output(section, layers)
@@ -114,15 +114,31 @@ def _wrong_output(section: Section, layers: Layers) -> Name | None:
         if section.nodes[node].kind == READ or node in seen:
             return name
         seen.add(node)
-    above = [set[int]() for _ in section.nodes]
-    for k, n in enumerate(section.nodes):
-        for a in n.args:
-            above[k] |= {a} | above[a]
+    circle = _circle(section, layers)
+    return next((name for name, node in section.outputs.items() if node in circle), None)
+
+
+def _circle(section: Section, layers: Layers) -> set[int]:
+    """Operations that can be done in no order: each waits for another of them, for its number or as the last to read
+    what it overwrites."""
+    waits: dict[int, set[int]] = {k: set(node.args) for k, node in enumerate(section.nodes)}
+    writers: dict[int, set[int]] = {}
     for name, readers in _readers(section, layers).items():
-        writer = section.outputs.get(name)
-        if writer is not None and any(writer in above[r] for r in readers):
-            return name
-    return None
+        if name in section.outputs:
+            writer = section.outputs[name]
+            waits[writer] |= readers - {writer}
+    for k, before in waits.items():
+        for a in before:
+            writers.setdefault(a, set()).add(k)
+    free = [k for k, before in waits.items() if not before]
+    while free:
+        done = free.pop()
+        del waits[done]
+        for k in writers.get(done, ()):
+            waits[k].discard(done)
+            if not waits[k]:
+                free.append(k)
+    return set(waits)
 
 
 def _readers(section: Section, layers: Layers) -> dict[Name, set[int]]:
@@ -171,8 +187,8 @@ def place(section: Section, layers: Layers, unit: Unit, ready: Mapping[Name, int
         earliest[writer] = max(earliest[writer], (ready or {}).get(name, 0))
     after: dict[int, list[tuple[int, int]]] = {k: [] for k in operations}
     for k in operations:
-        for a, rows in before[k]:
-            after[a].append((k, rows))
+        for a, later in before[k]:
+            after[a].append((k, later))
     height = _heights(operations, after, {k: distance(unit, nodes[k].kind) for k in operations})
     epochs = _epochs(section)
     waiting = [sum(e == digit for e in epochs.values()) for digit in range(section.digits + 1)]

@@ -82,7 +82,9 @@ def multiply(curve: Weierstrass, domain: Domain, bits: int, window: int = 4) -> 
     Raises Refusal for a curve with points of order two.
     """
     _require(curve)
-    odd = curve.h == 1 and window > 1 and (1 << max(0, bits - window)) + 1 < curve.n and curve.n >> window > 0
+    most = curve.n.bit_length()  # odd digits make every scalar as long as n
+    odd = curve.h == 1 and window > 1 and (1 << max(0, bits - window)) + 1 < curve.n and 4 * bits > 3 * most
+    odd = odd and curve.n >> window > 0
     recoding = Odd(bits, window, curve.n) if odd else Signed(bits, max(2, window))
     window = recoding.window
     before = Section("table")
@@ -104,9 +106,10 @@ def multiply(curve: Weierstrass, domain: Domain, bits: int, window: int = 4) -> 
     _set(loop, E.add(P, _entry(loop, "T")))
     loop.next_digit()
     _finish(domain, after)
-    tables = tuple(("T" + name, 1 << window) for name in _XYZ)
+    name = f"{curve.title} multiple, window {window}, {'Jacobian' if odd else 'complete'} doublings"
+    tables = tuple(("T" + coordinate, 1 << window) for coordinate in _XYZ)
     recipe = Recipe(
-        f"{curve.title} multiple, window {window}", domain, ("x", "y", BLIND), ("x", "y"), (before, first), loop, after,
+        name, domain, ("x", "y", BLIND), ("x", "y"), (before, first), loop, after,
         passes=recoding.count - 1, window=window, layers=Layers(tables=tables),
     )  # fmt: skip
     return PointProgramme("multiply", curve.title, recipe, recoding.digits)

@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""The point engine bit by bit on each family of multipliers, and the protocols on it; the order's arithmetic."""
+
+import random
+
+import pytest
+
+from modmill.contract import Refusal
+from modmill.designs import design
+from modmill.engines.ecc import Ecc, PointEngine, ReferenceEngine
+from modmill.engines.order_engine import RowOrder, inverse_recipe, product_recipe, signature_recipe
+from modmill.engines.point_engine import RowPointEngine, Shape
+from modmill.engines.row_machine import exact, largest, plain
+from modmill.engines.rows import Unit
+from modmill.numbers.curves import Montgomery
+from modmill.numbers.named_curves import find_curve
+
+TRIMS = Unit(3, 1, 1, 128, 512, trims=True)
+LATE = Unit(2, 19, 2, 128, 512, trims=True)
+RESIDUES = Unit(3, 1, 1, 128, 512)
+ADDED = Unit(0, 4, 4, 128, 512, added=True)
+
+
+def engine(name, io, curve_name, unit, **settings):
+    curve = find_curve(curve_name)
+    fitted = design(name).fit(curve.p, **settings)
+    contract = fitted.contract(io)
+    return RowPointEngine(curve, contract, unit, product=lambda _: exact(fitted, contract))
+
+
+@pytest.mark.parametrize(
+    ("name", "io", "curve", "unit", "bits"),
+    [
+        ("montgomery-array", "native", "P-256", TRIMS, 256),
+        ("montgomery-array", "native", "P-256", LATE, 256),
+        ("montgomery-array", "binary", "Ed448", TRIMS, 447),
+        ("pseudo-mersenne", "native", "Curve25519", TRIMS, 255),
+        ("pseudo-mersenne", "native", "secp256k1", TRIMS, 256),
+        ("pseudo-mersenne", "binary", "Ed25519", TRIMS, 253),
+        ("radix64k-mul", "native", "Ed25519", TRIMS, 16),
+        ("multistep", "native", "Ed25519", TRIMS, 16),
+        ("wide", "native", "brainpoolP256r1", TRIMS, 256),
+        ("sor-2m", "native", "Curve25519", RESIDUES, 64),
+        ("sor-ring", "native", "Ed25519", RESIDUES, 16),
+        ("sor-2m", "binary", "secp256k1", TRIMS, 8),
+        ("mm-spa", "native", "Curve25519", RESIDUES, 32),
+        ("kbe", "native", "Ed25519", ADDED, 16),
+        ("hbe", "native", "P-256", ADDED, 8),
+        ("hbe", "native", "Curve25519", ADDED, 16),
+        ("tenca-koc", "native", "P-192", TRIMS, 8),
+        ("iddmm", "native", "P-192", TRIMS, 8),
+        ("mcivor", "native", "P-192", TRIMS, 8),
+        ("orup", "native", "Ed25519", TRIMS, 64),
+    ],
+)
+def test_each_family_of_multipliers_bit_by_bit(name, io, curve, unit, bits):
+    rows = engine(name, io, curve, unit)
+    reference = ReferenceEngine(rows.curve)
+    rnd = random.Random(f"{name} {curve}")
+    k, blind = rnd.getrandbits(bits) | 1 << bits - 1, rnd.randrange(1, rows.curve.p)
+    if isinstance(rows.curve, Montgomery):
+        u = rnd.randrange(rows.curve.p)
+        assert rows.ladder([k], [u], bits, [blind]) == reference.ladder([k], [u], bits, [1])
+    else:
+        P = reference.multiply_base([rnd.randrange(rows.curve.n)], rows.curve.n.bit_length(), [1])[0]
+        assert rows.multiply([k], [P], bits, [blind]) == reference.multiply([k], [P], bits, [1])
+
+
+@pytest.mark.parametrize(
+    ("curve", "mode"),
+    [("P-256", plain), ("P-256", largest), ("secp256k1", largest), ("Ed25519", largest), ("P-521", largest)],
+)
+def test_all_operations_at_exceptional_scalars(curve, mode):
+    curve = find_curve(curve)
+    contract = design("montgomery-array").fit(curve.p).contract("native")
+    make = (lambda a: largest(a.programme, contract)) if mode is largest else (lambda a: plain(contract))
+    rows, reference = RowPointEngine(curve, contract, TRIMS, product=make), ReferenceEngine(curve)
+    n, bits = curve.n, curve.n.bit_length()
+    scalars = [0, 1, n - 1, n]
+    P = reference.multiply_base([n // 3], bits, [1])[0]
+    ones = [1] * len(scalars)
+    blinds = [curve.p - 1, 1, 2, 5]
+    assert rows.multiply(scalars, [P] * 4, bits, blinds) == reference.multiply(scalars, [P] * 4, bits, ones)
+    assert rows.multiply_base(scalars, bits, blinds) == reference.multiply_base(scalars, bits, ones)
+    pairs = [(0, 1), (1, n - 1), (n - 3, 3), (0, 0)]
+    points = [P, curve.base, curve.base, P]
+    assert rows.multiply_two(pairs, points) == reference.multiply_two(pairs, points)
+
+
+def test_rows_do_not_depend_on_scalars():
+    """One programme serves all scalars of a length, so that rows and products are one number."""
+    rows = engine("montgomery-array", "native", "P-256", TRIMS)
+    rows.multiply([0, 1, rows.curve.n - 1], [rows.curve.base] * 3, 256, [1, 1, 1])
+    rows.multiply([5], [rows.curve.base], 320, [1])
+    counts = {key: made[1].programme.rows for key, made in rows._made.items()}
+    assert counts == {("multiply", 256): 3474, ("multiply", 320): 5730}
+
+
+def test_it_has_what_the_protocols_ask_for():
+    asked = {name for name in vars(PointEngine) if not name.startswith("_")}
+    assert asked == {"curve", "multiply", "multiply_base", "multiply_two", "ladder"}
+    assert all(hasattr(engine("wide", "native", "Ed25519", TRIMS), name) for name in asked)
+
+
+@pytest.mark.parametrize("curve", ["secp256k1", "Curve25519"])
+def test_protocols_run_on_it(curve):
+    rows = engine("pseudo-mersenne", "native", curve, TRIMS)
+    on_rows = Ecc(rows, blind_scalar=64, blind_coordinates=True)
+    reference = Ecc(ReferenceEngine(rows.curve))
+    rnd = random.Random(3)
+    k = rnd.randrange(rows.curve.n)
+    if curve == "Curve25519":
+        assert on_rows.ladder([k], [9], 255) == reference.ladder([k], [9], 255)
+    else:
+        P = reference.multiply_base([7])[0]
+        assert on_rows.multiply([k, 0], [P, P]) == reference.multiply([k, 0], [P, P])
+        assert on_rows.multiply_base([k]) == reference.multiply_base([k])
+
+
+def test_requests_that_it_refuses():
+    curve = find_curve("P-256")
+    contract = design("montgomery-array").fit(find_curve("secp256k1").p).contract("native")
+    with pytest.raises(Refusal, match="another modulus than that of P-256"):
+        RowPointEngine(curve, contract, TRIMS)
+    rows = engine("montgomery-array", "native", "P-256", TRIMS)
+    with pytest.raises(Refusal, match="no point at infinity"):
+        rows.multiply([1], [None], 256, [1])
+    with pytest.raises(Refusal, match="no operation 'ladder'"):
+        rows.ladder([1], [1], 256, [1])
+    with pytest.raises(Refusal, match="does not add up products"):
+        fitted = design("montgomery-array").fit(curve.p)
+        exact(fitted, fitted.contract("native"))((0, 0, 0), (1, 2, 3, 4))
+
+
+@pytest.mark.parametrize("mode", [plain, largest, exact])
+def test_arithmetic_modulo_the_order(mode):
+    """The multiplier is loaded with n, which has as many bits as the p that it was made for."""
+    curve = find_curve("P-256")
+    n, fitted = curve.n, design("montgomery-array").fit(curve.p)
+
+    def product(rows):
+        loaded = fitted.at(n)
+        contract = loaded.contract("native")
+        return {plain: lambda: plain(contract), largest: lambda: largest(rows.programme, contract)}.get(
+            mode, lambda: exact(loaded, contract)
+        )()
+
+    order = RowOrder(lambda m: fitted.at(m).contract("native"), TRIMS, product)
+    rnd = random.Random(4)
+    k, z, r, d = (rnd.randrange(1, n) for _ in range(4))
+    assert order.inverses(n, [k, 1, n - 1, 0]) == [pow(k, -1, n), 1, n - 1, 0]
+    assert order.products(n, [(k, z), (0, z), (n - 1, n - 1)]) == [k * z % n, 0, 1]
+    assert order.signature(n, k, z, r, d) == pow(k, -1, n) * (z + r * d) % n
+    counts = [
+        order.programme(n, recipe)[1].programme.products
+        for recipe in (inverse_recipe, product_recipe, signature_recipe)
+    ]
+    assert counts == [311, 4, 316]
+    with pytest.raises(Refusal, match="is none"):
+        order.inverses(n - 2, [3])
+
+
+def test_shapes_trade_products_for_slots():
+    curve = find_curve("Ed25519")
+    contract = design("pseudo-mersenne").fit(curve.p).contract("native")
+    found = []
+    for shape in (Shape(teeth=4, columns=1), Shape(), Shape(teeth=6)):
+        rows = RowPointEngine(curve, contract, TRIMS, shape).programme("multiply-base", 253)[1].programme
+        found.append((rows.products, rows.shared_slots))
+    assert found == sorted(found, reverse=True)[:1] + found[1:] and found[0][1] < found[1][1] < found[2][1]
+    assert found[1] == (814, 193)

@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""Bounds of recipes and rows: nothing overflows, what could is refused, and little is done to prevent it."""
+
+import random
+import sys
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+from test_rows import IDLE, UNIT, programme, task, wide
+
+from modmill.contract import Refusal
+from modmill.designs import design
+from modmill.engines.assembly import assemble
+from modmill.engines.expressions import Section
+from modmill.engines.point_engine import point_programme
+from modmill.engines.recipe import Domain, Recipe
+from modmill.engines.row_bounds import row_limits, settle, sum_bound, trimmed
+from modmill.engines.row_machine import largest, run
+from modmill.engines.rows import ENTRY, Place, Row, Unit
+from modmill.engines.rsa import Fault
+from modmill.numbers.curves import Montgomery
+from modmill.numbers.named_curves import find_curve
+
+P = 101
+
+
+def test_sums_and_trims_of_all_small_numbers():
+    p = 7
+    for top_a in range(1, 15):
+        for top_b in range(1, 15):
+            a, b = Fraction(top_a, p), Fraction(top_b, p)
+            assert max(x + y for x in range(top_a) for y in range(top_b)) < sum_bound(p, a, b) * p
+            assert max(x + y for x in range(top_a) for y in range(top_b)) == sum_bound(p, a, b) * p - 1
+        for trim in (1, 2):
+            reached = max(x - trim * p if x >= trim * p else x for x in range(top_a))
+            assert reached < trimmed(Fraction(top_a, p), trim) * p
+
+
+@pytest.mark.parametrize(
+    ("rows", "contract", "why"),
+    [
+        ([Row(sums=(task("sub", 2, 0, 1, lift=0),))], {}, "row 0: 0 p is added, but what is subtracted is below 1 p"),
+        ([Row(sums=(task("add", 2, 0, 1),))], {"bits": 7}, "a sum below 1.9"),
+        ([Row(task("mul", 2, 9, 1))], {}, "slot 9 is read before it is written"),
+        ([Row(task("mul", 2, Place(7, shared=True), 1))], {}, "shared slot 7 is read before it is written"),
+        ([Row(task("mul", 0, 0, 1))], {"result": 3}, "below 3 p, which 0 subtractions do not make least"),
+        (
+            [Row(sums=(task("add", 2, 0, 0),)), IDLE, Row(task("mul", 3, 2, 2))], {"product": 2},
+            "before row 2: operands below .* exceed the core's limit",
+        ),
+    ],
+)  # fmt: skip
+def test_planted_overflows_are_found(rows, contract, why):
+    with pytest.raises(Refusal, match=why):
+        row_limits(programme(rows, results=((0, 0),)), of(**contract))
+    row_limits(programme([Row(task("mul", 2, 0, 1))], results=((0, 0),)), of())
+
+
+def of(bits=12, result=2, product=1 << 20):
+    from modmill.contract import Binary
+
+    form = Binary(bits)
+    return replace(
+        wide(P), operand=form, result=form, result_bound=Fraction(result), gain=Fraction(0),
+        product_bound=Fraction(product), operand_bound=Fraction(product),
+    )  # fmt: skip
+
+
+def test_a_loop_whose_bounds_grow_without_end_is_refused():
+    loop = [Row(sums=(task("add", 0, 0, 1),))]
+    short = row_limits(programme((), loop, (), 5, results=((0, 5),)), of())
+    assert short.results[0] == 6 - Fraction(5, P)
+    with pytest.raises(Refusal, match="a slot holds numbers below"):
+        row_limits(programme((), loop, (), 100, results=((0, 200),)), of())
+    with pytest.raises(Refusal, match="still grow after 300 passes"):
+        row_limits(programme((), loop, (), 1000, results=((0, 2000),)), of(bits=40))
+
+
+def test_a_digit_picks_the_largest_bound():
+    entries = [Row(sums=(task("add", 4, 0, 1), task("add", 5, 1, 1))), IDLE, Row(sums=(task("add", 5, 5, 5),)), IDLE]
+    pick = Row(sums=(task("add", 2, Place(4, ENTRY, size=2), 0),))
+    found = row_limits(programme([*entries, pick], results=((2, 9),), window=1), of())
+    assert found.results[0] == 5 - Fraction(4, P)
+
+
+def test_numbers_outside_their_bounds_are_noticed_while_rows_run():
+    rows = programme([Row(sums=(task("sub", 0, 0, 1),)), IDLE])
+    with pytest.raises(Fault, match="breaks its bounds"):
+        run(rows, UNIT, of(), {"x0": 3, "x1": 5}, ())
+    with pytest.raises(Fault, match="needs 1 subtractions, not 0"):
+        run(programme([Row(sums=(task("add", 0, 0, 1),)), IDLE]), UNIT, of(), {"x0": 100, "x1": 5}, ())
+
+
+def recipe(formula, contract, unit):
+    """A loop of three passes that sets x to what the formula makes of x and y."""
+    before, loop, after = (Section(name) for name in ("before", "loop", "after"))
+    domain = Domain.of(contract)
+    before.set("x", domain.enter(before.variable("u")))
+    before.set("y", domain.enter(before.variable("v")))
+    loop.set("x", formula(loop.variable("x"), loop.variable("y")))
+    after.set("r", domain.leave(after.variable("x")))
+    made = Recipe("test", domain, ("u", "v"), ("r",), (before,), loop, after, passes=3)
+    return made, settle(made, contract, unit)
+
+
+TRIMS, NONE = Unit(2, 1, 1, 64, 64, trims=True), Unit(2, 1, 1, 64, 64)
+
+
+def test_sums_are_trimmed_where_a_multiplier_takes_numbers_below_p_only():
+    p = find_curve("P-256").p
+    contract = design("multistep").fit(p).contract("native")
+    made, settled = recipe(lambda x, y: (x + y) * (x - y), contract, TRIMS)
+    assert settled.trims_in_all == 2 and not settled.reductions
+    rows = assemble(made, contract, TRIMS).programme
+    assert run(rows, TRIMS, contract, {"u": 5, "v": 3}, ()) == made.evaluate({"u": 5, "v": 3})
+    with pytest.raises(Refusal, match=r"section loop: .* a slot holds numbers below"):
+        recipe(lambda x, y: (x + y) * (x - y), contract, NONE)
+
+
+def test_a_reduction_is_inserted_where_sums_cannot_be_trimmed():
+    contract = replace(of(bits=40, product=16, result=2), factor=pow(1 << 9, -1, P))
+    made, settled = recipe(lambda x, y: (x + y) * (x - y), contract, NONE)
+    assert not settled.reductions
+    made, settled = recipe(lambda x, y: (x + y) * ((x + y) + (x - y)), contract, NONE)
+    assert settled.reductions == ("loop",)
+    rows = assemble(made, contract, NONE)
+    assert dict(rows.facts())["reductions inserted"] == "1 (loop)"
+    assert rows.programme.products == made.products + 3
+    for u in range(0, P, 9):
+        given = {"u": u, "v": 100 - u}
+        for product in (None, largest(rows.programme, contract)):
+            assert run(rows.programme, NONE, contract, given, (), product) == made.evaluate(given)
+
+
+def test_what_nothing_helps_is_refused():
+    contract = of(bits=40, product=2, result=2)
+    recipe(lambda x, y: x * y, contract, NONE)
+    with pytest.raises(Refusal, match="operands below 4 p and 1 p exceed the core's limit"):
+        recipe(lambda x, y: x * x, contract, NONE)
+    with pytest.raises(Refusal, match="x is read before it is set"):
+        section = Section("only")
+        section.set("r", section.variable("x"))
+        settle(Recipe("test", Domain(P, 1), (), ("r",), (section,), None, Section("end")), of(), NONE)
+
+
+DESIGNS = [
+    ("montgomery-array", "native", TRIMS), ("montgomery-array", "binary", TRIMS), ("pseudo-mersenne", "native", TRIMS),
+    ("pseudo-mersenne", "binary", TRIMS), ("multistep", "native", TRIMS), ("radix64k-mul", "native", TRIMS),
+    ("wide", "native", TRIMS), ("orup", "native", TRIMS), ("iddmm", "native", TRIMS), ("mcivor", "native", TRIMS),
+    ("tenca-koc", "native", TRIMS), ("sor-2m", "native", NONE), ("sor-2m", "binary", TRIMS),
+    ("sor-ring", "native", NONE), ("mm-spa", "native", NONE), ("montgomery-array", "native", NONE),
+    ("kbe", "native", Unit(0, 4, 4, 128, 512, added=True)), ("hbe", "native", Unit(0, 6, 6, 128, 512, added=True)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "io", "unit"), DESIGNS)
+@pytest.mark.parametrize("curve_name", ["Curve25519", "Ed448", "secp256k1"])
+def test_no_number_breaks_its_bounds_whatever_the_multiplier_gives(name, io, unit, curve_name):
+    """Products at their largest, on every design that serves the curve."""
+    curve = find_curve(curve_name)
+    try:
+        contract = design(name).fit(curve.p).contract(io)
+    except Refusal as refusal:
+        pytest.skip(str(refusal))
+    unit = replace(unit, room=128, shared_room=512)
+    operation, bits = ("ladder", 255) if isinstance(curve, Montgomery) else ("multiply", 40)
+    made = point_programme(operation, curve, Domain.of(contract), bits)
+    rows = assemble(made.recipe, contract, unit)
+    limits = row_limits(rows.programme, contract).tasks
+    rnd = random.Random(name)
+    scalar = rnd.getrandbits(bits)
+    given = {n: rnd.randrange(1, curve.p) for _, n in rows.programme.inputs}
+    if operation == "multiply":
+        given |= dict(zip("xy", curve.base, strict=True))
+
+    def seen(where, result):
+        assert result < limits[where] * curve.p, where
+
+    found = run(rows.programme, unit, contract, given, made.digits(scalar), largest(rows.programme, contract), seen)
+    assert found == made.recipe.evaluate(given, made.digits(scalar))
+    if operation == "multiply":
+        assert found == curve.multiply(scalar, curve.base)
