@@ -23,13 +23,16 @@ ones: p is subtracted word by word as often as the programme's bounds ask for, a
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from modmill.engines.number_register import NumberRegister
+from modmill.engines.number_register import ROUND, NumberRegister
 from modmill.engines.row_layout import PACK, SETUP
-from modmill.engines.row_sequencer import RowSequencer, chosen
+from modmill.engines.row_sequencer import RowSequencer
+from modmill.engines.row_table import chosen
 from modmill.rtl.word_register import WordRegister
 
 
@@ -53,7 +56,7 @@ class Coprocessor(wiring.Component):
         """Cycles from the last word of a job to the first word of its results."""
         lay, run = self.layout, self.sequencer
         last = run.store_cycles + 4
-        subtracting = 2 * lay.subtractions * lay.number_words + (2 if lay.subtractions else 0)
+        subtracting = 2 * lay.subtractions * lay.number_words * ROUND - bool(lay.subtractions)
         return last + run.cycles(programme) + run.read_cycles + subtracting + 3
 
     def elaborate(self, platform: object) -> Module:
@@ -64,66 +67,96 @@ class Coprocessor(wiring.Component):
         m.submodules.number = number = NumberRegister(
             words, lay.word, modulus=None if load else lay.contract.p, subtractions=lay.subtractions
         )  # fmt: skip
-        count = Signal(range(max(2, words, lay.key_words)))
-        context = Signal(range(max(2, lay.contexts)))
         take = self.i_valid & self.i_ready
-        last_word, last_context = count == words - 1, context == lay.contexts - 1
-        programme = Signal(len(run.programme), reset_less=True)
-        shift = Signal()
-        with m.If(shift):
-            m.d.sync += count.eq(Mux(last_word, 0, count + 1))
+        programme, command = (Signal(len(run.programme), name="programme"), Signal(lay.word, name="command"))
+        shift, counted = Signal(name="shift"), Signal(name="counted")
 
-        # ---- what is counted for a message: digits, numbers in, numbers out
+        # ---- words of a number
+        count, last_word = Signal(range(max(2, words))), Signal(init=words == 1)
+        with m.If(shift | counted):
+            m.d.sync += [count.eq(Mux(last_word, 0, count + 1)), last_word.eq(count == words - 2 if words > 1 else 1)]
+
+        # ---- what is counted for a message: digits, numbers in, numbers out. It stands long before it is used, so that
+        # all that is chosen by it is registered
         programmes = lay.programmes
         digit_words = [lay.digit_words(k) for k in range(len(programmes))]
         places = [[slot for slot, _ in p.inputs] for p in programmes]
         results = [[slot for slot, _ in p.results] for p in programmes]
         kept = lay.constants + len(lay.lifts)
         constants = kept + (len(lay.trims) if load else 0)
-        most = max(constants, *digit_words, *map(len, places), *map(len, results), 1)
-        index = Signal(range(most + 1))
-        digits_at, slots_at = Signal(len(run.d_address)), Signal(len(run.s_read))
+        most = max(constants, *digit_words, *map(len, places), *map(len, results), 2)
+        index, context = Signal(range(most + 1)), Signal(range(max(2, lay.contexts)))
+        digits_at = Signal(len(run.d_address))
+        slots_at, place, result, constant = (
+            Signal(len(run.s_read), name=name) for name in ("slots_at", "place", "result", "constant")
+        )
         shared = Signal()
+
+        def flag(name: str, value: Value) -> Signal:
+            out = Signal(name=name)
+            m.d.sync += out.eq(value)
+            return out
 
         def of(lists: list[list[int]]) -> Value:
             return chosen(programme, [chosen(index, each or [0]) for each in lists])
 
-        def is_last(lists: list[list[int]]) -> Value:
-            return index == chosen(programme, [max(1, len(each)) - 1 for each in lists])
+        def last_of(counts: Sequence[int]) -> Value:
+            return index == chosen(programme, [max(1, number) - 1 for number in counts])
+
+        last_context = flag("last_context", context == lay.contexts - 1)
+        last_constant = flag("last_constant", index == constants - 1)
+        last_input = flag("last_input", last_of([*map(len, places)]))
+        last_result = flag("last_result", last_of([*map(len, results)]))
+        no_digits = flag("no_digits", chosen(programme, [int(not n) for n in digit_words]))
+        no_inputs = flag("no_inputs", chosen(programme, [int(not each) for each in places]))
+        only_digits = flag("only_digits", chosen(programme, [int(n == 1) for n in digit_words]))
+        first_digits = Signal(len(run.d_address))  # of the next context
+        last_digits = Signal()
 
         m.d.comb += [
             number.i_data.eq(self.i_data), number.shift.eq(shift), number.whole.eq(run.s_q),
+            number.m_address.eq(count),
             run.s_data.eq(number.number), run.programme.eq(programme),
-            run.s_trim.eq(Cat(*(shared & (index == kept + k) for k in range(len(lay.trims))))),
-            run.d_address.eq(digits_at + index), run.d_data.eq(self.i_data[:PACK]),
+            run.s_trim.eq(Cat(*(flag(f"trim_{k}", shared & (index == kept + k)) for k in range(len(lay.trims))))),
+            run.d_address.eq(digits_at), run.d_data.eq(self.i_data[:PACK]),
             self.o_data.eq(number.number[: lay.word]),
         ]  # fmt: skip
-        # addresses are registered: what they are chosen by stands long before they are used
         m.d.sync += [
-            run.s_address.eq(Mux(shared, lay.shared_base + index, of(places) + slots_at)),
-            run.s_read.eq(of(results) + slots_at),
-        ]
+            place.eq(of(places)), result.eq(of(results)), constant.eq(lay.shared_base + index),
+            run.s_address.eq(Mux(shared, constant, place + slots_at)), run.s_read.eq(result + slots_at),
+        ]  # fmt: skip
         with m.FSM(name="message"):
             with m.State("COMMAND"):
                 m.d.comb += self.i_ready.eq(1)
                 m.d.sync += [index.eq(0), context.eq(0), digits_at.eq(0), slots_at.eq(0), shared.eq(0)]
+                m.d.sync += first_digits.eq(lay.stride)
+                m.d.sync += command.eq(self.i_data)
                 with m.If(take):
-                    m.d.sync += programme.eq(self.i_data - 1)
-                    m.next = "DIGITS"
-                    with m.If(self.i_data == SETUP):
-                        m.d.sync += shared.eq(1)
-                        m.next = "MODULUS" if load else "NUMBER"
-            with m.State("DIGITS"):
-                m.d.comb += self.i_ready.eq(index != chosen(programme, digit_words))
-                with m.If(~self.i_ready):
-                    m.d.sync += [index.eq(0), digits_at.eq(digits_at + lay.stride)]
+                    m.next = "DECODE"
+            with m.State("DECODE"):
+                m.d.sync += programme.eq(command - 1)
+                m.next = "CONTEXT"
+                with m.If(command == SETUP):
+                    m.d.sync += shared.eq(1)
+                    m.next = "MODULUS" if load else "NUMBER"
+            with m.State("CONTEXT"):  # what depends on the programme is being chosen
+                m.next = "BEGIN"
+            with m.State("BEGIN"):
+                m.d.sync += [index.eq(0), last_digits.eq(only_digits)]
+                m.next = "DIGITS"
+                with m.If(no_digits):
                     m.next = "INPUTS"
-                with m.Elif(take):
-                    m.d.comb += run.d_write.eq(1)
-                    m.d.sync += index.eq(index + 1)
+            with m.State("DIGITS"):
+                m.d.comb += [self.i_ready.eq(1), run.d_write.eq(take)]
+                with m.If(take):
+                    m.d.sync += [index.eq(index + 1), digits_at.eq(digits_at + 1)]
+                    m.d.sync += last_digits.eq(chosen(programme, [index == n - 2 if n > 1 else 0 for n in digit_words]))
+                    with m.If(last_digits):
+                        m.next = "INPUTS"
             with m.State("INPUTS"):
+                m.d.sync += [index.eq(0), digits_at.eq(first_digits)]
                 m.next = "NUMBER"
-                with m.If(chosen(programme, [int(not each) for each in places])):
+                with m.If(no_inputs):
                     m.next = "NEXT"
             with m.State("NUMBER"):
                 m.d.comb += [self.i_ready.eq(1), shift.eq(take)]
@@ -134,12 +167,13 @@ class Coprocessor(wiring.Component):
                 with m.If(run.s_ready):
                     m.d.sync += index.eq(index + 1)
                     m.next = "NUMBER"
-                    with m.If(Mux(shared, index == constants - 1, is_last(places))):
+                    with m.If(Mux(shared, last_constant, last_input)):
                         m.d.sync += index.eq(0)
                         m.next = "NEXT"
             with m.State("NEXT"):
                 m.d.sync += [context.eq(context + 1), slots_at.eq(slots_at + lay.slots)]
-                m.next = "DIGITS"
+                m.d.sync += first_digits.eq(first_digits + lay.stride)
+                m.next = "BEGIN"
                 with m.If(shared):
                     m.next = "COMMAND"
                 with m.Elif(last_context):
@@ -164,7 +198,7 @@ class Coprocessor(wiring.Component):
                 with m.If(shift & last_word):
                     m.d.sync += index.eq(index + 1)
                     m.next = "GIVEN"
-                    with m.If(is_last(results)):
+                    with m.If(last_result):
                         m.d.sync += [index.eq(0), context.eq(context + 1), slots_at.eq(slots_at + lay.slots)]
                         with m.If(last_context):
                             m.next = "COMMAND"
@@ -172,43 +206,42 @@ class Coprocessor(wiring.Component):
                 m.next = "READ"
             if lay.subtractions:
                 done = Signal(range(lay.subtractions + 1))
+                pace = Signal(range(ROUND))
+                m.d.sync += pace.eq(0)
                 with m.State("COMPARE"):
-                    m.d.comb += [shift.eq(1), number.comparing.eq(1)]
-                    with m.If(last_word):
+                    m.d.sync += pace.eq(pace + 1)
+                    m.d.comb += [shift.eq(pace == 0), number.comparing.eq(1)]
+                    with m.If(shift & last_word):
                         m.next = "SUBTRACT"
                 with m.State("SUBTRACT"):
-                    m.d.comb += [shift.eq(1), number.subtracting.eq(1)]
-                    with m.If(last_word):
+                    m.d.sync += pace.eq(pace + 1)
+                    m.d.comb += [shift.eq(pace == 0), number.subtracting.eq(1)]
+                    with m.If(shift & last_word):
                         m.d.sync += done.eq(done + 1)
                         m.next = "COMPARE"
                         with m.If(done == lay.subtractions - 1):
                             m.d.sync += done.eq(0)
                             m.next = "GIVE"
             if load:
-                self._load(m, number, take, count, last_word, index)
+                self._load(m, number, take, counted, last_word)
         return m
 
-    def _load(
-        self, m: Module, number: NumberRegister, take: Value, count: Signal, last_word: Value, index: Signal
-    ) -> None:
+    def _load(self, m: Module, number: NumberRegister, take: Value, counted: Signal, last_word: Value) -> None:
         """States that keep the modulus and pass the multiplier's own words on to it."""
         lay, core = self.layout, self.core
         assert lay.contract.load is not None
         m.submodules.key = key = WordRegister(lay.key_words, lay.word)
         shift_key = Signal()
-        place = Signal(range(len(lay.contract.load.words)))
+        count, place = Signal(range(max(2, lay.key_words))), Signal(range(len(lay.contract.load.words)))
         m.d.sync += key.shift.eq(shift_key)
-        m.d.comb += [key.enter.eq(number.held), core.k_m.eq(key.number), number.m_address.eq(count)]
+        m.d.comb += [key.enter.eq(number.held), core.k_m.eq(key.number)]
         with m.State("MODULUS"):
-            m.d.comb += [self.i_ready.eq(1), number.m_write.eq(take)]
-            with m.If(take):
-                m.d.sync += count.eq(Mux(last_word, 0, count + 1))
-                with m.If(last_word):
-                    m.next = "KEY"
+            m.d.comb += [self.i_ready.eq(1), number.m_write.eq(take), counted.eq(take)]
+            with m.If(take & last_word):
+                m.next = "KEY"
         with m.State("KEY"):
-            m.d.comb += self.i_ready.eq(1)
+            m.d.comb += [self.i_ready.eq(1), shift_key.eq(take)]
             with m.If(take):
-                m.d.comb += shift_key.eq(1)
                 m.d.sync += count.eq(count + 1)
                 with m.If(count == lay.key_words - 1):
                     m.d.sync += count.eq(0)

@@ -9,7 +9,11 @@ from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out
 
 from modmill.engines.layout import words_of
+from modmill.rtl.delay import later
 from modmill.rtl.word_register import WordRegister
+
+ROUND = 4
+"""Cycles from one shift of a comparison or subtraction to the next: the word, the word of p, the difference, the shift."""
 
 
 class NumberRegister(wiring.Component):
@@ -17,8 +21,8 @@ class NumberRegister(wiring.Component):
 
     With ``shift`` the ``i_data`` of that cycle becomes the highest word, two cycles later; with ``comparing`` the word
     goes round instead, and with ``subtracting`` less its word of p, if the last comparison found the number not below
-    p: one round of ``words`` shifts of each subtracts p once or not at all. With ``load`` it becomes ``whole``.
-    ``quiet``: nothing is under way. ``held``: i_data two cycles later. ``modulus``: p, or None where ``m_write`` stores
+    p: one round of ``words`` shifts of each, ROUND cycles apart, subtracts p once or not at all. With ``load`` it
+    becomes ``whole``. ``quiet``: nothing is under way. ``held``: i_data two cycles later. ``modulus``: p, or None where ``m_write`` stores
     its words. Cost: a register and a LUT a bit, an adder and a memory of one word of p.
     """
 
@@ -38,7 +42,7 @@ class NumberRegister(wiring.Component):
         m.submodules.register = register = WordRegister(words, word)
         earlier = Signal(word, reset_less=True)
         entering = Signal(word)
-        asked, modes = Signal(2), Signal(2)  # what the word that acts is shifted for
+        asked, modes = Signal(2, name="asked"), Signal(2, name="modes")  # what the word that acts is shifted for
         m.d.sync += [
             register.shift.eq(self.shift), register.load.eq(self.load), earlier.eq(self.i_data), self.held.eq(earlier),
             asked.eq(Cat(self.comparing, self.subtracting)), modes.eq(asked),
@@ -55,14 +59,14 @@ class NumberRegister(wiring.Component):
             write = modulus.write_port()
             m.d.comb += [write.addr.eq(self.m_address), write.data.eq(self.i_data), write.en.eq(self.m_write)]
         read = modulus.read_port(domain="comb")
-        borrow, small = Signal(), Signal(reset_less=True)
+        borrow, small = Signal(name="borrow"), Signal(name="small", reset_less=True)
         turn = Signal(range(max(2, words)))
-        difference = Signal(word + 1)
         comparing, subtracting = modes[0], modes[1]
-        m.d.comb += [
-            read.addr.eq(turn),
-            difference.eq(register.number[:word] - Mux(subtracting & small, 0, read.data) - borrow),
-        ]
+        # between two shifts: the word of p, the difference
+        subtrahend = later(m, Mux(self.subtracting & small, 0, read.data), "subtrahend")
+        difference = Signal(word + 1, reset_less=True)
+        m.d.comb += read.addr.eq(turn)
+        m.d.sync += difference.eq(register.number[:word] - subtrahend - borrow)
         with m.If(comparing):
             m.d.comb += entering.eq(register.number[:word])
         with m.If(subtracting):
