@@ -32,7 +32,7 @@ def replay(programme, digits, inputs, p, multiply):
 
 
 def random_programme(
-    rnd, unit, p, lift, *, slots=8, rows=(12, 6, 8), passes=3, window=2, trim=0, constants=2, kept=1, name="random"
+    rnd, unit, p, lift, *, slots=8, rows=(12, 6, 8), passes=3, window=2, trims=(), constants=2, kept=1, name="random"
 ):
     """Rows that keep to the distances of a unit. The lower half of the slots holds products and inputs, the upper half
     sums of two of those, so that sums of sums never grow; slots 0 ... 3 are a table, pairs begin at even numbers."""
@@ -81,6 +81,9 @@ def random_programme(
                 if d is None or d in written or d in read or reads & written:
                     continue
                 kind = rnd.choice(("add", "sub"))
+                trim = rnd.choice(trims) if trims else 0
+                if lift > 1 and kind == "sub":
+                    trim = max(trims, default=0)
                 sums.append(Task(kind, Place(d), a, b, lift=lift if kind == "sub" else 0, trim=trim))
                 written.add(d)
                 read |= reads

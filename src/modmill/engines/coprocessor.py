@@ -6,8 +6,8 @@
                                        ^--------- adder ---------^
                digits of the scalars ----^ addresses
 
-Several runs, the contexts, are done in step: each row for all of them before the next, so that a multiplier with several
-products in flight has work in every interval.
+Several runs, the contexts, are done in step: each row for all of them before the next, so that a multiplier with
+several products in flight has work in every interval.
 
 Messages at ``i``, in words; numbers least significant word first, each filled up to whole words:
 
@@ -57,7 +57,7 @@ class Coprocessor(wiring.Component):
         lay, run = self.layout, self.sequencer
         last = run.store_cycles + 4
         subtracting = 2 * lay.subtractions * lay.number_words * ROUND - bool(lay.subtractions)
-        return last + run.cycles(programme) + run.read_cycles + subtracting + 3
+        return last + run.cycles(programme) + run.read_cycles + subtracting
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -90,7 +90,7 @@ class Coprocessor(wiring.Component):
         slots_at, place, result, constant = (
             Signal(len(run.s_read), name=name) for name in ("slots_at", "place", "result", "constant")
         )
-        shared = Signal()
+        shared, given = Signal(name="shared"), Signal(name="given")
 
         def flag(name: str, value: Value) -> Signal:
             out = Signal(name=name)
@@ -109,6 +109,7 @@ class Coprocessor(wiring.Component):
         last_result = flag("last_result", last_of([*map(len, results)]))
         no_digits = flag("no_digits", chosen(programme, [int(not n) for n in digit_words]))
         no_inputs = flag("no_inputs", chosen(programme, [int(not each) for each in places]))
+        setup = flag("setup", command == SETUP)
         only_digits = flag("only_digits", chosen(programme, [int(n == 1) for n in digit_words]))
         first_digits = Signal(len(run.d_address))  # of the next context
         last_digits = Signal()
@@ -132,11 +133,13 @@ class Coprocessor(wiring.Component):
                 m.d.sync += first_digits.eq(lay.stride)
                 m.d.sync += command.eq(self.i_data)
                 with m.If(take):
-                    m.next = "DECODE"
-            with m.State("DECODE"):
+                    m.next = "COMMANDED"
+            with m.State("COMMANDED"):
                 m.d.sync += programme.eq(command - 1)
+                m.next = "DECODE"
+            with m.State("DECODE"):
                 m.next = "CONTEXT"
-                with m.If(command == SETUP):
+                with m.If(setup):
                     m.d.sync += shared.eq(1)
                     m.next = "MODULUS" if load else "NUMBER"
             with m.State("CONTEXT"):  # what depends on the programme is being chosen
@@ -163,7 +166,7 @@ class Coprocessor(wiring.Component):
                 with m.If(take & last_word):
                     m.next = "STORE"
             with m.State("STORE"):
-                m.d.comb += run.s_write.eq(number.quiet)
+                m.d.comb += run.s_write.eq(1)
                 with m.If(run.s_ready):
                     m.d.sync += index.eq(index + 1)
                     m.next = "NUMBER"
@@ -190,12 +193,20 @@ class Coprocessor(wiring.Component):
                 with m.If(run.s_valid):
                     m.next = "LOAD"
             with m.State("LOAD"):
-                m.d.comb += run.s_ask.eq(1)
-                with m.If(number.quiet):
-                    m.next = "COMPARE" if lay.subtractions else "GIVE"
+                m.next = "LOADED"
+            with m.State("LOADED"):
+                m.next = "COMPARE" if lay.subtractions else "GIVE"
             with m.State("GIVE"):
-                m.d.comb += [self.o_valid.eq(number.quiet), shift.eq(number.quiet & self.o_ready)]
-                with m.If(shift & last_word):
+                m.d.comb += [self.o_valid.eq(1), shift.eq(self.o_ready)]
+                m.d.sync += given.eq(last_word)
+                with m.If(self.o_ready):
+                    m.next = "SHIFTED"
+            with m.State("SHIFTED"):
+                m.next = "SETTLED"
+            with m.State("SETTLED"):
+                m.d.sync += given.eq(0)
+                m.next = "GIVE"
+                with m.If(given):
                     m.d.sync += index.eq(index + 1)
                     m.next = "GIVEN"
                     with m.If(last_result):
@@ -221,7 +232,7 @@ class Coprocessor(wiring.Component):
                         m.next = "COMPARE"
                         with m.If(done == lay.subtractions - 1):
                             m.d.sync += done.eq(0)
-                            m.next = "GIVE"
+                            m.next = "SHIFTED"
             if load:
                 self._load(m, number, take, counted, last_word)
         return m

@@ -132,9 +132,7 @@ class _Slice(wiring.Component):
             read.append(ram.b_q)
         return later(m, Cat(*read), "lift")
 
-    def _carried(
-        self, m: Module, x: Value, lift: Value, inverting: Value, told: data.View, held: Value
-    ) -> Value:
+    def _carried(self, m: Module, x: Value, lift: Value, inverting: Value, told: data.View, held: Value) -> Value:
         """d, s and t with their carries; the sum in the cycle in which it is written."""
         rhythm = self.rhythm
         other = later(m, self._wide(self.q), "other")
@@ -215,7 +213,8 @@ class FieldUnit(wiring.Component):
         self.core, self.rhythm, self.depth, self.multiples = core, rhythm, depth, tuple(multiples)
         width = rhythm.contract.operand.width
         super().__init__({
-            "control": In(control(depth.bit_length() - 1, len(self.multiples))), "below": Out(1), "q": Out(width), "number": In(width),
+            "control": In(control(depth.bit_length() - 1, len(self.multiples))),
+            "below": Out(1), "q": Out(width), "number": In(width),
             "move": In(1), "given": In(1), "capture": In(1), "set_trim": In(len(self.multiples)),
         })  # fmt: skip
 

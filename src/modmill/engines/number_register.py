@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""The register through which numbers enter and leave a machine, word by word, and in which p is subtracted from them."""
+"""The register through which numbers enter and leave a machine word by word, and in which p is subtracted."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from modmill.rtl.delay import later
 from modmill.rtl.word_register import WordRegister
 
 ROUND = 4
-"""Cycles from one shift of a comparison or subtraction to the next: the word, the word of p, the difference, the shift."""
+"""Cycles between shifts of a comparison or subtraction: the word, the word of p, the difference, the shift."""
 
 
 class NumberRegister(wiring.Component):
@@ -22,8 +22,9 @@ class NumberRegister(wiring.Component):
     With ``shift`` the ``i_data`` of that cycle becomes the highest word, two cycles later; with ``comparing`` the word
     goes round instead, and with ``subtracting`` less its word of p, if the last comparison found the number not below
     p: one round of ``words`` shifts of each, ROUND cycles apart, subtracts p once or not at all. With ``load`` it
-    becomes ``whole``. ``quiet``: nothing is under way. ``held``: i_data two cycles later. ``modulus``: p, or None where ``m_write`` stores
-    its words. Cost: a register and a LUT a bit, an adder and a memory of one word of p.
+    becomes ``whole``, three cycles later as after a shift. ``held``: i_data two cycles later. ``modulus``: p, or None
+    where ``m_write`` stores its words.
+    Cost: a register and a LUT a bit, an adder and a memory of one word of p.
     """
 
     def __init__(self, words: int, word: int, *, modulus: int | None, subtractions: int) -> None:
@@ -32,7 +33,7 @@ class NumberRegister(wiring.Component):
         width = words * word
         super().__init__({
             "i_data": In(word), "shift": In(1), "load": In(1), "whole": In(width), "number": Out(width),
-            "comparing": In(1), "subtracting": In(1), "quiet": Out(1), "held": Out(word),
+            "comparing": In(1), "subtracting": In(1), "held": Out(word),
             "m_write": In(1), "m_address": In(range(max(2, words))),
         })  # fmt: skip
 
@@ -49,7 +50,7 @@ class NumberRegister(wiring.Component):
         ]  # fmt: skip
         m.d.comb += [
             entering.eq(self.held), register.enter.eq(entering), register.whole.eq(self.whole),
-            self.number.eq(register.number), self.quiet.eq(register.quiet),
+            self.number.eq(register.number),
         ]  # fmt: skip
         if not self._subtractions:
             return m

@@ -27,8 +27,8 @@ SETUP = 0
 PACK = 16
 """Bits of digits in a word at most."""
 OWN, OWN_ENTRY, UP, DOWN, SHARED, SHARED_ENTRY = range(6)
-"""What is added to a number: where the context's slots begin; the digit more; 1 more or less where the digit is odd; where
-the constants begin; the digit more."""
+"""What is added to a number: where the context's slots begin; the digit more; 1 more or less where the digit is odd;
+where the constants begin; the digit more."""
 FIELDS = ("destination", "a", "b")
 
 
@@ -77,8 +77,8 @@ class RowLayout:
                 self._require_fit(programme, row)
         if self.used > DEPTHS[-1]:
             raise Refusal(
-                f"{self.slots} slots of {self.contexts} contexts and {self.used - self.slots * self.contexts} constants "
-                f"do not fit {DEPTHS[-1]} addresses"
+                f"{self.slots} slots of {self.contexts} contexts and {self.used - self.slots * self.contexts} "
+                f"constants do not fit {DEPTHS[-1]} addresses"
             )
         if self.digit_depth > DEPTHS[-1]:
             raise Refusal(
@@ -284,7 +284,9 @@ class RowLayout:
         made = dict(enumerate(self.programmes)) if programmes is None else programmes
         for k, p in made.items():
             if _shape(p) != _shape(self.programmes[k]):
-                raise Refusal(f"{p.name} differs from the core's own programme in more than the values of its constants")
+                raise Refusal(
+                    f"{p.name} differs from the core's own programme in more than the values of its constants"
+                )
         out = [SETUP]
         if load := contract.load:
             out += words_of(contract.p, self.number_words, self.word)

@@ -32,9 +32,9 @@ class RowSequencer(wiring.Component):
     """Field unit, table and digits: runs one programme for all contexts when ``start`` is high.
 
     While not ``busy``: ``s_write`` stores ``s_data`` at ``s_address`` when ``s_ready`` is high, with ``s_trim`` as one
-    of the multiples of p that sums are trimmed by; ``s_ask`` asks for what stands at ``s_read``, which is at ``s_q`` when ``s_valid`` is high, and
-    stays high until then; ``d_write`` stores a word of digits. ``programme`` must stand while it is busy.
-    A run takes ``cycles`` cycles from ``start`` on, whatever the numbers and digits are.
+    of the multiples of p that sums are trimmed by; ``s_ask`` asks for what stands at ``s_read``, which is at ``s_q``
+    when ``s_valid`` is high, and stays high until then; ``d_write`` stores a word of digits. ``programme`` must stand
+    while it is busy. A run takes ``cycles`` cycles from ``start`` on, whatever the numbers and digits are.
     """
 
     def __init__(self, core: Multiplier, layout: RowLayout) -> None:
@@ -43,7 +43,8 @@ class RowSequencer(wiring.Component):
         width = layout.contract.operand.width
         super().__init__({
             "start": In(1), "busy": Out(1), "programme": In(range(max(2, len(layout.programmes)))),
-            "s_write": In(1), "s_ready": Out(1), "s_address": In(address), "s_data": In(width), "s_trim": In(len(layout.trims)),
+            "s_write": In(1), "s_ready": Out(1), "s_address": In(address), "s_data": In(width),
+            "s_trim": In(len(layout.trims)),
             "s_ask": In(1), "s_valid": Out(1), "s_read": In(address), "s_q": Out(width),
             "d_write": In(1), "d_address": In(range(max(2, layout.digit_depth))), "d_data": In(PACK),
         })  # fmt: skip
@@ -100,7 +101,9 @@ class RowSequencer(wiring.Component):
         count = Signal(len(e.count), reset_less=True)
         advance, again, last = (Signal(name=name, reset_less=True) for name in ("advance", "again", "last"))
         ending = Signal()
-        more, last_context, last_turn, done = (Signal(name=n) for n in ("more_passes", "last_context", "last_turn", "done"))
+        more, last_context, last_turn, done = (
+            Signal(name=n) for n in ("more_passes", "last_context", "last_turn", "done")
+        )
         with m.If(at(ENTRY_AT)):
             m.d.sync += [count.eq(e.count), advance.eq(e.advance)]
             m.d.sync += [again.eq(e.again & more), last.eq(e.last & ~(e.again & more))]
@@ -207,7 +210,12 @@ class RowSequencer(wiring.Component):
         return m
 
     def _additions(
-        self, m: Module, table: RowTable, at: Callable[..., Signal], slots_at: Signal, index: Signal,
+        self,
+        m: Module,
+        table: RowTable,
+        at: Callable[..., Signal],
+        slots_at: Signal,
+        index: Signal,
         digits_at: Signal,
     ) -> dict[int, Value]:
         """For each way to choose a slot what is added to an address, from the first entry's cycle on for a turn."""
@@ -265,9 +273,7 @@ class RowSequencer(wiring.Component):
         ]  # fmt: skip
         return giving, placing, setting
 
-    def _run(
-        self, m: Module, idle: Signal, aligned: Signal, starting: Signal, done: Value, offering: Signal
-    ) -> None:
+    def _run(self, m: Module, idle: Signal, aligned: Signal, starting: Signal, done: Value, offering: Signal) -> None:
         """A first product that is forgotten shows when the multiplier takes one; then the turns; then all is written.
 
         The cycles that the first product did not wait are waited for at the end, so that a run takes the same time.

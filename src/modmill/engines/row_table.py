@@ -33,8 +33,8 @@ class RowTable(wiring.Component):
     """The entries, and behind them in the same block RAMs the digits of all contexts.
 
     The entry ``at`` of cycle t stands at ``product`` and ``sum`` in cycle t + 3, the digits ``d_at`` at ``digits`` in
-    cycle t + DIGITS; ``d_write`` stores ``d_data`` at ``d_place``, a cycle later, in which no digits are read. They begin
-    at a multiple of their room, so that whatever is written, before a reset too, no entry is.
+    cycle t + DIGITS; ``d_write`` stores ``d_data`` at ``d_place``, a cycle later, in which no digits are read. They
+    begin at a multiple of their room, so that whatever is written, before a reset too, no entry is.
     Cost on ECP5: ceil(bits of an entry / 18) block RAMs for every 1,024 entries and words of digits.
     """
 
@@ -85,8 +85,8 @@ class RowTable(wiring.Component):
                     low = self.digits_room.bit_length() - 1
                     at = later(m, Cat(Mux(self.d_write, self.d_place, self.d_at), Const(0, low))[:low], "digits_at")
                     m.d.comb += [
-                        ram.b_address.eq(self.digits_first | at), ram.b_write.eq(write), ram.b_d.eq(later(m, self.d_data, "d_data_here")),
-                        self.digits.eq(ram.b_q),
+                        ram.b_address.eq(self.digits_first | at), ram.b_write.eq(write),
+                        ram.b_d.eq(later(m, self.d_data, "d_data_here")), self.digits.eq(ram.b_q),
                     ]  # fmt: skip
                 with m.Case(number):
                     m.d.sync += found.eq(ram.a_q)
@@ -104,7 +104,7 @@ def table_shapes(layout: RowLayout) -> dict[tuple[str, ...], data.StructLayout]:
         "count": (1 + layout.rhythm.sums).bit_length(),
     }  # fmt: skip
     same = {
-        **{name: number for name in FIELDS},
+        **dict.fromkeys(FIELDS, number),
         **{f"{name}_add": added["destination" if name == "destination" else "read"] for name in FIELDS},
     }
     return {

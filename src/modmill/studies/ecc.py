@@ -66,7 +66,7 @@ class EccCore:
     given: Mapping[str, Any] = field(default_factory=dict)
     operations: tuple[str, ...] = ()
     bits: int = 0
-    shape: Shape = Shape()
+    shape: Shape = field(default_factory=Shape)
     contexts: int = 0
     sums: int = SUMS
     word: int = 32
@@ -160,7 +160,7 @@ class EccCore:
         return self.operations.index(operation)
 
     def cycles(self, operation: str) -> int:
-        """Cycles from the last word of a job to the first word of its results: one number for all scalars and points."""
+        """Cycles from the last word of a job to the first word of its results: one number for all runs."""
         machine = unused(self.coprocessor)
         for part in (machine.sequencer, machine.core):
             unused(part)
@@ -304,8 +304,7 @@ class EccCore:
 
 @dataclass(frozen=True)
 class EccSimulated:
-    """Results of each run from the RTL, the simulation, and for each batch the cycles from its last word in to its first
-    word out."""
+    """Results of each run from the RTL, the simulation, and for each batch the cycles from last word in to first out."""
 
     results: list[tuple[int, ...]]
     run: WordRun

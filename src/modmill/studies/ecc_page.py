@@ -10,7 +10,7 @@ from typing import Any
 from modmill.numbers.curves import Curve, Edwards, Montgomery, Weierstrass
 from modmill.numbers.named_curves import CURVES, find_curve
 
-_FORMS = {"weierstrass": Weierstrass, "montgomery": Montgomery, "edwards": Edwards}
+_FORMS: dict[str, Any] = {"weierstrass": Weierstrass, "montgomery": Montgomery, "edwards": Edwards}
 
 
 def describe(curve: Curve) -> dict[str, Any]:
@@ -38,8 +38,8 @@ def page(record: Mapping[str, Any]) -> str:
     """README.md of a coprocessor."""
     words, options = record["number_words"], record["options"]
     programmes = "\n".join(
-        f"| {p['command']} | {p['operation']} | {p['digit_words']} | {', '.join(p['inputs'])} | {', '.join(p['results'])} "
-        f"| {p['products']} | {p['rows']} | {p['cycles']} |"
+        f"| {p['command']} | {p['operation']} | {p['digit_words']} | {', '.join(p['inputs'])} | "
+        f"{', '.join(p['results'])} | {p['products']} | {p['rows']} | {p['cycles']} |"
         for p in record["programmes"]
     )
     name = record["curve"]["name"] or "a curve of its own"
