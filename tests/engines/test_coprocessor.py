@@ -28,9 +28,9 @@ class Bench:
     """A coprocessor for rows made at random, compiled once."""
 
     def __init__(
-        self, name, p, contexts, sums, *, io="native", trims=(), settings=None, programmes=2, instances=1, word=32
+        self, name, p, contexts, sums, *, io="native", trims=(), programmes=2, instances=1, word=32
     ):
-        self.fitted = design(name).fit(p, **(settings or {}))
+        self.fitted = design(name).fit(p)
         self.contract = self.fitted.contract(io)
         core = unused(self.fitted.core(io))
         self.rhythm = Rhythm(self.contract, sums, core.period, core.lead, bool(trims))
@@ -222,7 +222,7 @@ def test_a_wrong_lift_is_caught(fault):
 
 
 def test_what_does_not_fit_is_refused(picking):
-    fitted, layout, _ = picking
+    _, layout, _ = picking
     contract, rhythm = layout.contract, layout.rhythm
     one = layout.programmes[0]
     trimmed = replace(one, loop=(Row(None, (Task("add", Place(7), Place(6), Place(5), trim=1),)),))

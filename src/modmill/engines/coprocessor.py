@@ -30,6 +30,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from modmill.engines.number_register import ROUND, NumberRegister
+from modmill.engines.numbered_rows import NumberedRowSequencer
 from modmill.engines.row_layout import PACK, SETUP
 from modmill.engines.row_sequencer import RowSequencer
 from modmill.engines.row_table import chosen
@@ -43,7 +44,7 @@ class Coprocessor(wiring.Component):
     The time from the last word of a job to the first word of its results is ``cycles``, whatever its numbers are.
     """
 
-    def __init__(self, sequencer: RowSequencer) -> None:
+    def __init__(self, sequencer: RowSequencer | NumberedRowSequencer) -> None:
         self.sequencer, self.core, self.layout = sequencer, sequencer.core, sequencer.layout
         self.kept = (*getattr(self.core, "kept", ()), "slice", *WordRegister.kept)
         word = self.layout.word

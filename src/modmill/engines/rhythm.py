@@ -80,6 +80,7 @@ class Rhythm:
     period: int = 1
     lead: int = 0
     trims: bool = False
+    added = False
 
     def __post_init__(self) -> None:
         if self.sums < 0:
@@ -201,6 +202,37 @@ class Rhythm:
         row = contexts * self.turn
         last_sum = 2 * self.sums + self.delay
         return -(-(self.write - FIRST + 1) // row), max(1, -(-(last_sum + 1) // row))
+
+
+@dataclass(frozen=True)
+class NumberedRhythm:
+    """The cycles of a slot machine, which takes an operation every ``interval`` cycles; ``distance`` as of the machine."""
+
+    contract: Contract
+    interval: int
+    distance: int
+    sums = 0
+    trims = False
+    added = True
+
+    @property
+    def turn(self) -> int:
+        """Cycles of a row for one context."""
+        return self.interval
+
+    @property
+    def access(self) -> int:
+        """Cycles for a number to go in or out, whatever the machine is doing."""
+        return 4 * self.interval
+
+    def cycles(self, rows: int, contexts: int) -> int:
+        """Cycles of a run: the same for all numbers and digits."""
+        return (rows * contexts + self.distance + 2) * self.interval
+
+    def distances(self, contexts: int) -> tuple[int, int]:
+        """After how many rows a product can be read."""
+        found = -(-self.distance // contexts)
+        return found, found
 
 
 def unit(

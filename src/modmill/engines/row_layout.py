@@ -18,7 +18,7 @@ from itertools import chain
 
 from modmill.contract import Binary, Contract, Refusal, Residues
 from modmill.engines.layout import words_of
-from modmill.engines.rhythm import Rhythm
+from modmill.engines.rhythm import NumberedRhythm, Rhythm
 from modmill.engines.rows import ENTRY, PAIR, Place, Row, RowProgramme, Task
 from modmill.rtl.memory import DEPTHS
 
@@ -30,19 +30,22 @@ OWN, OWN_ENTRY, UP, DOWN, SHARED, SHARED_ENTRY = range(6)
 """What is added to a number: where the context's slots begin; the digit more; 1 more or less where the digit is odd;
 where the constants begin; the digit more."""
 FIELDS = ("destination", "a", "b")
+ADDED = ("c", "e")
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A task in the table. ``places``: for each of FIELDS the number and what is added to it.
+    """A task in the table. ``places``: for each of the layout's fields the number and what is added to it.
 
-    ``active``: a product that is done. ``invert``: a difference. ``lift``: place of the multiple of p that is added.
+    ``active``: a product that is done; ``two``: of two that are added up. ``invert``: a difference. ``lift``: place of
+    the multiple of p that is added.
     ``trim``: number of the multiple that the sum is trimmed by, from 1 on, 0 for none.
     In a row's first entry: ``count`` of its entries, ``advance``, ``again`` (the loop's last row), ``last``.
     """
 
     places: tuple[tuple[int, int], ...]
     active: bool = False
+    two: bool = False
     invert: bool = False
     trim: int = 0
     lift: int = 0
@@ -61,7 +64,7 @@ class RowLayout:
     """
 
     programmes: tuple[RowProgramme, ...]
-    rhythm: Rhythm
+    rhythm: Rhythm | NumberedRhythm
     contexts: int
     word: int = 32
 
@@ -91,7 +94,7 @@ class RowLayout:
         for task in row.tasks:
             if task.destination.shared or task.destination.pick == ENTRY:
                 raise Refusal(f"{programme.name}: a task writes a constant or an entry that a digit picks")
-            if task.c is not None or task.e is not None:
+            if len(task.reads) > 2 and not self.rhythm.added:
                 raise Refusal(f"{programme.name}: this unit does not add products up")
             if task.trim and not self.rhythm.trims:
                 raise Refusal(f"{programme.name}: a sum is trimmed, which this unit does not do")
@@ -131,6 +134,8 @@ class RowLayout:
     def lifts(self) -> tuple[int, ...]:
         """The multiples of p in the memory, 0 first."""
         tasks = self._tasks()
+        if self.rhythm.added:
+            return ()
         return tuple(sorted({0} | {task.lift for task in tasks if task.kind == "sub"}))
 
     @cached_property
@@ -163,6 +168,11 @@ class RowLayout:
 
     # ---- the table
 
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """The slots that an entry names."""
+        return FIELDS + (ADDED if self.rhythm.added else ())
+
     @cached_property
     def table(self) -> tuple[tuple[Entry, ...], tuple[int, ...], tuple[int, ...]]:
         """The entries, and for each programme its first entry and that of its loop."""
@@ -184,11 +194,11 @@ class RowLayout:
         return tuple(entries), tuple(firsts), tuple(loops)
 
     def _entries(self, programme: int, row: Row, *, again: bool, last: bool) -> Iterator[Entry]:
-        nowhere = ((0, OWN),) * len(FIELDS)
+        nowhere = ((0, OWN),) * len(self.fields)
         places = self._places(programme, row.product) if row.product else nowhere
         yield Entry(
-            places, active=row.product is not None, count=1 + len(row.sums), advance=row.advance, again=again,
-            last=last,
+            places, active=row.product is not None, two=row.product is not None and row.product.c is not None,
+            count=1 + len(row.sums), advance=row.advance, again=again, last=last,
         )  # fmt: skip
         for task in row.sums:
             lift = self.lifts.index(task.lift) if task.kind == "sub" else 0
@@ -205,7 +215,8 @@ class RowLayout:
                 return self.offsets[programme] + place.number, SHARED_ENTRY if place.pick == ENTRY else SHARED
             return place.number, {ENTRY: OWN_ENTRY, PAIR: DOWN if place.number % 2 else UP}.get(place.pick, OWN)
 
-        return tuple(numbered(place) for place in (task.destination, task.a, task.b))
+        given = (task.destination, task.a, task.b, *((task.c, task.e) if self.rhythm.added else ()))
+        return tuple(numbered(place or task.a) for place in given)
 
     @cached_property
     def additions(self) -> dict[str, tuple[int, ...]]:

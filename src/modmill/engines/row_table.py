@@ -10,13 +10,13 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from modmill.engines.row_layout import FIELDS, PACK, Entry, RowLayout
+from modmill.engines.row_layout import PACK, Entry, RowLayout
 from modmill.rtl.delay import later
 from modmill.rtl.memory import BlockRam
 
 DIGITS = 3
 """Cycles from the place of a word of digits to the word."""
-_PRODUCT = ("active", "count", "advance", "again", "last")
+_PRODUCT = ("active", "two", "count", "advance", "again", "last")
 _SUM = ("invert", "trim", "lift")
 _BANK = 1024
 
@@ -54,7 +54,7 @@ class RowTable(wiring.Component):
 
     def _word(self, entry: Entry) -> int:
         fields: dict[str, int] = {}
-        for name, (number, how) in zip(FIELDS, entry.places, strict=True):
+        for name, (number, how) in zip(self.layout.fields, entry.places, strict=True):
             codes = self.layout.additions["destination" if name == "destination" else "read"]
             fields[name], fields[f"{name}_add"] = number, codes.index(how)
         kind = _PRODUCT if entry.count else _SUM
@@ -104,8 +104,8 @@ def table_shapes(layout: RowLayout) -> dict[tuple[str, ...], data.StructLayout]:
         "count": (1 + layout.rhythm.sums).bit_length(),
     }  # fmt: skip
     same = {
-        **dict.fromkeys(FIELDS, number),
-        **{f"{name}_add": added["destination" if name == "destination" else "read"] for name in FIELDS},
+        **dict.fromkeys(layout.fields, number),
+        **{f"{name}_add": added["destination" if name == "destination" else "read"] for name in layout.fields},
     }
     return {
         kind: data.StructLayout({**same, **{name: widths.get(name, 1) for name in kind}}) for kind in (_PRODUCT, _SUM)

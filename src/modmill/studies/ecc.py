@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from modmill import __version__
-from modmill.contract import Binary, Contract, Digits, Refusal
+from modmill.contract import Binary, Contract, Digits, Refusal, ResiduePair
 from modmill.design import Fitted, Multiplier, unused
 from modmill.designs import design as find_design
 from modmill.engines.assembly import Assembled, assemble
@@ -20,7 +20,8 @@ from modmill.engines.coprocessor import Coprocessor
 from modmill.engines.point_engine import OPERATIONS, Shape, point_programme
 from modmill.engines.points import BLIND, PointProgramme
 from modmill.engines.recipe import Domain
-from modmill.engines.rhythm import Rhythm, busy_contexts
+from modmill.engines.numbered_rows import NumberedRowSequencer
+from modmill.engines.rhythm import NumberedRhythm, Rhythm, busy_contexts
 from modmill.engines.row_layout import RowLayout
 from modmill.engines.row_sequencer import RowSequencer
 from modmill.engines.rows import Unit
@@ -99,9 +100,17 @@ class EccCore:
         """The multiplier's contract."""
         return self.fitted.contract(self.io)
 
+    @property
+    def numbered(self) -> bool:
+        """Whether numbers stay in the design's own slot machine."""
+        return isinstance(self.contract.operand, ResiduePair)
+
     @cached_property
-    def rhythm(self) -> Rhythm:
+    def rhythm(self) -> Rhythm | NumberedRhythm:
         """When the field unit does what."""
+        if self.numbered:
+            machine = unused(self.fitted.slot_machine(1))
+            return NumberedRhythm(self.contract, machine.interval, machine.distance)
         core: Multiplier = unused(self.fitted.core(self.io))
         form = self.contract.operand
         trims = isinstance(form, Binary) and self.contract.operand_bound < _TRIMMED
@@ -116,7 +125,8 @@ class EccCore:
     def unit(self, contexts: int) -> Unit:
         """What rows are made for. The memory's room is looked at when they are made."""
         product, sum_ = self.rhythm.distances(contexts)
-        return Unit(self.sums, product, sum_, DEPTHS[-1], DEPTHS[-1], trims=self.rhythm.trims)
+        beat = self.rhythm
+        return Unit(beat.sums, product, sum_, DEPTHS[-1], DEPTHS[-1], added=beat.added, trims=beat.trims)
 
     @cached_property
     def layout(self) -> RowLayout:
@@ -134,7 +144,13 @@ class EccCore:
     @cached_property
     def _chosen(self) -> tuple[RowLayout, tuple[Assembled, ...]]:
         """The fewest contexts that keep the multiplier busy, or as many as the memory has room for."""
-        found = sorted({busy_contexts(self.rhythm, d) for d in _DISTANCES} | {1}, reverse=True)
+        beat = self.rhythm
+        busy = (
+            {-(-beat.distance // d) for d in _DISTANCES}
+            if isinstance(beat, NumberedRhythm)
+            else {busy_contexts(beat, d) for d in _DISTANCES}
+        )
+        found = sorted(busy | {1}, reverse=True)
         for contexts in found:
             try:
                 return self._layout(contexts)
@@ -146,12 +162,18 @@ class EccCore:
     def _layout(self, contexts: int) -> tuple[RowLayout, tuple[Assembled, ...]]:
         unit = self.unit(contexts)
         rows = tuple(assemble(made.recipe, self.contract, unit) for made in self.points)
-        return RowLayout(tuple(a.programme for a in rows), self.rhythm, contexts, self.word), rows
+        layout = RowLayout(tuple(a.programme for a in rows), self.rhythm, contexts, self.word)
+        if self.numbered:
+            unused(self.fitted.slot_machine(layout.used))  # refuses more slots than there are
+        return layout, rows
 
     @property
     def coprocessor(self) -> Coprocessor:
-        """A new one around a new multiplier."""
-        return Coprocessor(RowSequencer(self.fitted.core(self.io), self.layout))
+        """A new one around a new multiplier or slot machine."""
+        layout = self.layout
+        if self.numbered:
+            return Coprocessor(NumberedRowSequencer(self.fitted.slot_machine(layout.used), layout))
+        return Coprocessor(RowSequencer(self.fitted.core(self.io), layout))
 
     def number(self, operation: str) -> int:
         """Number of an operation's programme. Raises Refusal when the core does not have it."""
@@ -304,7 +326,7 @@ class EccCore:
 
 @dataclass(frozen=True)
 class EccSimulated:
-    """Results of each run from the RTL, the simulation, and for each batch the cycles from last word in to first out."""
+    """Results of each run from the RTL, the simulation, and for each batch cycles from last word in to first out."""
 
     results: list[tuple[int, ...]]
     run: WordRun

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Runs of a coprocessor's operations, exceptional ones first, and what they must give by the arithmetic of `numbers`."""
+"""Runs of a coprocessor's operations, exceptional ones first, and what they must give by `numbers`."""
 
 from __future__ import annotations
 
