@@ -27,9 +27,7 @@ from row_programmes import random_programme, random_run, replay, rng
 class Bench:
     """A coprocessor for rows made at random, compiled once."""
 
-    def __init__(
-        self, name, p, contexts, sums, *, io="native", trims=(), programmes=2, instances=1, word=32
-    ):
+    def __init__(self, name, p, contexts, sums, *, io="native", trims=(), programmes=2, instances=1, word=32):
         self.fitted = design(name).fit(p)
         self.contract = self.fitted.contract(io)
         core = unused(self.fitted.core(io))
@@ -236,6 +234,7 @@ def test_what_does_not_fit_is_refused(picking):
         (lambda: unit(contract, 2000, 1), "2000 contexts and 16 constants do not fit 1024 slots"),
         (lambda: slices(design("hbe").fit(2**31 - 1, w=12).representation), "not residue"),
         (lambda: RowLayout((), rhythm, 1), "needs a programme"),
+        (lambda: RowLayout((replace(one, inputs=()),), rhythm, 1), "takes no number"),
         (lambda: RowLayout((one,), rhythm, 0), "at least 1 context, not 0"),
         (lambda: RowLayout((one,), rhythm, 200), "8 slots of 200 contexts and 2 constants do not fit 1024"),
         (lambda: RowLayout((one,), rhythm, 6, 8), "words have 16 to 64 bits, not 8"),

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Rows on a machine with numbered slots: single and added products, entries, pairs and constants, in the predicted time."""
+"""Rows on a machine with numbered slots: products, added ones, entries, pairs, constants, in the predicted time."""
 
 import random
 

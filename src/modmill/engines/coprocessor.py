@@ -56,7 +56,7 @@ class Coprocessor(wiring.Component):
     def cycles(self, programme: int) -> int:
         """Cycles from the last word of a job to the first word of its results."""
         lay, run = self.layout, self.sequencer
-        last = run.store_cycles + 4
+        last = run.store_cycles + 6
         subtracting = 2 * lay.subtractions * lay.number_words * ROUND - bool(lay.subtractions)
         return last + run.cycles(programme) + run.read_cycles + subtracting
 
@@ -68,8 +68,15 @@ class Coprocessor(wiring.Component):
         m.submodules.number = number = NumberRegister(
             words, lay.word, modulus=None if load else lay.contract.p, subtractions=lay.subtractions
         )  # fmt: skip
-        take = self.i_valid & self.i_ready
-        programme, command = (Signal(len(run.programme), name="programme"), Signal(lay.word, name="command"))
+        # a word waits in a register: what is done with it follows from the state alone
+        waiting, clear = Signal(name="waiting"), Signal(name="clear")
+        word = Signal(lay.word, name="word", reset_less=True)
+        m.d.comb += self.i_ready.eq(~waiting)
+        with m.If(self.i_valid & ~waiting):
+            m.d.sync += [waiting.eq(1), word.eq(self.i_data)]
+        with m.Elif(clear):
+            m.d.sync += waiting.eq(0)
+        programme = Signal(len(run.programme))
         shift, counted = Signal(name="shift"), Signal(name="counted")
 
         # ---- words of a number
@@ -99,28 +106,27 @@ class Coprocessor(wiring.Component):
             return out
 
         def of(lists: list[list[int]]) -> Value:
-            return chosen(programme, [chosen(index, each or [0]) for each in lists])
+            return chosen(programme, [chosen(index, each) for each in lists])
 
         def last_of(counts: Sequence[int]) -> Value:
-            return index == chosen(programme, [max(1, number) - 1 for number in counts])
+            return index == chosen(programme, [number - 1 for number in counts])
 
         last_context = flag("last_context", context == lay.contexts - 1)
         last_constant = flag("last_constant", index == constants - 1)
         last_input = flag("last_input", last_of([*map(len, places)]))
         last_result = flag("last_result", last_of([*map(len, results)]))
         no_digits = flag("no_digits", chosen(programme, [int(not n) for n in digit_words]))
-        no_inputs = flag("no_inputs", chosen(programme, [int(not each) for each in places]))
-        setup = flag("setup", command == SETUP)
+        setup = flag("setup", word == SETUP)
         only_digits = flag("only_digits", chosen(programme, [int(n == 1) for n in digit_words]))
         first_digits = Signal(len(run.d_address))  # of the next context
         last_digits = Signal()
 
         m.d.comb += [
-            number.i_data.eq(self.i_data), number.shift.eq(shift), number.whole.eq(run.s_q),
+            number.i_data.eq(word), number.shift.eq(shift), number.whole.eq(run.s_q),
             number.m_address.eq(count),
             run.s_data.eq(number.number), run.programme.eq(programme),
             run.s_trim.eq(Cat(*(flag(f"trim_{k}", shared & (index == kept + k)) for k in range(len(lay.trims))))),
-            run.d_address.eq(digits_at), run.d_data.eq(self.i_data[:PACK]),
+            run.d_address.eq(digits_at), run.d_data.eq(word[:PACK]),
             self.o_data.eq(number.number[: lay.word]),
         ]  # fmt: skip
         m.d.sync += [
@@ -129,19 +135,15 @@ class Coprocessor(wiring.Component):
         ]  # fmt: skip
         with m.FSM(name="message"):
             with m.State("COMMAND"):
-                m.d.comb += self.i_ready.eq(1)
                 m.d.sync += [index.eq(0), context.eq(0), digits_at.eq(0), slots_at.eq(0), shared.eq(0)]
                 m.d.sync += first_digits.eq(lay.stride)
-                m.d.sync += command.eq(self.i_data)
-                with m.If(take):
+                with m.If(waiting):
                     m.next = "COMMANDED"
             with m.State("COMMANDED"):
-                m.d.sync += programme.eq(command - 1)
-                m.next = "DECODE"
-            with m.State("DECODE"):
+                m.d.comb += clear.eq(1)
+                m.d.sync += [programme.eq(word - 1), shared.eq(setup)]
                 m.next = "CONTEXT"
                 with m.If(setup):
-                    m.d.sync += shared.eq(1)
                     m.next = "MODULUS" if load else "NUMBER"
             with m.State("CONTEXT"):  # what depends on the programme is being chosen
                 m.next = "BEGIN"
@@ -151,20 +153,25 @@ class Coprocessor(wiring.Component):
                 with m.If(no_digits):
                     m.next = "INPUTS"
             with m.State("DIGITS"):
-                m.d.comb += [self.i_ready.eq(1), run.d_write.eq(take)]
-                with m.If(take):
-                    m.d.sync += [index.eq(index + 1), digits_at.eq(digits_at + 1)]
-                    m.d.sync += last_digits.eq(chosen(programme, [index == n - 2 if n > 1 else 0 for n in digit_words]))
-                    with m.If(last_digits):
-                        m.next = "INPUTS"
+                with m.If(waiting):
+                    m.next = "DIGITS TAKEN"
+            with m.State("DIGITS TAKEN"):
+                m.d.comb += [clear.eq(1), run.d_write.eq(1)]
+                m.d.sync += [index.eq(index + 1), digits_at.eq(digits_at + 1)]
+                m.d.sync += last_digits.eq(chosen(programme, [index == n - 2 if n > 1 else 0 for n in digit_words]))
+                m.next = "DIGITS"
+                with m.If(last_digits):
+                    m.next = "INPUTS"
             with m.State("INPUTS"):
                 m.d.sync += [index.eq(0), digits_at.eq(first_digits)]
                 m.next = "NUMBER"
-                with m.If(no_inputs):
-                    m.next = "NEXT"
             with m.State("NUMBER"):
-                m.d.comb += [self.i_ready.eq(1), shift.eq(take)]
-                with m.If(take & last_word):
+                with m.If(waiting):
+                    m.next = "NUMBER TAKEN"
+            with m.State("NUMBER TAKEN"):
+                m.d.comb += [clear.eq(1), shift.eq(1)]
+                m.next = "NUMBER"
+                with m.If(last_word):
                     m.next = "STORE"
             with m.State("STORE"):
                 m.d.comb += run.s_write.eq(1)
@@ -198,10 +205,13 @@ class Coprocessor(wiring.Component):
             with m.State("LOADED"):
                 m.next = "COMPARE" if lay.subtractions else "GIVE"
             with m.State("GIVE"):
-                m.d.comb += [self.o_valid.eq(1), shift.eq(self.o_ready)]
-                m.d.sync += given.eq(last_word)
+                m.d.comb += self.o_valid.eq(1)
                 with m.If(self.o_ready):
-                    m.next = "SHIFTED"
+                    m.next = "TAKEN"
+            with m.State("TAKEN"):
+                m.d.comb += shift.eq(1)
+                m.d.sync += given.eq(last_word)
+                m.next = "SHIFTED"
             with m.State("SHIFTED"):
                 m.next = "SETTLED"
             with m.State("SETTLED"):
@@ -235,29 +245,39 @@ class Coprocessor(wiring.Component):
                             m.d.sync += done.eq(0)
                             m.next = "SHIFTED"
             if load:
-                self._load(m, number, take, counted, last_word)
+                self._load(m, number, (waiting, clear), counted, last_word)
         return m
 
-    def _load(self, m: Module, number: NumberRegister, take: Value, counted: Signal, last_word: Value) -> None:
+    def _load(
+        self, m: Module, number: NumberRegister, word: tuple[Signal, Signal], counted: Signal, last_word: Value
+    ) -> None:
         """States that keep the modulus and pass the multiplier's own words on to it."""
         lay, core = self.layout, self.core
         assert lay.contract.load is not None
+        waiting, clear = word
         m.submodules.key = key = WordRegister(lay.key_words, lay.word)
         shift_key = Signal()
         count, place = Signal(range(max(2, lay.key_words))), Signal(range(len(lay.contract.load.words)))
         m.d.sync += key.shift.eq(shift_key)
         m.d.comb += [key.enter.eq(number.held), core.k_m.eq(key.number)]
         with m.State("MODULUS"):
-            m.d.comb += [self.i_ready.eq(1), number.m_write.eq(take), counted.eq(take)]
-            with m.If(take & last_word):
+            with m.If(waiting):
+                m.next = "MODULUS TAKEN"
+        with m.State("MODULUS TAKEN"):
+            m.d.comb += [clear.eq(1), number.m_write.eq(1), counted.eq(1)]
+            m.next = "MODULUS"
+            with m.If(last_word):
                 m.next = "KEY"
         with m.State("KEY"):
-            m.d.comb += [self.i_ready.eq(1), shift_key.eq(take)]
-            with m.If(take):
-                m.d.sync += count.eq(count + 1)
-                with m.If(count == lay.key_words - 1):
-                    m.d.sync += count.eq(0)
-                    m.next = "KEPT"
+            with m.If(waiting):
+                m.next = "KEY TAKEN"
+        with m.State("KEY TAKEN"):
+            m.d.comb += [clear.eq(1), shift_key.eq(1)]
+            m.d.sync += count.eq(count + 1)
+            m.next = "KEY"
+            with m.If(count == lay.key_words - 1):
+                m.d.sync += count.eq(0)
+                m.next = "KEPT"
         with m.State("KEPT"):
             with m.If(key.quiet):
                 m.next = "PASS"

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""The row sequencer over a machine with numbered slots: residues stay in the rowers from the first row to the last.
+"""The row sequencer over a machine with numbered slots: residues stay in the rowers from first row to last.
 
-The machine takes an operation every interval, and says when; so the sequencer needs no counter of its own. A row without
-an operation lets an interval pass.
+The machine takes an operation every interval, and says when; so the sequencer needs no counter of its own. A row
+without an operation lets an interval pass.
 """
 
 from __future__ import annotations

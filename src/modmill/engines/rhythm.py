@@ -206,7 +206,7 @@ class Rhythm:
 
 @dataclass(frozen=True)
 class NumberedRhythm:
-    """The cycles of a slot machine, which takes an operation every ``interval`` cycles; ``distance`` as of the machine."""
+    """The cycles of a slot machine: it takes an operation every ``interval``; ``distance`` as of `SlotMachine`."""
 
     contract: Contract
     interval: int

@@ -76,6 +76,8 @@ class RowLayout:
         if not PACK <= self.word <= 64:
             raise Refusal(f"words have {PACK} to 64 bits, not {self.word}")
         for programme in self.programmes:
+            if not programme.inputs or not programme.results:
+                raise Refusal(f"{programme.name} takes no number, or gives none")
             for row in _rows(programme):
                 self._require_fit(programme, row)
         if self.used > DEPTHS[-1]:

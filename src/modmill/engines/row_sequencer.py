@@ -16,7 +16,7 @@ from amaranth.lib.wiring import In, Out
 
 from modmill.design import Multiplier
 from modmill.engines.field_unit import FieldUnit
-from modmill.engines.rhythm import FIRST
+from modmill.engines.rhythm import FIRST, Rhythm
 from modmill.engines.row_layout import DOWN, OWN, OWN_ENTRY, PACK, SHARED, SHARED_ENTRY, UP, RowLayout
 from modmill.engines.row_table import DIGITS, RowTable, chosen
 from modmill.rtl.delay import DelayLines, later
@@ -39,6 +39,8 @@ class RowSequencer(wiring.Component):
 
     def __init__(self, core: Multiplier, layout: RowLayout) -> None:
         self.core, self.layout = core, layout
+        assert isinstance(layout.rhythm, Rhythm)
+        self.rhythm = layout.rhythm
         address = layout.depth.bit_length() - 1
         width = layout.contract.operand.width
         super().__init__({
@@ -51,21 +53,21 @@ class RowSequencer(wiring.Component):
 
     def cycles(self, programme: int) -> int:
         """Cycles from ``start`` until it is not busy: the same for all numbers and digits."""
-        return self.layout.rhythm.cycles(self.layout.programmes[programme].rows, self.layout.contexts) + 2
+        return self.rhythm.cycles(self.layout.programmes[programme].rows, self.layout.contexts) + 2
 
     @property
     def store_cycles(self) -> int:
         """Cycles of ``s_write`` for one number."""
-        return max(_PLACED, self.layout.rhythm.skew + 3) + 4
+        return max(_PLACED, self.rhythm.skew + 3) + 4
 
     @property
     def read_cycles(self) -> int:
         """Cycles of ``s_ask`` for one number."""
-        return self.layout.rhythm.skew + 10
+        return self.rhythm.skew + 10
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        lay, beat, core = self.layout, self.layout.rhythm, self.core
+        lay, beat, core = self.layout, self.rhythm, self.core
         load, p = lay.contract.load, lay.contract.p
         m.submodules.unit = unit = FieldUnit(core, beat, lay.depth, [None if load else k * p for k in lay.trims])
         m.submodules.table = table = RowTable(lay)
@@ -249,7 +251,7 @@ class RowSequencer(wiring.Component):
 
     def _places(self, m: Module, push: Value, place: Value, pop: Value) -> Signal:
         """Where products go, in order; the next one's place. They follow one another in a turn at least."""
-        beat = self.layout.rhythm
+        beat = self.rhythm
         depth = 1 << (beat.write // beat.turn + 3).bit_length()
         m.submodules.places = places = memory.Memory(shape=len(place), depth=depth, init=[])
         write, read = places.write_port(), places.read_port(domain="comb")
@@ -278,7 +280,7 @@ class RowSequencer(wiring.Component):
 
         The cycles that the first product did not wait are waited for at the end, so that a run takes the same time.
         """
-        beat = self.layout.rhythm
+        beat = self.rhythm
         margin = Signal(range(beat.alignment + 1))
         rest = Signal(range(beat.drain + 1))
         with m.FSM(name="run") as fsm:

@@ -17,10 +17,10 @@ from modmill.design import Fitted, Multiplier, unused
 from modmill.designs import design as find_design
 from modmill.engines.assembly import Assembled, assemble
 from modmill.engines.coprocessor import Coprocessor
+from modmill.engines.numbered_rows import NumberedRowSequencer
 from modmill.engines.point_engine import OPERATIONS, Shape, point_programme
 from modmill.engines.points import BLIND, PointProgramme
 from modmill.engines.recipe import Domain
-from modmill.engines.numbered_rows import NumberedRowSequencer
 from modmill.engines.rhythm import NumberedRhythm, Rhythm, busy_contexts
 from modmill.engines.row_layout import RowLayout
 from modmill.engines.row_sequencer import RowSequencer
