@@ -3,8 +3,14 @@
 """The point engine bit by bit on each family of multipliers, and the protocols on it; the order's arithmetic."""
 
 import random
+import sys
+from functools import lru_cache
+from pathlib import Path
 
 import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+import ecc_vectors as vectors
 
 from modmill.contract import Refusal
 from modmill.designs import design
@@ -94,7 +100,7 @@ def test_rows_do_not_depend_on_scalars():
     rows.multiply([0, 1, rows.curve.n - 1], [rows.curve.base] * 3, 256, [1, 1, 1])
     rows.multiply([5], [rows.curve.base], 320, [1])
     counts = {key: made[1].programme.rows for key, made in rows._made.items()}
-    assert counts == {("multiply", 256): 3474, ("multiply", 320): 5730}
+    assert counts == {("multiply", 256): 3474, ("multiply", 320): 5728}
 
 
 def test_it_has_what_the_protocols_ask_for():
@@ -170,3 +176,34 @@ def test_shapes_trade_products_for_slots():
         found.append((rows.products, rows.shared_slots))
     assert found == sorted(found, reverse=True)[:1] + found[1:] and found[0][1] < found[1][1] < found[2][1]
     assert found[1] == (814, 193)
+
+
+@pytest.mark.parametrize(
+    ("name", "blind", "every"), [("P-256", 0, 2), ("secp256k1", 64, 3), ("Ed25519", 0, 5), ("Curve25519", 64, 1)]
+)
+def test_the_protocols_exceptional_cases_bit_by_bit(name, blind, every):
+    """Points of small order, O as a sum, 0, 1, n - 1, n: with scalars as they are and blinded, on one multiplier."""
+    rows = engine("montgomery-array", "native", name, TRIMS)
+    curve, ecc = rows.curve, Ecc(rows, blind_scalar=blind, blind_coordinates=bool(blind))
+    if isinstance(curve, Montgomery):
+        scalars, us, expected = zip(*vectors.edge_ladders(curve), strict=True)
+        assert ecc.ladder(scalars, us, curve.bits + 1) == list(expected)
+        return
+    scalars, points, expected = zip(*vectors.edge_multiples(curve)[::every], strict=True)
+    assert ecc.multiply(scalars, points) == list(expected)
+    assert ecc.multiply_base(scalars[:7]) == [curve.multiply(k, curve.base) for k in scalars[:7]]
+    pairs, points, expected = zip(*vectors.edge_sums(curve)[::every], strict=True)
+    assert ecc.multiply_two(pairs, points) == list(expected)
+
+
+@pytest.mark.parametrize("name", ["ecdh_secp256r1", "x25519", "ed25519", "ecdsa_secp256r1_sha256", "x448"])
+def test_a_sample_of_published_vectors_bit_by_bit(name):
+    """`vectors.sample` takes every flag that the file has."""
+
+    @lru_cache
+    def ecc(curve):
+        return Ecc(engine("montgomery-array", "native", curve, TRIMS), check=False)
+
+    chosen = vectors.sample(vectors.wycheproof(name), 20)
+    assert len(chosen) == 20
+    assert vectors.faults(ecc, chosen) == []

@@ -25,8 +25,8 @@ def affine(curve, P):
 
 
 def small(curve):
-    factors = 1, pow(1 << 9, -1, curve.p)
-    return [Domain(curve.p, f) for f in factors]
+    """The domain of a unit with sums and of one that adds up products instead, whose formulas are other ones."""
+    return [Domain(curve.p, 1), Domain(curve.p, pow(1 << 9, -1, curve.p), added=True)]
 
 
 @pytest.mark.parametrize("window", [2, 3])
@@ -92,8 +92,8 @@ def test_every_u_and_every_scalar_of_a_small_ladder():
 
 
 REAL = {
-    "P-256": (3408, 1287, 5501), "secp256k1": (3077, 1056, 2926), "Ed25519": (2607, 816, 3089),
-    "P-521": (6890, 2606, 10981), "Ed448": (4643, 1499, 5574), "brainpoolP256r1": (3789, 1563, 6734),
+    "P-256": (3408, 1287, 5501), "secp256k1": (3080, 1057, 2927), "Ed25519": (2607, 816, 3089),
+    "P-521": (6890, 2606, 10981), "Ed448": (4643, 1499, 5574), "brainpoolP256r1": (3453, 1330, 5544),
 }  # fmt: skip
 
 
@@ -154,7 +154,7 @@ def test_products_of_other_shapes():
     curve = find_curve("Ed25519")
     assert point_programme("multiply-base", curve, Domain(curve.p, 1), 253, Shape(4, 6, 2)).recipe.products == 730
     curve = find_curve("secp256k1")
-    assert point_programme("multiply-two", curve, Domain(curve.p, 1), 256, Shape(joint=True)).recipe.products == 2560
+    assert point_programme("multiply-two", curve, Domain(curve.p, 1), 256, Shape(joint=True)).recipe.products == 2564
 
 
 def test_what_cannot_be_made_is_refused():

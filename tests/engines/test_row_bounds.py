@@ -169,7 +169,7 @@ def test_no_number_breaks_its_bounds_whatever_the_multiplier_gives(name, io, uni
         pytest.skip(str(refusal))
     unit = replace(unit, room=128, shared_room=512)
     operation, bits = ("ladder", 255) if isinstance(curve, Montgomery) else ("multiply", 40)
-    made = point_programme(operation, curve, Domain.of(contract), bits)
+    made = point_programme(operation, curve, Domain.of(contract, unit.added), bits)
     rows = assemble(made.recipe, contract, unit)
     limits = row_limits(rows.programme, contract).tasks
     rnd = random.Random(name)

@@ -4,7 +4,7 @@
 
 Slots of a context: first its tables, each at a multiple of its size, pairs at even numbers, then variables; then what
 sections keep for themselves, in as few slots as their lifetimes allow, those of variables included that no later
-section reads. Shared slots: tables of constants, then constants.
+section reads, and those of a table until its entries are written. Shared slots: tables of constants, then constants.
 """
 
 from __future__ import annotations
@@ -21,6 +21,9 @@ from modmill.engines.row_bounds import Settled, row_limits, settle
 from modmill.engines.row_check import check_rows
 from modmill.engines.rows import ENTRY, FIXED, PAIR, Place, Row, RowProgramme, Task, Unit
 from modmill.engines.scheduling import Placed, join, ready_to_place
+
+_ALWAYS = 1 << 40
+"""No row comes later."""
 
 
 @dataclass(frozen=True)
@@ -115,9 +118,8 @@ class _Slots:
         self.own: list[dict[int, int]] = []
         live = self._live(parts)
         for number, part in enumerate(parts):
-            free = [slot for name, slot in self.named.items() if name not in live[number]]
-            found = self._allocate(part, sorted(set(range(end)) & set(free)), end)
-            self.own.append(found)
+            free = {slot: _ALWAYS for name, slot in self.named.items() if name not in live[number]}
+            self.own.append(self._allocate(part, self._lent(number, parts) | free, end))
 
     @property
     def constants(self) -> tuple[tuple[int, int], ...]:
@@ -184,8 +186,18 @@ class _Slots:
             after = here if loop else (after - set(parts[number].section.outputs)) | read[number]
         return live
 
-    def _allocate(self, part: Placed, free: list[int], end: int) -> dict[int, int]:
-        """Slots for what a section makes and no later one reads: from the row in which it is made to its last read."""
+    def _lent(self, number: int, parts: list[Placed]) -> dict[int, int]:
+        """Slots that a section writes at its row and that hold nothing before: it may use them until then."""
+        part, layers = parts[number], self._recipe.layers
+        taken: set[Name] = {*self._recipe.inputs, *(n for p in parts if p is not part for n in p.section.outputs)}
+        for k in range(len(part.section.nodes)):
+            taken.update(layers.touched(part.section, k))
+        outputs = part.section.outputs.items()
+        return {self.named[name]: part.rows[node] for name, node in outputs if name not in taken}
+
+    def _allocate(self, part: Placed, free: dict[int, int], end: int) -> dict[int, int]:
+        """Slots for what a section makes and no later one reads: from the row in which it is made to its last read.
+        ``free``: slots, and the row before which each must be read for the last time."""
         section = part.section
         fixed = {node: self.named[name] for name, node in section.outputs.items()}
         found: dict[int, int] = dict(fixed)
@@ -193,24 +205,27 @@ class _Slots:
             (k for k, node in enumerate(section.nodes) if node.kind != READ and k not in fixed),
             key=lambda k: part.rows[k],
         )
+        until = dict(free)
+        ready = set(free)
         busy: list[tuple[int, int, int]] = []  # (last row that reads it, the only reader there or -1, slot)
-        top = end
         for k in waiting:
             row = part.rows[k]
-            over = [item for item in busy if item[0] < row]
+            ready.update(slot for last, _, slot in busy if last < row)
             busy = [item for item in busy if item[0] >= row]
-            free = sorted(free + [slot for _, _, slot in over])
-            own = [item for item in busy if item[:2] == (row, k)]  # what only this operation reads it may overwrite
-            if own:
-                busy.remove(own[0])
-                slot = own[0][2]
-            elif free:
-                slot = free.pop(0)
-            else:
-                slot, top = top, top + 1
-            found[k] = slot
             readers = section.users[k]
             last = max(part.rows[r] for r in readers)
+            own = [item for item in busy if item[:2] == (row, k) and until[item[2]] > last]
+            fitting = [slot for slot in ready if until[slot] > last]
+            if own:  # what only this operation reads it may overwrite
+                busy.remove(own[0])
+                slot = own[0][2]
+            elif fitting:
+                slot = min(fitting, key=lambda s: (until[s], s))
+                ready.remove(slot)
+            else:
+                slot, end = end, end + 1
+                until[slot] = _ALWAYS
+            found[k] = slot
             ends = [r for r in readers if part.rows[r] == last]
             busy.append((last, ends[0] if len(ends) == 1 else -1, slot))
         return found

@@ -13,14 +13,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from math import isqrt
 
 from Crypto.IO import PEM, PKCS8
 from Crypto.Util.asn1 import ContextTag, DerBitString, DerObject, DerObjectId, DerOctetString, DerSequence
 
 from modmill.contract import Refusal
 from modmill.engines import eddsa
-from modmill.engines.ecc import Ecc, ReferenceEngine, require_point, require_scalar
+from modmill.engines.ecc import Ecc, ReferenceEngine, require_point, require_scalar, require_weierstrass
 from modmill.engines.ecdh import public_u
 from modmill.numbers.curves import Curve, Edwards, Point, Weierstrass
 from modmill.numbers.named_curves import curve_of_oid, same_curve
@@ -29,6 +28,7 @@ from modmill.numbers.projective import multiples
 
 _EC = "1.2.840.10045.2.1"
 _PRIME_FIELD = "1.2.840.10045.1.1"
+_PARAMETERS = re.compile(r"-----BEGIN EC PARAMETERS-----.*?-----END EC PARAMETERS-----", re.DOTALL)
 _PEM = re.compile(r"-----BEGIN ((?:EC |ENCRYPTED )?PRIVATE KEY|PUBLIC KEY)-----.*?-----END \1-----", re.DOTALL)
 
 
@@ -46,8 +46,8 @@ class Key:
 
     @property
     def scalar(self) -> int:
-        """The private scalar of a Weierstrass curve, in [1, n). Raises Refusal when it is out of range."""
-        return require_scalar(self.curve, int.from_bytes(self.private, "big"))
+        """The private scalar, in [1, n). Raises Refusal when it is out of range, and for a curve of another form."""
+        return require_scalar(require_weierstrass(self.curve), int.from_bytes(self.private, "big"))
 
     @property
     def private(self) -> bytes:
@@ -58,15 +58,15 @@ class Key:
 
     @property
     def point(self) -> Point:
-        """The public point of a Weierstrass curve, valid. Raises Refusal when it is not, or is in no file."""
-        assert isinstance(self.curve, Weierstrass)
+        """The public point, valid. Raises Refusal when it is not or is missing, and for a curve of another form."""
+        curve = require_weierstrass(self.curve)
         if self.public is None:
             raise Refusal("this file holds a private key without its public point")
         try:
-            P = decode_sec1(self.curve, self.public)
+            P = decode_sec1(curve, self.public)
         except ValueError as error:
             raise Refusal(str(error)) from None
-        return require_point(self.curve, P)
+        return require_point(curve, P)
 
 
 def read_key(data: bytes, passphrase: str | None = None) -> Key:
@@ -87,6 +87,19 @@ def read_key(data: bytes, passphrase: str | None = None) -> Key:
         if key.secret is not None and _public_of(key, key.secret) != given:
             raise Refusal("a wrong private key: the public key beside it does not belong to it")
     return key
+
+
+def read_curve(data: bytes) -> Curve:
+    """The curve of a PEM file of `EC PARAMETERS`, or of a key. Raises Refusal as `read_key` does."""
+    found = _PARAMETERS.search(data.decode("ascii", "replace"))
+    if not found:
+        return read_key(data).curve
+    try:
+        return _curve(PEM.decode(found[0])[0])
+    except Refusal:
+        raise
+    except (ValueError, IndexError, TypeError, OverflowError) as error:
+        raise Refusal(f"no curve that can be read: {str(error) or 'unknown format'}") from None
 
 
 def _read(data: bytes, passphrase: bytes | None) -> Key:
@@ -165,17 +178,16 @@ def _curve(parameters: bytes | None) -> Weierstrass:
         if not isinstance(curve, Weierstrass):
             raise ValueError(f"{curve.title} is no curve for such a key")
         return curve
-    items = DerSequence().decode(parameters, nr_elements=(5, 6))
+    items = DerSequence().decode(parameters)
+    if len(items) != 6:
+        raise ValueError("explicit parameters need six fields, the cofactor among them")
     field = DerSequence().decode(items[1], nr_elements=2)
     if DerObjectId().decode(field[0]).value != _PRIME_FIELD:
         raise ValueError("the curve is not over a prime field")
     equation = DerSequence().decode(items[2], nr_elements=(2, 3))
     a, b = (int.from_bytes(DerOctetString().decode(equation[i]).payload, "big") for i in range(2))
     p, n = int(field[1]), int(items[4])
-    if n < 1:
-        raise ValueError("the order of the base point is not positive")
-    h = int(items[5]) if len(items) == 6 else (p + 1 + isqrt(max(0, 4 * p))) // n
-    given = Weierstrass(p, (0, 0), n, h, a=a, b=b)
+    given = Weierstrass(p, (0, 0), n, int(items[5]), a=a, b=b)
     given.check_field()
     base = decode_sec1(given, DerOctetString().decode(items[3]).payload)
     if base is None:

@@ -116,7 +116,7 @@ class ReferenceEngine:
 
 @dataclass(frozen=True)
 class Ecc:
-    """Point multiplication for protocols, on an engine.
+    """Point multiplication for protocols, on an engine, which is never asked for nothing.
 
     ``blind_scalar``: bits of the random multiple of the order added to each secret scalar, 0 for none.
     ``blind_coordinates``: whether projective coordinates start multiplied by a random number. ``check``: whether a
@@ -155,6 +155,8 @@ class Ecc:
         for P in points:
             if not self.curve.contains(P):
                 raise Refusal(f"the point is not on {self.curve.title}")
+        if not points:
+            return []
         real = [self.curve.base if P is None else P for P in points]
         found = self.engine.multiply(self._blinded(scalars), real, self.bits, self._blinds(len(scalars)))
         kept = [self.curve.zero if P is None else kP for P, kP in zip(points, found, strict=True)]
@@ -163,6 +165,8 @@ class Ecc:
     def multiply_base(self, scalars: Sequence[int]) -> list[Point]:
         """k G for each scalar, secret, in [0, n]. Raises Refusal and Fault as `multiply` does."""
         self._require(scalars)
+        if not scalars:
+            return []
         return self._on_curve(self.engine.multiply_base(self._blinded(scalars), self.bits, self._blinds(len(scalars))))
 
     def multiply_two(self, scalars: Sequence[tuple[int, int]], points: Sequence[Point]) -> list[Point]:
@@ -170,7 +174,7 @@ class Ecc:
 
         Raises Fault when a result is off the curve.
         """
-        return self._on_curve(self.engine.multiply_two(scalars, points))
+        return self._on_curve(self.engine.multiply_two(scalars, points)) if scalars else []
 
     def ladder(self, scalars: Sequence[int], us: Sequence[int], bits: int) -> list[int]:
         """The u-coordinates of k P for secret k in [0, 2^bits) and any u in [0, p), by the engine's ladder.
@@ -180,6 +184,8 @@ class Ecc:
         curve = self.curve
         if not isinstance(curve, Montgomery):
             raise Refusal(f"{curve.title} is no Montgomery curve: it has no ladder on u alone")
+        if not us:
+            return []
         if self.blind_scalar:
             orders = [_points_with(curve, u) for u in us]
             scalars = [k + N * self.below(1 << self.blind_scalar) for k, N in zip(scalars, orders, strict=True)]

@@ -16,6 +16,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 from Crypto.Util.asn1 import DerSequence
 
@@ -25,12 +26,14 @@ from modmill.engines.rsa import Fault
 from modmill.numbers.curves import Curve, Point
 
 HASHES = {
-    name: name.replace("-", "_") for name in (
+    name: name.replace("-", "_").replace("shake", "shake_") for name in (
         "sha1", "sha224", "sha256", "sha384", "sha512", "sha512-224", "sha512-256",
-        "sha3-224", "sha3-256", "sha3-384", "sha3-512",
+        "sha3-224", "sha3-256", "sha3-384", "sha3-512", "shake128", "shake256",
     )
 }  # fmt: skip
 """Hashes by the names of the command, as `hashlib` calls them."""
+_SHAKE = {"shake128": 32, "shake256": 64}
+"""Bytes of output of SHAKE (RFC 8692, section 3)."""
 NONCES = ("deterministic", "random")
 FORMS = ("der", "raw")
 _TRIES = 64
@@ -41,14 +44,17 @@ Signature = tuple[int, int]
 
 def digest(name: str, message: bytes) -> bytes:
     """The hash of a message. Raises Refusal for an unknown hash and one that this Python does not have."""
-    return _new(name)(message).digest()
+    hashed = _new(name)(message)
+    return bytes(hashed.digest(_SHAKE[name]) if name in _SHAKE else hashed.digest())
 
 
 def nonces(n: int, d: int, hashed: bytes, hash: str = "sha256", extra: bytes = b"") -> Iterator[int]:
     """The nonces of RFC 6979 in their order, each in [1, n), for the private scalar d and a message's hash.
 
-    ``extra``: the additional data of its section 3.6.
+    ``extra``: the additional data of its section 3.6. Raises Refusal for SHAKE, for which it has none.
     """
+    if hash in _SHAKE:
+        raise Refusal(f"deterministic nonces come from HMAC, which {hash} has not; take random ones")
     new, bits = _new(hash), n.bit_length()
     size = -(-bits // 8)
     key_data = d.to_bytes(size, "big") + (leftmost(hashed, bits) % n).to_bytes(size, "big") + extra
@@ -78,9 +84,14 @@ def leftmost(data: bytes, bits: int) -> int:
 
 
 def sign(
-    ecc: Ecc, items: Sequence[tuple[int, bytes]], hash: str = "sha256", nonce: str = "deterministic"
+    ecc: Ecc,
+    items: Sequence[tuple[int, bytes]],
+    hash: str = "sha256",
+    nonce: str = "deterministic",
+    *,
+    low_s: bool = False,
 ) -> list[Signature]:
-    """The signature of each (private scalar, message).
+    """The signature of each (private scalar, message). ``low_s``: of s and n - s the smaller, as Bitcoin wants it.
 
     With ``Ecc.check`` each is verified before any is released; raises Fault when one is wrong. Raises Refusal for a
     scalar out of range, an unknown hash, and a curve of another form.
@@ -106,14 +117,16 @@ def sign(
                 found[i] = signature
     else:
         raise Fault(f"r or s was zero in {_TRIES} tries; nothing is released")
-    signatures = [found[i] for i in range(len(items))]
+    signatures = [(r, min(s, curve.n - s) if low_s else s) for r, s in (found[i] for i in range(len(items)))]
     if ecc.check:
         _check(ecc, items, signatures, hash)
     return signatures
 
 
-def verify(ecc: Ecc, items: Sequence[tuple[Point, bytes, Signature]], hash: str = "sha256") -> list[bool]:
-    """Whether each (public point, message, signature) is right.
+def verify(
+    ecc: Ecc, items: Sequence[tuple[Point, bytes, Signature]], hash: str = "sha256", *, low_s: bool = False
+) -> list[bool]:
+    """Whether each (public point, message, signature) is right. ``low_s``: s above n / 2 is not.
 
     Raises Refusal for a public point that is neutral or off the curve, an unknown hash, and a curve of another form.
     """
@@ -121,7 +134,7 @@ def verify(ecc: Ecc, items: Sequence[tuple[Point, bytes, Signature]], hash: str 
     n = curve.n
     for Q in {Q for Q, _, _ in items}:
         require_point(curve, Q)
-    good = [i for i, (_, _, (r, s)) in enumerate(items) if 0 < r < n and 0 < s < n]
+    good = [i for i, (_, _, (r, s)) in enumerate(items) if 0 < r < n and 0 < s < n and (2 * s < n or not low_s)]
     inverses = ecc.order.inverses(n, [items[i][2][1] for i in good])
     es = [leftmost(digest(hash, items[i][1]), n.bit_length()) for i in good]
     u1s = ecc.order.products(n, list(zip(es, inverses, strict=True)))
@@ -153,7 +166,7 @@ def decode(curve: Curve, data: bytes, form: str = "der") -> Signature:
     return int.from_bytes(data[:size], "big"), int.from_bytes(data[size:], "big")
 
 
-def _new(name: str) -> Callable[..., hashlib._Hash]:
+def _new(name: str) -> Callable[..., Any]:
     if name not in HASHES:
         raise Refusal(f"hash must be one of {', '.join(HASHES)}, not {name!r}")
     try:

@@ -25,7 +25,7 @@ _PREPARED = ("M", "P", "T", "Z")
 def form(curve: Edwards, domain: Domain, section: Section) -> EdwardsForm:
     """The curve's formulas in a section; a = 1 and a = -1 need no product."""
     a = 1 if curve.a == 1 else -1 if curve.a == curve.p - 1 else 0
-    return EdwardsForm(a or domain.constant(section, curve.a), domain.constant(section, curve.d))
+    return EdwardsForm(a or domain.constant(section, curve.a), domain.constant(section, curve.d), domain.added)
 
 
 def _point(section: Section) -> Extended:
@@ -77,7 +77,7 @@ def _from_entry(curve: Edwards, domain: Domain, section: Section) -> Extended:
 def _constants(curve: Edwards, domain: Domain, worth: list[list[int]]) -> dict[str, tuple[int, ...]]:
     """Shared tables of prepared multiples of the base point with Z = 1."""
     p = curve.p
-    minus_one = curve.a == p - 1
+    minus_one = curve.a == p - 1 and not domain.added
     shared = {}
     for column, table in enumerate(worth):
         points = [multiples(curve, [(w % curve.n, curve.base)]) for w in table]

@@ -58,10 +58,11 @@ class Jacobian:
 @dataclass(frozen=True)
 class WeierstrassForm:
     """A curve y^2 = x^3 + a x + b in a section: ``a`` as a whole number where it is 0 or -3, ``b3`` = 3 b as a whole
-    number where it is small, else as elements."""
+    number where it is small, else as elements. ``added``: for units that add up two products."""
 
     a: Element | int
     b3: Element | int
+    added: bool = False
 
     def _a(self, x: Element) -> Element | None:
         """a x, None where it is 0."""
@@ -72,13 +73,12 @@ class WeierstrassForm:
         if P.Z is None:
             raise Refusal("the first point of a sum has a Z")
         xx, yy = P.X * Q.X, P.Y * Q.Y
-        xy = (P.X + P.Y) * (Q.X + Q.Y) - (xx + yy)
+        xy = self._cross(P.X, P.Y, Q.X, Q.Y, xx, yy)
         if Q.Z is None:
             zz, xz, yz = P.Z, P.X + Q.X * P.Z, P.Y + Q.Y * P.Z
         else:
             zz = P.Z * Q.Z
-            xz = (P.X + P.Z) * (Q.X + Q.Z) - (xx + zz)
-            yz = (P.Y + P.Z) * (Q.Y + Q.Z) - (yy + zz)
+            xz, yz = self._cross(P.X, P.Z, Q.X, Q.Z, xx, zz), self._cross(P.Y, P.Z, Q.Y, Q.Z, yy, zz)
         s, azz = zz * self.b3, self._a(zz)
         m, three = xz * self.b3, 3 * xx
         if azz is not None:
@@ -86,6 +86,10 @@ class WeierstrassForm:
             m = self._plus(m, xx - azz)
         low, high = yy - s, yy + s
         return Homogeneous(xy * low - yz * m, high * low + three * m, yz * high + xy * three)
+
+    def _cross(self, x1: Element, y1: Element, x2: Element, y2: Element, xx: Element, yy: Element) -> Element:
+        """x1 y2 + x2 y1, with one product where xx = x1 x2 and yy = y1 y2 are known and two are not added up."""
+        return x1 * y2 + x2 * y1 if self.added else (x1 + y1) * (x2 + y2) - (xx + yy)
 
     def _plus(self, x: Element, y: Element) -> Element:
         """x + a y."""
@@ -100,12 +104,12 @@ class WeierstrassForm:
         if isinstance(self.a, int) and self.a == 0:
             s = zz * self.b3
             low = yy - 3 * s
-            return Homogeneous(2 * (xy * low), low * (yy + s) + 8 * (s * yy), 8 * (yy * yz))
+            return Homogeneous((2 * xy) * low, low * (yy + s) + (8 * s) * yy, (2 * yy) * (4 * yz))
         xx, xz = P.X * P.X, 2 * (P.X * P.Z)
         azz = zz * self.a
         s, m = self._plus(zz * self.b3, xz), self._plus(xz * self.b3, xx - azz)
         low, three = yy - s, 3 * xx + azz
-        return Homogeneous(2 * (xy * low - yz * m), low * (yy + s) + three * m, 8 * (yy * yz))
+        return Homogeneous((2 * xy) * low - (2 * yz) * m, low * (yy + s) + three * m, (4 * yy) * (2 * yz))
 
     def first_double(self, P: Homogeneous) -> Jacobian:
         """2 P in Jacobian form, for P other than O [7; for general a 9 and 1 a]: Z' = 2 Y Z of the homogeneous Y and Z,
@@ -127,10 +131,13 @@ class WeierstrassForm:
             return 3 * ((x - z) * (x + z))
         return 3 * (x * x) if azz is None else 3 * (x * x) + azz
 
-    @staticmethod
-    def _tangent(w: Element, x: Element, yy: Element, yz: Element, azz: Element | None) -> Jacobian:
+    def _tangent(self, w: Element, x: Element, yy: Element, yz: Element, azz: Element | None) -> Jacobian:
         """w^2 - 2 S, w (3 S - w^2) - 8 yy^2 and 2 yz with S = 4 x yy; small factors stand where nothing waits for
         them."""
+        if self.added:
+            S = (4 * x) * yy
+            X = w * w - 2 * S
+            return Jacobian(X, w * (S - X) - yy * (8 * yy), 2 * yz, None if azz is None else (16 * yy) * yy * azz)
         S, ww, half = (4 * x) * yy, w * w, (2 * yy) * (2 * yy)
         twice = 2 * S
         y = w * ((S - ww) + twice) - 2 * half
@@ -165,15 +172,17 @@ class Prepared:
 
 @dataclass(frozen=True)
 class EdwardsForm:
-    """A curve a x^2 + y^2 = 1 + d x^2 y^2 in a section: ``a`` is 1 or -1, or an element; ``d`` an element."""
+    """A curve a x^2 + y^2 = 1 + d x^2 y^2 in a section: ``a`` is 1 or -1, or an element; ``d`` an element. ``added``:
+    for units that add up two products."""
 
     a: Element | int
     d: Element
+    added: bool = False
 
     @property
     def minus_one(self) -> bool:
-        """Whether a = -1."""
-        return isinstance(self.a, int) and self.a == -1
+        """Whether a = -1 and Y - X and Y + X are multiplied."""
+        return isinstance(self.a, int) and self.a == -1 and not self.added
 
     def prepared(self, P: Extended) -> Prepared:
         """P ready to be added [1 d]."""
@@ -196,8 +205,15 @@ class EdwardsForm:
         else:
             A, B = P.X * Q.minus, P.Y * Q.plus
             D = P.Z if Q.Z is None else P.Z * Q.Z
-            E, H = (P.X + P.Y) * (Q.minus + Q.plus) - (A + B), B - A * self.a
-        F, G = D - c, D + c
+            E = P.X * Q.plus + P.Y * Q.minus if self.added else (P.X + P.Y) * (Q.minus + Q.plus) - (A + B)
+            H = B - A * self.a
+            if self.added:
+                G = D + c
+                return self._sum(E, 2 * D - G, G, H)
+        return self._sum(E, D - c, D + c, H)
+
+    @staticmethod
+    def _sum(E: Element, F: Element, G: Element, H: Element) -> Extended:
         return Extended(E * F, G * H, F * G, E * H)
 
     def double(self, P: Extended) -> Extended:
@@ -209,9 +225,8 @@ class EdwardsForm:
             E, F = H - S, C + G
             return Extended(E * F, G * H, F * G, E * H)
         D = A * self.a
-        E, G = S - (A + B), D + B
-        F, H = G - C, D - B
-        return Extended(E * F, G * H, F * G, E * H)
+        E, G = 2 * (P.X * P.Y) if self.added else S - (A + B), D + B
+        return self._sum(E, G - C, G, D - B)
 
 
 def ladder_step(

@@ -4,7 +4,8 @@
 
 With 1 and -1 and other small numbers in the domain, a sum is a linear form: x + y = (x 1 + y 1) factor. Sums and
 products that only one sum uses are written into it, so that T terms take T - 1 operations; a product is a term of its
-own. A term c a b, c not 1, takes c from a sum a that nothing else reads.
+own. A product that only sums use, all of them once, is written into each of them. A term c a b, c not 1, takes c from a
+sum a that nothing else reads; 2 a b alone is a b + a b.
 """
 
 from __future__ import annotations
@@ -32,9 +33,10 @@ class _Fusion:
         self._depth: list[int] = []
         for node in section.nodes:
             self._depth.append(1 + max((self._depth[a] for a in node.args), default=-1))
+        self._written = self._written_into_sums()
         self._done: dict[tuple[int, int], Element] = {}
         for k, node in enumerate(section.nodes):  # in this order, so that recursion stays shallow
-            if node.kind == MUL and not self._inlined(k):
+            if node.kind == MUL and k not in self._written:
                 self._emit(k, 1)
         for name, k in section.outputs.items():
             self.out.set(name, self._emit(k, 1))
@@ -45,6 +47,22 @@ class _Fusion:
     def _inlined(self, k: int) -> bool:
         """Whether the only reader is a sum, into which this is written."""
         return self._uses[k] == 1 and self._is_sum(self._section.users[k][0])
+
+    def _written_into_sums(self) -> set[int]:
+        """Products that need no operation of their own."""
+        coefficients: dict[int, list[int]] = {}
+        for k in range(len(self._section.nodes)):
+            if self._is_sum(k) and not self._inlined(k):
+                for term, c in self._form(k).items():
+                    coefficients.setdefault(term, []).append(c)
+        found = set()
+        for k, node in enumerate(self._section.nodes):
+            users = self._section.users[k]
+            if node.kind == MUL and k not in self._section.outputs.values() and all(map(self._is_sum, users)):
+                of = coefficients.get(k, [])
+                if len(of) == 1 or all(c == 1 for c in of):
+                    found.add(k)
+        return found
 
     def _form(self, k: int) -> Form:
         """The linear form of a sum; of anything else, itself."""
@@ -88,6 +106,12 @@ class _Fusion:
             return self.out.constant(0)
         if len(form) == 1:
             ((term, c),) = form.items()
+            if c == 2 and term in self._written:
+                pair = self._term(term, 1)
+                return self._add(pair, pair)
+            if term in self._written:
+                a, b = self._term(term, c)
+                return a * b
             return self._emit(term, 1) if c == 1 else self._emit(term, 1) * self._constant(c)
         pairs = [self._term(term, form[term]) for term in sorted(form, key=lambda term: (self._depth[term], term))]
         total = self._add(pairs[0], pairs[1])
@@ -101,7 +125,7 @@ class _Fusion:
     def _term(self, k: int, c: int) -> tuple[Element, Element]:
         """Two numbers whose product is c times the node."""
         node = self._section.nodes[k]
-        if node.kind == MUL and self._inlined(k):
+        if k in self._written:
             a, b = node.args
             if c == 1:
                 return self._emit(a, 1), self._emit(b, 1)

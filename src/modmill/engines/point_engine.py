@@ -82,7 +82,7 @@ class RowPointEngine:
     @cached_property
     def domain(self) -> Domain:
         """The multiplier's domain."""
-        return Domain.of(self.contract)
+        return Domain.of(self.contract, self.unit.added)
 
     def programme(self, operation: str, bits: int) -> tuple[PointProgramme, Assembled]:
         """An operation's programme and its rows; made once."""

@@ -46,9 +46,9 @@ def blinded(domain: Domain, section: Section, *plain: Element) -> tuple[Element,
     return (*(x * b for x in plain), domain.leave(b))
 
 
-def give_affine(domain: Domain, section: Section, X: Element, Y: Element | None, Z: Element) -> None:
-    """Set the results x = X / Z and y = Y / Z, out of the domain; both are 0 where Z is."""
-    z = domain.leave(inverse(Z, domain.p))
-    section.set("x", X * z)
+def give_affine(domain: Domain, section: Section, X: Element, Y: Element | None, Z: Element, u: int = 1) -> None:
+    """Set the results x = X / (u^2 Z) and y = Y / (u^3 Z), out of the domain; both are 0 where Z is."""
+    z = inverse(Z, domain.p)
+    section.set("x", X * domain.leave(z, pow(u, -2, domain.p)))
     if Y is not None:
-        section.set("y", Y * z)
+        section.set("y", Y * domain.leave(z, pow(u, -3, domain.p)))

@@ -19,17 +19,19 @@ from modmill.engines.scheduling import Layers
 
 @dataclass(frozen=True)
 class Domain:
-    """The numbers x R mod p of a multiplier with a factor."""
+    """The numbers x R mod p of a multiplier with a factor. ``added``: whether the unit adds up two products, so that
+    formulas had better use a b + c d as it stands."""
 
     p: int
     factor: int
+    added: bool = False
 
     @classmethod
-    def of(cls, contract: Contract) -> Domain:
+    def of(cls, contract: Contract, added: bool = False) -> Domain:
         """The domain of a contract. Raises Refusal for a core with one operand, or whose results are no operands."""
         if contract.operands != 2 or contract.operand != contract.result:
             raise Refusal("a field unit needs a core with two operands whose results can be operands")
-        return cls(contract.p, contract.factor)
+        return cls(contract.p, contract.factor, added)
 
     @property
     def plain(self) -> bool:
@@ -49,13 +51,14 @@ class Domain:
         """A constant of the domain."""
         return section.constant(self.value(x))
 
-    def enter(self, x: Element) -> Element:
-        """A number in [0, p) from outside, in the domain [1 product]."""
-        return x if self.plain else x * x.section.constant(self.one * self.one % self.p)
+    def enter(self, x: Element, times: int = 1) -> Element:
+        """A number in [0, p) from outside, in the domain, times a constant [1 product]."""
+        factor = times * self.one * self.one % self.p
+        return x if factor == 1 else x * x.section.constant(factor)
 
-    def leave(self, x: Element) -> Element:
-        """A number of the domain as itself [1 product]."""
-        return x if self.plain else x * x.section.constant(1)
+    def leave(self, x: Element, times: int = 1) -> Element:
+        """A number of the domain as itself, times a constant [1 product]."""
+        return x if self.plain and times == 1 else x * x.section.constant(times % self.p)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,8 @@ one product, and as many sums as the unit does. A number is read ``distance`` ro
 variable is written after its old number was read, and what reads one digit comes before all that reads the next.
 
 Sections follow one another without waiting for the last results: a section is as long as the next one's first reads of
-what it writes ask for, and a loop's section as its own.
+what it writes ask for, and a loop's section as its own. Of several placements, which differ where paths are almost
+equally long, the shortest is taken, and of those the one that needs the fewest slots.
 
 Source: list scheduling by critical path, R. Graham: Bounds on multiprocessing timing anomalies, SIAM Journal on Applied
 Mathematics 17(2), 1969; that it is close to the best for one product a row shows in ``Placed.length`` against the
@@ -16,9 +17,12 @@ number of products.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import random
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
+from itertools import accumulate
 
 from modmill.contract import Refusal
 from modmill.engines.expressions import MUL, READ, Element, Name, Section
@@ -27,6 +31,10 @@ from modmill.schedule import Schedule, Step
 
 _ROUNDS = 4
 """How often a loop is placed anew with the reads that its own end allows."""
+_TURNS, _WORK, _SPREAD, _ORDERS = 16, 4000, 7, 8
+"""Placements that are tried at most, and operations of all of them; rows by which paths change places."""
+_PATIENCE, _FEW = 6, 6
+"""Placements without a gain after which no more are tried; slots that are few enough."""
 _IDLE = 100_000
 
 
@@ -165,9 +173,12 @@ def _epochs(section: Section) -> dict[int, int]:
 # ---------------------------------------------------------------------------------------------- placing
 
 
-def place(section: Section, layers: Layers, unit: Unit, ready: Mapping[Name, int] | None = None) -> Placed:
+def place(
+    section: Section, layers: Layers, unit: Unit, ready: Mapping[Name, int] | None = None, turn: int = 0
+) -> Placed:
     """Rows for a section that `ready_to_place` has prepared. ``ready``: rows at its start in which variables cannot be
-    read yet. The length is that of its last row; what follows may ask for more."""
+    read yet. The length is that of its last row; what follows may ask for more. ``turn``: paths that are almost as long
+    as others change places, in another way for each turn from 1 on."""
     nodes = section.nodes
     operations = [k for k, node in enumerate(nodes) if node.kind != READ]
     before: dict[int, list[tuple[int, int]]] = {k: [] for k in operations}
@@ -190,6 +201,10 @@ def place(section: Section, layers: Layers, unit: Unit, ready: Mapping[Name, int
         for a, later in before[k]:
             after[a].append((k, later))
     height = _heights(operations, after, {k: distance(unit, nodes[k].kind) for k in operations})
+    if turn:
+        chance, spread = random.Random(turn), turn % _SPREAD + 1
+        early = Fraction(turn % _ORDERS, len(operations))  # as written, numbers are used soon after they are made
+        height = {k: rows + chance.randrange(spread) - int(early * k * spread) for k, rows in height.items()}
     epochs = _epochs(section)
     waiting = [sum(e == digit for e in epochs.values()) for digit in range(section.digits + 1)]
     left = {k: len(before[k]) for k in operations}
@@ -272,6 +287,18 @@ def _needed(written: Mapping[Name, int], touched: Mapping[Name, int]) -> int:
     return max((row - touched.get(name, 0) for name, row in written.items()), default=0)
 
 
+def pressure(placed: Placed) -> int:
+    """Numbers that a section keeps for itself at once, at most."""
+    nodes, rows = placed.section.nodes, placed.rows
+    given = set(placed.section.outputs.values())
+    change = [0] * (placed.length + 2)
+    for k, users in enumerate(placed.section.users):
+        if nodes[k].kind != READ and k not in given:
+            change[rows[k]] += 1
+            change[max((rows[u] for u in users), default=rows[k]) + 1] -= 1
+    return max(accumulate(change))
+
+
 def _of_length(placed: Placed, length: int) -> Placed:
     return Placed(placed.section, placed.rows, max(placed.length, length), placed.advances)
 
@@ -283,7 +310,7 @@ def join(sections: Sequence[Section], loop: int, layers: Layers, unit: Unit) -> 
     placed: list[Placed] = []
     pending: dict[Name, int] = {}
     for number, section in enumerate(sections):
-        found = _loop(section, layers, unit) if number == loop else place(section, layers, unit, pending)
+        found = _best(section, layers, unit, None if number == loop else pending)
         if placed:
             length = _needed(available(placed[-1], unit), touches(found, layers))
             placed[-1] = _of_length(placed[-1], length)
@@ -293,15 +320,32 @@ def join(sections: Sequence[Section], loop: int, layers: Layers, unit: Unit) -> 
     return placed
 
 
-def _loop(section: Section, layers: Layers, unit: Unit) -> Placed:
-    best: Placed | None = None
+def _best(section: Section, layers: Layers, unit: Unit, pending: Mapping[Name, int] | None) -> Placed:
+    """The shortest of some placements, and of those the one that keeps the fewest numbers; without ``pending`` of a
+    loop, which follows itself."""
+    turns = max(1, min(_TURNS, _WORK // max(1, len(section.nodes))))
+    best: tuple[tuple[int, int], int, Placed] | None = None
+    for turn in range(turns):
+        for found in _placements(section, layers, unit, pending, turn):
+            cost = found.length, pressure(found)
+            if best is None or cost < best[0]:
+                best = cost, turn, found
+        if best is not None and (turn - best[1] >= _PATIENCE or (pending is not None and best[0][1] <= _FEW)):
+            break
+    assert best is not None
+    return best[2]
+
+
+def _placements(
+    section: Section, layers: Layers, unit: Unit, pending: Mapping[Name, int] | None, turn: int
+) -> Iterator[Placed]:
+    if pending is not None:
+        yield place(section, layers, unit, pending, turn)
+        return
     ready: dict[Name, int] = {}
     for _ in range(_ROUNDS):
-        found = place(section, layers, unit, ready)
+        found = place(section, layers, unit, ready, turn)
         found = _of_length(found, _needed(available(found, unit), touches(found, layers)))
-        if best is None or found.length < best.length:
-            best = found
+        yield found
         end = max(found.rows, default=-1) + 1
         ready = {name: max(0, row - end) for name, row in available(found, unit).items()}
-    assert best is not None
-    return best

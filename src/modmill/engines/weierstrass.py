@@ -4,7 +4,7 @@
 
 The result is affine, O is (0, 0). Sums are the complete ones. Doublings between them are done in Jacobian form where it
 is certain that none begins with O (recoding ``Odd``, a group of prime order without a blinded scalar), else in
-homogeneous form, which takes any point.
+homogeneous form, which takes any point. All is done on an isomorphic curve where that has better constants.
 
 Tables of constants hold affine points, so none may be O: an entry is worth u more than its digits say, and what all
 passes add too much is taken from the point that they begin with.
@@ -16,6 +16,7 @@ from modmill.contract import Refusal
 from modmill.engines.endomorphism import endomorphism
 from modmill.engines.expressions import Element, Section
 from modmill.engines.formulas import SMALL, Homogeneous, WeierstrassForm
+from modmill.engines.isomorphism import Isomorphism, isomorphism
 from modmill.engines.points import BLIND, PointProgramme, blinded, give_affine
 from modmill.engines.recipe import Domain, Recipe
 from modmill.engines.recoding import Comb, Odd, Signed, Unsigned, together
@@ -31,7 +32,9 @@ def form(curve: Weierstrass, domain: Domain, section: Section) -> WeierstrassFor
     a: int = curve.a if curve.a < 1 else -3 if curve.a == curve.p - 3 else 1
     b3 = 3 * curve.b % curve.p
     return WeierstrassForm(
-        domain.constant(section, curve.a) if a == 1 else a, b3 if b3 <= SMALL else domain.constant(section, b3)
+        domain.constant(section, curve.a) if a == 1 else a,
+        b3 if b3 <= SMALL else domain.constant(section, b3),
+        domain.added,
     )
 
 
@@ -87,14 +90,17 @@ def multiply(curve: Weierstrass, domain: Domain, bits: int, window: int = 4) -> 
     odd = odd and curve.n >> window > 0
     recoding = Odd(bits, window, curve.n) if odd else Signed(bits, max(2, window))
     window = recoding.window
+    better = isomorphism(curve)
     before = Section("table")
     X, Y, Z = blinded(domain, before, before.variable("x"), before.variable("y"))
-    _table(curve, domain, before, Homogeneous(X, Y, Z), window, odd)
+    if not better.trivial:
+        X, Y = (c * domain.constant(before, better.u**k) for k, c in ((2, X), (3, Y)))
+    _table(better.image, domain, before, Homogeneous(X, Y, Z), window, odd)
     first = Section("first digit")
     _set(first, _entry(first, "T"))
     first.next_digit()
     loop, after = Section("pass"), Section("affine")
-    E, P = form(curve, domain, loop), _point(loop)
+    E, P = form(better.image, domain, loop), _point(loop)
     if odd:
         J = E.first_double(P)
         for _ in range(window - 1):
@@ -105,7 +111,7 @@ def multiply(curve: Weierstrass, domain: Domain, bits: int, window: int = 4) -> 
             P = E.double(P)
     _set(loop, E.add(P, _entry(loop, "T")))
     loop.next_digit()
-    _finish(domain, after)
+    _finish(domain, after, better)
     name = f"{curve.title} multiple, window {window}, {'Jacobian' if odd else 'complete'} doublings"
     tables = tuple(("T" + coordinate, 1 << window) for coordinate in _XYZ)
     recipe = Recipe(
@@ -124,16 +130,17 @@ def base(curve: Weierstrass, domain: Domain, bits: int, teeth: int = 5, columns:
     comb = Comb(bits, teeth, columns)
     worth = [[comb.worth(digit, column) for digit in range(1 << teeth)] for column in range(columns)]
     passes = (1 << comb.passes) - 1
-    shared, start = _constants(curve, domain, worth, columns * passes, 1 << comb.passes)
+    better = isomorphism(curve)
+    shared, start = _constants(better.image, domain, worth, columns * passes, 1 << comb.passes)
     before, loop, after = Section("start"), Section("pass"), Section("affine")
     _set(before, Homogeneous(*blinded(domain, before, *(before.constant(c) for c in start))))
-    E, P = form(curve, domain, loop), _point(loop)
+    E, P = form(better.image, domain, loop), _point(loop)
     P = E.double(P)
     for column in range(columns):
         P = E.add(P, _constant_entry(loop, column))
         loop.next_digit()
     _set(loop, P)
-    _finish(domain, after)
+    _finish(domain, after, better)
     recipe = Recipe(
         f"{curve.title} base multiple, comb {teeth} x {columns}", domain, (BLIND,), ("x", "y"), (before,), loop, after,
         passes=comb.passes, window=teeth, shared=shared,
@@ -173,7 +180,8 @@ def two(curve: Weierstrass, domain: Domain, window: int = 4, joint: bool = False
     shared table for both halves of u1, of 2^(2 window) entries. Raises Refusal as `base` does.
     """
     _require(curve)
-    half = endomorphism(curve)
+    better = isomorphism(curve)
+    half = endomorphism(better.image)
     recoding = Signed(half.bits, window, both=True) if half else Signed(curve.n.bit_length(), window)
     count = recoding.count
     if window * count * (2 if half else 1) < curve.n.bit_length():
@@ -184,21 +192,20 @@ def two(curve: Weierstrass, domain: Domain, window: int = 4, joint: bool = False
     worth = [list(entries), [d * high for d in entries]] if half else [list(entries)]
     if half and joint:
         worth = [[low + h * high for h in entries for low in entries]]
-    shared, start = _constants(curve, domain, worth, len(worth) * once, high)
+    shared, start = _constants(better.image, domain, worth, len(worth) * once, high)
 
     before, loop, after = Section("table"), Section("pass"), Section("affine")
-    P = Homogeneous(
-        domain.enter(before.variable("x")), domain.enter(before.variable("y")), domain.constant(before, 1)
-    )  # fmt: skip
-    _table(curve, domain, before, P, window, odd=False)
+    x, y = (domain.enter(before.variable(c), better.u**k) for k, c in ((2, "x"), (3, "y")))
+    P = Homogeneous(x, y, domain.constant(before, 1))
+    _table(better.image, domain, before, P, window, odd=False)
     tables = [("T" + name, 1 << window) for name in _XYZ]
     if half:
         for digit in entries:
-            x = before.outputs["TX", digit]
-            before.outputs["TB", digit] = (Element(before, x) * domain.constant(before, half.beta)).node
+            moved = Element(before, before.outputs["TX", digit]) * domain.constant(before, half.beta)
+            before.set(("TB", digit), moved)
         tables.append(("TB", 1 << window))
     _set(before, Homogeneous(*(domain.constant(before, c) for c in (*start, 1))))
-    E, P = form(curve, domain, loop), _point(loop)
+    E, P = form(better.image, domain, loop), _point(loop)
     for _ in range(window):
         P = E.double(P)
     P = E.add(P, _entry(loop, "T"))
@@ -210,7 +217,7 @@ def two(curve: Weierstrass, domain: Domain, window: int = 4, joint: bool = False
         P = E.add(P, _constant_entry(loop, column))
         loop.next_digit()
     _set(loop, P)
-    _finish(domain, after)
+    _finish(domain, after, better)
 
     def digits(u1: int, u2: int) -> tuple[int, ...]:
         first = plain.digits(u1)
@@ -229,7 +236,7 @@ def two(curve: Weierstrass, domain: Domain, window: int = 4, joint: bool = False
     return PointProgramme("multiply-two", curve.title, recipe, digits)
 
 
-def _finish(domain: Domain, after: Section) -> None:
+def _finish(domain: Domain, after: Section, better: Isomorphism) -> None:
     P = _point(after)
     assert P.Z is not None
-    give_affine(domain, after, P.X, P.Y, P.Z)
+    give_affine(domain, after, P.X, P.Y, P.Z, better.u)

@@ -17,7 +17,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import isqrt
 
-from modmill.numbers.moduli import MAX_BITS
 from modmill.numbers.primes import is_prime
 from modmill.numbers.quadratic_residues import root
 
@@ -26,6 +25,8 @@ Affine = tuple[int, int]
 Point = Affine | None
 """A point; None is the point at infinity of a Weierstrass or Montgomery curve."""
 
+MAX_FIELD_BITS = 1024
+"""The longest prime of a field accepted."""
 _EMBEDDING = 100
 """Smallest embedding degree accepted (SEC 1 v2.0, section 3.1.1.2.1)."""
 
@@ -127,9 +128,9 @@ class Curve:
         self._check_order()
 
     def check_field(self) -> None:
-        """Raise ValueError unless p is a prime from 5 on, of at most 8192 bits."""
-        if self.p.bit_length() > MAX_BITS:
-            raise ValueError(f"the field's prime has {self.bits} bits; at most {MAX_BITS} are accepted")
+        """Raise ValueError unless p is a prime from 5 on, of at most 1024 bits."""
+        if self.p.bit_length() > MAX_FIELD_BITS:
+            raise ValueError(f"the field's prime has {self.bits} bits; at most {MAX_FIELD_BITS} are accepted")
         if self.p < 5 or not is_prime(self.p):
             raise ValueError(f"the field needs a prime from 5 on; p = {_short(self.p)} is none")
 

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""What the command tells of programmes: the rows that there are, and charts of them."""
+
+import re
+
+import pytest
+
+from modmill.contract import Refusal
+from modmill.engines.ecc import ReferenceEngine
+from modmill.engines.point_engine import Shape
+from modmill.numbers.named_curves import find_curve
+from modmill.studies.programmes import OnDesign, explanation, table
+
+
+def test_the_table_has_every_operation_with_its_rows():
+    on = OnDesign(find_curve("Ed25519"), "pseudo-mersenne")
+    rows = {line.split()[0]: line.split()[1:] for line in table(on).splitlines()[1:]}
+    engine = on.engine()
+    for operation in ("multiply", "multiply-base", "multiply-two"):
+        programme = engine.programme(operation, 253)[1].programme
+        assert rows[operation][:2] == [str(programme.rows), str(programme.products)]
+    assert rows["multiply-base"][:2] == ["815", "814"]
+
+
+def test_an_operation_is_drawn():
+    text = explanation(OnDesign(find_curve("Curve25519"), "wide", distances=(2, 1)), "ladder", 90)
+    assert "rows                 3599" in text
+    bit = text[text.index("bit: 12 rows, 255 times") :].split("affine:")[0]
+    assert len(re.findall("×", bit)) == 10
+    assert all(name in bit for name in ("×X2", "×Z2", "×X3", "×Z3"))
+
+
+@pytest.mark.parametrize(
+    ("design", "io", "trims", "added"),
+    [
+        ("montgomery-array", "native", False, False), ("montgomery-array", "binary", True, False),
+        ("multistep", "native", True, False), ("sor-2m", "native", False, False), ("hbe", "native", False, True),
+        ("hbe", "binary", True, False),
+    ],
+)  # fmt: skip
+def test_the_unit_follows_from_the_multiplier(design, io, trims, added):
+    unit = OnDesign(find_curve("P-256"), design, io).unit
+    assert (unit.trims, unit.added, unit.sums) == (trims, added, 0 if added else 3)
+
+
+def test_its_engine_is_bit_by_bit():
+    on = OnDesign(find_curve("Ed25519"), "pseudo-mersenne", shape=Shape(3))
+    reference = ReferenceEngine(on.curve)
+    assert on.engine().multiply_base([12345], 253, [9]) == reference.multiply_base([12345], 253, [1])
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        ({"io": "octal"}, "has no octal form; it has binary and native"),
+        ({"distances": (0, 1)}, "1 row later at the earliest, not 0"),
+        ({"sums": 0}, "at least 1 sum a row, not 0"),
+        ({"design": "nothing"}, "no design is called"),
+    ],
+)
+def test_wrong_requests_are_refused(given, why):
+    on = OnDesign(**{"curve": find_curve("P-256"), "design": "montgomery-array"} | given)
+    with pytest.raises(Refusal, match=why):
+        table(on)
+    with pytest.raises(Refusal, match="not 'ladder'"):
+        explanation(OnDesign(find_curve("P-256"), "montgomery-array"), "ladder")
