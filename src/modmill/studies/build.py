@@ -12,7 +12,7 @@ import shlex
 import shutil
 import tempfile
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -256,6 +256,19 @@ def require_replaceable(folder: Path) -> None:
     if foreign or not set(FILES) <= entries:
         what = f"it holds {foreign[0]}" if foreign else f"it lacks {sorted(set(FILES) - entries)[0]}"
         raise ValueError(f"{folder} exists and is no former build ({what}); choose another folder with -o")
+
+
+def require_former(folder: Path, files: Collection[str]) -> None:
+    """Raise ValueError when a folder is there and holds anything but these files, those of a former build."""
+    if not folder.exists():
+        return
+    if not folder.is_dir():
+        raise ValueError(f"{folder} exists and is not a folder")
+    entries = {entry.name for entry in folder.iterdir()}
+    if foreign := sorted(entries - set(files)):
+        raise ValueError(
+            f"{folder} exists and is no former build (it holds {foreign[0]}); choose another folder with -o"
+        )
 
 
 def write_folder(target: Path, texts: Mapping[str, str]) -> None:

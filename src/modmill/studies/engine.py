@@ -25,7 +25,7 @@ from modmill.engines.sequencer import FETCH, WRITE, Sequencer
 from modmill.flow import emit, tools
 from modmill.flow.words import WordRun, WordSimulator
 from modmill.numbers.primes import prev_prime
-from modmill.studies.build import digest, write_folder
+from modmill.studies.build import digest, require_former, write_folder
 from modmill.studies.engine_race import Trial, judged
 
 METHODS = ("window", "ladder")
@@ -278,7 +278,7 @@ class EngineCore:
         A folder of a former build is replaced. Raises ValueError when the folder holds anything else.
         """
         target = Path(folder)
-        _require_replaceable(target)
+        require_former(target, FILES)
         record = self.record() | {"command": command, "tools": tools.versions()}
         head = (
             "// SPDX-License-Identifier: Apache-2.0",
@@ -323,18 +323,6 @@ def engine(
             f"{design} has its modulus built in: give the key that the engine is for, or take a design that loads it"
         )
     return EngineCore(design, fitted, given, **options)
-
-
-def _require_replaceable(folder: Path) -> None:
-    if not folder.exists():
-        return
-    if not folder.is_dir():
-        raise ValueError(f"{folder} exists and is not a folder")
-    entries = {entry.name for entry in folder.iterdir()}
-    if foreign := sorted(entries - set(FILES)):
-        raise ValueError(
-            f"{folder} exists and is no former build (it holds {foreign[0]}); choose another folder with -o"
-        )
 
 
 def read(path: str | Path) -> EngineCore:

@@ -1,0 +1,291 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""An elliptic-curve coprocessor: a field unit that runs programmes of rows, behind two streams of words.
+
+    words i -> number register -> slot memory -> a, b -> multiplier -> slot memory -> number register -> words o
+                                       ^--------- adder ---------^
+               digits of the scalars ----^ addresses
+
+Several runs, the contexts, are done in step: each row for all of them before the next, so that a multiplier with
+several products in flight has work in every interval.
+
+Messages at ``i``, in words; numbers least significant word first, each filled up to whole words:
+
+    SETUP            the modulus and the words of stream k, where it is loaded; then each constant; then the multiples
+                     of p that differences add; then, where the modulus is loaded and sums are trimmed, the
+                     multiples that they are trimmed by. `RowLayout.setup` gives it.
+    1 + programme    for each context its digits, packed into words, and its numbers
+    at ``o``         for each context its results
+
+All numbers are at the ports as the multiplier has them: binary, or residues in one vector. Binary results are the least
+ones: p is subtracted word by word as often as the programme's bounds ask for, always in the same time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from modmill.engines.number_register import ROUND, NumberRegister
+from modmill.engines.numbered_rows import NumberedRowSequencer
+from modmill.engines.row_layout import PACK, SETUP
+from modmill.engines.row_sequencer import RowSequencer
+from modmill.engines.row_table import chosen
+from modmill.rtl.word_register import WordRegister
+
+
+class Coprocessor(wiring.Component):
+    """The coprocessor around a sequencer. Streams of words ``i`` and ``o`` as described above; one message at a time.
+
+    Cost beside the field unit: a register as wide as a number with 1 LUT a bit, the table, the digits' memory.
+    The time from the last word of a job to the first word of its results is ``cycles``, whatever its numbers are.
+    """
+
+    def __init__(self, sequencer: RowSequencer | NumberedRowSequencer) -> None:
+        self.sequencer, self.core, self.layout = sequencer, sequencer.core, sequencer.layout
+        self.kept = (*getattr(self.core, "kept", ()), "slice", *WordRegister.kept)
+        word = self.layout.word
+        super().__init__({
+            "i_valid": In(1), "i_ready": Out(1), "i_data": In(word),
+            "o_valid": Out(1), "o_ready": In(1), "o_data": Out(word),
+        })  # fmt: skip
+
+    def cycles(self, programme: int) -> int:
+        """Cycles from the last word of a job to the first word of its results."""
+        lay, run = self.layout, self.sequencer
+        last = run.store_cycles + 6
+        subtracting = 2 * lay.subtractions * lay.number_words * ROUND - bool(lay.subtractions)
+        return last + run.cycles(programme) + run.read_cycles + subtracting
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        lay, words = self.layout, self.layout.number_words
+        load = lay.contract.load
+        m.submodules.sequencer = run = self.sequencer
+        m.submodules.number = number = NumberRegister(
+            words, lay.word, modulus=None if load else lay.contract.p, subtractions=lay.subtractions
+        )  # fmt: skip
+        # a word waits in a register: what is done with it follows from the state alone
+        waiting, clear = Signal(name="waiting"), Signal(name="clear")
+        word = Signal(lay.word, name="word", reset_less=True)
+        m.d.comb += self.i_ready.eq(~waiting)
+        with m.If(self.i_valid & ~waiting):
+            m.d.sync += [waiting.eq(1), word.eq(self.i_data)]
+        with m.Elif(clear):
+            m.d.sync += waiting.eq(0)
+        programme = Signal(len(run.programme))
+        shift, counted = Signal(name="shift"), Signal(name="counted")
+
+        # ---- words of a number
+        count, last_word = Signal(range(max(2, words))), Signal(init=words == 1)
+        with m.If(shift | counted):
+            m.d.sync += [count.eq(Mux(last_word, 0, count + 1)), last_word.eq(count == words - 2 if words > 1 else 1)]
+
+        # ---- what is counted for a message: digits, numbers in, numbers out. It stands long before it is used, so that
+        # all that is chosen by it is registered
+        programmes = lay.programmes
+        digit_words = [lay.digit_words(k) for k in range(len(programmes))]
+        places = [[slot for slot, _ in p.inputs] for p in programmes]
+        results = [[slot for slot, _ in p.results] for p in programmes]
+        kept = lay.constants + len(lay.lifts)
+        constants = kept + (len(lay.trims) if load else 0)
+        most = max(constants, *digit_words, *map(len, places), *map(len, results), 2)
+        index, context = Signal(range(most + 1)), Signal(range(max(2, lay.contexts)))
+        digits_at = Signal(len(run.d_address))
+        slots_at, place, result, constant = (
+            Signal(len(run.s_read), name=name) for name in ("slots_at", "place", "result", "constant")
+        )
+        shared, given = Signal(name="shared"), Signal(name="given")
+
+        def flag(name: str, value: Value) -> Signal:
+            out = Signal(name=name)
+            m.d.sync += out.eq(value)
+            return out
+
+        def of(lists: list[list[int]]) -> Value:
+            return chosen(programme, [chosen(index, each) for each in lists])
+
+        def last_of(counts: Sequence[int]) -> Value:
+            return index == chosen(programme, [number - 1 for number in counts])
+
+        last_context = flag("last_context", context == lay.contexts - 1)
+        last_constant = flag("last_constant", index == constants - 1)
+        last_input = flag("last_input", last_of([*map(len, places)]))
+        last_result = flag("last_result", last_of([*map(len, results)]))
+        no_digits = flag("no_digits", chosen(programme, [int(not n) for n in digit_words]))
+        setup = flag("setup", word == SETUP)
+        only_digits = flag("only_digits", chosen(programme, [int(n == 1) for n in digit_words]))
+        first_digits = Signal(len(run.d_address))  # of the next context
+        last_digits = Signal()
+
+        m.d.comb += [
+            number.i_data.eq(word), number.shift.eq(shift), number.whole.eq(run.s_q),
+            number.m_address.eq(count),
+            run.s_data.eq(number.number), run.programme.eq(programme),
+            run.s_trim.eq(Cat(*(flag(f"trim_{k}", shared & (index == kept + k)) for k in range(len(lay.trims))))),
+            run.d_address.eq(digits_at), run.d_data.eq(word[:PACK]),
+            self.o_data.eq(number.number[: lay.word]),
+        ]  # fmt: skip
+        m.d.sync += [
+            place.eq(of(places)), result.eq(of(results)), constant.eq(lay.shared_base + index),
+            run.s_address.eq(Mux(shared, constant, place + slots_at)), run.s_read.eq(result + slots_at),
+        ]  # fmt: skip
+        with m.FSM(name="message"):
+            with m.State("COMMAND"):
+                m.d.sync += [index.eq(0), context.eq(0), digits_at.eq(0), slots_at.eq(0), shared.eq(0)]
+                m.d.sync += first_digits.eq(lay.stride)
+                with m.If(waiting):
+                    m.next = "COMMANDED"
+            with m.State("COMMANDED"):
+                m.d.comb += clear.eq(1)
+                m.d.sync += [programme.eq(word - 1), shared.eq(setup)]
+                m.next = "CONTEXT"
+                with m.If(setup):
+                    m.next = "MODULUS" if load else "NUMBER"
+            with m.State("CONTEXT"):  # what depends on the programme is being chosen
+                m.next = "BEGIN"
+            with m.State("BEGIN"):
+                m.d.sync += [index.eq(0), last_digits.eq(only_digits)]
+                m.next = "DIGITS"
+                with m.If(no_digits):
+                    m.next = "INPUTS"
+            with m.State("DIGITS"):
+                with m.If(waiting):
+                    m.next = "DIGITS TAKEN"
+            with m.State("DIGITS TAKEN"):
+                m.d.comb += [clear.eq(1), run.d_write.eq(1)]
+                m.d.sync += [index.eq(index + 1), digits_at.eq(digits_at + 1)]
+                m.d.sync += last_digits.eq(chosen(programme, [index == n - 2 if n > 1 else 0 for n in digit_words]))
+                m.next = "DIGITS"
+                with m.If(last_digits):
+                    m.next = "INPUTS"
+            with m.State("INPUTS"):
+                m.d.sync += [index.eq(0), digits_at.eq(first_digits)]
+                m.next = "NUMBER"
+            with m.State("NUMBER"):
+                with m.If(waiting):
+                    m.next = "NUMBER TAKEN"
+            with m.State("NUMBER TAKEN"):
+                m.d.comb += [clear.eq(1), shift.eq(1)]
+                m.next = "NUMBER"
+                with m.If(last_word):
+                    m.next = "STORE"
+            with m.State("STORE"):
+                m.d.comb += run.s_write.eq(1)
+                with m.If(run.s_ready):
+                    m.d.sync += index.eq(index + 1)
+                    m.next = "NUMBER"
+                    with m.If(Mux(shared, last_constant, last_input)):
+                        m.d.sync += index.eq(0)
+                        m.next = "NEXT"
+            with m.State("NEXT"):
+                m.d.sync += [context.eq(context + 1), slots_at.eq(slots_at + lay.slots)]
+                m.d.sync += first_digits.eq(first_digits + lay.stride)
+                m.next = "BEGIN"
+                with m.If(shared):
+                    m.next = "COMMAND"
+                with m.Elif(last_context):
+                    m.d.sync += [context.eq(0), slots_at.eq(0)]
+                    m.next = "START"
+            with m.State("START"):
+                m.d.comb += run.start.eq(1)
+                m.next = "RUN"
+            with m.State("RUN"):
+                with m.If(~run.busy):
+                    m.next = "READ"
+            with m.State("READ"):
+                m.d.comb += [run.s_ask.eq(1), number.load.eq(run.s_valid)]
+                with m.If(run.s_valid):
+                    m.next = "LOAD"
+            with m.State("LOAD"):
+                m.next = "LOADED"
+            with m.State("LOADED"):
+                m.next = "COMPARE" if lay.subtractions else "GIVE"
+            with m.State("GIVE"):
+                m.d.comb += self.o_valid.eq(1)
+                with m.If(self.o_ready):
+                    m.next = "TAKEN"
+            with m.State("TAKEN"):
+                m.d.comb += shift.eq(1)
+                m.d.sync += given.eq(last_word)
+                m.next = "SHIFTED"
+            with m.State("SHIFTED"):
+                m.next = "SETTLED"
+            with m.State("SETTLED"):
+                m.d.sync += given.eq(0)
+                m.next = "GIVE"
+                with m.If(given):
+                    m.d.sync += index.eq(index + 1)
+                    m.next = "GIVEN"
+                    with m.If(last_result):
+                        m.d.sync += [index.eq(0), context.eq(context + 1), slots_at.eq(slots_at + lay.slots)]
+                        with m.If(last_context):
+                            m.next = "COMMAND"
+            with m.State("GIVEN"):  # the next address is being chosen
+                m.next = "READ"
+            if lay.subtractions:
+                done = Signal(range(lay.subtractions + 1))
+                pace = Signal(range(ROUND))
+                m.d.sync += pace.eq(0)
+                with m.State("COMPARE"):
+                    m.d.sync += pace.eq(pace + 1)
+                    m.d.comb += [shift.eq(pace == 0), number.comparing.eq(1)]
+                    with m.If(shift & last_word):
+                        m.next = "SUBTRACT"
+                with m.State("SUBTRACT"):
+                    m.d.sync += pace.eq(pace + 1)
+                    m.d.comb += [shift.eq(pace == 0), number.subtracting.eq(1)]
+                    with m.If(shift & last_word):
+                        m.d.sync += done.eq(done + 1)
+                        m.next = "COMPARE"
+                        with m.If(done == lay.subtractions - 1):
+                            m.d.sync += done.eq(0)
+                            m.next = "SHIFTED"
+            if load:
+                self._load(m, number, (waiting, clear), counted, last_word)
+        return m
+
+    def _load(
+        self, m: Module, number: NumberRegister, word: tuple[Signal, Signal], counted: Signal, last_word: Value
+    ) -> None:
+        """States that keep the modulus and pass the multiplier's own words on to it."""
+        lay, core = self.layout, self.core
+        assert lay.contract.load is not None
+        waiting, clear = word
+        m.submodules.key = key = WordRegister(lay.key_words, lay.word)
+        shift_key = Signal()
+        count, place = Signal(range(max(2, lay.key_words))), Signal(range(len(lay.contract.load.words)))
+        m.d.sync += key.shift.eq(shift_key)
+        m.d.comb += [key.enter.eq(number.held), core.k_m.eq(key.number)]
+        with m.State("MODULUS"):
+            with m.If(waiting):
+                m.next = "MODULUS TAKEN"
+        with m.State("MODULUS TAKEN"):
+            m.d.comb += [clear.eq(1), number.m_write.eq(1), counted.eq(1)]
+            m.next = "MODULUS"
+            with m.If(last_word):
+                m.next = "KEY"
+        with m.State("KEY"):
+            with m.If(waiting):
+                m.next = "KEY TAKEN"
+        with m.State("KEY TAKEN"):
+            m.d.comb += [clear.eq(1), shift_key.eq(1)]
+            m.d.sync += count.eq(count + 1)
+            m.next = "KEY"
+            with m.If(count == lay.key_words - 1):
+                m.d.sync += count.eq(0)
+                m.next = "KEPT"
+        with m.State("KEPT"):
+            with m.If(key.quiet):
+                m.next = "PASS"
+        with m.State("PASS"):
+            m.d.comb += core.k_valid.eq(1)
+            with m.If(core.k_ready):
+                m.d.sync += place.eq(place + 1)
+                m.next = "KEY"
+                with m.If(place == len(lay.contract.load.words) - 1):
+                    m.d.sync += place.eq(0)
+                    m.next = "NUMBER"

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""The register through which numbers enter and leave a machine word by word, and in which p is subtracted."""
+
+from __future__ import annotations
+
+from amaranth.hdl import Cat, Module, Mux, Signal
+from amaranth.lib import memory, wiring
+from amaranth.lib.wiring import In, Out
+
+from modmill.engines.layout import words_of
+from modmill.rtl.delay import later
+from modmill.rtl.word_register import WordRegister
+
+ROUND = 4
+"""Cycles between shifts of a comparison or subtraction: the word, the word of p, the difference, the shift."""
+
+
+class NumberRegister(wiring.Component):
+    """A number of ``words`` words of ``word`` bits, the least first.
+
+    With ``shift`` the ``i_data`` of that cycle becomes the highest word, two cycles later; with ``comparing`` the word
+    goes round instead, and with ``subtracting`` less its word of p, if the last comparison found the number not below
+    p: one round of ``words`` shifts of each, ROUND cycles apart, subtracts p once or not at all. With ``load`` it
+    becomes ``whole``, three cycles later as after a shift. ``held``: i_data two cycles later. ``modulus``: p, or None
+    where ``m_write`` stores its words.
+    Cost: a register and a LUT a bit, an adder and a memory of one word of p.
+    """
+
+    def __init__(self, words: int, word: int, *, modulus: int | None, subtractions: int) -> None:
+        self._words, self._word = words, word
+        self._modulus, self._subtractions = modulus, subtractions
+        width = words * word
+        super().__init__({
+            "i_data": In(word), "shift": In(1), "load": In(1), "whole": In(width), "number": Out(width),
+            "comparing": In(1), "subtracting": In(1), "held": Out(word),
+            "m_write": In(1), "m_address": In(range(max(2, words))),
+        })  # fmt: skip
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        word, words = self._word, self._words
+        m.submodules.register = register = WordRegister(words, word)
+        earlier = Signal(word, reset_less=True)
+        entering = Signal(word)
+        asked, modes = Signal(2, name="asked"), Signal(2, name="modes")  # what the word that acts is shifted for
+        m.d.sync += [
+            register.shift.eq(self.shift), register.load.eq(self.load), earlier.eq(self.i_data), self.held.eq(earlier),
+            asked.eq(Cat(self.comparing, self.subtracting)), modes.eq(asked),
+        ]  # fmt: skip
+        m.d.comb += [
+            entering.eq(self.held), register.enter.eq(entering), register.whole.eq(self.whole),
+            self.number.eq(register.number),
+        ]  # fmt: skip
+        if not self._subtractions:
+            return m
+        init = () if self._modulus is None else words_of(self._modulus, words, word)
+        m.submodules.modulus = modulus = memory.Memory(shape=word, depth=max(2, words), init=init)
+        if self._modulus is None:
+            write = modulus.write_port()
+            m.d.comb += [write.addr.eq(self.m_address), write.data.eq(self.i_data), write.en.eq(self.m_write)]
+        read = modulus.read_port(domain="comb")
+        borrow, small = Signal(name="borrow"), Signal(name="small", reset_less=True)
+        turn = Signal(range(max(2, words)))
+        comparing, subtracting = modes[0], modes[1]
+        # between two shifts: the word of p, the difference
+        subtrahend = later(m, Mux(self.subtracting & small, 0, read.data), "subtrahend")
+        difference = Signal(word + 1, reset_less=True)
+        m.d.comb += read.addr.eq(turn)
+        m.d.sync += difference.eq(register.number[:word] - subtrahend - borrow)
+        with m.If(comparing):
+            m.d.comb += entering.eq(register.number[:word])
+        with m.If(subtracting):
+            m.d.comb += entering.eq(difference[:word])
+        with m.If(register.acts & modes.any()):
+            m.d.sync += [turn.eq(turn + 1), borrow.eq(difference[-1])]
+            with m.If(turn == words - 1):
+                m.d.sync += [turn.eq(0), borrow.eq(0)]
+                with m.If(comparing):
+                    m.d.sync += small.eq(difference[-1])
+        return m

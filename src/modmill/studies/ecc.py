@@ -1,0 +1,361 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""Elliptic-curve coprocessors around a design: made, emitted, simulated, written to a folder."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from modmill import __version__
+from modmill.contract import Binary, Contract, Digits, Refusal, ResiduePair
+from modmill.design import Fitted, Multiplier, unused
+from modmill.designs import design as find_design
+from modmill.engines.assembly import Assembled, assemble
+from modmill.engines.coprocessor import Coprocessor
+from modmill.engines.numbered_rows import NumberedRowSequencer
+from modmill.engines.point_engine import OPERATIONS, Shape, point_programme
+from modmill.engines.points import BLIND, PointProgramme
+from modmill.engines.recipe import Domain
+from modmill.engines.rhythm import NumberedRhythm, Rhythm, busy_contexts
+from modmill.engines.row_layout import RowLayout
+from modmill.engines.row_sequencer import RowSequencer
+from modmill.engines.rows import Unit
+from modmill.flow import emit, tools
+from modmill.flow.words import WordRun, WordSimulator
+from modmill.numbers.curves import Curve, Montgomery
+from modmill.numbers.named_curves import find_curve
+from modmill.rtl.memory import DEPTHS
+from modmill.studies.build import digest, require_former, write_folder
+from modmill.studies.ecc_page import describe, page, restored
+from modmill.studies.ecc_samples import sample
+
+FILES = ("ecc.v", "ecc.json", "vectors.json", "README.md")
+SUMS = 3
+"""Sums in a row: more shorten few programmes, and take cycles of the memory's ports."""
+_TRIMMED = 4
+"""Sums are trimmed where a multiplier takes operands below fewer times p than this."""
+_DISTANCES = (1, 2, 3, 4, 6, 8)
+
+
+@dataclass(frozen=True)
+class Held:
+    """A programme of a coprocessor: its operation, its digits, its rows."""
+
+    operation: str
+    made: PointProgramme
+    rows: Assembled
+
+
+@dataclass(frozen=True)
+class EccCore:
+    """A coprocessor for a curve, around a design fitted to the curve's p.
+
+    ``operations``: of `OPERATIONS`, none for the first that the curve has. ``bits``: of scalars, 0 for those of n (of p
+    for a ladder). ``shape``: windows and combs. ``contexts``: runs in step, 0 for as many as keep the multiplier busy.
+    ``sums``: in a row at most. ``word``: bits of a word of the streams. ``io``: form of the multiplier, none for the
+    native one where it can be added.
+    """
+
+    curve: Curve
+    design: str
+    fitted: Fitted
+    given: Mapping[str, Any] = field(default_factory=dict)
+    operations: tuple[str, ...] = ()
+    bits: int = 0
+    shape: Shape = field(default_factory=Shape)
+    contexts: int = 0
+    sums: int = SUMS
+    word: int = 32
+    io: str = ""
+    top: str = "ecc"
+
+    def __post_init__(self) -> None:
+        if self.fitted.p != self.curve.p:
+            raise Refusal(f"{self.design} is fitted to another modulus than that of {self.curve.title}")
+        forms = self.fitted.forms
+        io = self.io or ("binary" if isinstance(self.fitted.representation, Digits) else "native")
+        if io not in forms:
+            raise Refusal(f"{self.design} has no {io} form; take --io {' or '.join(forms)}")
+        chosen = self.operations or (self._first,)
+        for operation in chosen:
+            if operation not in OPERATIONS:
+                raise Refusal(f"an operation is one of {', '.join(OPERATIONS)}, not {operation!r}")
+        field_bits = self.curve.p if isinstance(self.curve, Montgomery) else self.curve.n
+        for name, value in (("io", io), ("operations", chosen), ("bits", self.bits or field_bits.bit_length())):
+            object.__setattr__(self, name, value)
+
+    @property
+    def _first(self) -> str:
+        return "ladder" if isinstance(self.curve, Montgomery) else "multiply"
+
+    # ---- what it is made of
+
+    @cached_property
+    def contract(self) -> Contract:
+        """The multiplier's contract."""
+        return self.fitted.contract(self.io)
+
+    @property
+    def numbered(self) -> bool:
+        """Whether numbers stay in the design's own slot machine."""
+        return isinstance(self.contract.operand, ResiduePair)
+
+    @cached_property
+    def rhythm(self) -> Rhythm | NumberedRhythm:
+        """When the field unit does what."""
+        if self.numbered:
+            machine = unused(self.fitted.slot_machine(1))
+            return NumberedRhythm(self.contract, machine.interval, machine.distance)
+        core: Multiplier = unused(self.fitted.core(self.io))
+        form = self.contract.operand
+        trims = isinstance(form, Binary) and self.contract.operand_bound < _TRIMMED
+        return Rhythm(self.contract, self.sums, core.period, core.lead, trims)
+
+    @cached_property
+    def points(self) -> tuple[PointProgramme, ...]:
+        """The programmes before they have rows."""
+        domain = Domain.of(self.contract)
+        return tuple(point_programme(name, self.curve, domain, self.bits, self.shape) for name in self.operations)
+
+    def unit(self, contexts: int) -> Unit:
+        """What rows are made for. The memory's room is looked at when they are made."""
+        product, sum_ = self.rhythm.distances(contexts)
+        beat = self.rhythm
+        return Unit(beat.sums, product, sum_, DEPTHS[-1], DEPTHS[-1], added=beat.added, trims=beat.trims)
+
+    @cached_property
+    def layout(self) -> RowLayout:
+        """Slots, table and messages. Raises Refusal when the programmes do not fit the multiplier or the memories."""
+        if self.contexts:
+            return self._layout(self.contexts)[0]
+        return self._chosen[0]
+
+    @cached_property
+    def held(self) -> tuple[Held, ...]:
+        """The programmes with their rows."""
+        rows = self._layout(self.contexts)[1] if self.contexts else self._chosen[1]
+        return tuple(map(Held, self.operations, self.points, rows))
+
+    @cached_property
+    def _chosen(self) -> tuple[RowLayout, tuple[Assembled, ...]]:
+        """The fewest contexts that keep the multiplier busy, or as many as the memory has room for."""
+        beat = self.rhythm
+        busy = (
+            {-(-beat.distance // d) for d in _DISTANCES}
+            if isinstance(beat, NumberedRhythm)
+            else {busy_contexts(beat, d) for d in _DISTANCES}
+        )
+        found = sorted(busy | {1}, reverse=True)
+        for contexts in found:
+            try:
+                return self._layout(contexts)
+            except Refusal:
+                if contexts == found[-1]:
+                    raise
+        raise AssertionError
+
+    def _layout(self, contexts: int) -> tuple[RowLayout, tuple[Assembled, ...]]:
+        unit = self.unit(contexts)
+        rows = tuple(assemble(made.recipe, self.contract, unit) for made in self.points)
+        layout = RowLayout(tuple(a.programme for a in rows), self.rhythm, contexts, self.word)
+        if self.numbered:
+            unused(self.fitted.slot_machine(layout.used))  # refuses more slots than there are
+        return layout, rows
+
+    @property
+    def coprocessor(self) -> Coprocessor:
+        """A new one around a new multiplier or slot machine."""
+        layout = self.layout
+        if self.numbered:
+            return Coprocessor(NumberedRowSequencer(self.fitted.slot_machine(layout.used), layout))
+        return Coprocessor(RowSequencer(self.fitted.core(self.io), layout))
+
+    def number(self, operation: str) -> int:
+        """Number of an operation's programme. Raises Refusal when the core does not have it."""
+        if operation not in self.operations:
+            raise Refusal(f"this core does {', '.join(self.operations)}, not {operation}")
+        return self.operations.index(operation)
+
+    def cycles(self, operation: str) -> int:
+        """Cycles from the last word of a job to the first word of its results: one number for all runs."""
+        machine = unused(self.coprocessor)
+        for part in (machine.sequencer, machine.core):
+            unused(part)
+        return machine.cycles(self.number(operation))
+
+    @cached_property
+    def verilog(self) -> str:
+        """Verilog-2001 of the coprocessor, module ``top`` first."""
+        return emit.verilog(self.coprocessor, self.top)
+
+    # ---- running
+
+    def setup(self) -> list[int]:
+        """The words of SETUP for this curve; for a loaded modulus they serve any core of the same programmes."""
+        return self.layout.setup(self.contract, {k: held.rows.programme for k, held in enumerate(self.held)})
+
+    def job(self, operation: str, runs: Sequence[tuple[tuple[int, ...], Mapping[str, int]]]) -> list[int]:
+        """The words of a job: for each context its scalars and its numbers by name (the blind is 1 by default)."""
+        number = self.number(operation)
+        held = self.held[number]
+        given = [{BLIND: 1, **inputs} for _, inputs in runs]
+        for inputs in given:
+            for name, x in inputs.items():
+                if not 0 <= x < self.curve.p:
+                    raise Refusal(f"{name} must be below the field's prime of {self.curve.bits} bits")
+        names = [name for _, name in held.rows.programme.inputs]
+        return self.layout.job(
+            number,
+            [(held.made.digits(*scalars), [numbers[name] for name in names])
+             for (scalars, _), numbers in zip(runs, given, strict=True)],
+        )  # fmt: skip
+
+    @cached_property
+    def _simulator(self) -> WordSimulator:
+        return WordSimulator(self.verilog, self.word, top=self.top)
+
+    def simulate(
+        self, operation: str, runs: Sequence[tuple[tuple[int, ...], Mapping[str, int]]], **pauses: float
+    ) -> EccSimulated:
+        """The results of any number of runs by the RTL, in batches of as many as there are contexts.
+
+        ``pauses``: gap and stall, as of a `WordSimulator`. Raises ToolError when the RTL does not do at its ports what
+        it should.
+        """
+        lay, number = self.layout, self.number(operation)
+        size = lay.contexts
+        words, ends = self.setup(), []
+        batches = [list(runs[k : k + size]) for k in range(0, len(runs), size)]
+        for batch in batches:
+            words += self.job(operation, batch + [batch[0]] * (size - len(batch)))
+            ends.append(len(words) - 1)
+        each = lay.answer_words(number)
+        patience = 2 * self.cycles(operation) + 1000
+        run = self._simulator.run(words, len(batches) * each, timeout=patience, **pauses)  # type: ignore[arg-type]
+        if run.violations:
+            raise tools.ToolError(f"simulation: {run.violations[0]}")
+        firsts = run.valid[::each]
+        return EccSimulated(
+            lay.results(number, run.words, self.curve.p)[: len(runs)], run,
+            [first - run.accepted[end] for first, end in zip(firsts, ends, strict=True)],
+        )  # fmt: skip
+
+    # ---- writing
+
+    def record(self) -> dict[str, Any]:
+        """ecc.json."""
+        lay, beat = self.layout, self.rhythm
+        return {
+            "modmill": __version__,
+            "design": self.design,
+            "given": dict(self.given),
+            "curve": describe(self.curve),
+            "options": {
+                "operations": list(self.operations), "bits": self.bits, "shape": asdict(self.shape),
+                "contexts": lay.contexts, "sums": self.sums, "word": self.word, "io": self.io, "top": self.top,
+            },
+            "modulus": "loaded" if self.contract.load else hex(self.curve.p),
+            "number_words": lay.number_words,
+            "digits_in_a_word": lay.per_word,
+            "digit_bits": lay.digit_bits,
+            "subtractions": lay.subtractions,
+            "cycles_of_a_row": beat.turn,
+            "setup_words": len(self.setup()),
+            "programmes": [
+                {
+                    "command": 1 + k, "operation": held.operation, "rows": held.rows.programme.rows,
+                    "products": held.rows.programme.products, "digits": held.rows.programme.digits,
+                    "digit_words": lay.digit_words(k), "window": held.rows.programme.window,
+                    "inputs": [name for _, name in held.rows.programme.inputs],
+                    "results": list(held.rows.recipe.results), "cycles": self.cycles(held.operation),
+                } for k, held in enumerate(self.held)
+            ],
+            "slots_in_use": lay.used,
+            "multiplier": self.contract.describe(),
+            "digest": digest(self.verilog),
+        }  # fmt: skip
+
+    def vectors(self) -> dict[str, Any]:
+        """Words in and out for a job of each programme, from the arithmetic of `numbers`."""
+        lay = self.layout
+        out: list[dict[str, Any]] = [{"curve": self.curve.title, "in": list(map(hex, self.setup())), "out": []}]
+        for held in self.held:
+            pairs = sample(self.curve, held.operation, self.bits, lay.contexts)
+            results = [x for _, expected in pairs for x in expected]
+            out.append({
+                "operation": held.operation,
+                "runs": [
+                    {"scalars": list(map(hex, scalars)), **{k: hex(x) for k, x in inputs.items()},
+                     "results": list(map(hex, expected))}
+                    for (scalars, inputs), expected in pairs
+                ],
+                "in": list(map(hex, self.job(held.operation, [run for run, _ in pairs]))),
+                "out": [hex(w) for x in results for w in lay.number(x)] if lay.binary else [],
+            })  # fmt: skip
+        return {"digest": digest(self.verilog), "messages": out}
+
+    def write(self, folder: str | Path, command: str) -> Path:
+        """Write ecc.v, ecc.json, vectors.json and README.md; return the folder.
+
+        A folder of a former build is replaced. Raises ValueError when the folder holds anything else.
+        """
+        target = Path(folder)
+        require_former(target, FILES)
+        record = self.record() | {"command": command, "tools": tools.versions()}
+        head = (
+            "// SPDX-License-Identifier: Apache-2.0",
+            f"// Made by Modmill {__version__}. Generated cores belong to you: use, change and ship them as you like.",
+            f"// Command: {command}",
+            f"// RTL digest: {record['digest']} (of all text after the first empty line)",
+            "// Messages and numbers: README.md and ecc.json",
+        )
+        texts = {
+            "ecc.v": "\n".join(head) + "\n\n" + self.verilog,
+            "ecc.json": json.dumps(record, indent=2) + "\n",
+            "vectors.json": json.dumps(self.vectors(), indent=1) + "\n",
+            "README.md": page(record),
+        }
+        write_folder(target, texts)
+        return target
+
+
+@dataclass(frozen=True)
+class EccSimulated:
+    """Results of each run from the RTL, the simulation, and for each batch cycles from last word in to first out."""
+
+    results: list[tuple[int, ...]]
+    run: WordRun
+    cycles: list[int]
+
+
+def ecc(curve: Curve | str, design: str, settings: Mapping[str, Any] | None = None, **options: Any) -> EccCore:
+    """A coprocessor around ``design`` for a curve, given by itself or by name; ``options`` as of `EccCore`.
+
+    Raises Refusal (ValueError) when there is no such curve, or the design cannot serve it.
+    """
+    found = find_curve(curve) if isinstance(curve, str) else curve
+    chosen = find_design(design)
+    given = chosen.checked(settings or {})
+    return EccCore(found, design, chosen.fit(found.p, **given), given, **options)
+
+
+def read(path: str | Path) -> EccCore:
+    """The coprocessor in a folder that ``write`` wrote, made anew.
+
+    Raises ValueError (Refusal) when ecc.json is missing or malformed.
+    """
+    place = Path(path) / "ecc.json"
+    try:
+        record = json.loads(place.read_text(encoding="utf-8"))
+        options = dict(record["options"])
+        options |= {"operations": tuple(options["operations"]), "shape": Shape(**options["shape"])}
+        return ecc(restored(record["curve"]), record["design"], record["given"], **options)
+    except FileNotFoundError:
+        raise ValueError(f"{place} is missing") from None
+    except (KeyError, TypeError, json.JSONDecodeError) as error:
+        raise ValueError(f"{place} is malformed: {type(error).__name__} {error}") from None

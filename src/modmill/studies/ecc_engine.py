@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""The point engine of a curve by a coprocessor's RTL, simulated: what protocols ask, as many items at once as fit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from modmill.contract import Refusal
+from modmill.engines.points import BLIND
+from modmill.numbers.curves import Curve, Point, Weierstrass
+from modmill.studies.ecc import EccCore
+
+
+@dataclass(frozen=True)
+class RtlPointEngine:
+    """A `PointEngine` that simulates ``core``. ``cycles``: of each batch, by operation, as they were measured.
+
+    Raises Refusal for an operation that the core does not have, and for scalars longer than its own.
+    """
+
+    core: EccCore
+    cycles: dict[str, list[int]] = field(default_factory=dict)
+
+    @property
+    def curve(self) -> Curve:
+        """The curve."""
+        return self.core.curve
+
+    def multiply(
+        self, scalars: Sequence[int], points: Sequence[Point], bits: int, blinds: Sequence[int]
+    ) -> list[Point]:
+        """k P for each pair; P any point of the curve, but not the point at infinity."""
+        items = zip(scalars, points, blinds, strict=True)
+        runs = [((k,), self._given(P) | {BLIND: blind}) for k, P, blind in items]
+        return list(map(self._point, self._run("multiply", bits, runs)))
+
+    def multiply_base(self, scalars: Sequence[int], bits: int, blinds: Sequence[int]) -> list[Point]:
+        """k G for each scalar."""
+        runs = [((k,), {BLIND: blind}) for k, blind in zip(scalars, blinds, strict=True)]
+        return list(map(self._point, self._run("multiply-base", bits, runs)))
+
+    def multiply_two(self, scalars: Sequence[tuple[int, int]], points: Sequence[Point]) -> list[Point]:
+        """u1 G + u2 P for each pair (u1, u2)."""
+        runs = [(both, self._given(P)) for both, P in zip(scalars, points, strict=True)]
+        return list(map(self._point, self._run("multiply-two", 0, runs)))
+
+    def ladder(self, scalars: Sequence[int], us: Sequence[int], bits: int, blinds: Sequence[int]) -> list[int]:
+        """The u-coordinate of k P for each k and each u."""
+        items = zip(scalars, us, blinds, strict=True)
+        return [x for (x,) in self._run("ladder", bits, [((k,), {"u": u, BLIND: blind}) for k, u, blind in items])]
+
+    def _run(
+        self, operation: str, bits: int, runs: Sequence[tuple[tuple[int, ...], Mapping[str, int]]]
+    ) -> list[tuple[int, ...]]:
+        if bits > self.core.bits:
+            raise Refusal(f"this core multiplies by scalars of up to {self.core.bits} bits, not {bits}")
+        if not runs:
+            return []
+        found = self.core.simulate(operation, runs)
+        self.cycles.setdefault(operation, []).extend(found.cycles)
+        return found.results
+
+    def _given(self, P: Point) -> dict[str, int]:
+        if P is None:
+            raise Refusal("the engine takes no point at infinity")
+        return {"x": P[0], "y": P[1]}
+
+    def _point(self, results: tuple[int, ...]) -> Point:
+        x, y = results
+        return None if isinstance(self.curve, Weierstrass) and x == y == 0 else (x, y)

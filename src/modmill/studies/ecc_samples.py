@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""Runs of a coprocessor's operations, exceptional ones first, and what they must give by `numbers`."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+
+from modmill.engines.points import BLIND
+from modmill.numbers.curves import Curve, Edwards, Montgomery, Point, Weierstrass
+from modmill.numbers.projective import multiple_u, multiples
+
+Run = tuple[tuple[int, ...], Mapping[str, int]]
+"""Scalars, and numbers by name."""
+
+
+def expected(curve: Curve, operation: str, run: Run) -> tuple[int, ...]:
+    """The results of a run."""
+    scalars, numbers = run
+    if operation == "ladder":
+        assert isinstance(curve, Montgomery)
+        return (multiple_u(curve, scalars[0], numbers["u"]),)
+    terms: list[tuple[int, Point]] = []
+    if operation != "multiply":
+        terms.append((scalars[0], curve.base))
+    if operation != "multiply-base":
+        terms.append((scalars[-1], (numbers["x"], numbers["y"])))
+    found = multiples(curve, terms)
+    return found if found is not None else (0, 0)
+
+
+def sample(curve: Curve, operation: str, bits: int, count: int, seed: int = 1) -> list[tuple[Run, tuple[int, ...]]]:
+    """So many runs with what they must give: scalars 0, 1, n - 1, n and those of all ones, then random ones."""
+    rnd = random.Random(seed)
+    size = curve.n.bit_length() if operation == "multiply-two" else bits
+    edges = [k for k in (0, 1, curve.n - 1, curve.n, (1 << size) - 1) if k >> size == 0]
+    if operation == "multiply-two":
+        edges = [0, 1, curve.n - 1]
+    out = []
+    for k in range(count):
+        scalars = [edges[k] if k < len(edges) else rnd.getrandbits(size)]
+        numbers = {BLIND: rnd.randrange(1, curve.p)}
+        if operation == "multiply-two":
+            scalars = [edges[(k + j) % len(edges)] if k < len(edges) else rnd.randrange(curve.n) for j in range(2)]
+            del numbers[BLIND]
+        if operation == "ladder":
+            numbers["u"] = [0, 1, curve.p - 1, curve.base[0]][k] if k < 4 else rnd.randrange(curve.p)
+        elif operation != "multiply-base":
+            numbers |= _point(curve, rnd, k)
+        run: Run = tuple(scalars), numbers
+        out.append((run, expected(curve, operation, run)))
+    return out
+
+
+def _point(curve: Curve, rnd: random.Random, number: int) -> dict[str, int]:
+    """A point other than O: G, -G or a multiple of G."""
+    assert isinstance(curve, Weierstrass | Edwards)
+    scalar = {0: 1, 1: curve.n - 1}.get(number, 0) or rnd.randrange(1, curve.n)
+    P = multiples(curve, [(scalar, curve.base)])
+    assert P is not None
+    return {"x": P[0], "y": P[1]}

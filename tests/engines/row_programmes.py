@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""Rows made at random, and what they must give: every task done at once, on Python's integers."""
+
+import random
+
+from modmill.engines.rows import ENTRY, FIXED, PAIR, Place, Row, RowProgramme, Task
+
+
+def replay(programme, digits, inputs, p, multiply):
+    """The results of a run, least ones, from rows done one after another."""
+    slots = {(False, slot): x for (slot, _), x in zip(programme.inputs, inputs, strict=True)}
+    slots |= {(True, slot): x for slot, x in programme.shared}
+    used = 0
+    rows = [*programme.before, *programme.loop * programme.passes, *programme.after]
+    for row in rows:
+        digit = digits[used] if used < len(digits) else 0
+        written = {}
+        for task in row.tasks:
+            a, b = slots[task.a.at(digit)], slots[task.b.at(digit)]
+            if task.kind == "mul":
+                x = multiply(a, b)
+            else:
+                x = a + b if task.kind == "add" else a - b + task.lift * p
+                assert x >= 0
+                if task.trim and x >= task.trim * p:
+                    x -= task.trim * p
+            written[task.destination.at(digit)] = x
+        slots |= written
+        used += row.advance
+    return tuple(slots[False, slot] % p for slot, _ in programme.results)
+
+
+def random_programme(
+    rnd, unit, p, lift, *, slots=8, rows=(12, 6, 8), passes=3, window=2, trims=(), constants=2, kept=1, name="random"
+):
+    """Rows that keep to the distances of a unit. The lower half of the slots holds products and inputs, the upper half
+    sums of two of those, so that sums of sums never grow; slots 0 ... 3 are a table, pairs begin at even numbers."""
+    half = slots // 2
+    table = 1 << window
+    assert half > table
+    blocked = {}
+
+    def place(now, low, high):
+        choices = [s for s in range(low, high) if blocked.get(s, 0) <= now]
+        return rnd.choice(choices) if choices else None
+
+    def operand(now, high):
+        pick = rnd.randrange(6)
+        if pick == 0 and constants:
+            if rnd.randrange(2):
+                return Place(0, ENTRY, True, table)
+            return Place(rnd.randrange(constants), shared=True)
+        if pick == 1 and all(blocked.get(s, 0) <= now for s in range(table)):
+            return Place(0, ENTRY, size=table)
+        s = place(now, 0, high)
+        if pick == 2 and s is not None and blocked.get(s ^ 1, 0) <= now and s ^ 1 < high:
+            return Place(s, PAIR)
+        return Place(s) if s is not None else Place(0, shared=True)
+
+    def section(count, advances):
+        nonlocal now
+        out = []
+        for _ in range(count):
+            product, sums, written, read = None, [], set(), set()
+            if rnd.randrange(5):
+                a, b = operand(now, slots), operand(now, slots)
+                read |= {n for x in (a, b) for its, n in x.all if not its}
+                d = place(now, table, half)
+                if d is not None:
+                    paired = blocked.get(d ^ 1, 0) <= now and table <= d ^ 1 < half
+                    pick = PAIR if paired and rnd.randrange(3) == 0 else FIXED
+                    product = Task("mul", Place(d, pick), a, b)
+                    written |= {n for _, n in product.destination.all}
+                    for n in written:
+                        blocked[n] = now + unit.product_distance
+            for _ in range(rnd.randrange(unit.sums + 1)):
+                a, b = operand(now, half), operand(now, half)
+                d = place(now, half, slots)
+                reads = {n for x in (a, b) for its, n in x.all if not its}
+                if d is None or d in written or d in read or reads & written:
+                    continue
+                kind = rnd.choice(("add", "sub"))
+                trim = rnd.choice(trims) if trims else 0
+                if lift > 1 and kind == "sub":
+                    trim = max(trims, default=0)
+                sums.append(Task(kind, Place(d), a, b, lift=lift if kind == "sub" else 0, trim=trim))
+                written.add(d)
+                read |= reads
+                blocked[d] = now + unit.sum_distance
+            out.append(Row(product, tuple(sums), advance=len(out) >= count - advances))
+            now += 1
+        pause = max(blocked.values(), default=0) - now
+        out += [Row()] * max(0, pause)
+        now += max(0, pause)
+        return tuple(out)
+
+    now = 0
+    first, each, last = 1, 2, 1
+    before = section(rows[0], first)
+    loop = section(rows[1], each)
+    after = section(rows[2], last)
+    results = tuple((s, kept) for s in (table, half, half + 1, 1))
+    shared = tuple((k, rnd.randrange(p)) for k in range(max(constants, table)))
+    inputs = tuple((s, f"x{s}") for s in range(slots))
+    return RowProgramme(name, inputs, shared, before, loop, after, passes, results, window, each, first, last)
+
+
+def random_run(rnd, programme, p):
+    """Digits and inputs, some of them at the edges."""
+    edges = [0, 1, p - 1]
+    digits = [rnd.randrange(1 << programme.window) for _ in range(programme.digits)]
+    return digits, [rnd.choice(edges) if rnd.randrange(4) == 0 else rnd.randrange(p) for _ in programme.inputs]
+
+
+def rng(seed):
+    return random.Random(seed)

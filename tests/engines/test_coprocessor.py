@@ -1,0 +1,266 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""The coprocessor in hardware: rows made at random give what Python's integers give, in a time that nothing changes."""
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from modmill.contract import Refusal
+from modmill.design import unused
+from modmill.designs import design
+from modmill.engines.coprocessor import Coprocessor
+from modmill.engines.rhythm import Rhythm, busy_contexts, slices, unit
+from modmill.engines.row_check import check_rows
+from modmill.engines.row_layout import RowLayout
+from modmill.engines.row_sequencer import RowSequencer
+from modmill.engines.rows import ENTRY, PAIR, Place, Row, RowProgramme, Task
+from modmill.flow.emit import verilog
+from modmill.flow.words import WordSimulator
+
+sys.path.insert(0, str(Path(__file__).parent))
+from row_programmes import random_programme, random_run, replay, rng
+
+
+class Bench:
+    """A coprocessor for rows made at random, compiled once."""
+
+    def __init__(self, name, p, contexts, sums, *, io="native", trims=(), programmes=2, instances=1, word=32):
+        self.fitted = design(name).fit(p)
+        self.contract = self.fitted.contract(io)
+        core = unused(self.fitted.core(io))
+        self.rhythm = Rhythm(self.contract, sums, core.period, core.lead, bool(trims))
+        made_for = unit(self.contract, contexts, sums, period=core.period, lead=core.lead, trims=bool(trims))
+        below_p = self.contract.operand_bound == 1
+        self.programmes = tuple(
+            random_programme(
+                rng(seed), made_for, p, 1 if below_p else 2, trims=trims, kept=1 if below_p else 4, slots=12,
+                name=f"rows {seed}",
+            )
+            for seed in range(programmes)
+        )  # fmt: skip
+        for programme in self.programmes:
+            check_rows(programme, made_for)
+        self.layout = RowLayout(self.programmes, self.rhythm, contexts, word)
+        self.exact = io == "native"
+        self.coprocessor = unused(Coprocessor(RowSequencer(self.fitted.core(io), self.layout)))
+        self.text = verilog(Coprocessor(RowSequencer(self.fitted.core(io), self.layout)), "ecc")
+        self.simulator = WordSimulator(self.text, word, top="ecc", instances=instances)
+
+    def multiply(self, fitted):
+        return fitted.multiply if self.exact else fitted.contract("binary").expect
+
+    def at(self, fitted):
+        """The programmes with constants below the modulus, which is loaded."""
+        return {
+            k: replace(p, shared=tuple((slot, x % fitted.p) for slot, x in p.shared))
+            for k, p in enumerate(self.programmes)
+        }  # fmt: skip
+
+    def job(self, number, fitted, seed):
+        """Words, and what they must give."""
+        rnd = rng(seed)
+        programme = self.at(fitted)[number]
+        runs = [random_run(rnd, programme, fitted.p) for _ in range(self.layout.contexts)]
+        multiply = self.multiply(fitted)
+        return self.layout.job(number, runs), [replay(programme, *run, fitted.p, multiply) for run in runs]
+
+    def stream(self, moduli, jobs, seed):
+        words, wanted, ends = [], [], []
+        for fitted in moduli:
+            words += self.layout.setup(fitted.contract(self.contract.io), self.at(fitted))
+            for k in range(jobs):
+                number = k % len(self.programmes)
+                more, results = self.job(number, fitted, seed + k)
+                words += more
+                ends.append(len(words) - 1)
+                wanted.append((number, fitted.p, results))
+        return words, wanted, ends
+
+    def judged(self, run, wanted, ends, timed=True):
+        assert not run.violations
+        at = 0
+        for (number, p, results), end in zip(wanted, ends, strict=True):
+            more = self.layout.answer_words(number)
+            assert self.layout.results(number, run.words[at : at + more], p) == results
+            if timed:
+                assert run.valid[at] - run.accepted[end] == self.coprocessor.cycles(number)
+            at += more
+        assert at == len(run.words)
+
+    def words_out(self, wanted):
+        return sum(self.layout.answer_words(number) for number, _, _ in wanted)
+
+
+HOUSE = {
+    "montgomery-array": (2**127 - 1, 3, 3, {}),
+    "pseudo-mersenne": (2**136 - 15, 4, 3, {"trims": (1, 2)}),
+    "multistep": (2**61 - 1, 3, 2, {"trims": (1,)}),
+    "sor-2m": (2**61 - 1, 2, 4, {}),
+    "radix64k-mul": (2**61 - 1, 1, 3, {"io": "binary", "trims": (1,)}),
+}
+
+
+@pytest.mark.parametrize("name", HOUSE)
+def test_rows_give_what_integers_give_in_the_predicted_time(name):
+    p, contexts, sums, options = HOUSE[name]
+    bench = Bench(name, p, contexts, sums, **options)
+    moduli = [bench.fitted, *bench.fitted.others()[:1]]
+    words, wanted, ends = bench.stream(moduli, 4, 1)
+    bench.judged(bench.simulator.run(words, bench.words_out(wanted)), wanted, ends)
+    run = bench.simulator.run(words, bench.words_out(wanted), gap=0.3, stall=0.3, seed=5)
+    bench.judged(run, wanted, ends, timed=False)
+
+
+def test_two_coprocessors_side_by_side():
+    bench = Bench("multistep", 2**61 - 1, 2, 2, trims=(1,), instances=2)
+    sides = [bench.stream([bench.fitted], 3, seed) for seed in (1, 100)]
+    for gap, stall in ((0.0, 0.0), (0.4, 0.4)):
+        jobs = [(words, bench.words_out(wanted)) for words, wanted, _ in sides]
+        runs = bench.simulator.run_pair(*jobs, gap=gap, stall=stall)
+        for run, (_, wanted, ends) in zip(runs, sides, strict=True):
+            bench.judged(run, wanted, ends, timed=not gap)
+        if not gap:
+            assert (runs[0].accepted, runs[0].valid) == (runs[1].accepted, runs[1].valid)
+
+
+def small(digits):
+    """A programme that multiplies, for each digit, by an entry that it picks or by one of a pair."""
+    entry, pair = Place(0, ENTRY, size=4), Place(4, PAIR)
+    wait = (Row(),) * 3
+    loop = (Row(Task("mul", Place(6), Place(6), entry)), *wait, Row(Task("mul", Place(4, PAIR), pair, entry)), *wait,
+            Row(None, (Task("sub", Place(7), Place(6), Place(5), lift=2),)), Row(advance=True))  # fmt: skip
+    inputs = tuple((slot, f"x{slot}") for slot in range(7))
+    return RowProgramme("picks", inputs, (), (Row(),), loop, wait, digits, ((6, 2), (4, 2), (5, 2), (7, 4)), 2, 1)
+
+
+@pytest.fixture(scope="module")
+def picking():
+    fitted = design("montgomery-array").fit(2**61 - 1, loadable=False)
+    contract, core = fitted.contract("native"), unused(fitted.core("native"))
+    rhythm = Rhythm(contract, 1, core.period, core.lead)
+    made_for = unit(contract, 6, 1, period=core.period, lead=core.lead)
+    programme = small(12)
+    check_rows(programme, made_for)
+    layout = RowLayout((programme,), rhythm, 6, 16)
+    return fitted, layout, Coprocessor
+
+
+def times(layout, text, fitted, count):
+    """Cycles of the first and last word, one pair for each of so many jobs."""
+    simulator = WordSimulator(text, layout.word, top="ecc")
+    programme, rnd, out = layout.programmes[0], rng(2), set()
+    for k in range(count):
+        runs = [random_run(rnd, programme, fitted.p) for _ in range(layout.contexts)]
+        if k < 4:
+            runs = [([k] * programme.digits, [(0, 1, fitted.p - 1)[k % 3]] * len(inputs)) for _, inputs in runs]
+        words = layout.setup(fitted.contract("native")) + layout.job(0, runs)
+        run = simulator.run(words, layout.answer_words(0))
+        assert not run.violations
+        out.add((run.valid[0] - run.accepted[-1], run.valid[-1] - run.accepted[-1]))
+        if k < 20:
+            wanted = [replay(programme, *each, fitted.p, fitted.multiply) for each in runs]
+            assert layout.results(0, run.words, fitted.p) == wanted
+    return out
+
+
+def test_the_time_is_the_same_for_all_digits_and_numbers(picking):
+    fitted, layout, made = picking
+    text = verilog(made(RowSequencer(fitted.core("native"), layout)), "ecc")
+    assert len(times(layout, text, fitted, 200)) == 1
+
+
+class Hasty(RowSequencer):
+    """A planted early exit: the run ends in a turn whose next digits begin with 0."""
+
+    def _additions(self, m, table, at, *rest):
+        self.exit = (table.digits[:2] == 0) & at(8)
+        return super()._additions(m, table, at, *rest)
+
+    def _run(self, m, idle, aligned, starting, done, offering):
+        super()._run(m, idle, aligned, starting, done | self.exit, offering)
+
+
+def test_a_planted_early_exit_is_caught(picking):
+    fitted, layout, made = picking
+    text = verilog(made(Hasty(fitted.core("native"), layout)), "ecc")
+    simulator, found = WordSimulator(text, layout.word, top="ecc"), set()
+    programme, rnd = layout.programmes[0], rng(2)
+    for _ in range(12):
+        runs = [random_run(rnd, programme, fitted.p) for _ in range(layout.contexts)]
+        words = layout.setup(fitted.contract("native")) + layout.job(0, runs)
+        run = simulator.run(words, layout.answer_words(0))
+        found.add(run.valid[0] - run.accepted[-1])
+    assert len(found) > 2
+
+
+class WrongMultiple(RowLayout):
+    """A planted fault: what a difference adds is no multiple of p."""
+
+    def _lifted(self, lift, p):
+        return lift * p + (lift > 0)
+
+
+class NoMultiple(RowLayout):
+    """A planted fault: differences add nothing, so that some are negative."""
+
+    def _lifted(self, lift, p):
+        return 0
+
+
+@pytest.mark.parametrize("fault", [WrongMultiple, NoMultiple])
+def test_a_wrong_lift_is_caught(fault):
+    bench = Bench("multistep", 2**61 - 1, 2, 2, trims=(1,))
+    bench.layout = fault(bench.programmes, bench.rhythm, 2, 32)
+    words, wanted, ends = bench.stream([bench.fitted], 3, 1)
+    with pytest.raises(AssertionError):
+        bench.judged(bench.simulator.run(words, bench.words_out(wanted)), wanted, ends)
+
+
+def test_what_does_not_fit_is_refused(picking):
+    _, layout, _ = picking
+    contract, rhythm = layout.contract, layout.rhythm
+    one = layout.programmes[0]
+    trimmed = replace(one, loop=(Row(None, (Task("add", Place(7), Place(6), Place(5), trim=1),)),))
+    added = replace(one, loop=(Row(Task("mul", Place(6), Place(6), Place(6), Place(5), Place(5))),))
+    wide = replace(one, loop=(Row(None, (Task("add", Place(7), Place(6), Place(5)),) * 2),))
+    constant = replace(one, loop=(Row(Task("mul", Place(0, shared=True), Place(6), Place(6))),))
+    runs = [([0] * 12, [1] * 7)] * 6
+    for make, why in [
+        (lambda: Rhythm(contract, -1), "0 or more sums, not -1"),
+        (lambda: unit(contract, 0, 1), "at least 1 context, not 0"),
+        (lambda: unit(contract, 2000, 1), "2000 contexts and 16 constants do not fit 1024 slots"),
+        (lambda: slices(design("hbe").fit(2**31 - 1, w=12).representation), "not residue"),
+        (lambda: RowLayout((), rhythm, 1), "needs a programme"),
+        (lambda: RowLayout((replace(one, inputs=()),), rhythm, 1), "takes no number"),
+        (lambda: RowLayout((one,), rhythm, 0), "at least 1 context, not 0"),
+        (lambda: RowLayout((one,), rhythm, 200), "8 slots of 200 contexts and 2 constants do not fit 1024"),
+        (lambda: RowLayout((one,), rhythm, 6, 8), "words have 16 to 64 bits, not 8"),
+        (lambda: RowLayout((replace(one, passes=7000),), rhythm, 6), "fill 5256 words, there are 1024"),
+        (lambda: RowLayout((trimmed,), rhythm, 6), "trimmed, which this unit does not do"),
+        (lambda: RowLayout((added,), rhythm, 6), "does not add products up"),
+        (lambda: RowLayout((wide,), rhythm, 6), "a row of 2 sums, this unit does 1"),
+        (lambda: RowLayout((constant,), rhythm, 6), "writes a constant"),
+        (lambda: layout.job(0, runs[:5]), "does 6 runs at once, not 5"),
+        (lambda: layout.job(0, [([0] * 11, [1] * 7)] * 6), "uses 12 digits, not 11"),
+        (lambda: layout.job(0, [([4] * 12, [1] * 7)] * 6), "digits of 2 bits"),
+        (lambda: layout.job(0, [([0] * 12, [1] * 6)] * 6), "takes 7 numbers, not 6"),
+        (lambda: layout.setup(contract, {0: trimmed}), "in more than the values of its constants"),
+    ]:
+        with pytest.raises(Refusal, match=why):
+            make()
+
+
+def test_turns_last_as_long_as_the_multiplier_is_busy():
+    for name, p, sums, turn in [
+        ("montgomery-array", 2**255 - 19, 6, 16), ("pseudo-mersenne", 2**255 - 19, 5, 15),
+        ("sor-2m", 2**256 - 189, 3, 18), ("pseudo-mersenne", 2**255 - 19, 7, 30),
+    ]:  # fmt: skip
+        fitted = design(name).fit(p)
+        core = unused(fitted.core("native"))
+        rhythm = Rhythm(fitted.contract("native"), sums, core.period, core.lead)
+        assert rhythm.turn == turn
+        assert rhythm.distances(busy_contexts(rhythm))[0] == 1
+        assert rhythm.distances(busy_contexts(rhythm) - 1)[0] == 2

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""Coprocessors as they are made for a curve: X25519 and a fixed base through the RTL, folders, and refusals."""
+
+import json
+import random
+
+import pytest
+
+from modmill.contract import Refusal
+from modmill.numbers.named_curves import find_curve
+from modmill.studies.ecc import ecc, read
+from modmill.studies.ecc_engine import RtlPointEngine
+from modmill.studies.ecc_page import describe, restored
+from modmill.studies.ecc_samples import expected, sample
+
+
+@pytest.fixture(scope="module")
+def x25519():
+    return ecc("Curve25519", "pseudo-mersenne")
+
+
+def test_the_ladder_gives_what_the_curve_gives_in_the_predicted_time(x25519):
+    """Scalars 0, 1, n - 1, n and all ones among them, u = 0, 1 and p - 1; two batches."""
+    pairs = sample(x25519.curve, "ladder", 255, x25519.layout.contexts + 3)
+    found = x25519.simulate("ladder", [run for run, _ in pairs])
+    assert found.results == [result for _, result in pairs]
+    assert set(found.cycles) == {x25519.cycles("ladder")}
+
+
+def test_the_multiplier_is_busy(x25519):
+    """A product of each context in every turn, for all but what the dependences of the formulas forbid."""
+    programme = x25519.held[0].rows.programme
+    assert x25519.rhythm.turn == x25519.contract.timing.interval
+    busy = programme.products * x25519.layout.contexts * x25519.rhythm.turn
+    assert busy > 0.9 * x25519.cycles("ladder")
+
+
+def test_the_vector_of_rfc_7748(x25519):
+    k = int.from_bytes(bytes.fromhex("a546e36bf0527c9d3b16154b82465edd62144c0ac1fc5a18506a2244ba449ac4"), "little")
+    u = int.from_bytes(bytes.fromhex("e6db6867583030db3594c1a424b15f7c726624ec26b3353b10a903a6d0ab1c4c"), "little")
+    k = k & ~7 & (1 << 254) - 1 | 1 << 254
+    engine = RtlPointEngine(x25519)
+    (out,) = engine.ladder([k], [u % x25519.curve.p], 255, [1])
+    assert out.to_bytes(32, "little").hex() == "c3da55379de9c6908e94ea4df28d084f32eccf03491c71f754b4075577a28552"
+    assert engine.cycles == {"ladder": [x25519.cycles("ladder")]}
+    with pytest.raises(Refusal, match="up to 255 bits, not 300"):
+        engine.ladder([k], [u], 300, [1])
+    with pytest.raises(Refusal, match="this core does ladder, not multiply"):
+        engine.multiply([1], [(0, 0)], 255, [1])
+    assert engine.ladder([], [], 255, []) == []
+
+
+@pytest.mark.slow
+def test_weierstrass_operations_of_one_core():
+    core = ecc("secp192k1", "montgomery-array", operations=("multiply", "multiply-base", "multiply-two"))
+    engine, rnd = RtlPointEngine(core), random.Random(3)
+    curve, n = core.curve, core.curve.n
+    scalars = [0, 1, n - 1, n, *(rnd.randrange(n) for _ in range(3))]
+    points = [curve.base, curve.negate(curve.base)] * 3 + [curve.base]
+    assert engine.multiply(scalars, points, core.bits, [1] * 7) == [
+        curve.multiply(k, P) for k, P in zip(scalars, points, strict=True)
+    ]
+    assert engine.multiply_base(scalars, core.bits, [5] * 7) == [curve.multiply(k, curve.base) for k in scalars]
+    both = [(0, 0), (1, n - 1), (n - 1, 1), (rnd.randrange(n), rnd.randrange(n))]
+    assert engine.multiply_two(both, [curve.base] * 4) == [curve.multiply((u + v) % n, curve.base) for u, v in both]
+    assert all(set(found) == {core.cycles(operation)} for operation, found in engine.cycles.items())
+
+
+def test_a_folder_makes_the_same_core_again(tmp_path, x25519):
+    folder = x25519.write(tmp_path / "core", "modmill ecc build")
+    again = read(folder)
+    record = json.loads((folder / "ecc.json").read_text())
+    assert again.verilog == x25519.verilog
+    assert again.record()["digest"] == record["digest"]
+    vectors = json.loads((folder / "vectors.json").read_text())
+    setup, job = vectors["messages"]
+    words = [int(word, 16) for word in setup["in"] + job["in"]]
+    run = x25519._simulator.run(words, len(job["out"]), timeout=10**6)
+    assert run.words == [int(word, 16) for word in job["out"]]
+    (programme,) = record["programmes"]
+    assert run.valid[0] - run.accepted[-1] == programme["cycles"]
+    page = (folder / "README.md").read_text()
+    assert f"| 1 | ladder | {programme['digit_words']} | u, blind | x |" in page
+    x25519.write(folder, "modmill ecc build")
+    (folder / "mine").write_text("")
+    with pytest.raises(ValueError, match="is no former build"):
+        x25519.write(folder, "modmill ecc build")
+    for text, why in ((None, "is missing"), ("{}", "is malformed")):
+        place = tmp_path / why
+        place.mkdir()
+        if text:
+            (place / "ecc.json").write_text(text)
+        with pytest.raises(ValueError, match=why):
+            read(place)
+
+
+@pytest.mark.parametrize("name", ["P-256", "Curve448", "Ed25519"])
+def test_curves_come_back_from_their_record(name):
+    curve = find_curve(name)
+    assert restored(describe(curve)) is curve
+    own = describe(curve) | {"name": "mine"}
+    assert restored(own).coefficients() == curve.coefficients()
+    assert restored(own).base == curve.base
+
+
+def test_samples_are_those_of_the_affine_arithmetic():
+    curve = find_curve("P-192")
+    for operation in ("multiply", "multiply-base", "multiply-two"):
+        for run, result in sample(curve, operation, 192, 7):
+            scalars, numbers = run
+            P = (numbers["x"], numbers["y"]) if "x" in numbers else None
+            total = curve.multiply(scalars[0], curve.base) if operation != "multiply" else None
+            total = curve.add(total, curve.multiply(scalars[-1], P)) if P else total
+            assert result == (total or (0, 0)) == expected(curve, operation, run)
+
+
+def test_what_cannot_be_made_is_refused(x25519):
+    for make, why in [
+        (lambda: ecc("Curve25519", "pseudo-mersenne", operations=("add",)), "an operation is one of"),
+        (lambda: ecc("Curve25519", "pseudo-mersenne", io="other"), "no other form"),
+        (lambda: ecc("Curve25519", "pseudo-mersenne", operations=("multiply",)).points, "no operation 'multiply'"),
+        (lambda: ecc("Curve25519", "pseudo-mersenne", contexts=300).layout, "do not fit 1024 addresses"),
+        (lambda: x25519.job("ladder", [((1,), {"u": x25519.curve.p})] * 12), "u must be below"),
+        (lambda: x25519.job("ladder", [((1 << 255,), {"u": 1})] * 12), "256 bits"),
+    ]:
+        with pytest.raises(Refusal, match=why):
+            make()
