@@ -20,7 +20,7 @@ if sys.argv[1:] == ["--version"]:  # answered before anything is imported: it sh
 
 import typer
 
-from modmill import cli_ecc, cli_rsa
+from modmill import cli_ecc, cli_ecc_build, cli_rsa
 
 if TYPE_CHECKING:
     from modmill.numbers.base_pairs import BasePair, Sufficiency
@@ -34,6 +34,8 @@ app = typer.Typer(
 )
 
 app.add_typer(cli_rsa.app, name="rsa")
+cli_ecc.app.command()(cli_ecc_build.build)
+cli_ecc.app.command()(cli_ecc_build.race)
 app.add_typer(cli_ecc.app, name="ecc")
 
 Name = Annotated[str, typer.Argument(metavar="DESIGN", help="A design; `modmill designs` lists them.")]
@@ -291,11 +293,21 @@ def race(
     route: Annotated[bool, typer.Option("--route", help="Place and route too (minutes to hours).")] = False,
     seeds: Annotated[int, typer.Option(min=1, max=100, help="Place and route with seeds 1 to this.")] = 3,
     vectors: Annotated[int, typer.Option(min=1, max=10_000_000, help="Random products in each check.")] = 500,
+    operation: Annotated[
+        str, typer.Option(help="Race coprocessors of a curve: scalar-multiplication, multiply-base, ...")
+    ] = "",
     sets: Set = [],  # noqa: B006 - typer reads the default, nothing changes it
     output: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write JSON too; - for stdout.")] = None,
     record: Annotated[Path | None, typer.Option(metavar="FILE", help="Add the rows to a results file.")] = None,
 ) -> None:
-    """Build, check and synthesise every design for a modulus, and print a table. Finished rows are never lost."""
+    """Build, check and synthesise every design for a modulus, and print a table. Finished rows are never lost.
+
+    With --operation the modulus names a curve, and whole coprocessors race; `modmill ecc race` has more options.
+    """
+    if operation:
+        cli_ecc_build.race(modulus, operation, design, sets, target=target, route=route, seeds=seeds, output=output,
+                           record=record)  # fmt: skip
+        return
     from modmill.numbers.moduli import parse_modulus
     from modmill.report import standing
     from modmill.studies.build import parse_set

@@ -258,13 +258,20 @@ def read_curve(text: str) -> Curve:
 
 
 def _engine(text: str, curve: Curve) -> PointEngine:
-    """The engine that ``--engine`` names, for a curve. The simulated core of a folder goes in here."""
+    """The engine that ``--engine`` names, for a curve."""
     from modmill.contract import Refusal
     from modmill.engines.ecc import ReferenceEngine
+    from modmill.studies.ecc import read
+    from modmill.studies.ecc_engine import RtlPointEngine
 
     if text == "reference":
         return ReferenceEngine(curve)
-    raise Refusal(f"--engine is reference or the folder of a built core; {text} is neither")
+    if not Path(text).is_dir():
+        raise Refusal(f"--engine is reference or the folder of a built core; {text} is neither")
+    core = read(text)
+    if core.curve != curve:
+        raise Refusal(f"the core in {text} is for {core.curve.title}, the key for {curve.title}")
+    return RtlPointEngine(core)
 
 
 def _ecc(engine: str, curve: Curve, blind: int = 0, coordinates: bool = False, check: bool = True) -> Ecc:

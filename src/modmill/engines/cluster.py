@@ -12,7 +12,8 @@ of one machine come in the order of its messages. No net is longer than from one
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -43,6 +44,39 @@ def answers(words: Iterable[int], length: int) -> list[tuple[int, list[int]]]:
     """(machine, words) of every answer, for answers of ``length`` words."""
     given = list(words)
     return [(given[k], given[k + 1 : k + 1 + length]) for k in range(0, len(given), length + 1)]
+
+
+@dataclass(frozen=True)
+class Packets:
+    """How messages reach ``machines`` machines: as they are where there is one, else in packets.
+
+    Job k goes to machine k modulo their number. ``word``: bits of a word.
+    """
+
+    machines: int
+    word: int
+
+    @property
+    def head(self) -> int:
+        """Words of an answer before its own."""
+        return int(self.machines > 1)
+
+    def sent(self, words: Sequence[int], job: int | None = None) -> list[int]:
+        """A message as it goes into the stream: that of a job to its machine, None to all."""
+        if self.machines == 1:
+            return list(words)
+        return packet(everyone(self.word) if job is None else job % self.machines, words, self.word)
+
+    def ordered(self, words: Sequence[int], length: int) -> tuple[list[int], list[int]]:
+        """(numbers of the jobs in the order in which their answers came, the answers' words in the jobs' order), for
+        whole answers of ``length`` words to jobs 0, 1, ..."""
+        count = len(words) // (length + self.head)
+        if self.machines == 1:
+            return list(range(count)), list(words)
+        came = answers(words, length)
+        waiting = [iter(range(machine, count, self.machines)) for machine in range(self.machines)]
+        order = [next(waiting[machine % self.machines], count) for machine, _ in came]
+        return order, [word for _, (_, answer) in sorted(zip(order, came, strict=True)) for word in answer]
 
 
 class _Head(wiring.Component):
@@ -201,6 +235,15 @@ class Router(wiring.Component):
             self.o_last.eq(first.u_last),
         ]  # fmt: skip
         return m
+
+
+def assembled(machine: Callable[[str], str], emitted: Callable[[Router, str], str], top: str, of: Packets) -> str:
+    """Verilog of one machine, or of several behind a router. ``machine(name)``, ``emitted(router, name)``: their text,
+    the first module named so."""
+    if of.machines == 1:
+        return machine(top)
+    router = emitted(Router(of.machines, of.word), f"{top}_router")
+    return joined(router, machine(f"{top}_core"), top=top, machines=of.machines, word=of.word)
 
 
 def joined(router: str, machine: str, *, top: str, machines: int, word: int) -> str:

@@ -15,7 +15,7 @@ Messages at ``i``, in words; numbers least significant word first, each filled u
                      of p that differences add; then, where the modulus is loaded and sums are trimmed, the
                      multiples that they are trimmed by. `RowLayout.setup` gives it.
     1 + programme    for each context its digits, packed into words, and its numbers
-    at ``o``         for each context its results
+    at ``o``         for each context its results; ``o_last`` goes with the last word
 
 All numbers are at the ports as the multiplier has them: binary, or residues in one vector. Binary results are the least
 ones: p is subtracted word by word as often as the programme's bounds ask for, always in the same time.
@@ -50,7 +50,7 @@ class Coprocessor(wiring.Component):
         word = self.layout.word
         super().__init__({
             "i_valid": In(1), "i_ready": Out(1), "i_data": In(word),
-            "o_valid": Out(1), "o_ready": In(1), "o_data": Out(word),
+            "o_valid": Out(1), "o_ready": In(1), "o_data": Out(word), "o_last": Out(1),
         })  # fmt: skip
 
     def cycles(self, programme: int) -> int:
@@ -205,7 +205,7 @@ class Coprocessor(wiring.Component):
             with m.State("LOADED"):
                 m.next = "COMPARE" if lay.subtractions else "GIVE"
             with m.State("GIVE"):
-                m.d.comb += self.o_valid.eq(1)
+                m.d.comb += [self.o_valid.eq(1), self.o_last.eq(last_word & last_result & last_context)]
                 with m.If(self.o_ready):
                     m.next = "TAKEN"
             with m.State("TAKEN"):

@@ -16,6 +16,7 @@ from modmill.contract import Binary, Contract, Digits, Refusal, ResiduePair
 from modmill.design import Fitted, Multiplier, unused
 from modmill.designs import design as find_design
 from modmill.engines.assembly import Assembled, assemble
+from modmill.engines.cluster import Packets, assembled
 from modmill.engines.coprocessor import Coprocessor
 from modmill.engines.numbered_rows import NumberedRowSequencer
 from modmill.engines.point_engine import OPERATIONS, Shape, point_programme
@@ -33,6 +34,7 @@ from modmill.rtl.memory import DEPTHS
 from modmill.studies.build import digest, require_former, write_folder
 from modmill.studies.ecc_page import describe, page, restored
 from modmill.studies.ecc_samples import sample
+from modmill.studies.engine_race import Trial, judged
 
 FILES = ("ecc.v", "ecc.json", "vectors.json", "README.md")
 SUMS = 3
@@ -58,7 +60,7 @@ class EccCore:
     ``operations``: of `OPERATIONS`, none for the first that the curve has. ``bits``: of scalars, 0 for those of n (of p
     for a ladder). ``shape``: windows and combs. ``contexts``: runs in step, 0 for as many as keep the multiplier busy.
     ``sums``: in a row at most. ``word``: bits of a word of the streams. ``io``: form of the multiplier, none for the
-    native one where it can be added.
+    native one where it can be added. ``cores``: machines side by side behind a router (cluster.py).
     """
 
     curve: Curve
@@ -73,6 +75,7 @@ class EccCore:
     word: int = 32
     io: str = ""
     top: str = "ecc"
+    cores: int = 1
 
     def __post_init__(self) -> None:
         if self.fitted.p != self.curve.p:
@@ -190,8 +193,14 @@ class EccCore:
 
     @cached_property
     def verilog(self) -> str:
-        """Verilog-2001 of the coprocessor, module ``top`` first."""
-        return emit.verilog(self.coprocessor, self.top)
+        """Verilog-2001 of the coprocessor or coprocessors, module ``top`` first."""
+        machine = lambda name: emit.verilog(self.coprocessor, name)  # noqa: E731
+        return assembled(machine, emit.verilog, self.top, self.packets)
+
+    @property
+    def packets(self) -> Packets:
+        """How messages reach the machines."""
+        return Packets(self.cores, self.word)
 
     # ---- running
 
@@ -229,21 +238,39 @@ class EccCore:
         """
         lay, number = self.layout, self.number(operation)
         size = lay.contexts
-        words, ends = self.setup(), []
+        packets = self.packets
+        words, ends = packets.sent(self.setup()), []
         batches = [list(runs[k : k + size]) for k in range(0, len(runs), size)]
-        for batch in batches:
-            words += self.job(operation, batch + [batch[0]] * (size - len(batch)))
+        for k, batch in enumerate(batches):
+            words += packets.sent(self.job(operation, batch + [batch[0]] * (size - len(batch))), k)
             ends.append(len(words) - 1)
         each = lay.answer_words(number)
+        whole = each + packets.head
         patience = 2 * self.cycles(operation) + 1000
-        run = self._simulator.run(words, len(batches) * each, timeout=patience, **pauses)  # type: ignore[arg-type]
+        run = self._simulator.run(words, len(batches) * whole, timeout=patience, **pauses)  # type: ignore[arg-type]
         if run.violations:
             raise tools.ToolError(f"simulation: {run.violations[0]}")
-        firsts = run.valid[::each]
+        order, found = packets.ordered(run.words, each)
+        firsts = dict(zip(order, run.valid[::whole], strict=True))
         return EccSimulated(
-            lay.results(number, run.words, self.curve.p)[: len(runs)], run,
-            [first - run.accepted[end] for first, end in zip(firsts, ends, strict=True)],
+            lay.results(number, found, self.curve.p)[: len(runs)], run, firsts,
+            [firsts[k] - run.accepted[end] for k, end in enumerate(ends)],
         )  # fmt: skip
+
+    def about(self) -> dict[str, Any]:
+        """What a row says of it."""
+        return {
+            "curve": self.curve.title, "design": self.design, "parameters": dict(self.fitted.settings),
+            "operations": list(self.operations), "bits": self.bits, "shape": asdict(self.shape),
+            "contexts": self.layout.contexts, "sums": self.sums, "word": self.word, "io": self.io, "cores": self.cores,
+        }  # fmt: skip
+
+    def trial(self, operation: str) -> Trial:
+        """Two jobs for each machine, exceptional runs among them. Raises ToolError when a result is wrong."""
+        pairs = sample(self.curve, operation, self.bits, 2 * self.cores * self.layout.contexts)
+        found = self.simulate(operation, [run for run, _ in pairs])
+        count = judged(found.results, [expected for _, expected in pairs], "result")
+        return Trial(count, found.cycles[0], found.firsts[self.cores] - found.firsts[0])
 
     # ---- writing
 
@@ -258,6 +285,7 @@ class EccCore:
             "options": {
                 "operations": list(self.operations), "bits": self.bits, "shape": asdict(self.shape),
                 "contexts": lay.contexts, "sums": self.sums, "word": self.word, "io": self.io, "top": self.top,
+                "cores": self.cores,
             },
             "modulus": "loaded" if self.contract.load else hex(self.curve.p),
             "number_words": lay.number_words,
@@ -282,9 +310,10 @@ class EccCore:
 
     def vectors(self) -> dict[str, Any]:
         """Words in and out for a job of each programme, from the arithmetic of `numbers`."""
-        lay = self.layout
-        out: list[dict[str, Any]] = [{"curve": self.curve.title, "in": list(map(hex, self.setup())), "out": []}]
-        for held in self.held:
+        lay, sent = self.layout, self.packets.sent
+        out: list[dict[str, Any]] = [{"curve": self.curve.title, "in": list(map(hex, sent(self.setup()))), "out": []}]
+        for k, held in enumerate(self.held):
+            head = [k % self.cores] * self.packets.head
             pairs = sample(self.curve, held.operation, self.bits, lay.contexts)
             results = [x for _, expected in pairs for x in expected]
             out.append({
@@ -294,8 +323,8 @@ class EccCore:
                      "results": list(map(hex, expected))}
                     for (scalars, inputs), expected in pairs
                 ],
-                "in": list(map(hex, self.job(held.operation, [run for run, _ in pairs]))),
-                "out": [hex(w) for x in results for w in lay.number(x)] if lay.binary else [],
+                "in": list(map(hex, sent(self.job(held.operation, [run for run, _ in pairs]), k))),
+                "out": [hex(w) for w in (*head, *(w for x in results for w in lay.number(x)))] if lay.binary else [],
             })  # fmt: skip
         return {"digest": digest(self.verilog), "messages": out}
 
@@ -326,10 +355,12 @@ class EccCore:
 
 @dataclass(frozen=True)
 class EccSimulated:
-    """Results of each run from the RTL, the simulation, and for each batch cycles from last word in to first out."""
+    """Results of each run from the RTL, the simulation, for each batch the cycle of its first word out, and the cycles
+    from its last word in until then."""
 
     results: list[tuple[int, ...]]
     run: WordRun
+    firsts: dict[int, int]
     cycles: list[int]
 
 

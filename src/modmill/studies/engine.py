@@ -16,7 +16,7 @@ from modmill import __version__
 from modmill.contract import Binary, Contract, Refusal
 from modmill.design import Fitted, unused
 from modmill.designs import design as find_design
-from modmill.engines.cluster import Router, answers, everyone, joined, packet
+from modmill.engines.cluster import Packets, assembled
 from modmill.engines.exponentiation import Exponentiation, Programme, fixed_window, ladder, left_to_right
 from modmill.engines.layout import Layout
 from modmill.engines.machine import Machine
@@ -121,11 +121,8 @@ class EngineCore:
     @cached_property
     def verilog(self) -> str:
         """Verilog-2001 of the machine or machines, module ``top`` first."""
-        if self.cores == 1:
-            return emit.verilog(Machine(self.sequencer), self.top)
-        router = Router(self.cores, self.word)
-        parts = emit.verilog(router, f"{self.top}_router"), emit.verilog(Machine(self.sequencer), f"{self.top}_core")
-        return joined(*parts, top=self.top, machines=self.cores, word=self.word)
+        machine = lambda name: emit.verilog(Machine(self.sequencer), name)  # noqa: E731
+        return assembled(machine, emit.verilog, self.top, self.packets)
 
     @cached_property
     def _simulator(self) -> WordSimulator:
@@ -191,22 +188,18 @@ class EngineCore:
         """Words of the answer to a job, with its packet's head."""
         return self.layout.contexts * self.layout.number_words + (self.cores > 1)
 
+    @property
+    def packets(self) -> Packets:
+        """How messages reach the machines."""
+        return Packets(self.cores, self.word)
+
     def sent(self, words: Sequence[int], number: int | None = None) -> list[int]:
-        """A message as it goes into the stream: job ``number`` for one machine after the other, None for all."""
-        if self.cores == 1:
-            return list(words)
-        return packet(everyone(self.word) if number is None else number % self.cores, words, self.word)
+        """A message as it goes into the stream: that of job ``number``, None for all machines."""
+        return self.packets.sent(words, number)
 
     def ordered(self, words: Sequence[int]) -> tuple[list[int], list[int]]:
-        """(numbers of the jobs in the order in which their answers came, the answers' words in the jobs' order), for
-        whole answers to jobs 0, 1, ..."""
-        count = len(words) // self.answer
-        if self.cores == 1:
-            return list(range(count)), list(words)
-        came = answers(words, self.answer - 1)
-        waiting = [iter(range(core, count, self.cores)) for core in range(self.cores)]
-        order = [next(waiting[core], count) for core, _ in came]
-        return order, [word for _, (_, answer) in sorted(zip(order, came, strict=True)) for word in answer]
+        """As `Packets.ordered`."""
+        return self.packets.ordered(words, self.answer - self.packets.head)
 
     @property
     def options(self) -> dict[str, Any]:

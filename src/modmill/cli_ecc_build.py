@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""The commands ``modmill ecc build`` and ``modmill ecc race``: coprocessors around any multiplier."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from modmill.cli_ecc import read_curve
+
+if TYPE_CHECKING:
+    from modmill.numbers.curves import Curve
+
+Set = Annotated[list[str], typer.Option("--set", metavar="KEY=VALUE", help="A parameter of the design; repeatable.")]
+Io = Annotated[str, typer.Option(help="Form of the multiplier: native or binary; default: what can be added.")]
+Window = Annotated[int, typer.Option(min=1, max=6, help="Bits of a digit of a scalar.")]
+Teeth = Annotated[int, typer.Option(min=1, max=8, help="Of the comb for the base point.")]
+Columns = Annotated[int, typer.Option(min=1, max=8, help="Tables of the comb.")]
+Joint = Annotated[bool, typer.Option("--joint/--no-joint", help="One table for both halves of a scalar.")]
+Contexts = Annotated[int, typer.Option(min=0, max=64, help="Runs in step; 0: as many as keep it busy.")]
+Sums = Annotated[int, typer.Option(min=0, max=8, help="Sums in a row.")]
+Word = Annotated[int, typer.Option(min=8, max=64, help="Bits of a word of the streams.")]
+Cores = Annotated[int, typer.Option(min=1, max=64, help="Machines side by side behind one pair of streams.")]
+
+
+def build(
+    curve: Annotated[str, typer.Option("--curve", metavar="CURVE", help="A name, parameters, or a PEM file.")],
+    multiplier: Annotated[
+        str, typer.Option("--multiplier", metavar="DESIGN", help="A design; `modmill designs` lists them.")
+    ] = "montgomery-array",
+    operations: Annotated[
+        list[str],
+        typer.Option(
+            "--operation", help="multiply, multiply-base, multiply-two or ladder; repeatable. Default: the first."
+        ),
+    ] = [],  # noqa: B006
+    sets: Set = [],  # noqa: B006 - typer reads the default, nothing changes it
+    io: Io = "",
+    blind: Annotated[int, typer.Option(min=0, max=128, help="Bits by which scalars may be blinded.")] = 0,
+    window: Window = 4,
+    teeth: Teeth = 5,
+    columns: Columns = 2,
+    joint: Joint = False,
+    contexts: Contexts = 0,
+    sums: Sums = 3,
+    word: Word = 32,
+    cores: Cores = 1,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="Folder to write.")] = None,
+    top: Annotated[str, typer.Option(help="Name of the Verilog module; its parts' names begin with it.")] = "ecc",
+) -> None:
+    """Emit a coprocessor: Verilog, its messages, and vectors."""
+    import shlex
+
+    from modmill.engines.point_engine import Shape
+    from modmill.numbers.curves import Montgomery
+    from modmill.studies.build import parse_set, require_name
+    from modmill.studies.ecc import ecc
+    from modmill.studies.ecc_race import operation_of
+
+    require_name(top)
+    on = read_curve(curve)
+    bits = (on.p if isinstance(on, Montgomery) else on.n).bit_length() + blind
+    chosen = tuple(dict.fromkeys(operation_of(on, name) for name in operations))
+    core = ecc(
+        on, multiplier, parse_set(sets), operations=chosen, bits=bits, shape=Shape(window, teeth, columns, joint),
+        contexts=contexts, sums=sums, word=word, io=io, top=top, cores=cores,
+    )  # fmt: skip
+    words = [
+        "--curve",
+        curve,
+        "--multiplier",
+        multiplier,
+        *(w for name in core.operations for w in ("--operation", name)),
+    ]
+    words += [w for s in sets for w in ("--set", s)]
+    words += ["--io", core.io, "--blind", blind, "--window", window, "--teeth", teeth, "--columns", columns]
+    words += [*(["--joint"] if joint else []), "--contexts", core.layout.contexts, "--sums", sums, "--word", word]
+    words += [*(["--cores", cores] if cores > 1 else []), *(["--top", top] if top != "ecc" else [])]
+    folder = core.write(
+        output or Path(f"ecc-{on.name}-{multiplier}"), shlex.join(["modmill", "ecc", "build", *map(str, words)])
+    )
+    cycles = ", ".join(f"{name} {core.cycles(name):,} cycles" for name in core.operations)
+    machines = f"{cores} machines, " if cores > 1 else ""
+    print(
+        f"{folder}: {on.title}, {multiplier}, {machines}{core.layout.contexts} runs in step, {cycles}, "
+        f"{cores * core.fitted.cost.dsp:,} DSP blocks predicted"
+    )
+
+
+def race(
+    curve: Annotated[str, typer.Argument(metavar="CURVE", help="A name, parameters, or a PEM file.")],
+    operation: Annotated[
+        str, typer.Option(help="scalar-multiplication, multiply, multiply-base, multiply-two or ladder.")
+    ] = "scalar-multiplication",
+    multiplier: Annotated[
+        list[str], typer.Option("--multiplier", metavar="DESIGN", help="Race only this one; repeatable.")
+    ] = [],  # noqa: B006
+    sets: Set = [],  # noqa: B006 - typer reads the default, nothing changes it
+    io: Io = "",
+    window: Window = 4,
+    teeth: Teeth = 5,
+    columns: Columns = 2,
+    joint: Joint = False,
+    contexts: Contexts = 0,
+    sums: Sums = 3,
+    word: Word = 32,
+    cores: Cores = 1,
+    target: Annotated[str, typer.Option(help="A device; `modmill targets` lists them.")] = "ecp5-85k",
+    route: Annotated[bool, typer.Option("--route", help="Place and route too (minutes to hours).")] = False,
+    seeds: Annotated[int, typer.Option(min=1, max=100, help="Place and route with seeds 1 to this.")] = 3,
+    output: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write JSON too; - for stdout.")] = None,
+    record: Annotated[Path | None, typer.Option(metavar="FILE", help="Add the rows to a results file.")] = None,
+) -> None:
+    """Whole coprocessors around several multipliers: simulated, synthesised, routed; operations per second."""
+    from modmill.engines.point_engine import Shape
+    from modmill.studies.build import parse_set
+
+    race_curve(
+        read_curve(curve), operation, multiplier, output, target=target, settings=parse_set(sets), with_route=route,
+        seeds=seeds, record=record, io=io, shape=Shape(window, teeth, columns, joint), contexts=contexts, sums=sums,
+        word=word, cores=cores,
+    )  # fmt: skip
+
+
+def race_curve(
+    curve: Curve, operation: str, multipliers: list[str], output: Path | None, *, target: str, **options: Any
+) -> None:
+    """Race coprocessors and print the table; ``options`` as of `race_operation`."""
+    import json
+
+    from rich.console import Console
+
+    from modmill.report import engines as report
+    from modmill.studies.ecc_race import race_operation
+
+    console = Console(width=None if sys.stdout.isatty() else 150, highlight=False, markup=False)
+    status = Console(stderr=True)
+    with status.status("") as line:
+        found, refused = race_operation(curve, operation, multipliers, target=target, progress=line.update, **options)
+    if str(output) != "-":
+        console.print(report.table(found, f"{curve.title}, {operation}, on {target}"))
+        print("\n".join(["", *report.footnotes(found), *refused]))
+    if output is not None:
+        text = json.dumps(
+            {"curve": curve.title, "operation": operation, "target": target, "engines": [s.describe() for s in found]},
+            indent=2,
+        )
+        print(text) if str(output) == "-" else output.write_text(text + "\n", encoding="utf-8")
+    if any(s.check is None for s in found):
+        raise typer.Exit(1)
