@@ -11,14 +11,15 @@ several products in flight has work in every interval.
 
 Messages at ``i``, in words; numbers least significant word first, each filled up to whole words:
 
-    SETUP            the modulus and the words of stream k, where it is loaded; then each constant; then the multiples
-                     of p that differences add; then, where the modulus is loaded and sums are trimmed, the
-                     multiples that they are trimmed by. `RowLayout.setup` gives it.
+    SETUP            where it is loaded, the multiples 2^k p of the modulus that results are reduced by, the highest
+                     first, and the words of stream k; then each constant; then the multiples of p that differences
+                     add; then, where the modulus is loaded and sums are trimmed, those that they are trimmed by.
+                     `RowLayout.setup` gives it.
     1 + programme    for each context its digits, packed into words, and its numbers
     at ``o``         for each context its results; ``o_last`` goes with the last word
 
 All numbers are at the ports as the multiplier has them: binary, or residues in one vector. Binary results are the least
-ones: p is subtracted word by word as often as the programme's bounds ask for, always in the same time.
+ones: multiples 2^k p are subtracted word by word, as many as the programme's bounds ask for, always in the same time.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ class Coprocessor(wiring.Component):
         """Cycles from the last word of a job to the first word of its results."""
         lay, run = self.layout, self.sequencer
         last = run.store_cycles + 6
-        subtracting = 2 * lay.subtractions * lay.number_words * ROUND - bool(lay.subtractions)
+        subtracting = 2 * lay.rounds * lay.number_words * ROUND - bool(lay.rounds)
         return last + run.cycles(programme) + run.read_cycles + subtracting
 
     def elaborate(self, platform: object) -> Module:
@@ -66,7 +67,7 @@ class Coprocessor(wiring.Component):
         load = lay.contract.load
         m.submodules.sequencer = run = self.sequencer
         m.submodules.number = number = NumberRegister(
-            words, lay.word, modulus=None if load else lay.contract.p, subtractions=lay.subtractions
+            words, lay.word, modulus=None if load else lay.contract.p, rounds=lay.rounds
         )  # fmt: skip
         # a word waits in a register: what is done with it follows from the state alone
         waiting, clear = Signal(name="waiting"), Signal(name="clear")
@@ -123,7 +124,6 @@ class Coprocessor(wiring.Component):
 
         m.d.comb += [
             number.i_data.eq(word), number.shift.eq(shift), number.whole.eq(run.s_q),
-            number.m_address.eq(count),
             run.s_data.eq(number.number), run.programme.eq(programme),
             run.s_trim.eq(Cat(*(flag(f"trim_{k}", shared & (index == kept + k)) for k in range(len(lay.trims))))),
             run.d_address.eq(digits_at), run.d_data.eq(word[:PACK]),
@@ -203,7 +203,7 @@ class Coprocessor(wiring.Component):
             with m.State("LOAD"):
                 m.next = "LOADED"
             with m.State("LOADED"):
-                m.next = "COMPARE" if lay.subtractions else "GIVE"
+                m.next = "COMPARE" if lay.rounds else "GIVE"
             with m.State("GIVE"):
                 m.d.comb += [self.o_valid.eq(1), self.o_last.eq(last_word & last_result & last_context)]
                 with m.If(self.o_ready):
@@ -226,8 +226,8 @@ class Coprocessor(wiring.Component):
                             m.next = "COMMAND"
             with m.State("GIVEN"):  # the next address is being chosen
                 m.next = "READ"
-            if lay.subtractions:
-                done = Signal(range(lay.subtractions + 1))
+            if lay.rounds:
+                done = Signal(range(lay.rounds + 1))
                 pace = Signal(range(ROUND))
                 m.d.sync += pace.eq(0)
                 with m.State("COMPARE"):
@@ -241,7 +241,7 @@ class Coprocessor(wiring.Component):
                     with m.If(shift & last_word):
                         m.d.sync += done.eq(done + 1)
                         m.next = "COMPARE"
-                        with m.If(done == lay.subtractions - 1):
+                        with m.If(done == lay.rounds - 1):
                             m.d.sync += done.eq(0)
                             m.next = "SHIFTED"
             if load:
@@ -258,6 +258,7 @@ class Coprocessor(wiring.Component):
         m.submodules.key = key = WordRegister(lay.key_words, lay.word)
         shift_key = Signal()
         count, place = Signal(range(max(2, lay.key_words))), Signal(range(len(lay.contract.load.words)))
+        multiple = Signal(range(lay.rounds + 1))
         m.d.sync += key.shift.eq(shift_key)
         m.d.comb += [key.enter.eq(number.held), core.k_m.eq(key.number)]
         with m.State("MODULUS"):
@@ -267,7 +268,10 @@ class Coprocessor(wiring.Component):
             m.d.comb += [clear.eq(1), number.m_write.eq(1), counted.eq(1)]
             m.next = "MODULUS"
             with m.If(last_word):
-                m.next = "KEY"
+                m.d.sync += multiple.eq(multiple + 1)
+                with m.If(multiple == max(1, lay.rounds) - 1):
+                    m.d.sync += multiple.eq(0)
+                    m.next = "KEY"
         with m.State("KEY"):
             with m.If(waiting):
                 m.next = "KEY TAKEN"

@@ -21,20 +21,21 @@ class NumberRegister(wiring.Component):
 
     With ``shift`` the ``i_data`` of that cycle becomes the highest word, two cycles later; with ``comparing`` the word
     goes round instead, and with ``subtracting`` less its word of p, if the last comparison found the number not below
-    p: one round of ``words`` shifts of each, ROUND cycles apart, subtracts p once or not at all. With ``load`` it
+    p: ``words`` shifts of each, ROUND cycles apart, subtract it once or not at all. That is done with 2^(rounds - 1) p,
+    then half of that, and so on to p: a number below 2^rounds p becomes the least one. With ``load`` it
     becomes ``whole``, three cycles later as after a shift. ``held``: i_data two cycles later. ``modulus``: p, or None
     where ``m_write`` stores its words.
     Cost: a register and a LUT a bit, an adder and a memory of one word of p.
     """
 
-    def __init__(self, words: int, word: int, *, modulus: int | None, subtractions: int) -> None:
+    def __init__(self, words: int, word: int, *, modulus: int | None, rounds: int) -> None:
         self._words, self._word = words, word
-        self._modulus, self._subtractions = modulus, subtractions
+        self._modulus, self._rounds = modulus, rounds
         width = words * word
         super().__init__({
             "i_data": In(word), "shift": In(1), "load": In(1), "whole": In(width), "number": Out(width),
             "comparing": In(1), "subtracting": In(1), "held": Out(word),
-            "m_write": In(1), "m_address": In(range(max(2, words))),
+            "m_write": In(1),
         })  # fmt: skip
 
     def elaborate(self, platform: object) -> Module:
@@ -52,13 +53,17 @@ class NumberRegister(wiring.Component):
             entering.eq(self.held), register.enter.eq(entering), register.whole.eq(self.whole),
             self.number.eq(register.number),
         ]  # fmt: skip
-        if not self._subtractions:
+        if not self._rounds:
             return m
-        init = () if self._modulus is None else words_of(self._modulus, words, word)
-        m.submodules.modulus = modulus = memory.Memory(shape=word, depth=max(2, words), init=init)
+        multiples = [(self._modulus or 0) << k for k in reversed(range(self._rounds))]
+        init = [value for multiple in multiples for value in words_of(multiple, words, word)]
+        depth = words * self._rounds
+        m.submodules.modulus = modulus = memory.Memory(shape=word, depth=max(2, depth), init=init)
         if self._modulus is None:
-            write = modulus.write_port()
-            m.d.comb += [write.addr.eq(self.m_address), write.data.eq(self.i_data), write.en.eq(self.m_write)]
+            write, at = modulus.write_port(), Signal(range(max(2, depth)))
+            m.d.comb += [write.addr.eq(at), write.data.eq(self.i_data), write.en.eq(self.m_write)]
+            with m.If(self.m_write):
+                m.d.sync += at.eq(Mux(at == depth - 1, 0, at + 1))
         read = modulus.read_port(domain="comb")
         borrow, small = Signal(name="borrow"), Signal(name="small", reset_less=True)
         turn = Signal(range(max(2, words)))
@@ -66,7 +71,8 @@ class NumberRegister(wiring.Component):
         # between two shifts: the word of p, the difference
         subtrahend = later(m, Mux(self.subtracting & small, 0, read.data), "subtrahend")
         difference = Signal(word + 1, reset_less=True)
-        m.d.comb += read.addr.eq(turn)
+        first = Signal(range(max(2, depth)))
+        m.d.comb += read.addr.eq(first + turn)
         m.d.sync += difference.eq(register.number[:word] - subtrahend - borrow)
         with m.If(comparing):
             m.d.comb += entering.eq(register.number[:word])
@@ -78,4 +84,6 @@ class NumberRegister(wiring.Component):
                 m.d.sync += [turn.eq(0), borrow.eq(0)]
                 with m.If(comparing):
                     m.d.sync += small.eq(difference[-1])
+                with m.Else():
+                    m.d.sync += first.eq(Mux(first == depth - words, 0, first + words))
         return m

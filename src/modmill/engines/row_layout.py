@@ -284,9 +284,10 @@ class RowLayout:
         return -(-self.contract.load.width // self.word) if self.contract.load else 0
 
     @cached_property
-    def subtractions(self) -> int:
-        """How often p is subtracted from each result: not where the ports have residues."""
-        return max((times for p in self.programmes for _, times in p.results), default=0) * self.binary
+    def rounds(self) -> int:
+        """How often a multiple 2^k p is subtracted from each result: not where the ports have residues."""
+        most = max(times for p in self.programmes for _, times in p.results)
+        return most.bit_length() * self.binary
 
     def setup(self, contract: Contract, programmes: Mapping[int, RowProgramme] | None = None) -> list[int]:
         """The message that sets a modulus and the constants of some programmes, by number, made for that modulus.
@@ -302,7 +303,8 @@ class RowLayout:
                 )
         out = [SETUP]
         if load := contract.load:
-            out += words_of(contract.p, self.number_words, self.word)
+            for k in reversed(range(max(1, self.rounds))):
+                out += self._words(contract.p << k)
             out += chain.from_iterable(words_of(w, self.key_words, self.word) for w in load.words)
         values = [0] * self.constants
         for k, p in made.items():

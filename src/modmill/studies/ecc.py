@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -39,8 +40,6 @@ from modmill.studies.engine_race import Trial, judged
 FILES = ("ecc.v", "ecc.json", "vectors.json", "README.md")
 SUMS = 3
 """Sums in a row: more shorten few programmes, and take cycles of the memory's ports."""
-_TRIMMED = 4
-"""Sums are trimmed where a multiplier takes operands below fewer times p than this."""
 _DISTANCES = (1, 2, 3, 4, 6, 8)
 
 
@@ -115,8 +114,10 @@ class EccCore:
             machine = unused(self.fitted.slot_machine(1))
             return NumberedRhythm(self.contract, machine.interval, machine.distance)
         core: Multiplier = unused(self.fitted.core(self.io))
-        form = self.contract.operand
-        trims = isinstance(form, Binary) and self.contract.operand_bound < _TRIMMED
+        # products of numbers below p: where a difference of two of them is no operand, sums are trimmed
+        bound = self.contract.product(Fraction(1), Fraction(1))
+        fits = bound + -(-bound // 1) <= self.contract.operand_bound
+        trims = isinstance(self.contract.operand, Binary) and not fits
         return Rhythm(self.contract, self.sums, core.period, core.lead, trims)
 
     @cached_property
@@ -291,7 +292,7 @@ class EccCore:
             "number_words": lay.number_words,
             "digits_in_a_word": lay.per_word,
             "digit_bits": lay.digit_bits,
-            "subtractions": lay.subtractions,
+            "rounds": lay.rounds,
             "cycles_of_a_row": beat.turn,
             "setup_words": len(self.setup()),
             "programmes": [
