@@ -69,13 +69,8 @@ def build(
         on, multiplier, parse_set(sets), operations=chosen, bits=bits, shape=Shape(window, teeth, columns, joint),
         contexts=contexts, sums=sums, word=word, io=io, top=top, cores=cores,
     )  # fmt: skip
-    words = [
-        "--curve",
-        curve,
-        "--multiplier",
-        multiplier,
-        *(w for name in core.operations for w in ("--operation", name)),
-    ]
+    words: list[object] = ["--curve", curve, "--multiplier", multiplier]
+    words += [w for name in core.operations for w in ("--operation", name)]
     words += [w for s in sets for w in ("--set", s)]
     words += ["--io", core.io, "--blind", blind, "--window", window, "--teeth", teeth, "--columns", columns]
     words += [*(["--joint"] if joint else []), "--contexts", core.layout.contexts, "--sums", sums, "--word", word]

@@ -123,7 +123,7 @@ class EccCore:
     @cached_property
     def points(self) -> tuple[PointProgramme, ...]:
         """The programmes before they have rows."""
-        domain = Domain.of(self.contract)
+        domain = Domain.of(self.contract, self.rhythm.added)
         return tuple(point_programme(name, self.curve, domain, self.bits, self.shape) for name in self.operations)
 
     def unit(self, contexts: int) -> Unit:
