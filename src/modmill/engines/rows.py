@@ -36,8 +36,9 @@ class Place:
 
     def at(self, digit: int) -> tuple[bool, int]:
         """(shared, number) of the slot for a digit."""
-        number = {FIXED: self.number, ENTRY: self.number + digit, PAIR: self.number ^ (digit & 1)}[self.pick]
-        return self.shared, number
+        if self.pick == FIXED:
+            return self.shared, self.number
+        return self.shared, self.number + digit if self.pick == ENTRY else self.number ^ (digit & 1)
 
     @property
     def all(self) -> tuple[tuple[bool, int], ...]:
