@@ -21,12 +21,18 @@ PAPERS: dict[str, Callable[..., Sequence[Section]]] = {
 
 
 def reproduce(
-    paper: str, *, measure: bool = False, record: Path | None = None, progress: Callable[[str], None] | None = None
+    paper: str,
+    *,
+    measure: bool = False,
+    record: Path | None = None,
+    progress: Callable[[str], None] | None = None,
+    recorded: bool = False,
 ) -> Sequence[Section]:
     """The sections of one paper, with the rows there are; ``measure`` measures the missing ones first (minutes).
 
-    ``record`` names a results file to which the rows used are added. Raises Refusal for an unknown paper.
+    ``record`` names a results file to which the rows used are added. ``recorded`` finds cores by what the rows are
+    about, without emitting them (see studies.measured). Raises Refusal for an unknown paper.
     """
     if paper not in PAPERS:
         raise Refusal(f"no paper is called {paper!r}; there are {', '.join(PAPERS)}")
-    return PAPERS[paper](measure=measure, record=record, progress=progress)
+    return PAPERS[paper](measure=measure, record=record, progress=progress, recorded=recorded)
