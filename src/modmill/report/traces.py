@@ -3,7 +3,7 @@
 """Measured numbers that know the rows they come from, through the arithmetic that is done with them.
 
 ``traced(values["lut"], row) / 1000`` is a float whose rows are ``(row,)``; what is computed from two traced numbers has
-the rows of both. So a table's cell can be followed to its rows, however it was computed, and a test can demand that it can.
+the rows of both. So a table's cell can be followed to its rows, however it was computed, and a test can demand it.
 """
 
 from __future__ import annotations
