@@ -277,7 +277,7 @@ class Site:
 
     def _errata(self) -> Iterable[tuple[str, str]]:
         shown = [
-            {"key": key, "title": e.title, "right": e.right, "notation": _notation(e), "items": e.items}
+            {"key": key, "title": e.title, "right": e.right, "notation": _notation(e), "found": e.items}
             for key, e in self._errata_of.items()
         ]
         total = sum(len(e.items) for e in self._errata_of.values())
