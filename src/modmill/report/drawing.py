@@ -86,7 +86,7 @@ def kinds(units: Iterable[str]) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Blocks:
-    """The machine: ``boxes`` are (kind, how many units); ``flows`` count the values of one product from kind to kind."""
+    """The machine: ``boxes`` are (kind, how many units); ``flows`` count one product's values from kind to kind."""
 
     boxes: tuple[tuple[str, int], ...]
     flows: tuple[tuple[str, str, int], ...]
@@ -94,7 +94,7 @@ class Blocks:
 
 
 def blocks(schedule: Schedule, label: str) -> Blocks:
-    """The block diagram, from the schedule alone: a box for a kind of unit, an arrow where one reads what another made."""
+    """The block diagram, from the schedule alone: a box for a kind of unit, an arrow where one reads from another."""
     kind = kinds(schedule.units)
     boxes = Counter(kind.values())
     unit_of = {step.name: kind[step.unit] for step in schedule.steps}
@@ -123,8 +123,9 @@ def blocks(schedule: Schedule, label: str) -> Blocks:
         '<path d="M0 0L8 4L0 8z"/></marker></defs>'
     ]
     for (a, b), count in sorted(flows.items()):
-        lane = back.index((a, b)) if (a, b) in back else 0
-        parts.append(_flow(place[a], place[b], a == b, (a, b) in back, tallest * _DOWN + 44 + 16 * lane, f"{a} to {b}: {count}"))
+        backward = (a, b) in back
+        low = tallest * _DOWN + 44 + 16 * (back.index((a, b)) if backward else 0)
+        parts.append(_flow(place[a], place[b], a == b, backward, low, f"{a} to {b}: {count}"))
     for name, count in boxes.items():
         x, y = place[name]
         words = name if len(name) < 18 else name[:16] + "…"
@@ -139,18 +140,29 @@ def blocks(schedule: Schedule, label: str) -> Blocks:
 
 
 def _flow(a: tuple[int, int], b: tuple[int, int], loop: bool, back: bool, low: int, said: str) -> str:
-    """An arrow: a loop above a box, a curve to a later layer, or a way below all boxes to an earlier one."""
-    title = f"<title>{escape(said)} values a product</title>"
-    if loop:
-        x, y = a[0] + _BOX / 2, a[1]
-        return f'<path class="flow" d="M{x + 16} {y}C{x + 26} {y - 30} {x - 26} {y - 30} {x - 16} {y}">{title}</path>'
-    if back:
-        x1, x2 = a[0] + _BOX / 2 + 10, b[0] + _BOX / 2 - 10
-        y1, y2 = a[1] + _TALL, b[1] + _TALL
-        return f'<path class="flow" d="M{x1} {y1}C{x1} {low} {x1} {low} {(x1 + x2) / 2} {low}S{x2} {low} {x2} {y2}">{title}</path>'
-    x1, y1, x2, y2 = a[0] + _BOX, a[1] + _TALL / 2, b[0], b[1] + _TALL / 2
-    bend = _GAP * 0.6
-    if b[0] - a[0] > _BOX + _GAP and y1 == y2:  # over the boxes between
-        top = y1 - _TALL / 2 - 22
-        return f'<path class="flow" d="M{x1} {y1 - 8}C{x1 + bend} {top} {x1 + bend} {top} {x1 + _BOX / 2} {top}L{x2 - _BOX / 2} {top}C{x2 - bend} {top} {x2 - bend} {top} {x2} {y2 - 8}">{title}</path>'
-    return f'<path class="flow" d="M{x1} {y1}C{x1 + bend} {y1} {x2 - bend} {y2} {x2} {y2}">{title}</path>'
+    """An arrow with its title."""
+    path = _loop(a) if loop else _back(a, b, low) if back else _forward(a, b)
+    return f'<path class="flow" d="{path}"><title>{escape(said)} values a product</title></path>'
+
+
+def _loop(a: tuple[int, int]) -> str:
+    """Above the box."""
+    x, y = a[0] + _BOX // 2, a[1]
+    return f"M{x + 16} {y}C{x + 26} {y - 30} {x - 26} {y - 30} {x - 16} {y}"
+
+
+def _back(a: tuple[int, int], b: tuple[int, int], low: int) -> str:
+    """Below all boxes, to an earlier layer."""
+    x1, y1, x2, y2 = a[0] + _BOX // 2 + 10, a[1] + _TALL, b[0] + _BOX // 2 - 10, b[1] + _TALL
+    return f"M{x1} {y1}C{x1} {low} {x1} {low} {(x1 + x2) // 2} {low}S{x2} {low} {x2} {y2}"
+
+
+def _forward(a: tuple[int, int], b: tuple[int, int]) -> str:
+    """To a later layer; over the boxes between, where there are any in the same lane."""
+    x1, y1, x2, y2 = a[0] + _BOX, a[1] + _TALL // 2, b[0], b[1] + _TALL // 2
+    bend = _GAP * 3 // 5
+    if y1 != y2 or x2 - x1 == _GAP:
+        return f"M{x1} {y1}C{x1 + bend} {y1} {x2 - bend} {y2} {x2} {y2}"
+    top, half = y1 - _TALL // 2 - 22, _BOX // 2
+    up = f"C{x1 + bend} {top} {x1 + bend} {top} {x1 + half} {top}"
+    return f"M{x1} {y1 - 8}{up}L{x2 - half} {top}C{x2 - bend} {top} {x2 - bend} {top} {x2} {y2 - 8}"

@@ -33,6 +33,14 @@ class Erratum:
     commands: tuple[str, ...]
 
 
+    @property
+    def statement(self) -> str:
+        """The text without a last sentence that only names the commands."""
+        head, check, tail = self.text.rpartition("Check:")
+        named = re.sub(r"`[^`]*`|as item \d+|[,;.\s]|Table \d|Tables \d and \d|Section [\w.]+", "", tail)
+        return head.rstrip() if check and self.commands and not named else self.text
+
+
 @dataclass(frozen=True)
 class PaperErrata:
     """The errors of one paper. ``right``: what holds although one might doubt it."""
@@ -87,4 +95,12 @@ def _commands(words: str, short: Mapping[str, str], bare: str, before: list[Erra
     found += [f"./{command.replace('modmill', 'mill', 1)}" for command in _COMMAND.findall(words)]
     for number, same in _AS_ITEM.findall(words):
         found += before[-1 if same else int(number) - 1].commands
-    return tuple(dict.fromkeys(found))
+    return _joined(list(dict.fromkeys(found)))
+
+
+def _joined(commands: list[str]) -> tuple[str, ...]:
+    """The same with all tests in one command."""
+    start = "./mill test "
+    tests = list(dict.fromkeys(word for c in commands if c.startswith(start) for word in c.split()[2:]))
+    others = tuple(c for c in commands if not c.startswith(start))
+    return ((start + " ".join(tests), *others)) if tests else others

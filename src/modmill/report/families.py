@@ -9,8 +9,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Family:
-    """``key`` is its name in style sheets and data, ``symbol`` its shape in charts (a name that plotly knows), ``modules``
-    the files of its designs. ``residues``: whether numbers are residues; ``special``: only for primes of a special form.
+    """``key`` is its name in style sheets and data, ``symbol`` its shape in charts (a name that plotly knows),
+    ``modules`` the files of its designs. ``residues``: whether numbers are residues; ``special``: for primes of a
+    special form only.
     """
 
     key: str

@@ -10,7 +10,7 @@ measured    a number from rows, linked to them; refused when it has no origin
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict
 from functools import cache
 from pathlib import Path
@@ -20,7 +20,7 @@ import jinja2
 from markdown_it import MarkdownIt
 from markupsafe import Markup, escape
 
-from modmill.report.families import FAMILIES, Family
+from modmill.report.families import FAMILIES
 from modmill.report.plots import Plot
 from modmill.report.reproduction import UNKNOWN, Line, Section
 from modmill.report.traces import Run, origins, row_id, rows
@@ -44,7 +44,7 @@ def shown(value: Any, digits: int = 4) -> str:
     """A number with separators, a float with so many digits that count; a text as it is."""
     if value is None:
         return ""
-    if isinstance(value, bool) or isinstance(value, str):
+    if isinstance(value, (bool, str)):
         return str(value)
     if isinstance(value, int):
         return f"{int(value):,}"
@@ -112,17 +112,17 @@ def difference(line: Line) -> Mapping[str, str]:
             found[name] = "="
         elif isinstance(value, (int, float)) and isinstance(line.printed, (int, float)) and line.printed:
             percent = 100 * (float(value) / float(line.printed) - 1)
-            found[name] = f"{percent:+.1f} %".replace("-", "−") if abs(percent) < 1000 else f"× {value / line.printed:.0f}"
-            if found[name] in ("+0.0 %", "−0.0 %"):
-                found[name] = f"{percent:+.2g} %".replace("-", "−")
+            digits = "+.1f" if abs(percent) >= 0.05 else "+.2g"
+            text = f"{percent:{digits}} %" if abs(percent) < 1000 else f"× {value / line.printed:.0f}"
+            found[name] = text.replace("-", "−")
         else:
             found[name] = "≠"
     return found
 
 
 def matrix(section: Section) -> Mapping[str, Any] | None:
-    """A section as the paper's own table: a row for each thing, a column for each quantity, and notes; None for a section
-    that is a list of statements."""
+    """A section as the paper's own table: a row for each thing, a column for each quantity, and notes; None for a
+    section that is a list of statements."""
     cells: dict[tuple[str, str], Line] = {}
     for line in section.lines:
         where, colon, quantity = line.what.rpartition(": ")
@@ -144,11 +144,12 @@ def mark(place: int) -> str:
 
 def figure_data(plot: Plot) -> str:
     """A plot as the script of the page takes it. ``<`` cannot end the element in which it stands."""
-    symbols = {f.key: f.symbol for f in FAMILIES}
+    by_key = {f.key: f for f in FAMILIES}
     data = asdict(plot)
     for series in data["series"]:
         series["points"] = [[x, float(y) if isinstance(y, float) else int(y)] for x, y in series["points"]]
-        series["symbol"] = symbols.get(series["family"], "circle")
+        of = by_key.get(series["family"])
+        series |= {"symbol": of.symbol if of else "circle", "group": of.title if of else ""}
     return json.dumps(data, ensure_ascii=False).replace("<", "\\u003c")
 
 
@@ -215,8 +216,3 @@ def plotly() -> str:
     from plotly.offline import get_plotlyjs
 
     return str(get_plotlyjs())
-
-
-def of_family(found: Sequence[Any], which: Family) -> list[Any]:
-    """Those of a family, in their order."""
-    return [x for x in found if x.family == which]

@@ -8,6 +8,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from statistics import median
 from typing import Any
 
@@ -16,7 +17,8 @@ from modmill.design import Design
 from modmill.designs import DESIGNS
 from modmill.numbers.moduli import parse_modulus
 from modmill.report.families import Family, family
-from modmill.report.rows import Row
+from modmill.report.picture import Point, picture
+from modmill.report.rows import Row, read
 from modmill.report.traces import traced
 from modmill.studies.measured import modulus_value, values
 
@@ -141,6 +143,20 @@ def _serves(design: Design, p: int, parameters: Mapping[str, Any], raced: Sequen
             except Refusal:
                 continue
     return tuple(found)
+
+
+def race_picture(folder: Path, modulus: str = "secp256k1", target: str = "ecp5-85k") -> str:
+    """The picture of the README, from the rows of a folder: cores of all families, loaded ones included."""
+    p = parse_modulus(modulus).value
+    found = contenders(row for path in sorted(folder.glob("*.jsonl")) for row in read(path))
+    points = [
+        Point(c.label, c.family, float(c.numbers["lut"] + 100 * c.numbers["dsp"]), float(c.numbers["rate"]))
+        for c in found
+        if p in c.serves and c.target == target and c.numbers["rate"]
+    ]
+    return picture(
+        points, f"Multipliers for {modulus} on {target}, placed and routed", "LUT + 100 × DSP", "products per second"
+    )
 
 
 def modulus_name(p: int) -> str:

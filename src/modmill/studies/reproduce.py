@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from modmill.contract import Refusal
@@ -20,6 +20,13 @@ PAPERS: dict[str, Callable[..., Sequence[Section]]] = {
 """Names of papers, and what makes their sections."""
 
 
+def require_papers(names: Iterable[str]) -> None:
+    """Raise Refusal for a name that is no paper's."""
+    for name in names:
+        if name not in PAPERS:
+            raise Refusal(f"no paper is called {name!r}; there are {', '.join(PAPERS)}")
+
+
 def reproduce(
     paper: str,
     *,
@@ -33,6 +40,5 @@ def reproduce(
     ``record`` names a results file to which the rows used are added. ``recorded`` finds cores by what the rows are
     about, without emitting them (see studies.measured). Raises Refusal for an unknown paper.
     """
-    if paper not in PAPERS:
-        raise Refusal(f"no paper is called {paper!r}; there are {', '.join(PAPERS)}")
+    require_papers([paper])
     return PAPERS[paper](measure=measure, record=record, progress=progress, recorded=recorded)

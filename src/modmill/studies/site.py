@@ -36,7 +36,7 @@ from modmill.studies import scaling
 from modmill.studies.build import build, write_folder
 from modmill.studies.contenders import Contender, contenders, modulus_name, shell
 from modmill.studies.measured import modulus_value
-from modmill.studies.reproduce import PAPERS, reproduce
+from modmill.studies.reproduce import PAPERS, reproduce, require_papers
 
 COLUMNS = (
     ("latency", "latency, cycles"), ("interval", "interval"), ("dsp", "DSP"), ("lut", "LUT"), ("ff", "FF"),
@@ -105,9 +105,7 @@ def write(
     RTL that comes out (minutes). A folder of a former site is replaced, whole or not at all. Raises Refusal for an unknown
     paper and for a folder that holds anything else.
     """
-    for name in papers:
-        if name not in PAPERS:
-            raise Refusal(f"no paper is called {name!r}; there are {', '.join(PAPERS)}")
+    require_papers(papers)
     require_replaceable(folder)
     texts = Site(tuple(papers) or tuple(PAPERS), measure, emit, record, progress).texts()
     write_folder(folder, texts)
@@ -150,7 +148,7 @@ class Site:
 
     def texts(self) -> dict[str, str]:
         """Name and text of every file."""
-        out = {}
+        out: dict[str, str] = {}
         for name, made in (
             ("papers", self._paper_pages), ("race", self._race), ("designs", self._design_pages),
             ("errata", self._errata), ("scaling", self._scaling), ("method", self._method),
@@ -378,7 +376,7 @@ def _parts(page: Path) -> dict[str, str]:
     """The parts of a page of docs/designs by their titles. Links to other pages of docs become plain words."""
     import re
 
-    text = re.sub(r"\[([^\]]*)\]\((?!https?:)[^)]*\)", r"\1", page.read_text(encoding="utf-8"))
+    text = re.sub(r"\[([^\[\]]*)\]\((?!https?:)[^)\s]*\)", r"\1", page.read_text(encoding="utf-8"))
     _, *parts = re.split(r"^## (.+)$", text, flags=re.MULTILINE)
     return {title: body.strip() for title, body in zip(parts[::2], parts[1::2], strict=True)}
 

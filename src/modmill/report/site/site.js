@@ -56,12 +56,17 @@ function plot(element) {
   const names = data.series.every((s) => s.points.every(([x]) => typeof x === "string"));
   const order = [...new Set(data.series.map((s) => s.family || s.name))];
   drawn.push(() => {
+    const told = new Set(); // one entry of the legend for a family's lines, one for its points
     const traces = data.series.map((s) => {
+      const entry = s.group && `${s.group}, ${s.kind}`;
+      const first = !entry || !told.has(entry);
+      told.add(entry);
       const tone = colour(s.family || ORDER[order.indexOf(s.family || s.name) % ORDER.length]);
       const bars = data.style === "bars";
       const points = data.style === "points" || s.kind === "measured";
       return {
-        name: s.name, x: s.points.map(([x]) => x), y: s.points.map(([, y]) => y), type: bars ? "bar" : "scatter",
+        name: entry && data.series.length > 6 ? entry : s.name, showlegend: first || data.series.length <= 6,
+        legendgroup: entry || s.name, meta: s.name, x: s.points.map(([x]) => x), y: s.points.map(([, y]) => y), type: bars ? "bar" : "scatter",
         mode: bars ? undefined : points && s.points.length < 2 ? "markers" : points && s.family ? "markers" : "lines+markers",
         marker: {
           color: tone, symbol: s.symbol, size: s.kind === "measured" ? 10 : 4,
@@ -70,7 +75,7 @@ function plot(element) {
           ...(bars && s.kind === "predicted" ? { pattern: { shape: ".", fgcolor: colour("paper"), size: 5 } } : {}),
         },
         line: { color: tone, width: 1.6 },
-        hovertemplate: `<b>%{fullData.name}</b><br>${data.x}: %{x}<br>${data.y}: %{y:,.5~g}<br>${s.kind}<extra></extra>`,
+        hovertemplate: `<b>%{meta}</b><br>${data.x}: %{x}<br>${data.y}: %{y:,.5~g}<br>${s.kind}<extra></extra>`,
       };
     });
     const log = (axis) => data.log.includes(axis) ? { type: "log", dtick: axis === "y" ? 1 : undefined } : {};
@@ -90,6 +95,7 @@ const WORDS = {
 
 function race(form) {
   const table = document.getElementById("cores");
+  table.classList.add("filtered");
   const rows = all("tbody tr", table).map((tr) => ({ tr, ...tr.dataset, values: JSON.parse(tr.dataset.values) }));
   const scatter = document.getElementById("scatter");
   const said = document.getElementById("scatter-said");
