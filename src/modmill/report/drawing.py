@@ -152,7 +152,10 @@ def _loop(a: tuple[int, int]) -> str:
 
 
 def _back(a: tuple[int, int], b: tuple[int, int], low: int) -> str:
-    """Below all boxes, to an earlier layer."""
+    """Below all boxes to an earlier layer, or beside the boxes within one."""
+    if a[0] == b[0]:
+        x, up, down = a[0] + _BOX, a[1] + _TALL // 2, b[1] + _TALL // 2
+        return f"M{x} {up}C{x + 34} {up} {x + 34} {down} {x} {down}"
     x1, y1, x2, y2 = a[0] + _BOX // 2 + 10, a[1] + _TALL, b[0] + _BOX // 2 - 10, b[1] + _TALL
     return f"M{x1} {y1}C{x1} {low} {x1} {low} {(x1 + x2) // 2} {low}S{x2} {low} {x2} {y2}"
 

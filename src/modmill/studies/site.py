@@ -51,9 +51,9 @@ SHOWN_FOR = ("secp256k1", "2^17-145")
 """Moduli for which a design's page draws it: the first that it serves."""
 
 BEFORE = ("Formula", "Ranges", "Formulas")
-MACHINE = ("Machine", "Fewer rowers", "Slot machine", "Loaded modulus")
+MACHINE = ("Machine", "Slot machine", "Loaded modulus", "Loading a modulus")
 SCHEDULE = ("Schedule", "Cycles")
-AFTER = ("What differs from the paper", "What differs from the papers")
+AFTER = ("What differs from the paper", "What differs from the papers", "Deviations from the papers")
 """Parts of a page of docs/designs that a page takes over. The others speak of measured numbers, which pages take from
 rows."""
 

@@ -135,7 +135,7 @@ function race(form) {
       return some.length && {
         name: document.querySelector(`.controls .${family}`).textContent.trim().slice(1).trim(), type: "scatter", mode: "markers+text",
         x: some.map((p) => p.x), y: some.map((p) => p.y), customdata: some.map((p) => [p.label, p.core]),
-        text: some.map((p) => best.some((b) => b.core === p.core) ? p.label : ""), textposition: "top center",
+        text: some.map((p) => scatter.clientWidth > 640 && best.some((b) => b.core === p.core) ? p.label : ""), textposition: "top center",
         textfont: { size: 11, color: colour("quiet") },
         marker: { color: colour(family), symbol: some[0].symbol, size: 12, line: { width: 1, color: colour("paper") } },
         hovertemplate: `<b>%{customdata[0]}</b><br>${WORDS[x]}: %{x:,.4~g}<br>area: %{y:,.5~g}<extra></extra>`,
@@ -146,7 +146,7 @@ function race(form) {
       line: { color: colour("quiet"), width: 1.2, dash: "dot", shape: "linear" },
     };
     const y = f.y.value === "sum" ? `LUT + ${f.weight.value || 0} × DSP` : WORDS[f.y.value];
-    const log = { type: "log" };
+    const log = { type: "log", dtick: "D2", tickformat: "~s" };
     const none = points.length ? [] : [{ text: "no core here has both numbers: choose cycles, or another device", showarrow: false, xref: "paper", yref: "paper", x: 0.5, y: 0.5 }];
     const more = { xaxis: log, yaxis: f.y.value === "dsp" ? {} : log, rest: { annotations: none } };
     Plotly.react(scatter, [line, ...traces], layout(WORDS[x], y, more), OPTIONS);
