@@ -172,9 +172,9 @@ def test_hovering_a_point_and_focusing_a_core_show_its_values(race):
     wait(lambda: race.find_elements("css selector", "#scatter .hovertext"))
     said = race.find_element("id", "scatter-said").text
     assert "latency, µs" in said and race.find_elements("css selector", "tr.lit")
-    race.execute_script("Plotly.Fx.unhover(document.getElementById('scatter'))")
+    action.move_to_element(race.find_element("tag name", "h1")).perform()
     link = race.find_element("css selector", "#cores tbody tr:not([hidden]) a[href='design-hbe.html']")
-    race.execute_script("arguments[0].focus()", link)
+    race.execute_script("arguments[0].focus({ preventScroll: true })", link)
     wait(lambda: "hbe" in race.find_element("id", "scatter-said").text)
 
 
@@ -186,7 +186,8 @@ def test_a_cycle_chart_tells_step_operands_and_unit(browser, site):
     webdriver.ActionChains(browser).move_to_element(step).perform()
     assert said.text == "L3 on mul1, cycles 6 to 7, reads G"
     region = browser.find_element("css selector", "[data-chart]")
-    region.send_keys(webdriver.Keys.ARROW_RIGHT)
+    browser.execute_script("arguments[0].focus({ preventScroll: true })", region)
+    webdriver.ActionChains(browser).send_keys(webdriver.Keys.ARROW_RIGHT).perform()
     assert said.text.startswith("L5 on mul1")
 
 

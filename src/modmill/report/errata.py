@@ -71,7 +71,7 @@ def _paper(title: str, body: str) -> PaperErrata:
             others = _OF_OTHERS.search(words)
             own = words[: others.start()] if others else words
             commands = _commands(own, short, bare[1] if bare else "", items)
-            items.append(Erratum(int(number), group, f"**{words}".strip(), commands))
+            items.append(Erratum(int(number), group, f"**{own}".strip(), commands))
             if others:
                 for k in filter(None, others.groups()[:2]):
                     found_there = _commands(others[3], short, bare[1] if bare else "", items)

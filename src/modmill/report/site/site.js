@@ -155,6 +155,7 @@ function race(form) {
     document.getElementById("shown").textContent = `${here.length} of ${rows.length} cores.`;
   }
 
+  const tell = (name, x, y) => { said.textContent = `${name}: ${WORDS[form.elements.x.value]} ${count(x)}, area ${count(y)}`; };
   const light = (core) => rows.forEach((r) => r.tr.classList.toggle("lit", r.core === core));
   drawn.push(() => {
     show();
@@ -164,7 +165,7 @@ function race(form) {
     scatter.on("plotly_hover", ({ points: [p] }) => {
       if (!p.customdata) return;
       light(p.customdata[1]);
-      said.textContent = `${p.customdata[0]}: ${WORDS[form.elements.x.value]} ${count(p.x)}, area ${count(p.y)}`;
+      tell(p.customdata[0], p.x, p.y);
     });
     scatter.on("plotly_unhover", () => { light(null); said.textContent = words; });
     scatter.on("plotly_click", ({ points: [p] }) => {
@@ -175,11 +176,13 @@ function race(form) {
     const point = () => {
       const curve = seen.findIndex((some) => some.some((p) => p.core === r.core));
       if (curve < 0) return;
-      Plotly.Fx.hover(scatter, [{ curveNumber: curve + 1, pointNumber: seen[curve].findIndex((p) => p.core === r.core) }]);
+      const place = seen[curve].findIndex((p) => p.core === r.core);
+      Plotly.Fx.hover(scatter, [{ curveNumber: curve + 1, pointNumber: place }]); // shows the label, tells no listener
+      tell(r.label, seen[curve][place].x, seen[curve][place].y);
     };
     r.tr.addEventListener("mouseenter", point);
     r.tr.querySelector("a").addEventListener("focus", point);
-    r.tr.addEventListener("mouseleave", () => Plotly.Fx.unhover(scatter));
+    r.tr.addEventListener("mouseleave", () => { Plotly.Fx.unhover(scatter); said.textContent = words; });
   });
   form.addEventListener("input", drawAll);
   form.addEventListener("submit", (event) => event.preventDefault());
