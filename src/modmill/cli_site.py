@@ -75,9 +75,7 @@ def _write(site: Path, papers: list[str], measure: bool, emit: bool, record: Pat
     from modmill.studies.site import write
 
     with bar() as progress:
-        files = write(
-            site, papers, measure=measure, emit=emit, record=record, progress=lambda job: progress(job, 0, 0)
-        )
+        files = write(site, papers, measure=measure, emit=emit, record=record, progress=lambda job: progress(job, 0, 0))
     print(f"{site}: {sum(name.endswith('.html') for name in files)} pages; open {site / 'index.html'}")
 
 

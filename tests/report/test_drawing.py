@@ -13,7 +13,12 @@ from modmill.report.drawing import blocks, cycle_chart, cycles, kinds
 from modmill.schedule import Schedule, Step
 
 SMALL = Schedule(
-    (Step("a", "mul1", 0, 2), Step("b", "mul2", 0, 2), Step("c", "sum", 2, 1, ("a", "b")), Step("d", "mul1", 3, 2, ("c",))),
+    (
+        Step("a", "mul1", 0, 2),
+        Step("b", "mul2", 0, 2),
+        Step("c", "sum", 2, 1, ("a", "b")),
+        Step("d", "mul1", 3, 2, ("c",)),
+    ),
     5,
 )
 

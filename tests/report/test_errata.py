@@ -40,7 +40,9 @@ def test_a_test_that_is_gone_is_caught():
 
 
 def test_items_without_a_command_say_what_they_follow_from():
-    words = re.compile(r"comparison|definition|arithmetic|data sheet|Unexplained|unexplained|is Xilinx's|One number for two", re.I)
+    words = re.compile(
+        r"comparison|definition|arithmetic|data sheet|Unexplained|unexplained|is Xilinx's|One number for two", re.I
+    )
     for paper in parse(TEXT):
         for item in paper.items:
             short = len(item.text) < 160
@@ -51,7 +53,11 @@ def test_shared_commands_and_programs():
     sor = parse(TEXT)[0]
     items = {item.number: item for item in sor.items}
     assert items[4].commands == items[1].commands
-    assert items[17].commands == items[18].commands and "test_misprints" in items[17].commands[0] and not items[19].commands
+    assert (
+        items[17].commands == items[18].commands
+        and "test_misprints" in items[17].commands[0]
+        and not items[19].commands
+    )
     assert items[10].commands == items[11].commands and items[11].commands[0].startswith("python3 - <<'END'")
     assert items[1].statement.endswith("canonical number.") and "Check" not in items[1].statement
     assert items[3].statement == items[3].text  # its last sentence says more than the tests' names

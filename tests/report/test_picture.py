@@ -17,7 +17,9 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_the_picture_is_up_to_date():
-    assert race_picture(ROOT / "results") == (ROOT / "docs" / "race.svg").read_text(encoding="utf-8"), "run ./mill readme"
+    assert race_picture(ROOT / "results") == (ROOT / "docs" / "race.svg").read_text(encoding="utf-8"), (
+        "run ./mill readme"
+    )
     assert "docs/race.svg" in (ROOT / "README.md").read_text(encoding="utf-8")
 
 
@@ -30,7 +32,9 @@ def test_a_changed_number_is_seen(tmp_path):
 
 
 def test_all_points_and_the_front_are_drawn():
-    points = [Point(f"p{k}", FAMILIES[k % 5], x, y) for k, (x, y) in enumerate([(10, 5), (20, 9), (30, 7), (5, 1), (20, 8)])]
+    points = [
+        Point(f"p{k}", FAMILIES[k % 5], x, y) for k, (x, y) in enumerate([(10, 5), (20, 9), (30, 7), (5, 1), (20, 8)])
+    ]
     assert [p.label for p in front(points)] == ["p1", "p0", "p3"]
     root = ElementTree.fromstring(picture(points, "a < b", "x", "y"))
     name = "{http://www.w3.org/2000/svg}"

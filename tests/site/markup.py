@@ -7,9 +7,7 @@ from dataclasses import dataclass, field
 from html.parser import HTMLParser
 
 VOID = {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"}
-_MEASURED = re.compile(
-    r"\d[\d,.]*\s*(?:MHz|LUTs?|FFs?|flip-flops|µs|us|ns|products (?:a|per) second)\b"
-)
+_MEASURED = re.compile(r"\d[\d,.]*\s*(?:MHz|LUTs?|FFs?|flip-flops|µs|us|ns|products (?:a|per) second)\b")
 _MEASURED_HEAD = re.compile(r"\b(?:LUTs?|FFs?|MHz|µs|products)\b")
 
 
@@ -91,7 +89,9 @@ def validity(root):
         if not any(True for _ in root.all(tag)):
             yield f"there is no <{tag}>"
     for row in root.all("tr"):
-        yield from (f"<tr> holds <{c.tag}>" for c in row.children if isinstance(c, Element) and c.tag not in ("td", "th"))
+        yield from (
+            f"<tr> holds <{c.tag}>" for c in row.children if isinstance(c, Element) and c.tag not in ("td", "th")
+        )
     for p in root.all("p"):
         yield from (f"<p> holds <{e.tag}>" for e in p.all("div", "p", "table", "ul", "ol", "figure", "section", "pre"))
     for table in root.all("table"):
@@ -184,6 +184,10 @@ def _prose(element):
     for child in element.children:
         if isinstance(child, str):
             parts.append(child)
-        elif not {"p", "f", "m", "why", "notes", "facts"} & set(child.classes) and child.tag not in ("script", "svg", "th"):
+        elif not {"p", "f", "m", "why", "notes", "facts"} & set(child.classes) and child.tag not in (
+            "script",
+            "svg",
+            "th",
+        ):
             parts.append(_prose(child))
     return "".join(parts)

@@ -13,7 +13,9 @@ import pytest
 webdriver = pytest.importorskip("selenium.webdriver")
 axe = pytest.importorskip("axe_core_python.base")
 
-BROWSER = next((path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None)
+BROWSER = next(
+    (path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None
+)
 DRIVER = shutil.which("chromedriver")
 pytestmark = pytest.mark.skipif(not (BROWSER and DRIVER), reason="no chromium with chromedriver is installed")
 
@@ -87,7 +89,9 @@ def test_a_page_has_no_errors_no_requests_and_passes_axe(browser, site, page):
 
 
 def test_axe_and_the_log_catch_planted_faults(browser, site, tmp_path):
-    text = (site / "papers.html").read_text().replace("</main>", '<p style="color:#eee"><img src="x.png">pale</p></main>')
+    text = (
+        (site / "papers.html").read_text().replace("</main>", '<p style="color:#eee"><img src="x.png">pale</p></main>')
+    )
     for asset in ("style.css", "site.js"):
         shutil.copy(site / asset, tmp_path)
     (tmp_path / "papers.html").write_text(text.replace("</body>", "<script>throw Error('planted')</script></body>"))

@@ -47,7 +47,8 @@ def test_there_is_a_page_for_everything(parsed):
 
 def test_pages_are_valid_and_accessible(parsed):
     faults = {
-        name: [*nesting, *markup.validity(root), *markup.accessibility(root)] for name, (root, nesting) in parsed.items()
+        name: [*nesting, *markup.validity(root), *markup.accessibility(root)]
+        for name, (root, nesting) in parsed.items()
     }
     assert {name: found for name, found in faults.items() if found} == {}
 
@@ -87,7 +88,11 @@ def test_nothing_is_fetched_from_elsewhere(site):
             assert list(markup.foreign(path.read_text())) == [], path.name
     script = (site / "site.js").read_text()
     assert not re.search(r"fetch\(|XMLHttpRequest|import\(|sendBeacon", script)
-    for planted in ('<script src="https://cdn.example/x.js">', "<img src=//example.org/x>", "a{background:url(http://x/y)}"):
+    for planted in (
+        '<script src="https://cdn.example/x.js">',
+        "<img src=//example.org/x>",
+        "a{background:url(http://x/y)}",
+    ):
         assert list(markup.foreign(planted))
 
 
@@ -107,8 +112,13 @@ def test_every_measured_number_has_its_rows(parsed, known):
 
 @pytest.mark.parametrize(
     "planted",
-    ['<b class="m">175</b>', '<a class="m" data-rows="0123456789">175</a>', "<p>It runs at 175 MHz.</p>", "<td>3,947 LUT</td>",
-     "<table><thead><tr><th>LUT</th></tr></thead><tbody><tr><td>3,947</td></tr></tbody></table>"],
+    [
+        '<b class="m">175</b>',
+        '<a class="m" data-rows="0123456789">175</a>',
+        "<p>It runs at 175 MHz.</p>",
+        "<td>3,947 LUT</td>",
+        "<table><thead><tr><th>LUT</th></tr></thead><tbody><tr><td>3,947</td></tr></tbody></table>",
+    ],
 )
 def test_a_planted_number_without_its_row_is_caught(known, planted):
     root, _ = markup.tree(f"<main>{planted}</main>")

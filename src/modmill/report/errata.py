@@ -32,7 +32,6 @@ class Erratum:
     text: str
     commands: tuple[str, ...]
 
-
     @property
     def statement(self) -> str:
         """The text without a last sentence that only names the commands."""

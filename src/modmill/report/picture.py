@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""The README's picture of the race: routed cores for one modulus, throughput against DSP blocks, as SVG.
+"""The README's picture of the race: routed cores for one modulus, throughput against area, as SVG.
 
-Written by ``modmill readme``, from the same rows as the README's tables. It follows the reader's colour scheme, and needs
-nothing but itself.
+Written by ``modmill readme``, from the same rows as the README's tables. It follows the reader's colour scheme, and
+needs nothing but itself.
 """
 
 from __future__ import annotations
@@ -44,9 +44,8 @@ def picture(points: Sequence[Point], title: str, x: str, y: str) -> str:
     """The picture. Raises ValueError without points."""
     if not points:
         raise ValueError("there is nothing to draw: no core has been routed")
-    across, down = _scale([p.x for p in points], _LEFT, WIDTH - _RIGHT), _scale(
-        [p.y for p in points], HEIGHT - _BOTTOM, _TOP
-    )
+    floor, end = HEIGHT - _BOTTOM, WIDTH - _RIGHT
+    across, down = _scale([p.x for p in points], _LEFT, end), _scale([p.y for p in points], floor, _TOP)
     best = front(points)
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}" '
@@ -58,13 +57,13 @@ def picture(points: Sequence[Point], title: str, x: str, y: str) -> str:
     ]
     for tick in across.ticks:
         at = across(tick)
-        parts.append(f'<line class="grid" x1="{at}" x2="{at}" y1="{_TOP}" y2="{HEIGHT - _BOTTOM}"/>')
-        parts.append(f'<text class="tick" x="{at}" y="{HEIGHT - _BOTTOM + 18}" text-anchor="middle">{_short(tick)}</text>')
+        parts.append(f'<line class="grid" x1="{at}" x2="{at}" y1="{_TOP}" y2="{floor}"/>')
+        parts.append(f'<text class="tick" x="{at}" y="{floor + 18}" text-anchor="middle">{_short(tick)}</text>')
     for tick in down.ticks:
         at = down(tick)
-        parts.append(f'<line class="grid" x1="{_LEFT}" x2="{WIDTH - _RIGHT}" y1="{at}" y2="{at}"/>')
+        parts.append(f'<line class="grid" x1="{_LEFT}" x2="{end}" y1="{at}" y2="{at}"/>')
         parts.append(f'<text class="tick" x="{_LEFT - 8}" y="{at + 4}" text-anchor="end">{_short(tick)}</text>')
-    parts.append(f'<text class="axis" x="{WIDTH - _RIGHT}" y="{HEIGHT - _BOTTOM + 38}" text-anchor="end">{escape(x)}</text>')
+    parts.append(f'<text class="axis" x="{end}" y="{floor + 38}" text-anchor="end">{escape(x)}</text>')
     parts.append(f'<text class="axis" x="{_LEFT}" y="{_TOP - 10}">{escape(y)}</text>')
     line = " ".join(f"{across(p.x)},{down(p.y)}" for p in best)
     parts.append(f'<polyline class="front" points="{line}"/>')
@@ -95,9 +94,10 @@ def _labels(points: Sequence[Point], across: _Scale, down: _Scale) -> list[str]:
             left = x + dx - (wide if anchor == "end" else wide / 2 if anchor == "middle" else 0)
             box = (left, y + dy - 11, left + wide, y + dy + 3)
             free = not any(box[0] < b[2] and b[0] < box[2] and box[1] < b[3] and b[1] < box[3] for b in taken)
-            if free and _LEFT < box[0] and box[2] < WIDTH:
+            if free and box[0] > _LEFT and box[2] < WIDTH:
                 taken.append(box)
-                parts.append(f'<text class="label" x="{x + dx}" y="{y + dy}" text-anchor="{anchor}">{escape(p.label)}</text>')
+                place = f'x="{x + dx}" y="{y + dy}" text-anchor="{anchor}"'
+                parts.append(f'<text class="label" {place}>{escape(p.label)}</text>')
                 break
     return parts
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""All multipliers that have rows, for all moduli and devices at once: what the race shows without measuring anything."""
+"""All multipliers that have rows, for all moduli and devices at once: what the race shows without measuring."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ _NEAR = 1 << 24
 class Contender:
     """One core on one device, as its rows have it. All numbers are traced; None where there is no row.
 
-    ``modulus`` is the one that it was measured with; ``serves`` all raced moduli that it takes: that one, or those of its
-    width when the modulus is loaded. ``settings`` are those that are not the defaults.
+    ``modulus`` is the one that it was measured with; ``serves`` all raced moduli that it takes: that one, or those
+    of its width when the modulus is loaded. ``settings`` are those that are not the defaults.
     """
 
     design: Design
@@ -64,7 +64,7 @@ class Contender:
 
     @cached_property
     def numbers(self) -> dict[str, Any]:
-        """Cycles, resources, MHz (median of the seeds), and what follows: us, products a second, and those per block."""
+        """Cycles, resources, MHz (median of the seeds), and what follows: us, products a second, those per block."""
         found: dict[str, Any] = dict.fromkeys(("latency", "interval"))
         if self.check:
             found |= {name: values(self.check)[name] for name in found}

@@ -217,9 +217,7 @@ class Site:
         )  # fmt: skip
 
     def _design_pages(self) -> Iterable[tuple[str, str]]:
-        groups = [
-            (f.title, f.key, [d for d in DESIGNS if d.module in f.modules and d.operands == 2]) for f in FAMILIES
-        ]
+        groups = [(f.title, f.key, [d for d in DESIGNS if d.module in f.modules and d.operands == 2]) for f in FAMILIES]
         blocks = [d for d in DESIGNS if family(d.module) is None]
         yield self._page("designs", "designs.html", groups=[*groups, ("Blocks", "blocks", blocks)])
         for design in DESIGNS:

@@ -383,7 +383,9 @@ def _implementations(bench: Bench) -> list[Section]:
     return [
         Section("Table 4: implementations", lines, "Measured for one modulus, secp256k1, native io, no conversions."),
         Section(
-            "Figure 6: latency and throughput", chart=bars, text="The printed numbers are those of Table 4.",
+            "Figure 6: latency and throughput",
+            chart=bars,
+            text="The printed numbers are those of Table 4.",
             plots=_figure_6(floors),
         ),
     ]
