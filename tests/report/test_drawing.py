@@ -64,6 +64,6 @@ def test_blocks_of_a_small_schedule():
 
 def test_kinds_of_units():
     assert kinds(["element 12", "fold1.2", "column 0", "mul1", "k, k M, digits", "7"]) == {
-        "element 12": "element", "fold1.2": "fold", "column 0": "column", "mul1": "mul", "k, k M, digits": "k, k M, digits",
-        "7": "7",
+        "element 12": "element", "fold1.2": "fold", "column 0": "column", "mul1": "mul", "7": "7",
+        "k, k M, digits": "k, k M, digits",
     }  # fmt: skip

@@ -150,8 +150,7 @@ def links(root, name, ids):
 
 def foreign(text):
     """Whatever a browser would fetch from elsewhere."""
-    for found in re.findall(r"""(?:src|href|action|data)\s*=\s*["']?\s*((?:https?:)?//[^"'\s>]+)""", text):
-        yield found
+    yield from re.findall(r"""(?:src|href|action|data)\s*=\s*["']?\s*((?:https?:)?//[^"'\s>]+)""", text)
     yield from re.findall(r"""(?:url\(|@import)\s*["']?((?:https?:)?//[^"')\s]+)""", text)
 
 

@@ -19,7 +19,6 @@ from modmill.report.traces import row_id
 from modmill.studies.reproduce import PAPERS, reproduce
 from modmill.studies.site import MARK
 
-
 PROSE_MAY_QUOTE = ("errata.html", "rows.html", "paper-")
 """Pages whose text quotes papers: there a number with a unit may stand in a sentence."""
 

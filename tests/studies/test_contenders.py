@@ -63,7 +63,7 @@ def test_of_two_digests_that_of_today_counts():
     row = of("hbe")[0].synth
     old = replace(row, digest="sha256:old", values={**row.values, "lut": 1})
     for order in ([row, old], [old, row]):
-        (found,) = [c for c in contenders(order, digest=lambda r: row.digest)]
+        (found,) = contenders(order, digest=lambda r: row.digest)
         assert found.numbers["lut"] == row.values["lut"]
 
 

@@ -84,8 +84,8 @@ class Contender:
 def contenders(rows: Iterable[Row], digest: Callable[[Row], str] | None = None) -> list[Contender]:
     """Every native multiplier that has a synthesis row, once for each device, in the order of DESIGNS.
 
-    ``digest`` tells which RTL the core of a row has today; it is asked where rows of several digests are about one core.
-    Without it the row that comes last counts.
+    ``digest`` tells which RTL the core of a row has today; it is asked where rows of several digests are about one
+    core. Without it the row that comes last counts.
     """
     designs = {d.name: d for d in DESIGNS if d.operands == 2 and family(d.module)}
     kept = [row for row in rows if row.about.get("design") in designs and row.about.get("io") == "native"]
@@ -125,7 +125,7 @@ def _latest(rows: Sequence[Row], digest: Callable[[Row], str] | None) -> list[Ro
 
 
 def _unusual(design: Design, p: int, parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings that are not what the design takes by itself. Which block a multiplier is cut for is the target's."""
+    """The settings that are not what the design takes by itself. Which block it is cut for is the target's affair."""
     fitted = design.fit(p).settings
     return {k: v for k, v in parameters.items() if k != "dsp" and fitted.get(k, v) != v}
 

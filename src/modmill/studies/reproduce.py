@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from modmill.contract import Refusal
@@ -18,6 +19,49 @@ PAPERS: dict[str, Callable[..., Sequence[Section]]] = {
     "multistep": multistep.sections,
 }
 """Names of papers, and what makes their sections."""
+
+
+@dataclass(frozen=True)
+class Title:
+    """What a paper is called: its name in PAPERS, title, authors and venue, and the designs that follow it."""
+
+    key: str
+    title: str
+    authors: str
+    venue: str
+    designs: tuple[str, ...]
+
+
+TITLES = (
+    Title(
+        "sor",
+        "Improved Sum of Residues Modular Multiplication Algorithm",
+        "M. A. Mehrabi",
+        "Cryptography 3(2):14, 2019",
+        ("sor-1m-n", "sor-1m-p", "sor-2m", "sor-nm", "sor-ring", "mm-pa-n", "mm-pa-p", "mm-spa"),
+    ),
+    Title(
+        "hbe",
+        "Hierarchical Approach in RNS Base Extension for Asymmetric Cryptography",
+        "L. Djath, K. Bigou, A. Tisserand",
+        "ARITH 2019",
+        ("kbe", "hbe", "kbe-extension", "hbe-extension", "channel-multiply", "channel-reduce"),
+    ),
+    Title(
+        "rsa64k",
+        "RSA Encryption and Decryption using the Redundant Number System on the FPGA",
+        "K. Nakano, K. Kawakami, K. Shigemoto",
+        "IPDPS Workshops 2009",
+        ("radix64k-mul", "radix64k-ram", "radix64k-table"),
+    ),
+    Title(
+        "multistep",
+        "A high speed Montgomery processor of 256-bit on FPGA",
+        "X. Zhang, X. Dong",
+        "(venue not printed)",
+        ("multistep", "tenca-koc", "mcivor", "iddmm", "orup", "wide"),
+    ),
+)
 
 
 def require_papers(names: Iterable[str]) -> None:

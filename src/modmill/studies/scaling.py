@@ -156,7 +156,7 @@ def _measured(cores: Sequence[Contender], point: Any) -> list[Series]:
 
 
 def duel(measured: Sequence[Contender]) -> list[dict[str, Any]]:
-    """Residues against positions at each width at which both have routed cores: for each DSP block and for each LUT; for
+    """Residues against positions at each width at which both have routed cores: for each DSP block and each LUT; for
     any modulus, and with the designs for special primes on the side of positions."""
     routed = [c for c in measured if c.target == NEAREST and c.routes]
     lines = []

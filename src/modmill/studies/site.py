@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""The site: race, designs, papers, errata, scaling, and how all of it was measured, from the sources that everything else
-has - rows, schedules, formulas, the papers' sections, docs/. Nothing on a page is a copy.
+"""The site: race, designs, papers, errata, scaling, and how all of it was measured, from the sources that everything
+else has - rows, schedules, formulas, the papers' sections, docs/. Nothing on a page is a copy.
 
 Where coprocessors and other engines enter: rows with another ``about`` (an operation beside the modulus) become
-contenders of a race of their own, and their papers become entries of PAPERS below; no template knows a design.
+contenders of a race of their own beside ``Site._race``; their papers become entries of studies.reproduce; new designs
+need a family (report.families) and nothing else. No template knows a design.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ from modmill.studies import scaling
 from modmill.studies.build import build, write_folder
 from modmill.studies.contenders import Contender, contenders, modulus_name, shell
 from modmill.studies.measured import modulus_value
-from modmill.studies.reproduce import PAPERS, reproduce, require_papers
+from modmill.studies.reproduce import PAPERS, TITLES, reproduce, require_papers
 
 COLUMNS = (
     ("latency", "latency, cycles"), ("interval", "interval"), ("dsp", "DSP"), ("lut", "LUT"), ("ff", "FF"),
@@ -57,28 +58,6 @@ AFTER = ("What differs from the paper", "What differs from the papers", "Deviati
 """Parts of a page of docs/designs that a page takes over. The others speak of measured numbers, which pages take from
 rows."""
 
-
-@dataclass(frozen=True)
-class Paper:
-    """A paper that is reproduced: its name in PAPERS, what it is called, and whose designs follow it."""
-
-    key: str
-    title: str
-    authors: str
-    venue: str
-    designs: tuple[str, ...]
-
-
-PAPER_TITLES = (
-    Paper("sor", "Improved Sum of Residues Modular Multiplication Algorithm", "M. A. Mehrabi",
-          "Cryptography 3(2):14, 2019", ("sor-1m-n", "sor-1m-p", "sor-2m", "sor-nm", "sor-ring", "mm-pa-n", "mm-pa-p", "mm-spa")),
-    Paper("hbe", "Hierarchical Approach in RNS Base Extension for Asymmetric Cryptography",
-          "L. Djath, K. Bigou, A. Tisserand", "ARITH 2019", ("kbe", "hbe", "kbe-extension", "hbe-extension", "channel-multiply", "channel-reduce")),
-    Paper("rsa64k", "RSA Encryption and Decryption using the Redundant Number System on the FPGA",
-          "K. Nakano, K. Kawakami, K. Shigemoto", "IPDPS Workshops 2009", ("radix64k-mul", "radix64k-ram", "radix64k-table")),
-    Paper("multistep", "A high speed Montgomery processor of 256-bit on FPGA", "X. Zhang, X. Dong", "",
-          ("multistep", "tenca-koc", "mcivor", "iddmm", "orup", "wide")),
-)  # fmt: skip
 
 Progress = Callable[[str], None]
 
@@ -101,9 +80,9 @@ def write(
 ) -> list[str]:
     """Write the site (with the pages of all papers, if none is named) and return the names of its files.
 
-    ``measure`` measures what the papers' tables lack (minutes); ``emit`` emits every core again and shows only rows of the
-    RTL that comes out (minutes). A folder of a former site is replaced, whole or not at all. Raises Refusal for an unknown
-    paper and for a folder that holds anything else.
+    ``measure`` measures what the papers' tables lack (minutes); ``emit`` emits every core again and shows only rows of
+    the RTL that comes out (minutes). A folder of a former site is replaced, whole or not at all. Raises Refusal for an
+    unknown paper and for a folder that holds anything else.
     """
     require_papers(papers)
     require_replaceable(folder)
@@ -200,7 +179,7 @@ class Site:
     def _errata_of(self) -> dict[str, errata.PaperErrata]:
         """By paper; the papers of docs/errata.md stand there under their authors and titles."""
         found = errata.parse((documents() / "errata.md").read_text(encoding="utf-8"))
-        return {p.key: next(e for e in found if p.title in e.title) for p in PAPER_TITLES}
+        return {p.key: next(e for e in found if p.title in e.title) for p in TITLES}
 
     # ------------------------------------------------------------------------------------------ pages
 
@@ -242,7 +221,7 @@ class Site:
             curve_of="2^k − 189" if special else "a modulus of k bits without a special form, ⌊2^k / √2⌋ made odd",
             command=f"modmill build {design.name} --modulus {shell(name)} --io native",
             measured_rows=[_Named(c) for c in own] or self._blocks_measured(design), columns=COLUMNS,
-            papers=[(p.key, p.title) for p in PAPER_TITLES if p.key in self._papers and design.name in p.designs],
+            papers=[(p.key, p.title) for p in TITLES if p.key in self._papers and design.name in p.designs],
             **values,
         )  # fmt: skip
 
@@ -253,7 +232,7 @@ class Site:
 
     def _paper_pages(self) -> Iterable[tuple[str, str]]:
         described = []
-        for paper in PAPER_TITLES:
+        for paper in TITLES:
             if paper.key not in self._papers:
                 continue
             found = self.sections[paper.key]
@@ -304,8 +283,8 @@ class Site:
         matching = (
             "Every core was emitted again for this site, and only rows of the very RTL are shown."
             if self._emit
-            else "Rows were found by what they are about (design, modulus, parameters). With --emit every core is emitted "
-            "again, and only rows of the very RTL are shown."
+            else "Rows were found by what they are about (design, modulus, parameters). With --emit every core is "
+            "emitted again, and only rows of the very RTL are shown."
         )
         yield self._page(
             "method", "method.html", rows=rows, tools=used, targets=TARGETS, spread=_spread(rows), matching=matching
