@@ -208,6 +208,16 @@ def test_keyboard_and_theme(browser, site):
     assert before != after
 
 
+def test_figure_6_shows_what_is_printed_and_what_is_ours(browser, site):
+    opened(browser, site, "paper-sor.html")
+    bars = browser.execute_script(
+        "return [...document.querySelectorAll('#plot6-1 .bars .point path')].map((p) =>"
+        " [getComputedStyle(p).fill.startsWith('rgb'), p.getBoundingClientRect().height > 0])"
+    )
+    series = browser.execute_script("return document.getElementById('plot6-1').data.length")
+    assert series == 6 and len(bars) >= 15 + 9 and all(fill and high for fill, high in bars)
+
+
 @pytest.mark.parametrize("page", ["index.html", "design-kbe.html", "paper-sor.html", "scaling.html", "errata.html"])
 def test_a_phone_scrolls_in_one_direction(browser, site, page):
     browser.execute_cdp_cmd(

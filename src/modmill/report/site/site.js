@@ -54,14 +54,15 @@ function layout(x, y, more = {}) {
 function plot(element) {
   const data = JSON.parse(document.getElementById(element.dataset.plot).textContent);
   const names = data.series.every((s) => s.points.every(([x]) => typeof x === "string"));
-  const order = [...new Set(data.series.map((s) => s.family || s.name))];
+  const key = (s) => s.family || s.name.split(",")[0]; // printed and measured of one thing have one colour
+  const order = [...new Set(data.series.map(key))];
   drawn.push(() => {
     const told = new Set(); // one entry of the legend for a family's lines, one for its points
     const traces = data.series.map((s) => {
       const entry = s.group && `${s.group}, ${s.kind}`;
       const first = !entry || !told.has(entry);
       told.add(entry);
-      const tone = colour(s.family || ORDER[order.indexOf(s.family || s.name) % ORDER.length]);
+      const tone = colour(s.family || ORDER[order.indexOf(key(s)) % ORDER.length]);
       const bars = data.style === "bars";
       const points = data.style === "points" || s.kind === "measured";
       return {
@@ -71,8 +72,7 @@ function plot(element) {
         marker: {
           color: tone, symbol: s.symbol, size: s.kind === "measured" ? 10 : 4,
           line: { width: s.kind === "measured" ? 1 : 0, color: colour("paper") },
-          ...(bars && s.kind === "measured" ? { pattern: { shape: "/", fgcolor: colour("paper"), size: 5 } } : {}),
-          ...(bars && s.kind === "predicted" ? { pattern: { shape: ".", fgcolor: colour("paper"), size: 5 } } : {}),
+          ...(bars && s.kind !== "printed" ? { opacity: 0.55, line: { width: s.kind === "measured" ? 2 : 0, color: colour("ink") } } : {}),
         },
         line: { color: tone, width: 1.6 },
         hovertemplate: `<b>%{meta}</b><br>${data.x}: %{x}<br>${data.y}: %{y:,.5~g}<br>${s.kind}<extra></extra>`,
@@ -148,7 +148,7 @@ function race(form) {
     const y = f.y.value === "sum" ? `LUT + ${f.weight.value || 0} × DSP` : WORDS[f.y.value];
     const log = { type: "log", dtick: "D2", tickformat: "~s" };
     const none = points.length ? [] : [{ text: "no core here has both numbers: choose cycles, or another device", showarrow: false, xref: "paper", yref: "paper", x: 0.5, y: 0.5 }];
-    const more = { xaxis: log, yaxis: f.y.value === "dsp" ? {} : log, rest: { annotations: none } };
+    const more = { xaxis: { ...log, tickformat: x === "us" ? "~g" : "~s" }, yaxis: f.y.value === "dsp" ? {} : log, rest: { annotations: none } };
     Plotly.react(scatter, [line, ...traces], layout(WORDS[x], y, more), OPTIONS);
     scatter.dataset.points = points.length;
     scatter.dataset.front = best.map((p) => p.label).join(", ");
