@@ -138,7 +138,7 @@ def run(page):
     return count
 
 
-@pytest.mark.parametrize(("page", "least"), [("README.md", 1), ("docs/api.md", 8)])
+@pytest.mark.parametrize(("page", "least"), [("README.md", 1), ("docs/api.md", 8), ("docs/ecc.md", 1)])
 def test_examples_run(page, least, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert run(ROOT / page) >= least

@@ -20,7 +20,7 @@ if sys.argv[1:] == ["--version"]:  # answered before anything is imported: it sh
 
 import typer
 
-from modmill import cli_rsa, cli_site
+from modmill import cli_ecc, cli_rsa, cli_site
 
 if TYPE_CHECKING:
     from modmill.numbers.base_pairs import BasePair, Sufficiency
@@ -34,6 +34,7 @@ app = typer.Typer(
 )
 
 app.add_typer(cli_rsa.app, name="rsa")
+app.add_typer(cli_ecc.app, name="ecc")
 
 Name = Annotated[str, typer.Argument(metavar="DESIGN", help="A design; `modmill designs` lists them.")]
 Modulus = Annotated[

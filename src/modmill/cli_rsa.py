@@ -37,6 +37,7 @@ def build(
     word: Annotated[int, typer.Option(min=8, max=64, help="Bits of a word of the streams.")] = 32,
     crt: Annotated[bool, typer.Option("--crt/--no-crt", help="A core for the primes, or for the modulus.")] = True,
     blind: Annotated[int, typer.Option(min=0, max=128, help="Bits by which exponents may be blinded.")] = 64,
+    cores: Annotated[int, typer.Option(min=1, max=64, help="Machines side by side behind one pair of streams.")] = 1,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Folder to write.")] = None,
     top: Annotated[str, typer.Option(help="Name of the Verilog module; its parts' names begin with it.")] = "engine",
 ) -> None:
@@ -56,21 +57,94 @@ def build(
     width = -(-bits // 2) if crt else bits
     core = engine(
         chosen, width=width, settings=parse_set(sets), bits=width + blind, method=method, window=window,
-        contexts=contexts, word=word, io=io, top=top,
+        contexts=contexts, word=word, io=io, top=top, cores=cores,
     )  # fmt: skip
     words = [
         "--bits", bits, "--multiplier", chosen, *(w for s in sets for w in ("--set", s)), "--io", io,
         "--method", method, "--window", window, "--contexts", contexts, "--word", word, "--crt" if crt else "--no-crt",
     ]  # fmt: skip
+    words += ["--cores", cores] if cores > 1 else []
     words += ["--top", top] if top != "engine" else []
     command = shlex.join(["modmill", "rsa", "build", *map(str, words), "--blind", str(blind)])
     folder = core.write(output or Path(f"rsa-{bits}-{chosen}"), command)
     layout = core.layout
     cycles = core.cycles(0)
     print(
-        f"{folder}: {chosen}, {width}-bit moduli, {layout.contexts} powers in step, at most {cycles:,} cycles for them,"
-        f" {core.fitted.cost.dsp:,} DSP blocks predicted"
+        f"{folder}: {chosen}, {width}-bit moduli, {f'{cores} machines, ' if cores > 1 else ''}{layout.contexts} powers "
+        f"in step, at most {cycles:,} cycles for them, {cores * core.fitted.cost.dsp:,} DSP blocks predicted"
     )
+
+
+@app.command()
+def race(
+    bits: Annotated[int, typer.Option(help="Length of the RSA modulus, 1024 to 4096.")] = 2048,
+    multiplier: Annotated[
+        list[str], typer.Option("--multiplier", metavar="DESIGN", help="Race only this one; repeatable.")
+    ] = [],  # noqa: B006
+    sets: Set = [],  # noqa: B006 - typer reads the default, nothing changes it
+    io: Io = "native",
+    method: Method = "window",
+    window: Window = 5,
+    contexts: Contexts = 0,
+    word: Annotated[int, typer.Option(min=8, max=64, help="Bits of a word of the streams.")] = 32,
+    crt: Annotated[bool, typer.Option("--crt/--no-crt", help="Two powers of half the length, or one.")] = True,
+    blind: Annotated[int, typer.Option(min=0, max=128, help="Bits by which exponents may be blinded.")] = 0,
+    cores: Annotated[int, typer.Option(min=1, max=64, help="Machines side by side behind one pair of streams.")] = 1,
+    target: Annotated[str, typer.Option(help="A device; `modmill targets` lists them.")] = "ecp5-85k",
+    route: Annotated[bool, typer.Option("--route", help="Place and route too (minutes to hours).")] = False,
+    seeds: Annotated[int, typer.Option(min=1, max=100, help="Place and route with seeds 1 to this.")] = 3,
+    output: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write JSON too; - for stdout.")] = None,
+    record: Annotated[Path | None, typer.Option(metavar="FILE", help="Add the rows to a results file.")] = None,
+) -> None:
+    """Whole engines of several multipliers: simulated, synthesised, routed; private operations per second."""
+    import json
+
+    from rich.console import Console
+
+    from modmill.contract import Refusal
+    from modmill.engines.rsa import BITS
+    from modmill.report import engines as report
+    from modmill.studies.build import parse_set
+    from modmill.studies.engine import engine
+    from modmill.studies.engine_race import EngineRace
+    from modmill.studies.rsa import loaded
+
+    if bits not in BITS:
+        raise Refusal(f"RSA moduli have {BITS[0]} to {BITS[-1]} bits, not {bits}")
+    width = -(-bits // 2) if crt else bits
+    settings = parse_set(sets)
+    console = Console(width=None if sys.stdout.isatty() else 150, highlight=False, markup=False)
+    status = Console(stderr=True)
+    found = []
+    entrants = []
+    for name in multiplier or loaded():
+        try:
+            core = engine(
+                name, width=width, settings=settings, bits=width + blind, method=method, window=window,
+                contexts=contexts, word=word, io=io, cores=cores,
+            )  # fmt: skip
+            entrants.append((name, core, core.about()))
+        except Refusal as error:
+            if multiplier:
+                raise
+            status.print(f"{name} does not apply: {error}", markup=False, highlight=False)
+    with status.status("") as line:
+        raced = EngineRace(target, route, seeds, record, line.update)
+        for name, core, about in entrants:
+            standing = raced.measure(name, core, about)
+            standing.per_operation = 2 if crt else 1
+            found.append(standing)
+    if str(output) != "-":
+        kind = "with CRT" if crt else "without CRT"
+        console.print(report.table(found, f"RSA-{bits} private operations {kind} on {target}"))
+        print("\n".join(["", *report.footnotes(found)]))
+    if output is not None:
+        text = json.dumps(
+            {"bits": bits, "crt": crt, "target": target, "engines": [s.describe() for s in found]}, indent=2
+        )
+        print(text) if str(output) == "-" else output.write_text(text + "\n", encoding="utf-8")
+    if any(s.check is None for s in found):
+        raise typer.Exit(1)
 
 
 @app.command()
@@ -155,8 +229,7 @@ def setup(
     from modmill.studies.engine import read
 
     core = read(folder)
-    fitted = core.at(parse_modulus(modulus).value)
-    for word in core.layout.setup(fitted.contract(core.io)):
+    for word in core.setup(core.at(parse_modulus(modulus).value)):
         print(f"{word:0{-(-core.layout.word // 4)}x}")
 
 

@@ -9,7 +9,7 @@ and the schedule (``schedule``, data). Everything else - contract, cycles, chart
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -72,6 +72,9 @@ class SlotMachine(wiring.Component):
     """
 
     kept: tuple[str, ...] = ()
+    modulus_words: Sequence[int] = ()
+    """The words of stream k that load the modulus it was made for. They need not be those of the design's multiplier:
+    the machine's schedule settles the order of its constants."""
 
     def __init__(self, slot: int, number: int, *, interval: int, distance: int, k: int = 0) -> None:
         self.interval, self.distance = interval, distance

@@ -3,6 +3,7 @@
 """The Montgomery array as a design: exact bounds, one RTL for all moduli of a width, small moduli exhaustively."""
 
 import random
+import re
 import sys
 from fractions import Fraction
 from pathlib import Path
@@ -100,6 +101,42 @@ def test_folded_machine_intermediate_by_intermediate():
         assert first_difference(fitted.trace(a, b), seen) == ""
         assert r == fitted.multiply(a, b) and latency == contract.timing.latency
         assert len(seen) == 2 * fitted.params.digits
+
+
+@pytest.mark.parametrize("p", [3, 2**61 - 1, 2**255 + 95, 2**256 - 189, 2**1023 + 1])
+def test_a_product_in_one_step_is_that_of_the_digits(p):
+    fitted, rnd = ARRAY.fit(p), random.Random(p)
+    top = fitted.contract("native").largest_operand
+    for a, b in [*fitted.corners(), *((rnd.randrange(top), rnd.randrange(top)) for _ in range(50))]:
+        *_, (_, s) = fitted.trace(a, b)
+        assert fitted.multiply(a, b) == s
+
+
+def test_dsp_blocks_for_time_over_a_factor_of_26():
+    few, many = ARRAY.fit(2**256 - 189, columns=1), ARRAY.fit(2**256 - 189, lanes=4)
+    assert (few.cost.dsp, few.contract("native").timing.interval) == (5, 257)
+    assert (many.cost.dsp, many.contract("native").timing.interval) == (132, 4)
+    assert ARRAY.fit(2**256 - 189, lanes=3).contract("native").timing.interval == 6  # of 18
+    with pytest.raises(Refusal, match="no number of streams suits 2 lanes"):
+        ARRAY.fit(2**256 - 189, lanes=2, columns=8)
+
+
+@pytest.mark.parametrize(("lanes", "io", "loadable"), [(2, "native", True), (4, "binary", True), (7, "native", False)])
+def test_lanes_against_integers(lanes, io, loadable):
+    """Every lane has the modulus before a pair is taken; gaps and stalls let pairs pass over lanes."""
+    core = build("montgomery-array", str(2**61 - 1), io, lanes=lanes, loadable=loadable)
+    report = Report(core.name)
+    verify(core, core.verilog, 300, report)
+    assert report.passed, report.failures
+
+
+def test_a_lane_that_loses_its_turn_is_found():
+    core = build("montgomery-array", str(2**61 - 1), "native", lanes=2, loadable=False)
+    text = re.sub(r"assign w_data = may1 .*;", "assign w_data = 1'd0;", core.verilog)
+    assert text != core.verilog
+    report = Report(core.name)
+    verify(core, text, 300, report)
+    assert not report.passed
 
 
 def test_refusals():

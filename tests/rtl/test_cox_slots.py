@@ -10,6 +10,7 @@ import pytest
 from amaranth.sim import Simulator
 
 from modmill.contract import Refusal
+from modmill.design import unused
 from modmill.designs import design
 from modmill.numbers.moduli import parse_modulus
 
@@ -148,7 +149,7 @@ def test_the_modulus_is_loaded():
     work, expected = [], []
     for g in (f, other, f):
         x, y = (g.representation.encode(v) for v in (123456789, 987654321))
-        work += [*(("k", word) for word in g.load.words), ("x", 0, x), ("x", 1, y)]
+        work += [*(("k", word) for word in unused(g.slot_machine(3)).modulus_words), ("x", 0, x), ("x", 1, y)]
         work += [("i", 2, 0, 1, 0, 0), ("wait",), ("q", 2), ("wait",)]
         expected.append(g.combine(x, y, x, x))
     assert simulate(f.slot_machine(3), work) == expected

@@ -29,12 +29,12 @@ def test_a_good_engine_passes(folder):
 
 
 INSIDE = """module engine(input clk, input rst, input i_valid, output i_ready, input [31:0] i_data,
-              output o_valid, input o_ready, output [31:0] o_data);
+              output o_valid, input o_ready, output [31:0] o_data, output o_last);
   wire [31:0] word;
   wire there, taken, open;
   reg [3:0] late;
   engine_inside whole(.clk(clk), .rst(rst), .i_valid(i_valid), .i_ready(i_ready), .i_data(i_data), .o_ready(taken),
-    .o_valid(there), .o_data(word));
+    .o_valid(there), .o_data(word), .o_last(o_last));
   always @(posedge clk)
     if (rst | (there & taken)) late <= 0;
     else if (there) late <= late + (late != 15);
@@ -90,10 +90,13 @@ def test_planted_faults_of_the_files_are_found(folder, tmp_path):
         check_engine(copy)
 
 
-@pytest.mark.parametrize(("name", "p"), [("kbe", 2**61 - 1), ("hbe", 2**31 - 1)])
-def test_an_engine_on_a_designs_own_slot_machine_passes(tmp_path, name, p):
-    """Both engines start from random registers of their own: a control bit that nothing sets once chose the memory."""
-    core = engine(name, p=p, bits=40, contexts=2, window=3)
+@pytest.mark.parametrize(
+    ("name", "p", "width"), [("kbe", 2**61 - 1, 0), ("hbe", 2**31 - 1, 0), ("kbe", 0, 160), ("hbe", 0, 160)]
+)
+def test_an_engine_on_a_designs_own_slot_machine_passes(tmp_path, name, p, width):
+    """Both engines start from random registers of their own: a control bit that nothing sets once chose the memory. A
+    loaded machine takes its constants in the order of its own schedule, which once were sent in the multiplier's."""
+    core = engine(name, p=p, width=width, bits=40, contexts=2, window=3)
     assert core.native
     core.write(tmp_path / "engine", "made for a test")
     assert not check_engine(tmp_path / "engine").failures

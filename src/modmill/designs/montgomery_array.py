@@ -31,6 +31,7 @@ from modmill.rtl.delay import later
 from modmill.rtl.digit_serial import DIGITS_MIN, Control, DigitSerial, Frame, least_streams
 from modmill.rtl.digits import MEMORY, DigitMemory
 from modmill.rtl.folded_array import FoldedArray
+from modmill.rtl.lanes import Lanes, timing
 from modmill.rtl.montgomery_array import (
     DIGIT,
     ENTRY,
@@ -183,7 +184,7 @@ class MontgomeryMultiplication(Fitted):
     def cost(self) -> Cost:
         """Constants: the modulus and m'."""
         d = self.params.digits
-        return Cost(dsp=self.params.blocks, memory_bits=DIGIT * (d + 1), multiplications=d * (2 * d + 1))
+        return Cost(dsp=self.params.blocks * self.lanes, memory_bits=DIGIT * (d + 1), multiplications=d * (2 * d + 1))
 
     def trace(self, a: int, b: int) -> Iterator[tuple[str, Any]]:
         mask = (1 << DIGIT) - 1
@@ -197,6 +198,15 @@ class MontgomeryMultiplication(Fitted):
             yield f"q{i}", q
             s = (s + a * digit + q * self.p) >> DIGIT
         yield "S", s
+
+    def multiply(self, a: int, b: int) -> int:
+        """The same S in one step: the digits q are those of -a b / M mod R, whatever way they are found."""
+        q = a * b * self._inverse % self.params.R
+        return (a * b + q * self.p) // self.params.R
+
+    @cached_property
+    def _inverse(self) -> int:
+        return -pow(self.p, -1, self.params.R) % self.params.R
 
     @property
     def load(self) -> Load | None:
@@ -213,7 +223,17 @@ class MontgomeryMultiplication(Fitted):
         return MontgomeryMultiplication(p, self.params, self.settings)
 
     def component(self, *, scaled: bool = False) -> Multiplier:
-        return Machine(self.params, None if self.loadable else self.p)
+        return self._laned(binary=False)
+
+    @property
+    def lanes(self) -> int:
+        """Arrays side by side."""
+        return int(self.settings["lanes"])
+
+    def _laned(self, *, binary: bool) -> Multiplier:
+        modulus, frame = None if self.loadable else self.p, self.params.binary_frame if binary else self.params.frame
+        made = [Machine(self.params, modulus, binary=binary) for _ in range(self.lanes)]
+        return made[0] if self.lanes == 1 else Lanes(made, frame.room)
 
     def facts(self) -> list[tuple[str, str]]:
         p, load = self.params, self.load
@@ -222,7 +242,8 @@ class MontgomeryMultiplication(Fitted):
             ("operands", f"below 2^{p.spare} p, results below (2^{2 * p.spare} p / R + 1) p"),
             ("interleaved", f"{p.streams} streams; a product every {p.interval} cycles"),
             ("columns", f"{p.columns or p.digits}, each for {p.groups} digit{'s' * (p.groups > 1)}"),
-            ("DSP blocks", f"{p.blocks}, {p.digits * (2 * p.digits + 1)} multiplications in {p.interval} cycles"),
+            ("lanes", f"{self.lanes}, each of {p.blocks} DSP blocks; they take products in turn"),
+            ("DSP blocks", f"{self.cost.dsp}, each product {self.cost.multiplications} multiplications"),
             ("modulus", f"loaded: {len(load.words)} words, {load.cycles} cycles" if load else "built in"),
         ]
 
@@ -255,6 +276,7 @@ class MontgomeryMultiplication(Fitted):
 
     def contract(self, io: str) -> Contract:
         found = super().contract(io)
+        found = replace(found, timing=timing(found.timing, self.lanes))
         if io == "native":
             return found
         width = Binary(self.params.bits)
@@ -264,7 +286,7 @@ class MontgomeryMultiplication(Fitted):
         return self.params.binary_frame.timing
 
     def binary_component(self) -> Multiplier:
-        return Machine(self.params, None if self.loadable else self.p, binary=True)
+        return self._laned(binary=True)
 
 
 # ---------------------------------------------------------------------------------------------- machine
@@ -365,9 +387,9 @@ class Machine(DigitSerial):
 # ---------------------------------------------------------------------------------------------- design
 
 
-def fit(p: int, *, loadable: bool, digits: int, streams: int, columns: int) -> MontgomeryMultiplication:
+def fit(p: int, *, loadable: bool, digits: int, streams: int, columns: int, lanes: int) -> MontgomeryMultiplication:
     """The fewest digits with 2^(17 d) >= 4 * 2^bits, so that lambda >= 2."""
-    settings = {"loadable": loadable, "digits": digits, "streams": streams, "columns": columns}
+    settings = {"loadable": loadable, "digits": digits, "streams": streams, "columns": columns, "lanes": lanes}
     bits = p.bit_length()
     if bits > BITS_MAX:
         raise Refusal(f"moduli have at most {BITS_MAX} bits, this one has {bits}")
@@ -380,7 +402,7 @@ def fit(p: int, *, loadable: bool, digits: int, streams: int, columns: int) -> M
     fewest = max(folded + 1, -(-STREAMS_MIN // groups)) if folded else STREAMS_MIN
     if streams and streams < fewest:
         raise Refusal(f"the array needs at least {fewest} streams, got streams = {streams}")
-    found, interval = least_streams(d, fewest, groups, folded)
+    found, interval = least_streams(d, fewest, groups, folded, lanes)
     params = Params(bits, d, streams or found, interval, folded, groups)
     try:
         params.frame  # noqa: B018 - its conditions
@@ -409,6 +431,7 @@ DESIGNS = (
             Setting(
                 "columns", int, 0, "columns behind the head, fewer than digits: less DSP blocks, more cycles", least=0
             ),
+            Setting("lanes", int, 1, "arrays side by side that take products in turn: more DSP blocks", least=1),
         ),
         solve=fit,
     ),

@@ -46,12 +46,14 @@ class Layout:
 
     ``engines``: the programmes with their bounds, all for one contract (that of any modulus, if it is loaded).
     ``contexts``: exponentiations in step. ``word``: bits of a word of the streams.
+    ``spare``: subtractions of p at the end at least, for moduli that need more than the engines' own.
     Raises Refusal when the programmes do not fit together.
     """
 
     engines: tuple[Exponentiation, ...]
     contexts: int
     word: int
+    spare: int = 0
 
     def __post_init__(self) -> None:
         if self.contexts < 1:
@@ -130,7 +132,7 @@ class Layout:
     @property
     def subtractions(self) -> int:
         """How often p is subtracted at the end: not where the ports have residues."""
-        return int(max(e.subtractions for e in self.engines)) * self.binary
+        return int(max(self.spare, *(e.subtractions for e in self.engines))) * self.binary
 
     def setup(self, contract: Contract) -> list[int]:
         """The message that sets the modulus and its numbers.

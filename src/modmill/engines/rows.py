@@ -22,7 +22,7 @@ the slot itself or, where the digit is odd, its neighbour (number xor 1)."""
 
 @dataclass(frozen=True)
 class Place:
-    """A slot as a task names it: ``number`` among those of its context, or among the ``shared`` ones of all contexts."""
+    """A slot as a task names it: ``number`` among those of its context, or among the ``shared`` ones of all."""
 
     number: int
     pick: str = FIXED

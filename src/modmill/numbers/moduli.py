@@ -67,6 +67,11 @@ def parse_modulus(text: str) -> Modulus:
     return Modulus(None, value, is_prime(value), "given by the user", text)
 
 
+def parse_integer(text: str) -> int:
+    """The value of an expression, 0x... or a decimal, of either sign. Raises ValueError as `parse_modulus` does."""
+    return _Expression(text).value()
+
+
 def _named(text: str) -> Modulus:
     """Return the modulus of a name or alias. Raises ValueError, with the nearest names, when there is none."""
     key = _key(text)

@@ -15,9 +15,10 @@ from modmill.schedule import ScheduleError
 
 
 class Word(data.StructLayout):
-    """The rowers' control word of one cycle, for rowers that serve ``share`` channels of each base."""
+    """The rowers' control word of one cycle, for rowers that serve ``share`` channels of each base; ``pair``: they
+    keep sums of two products in a register of their own."""
 
-    def __init__(self, address: int, h: int, share: int) -> None:
+    def __init__(self, address: int, h: int, share: int, pair: bool = False) -> None:
         self.h_source = len(OPERANDS) * share
         self.modulus_source = self.h_source + 1
         super().__init__({
@@ -32,6 +33,7 @@ class Word(data.StructLayout):
             "add": 1,
             "catch_product": 1,
             "catch_sum": 1,
+            **({"catch_pair": 1, "enter_pair": 1} if pair else {}),
             "enter_product": 1,
             "enter_sum": 1,
             "base": (2 * share - 1).bit_length(),  # the fold is modulo which of the rower's a_i, b_i
@@ -121,8 +123,9 @@ class Control:
                 put("constant", t + k, held(other + base, t + k))
                 put("add", t + k + PRODUCT, summed(t + k + PRODUCT) if k and summed else 1)
             put("clear", t + PRODUCT - 1)
-            put("catch_sum", p[f"catch {name}"])
-            put("enter_sum", p[f"{name} fold"])
+            register = "pair" if shape.pair else "sum"
+            put(f"catch_{register}", p[f"catch {name}"])
+            put(f"enter_{register}", p[f"{name} fold"])
             reduce(f"{name} fold", result, modulus)
 
         if shape.numbered:

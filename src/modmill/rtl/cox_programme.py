@@ -142,6 +142,17 @@ class Shape:
         """Exclusive bound of one product."""
         return ((1 << self.w) - 1) ** 2 + 1
 
+    @cached_property
+    def pair_bound(self) -> int:
+        """Exclusive bound of a sum of two products."""
+        return 2 * ((1 << self.w) - 1) ** 2 + 1
+
+    @property
+    def pair(self) -> bool:
+        """Whether sums of two products wait for the fold in a register of their own. The pipelined fold is busy with
+        one ring after the other, so that three values wait for the same gap between them."""
+        return self.numbered and not self.loop
+
     @property
     def loop(self) -> bool:
         """Whether sums are folded in a loop (else in a pipeline)."""
@@ -312,7 +323,7 @@ def jobs(shape: Shape) -> list[Job]:
         add(f"catch {name}", (), ((name, PRODUCT + 2),), holds=(("sum", name, PRODUCT, 0),))
         add(
             f"{name} fold", (*whole, ("memory", whole_cycles, 1)), ((f"catch {name}", 1),),
-            holds=(("caught sum", f"catch {name}", 1, 0),),
+            holds=(("caught pair" if shape.pair else "caught sum", f"catch {name}", 1, 0),),
         )  # fmt: skip
 
     inputs = [f"in {word}" for word in shape.inputs]
@@ -538,7 +549,12 @@ def programme(shape: Shape, interval: int = 0) -> Programme:
         least = max(least, entries)
     trials = [interval] if interval else [*range(least, 4 * least)]
     first, last = shape.named("out w", shape.share - 1), (shape.named("in xa", 0), shape.named("in xb", 0))
-    minimise = {"w fold": 1} if shape.numbered else {first: 2, last[0]: -1, last[1]: -1}
+    minimise = {first: 2, last[0]: -1, last[1]: -1}
+    if shape.numbered:
+        minimise = {"w fold": 1, **({"zeta fold": 1, "w~": -1} if shape.pair else {})}
+    if shape.pair:  # placements of many intervals' length are easy to find, and their operations too far apart
+        span = shape.depth // trials[0] + 3
+        return Programme(shape, *placement.least_interval(jobs(shape), trials, minimise, effort=4, span=span))
     if shape.share == 1:
         return Programme(shape, *placement.least_interval(jobs(shape), trials, minimise))
     if not interval:  # more jobs, and a trial takes up to a minute: in steps that double

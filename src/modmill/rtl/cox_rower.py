@@ -117,6 +117,10 @@ class Rower(wiring.Component):
             m.d.sync += caught_product.eq(product)
         with m.If(c.catch_sum):
             m.d.sync += caught_sum.eq(total)
+        if shape.pair:
+            caught_pair = Signal(bits(shape.pair_bound), reset_less=True)
+            with m.If(c.catch_pair):
+                m.d.sync += caught_pair.eq(total)
 
         # ---- fold
         bound = shape.fold_bound
@@ -127,6 +131,8 @@ class Rower(wiring.Component):
         else:
             other = self.ring
         caught = Mux(c.enter_sum, caught_sum, caught_product)
+        if shape.pair:
+            other = Mux(c.enter_pair, caught_pair, other)
         m.d.sync += entry.eq(Mux(c.enter_sum | c.enter_product, caught, other))
         base = Signal(len(c.base), reset_less=True)
         m.d.sync += base.eq(c.base)

@@ -54,6 +54,7 @@ class CoxSlots(SlotMachine):
             distance=p.distance,
             k=p.shape.rowers * p.shape.w if loadable else 0,
         )
+        self.modulus_words = self._constants.modulus_words() if loadable else ()
 
     def _plan(self) -> None:
         """The lower half of the memory: constants, then words of the operations under way; numbers in the upper."""
@@ -69,11 +70,6 @@ class CoxSlots(SlotMachine):
             )
         self._depth = 2 * half
 
-    @property
-    def modulus_words(self) -> list[int]:
-        """What stream k must bring."""
-        return self._constants.modulus_words()
-
     def elaborate(self, _platform: object) -> Module:
         m = Module()
         p = self._programme
@@ -82,7 +78,7 @@ class CoxSlots(SlotMachine):
         address = self._depth.bit_length() - 1
         word_bits = shape.slot.bit_length() - 1
         nothing = self.numbers
-        word = Word(address, max(1, shape.h_max.bit_length()), 1)
+        word = Word(address, max(1, shape.h_max.bit_length()), 1, shape.pair)
         phase = Phase(m, p)
         at = phase.at
 

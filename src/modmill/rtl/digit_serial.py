@@ -115,14 +115,21 @@ def least_interval(digits: int, groups: int, columns: int, streams: int) -> int:
     return max(digits * groups, Results.spacing(digits), fed)
 
 
-def least_streams(digits: int, least: int, groups: int = 1, columns: int = 0) -> tuple[int, int]:
-    """Streams and interval: the shortest interval there is with ``least`` streams or a few more, then the fewest."""
+def least_streams(digits: int, least: int, groups: int = 1, columns: int = 0, lanes: int = 1) -> tuple[int, int]:
+    """Streams and interval: the shortest interval there is with ``least`` streams or a few more, then the fewest.
+
+    The interval is a multiple of ``lanes``.
+    """
     found = []
     for streams in range(least, least + 8):
-        interval = least_interval(digits, groups, columns, streams)
+        if gcd(lanes, groups * streams) != 1:
+            continue
+        interval = -(-least_interval(digits, groups, columns, streams) // lanes) * lanes
         while gcd(interval, groups * streams) != 1:
-            interval += 1
+            interval += lanes
         found.append((interval, streams))
+    if not found:
+        raise ValueError(f"no number of streams suits {lanes} lanes")
     interval, streams = min(found)
     return streams, interval
 
@@ -137,6 +144,8 @@ class DigitSerial(Multiplier):
     def __init__(self, frame: Frame, *, width: int | None = None, k: int = 0) -> None:
         """``width``: bits of operands and results where they are narrower than the frame's numbers."""
         self.frame = frame
+        self.permitted: Signal | None = None
+        """Driven where somebody outside has set it: whether operands may be accepted, a modulus being there."""
         width = width or frame.width
         super().__init__(width, width, width, period=frame.interval, lead=frame.interval - 1, k=k)
 
@@ -149,6 +158,9 @@ class DigitSerial(Multiplier):
         frame = self.frame
         control = Control(m, frame)
         digit, permitted = self.connect(m, control)
+
+        if self.permitted is not None:
+            m.d.comb += self.permitted.eq(permitted)
 
         # ---- accepting
         room = Signal(range(frame.room + 1), init=frame.room)

@@ -5,16 +5,18 @@
 from __future__ import annotations
 
 import json
+import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from modmill import __version__
-from modmill.contract import Contract, Refusal
+from modmill.contract import Binary, Contract, Refusal
 from modmill.design import Fitted, unused
 from modmill.designs import design as find_design
+from modmill.engines.cluster import Router, answers, everyone, joined, packet
 from modmill.engines.exponentiation import Exponentiation, Programme, fixed_window, ladder, left_to_right
 from modmill.engines.layout import Layout
 from modmill.engines.machine import Machine
@@ -24,6 +26,7 @@ from modmill.flow import emit, tools
 from modmill.flow.words import WordRun, WordSimulator
 from modmill.numbers.primes import prev_prime
 from modmill.studies.build import digest, write_folder
+from modmill.studies.engine_race import Trial, judged
 
 METHODS = ("window", "ladder")
 PUBLIC = 65537
@@ -44,7 +47,8 @@ class EngineCore:
     Programme 0 is for secret exponents of up to ``bits`` bits, programme 1 raises to 65537. ``contexts``: powers in
     step, 0 for as many as keep the multiplier busy. ``word``: bits of a word of the streams. ``io``: the form of the
     multiplier; numbers are at the engine's ports as they are at its. ``native``: numbers stay in the design's own slot
-    machine, where it has one for that form; else they go between a slot memory and the multiplier.
+    machine, where it has one for that form; else they go between a slot memory and the multiplier. ``cores``: machines
+    side by side behind a router, whose packets then go round the messages (cluster.py).
     """
 
     design: str
@@ -58,6 +62,7 @@ class EngineCore:
     io: str = "native"
     top: str = "engine"
     native: bool = True
+    cores: int = 1
 
     def __post_init__(self) -> None:
         if self.io not in self.fitted.forms:
@@ -81,17 +86,20 @@ class EngineCore:
         contract = self.contract
         converted = contract.factor % contract.p != 1
         bits = self.bits or contract.p.bit_length()
-        engines = (
-            Exponentiation(uniform(self.method, self.window, converted), contract, bits),
-            Exponentiation(left_to_right(PUBLIC, converted=converted), contract, PUBLIC.bit_length()),
+        programmes = (
+            (uniform(self.method, self.window, converted), bits),
+            (left_to_right(PUBLIC, converted=converted), PUBLIC.bit_length()),
         )
+        engines = tuple(Exponentiation(programme, contract, length) for programme, length in programmes)
+        least = [x.contract(self.io) for x in self.fitted.others()] if isinstance(contract.operand, Binary) else []
+        spare = max((Exponentiation(p, c, n).subtractions for p, n in programmes for c in least), default=0)
         contexts = self.contexts
         if not contexts and self.native:
             contexts = unused(self.fitted.slot_machine(1)).distance
         elif not contexts:
             t, lead = contract.timing, unused(self.fitted.core(self.io)).lead
             contexts = -(-(t.latency + FETCH + WRITE + lead) // max(t.interval, FETCH))
-        layout = Layout(engines, contexts, self.word)
+        layout = Layout(engines, contexts, self.word, spare)
         if not self.native:
             layout.require_memory()
         return layout
@@ -112,8 +120,12 @@ class EngineCore:
 
     @cached_property
     def verilog(self) -> str:
-        """Verilog-2001 of the machine, module ``top`` first."""
-        return emit.verilog(Machine(self.sequencer), self.top)
+        """Verilog-2001 of the machine or machines, module ``top`` first."""
+        if self.cores == 1:
+            return emit.verilog(Machine(self.sequencer), self.top)
+        router = Router(self.cores, self.word)
+        parts = emit.verilog(router, f"{self.top}_router"), emit.verilog(Machine(self.sequencer), f"{self.top}_core")
+        return joined(*parts, top=self.top, machines=self.cores, word=self.word)
 
     @cached_property
     def _simulator(self) -> WordSimulator:
@@ -123,29 +135,94 @@ class EngineCore:
         """The multiplier while ``p`` is loaded. Raises Refusal when it cannot be."""
         return self.fitted if p == self.fitted.p else self.fitted.at(p)
 
+    def setup(self, fitted: Fitted) -> list[int]:
+        """The message that sets a modulus. Raises Refusal when the programmes could overflow with it."""
+        contract = fitted.contract(self.io)
+        if self.native and contract.load:
+            machine = unused(fitted.slot_machine(self.layout.slots * self.layout.contexts))
+            contract = replace(contract, load=replace(contract.load, words=tuple(machine.modulus_words)))
+        return self.layout.setup(contract)
+
     def simulate(self, fitted: Fitted, programme: int, pairs: Sequence[tuple[int, int]], bits: int = 0) -> Simulated:
         """The powers of any number of (base, exponent) by the RTL, in batches of as many as there are contexts.
 
         Raises ToolError when the RTL does not do what it should at its ports.
         """
         lay = self.layout
-        words = lay.setup(fitted.contract(self.io))
+        words = self.sent(self.setup(fitted))
         size = lay.contexts
         batches = [list(pairs[k : k + size]) for k in range(0, len(pairs), size)]
         filler = 1, PUBLIC if programme else 0
         ends = []
-        for batch in batches:
-            words += lay.job(programme, batch + [filler] * (size - len(batch)), bits)
+        for number, batch in enumerate(batches):
+            job = lay.job(programme, batch + [filler] * (size - len(batch)), bits)
+            words += self.sent(job, number)
             ends.append(len(words) - 1)
         patience = 2 * self.cycles(programme, bits) + 1000
-        run = self._simulator.run(words, len(batches) * size * lay.number_words, timeout=patience)
+        run = self._simulator.run(words, len(batches) * self.answer, timeout=patience)
         if run.violations:
             raise tools.ToolError(f"simulation: {run.violations[0]}")
-        firsts = run.valid[:: size * lay.number_words]
+        order, found = self.ordered(run.words)
+        firsts = dict(zip(order, run.valid[:: self.answer], strict=True))
         return Simulated(
-            lay.powers(run.words, fitted.p)[: len(pairs)], run,
-            [first - run.accepted[end] for first, end in zip(firsts, ends, strict=True)],
+            lay.powers(found, fitted.p)[: len(pairs)], run,
+            [firsts[number] - run.accepted[end] for number, end in enumerate(ends)],
         )  # fmt: skip
+
+    @property
+    def results(self) -> int:
+        """Powers of one answer."""
+        return self.layout.contexts
+
+    def trial(self) -> Trial:
+        """Two jobs with exponents of full length for each machine. Raises ToolError when a power is wrong."""
+        p, bits = self.fitted.p, self.layout.engines[0].bits
+        rnd = random.Random(1)
+        pairs = [(rnd.randrange(p), rnd.getrandbits(bits)) for _ in range(2 * self.cores * self.results)]
+        found = self.simulate(self.fitted, 0, pairs)
+        count = judged(found.powers, [pow(base, exponent, p) for base, exponent in pairs], "power")
+        firsts = [found.run.valid[k * self.answer] for k in range(2 * self.cores)]
+        order, _ = self.ordered(found.run.words)
+        first, second = (firsts[order.index(number)] for number in (0, self.cores))
+        return Trial(count, found.cycles[0], second - first)
+
+    @property
+    def answer(self) -> int:
+        """Words of the answer to a job, with its packet's head."""
+        return self.layout.contexts * self.layout.number_words + (self.cores > 1)
+
+    def sent(self, words: Sequence[int], number: int | None = None) -> list[int]:
+        """A message as it goes into the stream: job ``number`` for one machine after the other, None for all."""
+        if self.cores == 1:
+            return list(words)
+        return packet(everyone(self.word) if number is None else number % self.cores, words, self.word)
+
+    def ordered(self, words: Sequence[int]) -> tuple[list[int], list[int]]:
+        """(numbers of the jobs in the order in which their answers came, the answers' words in the jobs' order), for
+        whole answers to jobs 0, 1, ..."""
+        count = len(words) // self.answer
+        if self.cores == 1:
+            return list(range(count)), list(words)
+        came = answers(words, self.answer - 1)
+        waiting = [iter(range(core, count, self.cores)) for core in range(self.cores)]
+        order = [next(waiting[core], count) for core, _ in came]
+        return order, [word for _, (_, answer) in sorted(zip(order, came, strict=True)) for word in answer]
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """What it was made with, every choice made; not the name of its module."""
+        lay = self.layout
+        return {
+            "bits": lay.engines[0].bits, "method": self.method, "window": self.window, "contexts": lay.contexts,
+            "word": lay.word, "io": self.io, "native": self.native, "cores": self.cores,
+        }  # fmt: skip
+
+    def about(self) -> dict[str, Any]:
+        """What a row says of it."""
+        return {
+            "design": self.design, "parameters": dict(self.fitted.settings), "modulus_bits": self.fitted.p.bit_length(),
+            "modulus": "loaded" if self.fitted.load else hex(self.fitted.p), **self.options,
+        }  # fmt: skip
 
     def record(self) -> dict[str, Any]:
         """engine.json."""
@@ -154,10 +231,7 @@ class EngineCore:
             "modmill": __version__,
             "design": self.design,
             "given": dict(self.given),
-            "options": {
-                "bits": lay.engines[0].bits, "method": self.method, "window": self.window, "contexts": lay.contexts,
-                "word": lay.word, "io": self.io, "top": self.top, "native": self.native,
-            },
+            "options": self.options | {"top": self.top},
             "made_for": hex(self.fitted.p),
             "parameters": dict(self.fitted.settings),
             "modulus": "loaded" if contract.load else hex(contract.p),
@@ -184,15 +258,17 @@ class EngineCore:
     def vectors(self) -> dict[str, Any]:
         """Words in and out for a few powers, from Python's integers."""
         lay, p = self.layout, self.fitted.p
-        contract = self.contract
         pairs = [(pow(3, k + 2, p), (1 << lay.engines[0].bits) - 1 - 7 * k) for k in range(lay.contexts)]
-        out: list[dict[str, Any]] = [{"modulus": hex(p), "in": [hex(w) for w in lay.setup(contract)], "out": []}]
+        out: list[dict[str, Any]] = [
+            {"modulus": hex(p), "in": [hex(w) for w in self.sent(self.setup(self.fitted))], "out": []}
+        ]
         for k, jobs in enumerate((pairs, [(base, PUBLIC) for base, _ in pairs])):
             powers = [pow(base, exponent, p) for base, exponent in jobs]
+            head = (k % self.cores,) if self.cores > 1 else ()
             out.append({
                 "powers": [[hex(b), hex(e), hex(r)] for (b, e), r in zip(jobs, powers, strict=True)],
-                "in": [hex(w) for w in lay.job(k, jobs)],
-                "out": [hex(w) for r in powers for w in lay.number(r)] if lay.binary else [],
+                "in": [hex(w) for w in self.sent(lay.job(k, jobs), k)],
+                "out": [hex(w) for w in (*head, *(w for r in powers for w in lay.number(r)))] if lay.binary else [],
             })  # fmt: skip
         return {"digest": digest(self.verilog), "messages": out}
 
@@ -290,16 +366,29 @@ def _page(record: Mapping[str, Any]) -> str:
         if setup["modulus_words"]
         else ""
     )
+    cores = options.get("cores", 1)
+    packets = (
+        f"""
+## Packets
+
+{cores} machines stand side by side, numbered from 0. Every message goes in a packet: the machine's number, or a word
+of all ones for every machine; the number of words of the message in two words, least significant first; the message. An
+answer is the machine's number, then its words; answers of different machines come in the order in which they are ready.
+"""
+        if cores > 1
+        else ""
+    )
     return f"""# Exponentiation engine: {record["design"]}, {record["modulus_bits"]}-bit moduli
 
 Made by `{record["command"]}`; RTL digest {record["digest"]}.
 Generated cores belong to you: use, change and ship them as you like.
 
 `engine.v` holds the module `{options["top"]}`: `clk`, `rst` (synchronous, active high), `i_valid i_ready i_data` in
-and `o_valid o_ready o_data` out, words of {options["word"]} bits. A word moves in every cycle in which valid and
-ready are high. Numbers are sent least significant word first, {words} words each.
+and `o_valid o_ready o_data o_last` out, words of {options["word"]} bits. A word moves in every cycle in which valid and
+ready are high; `o_last` goes with the last word of an answer. Numbers are sent least significant word first, {words}
+words each.
 {options["contexts"]} powers are computed in step.
-
+{packets}
 ## Messages
 
 `0`: the modulus and what belongs to it. `modmill rsa setup DIR --modulus M` prints the words of this message for M.

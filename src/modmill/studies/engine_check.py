@@ -111,7 +111,7 @@ def _messages(core: EngineCore, moduli: list[Fitted], full: bool, seed: int) -> 
     size = layout.contexts
     for k, fitted in enumerate(moduli):
         p = fitted.p
-        out.words += layout.setup(fitted.contract(core.io))
+        out.words += core.sent(core.setup(fitted))
         longest = layout.engines[0].bits
         kinds = [(0, longest)] if full and not k else []
         kinds += [(0, min(SHORT, longest)), (1, PUBLIC.bit_length())] * -(-POWERS // size)
@@ -121,7 +121,8 @@ def _messages(core: EngineCore, moduli: list[Fitted], full: bool, seed: int) -> 
                      for _ in range(size)]  # fmt: skip
             if programme:
                 pairs = [(base, PUBLIC) for base, _ in pairs]
-            out.words += layout.job(programme, pairs, 0 if programme else bits)
+            job = layout.job(programme, pairs, 0 if programme else bits)
+            out.words += core.sent(job, len(out.powers) // size)
             out.powers += [(p, pow(base, exponent, p)) for base, exponent in pairs]
     return out
 
@@ -134,7 +135,7 @@ def _runs(core: EngineCore, simulator: WordSimulator, report: EngineReport, full
     for label, gap, stall in (("at full rate", 0.0, 0.0), ("with pauses and stalls", 0.3, 0.3)):
         whole = full and not gap
         streams = [_messages(core, order, whole, seed) for seed, order in enumerate((moduli, moduli[::-1]), 1)]
-        jobs = [(stream.words, len(stream.powers) * layout.number_words) for stream in streams]
+        jobs = [(stream.words, len(stream.powers) // layout.contexts * core.answer) for stream in streams]
         runs = simulator.run_pair(*jobs, gap=gap, stall=stall, timeout=patience)
         report.cycles += max(run.cycles for run in runs)
         for run, stream in zip(runs, streams, strict=True):
@@ -148,8 +149,9 @@ def _runs(core: EngineCore, simulator: WordSimulator, report: EngineReport, full
 def _judged(core: EngineCore, run: WordRun, stream: _Stream) -> Iterator[str]:
     yield from run.violations
     size = core.layout.number_words
+    _, words = core.ordered(run.words)
     for k, (p, wanted) in enumerate(stream.powers):
-        found = core.layout.powers(run.words[k * size : (k + 1) * size], p)
+        found = core.layout.powers(words[k * size : (k + 1) * size], p)
         if found != [wanted]:
             yield f"power {k} modulo {p:#x} is wrong"
             return

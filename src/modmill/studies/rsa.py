@@ -11,6 +11,7 @@ from typing import Any
 
 from modmill.contract import Refusal
 from modmill.design import IO
+from modmill.designs import DESIGNS
 from modmill.designs import design as find_design
 from modmill.engines.rsa import Engine, Modelled
 from modmill.studies.engine import PUBLIC, EngineCore, engine, uniform
@@ -18,6 +19,11 @@ from modmill.studies.engine import PUBLIC, EngineCore, engine, uniform
 KINDS = ("model", "exact", "rtl")
 DEFAULT = "montgomery-array"
 """The multiplier that is taken unless another is named."""
+
+
+def loaded() -> list[str]:
+    """The designs whose modulus can be loaded."""
+    return [d.name for d in DESIGNS if any(s.name == "loadable" for s in d.settings)]
 
 
 def engine_for(

@@ -356,7 +356,7 @@ def _implementations(bench: Bench) -> list[Section]:
                 f"{where}: throughput Mbps",
                 mbps,
                 round(256e3 / ns),
-                why=f"print counts {OTHER_BASE} bits a product, the range of the other designs' base; an operand has 256",
+                why=f"print counts {OTHER_BASE} bits a product, the range of the others' base; an operand has 256",
             ),
         ]
         bars.append(f"{where:<22} printed  {'█' * round(ns / 6):<56} {ns:g} ns")

@@ -1,0 +1,302 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""The commands ``modmill ecc``."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from modmill.engines.ec_keys import Key
+    from modmill.engines.ecc import Ecc, PointEngine
+    from modmill.numbers.curves import Curve, Point
+
+app = typer.Typer(no_args_is_help=True, help="Elliptic curves with real keys: ECDH, ECDSA, X25519, X448 and EdDSA.")
+run = typer.Typer(no_args_is_help=True, help="One operation with a real key through an engine.")
+app.add_typer(run, name="run")
+
+Private = Annotated[Path, typer.Argument(metavar="KEY.pem", help="A private key, PEM or DER.")]
+Public = Annotated[Path, typer.Argument(metavar="KEY.pem", help="A public or private key, PEM or DER.")]
+Peer = Annotated[Path, typer.Option("--peer", metavar="KEY.pem", help="The other side's public key.")]
+Message = Annotated[Path, typer.Option("--message", metavar="FILE", help="What is signed.")]
+SignatureFile = Annotated[Path, typer.Option("--signature", metavar="FILE", help="Its signature.")]
+Passphrase = Annotated[Path | None, typer.Option("--passphrase-file", help="Holds the key's passphrase.")]
+Output = Annotated[Path | None, typer.Option("--output", "-o", help="File to write; default: stdout.")]
+Engine = Annotated[
+    str, typer.Option("--engine", metavar="DIR|reference", help="A built core, simulated; or the oracle in Python.")
+]
+BlindScalar = Annotated[
+    int, typer.Option("--blind-scalar", min=0, max=128, help="Bits of a random multiple of the order.")
+]
+BlindCoordinates = Annotated[
+    bool, typer.Option("--blind-coordinates/--no-blind-coordinates", help="Random projective coordinates.")
+]
+Check = Annotated[bool, typer.Option("--check/--no-check", help="Verify a signature before it is released.")]
+Hash = Annotated[str, typer.Option("--hash", help="Hash of the message.")]
+Form = Annotated[str, typer.Option("--form", help="der, or raw: r and s one after the other.")]
+LowS = Annotated[bool, typer.Option("--low-s/--any-s", help="Only s up to n / 2, as Bitcoin wants it.")]
+AllowZero = Annotated[
+    bool, typer.Option("--allow-zero/--no-allow-zero", help="Release a secret of zeros: the peer's point is small.")
+]
+Context = Annotated[str, typer.Option("--context", help="A context of up to 255 bytes, as text.")]
+Prehash = Annotated[bool, typer.Option("--prehash/--no-prehash", help="Ed25519ph and Ed448ph.")]
+
+
+@run.command()
+def ecdh(
+    key: Private,
+    peer: Peer,
+    passphrase: Passphrase = None,
+    engine: Engine = "reference",
+    blind_scalar: BlindScalar = 0,
+    blind_coordinates: BlindCoordinates = False,
+    output: Output = None,
+) -> None:
+    """The shared secret of two keys on a Weierstrass curve: the x-coordinate, raw. The peer's point is validated."""
+    from modmill.engines import ecdh as protocol
+
+    own, other = _pair(key, peer, passphrase)
+    ecc = _ecc(engine, own.curve, blind_scalar, blind_coordinates)
+    _write(protocol.exchange(ecc, [(own.scalar, _point(ecc, other))])[0], output)
+    _report(ecc)
+
+
+@run.command("ecdsa-sign")
+def ecdsa_sign(
+    key: Private,
+    message: Message,
+    hash_name: Hash = "sha256",
+    nonce: Annotated[str, typer.Option(help="deterministic (RFC 6979) or random.")] = "deterministic",
+    form: Form = "der",
+    low_s: LowS = False,
+    check: Check = True,
+    passphrase: Passphrase = None,
+    engine: Engine = "reference",
+    blind_scalar: BlindScalar = 0,
+    blind_coordinates: BlindCoordinates = False,
+    output: Output = None,
+) -> None:
+    """Sign a file by ECDSA."""
+    from modmill.engines import ecdsa
+
+    own = _key(key, passphrase)
+    ecc = _ecc(engine, own.curve, blind_scalar, blind_coordinates, check)
+    (signature,) = ecdsa.sign(ecc, [(own.scalar, message.read_bytes())], hash_name, nonce, low_s=low_s)
+    _write(ecdsa.encode(own.curve, signature, form), output)
+    _report(ecc, order=True)
+
+
+@run.command("ecdsa-verify")
+def ecdsa_verify(
+    key: Public,
+    message: Message,
+    signature: SignatureFile,
+    hash_name: Hash = "sha256",
+    form: Form = "der",
+    low_s: LowS = False,
+    passphrase: Passphrase = None,
+    engine: Engine = "reference",
+) -> None:
+    """Verify a file's signature by ECDSA; status 1 if it is wrong."""
+    from modmill.engines import ecdsa
+
+    theirs = _key(key, passphrase)
+    ecc = _ecc(engine, theirs.curve)
+    Q = _point(ecc, theirs)
+    numbers = ecdsa.decode(theirs.curve, signature.read_bytes(), form)
+    (good,) = ecdsa.verify(ecc, [(Q, message.read_bytes(), numbers)], hash_name, low_s=low_s)
+    _report(ecc, order=True)
+    _say(good)
+
+
+@run.command()
+def x25519(
+    key: Private,
+    peer: Peer,
+    allow_zero: AllowZero = False,
+    passphrase: Passphrase = None,
+    engine: Engine = "reference",
+    blind_scalar: BlindScalar = 0,
+    blind_coordinates: BlindCoordinates = False,
+    output: Output = None,
+) -> None:
+    """The shared secret of two X25519 keys, raw."""
+    ecc = _exchange("X25519", _pair(key, peer, passphrase), allow_zero, engine, blind_scalar, blind_coordinates, output)
+    _report(ecc)
+
+
+@run.command()
+def x448(
+    key: Private,
+    peer: Peer,
+    allow_zero: AllowZero = False,
+    passphrase: Passphrase = None,
+    engine: Engine = "reference",
+    blind_scalar: BlindScalar = 0,
+    blind_coordinates: BlindCoordinates = False,
+    output: Output = None,
+) -> None:
+    """The shared secret of two X448 keys, raw."""
+    ecc = _exchange("X448", _pair(key, peer, passphrase), allow_zero, engine, blind_scalar, blind_coordinates, output)
+    _report(ecc)
+
+
+@run.command("eddsa-sign")
+def eddsa_sign(
+    key: Private,
+    message: Message,
+    context: Context = "",
+    prehash: Prehash = False,
+    check: Check = True,
+    passphrase: Passphrase = None,
+    engine: Engine = "reference",
+    blind_scalar: BlindScalar = 0,
+    blind_coordinates: BlindCoordinates = False,
+    output: Output = None,
+) -> None:
+    """Sign a file by Ed25519 or Ed448, as the key says."""
+    from modmill.engines import eddsa
+
+    own = _key(key, passphrase)
+    ecc = _ecc(engine, own.curve, blind_scalar, blind_coordinates, check)
+    (signature,) = eddsa.sign(ecc, [(own.private, message.read_bytes())], context.encode(), prehash)
+    _write(signature, output)
+    _report(ecc, order=True)
+
+
+@run.command("eddsa-verify")
+def eddsa_verify(
+    key: Public,
+    message: Message,
+    signature: SignatureFile,
+    context: Context = "",
+    prehash: Prehash = False,
+    passphrase: Passphrase = None,
+    engine: Engine = "reference",
+) -> None:
+    """Verify a file's signature by Ed25519 or Ed448, with the cofactor; status 1 if it is wrong."""
+    from modmill.engines import eddsa
+
+    theirs = _key(key, passphrase)
+    ecc = _ecc(engine, theirs.curve)
+    public = theirs.public or eddsa.public(ecc, [theirs.private])[0]
+    item = public, message.read_bytes(), signature.read_bytes()
+    (good,) = eddsa.verify(ecc, [item], context.encode(), prehash)
+    _report(ecc, order=True)
+    _say(good)
+
+
+@app.command()
+def curves() -> None:
+    """Every named curve with its form, its length, its object identifier and its source."""
+    from modmill.numbers.named_curves import CURVES
+
+    for curve in CURVES:
+        names = ", ".join((curve.name, *curve.aliases))
+        print(f"{names}: {type(curve).__name__}, {curve.bits} bits, cofactor {curve.h}, {curve.oid}; {curve.source}")
+
+
+@app.command("curve")
+def curve_(
+    text: Annotated[
+        str, typer.Argument(metavar="CURVE", help="A name, a PEM file, or 'FORM KEY=VALUE ...' (p a b x y n h).")
+    ],
+) -> None:
+    """Validate a curve and show its parameters. A curve that is not usable is refused."""
+    curve = read_curve(text)
+    curve.validate()
+    print(f"{curve.title}: {type(curve).__name__}, {curve.bits} bits, {curve.source}")
+    values = {"p": curve.p, **curve.coefficients(), "x": curve.base[0], "y": curve.base[1], "n": curve.n, "h": curve.h}
+    for letter, value in values.items():
+        print(f"    {letter} = {value:#x}")
+
+
+def read_curve(text: str) -> Curve:
+    """The curve that a user names: a name, parameters, or a file with `EC PARAMETERS` or a key.
+
+    Raises ValueError for everything else, and for a curve that fails its validation.
+    """
+    from modmill.engines.ec_keys import read_curve as of_file
+    from modmill.numbers.curve_text import parse_curve
+
+    if "=" not in text and Path(text).is_file():
+        return of_file(Path(text).read_bytes())
+    return parse_curve(text)
+
+
+def _engine(text: str, curve: Curve) -> PointEngine:
+    """The engine that ``--engine`` names, for a curve. The simulated core of a folder goes in here."""
+    from modmill.contract import Refusal
+    from modmill.engines.ecc import ReferenceEngine
+
+    if text == "reference":
+        return ReferenceEngine(curve)
+    raise Refusal(f"--engine is reference or the folder of a built core; {text} is neither")
+
+
+def _ecc(engine: str, curve: Curve, blind: int = 0, coordinates: bool = False, check: bool = True) -> Ecc:
+    from modmill.engines.ecc import Ecc
+
+    return Ecc(_engine(engine, curve), blind_scalar=blind, blind_coordinates=coordinates, check=check)
+
+
+def _exchange(
+    name: str, keys: tuple[Key, Key], allow_zero: bool, engine: str, blind: int, coordinates: bool, output: Path | None
+) -> Ecc:
+    from modmill.contract import Refusal
+    from modmill.engines.ecdh import exchange_u, public_u
+
+    own, other = keys
+    if name not in own.curve.aliases:
+        raise Refusal(f"{name} needs a key of its own curve; this one is on {own.curve.title}")
+    ecc = _ecc(engine, own.curve, blind, coordinates)
+    public = other.public or public_u(ecc, [other.private])[0]
+    _write(exchange_u(ecc, [(own.private, public)], allow_zero=allow_zero)[0], output)
+    return ecc
+
+
+def _key(path: Path, passphrase: Path | None = None) -> Key:
+    from modmill.engines.ec_keys import read_key
+
+    return read_key(path.read_bytes(), passphrase.read_text().rstrip("\n") if passphrase else None)
+
+
+def _pair(own: Path, peer: Path, passphrase: Path | None) -> tuple[Key, Key]:
+    """A key and its peer's, on one curve."""
+    from modmill.contract import Refusal
+
+    first, second = _key(own, passphrase), _key(peer)
+    if first.curve != second.curve:
+        raise Refusal(f"the keys are on different curves, {first.curve.title} and {second.curve.title}")
+    return first, second
+
+
+def _point(ecc: Ecc, key: Key) -> Point:
+    """The public point of a key; of a private key without it, computed."""
+    return ecc.multiply_base([key.scalar])[0] if key.public is None else key.point
+
+
+def _say(good: bool) -> None:
+    print("the signature is right" if good else "the signature is wrong")
+    if not good:
+        raise typer.Exit(1)
+
+
+def _write(data: bytes, output: Path | None) -> None:
+    if output is None:
+        sys.stdout.buffer.write(data)
+    else:
+        output.write_bytes(data)
+
+
+def _report(ecc: Ecc, order: bool = False) -> None:
+    """What simulated hardware did, on stderr, a line for each piece of an engine's ``work``, and what the host did."""
+    work = getattr(ecc.engine, "work", ())
+    for piece in work:
+        print(f"modmill: {piece}", file=sys.stderr)
+    if work and order:
+        print(f"modmill: arithmetic modulo the order: {ecc.order.where}", file=sys.stderr)

@@ -1,0 +1,229 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""Several machines in one device behind one pair of word streams.
+
+    words i -> head -> node 0 -> node 1 -> ...        each node hands words to its machine or on to the next node
+    words o <-         node 0 <- node 1 <- ...        and lets one machine's answer pass after the other
+
+A packet in: the machine's number, or ``everyone(word)`` for all, the number of words in two words (least significant
+first), and the words of one or more messages. A packet out: the machine's number and the words of one answer. Answers
+of one machine come in the order of its messages. No net is longer than from one node to the next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from typing import Any
+
+from amaranth.hdl import Cat, Module, Signal
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from modmill.contract import Refusal
+
+COUNT_BITS = 24
+"""Bits of the number of words in a packet."""
+
+
+def everyone(word: int) -> int:
+    """The number that stands for all machines, for words of so many bits."""
+    return (1 << word) - 1
+
+
+def packet(machine: int, words: Sequence[int], word: int) -> list[int]:
+    """A packet for a machine. Raises Refusal when it is too long for its count."""
+    count = len(words)
+    if count >> min(COUNT_BITS, 2 * word):
+        raise Refusal(f"{count} words do not fit one packet")
+    return [machine, count & everyone(word), count >> word, *words]
+
+
+def answers(words: Iterable[int], length: int) -> list[tuple[int, list[int]]]:
+    """(machine, words) of every answer, for answers of ``length`` words."""
+    given = list(words)
+    return [(given[k], given[k + 1 : k + 1 + length]) for k in range(0, len(given), length + 1)]
+
+
+class _Head(wiring.Component):
+    """Reads the packets' heads: each word leaves with a bit for every machine that it is for."""
+
+    def __init__(self, machines: int, word: int) -> None:
+        self._machines, self._word = machines, word
+        super().__init__({
+            "i_valid": In(1), "i_ready": Out(1), "i_data": In(word),
+            "d_valid": Out(1), "d_ready": In(1), "d_data": Out(word), "d_select": Out(machines),
+        })  # fmt: skip
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        left = Signal(COUNT_BITS, reset_less=True)
+        low = Signal(self._word, reset_less=True)
+        take = self.i_valid & self.i_ready
+        with m.If(self.d_ready):
+            m.d.sync += self.d_valid.eq(0)
+        with m.FSM(name="packet"):
+            with m.State("MACHINE"):
+                m.d.comb += self.i_ready.eq(~self.d_valid)
+                with m.If(take):
+                    all_of_them = self.i_data == everyone(self._word)
+                    m.d.sync += self.d_select.eq(
+                        Cat(all_of_them | (self.i_data == machine) for machine in range(self._machines))
+                    )
+                    m.next = "LOW"
+            with m.State("LOW"):
+                m.d.comb += self.i_ready.eq(1)
+                with m.If(take):
+                    m.d.sync += low.eq(self.i_data)
+                    m.next = "HIGH"
+            with m.State("HIGH"):
+                m.d.comb += self.i_ready.eq(1)
+                with m.If(take):
+                    m.d.sync += left.eq(Cat(low, self.i_data))
+                    m.next = "WORDS"
+            with m.State("WORDS"):
+                m.d.comb += self.i_ready.eq(~self.d_valid & (left != 0))
+                with m.If(take):
+                    m.d.sync += [self.d_valid.eq(1), self.d_data.eq(self.i_data), left.eq(left - 1)]
+                with m.If(left == 0):
+                    m.next = "MACHINE"
+        return m
+
+
+class _Node(wiring.Component):
+    """One machine's place in the chain.
+
+    d: words from the head, ``d_select`` bit 0 for this machine, the others for those behind it, at ``e``. u: answers
+    towards the head, from this machine (``r``) or from those behind it (``v``). A word takes two cycles a node.
+    """
+
+    def __init__(self, number: int, behind: int, word: int) -> None:
+        self._number, self._behind, self._word = number, behind, word
+
+        def stream(name: str, way: Any, back: Any, extra: dict[str, Any]) -> dict[str, Any]:
+            return {f"{name}_valid": way(1), f"{name}_ready": back(1), f"{name}_data": way(word), **extra}
+
+        super().__init__({
+            **stream("d", In, Out, {"d_select": In(behind + 1)}), **stream("c", Out, In, {}),
+            **stream("e", Out, In, {"e_select": Out(max(1, behind))}), **stream("r", In, Out, {"r_last": In(1)}),
+            **stream("v", In, Out, {"v_last": In(1)}), **stream("u", Out, In, {"u_last": Out(1)}),
+        })  # fmt: skip
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        here, on = Signal(), Signal()  # the word is still to be given to this machine, to the others
+        m.d.comb += [
+            self.d_ready.eq(~here & ~on), self.c_valid.eq(here), self.e_valid.eq(on), self.e_data.eq(self.c_data),
+        ]  # fmt: skip
+        with m.If(self.c_ready):
+            m.d.sync += here.eq(0)
+        with m.If(self.e_ready):
+            m.d.sync += on.eq(0)
+        with m.If(self.d_valid & self.d_ready):
+            m.d.sync += [self.c_data.eq(self.d_data), here.eq(self.d_select[0])]
+            if self._behind:
+                m.d.sync += [on.eq(self.d_select[1:].any()), self.e_select.eq(self.d_select[1:])]
+
+        free = Signal()
+        others_first = Signal()  # who goes first when both have an answer: the one who did not go last
+        m.d.comb += free.eq(~self.u_valid)
+        with m.If(self.u_ready):
+            m.d.sync += self.u_valid.eq(0)
+
+        def passes(valid: Signal, ready: Signal, word: Signal, last: Signal, after: int) -> None:
+            m.d.comb += ready.eq(free)
+            with m.If(valid & free):
+                m.d.sync += [self.u_valid.eq(1), self.u_data.eq(word), self.u_last.eq(last)]
+                with m.If(last):
+                    m.d.sync += others_first.eq(after)
+                    m.next = "FREE"
+
+        with m.FSM(name="answer"):
+            with m.State("FREE"):
+                with m.If(self.v_valid & (others_first | ~self.r_valid)):
+                    m.next = "OTHERS"
+                with m.Elif(self.r_valid & free):
+                    m.d.sync += [self.u_valid.eq(1), self.u_data.eq(self._number), self.u_last.eq(0)]
+                    m.next = "OWN"
+            with m.State("OWN"):
+                passes(self.r_valid, self.r_ready, self.r_data, self.r_last, 1)
+            with m.State("OTHERS"):
+                passes(self.v_valid, self.v_ready, self.v_data, self.v_last, 0)
+        return m
+
+
+class Router(wiring.Component):
+    """Head and nodes: streams ``i`` and ``o`` outside, ``c0`` and ``r0`` to the first machine, and so on.
+
+    Cost: about 150 LUTs and 150 registers a machine, for words of 32 bits. Latency: two cycles a node each way.
+    """
+
+    def __init__(self, machines: int, word: int) -> None:
+        if not 2 <= machines <= 64:
+            raise Refusal(f"a device holds 2 to 64 cores side by side, not {machines}")
+        self.machines, self.word = machines, word
+        members: dict[str, Any] = {
+            "i_valid": In(1), "i_ready": Out(1), "i_data": In(word),
+            "o_valid": Out(1), "o_ready": In(1), "o_data": Out(word), "o_last": Out(1),
+        }  # fmt: skip
+        for k in range(machines):
+            members |= {
+                f"c{k}_valid": Out(1), f"c{k}_ready": In(1), f"c{k}_data": Out(word),
+                f"r{k}_valid": In(1), f"r{k}_ready": Out(1), f"r{k}_data": In(word), f"r{k}_last": In(1),
+            }  # fmt: skip
+        super().__init__(members)
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.head = head = _Head(self.machines, self.word)
+        nodes = [_Node(k, self.machines - 1 - k, self.word) for k in range(self.machines)]
+        m.d.comb += [head.i_valid.eq(self.i_valid), self.i_ready.eq(head.i_ready), head.i_data.eq(self.i_data)]
+        valid, ready, word, select = head.d_valid, head.d_ready, head.d_data, head.d_select
+        for k, node in enumerate(nodes):
+            m.submodules[f"node_{k}"] = node
+            m.d.comb += [
+                node.d_valid.eq(valid), ready.eq(node.d_ready), node.d_data.eq(word), node.d_select.eq(select),
+            ]  # fmt: skip
+            valid, ready, word, select = node.e_valid, node.e_ready, node.e_data, node.e_select
+            for name in ("valid", "data"):
+                m.d.comb += getattr(self, f"c{k}_{name}").eq(getattr(node, f"c_{name}"))
+            for name in ("valid", "data", "last"):
+                m.d.comb += getattr(node, f"r_{name}").eq(getattr(self, f"r{k}_{name}"))
+            m.d.comb += [node.c_ready.eq(getattr(self, f"c{k}_ready")), getattr(self, f"r{k}_ready").eq(node.r_ready)]
+        for node, behind in pairwise(nodes):
+            m.d.comb += [
+                node.v_valid.eq(behind.u_valid), behind.u_ready.eq(node.v_ready), node.v_data.eq(behind.u_data),
+                node.v_last.eq(behind.u_last),
+            ]  # fmt: skip
+        first = nodes[0]
+        m.d.comb += [
+            self.o_valid.eq(first.u_valid), first.u_ready.eq(self.o_ready), self.o_data.eq(first.u_data),
+            self.o_last.eq(first.u_last),
+        ]  # fmt: skip
+        return m
+
+
+def joined(router: str, machine: str, *, top: str, machines: int, word: int) -> str:
+    """Verilog of a router and a machine, modules ``top``_router and ``top``_core, as one module ``top``."""
+    nets, cores = [], []
+    ports = [".clk(clk), .rst(rst), .i_valid(i_valid), .i_ready(i_ready), .i_data(i_data), .o_valid(o_valid), "
+             ".o_ready(o_ready), .o_data(o_data), .o_last(o_last)"]  # fmt: skip
+    for k in range(machines):
+        names = [f"c{k}_valid", f"c{k}_ready", f"r{k}_valid", f"r{k}_ready", f"r{k}_last"]
+        nets.append(f"  wire {', '.join(names)};\n  wire [{word - 1}:0] c{k}_data, r{k}_data;\n")
+        ports.append(", ".join(f".{name}({name})" for name in (*names, f"c{k}_data", f"r{k}_data")))
+        cores.append(
+            f"  {top}_core core_{k}(.clk(clk), .rst(rst), .i_valid(c{k}_valid), .i_ready(c{k}_ready), "
+            f".i_data(c{k}_data), .o_valid(r{k}_valid), .o_ready(r{k}_ready), .o_data(r{k}_data), "
+            f".o_last(r{k}_last));\n"
+        )
+    return f"""module {top}(clk, rst, i_valid, i_ready, i_data, o_valid, o_ready, o_data, o_last);
+  input clk, rst, i_valid, o_ready;
+  input [{word - 1}:0] i_data;
+  output i_ready, o_valid, o_last;
+  output [{word - 1}:0] o_data;
+{"".join(nets)}  {top}_router router({(", " + chr(10) + "    ").join(ports)});
+{"".join(cores)}endmodule
+
+{router}
+{machine}"""

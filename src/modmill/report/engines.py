@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""The table of a race of engines: one line each, rates of whole operations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from statistics import median
+from typing import TYPE_CHECKING, Any
+
+from modmill.report.rows import Row
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+
+@dataclass
+class EngineStanding:
+    """One engine. ``results`` of an answer of one of its ``cores``; numbers that nobody has are None.
+
+    ``note`` says why it has no clock. ``per_operation``: results that make one operation (an RSA private operation
+    with CRT takes two powers).
+    """
+
+    name: str
+    results: int
+    cores: int
+    about: dict[str, Any] = field(default_factory=dict)
+    digest: str = ""
+    note: str = ""
+    per_operation: int = 1
+    check: Row | None = None
+    synth: Row | None = None
+    routes: list[Row] = field(default_factory=list)
+
+    @property
+    def latency(self) -> int | None:
+        """Cycles of one job alone, from its last word in to its first word out."""
+        return self.check.values["latency"] if self.check else None
+
+    @property
+    def period(self) -> int | None:
+        """Cycles from an answer of a machine to its next."""
+        return self.check.values["period"] if self.check else None
+
+    @property
+    def mhz(self) -> float | None:
+        """Routed clock, the median of the seeds."""
+        return median(row.values["mhz"] for row in self.routes) if self.routes else None
+
+    def resource(self, name: str) -> int | None:
+        """DSP blocks, LUTs, flip-flops, block RAMs of the engine."""
+        return int(self.synth.values[name]) if self.synth else None
+
+    @property
+    def milliseconds(self) -> float | None:
+        """Time of one job alone."""
+        return self.latency / self.mhz / 1000 if self.latency and self.mhz else None
+
+    @property
+    def per_second(self) -> float | None:
+        """Operations per second of the whole engine when it always has work."""
+        if not self.period or not self.mhz:
+            return None
+        return self.mhz * 1e6 / self.period * self.results * self.cores / self.per_operation
+
+    def per_second_per(self, resource: str) -> float | None:
+        """Operations per second for each DSP block or LUT of it."""
+        rate, count = self.per_second, self.resource(resource)
+        return rate / count if rate and count else None
+
+    def describe(self) -> dict[str, Any]:
+        """As JSON holds it."""
+        rows = [row for row in (self.check, self.synth, *self.routes) if row]
+        return {
+            "engine": self.name, "digest": self.digest, "note": self.note, "about": self.about,
+            "results_per_answer": self.results, "cores": self.cores, "latency_cycles": self.latency,
+            "period_cycles": self.period, **{name: self.resource(name) for name in ("dsp", "lut", "ff", "bram")},
+            "mhz": self.mhz, "milliseconds": self.milliseconds, "operations_per_second": self.per_second,
+            "operations_per_second_per_dsp": self.per_second_per("dsp"), "rows": [asdict(row) for row in rows],
+        }  # fmt: skip
+
+
+_COLUMNS = (
+    "engine", "cores", "in step", "cycles", "period", "DSP", "LUT", "FF", "BRAM", "MHz", "ms", "per second", "/DSP",
+    "/LUT",
+)  # fmt: skip
+
+
+def table(standings: Sequence[EngineStanding], title: str) -> Table:
+    """One line for each engine."""
+    from rich.table import Table
+
+    made = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for name in _COLUMNS:
+        made.add_column(name, justify="left" if name == "engine" else "right", no_wrap=name == "engine")
+    for s in standings:
+        made.add_row(
+            s.name, str(s.cores), str(s.results), _whole(s.latency), _whole(s.period),
+            *(_whole(s.resource(name)) for name in ("dsp", "lut", "ff", "bram")), _short(s.mhz), _short(s.milliseconds),
+            _short(s.per_second), _short(s.per_second_per("dsp")), _short(s.per_second_per("lut")),
+        )  # fmt: skip
+    return made
+
+
+def footnotes(standings: Sequence[EngineStanding]) -> list[str]:
+    """What the columns mean, and what went wrong."""
+    lines = [
+        "cycles: of one job alone, simulated; period: from one answer of a machine to its next, jobs waiting",
+        "per second, /DSP, /LUT: at full load, input and output included",
+    ]
+    seeds = sorted({row.seed for s in standings for row in s.routes if row.seed is not None})
+    if seeds:
+        lines.append(f"clock placed and routed, median of seed{'s' * (len(seeds) > 1)} {', '.join(map(str, seeds))}")
+    return lines + [f"{s.name}: {s.note}" for s in standings if s.note]
+
+
+def _whole(number: int | None) -> str:
+    return "-" if number is None else f"{number:,}"
+
+
+def _short(number: float | None) -> str:
+    if number is None:
+        return "-"
+    return f"{number:,.0f}" if number >= 1000 else f"{number:.4g}"

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""A wide register that shifts by words and is loaded whole, in pieces with controls of their own.
+
+At 2,000 bits one net that tells every bit to shift spends most of a cycle on its way. So each piece of ``PIECE`` words
+keeps its own copy of the two controls, and they act a cycle later.
+"""
+
+from __future__ import annotations
+
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+PIECE = 4
+"""Words of a piece."""
+
+
+class _Piece(wiring.Component):
+    """Some words: one cycle after ``shift`` they move down by one, ``enter`` coming in above; after ``load`` they are
+    ``whole``."""
+
+    def __init__(self, words: int, word: int) -> None:
+        self._word = word
+        width = words * word
+        super().__init__({
+            "shift": In(1), "load": In(1), "enter": In(word), "whole": In(width), "number": Out(width),
+        })  # fmt: skip
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        shift, load = Signal(name="shift_here"), Signal(name="load_here")
+        number = Signal(len(self.number), name="words", reset_less=True)
+        m.d.sync += [shift.eq(self.shift), load.eq(self.load)]
+        with m.If(shift | load):
+            m.d.sync += number.eq(Mux(load, self.whole, Cat(number[self._word :], self.enter)))
+        m.d.comb += self.number.eq(number)
+        return m
+
+
+class WordRegister(wiring.Component):
+    """A number of ``words`` words of ``word`` bits, the least first.
+
+    In a cycle in which ``acts`` is high, which comes one after ``shift``, the number moves down by one word and
+    ``enter`` becomes its highest; one cycle after ``load`` it becomes ``whole``. ``quiet``: nothing is under way.
+    ``kept`` names the pieces, whose copies of the controls synthesis must not merge.
+    Cost: a register and a LUT a bit, and three registers a piece.
+    """
+
+    kept = ("piece",)
+
+    def __init__(self, words: int, word: int) -> None:
+        self._words, self._word = words, word
+        width = words * word
+        super().__init__({
+            "shift": In(1), "load": In(1), "enter": In(word), "whole": In(width), "number": Out(width),
+            "acts": Out(1), "quiet": Out(1),
+        })  # fmt: skip
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        word = self._word
+        busy = Signal()
+        m.d.sync += [self.acts.eq(self.shift), busy.eq(self.shift | self.load)]
+        m.d.comb += self.quiet.eq(~(busy | self.shift | self.load))
+        above: Value = self.enter
+        for first in reversed(range(0, self._words, PIECE)):
+            count = min(PIECE, self._words - first)
+            part = slice(first * word, (first + count) * word)
+            m.submodules[f"piece_{first // PIECE}"] = piece = _Piece(count, word)
+            m.d.comb += [
+                piece.shift.eq(self.shift), piece.load.eq(self.load), piece.enter.eq(above),
+                piece.whole.eq(self.whole[part]), self.number[part].eq(piece.number),
+            ]  # fmt: skip
+            above = piece.number[:word]
+        return m
