@@ -11,7 +11,7 @@ from modmill.numbers.moduli import parse_modulus
 from modmill.report.families import FAMILIES, family
 from modmill.report.rows import Store
 from modmill.report.traces import rows
-from modmill.studies import scaling
+from modmill.studies import scaling, site
 from modmill.studies.build import build
 from modmill.studies.contenders import contenders, modulus_name
 from modmill.studies.measured import Bench, is_about
@@ -78,6 +78,17 @@ def test_a_recorded_bench_finds_what_an_emitting_one_finds():
         assert emitting.checked(design, modulus, **settings) == recorded.checked(design, modulus, **settings)
         assert emitting.routed(design, modulus, "ecp5-85k") == recorded.routed(design, modulus, "ecp5-85k")
     assert Bench(recorded=True).core("radix64k-mul", "2^61-1", "ecp5-85k") is None
+
+
+def test_rows_of_engines_are_no_contenders_and_break_no_page():
+    """An engine's rows name a design too, and perhaps no modulus."""
+    (hbe,) = of("hbe")
+    about = {"design": "hbe", "io": "native", "parameters": {}, "engine": "hbe, window 5", "bits": 2048}
+    engine = [replace(row, digest="sha256:engine", about=about) for row in (hbe.synth, *hbe.routes)]
+    assert contenders(engine) == []
+    assert site._row(engine[0])["about"].startswith("hbe, window 5")
+    (line,) = site._spread(engine)
+    assert line["core"] == "hbe, window 5" and line["modulus"] == "" and line["seeds"] == 3
 
 
 def test_what_a_row_is_about():

@@ -88,7 +88,11 @@ def contenders(rows: Iterable[Row], digest: Callable[[Row], str] | None = None) 
     core. Without it the row that comes last counts.
     """
     designs = {d.name: d for d in DESIGNS if d.operands == 2 and family(d.module)}
-    kept = [row for row in rows if row.about.get("design") in designs and row.about.get("io") == "native"]
+    kept = [
+        row
+        for row in rows
+        if row.about.get("design") in designs and row.about.get("io") == "native" and "engine" not in row.about
+    ]
     checks = {row.digest: row for row in kept if row.kind == "check"}
     routes: dict[tuple[str, str], list[Row]] = {}
     for row in kept:

@@ -227,7 +227,7 @@ class Site:
 
     def _blocks_measured(self, design: Design) -> list[_Block]:
         """Rows of a block, which no race has."""
-        rows = [r for r in self._store.rows if r.about.get("design") == design.name]
+        rows = [r for r in self._store.rows if r.about.get("design") == design.name and "engine" not in r.about]
         return [_Block(r, rows) for r in rows if r.kind == "synth"]
 
     def _paper_pages(self) -> Iterable[tuple[str, str]]:
@@ -363,11 +363,22 @@ def _notation(found: errata.PaperErrata) -> str:
     return found.intro.split("What is right:")[0].strip()
 
 
+def _subject(row: Row) -> str:
+    """What a row is about, in a word: an engine, a design, or a block."""
+    return str(next((row.about[key] for key in ("engine", "design", "block") if row.about.get(key)), "unnamed"))
+
+
+def _modulus(text: object) -> str:
+    """The name of a row's modulus; rows of engines for any modulus name none."""
+    value = modulus_value(text)
+    return modulus_name(value) if value else ""
+
+
 def _row(row: Row) -> Mapping[str, Any]:
     about = row.about
-    words = [str(about.get("design") or about.get("block") or "")]
+    words = [_subject(row)]
     if about.get("modulus"):
-        words.append(modulus_name(modulus_value(about["modulus"]) or 0))
+        words.append(_modulus(about["modulus"]))
     if about.get("parameters"):
         words.append(", ".join(f"{k} = {v}" for k, v in about["parameters"].items()))
     words.append(str(about.get("date", ""))[:10])
@@ -390,7 +401,7 @@ def _spread(rows: Iterable[Row]) -> list[dict[str, Any]]:
         about = some[0].about
         low, high = min(clocks), max(clocks)
         out.append({
-            "core": about["design"], "modulus": modulus_name(modulus_value(about["modulus"]) or 0), "target": target,
+            "core": _subject(some[0]), "modulus": _modulus(about.get("modulus")), "target": target,
             "seeds": len(some), "least": low, "median": traced(median(clocks), *some), "most": high,
             "spread": 100 * (high / low - 1),
             "capped": all(row.values.get("cap_mhz") == row.values["mhz"] for row in some),
