@@ -20,7 +20,7 @@ if sys.argv[1:] == ["--version"]:  # answered before anything is imported: it sh
 
 import typer
 
-from modmill import cli_ecc, cli_ecc_build, cli_rsa
+from modmill import cli_ecc, cli_ecc_build, cli_rsa, cli_site
 
 if TYPE_CHECKING:
     from modmill.numbers.base_pairs import BasePair, Sufficiency
@@ -344,38 +344,6 @@ def race(
         raise typer.Exit(2)
 
 
-@app.command()
-def reproduce(
-    paper: Annotated[
-        str,
-        typer.Argument(
-            metavar="PAPER",
-            help="sor: sum of residues; hbe: base extension; rsa64k: radix 64K; multistep: multi-step radix 2.",
-        ),
-    ],
-    measure: Annotated[bool, typer.Option("--measure", help="Measure what has no row yet (minutes).")] = False,
-    output: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write JSON too; - for stdout.")] = None,
-    record: Annotated[Path | None, typer.Option(metavar="FILE", help="Add the rows to a results file.")] = None,
-) -> None:
-    """Every table of a paper: printed beside predicted and measured, with the reasons where they differ."""
-    from rich.console import Console
-
-    from modmill.report.reproduction import as_data, show
-    from modmill.studies.reproduce import reproduce as reproduced
-
-    if output is not None and str(output) != "-":
-        output.open("a").close()  # refuse now rather than after minutes
-    with _bar() as progress:
-        found = reproduced(paper, measure=measure, record=record, progress=lambda job: progress(job, 0, 0))
-    text = json.dumps(as_data(found), indent=2, ensure_ascii=False)
-    if str(output) == "-":
-        print(text)
-        return
-    show(found, Console(width=None if sys.stdout.isatty() else 170, highlight=False))
-    if output is not None:
-        output.write_text(text + "\n", encoding="utf-8")
-
-
 @app.command(hidden=True)
 def readme(
     path: Annotated[Path, typer.Argument(metavar="README")] = Path("README.md"),
@@ -383,15 +351,19 @@ def readme(
         bool, typer.Option("--check", help="Only tell whether it is up to date (status 1 if not).")
     ] = False,
 ) -> None:
-    """Write the README's table of results anew from the rows that ship."""
+    """Write the README's table of results and its picture anew from the rows that ship."""
     from modmill.report.readme import rewritten
     from modmill.report.rows import shipped_folder
+    from modmill.studies.contenders import race_picture
 
-    old = path.read_text(encoding="utf-8")
-    new = rewritten(old, shipped_folder())
+    texts = {
+        path: rewritten(path.read_text(encoding="utf-8"), shipped_folder()),
+        path.parent / "docs" / "race.svg": race_picture(shipped_folder()),
+    }
     if check:
-        raise typer.Exit(int(old != new))
-    path.write_text(new, encoding="utf-8")
+        raise typer.Exit(int(any(not p.exists() or p.read_text(encoding="utf-8") != t for p, t in texts.items())))
+    for place, text in texts.items():
+        place.write_text(text, encoding="utf-8")
 
 
 @app.command(hidden=True)
@@ -416,6 +388,9 @@ def _bar() -> Iterator[Callable[[str, int, int], None]]:
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("", total=None)
         yield lambda running, done, total: bar.update(task, description=running, completed=done, total=total)
+
+
+cli_site.add_to(app, _bar)
 
 
 def main() -> None:

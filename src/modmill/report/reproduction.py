@@ -8,6 +8,9 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from modmill.report.plots import Plot
+from modmill.schedule import Schedule
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -36,12 +39,15 @@ class Line:
 
 @dataclass(frozen=True)
 class Section:
-    """One table or figure: its lines, a text that stands before them, and lines of a chart."""
+    """One table or figure: its lines, a text that stands before them, lines of a chart for the terminal, and what pages
+    draw in its place: plots, or a schedule."""
 
     title: str
     lines: Sequence[Line] = ()
     text: str = ""
     chart: Sequence[str] = field(default_factory=tuple)
+    plots: Sequence[Plot] = ()
+    schedule: Schedule | None = None
 
 
 def show(sections: Sequence[Section], console: Console) -> None:

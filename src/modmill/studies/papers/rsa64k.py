@@ -30,6 +30,7 @@ from modmill.numbers.redundant import (
     theorem_9,
 )
 from modmill.report.reproduction import UNKNOWN, Line, Number, Section
+from modmill.report.traces import traced
 from modmill.studies.measured import Bench
 from modmill.studies.papers.hbe import Ours, Rows
 
@@ -103,10 +104,14 @@ COUNTEREXAMPLE = (
 
 
 def sections(
-    *, measure: bool = False, record: Path | None = None, progress: Callable[[str], None] | None = None
+    *,
+    measure: bool = False,
+    record: Path | None = None,
+    progress: Callable[[str], None] | None = None,
+    recorded: bool = False,
 ) -> Sequence[Section]:
     """Both tables, the lemmas, the claims, and our cores beside them."""
-    bench = Rows(measure, record, progress)
+    bench = Rows(measure, record, progress, recorded)
     found = [
         *(_table(bench, *table) for table in TABLES),
         *(_ours(bench, *table) for table in TABLES),
@@ -217,7 +222,7 @@ def _ours(bench: Bench, title: str, name: str, table: Mapping[bool, Sequence[Imp
                 Line(f"{where}: LUT", None, None, _shown(ours.resource("lut"))),
                 Line(f"{where}: FF", None, None, _shown(ours.resource("ff"))),
                 Line(f"{where}: time of an exponentiation (ms) (worst)", row.worst_ms, None,
-                     UNKNOWN if clock is None else _ms(cycles, clock),
+                     UNKNOWN if clock is None else traced(_ms(cycles, clock), clock),
                      f"measured: {cycles:,} cycles for products that wait for one another, at the routed clock"),
             ]  # fmt: skip
             first = first or clock

@@ -25,6 +25,7 @@ from modmill.numbers.primes import is_prime
 from modmill.numbers.rns import Base
 from modmill.numbers.sum_of_residues import SumOfResidues
 from modmill.report.chart import chart
+from modmill.report.plots import Plot, Series
 from modmill.report.reproduction import Line, Section
 from modmill.rtl import fold
 from modmill.rtl.product import DSP18, product
@@ -32,18 +33,27 @@ from modmill.studies.measured import Bench
 
 TABLE_1 = tuple((1 << 66) - u for u in (1, 5, 9, 17, 33, 65, 257, 513))
 
+TABLE_1_TEXT = ("1", "2^2 - 1", "2^3 - 1", "2^4 - 1", "2^5 - 1", "2^6 - 1", "2^8 - 1", "2^9 - 1")
+"""Table 1 as printed, without the 2^66."""
+
+TABLE_2_TEXT = (
+    "2^255 - 19", "2^160 - 2^32 - 21389", "2^160 - 2^32 - 1", "2^192 - 2^32 - 4553", "2^192 - 2^64 - 1",
+    "2^224 - 2^32 - 6803", "2^224 - 2^96 + 1", "2^256 - 2^32 - 977", "2^384 - 2^128 - 2^96 + 2^31 - 1", "2^521 - 1",
+)  # fmt: skip
+"""The moduli of Table 2 as printed."""
+
 TABLE_2 = (
-    # curve, printed modulus, our name for it, N, printed bound 2^(W-n)/N as text, printed epsilon
-    ("ED25519", 2**255 - 19, "2^255-19", 8, "2^186", 19),
-    ("SECP160K1", 2**160 - 2**32 - 21389, "secp160k1", 5, "2^94/5", 2**32 + 21389),
-    ("SECP160R1", 2**160 - 2**32 - 1, "secp160r1", 5, "2^94/5", 2**32 + 1),
-    ("SECP192K1", 2**192 - 2**32 - 4553, "secp192k1", 6, "2^125/3", 2**32 + 4553),
-    ("SECP192R1", 2**192 - 2**64 - 1, "P-192", 6, "2^125/3", 2**64 + 1),
-    ("SECP224K1", 2**224 - 2**32 - 6803, "secp224k1", 7, "2^158/7", 2**32 + 6803),
-    ("SECP224R1", 2**224 - 2**96 + 1, "P-224", 7, "2^158/7", 2**96 - 1),
-    ("SECP256K1", 2**256 - 2**32 - 977, "secp256k1", 8, "2^187", 2**32 + 977),
-    ("SECP2384R1", 2**384 - 2**128 - 2**96 + 2**31 - 1, "P-384", 12, "2^316/3", 2**128 + 2**96 - 2**31 + 1),
-    ("SECP521R1", 2**521 - 1, "P-521", 16, "2^451", 1),
+    # curve, printed modulus, our name for it, N, printed bound 2^(W-n)/N as text
+    ("ED25519", 2**255 - 19, "2^255-19", 8, "2^186"),
+    ("SECP160K1", 2**160 - 2**32 - 21389, "secp160k1", 5, "2^94/5"),
+    ("SECP160R1", 2**160 - 2**32 - 1, "secp160r1", 5, "2^94/5"),
+    ("SECP192K1", 2**192 - 2**32 - 4553, "secp192k1", 6, "2^125/3"),
+    ("SECP192R1", 2**192 - 2**64 - 1, "P-192", 6, "2^125/3"),
+    ("SECP224K1", 2**224 - 2**32 - 6803, "secp224k1", 7, "2^158/7"),
+    ("SECP224R1", 2**224 - 2**96 + 1, "P-224", 7, "2^158/7"),
+    ("SECP256K1", 2**256 - 2**32 - 977, "secp256k1", 8, "2^187"),
+    ("SECP2384R1", 2**384 - 2**128 - 2**96 + 2**31 - 1, "P-384", 12, "2^316/3"),
+    ("SECP521R1", 2**521 - 1, "P-521", 16, "2^451"),
 )
 MISPRINTS = {
     "SECP160R1": "misprint: 2^160 - 2^31 - 1 is the prime; the printed number is composite",
@@ -155,10 +165,14 @@ class RnsUnit(Multiplier):
 
 
 def sections(
-    *, measure: bool = False, record: Path | None = None, progress: Callable[[str], None] | None = None
+    *,
+    measure: bool = False,
+    record: Path | None = None,
+    progress: Callable[[str], None] | None = None,
+    recorded: bool = False,
 ) -> Sequence[Section]:
     """All tables and the charts."""
-    bench = Bench(measure, record, progress)
+    bench = Bench(measure, record, progress, recorded)
     return [
         _moduli(), _primes(), _constants(), _units(bench), *_implementations(bench), _comparison(bench),
         _improvements(), *_charts(),
@@ -168,7 +182,12 @@ def sections(
 def _moduli() -> Section:
     base = Base(66, TABLE_1)  # raises when two moduli share a factor
     first = (1 << 66) - 2
+    fitted = design("sor-1m-p").fit(parse_modulus("secp256k1").value)
+    assert isinstance(fitted, Sor)
+    ours = [f"2^66 - {_of_ones(u)}" for u in fitted.params.base.u]
     return Section("Table 1: eight 66-bit moduli", [
+        *(Line(f"m_{i}", f"2^66 - {printed}", found)
+          for i, (printed, found) in enumerate(zip(TABLE_1_TEXT, ours, strict=True), 1)),
         Line("pairwise coprime", "yes", "yes"),
         Line("dynamic range in bits", 528, base.M.bit_length()),
         Line("form of the first modulus (App. A)", "2^n - 2^t - 1, t = 0", "2^66 - 1",
@@ -177,9 +196,14 @@ def _moduli() -> Section:
     ])  # fmt: skip
 
 
+def _of_ones(u: int) -> str:
+    """u = 2^t + 1 as what follows ``2^n - `` in print."""
+    return "1" if u == 1 else f"2^{(u - 1).bit_length() - 1} - 1"
+
+
 def _primes() -> Section:
     lines = []
-    for curve, printed, name, n_channels, bound, epsilon in TABLE_2:
+    for (curve, printed, name, n_channels, bound), text in zip(TABLE_2, TABLE_2_TEXT, strict=True):
         p = parse_modulus(name).value
         bits = p.bit_length()
         rns = design("sor-1m-p").fit(p)
@@ -187,11 +211,12 @@ def _primes() -> Section:
         k = rns.params
         valid = (2**bits - p) * n_channels < 2 ** (bits - 66)
         lines += [
+            Line(f"{curve}: modulus p", text, text if p == printed else _corrected(name), why=MISPRINTS.get(curve, "")),
             Line(f"{curve}: prime", "yes", "yes" if is_prime(printed) else "no", why=MISPRINTS.get(curve, "")),
             Line(f"{curve}: N", n_channels, k.base.n, why="" if n_channels == k.base.n else "by the exact condition"),
             Line(f"{curve}: n", 66, k.base.w),
             Line(f"{curve}: 2^(W-n)/N", bound, _quotient(bits - 66, n_channels)),
-            Line(f"{curve}: epsilon", _power(epsilon), _power(2**bits - p)),
+            Line(f"{curve}: epsilon", _below(text), _below(text if p == printed else _corrected(name))),
             Line(f"{curve}: (22) holds", "yes", "yes" if valid else "no"),
         ]
     for name in EXCLUDED:
@@ -214,6 +239,11 @@ def _primes() -> Section:
     )
 
 
+def _corrected(name: str) -> str:
+    """The prime that is meant where print has another number."""
+    return {"secp160r1": "2^160 - 2^31 - 1", "P-384": "2^384 - 2^128 - 2^96 + 2^32 - 1"}[name]
+
+
 def _quotient(exponent: int, n: int) -> str:
     """2^exponent / n in lowest terms."""
     while n % 2 == 0:
@@ -221,8 +251,11 @@ def _quotient(exponent: int, n: int) -> str:
     return f"2^{exponent}" + (f"/{n}" if n > 1 else "")
 
 
-def _power(x: int) -> str:
-    return f"~2^{x.bit_length() - 1}" if x > 10**6 else str(x)
+def _below(text: str) -> str:
+    """Epsilon of a modulus 2^W - epsilon in print."""
+    _, *rest = text.split()
+    turned = [{"-": "+", "+": "-"}.get(word, word) for word in rest]
+    return " ".join(turned).removeprefix("+ ")
 
 
 def _constants() -> Section:
@@ -289,6 +322,7 @@ def _units(bench: Bench) -> Section:
 
 def _implementations(bench: Bench) -> list[Section]:
     lines, bars = [], []
+    floors: dict[str, list[tuple[str, float]]] = {}
     for paper, platform, mhz, ns, klut, ff, dsp, mbps in TABLE_4:
         name, target = NAMES[paper], TARGETS[platform]
         fitted = design(name).fit(parse_modulus("secp256k1").value, **PAPER_SETTINGS)
@@ -322,12 +356,12 @@ def _implementations(bench: Bench) -> list[Section]:
                 f"{where}: throughput Mbps",
                 mbps,
                 round(256e3 / ns),
-                why=f"print counts {OTHER_BASE} bits a product ({round(OTHER_BASE * 1000 / ns)}): the range of the "
-                "other designs' base; an operand has 256",
+                why=f"print counts {OTHER_BASE} bits a product, the range of the others' base; an operand has 256",
             ),
         ]
         bars.append(f"{where:<22} printed  {'█' * round(ns / 6):<56} {ns:g} ns")
         if delay:
+            floors.setdefault(paper, []).append((platform, round(cycles * delay, 1)))
             bars.append(f"{'':<22} measured {'▒' * round(cycles * delay / 6):<56} {cycles * delay:.0f} ns at least")
     for paper, name in (*NAMES.items(), ("our ring of rowers", "sor-ring")):
         clocks = sorted(bench.routed(name, "secp256k1", "ecp5-85k"))
@@ -340,13 +374,42 @@ def _implementations(bench: Bench) -> list[Section]:
                     None,
                     None,
                     round(middle, 1),
-                    f"median of {len(clocks)} seed(s); {plan.interval} cycles a product, "
-                    f"{middle * 1e6 / plan.interval:,.0f} products per second",
+                    f"median of {len(clocks)} seed(s); {plan.interval} cycles a product",
                 )
             )
+            rate = round(middle * 1e6 / plan.interval)
+            lines.append(Line(f"{paper}, ECP5-85k: products per second", None, None, rate))
     return [
         Section("Table 4: implementations", lines, "Measured for one modulus, secp256k1, native io, no conversions."),
-        Section("Figure 6: latencies", chart=bars, text="The printed numbers are those of Table 4."),
+        Section(
+            "Figure 6: latency and throughput",
+            chart=bars,
+            text="The printed numbers are those of Table 4.",
+            plots=_figure_6(floors),
+        ),
+    ]
+
+
+def _figure_6(floors: Mapping[str, Sequence[tuple[str, float]]]) -> list[Plot]:
+    """Latencies and throughputs of Table 4; ``floors`` are our latencies, with the delay of the logic alone."""
+    latency, throughput = (
+        [
+            Series(f"{name}, printed", "printed", [(row[1], (row[3], row[7])[k]) for row in TABLE_4 if row[0] == name])
+            for name in NAMES
+        ]
+        for k in (0, 1)
+    )
+    ours = [
+        Series(f"{name}, ours at least (logic without routing)", "measured", points) for name, points in floors.items()
+    ]
+    same = [
+        Series(f"{name}, 256 bits a product", "predicted",
+               [(row[1], round(256e3 / row[3])) for row in TABLE_4 if row[0] == name])
+        for name in NAMES
+    ]  # fmt: skip
+    return [
+        Plot("Latency", "platform", "ns", [*latency, *ours], "bars"),
+        Plot("Throughput", "platform", "Mbit/s", [*throughput, *same], "bars"),
     ]
 
 
@@ -361,7 +424,13 @@ def _comparison(bench: Bench) -> Section:
                     f"{where}: latency ns",
                     ns,
                     round(1000 * (15 if label[0] == "s" else 18) / mhz, 2),
-                    why="15 and 18 cycles; the paper adds three cycles for the product (150.53 and 168.18 ns)",
+                    why="15 and 18 cycles",
+                ),
+                Line(
+                    f"{where}: latency ns, estimated with the product",
+                    150.53 if label[0] == "s" else 168.18,
+                    round(1000 * (21 if label[0] == "s" else 24) / mhz, 2),
+                    why="an estimate of the paper: two products of three cycles before the reduction",
                 ),
                 Line(f"{where}: KLUT", klut),
                 Line(f"{where}: DSP", dsp),
@@ -442,6 +511,7 @@ def _charts() -> list[Section]:
                     Line("multiplications that start between the printed columns", 0, len(outside)),
                 ],
                 chart=chart(plan, 110).splitlines(),
+                schedule=plan,
             )
         )
     return out

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""The commands ``modmill reproduce`` and ``modmill view``: the papers in the terminal, or as a site."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+Bar = Callable[[], AbstractContextManager[Callable[[str, int, int], None]]]
+"""What shows the progress of a command."""
+
+Papers = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="[PAPER]...",
+        help="sor: sum of residues; hbe: base extension; rsa64k: radix 64K; multistep: multi-step radix 2. "
+        "All, if none is named.",
+    ),
+]
+
+
+def add_to(app: typer.Typer, bar: Bar) -> None:
+    """Add both commands."""
+
+    @app.command()
+    def reproduce(
+        papers: Papers = [],  # noqa: B006 - typer reads the default, nothing changes it
+        measure: Annotated[bool, typer.Option("--measure", help="Measure what has no row yet (minutes).")] = False,
+        emit: Annotated[
+            bool, typer.Option("--emit", help="With -o: emit every core again, show rows of that RTL only (minutes).")
+        ] = False,
+        site: Annotated[Path | None, typer.Option("--output", "-o", metavar="DIR", help="Write a site.")] = None,
+        output: Annotated[
+            Path | None, typer.Option("--json", metavar="FILE", help="Write JSON too; - for stdout.")
+        ] = None,
+        record: Annotated[Path | None, typer.Option(metavar="FILE", help="Add the rows to a results file.")] = None,
+    ) -> None:
+        """Every table of the papers: printed beside predicted and measured, with the reasons where they differ."""
+        from modmill.contract import Refusal
+
+        if site is not None:
+            if output is not None:
+                raise Refusal("--json goes with the tables in the terminal, not with -o")
+            _write(site, papers, measure, emit, record, bar)
+            return
+        if emit:
+            raise Refusal("--emit goes with -o; the tables in the terminal always emit their cores")
+        _print(papers, measure, output, record, bar)
+
+    @app.command()
+    def view(
+        folder: Annotated[
+            Path | None, typer.Argument(metavar="[DIR]", help="A site; without it one is written to the cache.")
+        ] = None,
+        port: Annotated[int, typer.Option(min=0, max=65535, help="Port on this machine; 0 takes a free one.")] = 0,
+        browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the browser.")] = True,
+    ) -> None:
+        """Serve the site on this machine and open the browser. Ctrl-C ends it."""
+        from modmill.studies import site as pages
+
+        if folder is None:
+            with bar() as progress:
+                folder = pages.kept(lambda job: progress(job, 0, 0))
+        _serve(folder, port, browser)
+
+
+def _write(site: Path, papers: list[str], measure: bool, emit: bool, record: Path | None, bar: Bar) -> None:
+    from modmill.studies.site import write
+
+    with bar() as progress:
+        files = write(site, papers, measure=measure, emit=emit, record=record, progress=lambda job: progress(job, 0, 0))
+    print(f"{site}: {sum(name.endswith('.html') for name in files)} pages; open {site / 'index.html'}")
+
+
+def _print(papers: list[str], measure: bool, output: Path | None, record: Path | None, bar: Bar) -> None:
+    from rich.console import Console
+
+    from modmill.report.reproduction import as_data, show
+    from modmill.studies.reproduce import PAPERS, require_papers
+    from modmill.studies.reproduce import reproduce as reproduced
+
+    require_papers(papers)
+    if output is not None and str(output) != "-":
+        output.open("a").close()  # refuse now rather than after minutes
+    found = {}
+    with bar() as progress:
+        for paper in papers or PAPERS:
+            found[paper] = reproduced(paper, measure=measure, record=record, progress=lambda job: progress(job, 0, 0))
+    data = {paper: as_data(sections) for paper, sections in found.items()}
+    text = json.dumps(data[papers[0]] if len(papers) == 1 else data, indent=2, ensure_ascii=False)
+    if str(output) == "-":
+        print(text)
+        return
+    for paper, sections in found.items():
+        if len(found) > 1:
+            print(f"\n==== {paper}")
+        show(sections, Console(width=None if sys.stdout.isatty() else 170, highlight=False))
+    if output is not None:
+        output.write_text(text + "\n", encoding="utf-8")
+
+
+def _serve(folder: Path, port: int, browser: bool) -> None:
+    """Serve a folder to this machine alone until Ctrl-C."""
+    import webbrowser
+    from functools import partial
+    from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+
+    from modmill.contract import Refusal
+
+    if not (folder / "index.html").is_file():
+        raise Refusal(f"{folder} holds no site; write one with modmill reproduce -o {folder}")
+
+    class Quiet(SimpleHTTPRequestHandler):
+        def log_message(self, format: str, *args: object) -> None:
+            """Say nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", port), partial(Quiet, directory=str(folder))) as server:
+        address = f"http://127.0.0.1:{server.server_address[1]}/"
+        print(f"{folder} at {address}; Ctrl-C ends it", flush=True)
+        if browser:
+            webbrowser.open(address)
+        try:
+            server.serve_forever()
+        except KeyboardInterrupt:
+            print()

@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""Plots as data: series of points, each printed, predicted or measured. Pages draw them, and put the same numbers in a
+table below."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+Kind = Literal["printed", "predicted", "measured"]
+
+
+@dataclass(frozen=True)
+class Series:
+    """Points (x, y) in the order in which they are joined; x is a number or a name. ``family`` gives colour and shape,
+    if the series belongs to one (report.families)."""
+
+    name: str
+    kind: Kind
+    points: Sequence[tuple[float | int | str, float | int]]
+    family: str = ""
+
+
+@dataclass(frozen=True)
+class Plot:
+    """Series over one pair of axes. ``style``: lines, points, or bars in groups."""
+
+    title: str
+    x: str
+    y: str
+    series: Sequence[Series]
+    style: Literal["lines", "points", "bars"] = "lines"
+    log: Literal["", "x", "y", "xy"] = ""
