@@ -88,10 +88,7 @@ class MeasuredEngine:
     @property
     def job(self) -> Job:
         """What it does."""
-        a = self.about
-        if self.kind == "rsa":
-            return Job("rsa", str(a["modulus_bits"]), "power", a["bits"])
-        return Job("ecc", a["curve"], ", ".join(a["operations"]), a["bits"])
+        return job_of(self.about)
 
     @cached_property
     def choices(self) -> dict[str, Any]:
@@ -193,11 +190,19 @@ def measured_engines(rows: Iterable[Row], digest: Callable[[Row], str] | None = 
     ))  # fmt: skip
 
 
+def job_of(about: Mapping[str, Any]) -> Job:
+    """What the engine that a row is about does."""
+    if "curve" in about:
+        return Job("ecc", about["curve"], ", ".join(about["operations"]), about["bits"])
+    return Job("rsa", str(about["modulus_bits"]), "power", about["bits"])
+
+
 def is_engine(row: Row) -> bool:
-    """Whether a row is about an RSA engine or a coprocessor, whole."""
+    """Whether a row is about an engine for powers modulo any number of a length, or about a coprocessor."""
     about = row.about
     named = {"contexts", "cores", "bits", "parameters"} <= about.keys() and about.get("design") in _DESIGNS
-    return "engine" in about and named and ("modulus_bits" in about or {"curve", "operations", "shape"} <= about.keys())
+    power = {"modulus_bits", "method", "window"} <= about.keys() and about.get("modulus") == "loaded"
+    return "engine" in about and named and (power or {"curve", "operations", "shape"} <= about.keys())
 
 
 def _identity(row: Row) -> str:
