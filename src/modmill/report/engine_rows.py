@@ -2,11 +2,12 @@
 # Copyright The Modmill authors
 """Whole engines that have rows: RSA engines and coprocessors of curves, with what follows from their rows.
 
-With ``contexts`` jobs in step on each of ``cores`` machines, an engine at full load finishes
+An operation is a power, or a point multiplied. A job brings as many as are in step: ``contexts``. With ``cores``
+machines, an engine at full load finishes
 
     rate = MHz 10^6 contexts cores / period
 
-jobs a second; one job alone takes latency / (1000 MHz) ms. Latency and period are simulated, the clock is routed.
+operations a second; one job alone takes latency / (1000 MHz) ms. Latency and period are simulated, the clock is routed.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ _ECC = {"sums": 3, "word": 32}
 
 
 @dataclass(frozen=True)
-class Job:
+class Work:
     """What an engine does: a power modulo a number of so many bits, or an operation on a curve."""
 
     kind: str
@@ -57,7 +58,7 @@ class Job:
     def title(self) -> str:
         """In words."""
         if self.kind == "rsa":
-            return f"{self.subject} bits, exponents of {self.bits} bits"
+            return f"{int(self.subject):,} bits, exponents of {self.bits:,} bits"
         return f"{self.subject}, {_WORDS.get(self.operation, self.operation)}, scalars of {self.bits} bits"
 
 
@@ -86,9 +87,9 @@ class MeasuredEngine:
         return "ecc" if "curve" in self.about else "rsa"
 
     @property
-    def job(self) -> Job:
+    def work(self) -> Work:
         """What it does."""
-        return job_of(self.about)
+        return work_of(self.about)
 
     @cached_property
     def choices(self) -> dict[str, Any]:
@@ -98,19 +99,19 @@ class MeasuredEngine:
             return {name: a[name] for name, usual in _RSA.items() if a.get(name, usual) != usual}
         shape = {name: a["shape"].get(name, x) for name, x in asdict(Shape()).items()}
         found = {name: shape[name] for name, usual in asdict(Shape()).items() if shape[name] != usual}
-        _, io = _usual(self.design.name, self.kind, self.job.subject)
+        _, io = _usual(self.design.name, self.kind, self.work.subject)
         usual_of = {**_ECC, "io": io}
         return found | {name: a[name] for name, usual in usual_of.items() if a.get(name, usual) != usual}
 
     @cached_property
     def settings(self) -> dict[str, Any]:
         """The design's settings that it does not take by itself for this modulus. The target settles its blocks."""
-        usual, _ = _usual(self.design.name, self.kind, self.job.subject)
+        usual, _ = _usual(self.design.name, self.kind, self.work.subject)
         return {k: v for k, v in self.about["parameters"].items() if k != "dsp" and usual.get(k, v) != v}
 
     @property
     def label(self) -> str:
-        """Its multiplier, with what is not usual, and how many jobs are in step on how many machines."""
+        """Its multiplier, with what is not usual, and how many operations are in step on how many machines."""
         shown = (f"{k}={v}" for k, v in (self.settings | self.choices).items())
         machines = f"{self.about['cores']} × " if self.about["cores"] > 1 else ""
         return f"{' '.join([self.design.name, *shown])}, {machines}{self.about['contexts']} in step"
@@ -133,7 +134,9 @@ class MeasuredEngine:
             words = ["ecc", "race", a["curve"], "--operation", *a["operations"]]
         words += ["--multiplier", self.design.name]
         words += [word for name, x in self.settings.items() for word in ("--set", f"{name}={x}")]
-        words += [part for name, x in self.choices.items() for part in ([f"--{name}"] if x is True else [f"--{name}", x])]
+        words += [
+            part for name, x in self.choices.items() for part in ([f"--{name}"] if x is True else [f"--{name}", x])
+        ]
         words += ["--contexts", a["contexts"], *(["--cores", a["cores"]] if a["cores"] > 1 else [])]
         words += ["--target", self.target] if self.target != "ecp5-85k" else []
         words += ["--route", "--seeds", max(row.seed or 1 for row in self.routes)] if self.routes else []
@@ -141,15 +144,16 @@ class MeasuredEngine:
 
     @cached_property
     def numbers(self) -> dict[str, Any]:
-        """Cycles, resources, MHz (median of the seeds), and what follows: ms, jobs a second, those per block."""
+        """Cycles, resources, MHz (median of the seeds), and what follows: ms of a job, operations a second, and those
+        for each block."""
         check, synth = self.check, self.synth
         found: dict[str, Any] = {
             name: traced(check.values[name], check) if check else None for name in ("latency", "period", "results")
         }
         found |= {name: traced(synth.values[name], synth) for name in ("dsp", "lut", "ff", "bram")}
         mhz = traced(median(row.values["mhz"] for row in self.routes), *self.routes) if self.routes else None
-        jobs = self.about["contexts"] * self.about["cores"]
-        rate = mhz * 1e6 * jobs / found["period"] if mhz and found["period"] else None
+        operations = self.about["contexts"] * self.about["cores"]
+        rate = mhz * 1e6 * operations / found["period"] if mhz and found["period"] else None
         return found | {
             "mhz": mhz,
             "ms": found["latency"] / mhz / 1000 if mhz and found["latency"] else None,
@@ -161,7 +165,7 @@ class MeasuredEngine:
 
 
 def measured_engines(rows: Iterable[Row], digest: Callable[[Row], str] | None = None) -> list[MeasuredEngine]:
-    """Every engine that has a synthesis row, once for each device: by job, then in the order of DESIGNS.
+    """Every engine that has a synthesis row, once for each device: by work, then in the order of DESIGNS.
 
     ``digest`` tells which RTL the engine of a row has today; it is asked where rows of several digests are about one
     engine. Without it the row that comes last counts.
@@ -186,15 +190,15 @@ def measured_engines(rows: Iterable[Row], digest: Callable[[Row], str] | None = 
         ))  # fmt: skip
     order = {name: k for k, name in enumerate(_DESIGNS)}
     return sorted(made, key=lambda e: (
-        e.kind, e.target != "ecp5-85k", e.target, _place(e.job), order[e.design.name], e.label,
+        e.kind, e.target != "ecp5-85k", e.target, _place(e.work), order[e.design.name], e.label,
     ))  # fmt: skip
 
 
-def job_of(about: Mapping[str, Any]) -> Job:
+def work_of(about: Mapping[str, Any]) -> Work:
     """What the engine that a row is about does."""
     if "curve" in about:
-        return Job("ecc", about["curve"], ", ".join(about["operations"]), about["bits"])
-    return Job("rsa", str(about["modulus_bits"]), "power", about["bits"])
+        return Work("ecc", about["curve"], ", ".join(about["operations"]), about["bits"])
+    return Work("rsa", str(about["modulus_bits"]), "power", about["bits"])
 
 
 def is_engine(row: Row) -> bool:
@@ -212,9 +216,9 @@ def _identity(row: Row) -> str:
     return json.dumps(about | {"parameters": {**defaults, **row.about["parameters"]}}, sort_keys=True, default=str)
 
 
-def _place(job: Job) -> tuple[Any, ...]:
+def _place(work: Work) -> tuple[Any, ...]:
     """Powers by length, curves by name."""
-    return (int(job.subject), "", job.bits) if job.kind == "rsa" else (0, job.subject, job.operation, job.bits)
+    return (int(work.subject), "", work.bits) if work.kind == "rsa" else (0, work.subject, work.operation, work.bits)
 
 
 @cache

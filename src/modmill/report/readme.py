@@ -11,7 +11,7 @@ from statistics import median
 from typing import Any
 
 from modmill.designs import DESIGNS
-from modmill.report.engine_rows import Job, MeasuredEngine, measured_engines
+from modmill.report.engine_rows import MeasuredEngine, Work, measured_engines
 from modmill.report.rows import Row, read
 
 BEGIN = "<!-- results: written by `./mill readme` from results/*.jsonl -->"
@@ -32,11 +32,12 @@ ENGINES = (
     ("P-256, any point", "P-256", "multiply", 256),
     ("Ed25519, fixed base", "Ed25519", "multiply-base", 253),
 )
-"""Jobs of the table of engines: its words, then subject, operation and bits of `Job`."""
+"""The table of engines: its words, then subject, operation and bits of `Work`."""
 
 ENGINES_ON = "ecp5-85k"
 ENGINES_HEAD = (
-    "| job | multiplier | jobs in step | cycles of one job | DSP | LUT | FF | MHz | ms a job | jobs/s | jobs/s/DSP |\n"
+    "| operation | multiplier | in step | cycles of one job | DSP | LUT | FF | MHz | ms a job | operations/s "
+    "| operations/s/DSP |\n"
     "|---|---|---|---|---|---|---|---|---|---|---|\n"
 )
 
@@ -54,17 +55,19 @@ def tables(folder: Path) -> str:
         out.append(f"Native cores for {modulus} on {target} ({words}):\n\n{HEAD}{''.join(text for _, text in lines)}")
     lines_of_engines = engine_lines(row for path in sorted(folder.glob("*.jsonl")) for row in read(path))
     if lines_of_engines:
-        out.append(f"Whole engines on {ENGINES_ON}, input and output included:\n\n{ENGINES_HEAD}{lines_of_engines}")
+        out.append(
+            f"Whole engines on {ENGINES_ON}, input and output included; a job brings as many operations as are in step:\n\n{ENGINES_HEAD}{lines_of_engines}"
+        )
     return "\n".join(out)
 
 
 def engine_lines(rows: Iterable[Row]) -> str:
-    """A line for each engine that does a job of ENGINES and has a check row: most jobs a second for a DSP block first,
+    """A line for each engine that does what ENGINES names and has a check row: most operations a second for a DSP block first,
     those without a clock last. Nothing where there is none."""
     found = [e for e in measured_engines(rows) if e.check and e.target == ENGINES_ON and e.fits]
     out = []
-    for words, *job in ENGINES:
-        mine = [e for e in found if e.job == Job(e.kind, *job)]
+    for words, *subject in ENGINES:
+        mine = [e for e in found if e.work == Work(e.kind, *subject)]
         mine.sort(key=lambda e: -(e.numbers["per_dsp"] or 0))
         out += [_engine_line(words, e) for e in mine]
     return "".join(out)

@@ -10,7 +10,7 @@ from typing import Any
 
 from modmill.engines.point_engine import Shape
 from modmill.flow.targets import TARGETS
-from modmill.report.engine_rows import Job, MeasuredEngine
+from modmill.report.engine_rows import MeasuredEngine, Work
 from modmill.report.rows import Row
 from modmill.studies.build import digest
 from modmill.studies.ecc import ecc
@@ -18,7 +18,7 @@ from modmill.studies.engine import engine
 
 COLUMNS = (
     ("latency", "one job, cycles"), ("period", "period, cycles"), ("dsp", "DSP"), ("lut", "LUT"), ("ff", "FF"),
-    ("bram", "BRAM"), ("mhz", "MHz"), ("ms", "ms a job"), ("rate", "jobs/s"), ("per_dsp", "/s/DSP"),
+    ("bram", "BRAM"), ("mhz", "MHz"), ("ms", "ms a job"), ("rate", "operations/s"), ("per_dsp", "/s/DSP"),
     ("per_lut", "/s/LUT"),
 )  # fmt: skip
 CRT = ("crt", "CRT/s")
@@ -34,8 +34,8 @@ class EnginePage:
     lead: str
     work_words: str
     command: str
-    first: Job
-    """The job that stands first where there is an engine for it."""
+    first: Work
+    """What stands first where there is an engine for it."""
 
     @property
     def file(self) -> str:
@@ -45,11 +45,13 @@ class EnginePage:
     def values(self, found: Sequence[MeasuredEngine]) -> dict[str, Any]:
         """What its template takes."""
         engines = [e for e in found if e.kind == self.kind]
-        jobs = list(dict.fromkeys(e.job for e in engines))
+        works = list(dict.fromkeys(e.work for e in engines))
+        first = works.index(self.first) if self.first in works else 0
         seen = {e.target for e in engines}
         return {
             "title": self.title, "lead": self.lead, "work_words": self.work_words, "command": self.command,
-            "engines": engines, "jobs": jobs, "first": jobs.index(self.first) if self.first in jobs else 0,
+            "engines": engines, "works": works, "first": first,
+            "clocked": sum(bool(e.routes) for e in engines if e.work == works[first]) > 2 if works else False,
             "targets": [t for t in TARGETS if t.name in seen], "anchor": anchor,
             "columns": (*COLUMNS, CRT) if self.kind == "rsa" else COLUMNS,
         }  # fmt: skip
@@ -58,16 +60,16 @@ class EnginePage:
 PAGES = (
     EnginePage(
         "rsa", "RSA engines",
-        "Powers modulo a number that is loaded, on machines around each multiplier. A private operation with CRT is two "
+        "Powers modulo a number that is loaded, on machines around each multiplier. An operation is one power. A private operation with CRT is two "
         "powers of half the key's length; CRT/s counts those of a key twice as long as the modulus.",
         "Modulus", "modmill rsa race --bits 1024 --no-crt --multiplier montgomery-array --route --seeds 1",
-        Job("rsa", "1024", "power", 1024),
+        Work("rsa", "1024", "power", 1024),
     ),
     EnginePage(
         "ecc", "Elliptic-curve coprocessors",
         "Whole operations on points, on coprocessors around each multiplier. The cycles are the same for every scalar of "
         "a length.",
-        "Operation", "modmill ecc race P-256 --route --seeds 1", Job("ecc", "P-256", "multiply", 256),
+        "Operation", "modmill ecc race P-256 --route --seeds 1", Work("ecc", "P-256", "multiply", 256),
     ),
 )  # fmt: skip
 

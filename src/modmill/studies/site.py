@@ -28,7 +28,7 @@ from modmill.flow import tools
 from modmill.flow.targets import TARGETS
 from modmill.numbers.moduli import parse_modulus
 from modmill.report import drawing, errata, pages
-from modmill.report.engine_rows import MeasuredEngine, is_engine, job_of, measured_engines
+from modmill.report.engine_rows import MeasuredEngine, is_engine, measured_engines, work_of
 from modmill.report.families import FAMILIES, family
 from modmill.report.reproduction import Section
 from modmill.report.rows import Row, Store
@@ -391,7 +391,7 @@ def _row(row: Row) -> Mapping[str, Any]:
     about = row.about
     words = [_subject(row)]
     if is_engine(row):
-        words += [job_of(about).title, f"{about['contexts']} in step on {about['cores']}"]
+        words += [work_of(about).title, f"{about['contexts']} in step on {about['cores']}"]
     else:
         words.append(_modulus(about.get("modulus")))
     if about.get("parameters"):
