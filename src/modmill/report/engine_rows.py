@@ -7,7 +7,8 @@ machines, an engine at full load finishes
 
     rate = MHz 10^6 contexts cores / period
 
-operations a second; one job alone takes latency / (1000 MHz) ms. Latency and period are simulated, the clock is routed.
+operations a second, one every period / (contexts cores) cycles; one job alone takes latency / (1000 MHz) ms. Latency
+and period are simulated, the clock is routed.
 """
 
 from __future__ import annotations
@@ -156,6 +157,7 @@ class MeasuredEngine:
         rate = mhz * 1e6 * operations / found["period"] if mhz and found["period"] else None
         return found | {
             "mhz": mhz,
+            "cycles": found["period"] / operations if found["period"] else None,
             "ms": found["latency"] / mhz / 1000 if mhz and found["latency"] else None,
             "rate": rate,
             "crt": rate / 2 if rate and self.kind == "rsa" else None,

@@ -55,19 +55,19 @@ def tables(folder: Path) -> str:
         out.append(f"Native cores for {modulus} on {target} ({words}):\n\n{HEAD}{''.join(text for _, text in lines)}")
     lines_of_engines = engine_lines(row for path in sorted(folder.glob("*.jsonl")) for row in read(path))
     if lines_of_engines:
-        out.append(
-            f"Whole engines on {ENGINES_ON}, input and output included; a job brings as many operations as are in step:\n\n{ENGINES_HEAD}{lines_of_engines}"
-        )
+        words = "input and output included; a job brings as many operations as are in step"
+        out.append(f"Whole engines on {ENGINES_ON}, {words}:\n\n{ENGINES_HEAD}{lines_of_engines}")
     return "\n".join(out)
 
 
 def engine_lines(rows: Iterable[Row]) -> str:
-    """A line for each engine that does what ENGINES names and has a check row: most operations a second for a DSP block first,
-    those without a clock last. Nothing where there is none."""
+    """A line for each engine that does what ENGINES names, fits, and has a check row; nothing where there is none.
+
+    Most operations a second for a DSP block come first, engines without a clock last."""
     found = [e for e in measured_engines(rows) if e.check and e.target == ENGINES_ON and e.fits]
     out = []
-    for words, *subject in ENGINES:
-        mine = [e for e in found if e.work == Work(e.kind, *subject)]
+    for words, subject, operation, bits in ENGINES:
+        mine = [e for e in found if e.work == Work(e.kind, subject, operation, bits)]
         mine.sort(key=lambda e: -(e.numbers["per_dsp"] or 0))
         out += [_engine_line(words, e) for e in mine]
     return "".join(out)

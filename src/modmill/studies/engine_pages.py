@@ -17,8 +17,8 @@ from modmill.studies.ecc import ecc
 from modmill.studies.engine import engine
 
 COLUMNS = (
-    ("latency", "one job, cycles"), ("period", "period, cycles"), ("dsp", "DSP"), ("lut", "LUT"), ("ff", "FF"),
-    ("bram", "BRAM"), ("mhz", "MHz"), ("ms", "ms a job"), ("rate", "operations/s"), ("per_dsp", "/s/DSP"),
+    ("latency", "one job, cycles"), ("period", "period, cycles"), ("cycles", "cycles an operation"),
+    ("dsp", "DSP"), ("lut", "LUT"), ("ff", "FF"), ("bram", "BRAM"), ("mhz", "MHz"), ("ms", "ms a job"), ("rate", "operations/s"), ("per_dsp", "/s/DSP"),
     ("per_lut", "/s/LUT"),
 )  # fmt: skip
 CRT = ("crt", "CRT/s")
@@ -60,15 +60,16 @@ class EnginePage:
 PAGES = (
     EnginePage(
         "rsa", "RSA engines",
-        "Powers modulo a number that is loaded, on machines around each multiplier. An operation is one power. A private operation with CRT is two "
-        "powers of half the key's length; CRT/s counts those of a key twice as long as the modulus.",
+        "Powers modulo a number that is loaded, on machines around each multiplier. An operation is one power. A "
+        "private operation with CRT is two powers of half the key's length; CRT/s counts those of a key twice as long "
+        "as the modulus.",
         "Modulus", "modmill rsa race --bits 1024 --no-crt --multiplier montgomery-array --route --seeds 1",
         Work("rsa", "1024", "power", 1024),
     ),
     EnginePage(
         "ecc", "Elliptic-curve coprocessors",
-        "Whole operations on points, on coprocessors around each multiplier. The cycles are the same for every scalar of "
-        "a length.",
+        "Whole operations on points, on coprocessors around each multiplier. The cycles are the same for every scalar "
+        "of a length.",
         "Operation", "modmill ecc race P-256 --route --seeds 1", Work("ecc", "P-256", "multiply", 256),
     ),
 )  # fmt: skip

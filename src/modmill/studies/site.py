@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""The site: race, engines, designs, papers, errata, scaling, and how all of it was measured, from the sources that everything
-else has - rows, schedules, formulas, the papers' sections, docs/. Nothing on a page is a copy.
+"""The site: race, engines, designs, papers, errata, scaling, and how all of it was measured, from the sources that
+everything else has - rows, schedules, formulas, the papers' sections, docs/. Nothing on a page is a copy.
 
 Rows of whole engines make races of their own beside ``Site._race`` (studies.engine_pages); papers are entries of
 studies.reproduce; new designs need a family (report.families) and nothing else. No template knows a design.
@@ -309,7 +309,7 @@ class Site:
 
 
 def plain(c: Contender | MeasuredEngine) -> dict[str, float | int | None]:
-    """The numbers of a core or an engine for the script of the page, which shows them beside the same row of the table."""
+    """The numbers of a core or an engine for the script of the page; the same row of the table shows them."""
     return {
         name: None if value is None else int(value) if isinstance(value, int) else round(float(value), 6)
         for name, value in c.numbers.items()

@@ -131,7 +131,7 @@ function race(form) {
       return some.length && {
         name: document.querySelector(`.controls .${family}`).textContent.trim().slice(1).trim(), type: "scatter", mode: "markers+text",
         x: some.map((p) => p.x), y: some.map((p) => p.y), customdata: some.map((p) => [p.label, p.core]),
-        text: some.map((p) => scatter.clientWidth > 640 && best.some((b) => b.core === p.core) ? p.label : ""), textposition: "top center",
+        text: some.map((p) => scatter.clientWidth > 640 && best.some((b) => b.core === p.core) ? p.label : ""), textposition: "top center", cliponaxis: false,
         textfont: { size: 11, color: colour("quiet") },
         marker: { color: colour(family), symbol: some[0].symbol, size: 12, line: { width: 1, color: colour("paper") } },
         hovertemplate: `<b>%{customdata[0]}</b><br>${wordsOf(f.x)}: %{x:,.4~g}<br>area: %{y:,.5~g}<extra></extra>`,
