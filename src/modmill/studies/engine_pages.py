@@ -18,8 +18,8 @@ from modmill.studies.engine import engine
 
 COLUMNS = (
     ("latency", "one job, cycles"), ("period", "period, cycles"), ("cycles", "cycles an operation"),
-    ("dsp", "DSP"), ("lut", "LUT"), ("ff", "FF"), ("bram", "BRAM"), ("mhz", "MHz"), ("ms", "ms a job"), ("rate", "operations/s"), ("per_dsp", "/s/DSP"),
-    ("per_lut", "/s/LUT"),
+    ("dsp", "DSP"), ("lut", "LUT"), ("ff", "FF"), ("bram", "BRAM"), ("mhz", "MHz"),
+    ("ms", "ms a job"), ("rate", "operations/s"), ("per_dsp", "/s/DSP"), ("per_lut", "/s/LUT"),
 )  # fmt: skip
 CRT = ("crt", "CRT/s")
 """A column that RSA has: private operations of a key twice as long, each of two powers."""
