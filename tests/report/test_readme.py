@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from modmill.report.readme import rewritten, tables
+from modmill.report.readme import ENGINES, engine_lines, rewritten, tables
 from modmill.report.rows import append, read
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -60,3 +60,52 @@ def test_other_settings_of_a_design_stay_out(tmp_path):
         append(tmp_path / "rows.jsonl", row)
     assert fewer and all(f"| {lut:,} |" in tables(tmp_path) for lut in fewer)
     assert not any(f"| {lut:,} |" in tables(ROOT / "results") for lut in fewer)
+
+
+# ---------------------------------------------------------------------------------------------- engines
+
+SAMPLE = list(read(ROOT / "tests" / "site" / "engines.jsonl"))
+
+
+def cells(line):
+    return [cell.strip() for cell in line.strip().strip("|").split("|")]
+
+
+def test_engines_are_told_by_their_rows(tmp_path):
+    for row in SAMPLE:
+        append(tmp_path / "rows.jsonl", row)
+    lines = engine_lines(SAMPLE).splitlines()
+    assert [cells(line)[0] for line in lines] == sorted(
+        (cells(line)[0] for line in lines), key=[words for words, *_ in ENGINES].index
+    )
+    assert {cells(line)[0] for line in lines} == {words for words, *_ in ENGINES}
+    assert tables(tmp_path).endswith("\n".join(lines) + "\n") and "in step" in tables(tmp_path)
+    (first, second) = (cells(line) for line in lines if "X25519" in line)
+    about = {"curve": "Curve25519", "cores": 1}
+    check, synth, route = (
+        next(r.values for r in SAMPLE if r.kind == kind and about.items() <= r.about.items())
+        for kind in ("check", "synth", "route")
+    )
+    assert first[1:7] == [
+        "`pseudo-mersenne`", "12", f"{check['latency']:,}", str(synth["dsp"]), f"{synth['lut']:,}", f"{synth['ff']:,}"
+    ]  # fmt: skip
+    rate = route["mhz"] * 1e6 * 12 / check["period"]
+    assert first[7:] == [
+        f"{route['mhz']:.1f} (1 seed)", f"{check['latency'] / route['mhz'] / 1e3:.4g}", f"{rate:,.0f}",
+        f"{rate / synth['dsp']:.4g}",
+    ]  # fmt: skip
+    assert second[2] == "8 × 12"
+
+
+def test_without_rows_of_engines_there_is_no_table_of_them(tmp_path):
+    assert engine_lines([]) == "" and "engines" not in tables(tmp_path)
+    assert engine_lines(row for row in SAMPLE if row.kind != "check") == ""
+
+
+def test_engines_without_a_clock_or_that_do_not_fit():
+    """Without a clock there are dashes for rates; what does not fit is left out."""
+    lines = [cells(line) for line in engine_lines(row for row in SAMPLE if row.kind != "route").splitlines()]
+    assert lines and all(line[-4:] == ["-"] * 4 for line in lines)
+    assert not any("sor-2m" in line[1] for line in lines)
+    larger = [replace(row, values={**row.values, "dsp": 1_000_000}) for row in SAMPLE if row.kind == "synth"]
+    assert engine_lines([*(row for row in SAMPLE if row.kind == "check"), *larger]) == ""

@@ -11,7 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from modmill.studies.site import MARK, write
+from modmill.designs import design
+from modmill.report import pages
+from modmill.report.rows import Store
+from modmill.studies.site import MARK, Site, write
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -39,4 +42,18 @@ def site(tmp_path_factory):
                     os.environ["MODMILL_CACHE"] = before
             mark = json.loads((folder / MARK).read_text())
             (folder / MARK).write_text(json.dumps(mark | {"seconds": seconds}))
+    return folder
+
+
+@pytest.fixture(scope="session")
+def engines(tmp_path_factory):
+    """A folder with the pages on which engines stand, from engines.jsonl and no other rows."""
+    site = Site(())
+    site._store = Store(Path("/nowhere"), Path(__file__).parent)
+    site.__dict__["_predictions"] = [], []  # of the designs' curves, which take a while and have tests of their own
+    made = dict([*site._engine_pages(), *site._method(), site._design(design("pseudo-mersenne"))])
+    folder = tmp_path_factory.mktemp("engines")
+    for name, text in {**made, **{name: pages.asset(name) for name in pages.ASSETS}}.items():
+        (folder / name).write_text(text)
+    (folder / "plotly.min.js").write_text(pages.plotly())
     return folder

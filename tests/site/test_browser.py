@@ -7,8 +7,12 @@ Skipped where no Chromium with its driver is installed (Debian: ``apt install ch
 import json
 import shutil
 import time
+from pathlib import Path
 
 import pytest
+
+from modmill.report.engine_rows import measured_engines
+from modmill.report.rows import read
 
 webdriver = pytest.importorskip("selenium.webdriver")
 axe = pytest.importorskip("axe_core_python.base")
@@ -18,6 +22,8 @@ BROWSER = next(
 )
 DRIVER = shutil.which("chromedriver")
 pytestmark = pytest.mark.skipif(not (BROWSER and DRIVER), reason="no chromium with chromedriver is installed")
+
+ENGINES = Path(__file__).with_name("engines.jsonl")
 
 PAGES = (
     "index.html", "designs.html", "design-sor-2m.html", "design-kbe.html", "design-channel-reduce.html", "papers.html",
@@ -137,7 +143,7 @@ def test_the_race_filters_by_modulus_family_and_words(race):
     choose(race, "find", "kbe")
     assert set(labels(race)) == {"kbe", "kbe rowers=4", "kbe rowers=8", "kbe w=24", "kbe w=28", "kbe w=34"}
     choose(race, "find", "")
-    choose(race, "modulus", str(2**255 - 19))
+    choose(race, "work", str(2**255 - 19))
     assert labels(race) == ["pseudo-mersenne"]
     assert "1 of" in race.find_element("id", "shown").text
 
@@ -241,3 +247,64 @@ def test_print_is_light_and_has_no_controls(browser, site):
         assert browser.execute_cdp_cmd("Page.printToPDF", {})["data"].startswith("JVBERi")
     finally:
         browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "", "features": []})
+
+
+# ---------------------------------------------------------------------------------------------- engines
+
+
+@pytest.mark.parametrize(("page", "mode"), [("ecc.html", "light"), ("rsa.html", "dark")])
+def test_pages_of_engines_pass_as_the_others_do(browser, engines, page, mode):
+    scheme(browser, mode)
+    browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    opened(browser, engines, page)
+    assert browser.get_log("browser") == [] and violations(browser) == []
+    browser.execute_cdp_cmd(
+        "Emulation.setDeviceMetricsOverride", {"width": 380, "height": 800, "deviceScaleFactor": 2, "mobile": True}
+    )
+    opened(browser, engines, page)
+    try:
+        wide, room = browser.execute_script("return [document.documentElement.scrollWidth, innerWidth]")
+        assert wide <= room
+    finally:
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def test_the_race_of_engines_filters_and_sorts(browser, engines):
+    scheme(browser, "light")
+    opened(browser, engines, "ecc.html")
+    works = [option.text for option in browser.find_elements("css selector", "select[name=work] option")]
+    here = [e for e in measured_engines(read(ENGINES)) if e.kind == "ecc"]
+    for k, words in enumerate(works):
+        choose(browser, "work", str(k))
+        mine = [e for e in here if e.work.title == words]
+        assert sorted(labels(browser)) == sorted(e.label for e in mine) and mine
+        for x in ("rate", "ms", "latency", "cycles"):
+            for y in ("lut", "dsp"):
+                choose(browser, "x", x)
+                choose(browser, "y", y)
+                assert drawn(browser)[0] == sum(e.numbers[x] is not None for e in mine)
+    choose(browser, "work", str(works.index("P-256, any point, scalars of 256 bits")))
+    assert f"of {len(here)} engines" in browser.find_element("id", "shown").text
+    choose(browser, "find", "hbe")
+    assert labels(browser) == ["hbe, 4 in step"]
+    choose(browser, "find", "")
+    button = browser.find_element("xpath", "//table[@id='cores']//button[.='one job, cycles']")
+    button.click()
+    p256 = sorted((e for e in here if e.work.subject == "P-256"), key=lambda e: e.numbers["latency"])
+    assert labels(browser) == [e.label for e in p256]
+    button.click()
+    assert labels(browser) == [e.label for e in reversed(p256)]
+    row = browser.find_element("css selector", "#cores tbody tr:not([hidden]) a[href='design-hbe.html']")
+    browser.execute_script("arguments[0].focus()", row)
+    assert "hbe, 4 in step: cycles an operation" in browser.find_element("id", "scatter-said").text
+
+
+def test_a_link_to_an_engine_chooses_its_work(browser, engines):
+    opened(browser, engines, "design-pseudo-mersenne.html")
+    link = browser.find_element("xpath", "//a[starts-with(@href, 'ecc.html#e-')][contains(., '8 × 12')]")
+    anchor = link.get_attribute("href").split("#")[1]
+    link.click()
+    wait(lambda: browser.execute_script("return !!document.querySelector('.canvas .main-svg')"))
+    wait(lambda: browser.find_element("id", anchor).is_displayed())
+    assert "pseudo-mersenne, 8 × 12 in step" in labels(browser)
+    assert "Curve25519" in browser.find_element("css selector", "select[name=work] option:checked").text

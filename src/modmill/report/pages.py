@@ -27,6 +27,8 @@ from modmill.report.traces import Run, origins, row_id, rows
 
 NAVIGATION = (
     ("index.html", "Race"),
+    ("rsa.html", "RSA"),
+    ("ecc.html", "Curves"),
     ("designs.html", "Designs"),
     ("papers.html", "Papers"),
     ("errata.html", "Errata"),

@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""The README's table of measured results, from the rows that ship."""
+"""The README's tables of measured results, multipliers and whole engines, from the rows that ship."""
 
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 from modmill.designs import DESIGNS
+from modmill.report.engine_rows import MeasuredEngine, Work, measured_engines
 from modmill.report.rows import Row, read
 
 BEGIN = "<!-- results: written by `./mill readme` from results/*.jsonl -->"
@@ -24,10 +26,25 @@ TABLES = (
     ("P-256", "ecp5-85k", "ECP5, speed grade 6, placed and routed"),
     ("secp160k1", "ecp5-85k", "ECP5, speed grade 6, placed and routed"),
 )
+ENGINES = (
+    ("RSA-1024 power, any modulus", "1024", "power", 1024),
+    ("X25519", "Curve25519", "ladder", 255),
+    ("P-256, any point", "P-256", "multiply", 256),
+    ("Ed25519, fixed base", "Ed25519", "multiply-base", 253),
+)
+"""The table of engines: its words, then subject, operation and bits of `Work`."""
+
+ENGINES_ON = "ecp5-85k"
+ENGINES_HEAD = (
+    "| operation | multiplier | in step | cycles of one job | DSP | LUT | FF | MHz | ms a job | operations/s "
+    "| operations/s/DSP |\n"
+    "|---|---|---|---|---|---|---|---|---|---|---|\n"
+)
 
 
 def tables(folder: Path) -> str:
-    """Markdown tables of the native cores that have a check and a synthesis row: one for each line of TABLES.
+    """Markdown tables of the native cores that have a check and a synthesis row: one for each line of TABLES; then one
+    of engines, where there are rows of engines.
 
     Of a design measured with its default settings and with others only the former: its page speaks of the others.
     """
@@ -36,7 +53,36 @@ def tables(folder: Path) -> str:
         found = _rows(folder, modulus)
         lines = sorted(_line(rows, target) for rows in found.values() if rows["check"] and _of(rows, "synth", target))
         out.append(f"Native cores for {modulus} on {target} ({words}):\n\n{HEAD}{''.join(text for _, text in lines)}")
+    lines_of_engines = engine_lines(row for path in sorted(folder.glob("*.jsonl")) for row in read(path))
+    if lines_of_engines:
+        words = "input and output included; a job brings as many operations as are in step"
+        out.append(f"Whole engines on {ENGINES_ON}, {words}:\n\n{ENGINES_HEAD}{lines_of_engines}")
     return "\n".join(out)
+
+
+def engine_lines(rows: Iterable[Row]) -> str:
+    """A line for each engine that does what ENGINES names, fits, and has a check row; nothing where there is none.
+
+    Most operations a second for a DSP block come first, engines without a clock last."""
+    found = [e for e in measured_engines(rows) if e.check and e.target == ENGINES_ON and e.fits]
+    out = []
+    for words, subject, operation, bits in ENGINES:
+        mine = [e for e in found if e.work == Work(e.kind, subject, operation, bits)]
+        mine.sort(key=lambda e: -(e.numbers["per_dsp"] or 0))
+        out += [_engine_line(words, e) for e in mine]
+    return "".join(out)
+
+
+def _engine_line(words: str, e: MeasuredEngine) -> str:
+    n, (name, step) = e.numbers, e.label.rsplit(", ", 1)
+    start = f"| {words} | `{name}` | {step.removesuffix(' in step')} | {int(n['latency']):,} | "
+    start += " | ".join(f"{int(n[key]):,}" for key in ("dsp", "lut", "ff"))
+    if not e.routes:
+        return f"{start} | - | - | - | - |\n"
+    seeds = f"{len(e.routes)} seed{'s' * (len(e.routes) > 1)}"
+    per_dsp = f"{float(n['per_dsp']):,.4g}" if n["per_dsp"] else "-"
+    rate = float(n["rate"])
+    return f"{start} | {float(n['mhz']):.1f} ({seeds}) | {float(n['ms']):.4g} | {rate:,.0f} | {per_dsp} |\n"
 
 
 def _rows(folder: Path, modulus: str) -> dict[str, dict[str, list[Row]]]:

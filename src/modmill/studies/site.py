@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""The site: race, designs, papers, errata, scaling, and how all of it was measured, from the sources that everything
-else has - rows, schedules, formulas, the papers' sections, docs/. Nothing on a page is a copy.
+"""The site: race, engines, designs, papers, errata, scaling, and how all of it was measured, from the sources that
+everything else has - rows, schedules, formulas, the papers' sections, docs/. Nothing on a page is a copy.
 
-Where coprocessors and other engines enter: rows with another ``about`` (an operation beside the modulus) become
-contenders of a race of their own beside ``Site._race``; their papers become entries of studies.reproduce; new designs
-need a family (report.families) and nothing else. No template knows a design.
+Rows of whole engines make races of their own beside ``Site._race`` (studies.engine_pages); papers are entries of
+studies.reproduce; new designs need a family (report.families) and nothing else. No template knows a design.
 """
 
 from __future__ import annotations
@@ -29,11 +28,12 @@ from modmill.flow import tools
 from modmill.flow.targets import TARGETS
 from modmill.numbers.moduli import parse_modulus
 from modmill.report import drawing, errata, pages
+from modmill.report.engine_rows import MeasuredEngine, is_engine, measured_engines, work_of
 from modmill.report.families import FAMILIES, family
 from modmill.report.reproduction import Section
 from modmill.report.rows import Row, Store
 from modmill.report.traces import traced
-from modmill.studies import scaling
+from modmill.studies import engine_pages, scaling
 from modmill.studies.build import build, write_folder
 from modmill.studies.contenders import Contender, contenders, modulus_name, shell
 from modmill.studies.measured import modulus_value
@@ -129,7 +129,8 @@ class Site:
         """Name and text of every file."""
         out: dict[str, str] = {}
         for name, made in (
-            ("papers", self._paper_pages), ("race", self._race), ("designs", self._design_pages),
+            ("papers", self._paper_pages), ("race", self._race), ("engines", self._engine_pages),
+            ("designs", self._design_pages),
             ("errata", self._errata), ("scaling", self._scaling), ("method", self._method),
         ):  # fmt: skip
             self._say(name)
@@ -159,6 +160,12 @@ class Site:
 
         found = contenders(self._store.rows, today)
         return [c for c in found if today(c.synth) == c.digest] if self._emit else found
+
+    @cached_property
+    def engines(self) -> list[MeasuredEngine]:
+        """The engines that have rows. With ``emit`` only those whose RTL is what the generator emits now."""
+        found = measured_engines(self._store.rows, engine_pages.digest_today)
+        return [e for e in found if engine_pages.digest_today(e.synth) == e.digest] if self._emit else found
 
     @cached_property
     def _predictions(self) -> tuple[list[scaling.Prediction], list[str]]:
@@ -195,6 +202,11 @@ class Site:
             names={c.modulus: modulus_name(c.modulus) for c in self.contenders},
         )  # fmt: skip
 
+    def _engine_pages(self) -> Iterable[tuple[str, str]]:
+        for kind in engine_pages.PAGES:
+            values = kind.values(self.engines)
+            yield self._page("engines", kind.file, shapes=SHAPES, plain=plain, **values)
+
     def _design_pages(self) -> Iterable[tuple[str, str]]:
         groups = [(f.title, f.key, [d for d in DESIGNS if d.module in f.modules and d.operands == 2]) for f in FAMILIES]
         blocks = [d for d in DESIGNS if family(d.module) is None]
@@ -221,6 +233,7 @@ class Site:
             curve_of="2^k − 189" if special else "a modulus of k bits without a special form, ⌊2^k / √2⌋ made odd",
             command=f"modmill build {design.name} --modulus {shell(name)} --io native",
             measured_rows=[_Named(c) for c in own] or self._blocks_measured(design), columns=COLUMNS,
+            engines=[e for e in self.engines if e.design == design], anchor=engine_pages.anchor,
             papers=[(p.key, p.title) for p in TITLES if p.key in self._papers and design.name in p.designs],
             **values,
         )  # fmt: skip
@@ -295,8 +308,8 @@ class Site:
 # ---------------------------------------------------------------------------------------------- parts of pages
 
 
-def plain(c: Contender) -> dict[str, float | int | None]:
-    """A contender's numbers for the script of the page, which shows them beside the same row of the table."""
+def plain(c: Contender | MeasuredEngine) -> dict[str, float | int | None]:
+    """The numbers of a core or an engine for the script of the page; the same row of the table shows them."""
     return {
         name: None if value is None else int(value) if isinstance(value, int) else round(float(value), 6)
         for name, value in c.numbers.items()
@@ -377,8 +390,10 @@ def _modulus(text: object) -> str:
 def _row(row: Row) -> Mapping[str, Any]:
     about = row.about
     words = [_subject(row)]
-    if about.get("modulus"):
-        words.append(_modulus(about["modulus"]))
+    if is_engine(row):
+        words += [work_of(about).title, f"{about['contexts']} in step on {about['cores']}"]
+    else:
+        words.append(_modulus(about.get("modulus")))
     if about.get("parameters"):
         words.append(", ".join(f"{k} = {v}" for k, v in about["parameters"].items()))
     words.append(str(about.get("date", ""))[:10])

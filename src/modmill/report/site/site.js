@@ -86,12 +86,7 @@ function plot(element) {
   });
 }
 
-// ---- the race ----------------------------------------------------------------------------------------------------
-
-const WORDS = {
-  us: "latency, µs", rate: "throughput, products a second", latency: "latency, cycles", interval: "interval, cycles",
-  dsp: "DSP blocks", lut: "LUT",
-};
+// ---- races of cores and of engines ----------------------------------------------------------------------------------------------------
 
 function race(form) {
   const table = document.getElementById("cores");
@@ -100,13 +95,14 @@ function race(form) {
   const scatter = document.getElementById("scatter");
   const said = document.getElementById("scatter-said");
   const words = said.textContent;
+  const wordsOf = (select) => select.selectedOptions[0].textContent;
   let seen = [];
 
   const chosen = () => {
     const f = form.elements;
     const families = all("input[name=family]:checked", form).map((input) => input.value);
     const find = f.find.value.trim().toLowerCase();
-    return rows.filter((r) => r.moduli.split(" ").includes(f.modulus.value) && r.target === f.target.value
+    return rows.filter((r) => r.works.split(" ").includes(f.work.value) && r.target === f.target.value
       && families.includes(r.family) && (!find || r.label.toLowerCase().includes(find)));
   };
   const area = (v) => {
@@ -135,27 +131,27 @@ function race(form) {
       return some.length && {
         name: document.querySelector(`.controls .${family}`).textContent.trim().slice(1).trim(), type: "scatter", mode: "markers+text",
         x: some.map((p) => p.x), y: some.map((p) => p.y), customdata: some.map((p) => [p.label, p.core]),
-        text: some.map((p) => scatter.clientWidth > 640 && best.some((b) => b.core === p.core) ? p.label : ""), textposition: "top center",
+        text: some.map((p) => scatter.clientWidth > 640 && best.some((b) => b.core === p.core) ? p.label : ""), textposition: "top center", cliponaxis: false,
         textfont: { size: 11, color: colour("quiet") },
         marker: { color: colour(family), symbol: some[0].symbol, size: 12, line: { width: 1, color: colour("paper") } },
-        hovertemplate: `<b>%{customdata[0]}</b><br>${WORDS[x]}: %{x:,.4~g}<br>area: %{y:,.5~g}<extra></extra>`,
+        hovertemplate: `<b>%{customdata[0]}</b><br>${wordsOf(f.x)}: %{x:,.4~g}<br>area: %{y:,.5~g}<extra></extra>`,
       };
     }).filter(Boolean);
     const line = {
       name: "Pareto front", type: "scatter", mode: "lines", hoverinfo: "skip", x: best.map((p) => p.x), y: best.map((p) => p.y),
       line: { color: colour("quiet"), width: 1.2, dash: "dot", shape: "linear" },
     };
-    const y = f.y.value === "sum" ? `LUT + ${f.weight.value || 0} × DSP` : WORDS[f.y.value];
+    const y = f.y.value === "sum" ? `LUT + ${f.weight.value || 0} × DSP` : wordsOf(f.y);
     const log = { type: "log", dtick: "D2", tickformat: "~s" };
-    const none = points.length ? [] : [{ text: "no core here has both numbers: choose cycles, or another device", showarrow: false, xref: "paper", yref: "paper", x: 0.5, y: 0.5 }];
-    const more = { xaxis: { ...log, tickformat: x === "us" ? "~g" : "~s" }, yaxis: f.y.value === "dsp" ? {} : log, rest: { annotations: none } };
-    Plotly.react(scatter, [line, ...traces], layout(WORDS[x], y, more), OPTIONS);
+    const none = points.length ? [] : [{ text: "nothing here has both numbers: choose cycles, or another device", showarrow: false, xref: "paper", yref: "paper", x: 0.5, y: 0.5 }];
+    const more = { xaxis: { ...log, tickformat: ["us", "ms"].includes(x) ? "~g" : "~s" }, yaxis: f.y.value === "dsp" ? {} : log, rest: { annotations: none } };
+    Plotly.react(scatter, [line, ...traces], layout(wordsOf(f.x), y, more), OPTIONS);
     scatter.dataset.points = points.length;
     scatter.dataset.front = best.map((p) => p.label).join(", ");
-    document.getElementById("shown").textContent = `${here.length} of ${rows.length} cores.`;
+    document.getElementById("shown").textContent = `${here.length} of ${rows.length} ${form.dataset.things}.`;
   }
 
-  const tell = (name, x, y) => { said.textContent = `${name}: ${WORDS[form.elements.x.value]} ${count(x)}, area ${count(y)}`; };
+  const tell = (name, x, y) => { said.textContent = `${name}: ${wordsOf(form.elements.x)} ${count(x)}, area ${count(y)}`; };
   const light = (core) => rows.forEach((r) => r.tr.classList.toggle("lit", r.core === core));
   drawn.push(() => {
     show();
@@ -186,10 +182,22 @@ function race(form) {
   });
   form.addEventListener("input", drawAll);
   form.addEventListener("submit", (event) => event.preventDefault());
-  form.elements.modulus.addEventListener("input", () => { // a device on which something is measured for it
-    const some = rows.filter((r) => r.moduli.split(" ").includes(form.elements.modulus.value));
+  form.elements.work.addEventListener("input", () => { // a device on which something is measured for it
+    const some = rows.filter((r) => r.works.split(" ").includes(form.elements.work.value));
     if (!some.some((r) => r.target === form.elements.target.value)) form.elements.target.value = some[0].target;
   }, { capture: true });
+  const goTo = () => { // the row that a link names may be one that is not chosen
+    const named = location.hash && rows.find((r) => r.tr.id === location.hash.slice(1));
+    if (!named) return;
+    if (!named.works.split(" ").includes(form.elements.work.value)) form.elements.work.value = named.works.split(" ")[0];
+    form.elements.target.value = named.target;
+    form.elements.find.value = "";
+    all("input[name=family]", form).forEach((input) => { input.checked = true; });
+    drawAll();
+    named.tr.scrollIntoView({ block: "center" });
+  };
+  addEventListener("hashchange", goTo);
+  addEventListener("load", goTo);
 }
 
 // ---- tables ------------------------------------------------------------------------------------------------------

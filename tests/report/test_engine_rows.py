@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""Engines from rows: their numbers, which rows count, and the commands that measure them.
+
+engines.jsonl beside the tests of the site holds rows as the races of engines write them, without lists of cells.
+"""
+
+import json
+import shlex
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from modmill.cli import app
+from modmill.report.engine_rows import Work, is_engine, measured_engines, work_of
+from modmill.report.engines import EngineStanding
+from modmill.report.rows import Store, read
+from modmill.report.traces import rows as rows_of
+from modmill.studies.engine_race import EngineRace
+
+SAMPLE = list(read(Path(__file__).resolve().parents[1] / "site" / "engines.jsonl"))
+FOUND = measured_engines(SAMPLE)
+X25519 = Work("ecc", "Curve25519", "ladder", 255)
+
+
+def of(work, cores=1):
+    (found,) = [e for e in FOUND if e.work == work and e.about["cores"] == cores]
+    return found
+
+
+def test_every_engine_of_the_rows_is_there_once():
+    assert {e.digest for e in FOUND} == {row.digest for row in SAMPLE if row.kind == "synth"}
+    assert len(FOUND) == len({(e.digest, e.target) for e in FOUND}) > 6
+    assert {e.kind for e in FOUND} == {"rsa", "ecc"}
+
+
+def test_numbers_follow_from_the_rows():
+    e = of(X25519)
+    check, synth, (route,) = e.check.values, e.synth.values, e.routes
+    n, mhz = e.numbers, route.values["mhz"]
+    assert n["ms"] == pytest.approx(check["latency"] / mhz / 1e3, rel=1e-12)
+    assert n["rate"] == pytest.approx(mhz * 1e6 / check["period"] * 12, rel=1e-12) and n["crt"] is None
+    assert n["cycles"] == check["period"] / 12
+    assert n["per_dsp"] == n["rate"] / synth["dsp"] and n["per_lut"] == n["rate"] / synth["lut"]
+    assert {row.kind for row in rows_of(n["per_dsp"])} == {"check", "synth", "route"}
+    assert len(rows_of(n["cycles"])) == 1
+    standing = EngineStanding("x", 12, 1, check=e.check, synth=e.synth, routes=list(e.routes))
+    assert float(n["rate"]) == pytest.approx(standing.per_second) and float(n["ms"]) == standing.milliseconds
+    many = of(X25519, cores=8)
+    assert many.numbers["cycles"] == many.check.values["period"] / 96 and "8 × 12 in step" in many.label
+    (rsa,) = [e for e in FOUND if e.kind == "rsa"]
+    assert rsa.numbers["crt"] == rsa.numbers["rate"] / 2
+
+
+def test_what_was_not_measured_is_not_there():
+    rows = [row for row in SAMPLE if row.kind == "synth"]
+    for e in measured_engines(rows):
+        n = e.numbers
+        assert all(n[name] is None for name in ("latency", "period", "mhz", "ms", "rate", "per_dsp", "crt", "cycles"))
+        assert n["lut"] == e.synth.values["lut"] and "--route" not in e.command
+
+
+def test_an_engine_without_dsp_blocks_has_no_rate_for_them():
+    rows = [replace(row, values={**row.values, "dsp": 0}) if row.kind == "synth" else row for row in SAMPLE]
+    n = next(e for e in measured_engines(rows) if e.routes).numbers
+    assert n["per_dsp"] is None and n["per_lut"] and n["dsp"] == 0
+
+
+def test_what_does_not_fit_is_known():
+    assert {e.design.name for e in FOUND if not e.fits} == {"sor-2m"}
+
+
+def test_of_two_digests_that_of_today_counts():
+    row = of(X25519).synth
+    fewer = {k: v for k, v in row.about["parameters"].items() if k != "streams"}  # a setting that came later
+    old = replace(row, digest="sha256:old", about={**row.about, "parameters": fewer, "date": "2000"})
+    for order in ([row, old], [old, row]):
+        (found,) = measured_engines(order, digest=lambda r: row.digest)
+        assert found.digest == row.digest
+        (found,) = measured_engines(order)
+        assert found.digest == order[-1].digest
+
+
+def test_rows_of_other_things_are_no_engines():
+    assert not any(is_engine(row) for row in Store(Path("/nowhere")).rows if "engine" not in row.about)
+    row = of(X25519).synth
+    for lacking in ("curve", "shape", "contexts", "engine"):
+        assert not is_engine(replace(row, about={k: v for k, v in row.about.items() if k != lacking}))
+    assert not is_engine(replace(row, about={**row.about, "design": "gone"}))
+
+
+def test_works_are_told_in_words():
+    assert X25519.title == "Curve25519, ladder, scalars of 255 bits"
+    assert Work("rsa", "1024", "power", 1024).title == "1,024 bits, exponents of 1,024 bits"
+    assert work_of({"modulus_bits": 2048, "bits": 2112}) == Work("rsa", "2048", "power", 2112)
+
+
+# ---------------------------------------------------------------------------------------------- commands
+
+
+def raced(command, monkeypatch):
+    """What the command would measure, without measuring: (about, whether it routes)."""
+    seen = []
+
+    def measure(self, name, engine, about):
+        seen.append((dict(about) | {"engine": name}, self.with_route))
+        return EngineStanding(name, 1, 1, check=SAMPLE[0])
+
+    monkeypatch.setattr(EngineRace, "measure", measure)
+    done = CliRunner().invoke(app, shlex.split(command)[1:])
+    assert done.exit_code == 0, done.output
+    (found,) = seen
+    return found
+
+
+def comparable(about):
+    return json.loads(json.dumps({k: v for k, v in about.items() if k != "date"}))
+
+
+@pytest.mark.parametrize("e", FOUND, ids=lambda e: f"{e.work.subject}-{e.design.name}-{e.about['cores']}")
+def test_the_command_measures_the_engine_of_the_rows(e, monkeypatch):
+    about, routes = raced(e.command, monkeypatch)
+    today, then = comparable(about), comparable(e.about)
+    added = {k for k in today["parameters"] if k not in then["parameters"]}  # settings that came later
+    today["parameters"] = {k: v for k, v in today["parameters"].items() if k not in added}
+    assert today == then and routes == bool(e.routes)
+
+
+def test_choices_are_in_the_command():
+    """The planted faults: a choice that the command forgets would measure another engine."""
+    e = of(X25519)
+    for key, value, words in (
+        ("word", 64, "--word 64"), ("sums", 2, "--sums 2"), ("cores", 4, "--cores 4"), ("io", "binary", "--io binary"),
+        ("shape", {**e.about["shape"], "window": 5, "joint": True}, "--window 5 --joint"),
+    ):  # fmt: skip
+        assert words not in e.command
+        assert words in replace(e, about={**e.about, key: value}).command, key
+    (rsa,) = [e for e in FOUND if e.kind == "rsa"]
+    blinded = replace(rsa, about={**rsa.about, "bits": 1088, "method": "ladder"}).command
+    assert "--bits 1024 --no-crt --blind 64" in blinded and "--method ladder" in blinded
+    half = replace(rsa, about={**rsa.about, "modulus_bits": 512, "bits": 512}).command
+    assert "--bits 1024 --multiplier" in half and "--no-crt" not in half
+    other = replace(rsa, about={**rsa.about, "parameters": {**rsa.about["parameters"], "streams": 1}})
+    assert "--set streams=1" in other.command and "streams=1" in other.label
