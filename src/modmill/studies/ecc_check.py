@@ -40,14 +40,13 @@ def check_ecc(path: str | Path) -> PairReport:
     core = read(folder)
 
     def messages() -> Messages:
-        others = [list(_others(core, seed)) for seed in (1, 2)]
-
-        def streams(_first: bool) -> tuple[Stream, Stream]:
-            return _stream(core, others[0], 1), _stream(core, others[1][::-1], 2)
-
+        pair = (
+            _stream(core, list(_others(core, 1)), 1),
+            _stream(core, list(_others(core, 2))[::-1], 2),
+        )
         (length,) = {core.layout.answer_words(k) for k in range(len(core.held))}
         patience = 2 * max(map(core.cycles, core.operations)) + 1000
-        return Messages(streams, core.layout.numbers, length, patience, "scalars, points or numbers")
+        return Messages(lambda _: pair, core.layout.numbers, length, patience, "scalars, points or numbers")
 
     return check_pair(folder, "ecc", core, "results", messages)
 
@@ -76,7 +75,7 @@ def _shared(held: Held) -> tuple[tuple[int, int], ...]:
 
 
 def _stream(core: EccCore, others: list[_Loaded], seed: int) -> Stream:
-    """The jobs of one side."""
+    """The messages of one side; the second has the exceptional runs in the opposite order."""
     out, lay, packets = Stream(), core.layout, core.packets
     size = lay.contexts
     cycles = [core.cycles(name) for name in core.operations]
