@@ -22,7 +22,7 @@ from modmill.design import Fitted
 from modmill.engines.row_bounds import row_limits
 from modmill.engines.row_machine import run
 from modmill.engines.rows import RowProgramme
-from modmill.studies.ecc import EccCore, Held, read
+from modmill.studies.ecc import EccCore, read
 from modmill.studies.ecc_samples import sample
 from modmill.studies.pair_check import Answer, Messages, PairReport, Stream, check_pair
 
@@ -52,26 +52,24 @@ def check_ecc(path: str | Path) -> PairReport:
 
 
 def _others(core: EccCore, seed: int) -> Iterator[_Loaded]:
-    """Moduli that the core takes, its own first, with random constants: those of whose programmes no number overflows.
+    """Moduli that the core takes, its own first, with random constants: those with which no number overflows.
+
+    A constant stays below the share of p that the core's own has, for which differences are made.
     """
     rnd = random.Random(seed)
     for fitted in (core.fitted, *core.fitted.others()):
-        made = {
-            k: replace(held.rows.programme, shared=tuple((s, rnd.randrange(fitted.p)) for s, _ in _shared(held)))
-            for k, held in enumerate(core.held)
-        }
-        offsets = core.layout.offsets
-        made = {k: replace(p, shared=made[offsets.index(offsets[k])].shared) for k, p in made.items()}
+        p, known = fitted.p, dict[int, tuple[tuple[int, int], ...]]()
+        made = {}
         try:
-            for programme in made.values():
-                row_limits(programme, fitted.contract(core.io))
+            for k, (held, offset) in enumerate(zip(core.held, core.layout.offsets, strict=True)):
+                own = held.rows.programme
+                ends = [(slot, max(1, (value + 1) * p // core.curve.p)) for slot, value in own.shared]
+                row_limits(replace(own, shared=tuple((slot, end - 1) for slot, end in ends)), fitted.contract(core.io))
+                chosen = tuple((slot, rnd.randrange(end)) for slot, end in ends)
+                made[k] = replace(own, shared=known.setdefault(offset, chosen))  # programmes may share their constants
         except Refusal:
             continue
         yield fitted, made
-
-
-def _shared(held: Held) -> tuple[tuple[int, int], ...]:
-    return held.rows.programme.shared
 
 
 def _stream(core: EccCore, others: list[_Loaded], seed: int) -> Stream:
