@@ -19,6 +19,7 @@ from modmill.studies.ecc import ecc
 sys.path.insert(0, str(Path(__file__).parent / "engines"))
 sys.path.insert(0, str(Path(__file__).parent))
 from small_curves import montgomery
+
 from test_cli import modmill, refused
 from test_cli_ecc import MESSAGE, make, save
 
