@@ -104,7 +104,7 @@ def _random_job(
     name, bits = core.operations[number], core.curve.n.bit_length()
     unit, runs, results = core.unit(core.layout.contexts), [], list[int]()
     for _ in range(core.layout.contexts):
-        scalars = (rnd.randrange(1 << min(bits, core.bits)),)
+        scalars: tuple[int, ...] = (rnd.randrange(1 << min(bits, core.bits)),)
         if name == "multiply-two":
             scalars = rnd.randrange(core.curve.n), rnd.randrange(core.curve.n)
         digits = core.held[number].made.digits(*scalars)
