@@ -46,7 +46,7 @@ def test_build(place):
     record = json.loads((place / "core" / "ecc.json").read_text())
     (programme,) = record["programmes"]
     assert said.stdout.startswith(
-        f"core: secp160k1, montgomery-array, 2 runs in step, multiply-base {programme['cycles']:,} cycles, "
+        f"core: secp160k1, multistep, 2 runs in step, multiply-base {programme['cycles']:,} cycles, "
     )
     assert {path.name for path in (place / "core").iterdir()} == {"ecc.v", "ecc.json", "vectors.json", "README.md"}
     text = (place / "core" / "ecc.v").read_text()
@@ -68,14 +68,14 @@ def test_check(place):
 
 def test_a_secret_and_a_signature_of_built_cores(place):
     ours, theirs = save(place, "ours", make("X25519")), save(place, "theirs", make("X25519"))
-    core = ecc("Curve25519", "pseudo-mersenne")
+    core = ecc("Curve25519", "multistep", contexts=1)
     core.write(place / "x", "made for a test")
     run = done("ecc", "run", "x25519", "ours.pem", "--peer", "theirs.pub", "--engine", "x", "-o", "secret")
     assert (place / "secret").read_bytes() == theirs.exchange(ours.public_key())
     assert run.stderr == f"modmill: ladder, 1 run, {core.cycles('ladder'):,} cycles\n"
 
     key = save(place, "key", make("P-256"))
-    core = ecc("P-256", "montgomery-array", operations=("multiply-base",), contexts=1)
+    core = ecc("P-256", "multistep", operations=("multiply-base",), contexts=1)
     core.write(place / "p", "made for a test")
     sign = "ecdsa-sign", "key.pem", "--message", "message", "--engine"
     run = done("ecc", "run", *sign, "p", "--no-check", "-o", "signature")
