@@ -35,6 +35,7 @@ app = typer.Typer(
 
 app.add_typer(cli_rsa.app, name="rsa")
 cli_ecc.app.command()(cli_ecc_build.build)
+cli_ecc.app.command()(cli_ecc_build.check)
 cli_ecc.app.command()(cli_ecc_build.race)
 app.add_typer(cli_ecc.app, name="ecc")
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""The commands ``modmill ecc build`` and ``modmill ecc race``: coprocessors around any multiplier."""
+"""The commands ``modmill ecc build``, ``check`` and ``race``: coprocessors around any multiplier."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from modmill.cli_ecc import read_curve
+from modmill.cli_rsa import verdict
 
 if TYPE_CHECKING:
     from modmill.numbers.curves import Curve
@@ -84,6 +85,15 @@ def build(
         f"{folder}: {on.title}, {multiplier}, {machines}{core.layout.contexts} runs in step, {cycles}, "
         f"{cores * core.fitted.cost.dsp:,} DSP blocks predicted"
     )
+
+
+def check(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder that `modmill ecc build` wrote.")],
+) -> None:
+    """Verify a built coprocessor: its files, its results, its time. Status 1 when it fails."""
+    from modmill.studies.ecc_check import check_ecc
+
+    verdict(check_ecc(folder))
 
 
 def race(

@@ -12,6 +12,7 @@ import typer
 
 if TYPE_CHECKING:
     from modmill.engines.rsa import PublicKey
+    from modmill.studies.pair_check import PairReport
 
 app = typer.Typer(no_args_is_help=True, help="RSA with real keys on an exponentiation engine around any multiplier.")
 
@@ -241,7 +242,11 @@ def check(
     """Verify a built engine: its files, its powers, and that its time depends on nothing. Status 1 when it fails."""
     from modmill.studies.engine_check import check_engine
 
-    report = check_engine(folder, full=full)
+    verdict(check_engine(folder, full=full))
+
+
+def verdict(report: PairReport) -> None:
+    """Print what a check found; leave with status 1 when it failed."""
     print(report.line)
     for line in report.failures:
         print(f"  {line}")

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -247,6 +247,15 @@ class Fitted(ABC):
         Raises Refusal when the design has none, or no room for so many numbers.
         """
         raise Refusal("this design has no slot machine of its own")
+
+    def slot_contract(self, numbers: int) -> Contract:
+        """The native contract with stream k as a slot machine takes it: the modulus's words in the machine's own order.
+
+        Raises Refusal as `slot_machine` does.
+        """
+        contract = self.contract("native")
+        words = tuple(unused(self.slot_machine(numbers)).modulus_words)
+        return replace(contract, load=replace(contract.load, words=words)) if contract.load else contract
 
     @property
     @abstractmethod

@@ -10,7 +10,7 @@ import pytest
 from modmill.contract import Refusal
 from modmill.numbers.named_curves import find_curve
 from modmill.studies.ecc import ecc, read
-from modmill.studies.ecc_engine import RtlPointEngine
+from modmill.studies.ecc_engine import RtlPointEngine, Work
 from modmill.studies.ecc_page import describe, restored
 from modmill.studies.ecc_samples import expected, sample
 
@@ -43,7 +43,9 @@ def test_the_vector_of_rfc_7748(x25519):
     engine = RtlPointEngine(x25519)
     (out,) = engine.ladder([k], [u % x25519.curve.p], 255, [1])
     assert out.to_bytes(32, "little").hex() == "c3da55379de9c6908e94ea4df28d084f32eccf03491c71f754b4075577a28552"
-    assert engine.cycles == {"ladder": [x25519.cycles("ladder")]}
+    assert engine.work == [Work("ladder", 1, (x25519.cycles("ladder"),))]
+    assert str(engine.work[0]) == f"ladder, 1 run, {x25519.cycles('ladder'):,} cycles"
+    assert str(Work("ladder", 3, (7, 7))) == "ladder, 3 runs in 2 batches, 14 cycles"
     with pytest.raises(Refusal, match="up to 255 bits, not 300"):
         engine.ladder([k], [u], 300, [1])
     with pytest.raises(Refusal, match="this core does ladder, not multiply"):
@@ -64,7 +66,7 @@ def test_weierstrass_operations_of_one_core():
     assert engine.multiply_base(scalars, core.bits, [5] * 7) == [curve.multiply(k, curve.base) for k in scalars]
     both = [(0, 0), (1, n - 1), (n - 1, 1), (rnd.randrange(n), rnd.randrange(n))]
     assert engine.multiply_two(both, [curve.base] * 4) == [curve.multiply((u + v) % n, curve.base) for u, v in both]
-    assert all(set(found) == {core.cycles(operation)} for operation, found in engine.cycles.items())
+    assert all(set(work.cycles) == {core.cycles(work.operation)} for work in engine.work)
 
 
 def test_a_folder_makes_the_same_core_again(tmp_path, x25519):

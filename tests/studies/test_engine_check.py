@@ -3,14 +3,17 @@
 """A built engine passes its check; planted faults of its files, values and timing do not."""
 
 import json
-import re
 import shutil
+import sys
+from pathlib import Path
 
 import pytest
 
-from modmill.studies.build import digest
 from modmill.studies.engine import engine
 from modmill.studies.engine_check import check_engine
+
+sys.path.insert(0, str(Path(__file__).parent))
+from forged import forged, spoiled
 
 WIDTH = 64
 
@@ -24,21 +27,10 @@ def folder(tmp_path_factory):
 def test_a_good_engine_passes(folder):
     report = check_engine(folder)
     assert not report.failures
-    assert report.powers >= 400
+    assert report.judged >= 400
     assert report.line.startswith("PASS good: ")
 
 
-INSIDE = """module engine(input clk, input rst, input i_valid, output i_ready, input [31:0] i_data,
-              output o_valid, input o_ready, output [31:0] o_data, output o_last);
-  wire [31:0] word;
-  wire there, taken, open;
-  reg [3:0] late;
-  engine_inside whole(.clk(clk), .rst(rst), .i_valid(i_valid), .i_ready(i_ready), .i_data(i_data), .o_ready(taken),
-    .o_valid(there), .o_data(word), .o_last(o_last));
-  always @(posedge clk)
-    if (rst | (there & taken)) late <= 0;
-    else if (there) late <= late + (late != 15);
-"""
 FAULTS = {
     "is wrong": "  assign taken = o_ready; assign o_valid = there; assign o_data = word ^ (word[5:0] == 6'd21);",
     "depends on moduli, bases or exponents": "  assign open = word[4:0] != 5'd9 | late > 3;\n"
@@ -48,22 +40,10 @@ FAULTS = {
 }  # fmt: skip
 
 
-def forged(folder, text):
-    """The folder with another RTL and the digests to go with it."""
-    source = (folder / "engine.v").read_text()
-    head, _ = source.split("\n\n", 1)
-    head = re.sub(r"sha256:[0-9a-f]{64}", digest(text), head)
-    (folder / "engine.v").write_text(f"{head}\n\n{text}")
-    record = json.loads((folder / "engine.json").read_text()) | {"digest": digest(text)}
-    (folder / "engine.json").write_text(json.dumps(record))
-
-
 @pytest.mark.parametrize(("expected", "fault"), FAULTS.items())
 def test_planted_faults_of_the_rtl_are_found(folder, tmp_path, expected, fault):
     copy = shutil.copytree(folder, tmp_path / "engine")
-    _, text = (copy / "engine.v").read_text().split("\n\n", 1)
-    text = text.replace("module engine(", "module engine_inside(", 1)
-    forged(copy, f"{INSIDE}{fault}\nendmodule\n\n{text}")
+    spoiled(copy, fault)
     report = check_engine(copy)
     assert len(report.failures) == 1 and expected in report.failures[0], report.failures
     assert report.line.startswith("FAIL engine: 1 difference; ")
@@ -80,6 +60,18 @@ def test_planted_faults_of_the_files_are_found(folder, tmp_path):
         (copy / "engine.json").write_text(json.dumps(record | change))
         assert any(expected in line for line in check_engine(copy).failures)
     (copy / "engine.json").write_text(json.dumps(record))
+    vectors = json.loads((copy / "vectors.json").read_text())
+    for text, expected in [
+        (json.dumps(vectors | {"messages": vectors["messages"][::-1]}), "messages differ"),
+        ("{}", "is malformed"),
+    ]:
+        (copy / "vectors.json").write_text(text)
+        if expected == "is malformed":
+            with pytest.raises(ValueError, match=r"vectors\.json is malformed"):
+                check_engine(copy)
+        else:
+            assert any(expected in line for line in check_engine(copy).failures)
+    (copy / "vectors.json").write_text(json.dumps(vectors))
     forged(copy, "module engine(input clk); initial $finish; endmodule\n")
     assert check_engine(copy).failures == ["engine.v: uses $finish, which no generated core does"]
     (copy / "engine.v").unlink()

@@ -205,9 +205,14 @@ class EccCore:
 
     # ---- running
 
+    def contract_at(self, fitted: Fitted) -> Contract:
+        """The contract while the multiplier has this modulus loaded, stream k as the core's machine takes it."""
+        return fitted.slot_contract(self.layout.used) if self.numbered else fitted.contract(self.io)
+
     def setup(self) -> list[int]:
         """The words of SETUP for this curve; for a loaded modulus they serve any core of the same programmes."""
-        return self.layout.setup(self.contract, {k: held.rows.programme for k, held in enumerate(self.held)})
+        programmes = {k: held.rows.programme for k, held in enumerate(self.held)}
+        return self.layout.setup(self.contract_at(self.fitted), programmes)
 
     def job(self, operation: str, runs: Sequence[tuple[tuple[int, ...], Mapping[str, int]]]) -> list[int]:
         """The words of a job: for each context its scalars and its numbers by name (the blind is 1 by default)."""

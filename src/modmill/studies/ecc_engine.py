@@ -14,14 +14,29 @@ from modmill.studies.ecc import EccCore
 
 
 @dataclass(frozen=True)
+class Work:
+    """What was asked of a coprocessor at once. ``cycles``: of each batch of as many runs as it does in step."""
+
+    operation: str
+    runs: int
+    cycles: tuple[int, ...]
+
+    def __str__(self) -> str:
+        """A line of a report."""
+        batches = f" in {len(self.cycles)} batches" if len(self.cycles) > 1 else ""
+        return f"{self.operation}, {self.runs} run{'s' * (self.runs != 1)}{batches}, {sum(self.cycles):,} cycles"
+
+
+@dataclass(frozen=True)
 class RtlPointEngine:
-    """A `PointEngine` that simulates ``core``. ``cycles``: of each batch, by operation, as they were measured.
+    """A `PointEngine` that simulates ``core``. ``work`` lists what it did, cycles as they were measured: from the last
+    word of a batch to the first of its results.
 
     Raises Refusal for an operation that the core does not have, and for scalars longer than its own.
     """
 
     core: EccCore
-    cycles: dict[str, list[int]] = field(default_factory=dict)
+    work: list[Work] = field(default_factory=list)
 
     @property
     def curve(self) -> Curve:
@@ -59,7 +74,7 @@ class RtlPointEngine:
         if not runs:
             return []
         found = self.core.simulate(operation, runs)
-        self.cycles.setdefault(operation, []).extend(found.cycles)
+        self.work.append(Work(operation, len(runs), tuple(found.cycles)))
         return found.results
 
     def _given(self, P: Point) -> dict[str, int]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -134,11 +134,8 @@ class EngineCore:
 
     def setup(self, fitted: Fitted) -> list[int]:
         """The message that sets a modulus. Raises Refusal when the programmes could overflow with it."""
-        contract = fitted.contract(self.io)
-        if self.native and contract.load:
-            machine = unused(fitted.slot_machine(self.layout.slots * self.layout.contexts))
-            contract = replace(contract, load=replace(contract.load, words=tuple(machine.modulus_words)))
-        return self.layout.setup(contract)
+        lay = self.layout
+        return lay.setup(fitted.slot_contract(lay.slots * lay.contexts) if self.native else fitted.contract(self.io))
 
     def simulate(self, fitted: Fitted, programme: int, pairs: Sequence[tuple[int, int]], bits: int = 0) -> Simulated:
         """The powers of any number of (base, exponent) by the RTL, in batches of as many as there are contexts.

@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""``modmill ecc build``, ``check`` and ``race``, and keys through built coprocessors in simulated hardware."""
+
+import json
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from typer.testing import CliRunner
+
+from modmill import cli
+from modmill.cli import _one_line
+from modmill.studies.ecc import ecc
+
+sys.path.insert(0, str(Path(__file__).parent / "engines"))
+sys.path.insert(0, str(Path(__file__).parent))
+from small_curves import montgomery
+
+from test_cli import modmill, refused
+from test_cli_ecc import MESSAGE, make, save
+
+BUILD = "ecc", "build", "--curve", "secp160k1"
+
+
+def done(*arguments):
+    run = CliRunner().invoke(cli.app, [str(a) for a in arguments], catch_exceptions=False)
+    assert run.exit_code == 0, run.output
+    return run
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    (tmp_path / "message").write_bytes(MESSAGE)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_build(place):
+    said = done(
+        *BUILD, "--operation", "multiply-base", "--contexts", "2", "--teeth", "3", "--columns", "1", "-o", "core"
+    )
+    record = json.loads((place / "core" / "ecc.json").read_text())
+    (programme,) = record["programmes"]
+    assert said.stdout.startswith(
+        f"core: secp160k1, multistep, 2 runs in step, multiply-base {programme['cycles']:,} cycles, "
+    )
+    assert {path.name for path in (place / "core").iterdir()} == {"ecc.v", "ecc.json", "vectors.json", "README.md"}
+    text = (place / "core" / "ecc.v").read_text()
+    done(*record["command"].split()[1:], "-o", "again")  # the command in the files makes the same files
+    assert (place / "again" / "ecc.v").read_text() == text
+
+
+def test_check(place):
+    core = ecc(montgomery(251), "montgomery-array", {"loadable": False}, contexts=1)
+    core.write(place / "core", "made for a test")
+    assert done("ecc", "check", "core").stdout.startswith("PASS core: 44 results in ")
+    (place / "core" / "vectors.json").write_text('{"messages": []}')
+    run = modmill("ecc", "check", "core", cwd=place)
+    assert run.returncode == 1
+    first, second = run.stdout.splitlines()
+    assert first.startswith("FAIL core: 1 difference; ") and second == "  vectors.json: messages differ from what is " \
+        "recomputed"  # fmt: skip
+
+
+def test_a_secret_and_a_signature_of_built_cores(place):
+    ours, theirs = save(place, "ours", make("X25519")), save(place, "theirs", make("X25519"))
+    core = ecc("Curve25519", "multistep", contexts=1)
+    core.write(place / "x", "made for a test")
+    run = done("ecc", "run", "x25519", "ours.pem", "--peer", "theirs.pub", "--engine", "x", "-o", "secret")
+    assert (place / "secret").read_bytes() == theirs.exchange(ours.public_key())
+    assert run.stderr == f"modmill: ladder, 1 run, {core.cycles('ladder'):,} cycles\n"
+
+    key = save(place, "key", make("P-256"))
+    core = ecc("P-256", "multistep", operations=("multiply-base",), contexts=1)
+    core.write(place / "p", "made for a test")
+    sign = "ecdsa-sign", "key.pem", "--message", "message", "--engine"
+    run = done("ecc", "run", *sign, "p", "--no-check", "-o", "signature")
+    key.public_key().verify((place / "signature").read_bytes(), MESSAGE, ec.ECDSA(hashes.SHA256()))
+    assert run.stderr.splitlines() == [
+        f"modmill: multiply-base, 1 run, {core.cycles('multiply-base'):,} cycles",
+        "modmill: arithmetic modulo the order: host",
+    ]
+    for arguments, why in [
+        ((*sign, "x"), "the core in x is for Curve25519, the key for P-256"),
+        ((*sign, "p"), "this core does multiply-base, not multiply-two"),
+        ((*sign, "none"), "--engine is reference or the folder of a built core; none is neither"),
+    ]:
+        assert why in one_line("ecc", "run", *arguments, "-o", "refused")
+    assert why in refused("ecc", "run", *arguments, "-o", "refused", cwd=place)
+    assert not (place / "refused").exists()
+    shutil.rmtree(place / "p")
+    (place / "p").mkdir()
+    assert "ecc.json is missing" in one_line("ecc", "run", *sign, "p")
+
+
+def one_line(*arguments):
+    """The line of a refusal, raised in this process; `modmill` turns it into status 2."""
+    with pytest.raises((ValueError, OSError)) as caught:
+        CliRunner().invoke(cli.app, [str(a) for a in arguments], catch_exceptions=False)
+    return _one_line(caught.value)
+
+
+def test_refusals(place):
+    race = "ecc", "race", "secp160k1"
+    for arguments, why in [
+        ((*BUILD, "--top", "module"), "must not be a keyword of Verilog"),
+        ((*BUILD, "--multiplier", "none"), "no design is called"),
+        ((*BUILD, "--operation", "add"), "an operation is scalar-multiplication or one of multiply"),
+        ((*BUILD, "--operation", "ladder"), "has no operation 'ladder'"),
+        ((*BUILD, "--io", "gray"), "has no gray form"),
+        ((*BUILD, "--contexts", "64"), "do not fit 1024 addresses"),
+        (("ecc", "build", "--curve", "none"), "none"),
+        (("ecc", "check", place), "ecc.json is missing"),
+        ((*race, "--operation", "add"), "an operation is scalar-multiplication or one of"),
+        ((*race, "--multiplier", "none"), "there is no design 'none'"),
+        ((*race, "--multiplier", "pseudo-mersenne", "--operation", "ladder"), "has no operation 'ladder'"),
+        ((*race, "--route", "--target", "xc7v"), "xc7v cannot be placed and routed here"),
+        (("race", "secp160k1", "--operation", "add"), "an operation is scalar-multiplication or one of"),
+        (("race", "2^61-1", "--operation", "multiply"), "2^61-1"),
+    ]:
+        line = one_line(*arguments)
+        assert why in line, line
+    assert "has no operation 'ladder'" in refused(*BUILD, "--operation", "ladder", cwd=place)
+    assert "an operation is" in refused("race", "secp160k1", "--operation", "add", cwd=place)
+    assert [path.name for path in place.iterdir()] == ["message"]
