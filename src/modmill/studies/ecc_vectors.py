@@ -13,7 +13,7 @@ import json
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -111,12 +111,14 @@ def select(curves: Sequence[Curve] = (), count: int = 0, names: Sequence[str] = 
 
 
 def _sampled(curve: Curve, pairs: Sequence[tuple[str, Case]], count: int) -> list[tuple[str, Case]]:
+    """The file counts as a flag, so that each is in the sample."""
     by_operation: dict[str, list[Case]] = defaultdict(list)
+    file_of = {id(case): file for file, case in pairs}
     for case in distinct(case for _, case in pairs):
         if asked(curve, case):
-            by_operation[case.operation].append(case)
-    taken = {id(case) for cases in by_operation.values() for case in sample(cases, count)}
-    return [(file, case) for file, case in pairs if id(case) in taken]
+            flagged = replace(case, flags=(file_of[id(case)], *case.flags))
+            by_operation[case.operation].append(flagged)
+    return [(case.flags[0], case) for cases in by_operation.values() for case in sample(cases, count)]
 
 
 @dataclass(frozen=True)
