@@ -62,7 +62,7 @@ def test_x25519_through_rtl_fills_its_contexts(tmp_path):
     runs = sum(o.runs for o in outcomes)
     assert runs == 14 and len(engine.cycles["ladder"]) == -(-runs // engine.core.layout.contexts)
     row = outcomes[0].row
-    assert row.about["engine"] == "rtl" and row.about["rtl"].startswith("sha256:") and row.tool.startswith("verilator ")
+    assert row.about["by"] == "rtl" and row.about["rtl"].startswith("sha256:") and row.tool.startswith("verilator ")
 
 
 class Careless(ReferenceEngine):
@@ -191,7 +191,7 @@ def test_the_command(tmp_path, monkeypatch):
     assert lines[0].startswith("Curve25519, RFC 7748: 2 vectors, 2 runs, 0 faults, ")
     assert lines[1:] == ["2 vectors, 0 faults"]
     (row,) = read(tmp_path / "rows")
-    assert row.about["design"] == "pseudo-mersenne" and row.about["engine"] == "exact"
+    assert row.about["design"] == "pseudo-mersenne" and row.about["by"] == "exact"
     assert row.values == {"vectors": 2, "asking": 2, "runs": 2, "faults": 0} | {"seconds": row.values["seconds"]}
     machine = study.machine
     monkeypatch.setattr(

@@ -232,7 +232,7 @@ def machine(curve: Curve, kind: str, design: str, settings: Mapping[str, Any] | 
     if kind not in ENGINES:
         raise Refusal(f"an engine is {' or '.join(ENGINES)}, not {kind!r}")
     core = ecc(curve, design, settings, operations=OPERATIONS[3:] if _is_ladder(curve) else OPERATIONS[:3], **options)
-    about = {"engine": kind, **core.about()}
+    about = {"engine": design, "by": kind, **core.about()}
     if kind == "rtl":
         about["rtl"] = digest(core.verilog)
         return Machine(
