@@ -46,7 +46,7 @@ def test_build(place):
     record = json.loads((place / "core" / "ecc.json").read_text())
     (programme,) = record["programmes"]
     assert said.stdout.startswith(
-        f"core: secp160k1, multistep, 2 runs in step, multiply-base {programme['cycles']:,} cycles, "
+        f"core: secp160k1, montgomery-array, 2 runs in step, multiply-base {programme['cycles']:,} cycles, "
     )
     assert {path.name for path in (place / "core").iterdir()} == {"ecc.v", "ecc.json", "vectors.json", "README.md"}
     text = (place / "core" / "ecc.v").read_text()

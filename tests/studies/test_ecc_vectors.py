@@ -60,7 +60,8 @@ def test_x25519_through_rtl_fills_its_contexts(tmp_path):
     assert [o.faults for o in outcomes] == [()] * len(chosen)
     (engine,) = batches
     runs = sum(o.runs for o in outcomes)
-    assert runs == 14 and len(engine.cycles["ladder"]) == -(-runs // engine.core.layout.contexts)
+    batches = [cycles for work in engine.work for cycles in work.cycles]
+    assert runs == 14 and len(batches) == -(-runs // engine.core.layout.contexts)
     row = outcomes[0].row
     assert row.about["by"] == "rtl" and row.about["rtl"].startswith("sha256:") and row.tool.startswith("verilator ")
 
