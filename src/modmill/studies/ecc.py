@@ -32,7 +32,7 @@ from modmill.flow.words import WordRun, WordSimulator
 from modmill.numbers.curves import Curve, Montgomery
 from modmill.numbers.named_curves import find_curve
 from modmill.rtl.memory import DEPTHS
-from modmill.studies.build import digest, require_former, write_folder
+from modmill.studies.build import digest, require_former, write_machine
 from modmill.studies.ecc_page import describe, page, restored
 from modmill.studies.ecc_samples import sample
 from modmill.studies.engine_race import Trial, judged
@@ -342,20 +342,7 @@ class EccCore:
         target = Path(folder)
         require_former(target, FILES)
         record = self.record() | {"command": command, "tools": tools.versions()}
-        head = (
-            "// SPDX-License-Identifier: Apache-2.0",
-            f"// Made by Modmill {__version__}. Generated cores belong to you: use, change and ship them as you like.",
-            f"// Command: {command}",
-            f"// RTL digest: {record['digest']} (of all text after the first empty line)",
-            "// Messages and numbers: README.md and ecc.json",
-        )
-        texts = {
-            "ecc.v": "\n".join(head) + "\n\n" + self.verilog,
-            "ecc.json": json.dumps(record, indent=2) + "\n",
-            "vectors.json": json.dumps(self.vectors(), indent=1) + "\n",
-            "README.md": page(record),
-        }
-        write_folder(target, texts)
+        write_machine(target, "ecc", self.verilog, record, self.vectors(), page(record))
         return target
 
 

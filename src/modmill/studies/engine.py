@@ -25,7 +25,7 @@ from modmill.engines.sequencer import FETCH, WRITE, Sequencer
 from modmill.flow import emit, tools
 from modmill.flow.words import WordRun, WordSimulator
 from modmill.numbers.primes import prev_prime
-from modmill.studies.build import digest, require_former, write_folder
+from modmill.studies.build import digest, require_former, write_machine
 from modmill.studies.engine_race import Trial, judged
 
 METHODS = ("window", "ladder")
@@ -270,20 +270,7 @@ class EngineCore:
         target = Path(folder)
         require_former(target, FILES)
         record = self.record() | {"command": command, "tools": tools.versions()}
-        head = (
-            "// SPDX-License-Identifier: Apache-2.0",
-            f"// Made by Modmill {__version__}. Generated cores belong to you: use, change and ship them as you like.",
-            f"// Command: {command}",
-            f"// RTL digest: {record['digest']} (of all text after the first empty line)",
-            "// Messages and numbers: README.md and engine.json",
-        )
-        texts = {
-            "engine.v": "\n".join(head) + "\n\n" + self.verilog,
-            "engine.json": json.dumps(record, indent=2) + "\n",
-            "vectors.json": json.dumps(self.vectors(), indent=1) + "\n",
-            "README.md": _page(record),
-        }
-        write_folder(target, texts)
+        write_machine(target, "engine", self.verilog, record, self.vectors(), _page(record))
         return target
 
 
