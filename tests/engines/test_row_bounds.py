@@ -163,10 +163,7 @@ DESIGNS = [
 def test_no_number_breaks_its_bounds_whatever_the_multiplier_gives(name, io, unit, curve_name):
     """Products at their largest, on every design that serves the curve."""
     curve = find_curve(curve_name)
-    try:
-        contract = design(name).fit(curve.p).contract(io)
-    except Refusal as refusal:
-        pytest.skip(str(refusal))
+    contract = design(name).fit(curve.p).contract(io)
     unit = replace(unit, room=128, shared_room=512)
     operation, bits = ("ladder", 255) if isinstance(curve, Montgomery) else ("multiply", 40)
     made = point_programme(operation, curve, Domain.of(contract, unit.added), bits)

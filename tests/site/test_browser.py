@@ -10,12 +10,11 @@ import time
 from pathlib import Path
 
 import pytest
+from axe_core_python import base as axe
+from selenium import webdriver
 
 from modmill.report.engine_rows import measured_engines
 from modmill.report.rows import read
-
-webdriver = pytest.importorskip("selenium.webdriver")
-axe = pytest.importorskip("axe_core_python.base")
 
 BROWSER = next(
     (path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None

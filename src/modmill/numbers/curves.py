@@ -14,6 +14,7 @@ and Lange, "Faster addition and doubling on elliptic curves", 2007). `numbers.na
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from math import isqrt
 
@@ -41,7 +42,7 @@ def square_root(c: int, p: int) -> int | None:
 
 
 @dataclass(frozen=True)
-class Curve:
+class Curve(ABC):
     """What all three forms have in common; only its heirs are made.
 
     p: the prime of the field; base: the base point G; n: its order, a prime; h: the cofactor, so that the curve has
@@ -78,9 +79,9 @@ class Curve:
         """The name, or what stands for it in a message."""
         return self.name or f"a curve over {self.bits} bits"
 
+    @abstractmethod
     def coefficients(self) -> dict[str, int]:
         """The equation's coefficients by their letters."""
-        raise NotImplementedError
 
     def contains(self, P: Point) -> bool:
         """Whether P is the neutral element or satisfies the equation, with both coordinates in [0, p)."""
@@ -92,9 +93,9 @@ class Curve:
         """-P."""
         return P and (P[0], -P[1] % self.p)
 
+    @abstractmethod
     def add(self, P: Point, Q: Point) -> Point:
         """P + Q of any two points of the curve."""
-        raise NotImplementedError
 
     def multiply(self, k: int, P: Point) -> Point:
         """k P for any integer k, by doubling and adding."""
@@ -154,12 +155,13 @@ class Curve:
             if power == 1 and n > _EMBEDDING:
                 raise ValueError(f"p^{i} = 1 mod n: logarithms move into the field of p^{i} elements")
 
+    @abstractmethod
     def _check_equation(self) -> None:
         """Raise ValueError where the curve is singular."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _holds(self, x: int, y: int) -> bool:
-        raise NotImplementedError
+        """Whether (x, y) satisfies the equation."""
 
 
 @dataclass(frozen=True)
