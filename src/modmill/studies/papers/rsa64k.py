@@ -29,14 +29,13 @@ from modmill.numbers.redundant import (
     multiplications,
     theorem_9,
 )
-from modmill.report.reproduction import UNKNOWN, Line, Number, Section
+from modmill.report.reproduction import UNKNOWN, Line, Section
 from modmill.report.traces import traced
 from modmill.studies.measured import Bench
-from modmill.studies.papers.hbe import Ours, Rows
+from modmill.studies.ours import ROUTED, Ours, Rows, seeds, shown
 
 SIZES = (64, 128, 256, 512, 1024)
 R = 16
-ECP5 = "ecp5-85k"
 PAPER_PORT = 36
 """Bits that each port of a Virtex-II Pro block RAM reads; those of ECP5 read 18."""
 
@@ -144,10 +143,6 @@ def _ms(cycles: Fraction | int, mhz: float) -> float:
     return float(Fraction(cycles) / Fraction(str(mhz)) // 1) / 1000
 
 
-def _shown(x: float | int | None, digits_: int = 1) -> Number:
-    return UNKNOWN if x is None else x if isinstance(x, int) else round(x, digits_)
-
-
 # ---------------------------------------------------------------------------------------------- Tables 1 and 2
 
 
@@ -156,11 +151,11 @@ def _table(bench: Bench, title: str, name: str, table: Mapping[bool, Sequence[Im
     for redundant, rows in table.items():
         for row in rows:
             where = _name(row, redundant)
-            ours = Ours.of(bench, name, MODULI[row.bits], ECP5, redundant=redundant)
+            ours = Ours.of(bench, name, MODULI[row.bits], ROUTED, redundant=redundant)
             worst, expected = worst_cycles(row.bits, redundant), expected_cycles(row.bits, redundant)
             bound = "printed: the bound of Theorem 11, one more than the count" if redundant else ""
             lines += [
-                Line(f"{where}: clock (MHz)", row.mhz, None, _shown(_clock(ours)), _seeds(ours)),
+                Line(f"{where}: clock (MHz)", row.mhz, None, shown(_clock(ours)), seeds(ours)),
                 Line(f"{where}: clock cycles (worst)", row.worst, worst, why=bound),
                 Line(f"{where}: time (ms) (worst)", row.worst_ms, _ms(row.worst, row.mhz),
                      why=_time(row.worst, row.mhz, row.worst_ms)),
@@ -169,12 +164,12 @@ def _table(bench: Bench, title: str, name: str, table: Mapping[bool, Sequence[Im
                 Line(f"{where}: time (ms) (expected)", row.expected_ms, _ms(row.expected, row.mhz),
                      why=_time(row.expected, row.mhz, row.expected_ms)),
                 Line(f"{where}: slices", row.slices, why="placement by the vendor's tool; LUT and FF of ours below"),
-                Line(f"{where}: multipliers", row.multipliers, ours.predicted_dsp, _shown(ours.resource("dsp")),
+                Line(f"{where}: multipliers", row.multipliers, ours.predicted_dsp, shown(ours.resource("dsp")),
                      "" if redundant else "printed: X in digits of 17 bits; ours of 16, as for Y and M"),
             ]  # fmt: skip
             if row.rams is not None:
                 lines.append(
-                    Line(f"{where}: block RAMs", row.rams, -(-row.bits // PAPER_PORT), _shown(ours.resource("bram")),
+                    Line(f"{where}: block RAMs", row.rams, -(-row.bits // PAPER_PORT), shown(ours.resource("bram")),
                          f"predicted: words of {row.bits} bits on ports of 36; ports on ECP5 have 18: "
                          f"{-(-row.bits // 18)}")
                 )  # fmt: skip
@@ -182,7 +177,7 @@ def _table(bench: Bench, title: str, name: str, table: Mapping[bool, Sequence[Im
         title, lines,
         "Predicted cycles are counted; predicted times are the printed cycles at the printed clock, cut after three "
         "digits as the paper's are. "
-        f"Measured: {ECP5}, native io, moduli {', '.join(MODULI.values())}.",
+        f"Measured: {ROUTED}, native io, moduli {', '.join(MODULI.values())}.",
     )  # fmt: skip
 
 
@@ -195,11 +190,6 @@ def _clock(ours: Ours) -> float | None:
     return 1000 / ours.period if ours.clocks and ours.period else None
 
 
-def _seeds(ours: Ours) -> str:
-    n = len(ours.clocks)
-    return f"median of {n} seed{'s' * (n > 1)}" if n else "no row"
-
-
 # ---------------------------------------------------------------------------------------------- ours
 
 
@@ -210,17 +200,17 @@ def _ours(bench: Bench, title: str, name: str, table: Mapping[bool, Sequence[Imp
         first: float | None = None
         for row in rows:
             where = _name(row, redundant)
-            ours = Ours.of(bench, name, MODULI[row.bits], ECP5, redundant=redundant)
+            ours = Ours.of(bench, name, MODULI[row.bits], ROUTED, redundant=redundant)
             clock = _clock(ours)
             after = row.bits // R + 1 if redundant else 1
             cycles = multiplications((1 << row.bits) - 1, row.bits) * ours.latency + after
             lines += [
                 Line(f"{where}: cycles a product, interval", row.bits // R + 1, ours.interval,
-                     _shown(ours.check["interval"] if ours.check else None), extra),
-                Line(f"{where}: cycles a product, latency", None, ours.latency, _shown(ours.seen),
+                     shown(ours.check["interval"] if ours.check else None), extra),
+                Line(f"{where}: cycles a product, latency", None, ours.latency, shown(ours.seen),
                      "operands into registers, X y_0, then the iterations"),
-                Line(f"{where}: LUT", None, None, _shown(ours.resource("lut"))),
-                Line(f"{where}: FF", None, None, _shown(ours.resource("ff"))),
+                Line(f"{where}: LUT", None, None, shown(ours.resource("lut"))),
+                Line(f"{where}: FF", None, None, shown(ours.resource("ff"))),
                 Line(f"{where}: time of an exponentiation (ms) (worst)", row.worst_ms, None,
                      UNKNOWN if clock is None else traced(_ms(cycles, clock), clock),
                      f"measured: {cycles:,} cycles for products that wait for one another, at the routed clock"),
@@ -228,8 +218,8 @@ def _ours(bench: Bench, title: str, name: str, table: Mapping[bool, Sequence[Imp
             first = first or clock
             share = None if clock is None or first is None else 100 * clock / first
             said = round(100 * row.mhz / rows[0].mhz, 1)
-            lines.append(Line(f"{where}: clock, % of that for 64 bits", said, None, _shown(share)))
-    return Section(f"Our {name} beside {title.split(':')[0]}", lines, f"{ECP5}, native io, modulus built in.")
+            lines.append(Line(f"{where}: clock, % of that for 64 bits", said, None, shown(share)))
+    return Section(f"Our {name} beside {title.split(':')[0]}", lines, f"{ROUTED}, native io, modulus built in.")
 
 
 # ---------------------------------------------------------------------------------------------- lemmas
