@@ -1,22 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Modmill authors
 //
-// Drives cores inside the library that Verilator's C++ is compiled to; the other half is simulate.py.
-// Included after the file that simulate.py generates: it defines K_WORDS, A_WORDS, B_WORDS, R_WORDS, INSTANCES and
-// MODMILL_PINS(k), the constructor arguments of the k-th bench.
-//
-// One cycle: inputs change while the clock is low, the core settles, outputs are sampled, the clock rises.
-
-#include "Vmodel.h"
-#include "verilated.h"
-
-#include <cstdint>
-#include <cstring>
-#include <memory>
+// Drives a core; the other half is simulate.py, which defines K_WORDS, A_WORDS, B_WORDS and R_WORDS, the masks *_LAST of
+// their last words, and the types MODMILL_K and so on.
 
 namespace {
 
-constexpr uint64_t RESET_CYCLES = 4;
 constexpr uint32_t BURST_MASK = 15;  // pauses in bursts last 2 to 17 cycles
 constexpr uint32_t HOLD_MASK = 7;    // a consumer that waits for valid then holds it for 1 to 8 cycles
 constexpr uint64_t DRAIN_CYCLES = 16;
@@ -37,14 +26,6 @@ struct Random {
     bool chance(uint32_t of_2_32) { return of_2_32 && next() < of_2_32; }
     uint32_t burst() { return next() & 3 ? 1 : 2 + (next() & BURST_MASK); }
 };
-
-uint64_t seeded(uint64_t seed) {  // splitmix64, so that neighbouring seeds do not resemble each other
-    uint64_t z = seed + 0x9E3779B97F4A7C15ULL;
-    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ULL;
-    z = (z ^ (z >> 27)) * 0x94D049BB133111EBULL;
-    z ^= z >> 31;
-    return z ? z : 1;
-}
 
 template <class Port> void put(Port& port, const uint32_t* words, int count) {
     if constexpr (std::is_integral_v<Port>) {
@@ -290,59 +271,4 @@ uint32_t no_word;
 using TheBench = Bench<std::remove_reference_t<decltype((MODMILL_K))>, std::remove_reference_t<decltype((MODMILL_A))>,
                        std::remove_reference_t<decltype((MODMILL_B))>, std::remove_reference_t<decltype((MODMILL_R))>>;
 
-struct Simulation {
-    VerilatedContext context;
-    std::unique_ptr<Vmodel> model;
-    std::unique_ptr<TheBench> bench[INSTANCES];
-    uint64_t cycle = 0;
-
-    explicit Simulation(Job* jobs) {
-        context.randReset(2);  // registers start from random values
-        context.randSeed(static_cast<int>(seeded(jobs[0].seed) & 0x7fffffff));
-        model = std::make_unique<Vmodel>(&context);
-        Vmodel& top = *model;
-        MODMILL_BENCHES
-        for (int k = 0; k < INSTANCES; ++k) bench[k]->start(&jobs[k]);
-        top.rst = 1;
-        for (uint64_t k = 0; k < RESET_CYCLES; ++k) clock();
-        top.rst = 0;
-    }
-
-    ~Simulation() { model->final(); }
-
-    void clock() {
-        model->clk = 0;
-        model->eval();
-        model->clk = 1;
-        model->eval();
-    }
-
-    bool step(uint64_t cycles) {
-        for (uint64_t k = 0; k < cycles; ++k, ++cycle) {
-            bool all_done = true;
-            for (auto& b : bench) {
-                if (!b->done()) {
-                    b->drive(cycle);
-                    all_done = false;
-                }
-            }
-            if (all_done) return true;
-            model->clk = 0;
-            model->eval();
-            for (auto& b : bench) {
-                if (!b->done()) b->sample(cycle);
-            }
-            model->clk = 1;
-            model->eval();
-        }
-        return false;
-    }
-};
-
 }  // namespace
-
-#define EXPORT extern "C" __attribute__((visibility("default")))
-
-EXPORT void* modmill_start(Job* jobs) { return new Simulation(jobs); }
-EXPORT int modmill_step(void* simulation, uint64_t cycles) { return static_cast<Simulation*>(simulation)->step(cycles); }
-EXPORT void modmill_end(void* simulation) { delete static_cast<Simulation*>(simulation); }

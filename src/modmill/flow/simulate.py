@@ -1,47 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Cycle-accurate simulation of a core: Verilator -> C++ -> shared library -> ctypes.
+"""Cycle-accurate simulation of a core.
 
-Operands are handed over in one batch and the handshake is driven inside the library (`harness.cpp`), with pauses of
-the producer and stalls of the consumer on request. Registers and memories without contents start from random values.
-Compiled libraries are kept in the cache folder under a digest of all that went into them.
+Operands are handed over in one batch and the handshake is driven inside the compiled library (`harness.cpp`), with
+pauses of the producer and stalls of the consumer on request.
 """
 
 import ctypes
-import hashlib
-import json
-import os
-import tempfile
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from functools import cached_property
-from importlib import resources
 from pathlib import Path
 
 from modmill.contract import PORTS
-from modmill.flow import tools
+from modmill.flow.library import Library, chances, violations
 
 Loads = Sequence[tuple[int, Sequence[int]]]
 """Words of stream k, and before which operands they come: (0, words) for those before all."""
 DEFAULT_TIMEOUT = 1_000_000
 """Cycles without any event at the ports after which a run gives up."""
 
-_STEP_CYCLES = 100_000  # between two looks at Ctrl-C
-_SPLIT_STATEMENTS = 20_000  # size of one C++ file that Verilator writes
-_SEPARATE_BYTES = 50_000  # C++ files above this size are compiled on their own, in parallel
-_VERILATOR = (
-    "--cc", "-O3", "--no-timing", "-Wno-fatal", "-Wno-lint", "-Wno-style",
-    "--x-assign", "unique", "--x-initial", "unique", "--prefix", "Vmodel", "--Mdir", "cpp",
-    "--output-split", str(_SPLIT_STATEMENTS),
-)  # fmt: skip
-_FAST = ("-O2",)
-_SLOW = ("-O0", "-fno-sanitize=all")  # for what runs once; it halves the compile time of those files
-_CXX = (
-    "-fPIC", "-fvisibility=hidden", "-std=c++17", "-DVL_TIME_CONTEXT", "-DVERILATOR=1", "-DVM_COVERAGE=0",
-    "-DVM_SC=0", "-DVM_TIMING=0", "-DVM_TRACE=0", "-DVM_TRACE_FST=0", "-DVM_TRACE_VCD=0", "-DVM_TRACE_SAIF=0",
-)  # fmt: skip
-_RUNTIME = ("verilated", "verilated_threads")
 _ABSENT = {"i_b": "no_operand", "k_valid": "no_valid", "k_ready": "no_ready", "k_m": "no_word"}
 _FAULTS = (
     "o_valid dropped before o_ready",
@@ -133,17 +110,17 @@ class Simulator:
     def __init__(
         self, verilog: str, *, top: str = "core", widths: Widths, cache: bool = True, instances: int = 1
     ) -> None:
-        if instances not in (1, 2):
-            raise ValueError(f"instances must be 1 or 2, not {instances}")
         self.widths = widths
         self.instances = instances
-        source = _Source(verilog, top, widths, instances)
-        self.library = library(source.full_verilog, source.full_top, source.harness, cache=cache)
-        self._functions = ctypes.CDLL(str(self.library))
-        self._functions.modmill_start.argtypes = [ctypes.POINTER(_Job)]
-        self._functions.modmill_start.restype = ctypes.c_void_p
-        self._functions.modmill_step.argtypes = [ctypes.c_void_p, ctypes.c_uint64]
-        self._functions.modmill_end.argtypes = [ctypes.c_void_p]
+        self._library = Library(
+            verilog, top, "harness.cpp", _macros(widths), _ports(widths), _pins(widths), _Job,
+            instances=instances, cache=cache,
+        )  # fmt: skip
+
+    @property
+    def library(self) -> Path:
+        """The compiled file."""
+        return self._library.path
 
     def run(
         self,
@@ -199,9 +176,7 @@ class Simulator:
         seed: int,
         timeout: int,
     ) -> list[Run]:
-        for name, probability in (("gap", gap), ("stall", stall)):
-            if not 0 <= probability < 1:
-                raise ValueError(f"{name} must be in [0, 1), not {probability}")
+        pauses = chances(gap=gap, stall=stall)
         stream = [(place, word) for place, words in loads for word in words]
         if stream and not self.widths.k:
             raise ValueError("this core has no stream k")
@@ -216,17 +191,11 @@ class Simulator:
             times = [(ctypes.c_uint64 * max(1, len(a)))() for _ in range(3)]
             times.append((ctypes.c_uint64 * max(1, len(stream)))())
             packed = _packed("a", a, self.widths.a), _packed("b", b, self.widths.b)
-            chances = int(gap * 2**32), int(stall * 2**32)
             jobs[k] = _Job(
-                len(a), *packed, len(stream), k_words, before, *chances, (2 * seed + k) % 2**64, timeout, r, *times
+                len(a), *packed, len(stream), k_words, before, *pauses, (2 * seed + k) % 2**64, timeout, r, *times
             )
             buffers.append((packed, r, times))
-        simulation = self._functions.modmill_start(jobs)
-        try:
-            while not self._functions.modmill_step(simulation, _STEP_CYCLES):
-                pass
-        finally:
-            self._functions.modmill_end(simulation)
+        self._library.run(jobs)
         return [_result(job, r, times, self.widths.r) for job, (_, r, times) in zip(jobs, buffers, strict=True)]
 
 
@@ -246,157 +215,40 @@ def _result(job: _Job, r: "ctypes.Array[ctypes.c_uint32]", times: list, bits: in
     size = 4 * _words(bits)
     raw = bytes(r)
     accepted, valid, taken, loaded = times
-    violations = [
-        f"{text} ({count} times, first in cycle {first})"
-        for text, count, first in zip(_FAULTS, job.faults, job.first, strict=True)
-        if count
-    ]
-    if job.timed_out:
-        violations.append(
-            f"timeout: {job.taken_count} results of {job.operands} operands ({job.accepted_count} accepted), "
-            f"nothing happened for {job.timeout} cycles"
-        )
+    missing = f"{job.taken_count} results of {job.operands} operands ({job.accepted_count} accepted)"
     return Run(
         results=[int.from_bytes(raw[k * size : (k + 1) * size], "little") for k in range(job.taken_count)],
         accepted=list(accepted[: job.accepted_count]),
         valid=list(valid[: job.valid_count]),
         taken=list(taken[: job.taken_count]),
         cycles=job.cycles,
-        violations=violations,
+        violations=violations(job, _FAULTS, missing),
         loaded=list(loaded[: job.loaded_count]),
     )
 
 
-@dataclass(frozen=True)
-class _Source:
-    """All that determines a compiled library."""
-
-    verilog: str
-    top: str
-    widths: Widths
-    instances: int
-
-    @property
-    def full_top(self) -> str:
-        return self.top if self.instances == 1 else "modmill_pair"
-
-    @property
-    def full_verilog(self) -> str:
-        return self.verilog if self.instances == 1 else self.verilog + self._pair()
-
-    @cached_property
-    def harness(self) -> str:
-        suffixes = [""] if self.instances == 1 else ["_0", "_1"]
-        benches = " ".join(
-            f"bench[{k}] = std::make_unique<TheBench>({', '.join(self._pin(port, suffix) for port in PORTS[2:])});"
-            for k, suffix in enumerate(suffixes)
-        )
-        settings = {"INSTANCES": str(self.instances), "MODMILL_BENCHES": benches}
-        for name, port, bits in (
-            ("K", "k_m", self.widths.k),
-            ("A", "i_a", self.widths.a),
-            ("B", "i_b", self.widths.b),
-            ("R", "o_r", self.widths.r),
-        ):
-            settings[f"{name}_WORDS"] = str(max(1, _words(bits)))
-            settings[f"{name}_LAST"] = f"{(1 << ((bits - 1) % 32 + 1)) - 1:#x}u" if bits else "0u"
-            settings[f"MODMILL_{name}"] = f"std::declval<Vmodel>().{port}{suffixes[0]}" if bits else _ABSENT[port]
-        defines = "".join(f"#define {name} {value}\n" for name, value in settings.items())
-        return defines + resources.files("modmill.flow").joinpath("harness.cpp").read_text()
-
-    def _pin(self, port: str, suffix: str) -> str:
-        there = self.widths.b if port == "i_b" else self.widths.k if port.startswith("k_") else 1
-        return f"top.{port}{suffix}" if there else _ABSENT[port]
-
-    def _pair(self) -> str:
-        ports = {
-            "i_valid": ("input", 1), "i_ready": ("output", 1), "i_a": ("input", self.widths.a),
-            "i_b": ("input", self.widths.b), "o_valid": ("output", 1), "o_ready": ("input", 1),
-            "o_r": ("output", self.widths.r),
-        }  # fmt: skip
-        if not self.widths.b:
-            del ports["i_b"]
-        if self.widths.k:
-            ports |= {"k_valid": ("input", 1), "k_ready": ("output", 1), "k_m": ("input", self.widths.k)}
-        lines = ["module modmill_pair(input clk, input rst"]
-        for k in range(2):
-            lines += [f"  , {way} [{bits - 1}:0] {port}_{k}" for port, (way, bits) in ports.items()]
-        lines.append(");")
-        for k in range(2):
-            connections = ", ".join(f".{port}({port}_{k})" for port in ports)
-            lines.append(f"  {self.top} core_{k}(.clk(clk), .rst(rst), {connections});")
-        return "\n" + "\n".join([*lines, "endmodule", ""])
+def _ports(widths: Widths) -> dict[str, tuple[str, int]]:
+    ports = {
+        "i_valid": ("input", 1), "i_ready": ("output", 1), "i_a": ("input", widths.a), "i_b": ("input", widths.b),
+        "o_valid": ("output", 1), "o_ready": ("input", 1), "o_r": ("output", widths.r),
+    }  # fmt: skip
+    if not widths.b:
+        del ports["i_b"]
+    if widths.k:
+        ports |= {"k_valid": ("input", 1), "k_ready": ("output", 1), "k_m": ("input", widths.k)}
+    return ports
 
 
-def library(verilog: str, top: str, harness: str, *, cache: bool = True) -> Path:
-    """The shared library of a design and the C++ text that drives it, compiled unless it is in the cache.
-
-    In ``harness`` the model is the class Vmodel of Vmodel.h. Raises ToolError when the text does not compile.
-    """
-    versions = [tools.version(tool) for tool in ("verilator", "zig")]
-    parts = [verilog, top, harness, versions, _VERILATOR, _FAST, _SLOW, _CXX]
-    kept = tools.cache_dir() / "simulators" / f"{hashlib.sha256(json.dumps(parts).encode()).hexdigest()}.so"
-    if not cache or not kept.exists():
-        _compile(verilog, top, harness, kept)
-    return kept
+def _pins(widths: Widths) -> list[str]:
+    there = _ports(widths)
+    return [f"top.{port}{{}}" if port in there else _ABSENT[port] for port in PORTS[2:]]
 
 
-def _compile(verilog: str, top: str, harness: str, library: Path) -> None:
-    library.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="modmill-simulate-") as name, ThreadPoolExecutor(_jobs()) as pool:
-        folder = Path(name)
-        runtime = pool.submit(_runtime_objects)
-        (folder / "core.v").write_text(verilog)
-        command = tools.verilator(*_VERILATOR, "--top-module", top, "core.v")
-        tools.run(command, name="verilator", cwd=folder, environment=tools.verilator_environment())
-        files = sorted((folder / "cpp").glob("*.cpp"))
-        large = [file for file in files if file.stat().st_size > _SEPARATE_BYTES]
-        small = "".join(f'#include "{file.name}"\n' for file in files if file not in large)
-        (folder / "cpp" / "modmill.cpp").write_text(harness + small)
-        large.sort(key=lambda file: -file.stat().st_size)
-        objects = list(pool.map(_object, [*large, folder / "cpp" / "modmill.cpp"]))
-        linked = folder / "library.so"
-        command = tools.zig("c++", "-shared", "-s", "-o", str(linked), *map(str, [*objects, *runtime.result()]))
-        tools.run(command, name="zig", cwd=folder)
-        _put(linked, library)
-
-
-def _jobs() -> int:
-    return max(1, len(os.sched_getaffinity(0)))
-
-
-def _object(file: Path, target: Path | None = None) -> Path:
-    target = target or file.with_suffix(".o")
-    include = tools.verilator_root() / "include"
-    flags = [
-        *(_SLOW if "__Slow" in file.name else _FAST),
-        *_CXX,
-        f"-I{include}",
-        f"-I{include / 'vltstd'}",
-        f"-I{file.parent}",
-    ]
-    # Objects are kept under our own digest, so Zig's copy of each of them goes away with the folder.
-    environment = {"ZIG_LOCAL_CACHE_DIR": str(target.parent / "zig")}
-    tools.run(tools.zig("c++", "-c", *flags, str(file), "-o", str(target)), name="zig", environment=environment)
-    return target
-
-
-def _runtime_objects() -> list[Path]:
-    """Verilator's runtime, compiled once per machine."""
-    key = json.dumps([tools.version("verilator"), tools.version("zig"), _FAST, _CXX])
-    kept = tools.cache_dir() / "verilator-runtime" / hashlib.sha256(key.encode()).hexdigest()[:16]
-    kept.mkdir(parents=True, exist_ok=True)
-    for name in _RUNTIME:
-        if not (kept / f"{name}.o").exists():
-            with tempfile.TemporaryDirectory(prefix="modmill-simulate-") as folder:
-                built = _object(tools.verilator_root() / "include" / f"{name}.cpp", Path(folder, f"{name}.o"))
-                _put(built, kept / f"{name}.o")
-    return [kept / f"{name}.o" for name in _RUNTIME]
-
-
-def _put(file: Path, target: Path) -> None:
-    """Copy a file so that other processes see either nothing or all of it."""
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=target.name)
-    with os.fdopen(handle, "wb") as output:
-        output.write(file.read_bytes())
-    os.replace(name, target)
+def _macros(widths: Widths) -> dict[str, str]:
+    macros = {}
+    for name, port in (("K", "k_m"), ("A", "i_a"), ("B", "i_b"), ("R", "o_r")):
+        bits = getattr(widths, name.lower())
+        macros[f"{name}_WORDS"] = str(max(1, _words(bits)))
+        macros[f"{name}_LAST"] = f"{(1 << ((bits - 1) % 32 + 1)) - 1:#x}u" if bits else "0u"
+        macros[f"MODMILL_{name}"] = f"std::declval<Vmodel>().{port}{{}}" if bits else _ABSENT[port]
+    return macros

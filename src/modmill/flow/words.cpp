@@ -1,21 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Modmill authors
 //
-// Drives engines with two streams of words inside the library that Verilator's C++ is compiled to; the other half is
-// words.py, which defines INSTANCES and MODMILL_BENCHES.
-//
-// One cycle: inputs change while the clock is low, the engine settles, outputs are sampled, the clock rises.
-
-#include "Vmodel.h"
-#include "verilated.h"
-
-#include <cstdint>
-#include <memory>
-#include <random>
+// Drives an engine with two streams of words; the other half is words.py, which defines MODMILL_WORD.
 
 namespace {
 
-constexpr uint64_t RESET_CYCLES = 4;
 constexpr uint64_t BURST_MASK = 15;  // a pause in four lasts 2 to 17 cycles
 
 enum Fault { VALID_DROPPED, WORD_CHANGED, WORD_TOO_MANY, VALID_AFTER_RESET, FAULTS };
@@ -139,57 +128,4 @@ private:
 
 using TheBench = Bench<std::remove_reference_t<decltype((MODMILL_WORD))>>;
 
-struct Simulation {
-    VerilatedContext context;
-    std::unique_ptr<Vmodel> model;
-    std::unique_ptr<TheBench> bench[INSTANCES];
-    uint64_t cycle = 0;
-
-    explicit Simulation(Job* jobs) {
-        context.randReset(2);  // registers start from random values
-        context.randSeed(static_cast<int>(std::mt19937_64(jobs[0].seed)() & 0x7fffffff));
-        model = std::make_unique<Vmodel>(&context);
-        Vmodel& top = *model;
-        MODMILL_BENCHES
-        for (int k = 0; k < INSTANCES; ++k) bench[k]->start(&jobs[k]);
-        top.rst = 1;
-        for (uint64_t k = 0; k < RESET_CYCLES; ++k) {
-            model->clk = 0;
-            model->eval();
-            model->clk = 1;
-            model->eval();
-        }
-        top.rst = 0;
-    }
-
-    ~Simulation() { model->final(); }
-
-    bool step(uint64_t cycles) {
-        for (uint64_t k = 0; k < cycles; ++k, ++cycle) {
-            bool all_done = true;
-            for (auto& b : bench) {
-                if (!b->done()) {
-                    b->drive(cycle);
-                    all_done = false;
-                }
-            }
-            if (all_done) return true;
-            model->clk = 0;
-            model->eval();
-            for (auto& b : bench) {
-                if (!b->done()) b->sample(cycle);
-            }
-            model->clk = 1;
-            model->eval();
-        }
-        return false;
-    }
-};
-
 }  // namespace
-
-#define EXPORT extern "C" __attribute__((visibility("default")))
-
-EXPORT void* modmill_start(Job* jobs) { return new Simulation(jobs); }
-EXPORT int modmill_step(void* simulation, uint64_t cycles) { return static_cast<Simulation*>(simulation)->step(cycles); }
-EXPORT void modmill_end(void* simulation) { delete static_cast<Simulation*>(simulation); }

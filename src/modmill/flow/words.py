@@ -2,19 +2,21 @@
 # Copyright The Modmill authors
 """Cycle-accurate simulation of an engine with two streams of words: i_data in, o_data out.
 
-As `simulate.py`, whose compiled libraries it uses; the handshake is driven inside the library (`words.cpp`).
+As `simulate.py`; the handshake is driven by `words.cpp`.
 """
 
 import ctypes
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib import resources
 
-from modmill.flow.simulate import DEFAULT_TIMEOUT, library
+from modmill.flow.library import Library, chances, violations
+from modmill.flow.simulate import DEFAULT_TIMEOUT
 
-_STEP_CYCLES = 100_000  # between two looks at Ctrl-C
 _DRAIN_CYCLES = 300  # in which no further word may come
-_PORTS = ("i_valid", "i_ready", "i_data", "o_valid", "o_ready", "o_data")
+_PORTS = {
+    "i_valid": "input", "i_ready": "output", "i_data": "input", "o_valid": "output", "o_ready": "input",
+    "o_data": "output",
+}  # fmt: skip
 _FAULTS = (
     "o_valid dropped before o_ready",
     "o_data changed while waiting for o_ready",
@@ -69,16 +71,13 @@ class WordSimulator:
     def __init__(self, verilog: str, word: int, *, top: str = "core", instances: int = 1, cache: bool = True) -> None:
         if not 1 <= word <= 64:
             raise ValueError(f"words have 1 to 64 bits, not {word}")
-        if instances not in (1, 2):
-            raise ValueError(f"instances must be 1 or 2, not {instances}")
         self.word, self.instances = word, instances
-        if instances == 2:
-            verilog, top = verilog + _pair(top, word), "modmill_pair"
-        self._functions = ctypes.CDLL(str(library(verilog, top, _harness(word, instances), cache=cache)))
-        self._functions.modmill_start.argtypes = [ctypes.POINTER(_Job)]
-        self._functions.modmill_start.restype = ctypes.c_void_p
-        self._functions.modmill_step.argtypes = [ctypes.c_void_p, ctypes.c_uint64]
-        self._functions.modmill_end.argtypes = [ctypes.c_void_p]
+        macros = {"MODMILL_WORD": "std::declval<Vmodel>().i_data{}"}
+        ports = {port: (way, word if port.endswith("data") else 1) for port, way in _PORTS.items()}
+        pins = [*(f"top.{port}{{}}" for port in _PORTS), f"{(1 << word) - 1:#x}ull"]
+        self._library = Library(
+            verilog, top, "words.cpp", macros, ports, pins, _Job, instances=instances, cache=cache
+        )  # fmt: skip
 
     def run(
         self, words: Sequence[int], wanted: int, *, gap: float = 0.0, stall: float = 0.0, seed: int = 1,
@@ -104,9 +103,7 @@ class WordSimulator:
     ) -> list[WordRun]:
         if len(jobs) != self.instances:
             raise ValueError(f"this simulator holds {self.instances} engines, not {len(jobs)}")
-        for name, probability in (("gap", gap), ("stall", stall)):
-            if not 0 <= probability < 1:
-                raise ValueError(f"{name} must be in [0, 1), not {probability}")
+        pauses = chances(gap=gap, stall=stall)
         table = (_Job * len(jobs))()
         kept = []
         for k, (words, wanted) in enumerate(jobs):
@@ -116,54 +113,15 @@ class WordSimulator:
             i = (ctypes.c_uint64 * max(1, len(words)))(*words)
             o, valid = ((ctypes.c_uint64 * max(1, wanted))() for _ in range(2))
             accepted = (ctypes.c_uint64 * max(1, len(words)))()
-            chances = int(gap * 2**32), int(stall * 2**32)
-            table[k] = _Job(len(words), i, wanted, o, accepted, valid, *chances, 2 * seed + k, timeout, _DRAIN_CYCLES)
+            table[k] = _Job(len(words), i, wanted, o, accepted, valid, *pauses, 2 * seed + k, timeout, _DRAIN_CYCLES)
             kept.append((i, o, accepted, valid))
-        simulation = self._functions.modmill_start(table)
-        try:
-            while not self._functions.modmill_step(simulation, _STEP_CYCLES):
-                pass
-        finally:
-            self._functions.modmill_end(simulation)
+        self._library.run(table)
         return [_result(job, *map(list, arrays)) for job, (_, *arrays) in zip(table, kept, strict=True)]
 
 
 def _result(job: _Job, o: list[int], accepted: list[int], valid: list[int]) -> WordRun:
-    violations = [
-        f"{text} ({count} times, first in cycle {first})"
-        for text, count, first in zip(_FAULTS, job.faults, job.first, strict=True)
-        if count
-    ]
-    if job.timed_out:
-        violations.append(
-            f"timeout: {job.taken_count} of {job.wanted} words left, {job.accepted_count} of {job.words} were taken, "
-            f"nothing happened for {job.timeout} cycles"
-        )
+    missing = f"{job.taken_count} of {job.wanted} words left, {job.accepted_count} of {job.words} were taken"
     count = job.taken_count
-    return WordRun(o[:count], accepted[: job.accepted_count], valid[:count], job.cycles, violations)
-
-
-def _harness(word: int, instances: int) -> str:
-    suffixes = [""] if instances == 1 else ["_0", "_1"]
-    benches = " ".join(
-        f"bench[{k}] = std::make_unique<TheBench>({', '.join(f'top.{port}{suffix}' for port in _PORTS)}, "
-        f"{(1 << word) - 1:#x}ull);"
-        for k, suffix in enumerate(suffixes)
+    return WordRun(
+        o[:count], accepted[: job.accepted_count], valid[:count], job.cycles, violations(job, _FAULTS, missing)
     )
-    defines = (
-        f"#define INSTANCES {instances}\n#define MODMILL_BENCHES {benches}\n"
-        f"#define MODMILL_WORD std::declval<Vmodel>().i_data{suffixes[0]}\n"
-    )
-    return defines + resources.files("modmill.flow").joinpath("words.cpp").read_text()
-
-
-def _pair(top: str, word: int) -> str:
-    widths = {port: word if port.endswith("data") else 1 for port in _PORTS}
-    inputs = ("i_valid", "i_data", "o_ready")
-    lines = ["", "module modmill_pair(input clk, input rst"]
-    for k in range(2):
-        lines += [f"  , {'input' if p in inputs else 'output'} [{bits - 1}:0] {p}_{k}" for p, bits in widths.items()]
-    lines.append(");")
-    for k in range(2):
-        lines.append(f"  {top} core_{k}(.clk(clk), .rst(rst), {', '.join(f'.{p}({p}_{k})' for p in _PORTS)});")
-    return "\n".join([*lines, "endmodule", ""])

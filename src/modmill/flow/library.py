@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""A core and the benches that drive it, compiled: Verilator -> C++ -> shared library -> ctypes.
+
+A harness is a C++ file that defines Job, one job of one bench, and TheBench, which drives the ports in every cycle and
+notes what it sees in its job; `model.cpp` comes before it, `simulation.cpp` behind it. Registers and memories without
+contents start from random values. Compiled libraries are kept in the cache folder under a digest of all that went into
+them.
+"""
+
+import ctypes
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from modmill.flow import tools
+
+PAIR = "modmill_pair"
+"""The module that holds two cores side by side."""
+
+_STEP_CYCLES = 100_000  # between two looks at Ctrl-C
+_SPLIT_STATEMENTS = 20_000  # size of one C++ file that Verilator writes
+_SEPARATE_BYTES = 50_000  # C++ files above this size are compiled on their own, in parallel
+_VERILATOR = (
+    "--cc", "-O3", "--no-timing", "-Wno-fatal", "-Wno-lint", "-Wno-style",
+    "--x-assign", "unique", "--x-initial", "unique", "--prefix", "Vmodel", "--Mdir", "cpp",
+    "--output-split", str(_SPLIT_STATEMENTS),
+)  # fmt: skip
+_FAST = ("-O2",)
+_SLOW = ("-O0", "-fno-sanitize=all")  # for what runs once; it halves the compile time of those files
+_CXX = (
+    "-fPIC", "-fvisibility=hidden", "-std=c++17", "-DVL_TIME_CONTEXT", "-DVERILATOR=1", "-DVM_COVERAGE=0",
+    "-DVM_SC=0", "-DVM_TIMING=0", "-DVM_TRACE=0", "-DVM_TRACE_FST=0", "-DVM_TRACE_VCD=0", "-DVM_TRACE_SAIF=0",
+)  # fmt: skip
+_RUNTIME = ("verilated", "verilated_threads")
+
+
+class Library:
+    """A model in one or two instances, each with its bench.
+
+    ``harness``: a C++ file of this folder. ``defines``: macros for it. ``ports``: direction and width in bits of every
+    port but clk and rst. ``pins``: the constructor's arguments of a bench, ``top.NAME`` with ``{}`` for what stands
+    behind a port's name in the second of two instances. ``job``: the ctypes structure as C++ has it.
+    Raises ToolError when the text does not compile, ValueError for another number of instances.
+    """
+
+    def __init__(
+        self, verilog: str, top: str, harness: str, defines: Mapping[str, str], ports: Mapping[str, tuple[str, int]],
+        pins: Sequence[str], job: type[ctypes.Structure], *, instances: int = 1, cache: bool = True,
+    ) -> None:  # fmt: skip
+        if instances not in (1, 2):
+            raise ValueError(f"instances must be 1 or 2, not {instances}")
+        suffixes = [""] if instances == 1 else ["_0", "_1"]
+        if instances == 2:
+            verilog, top = verilog + _pair(top, ports), PAIR
+        benches = " ".join(
+            f"bench[{k}] = std::make_unique<TheBench>({', '.join(pin.format(suffix) for pin in pins)});"
+            for k, suffix in enumerate(suffixes)
+        )
+        macros = {"INSTANCES": str(instances), "MODMILL_BENCHES": benches}
+        macros |= {name: value.format(suffixes[0]) for name, value in defines.items()}
+        text = "".join(f"#define {name} {value}\n" for name, value in macros.items())
+        files = [
+            resources.files("modmill.flow").joinpath(n).read_text() for n in ("model.cpp", harness, "simulation.cpp")
+        ]
+        self.path = library(verilog, top, "".join([text, *files]), cache=cache)
+        self._functions = ctypes.CDLL(str(self.path))
+        self._functions.modmill_start.argtypes = [ctypes.POINTER(job)]
+        self._functions.modmill_start.restype = ctypes.c_void_p
+        self._functions.modmill_step.argtypes = [ctypes.c_void_p, ctypes.c_uint64]
+        self._functions.modmill_end.argtypes = [ctypes.c_void_p]
+
+    def run(self, jobs: "ctypes.Array[Any]") -> None:
+        """Power up, reset, and run until every bench is done; the jobs hold what was seen."""
+        simulation = self._functions.modmill_start(jobs)
+        try:
+            while not self._functions.modmill_step(simulation, _STEP_CYCLES):
+                pass
+        finally:
+            self._functions.modmill_end(simulation)
+
+
+def chances(**probabilities: float) -> list[int]:
+    """Probabilities in units of 2^-32. Raises ValueError for one outside [0, 1)."""
+    for name, probability in probabilities.items():
+        if not 0 <= probability < 1:
+            raise ValueError(f"{name} must be in [0, 1), not {probability}")
+    return [int(probability * 2**32) for probability in probabilities.values()]
+
+
+def violations(job: Any, texts: Sequence[str], missing: str) -> list[str]:
+    """A job's faults, one line each: ``texts`` in the order of its counters, ``missing`` what a timeout left undone."""
+    found = [
+        f"{text} ({count} times, first in cycle {first})"
+        for text, count, first in zip(texts, job.faults, job.first, strict=True)
+        if count
+    ]
+    if job.timed_out:
+        found.append(f"timeout: {missing}, nothing happened for {job.timeout} cycles")
+    return found
+
+
+def _pair(top: str, ports: Mapping[str, tuple[str, int]]) -> str:
+    lines = ["", f"module {PAIR}(input clk, input rst"]
+    for k in range(2):
+        lines += [f"  , {way} [{bits - 1}:0] {port}_{k}" for port, (way, bits) in ports.items()]
+    lines.append(");")
+    for k in range(2):
+        lines.append(f"  {top} core_{k}(.clk(clk), .rst(rst), {', '.join(f'.{p}({p}_{k})' for p in ports)});")
+    return "\n".join([*lines, "endmodule", ""])
+
+
+def library(verilog: str, top: str, harness: str, *, cache: bool = True) -> Path:
+    """The shared library of a design and the C++ text that drives it, compiled unless it is in the cache.
+
+    In ``harness`` the model is the class Vmodel of Vmodel.h. Raises ToolError when the text does not compile.
+    """
+    versions = [tools.version(tool) for tool in ("verilator", "zig")]
+    parts = [verilog, top, harness, versions, _VERILATOR, _FAST, _SLOW, _CXX]
+    kept = tools.cache_dir() / "simulators" / f"{hashlib.sha256(json.dumps(parts).encode()).hexdigest()}.so"
+    if not cache or not kept.exists():
+        _compile(verilog, top, harness, kept)
+    return kept
+
+
+def _compile(verilog: str, top: str, harness: str, library: Path) -> None:
+    library.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="modmill-simulate-") as name, ThreadPoolExecutor(_jobs()) as pool:
+        folder = Path(name)
+        runtime = pool.submit(_runtime_objects)
+        (folder / "core.v").write_text(verilog)
+        command = tools.verilator(*_VERILATOR, "--top-module", top, "core.v")
+        tools.run(command, name="verilator", cwd=folder, environment=tools.verilator_environment())
+        files = sorted((folder / "cpp").glob("*.cpp"))
+        large = [file for file in files if file.stat().st_size > _SEPARATE_BYTES]
+        small = "".join(f'#include "{file.name}"\n' for file in files if file not in large)
+        (folder / "cpp" / "modmill.cpp").write_text(harness + small)
+        large.sort(key=lambda file: -file.stat().st_size)
+        objects = list(pool.map(_object, [*large, folder / "cpp" / "modmill.cpp"]))
+        linked = folder / "library.so"
+        command = tools.zig("c++", "-shared", "-s", "-o", str(linked), *map(str, [*objects, *runtime.result()]))
+        tools.run(command, name="zig", cwd=folder)
+        _put(linked, library)
+
+
+def _jobs() -> int:
+    return max(1, len(os.sched_getaffinity(0)))
+
+
+def _object(file: Path, target: Path | None = None) -> Path:
+    target = target or file.with_suffix(".o")
+    include = tools.verilator_root() / "include"
+    flags = [
+        *(_SLOW if "__Slow" in file.name else _FAST),
+        *_CXX,
+        f"-I{include}",
+        f"-I{include / 'vltstd'}",
+        f"-I{file.parent}",
+    ]
+    # Objects are kept under our own digest, so Zig's copy of each of them goes away with the folder.
+    environment = {"ZIG_LOCAL_CACHE_DIR": str(target.parent / "zig")}
+    tools.run(tools.zig("c++", "-c", *flags, str(file), "-o", str(target)), name="zig", environment=environment)
+    return target
+
+
+def _runtime_objects() -> list[Path]:
+    """Verilator's runtime, compiled once per machine."""
+    key = json.dumps([tools.version("verilator"), tools.version("zig"), _FAST, _CXX])
+    kept = tools.cache_dir() / "verilator-runtime" / hashlib.sha256(key.encode()).hexdigest()[:16]
+    kept.mkdir(parents=True, exist_ok=True)
+    for name in _RUNTIME:
+        if not (kept / f"{name}.o").exists():
+            with tempfile.TemporaryDirectory(prefix="modmill-simulate-") as folder:
+                built = _object(tools.verilator_root() / "include" / f"{name}.cpp", Path(folder, f"{name}.o"))
+                _put(built, kept / f"{name}.o")
+    return [kept / f"{name}.o" for name in _RUNTIME]
+
+
+def _put(file: Path, target: Path) -> None:
+    """Copy a file so that other processes see either nothing or all of it."""
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=target.name)
+    with os.fdopen(handle, "wb") as output:
+        output.write(file.read_bytes())
+    os.replace(name, target)

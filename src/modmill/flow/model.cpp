@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Modmill authors
+//
+// What every library begins with.
+
+#include "Vmodel.h"
+#include "verilated.h"
+
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <random>
+
+namespace {
+
+uint64_t seeded(uint64_t seed) {  // splitmix64, so that neighbouring seeds do not resemble each other
+    uint64_t z = seed + 0x9E3779B97F4A7C15ULL;
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ULL;
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EBULL;
+    z ^= z >> 31;
+    return z ? z : 1;
+}
+
+}  // namespace
