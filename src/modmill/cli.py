@@ -20,7 +20,7 @@ if sys.argv[1:] == ["--version"]:  # answered before anything is imported: it sh
 
 import typer
 
-from modmill import cli_ecc, cli_ecc_build, cli_ecc_vectors, cli_rsa, cli_site
+from modmill import cli_ecc, cli_ecc_build, cli_ecc_vectors, cli_rsa, cli_rsa_vectors, cli_site
 
 if TYPE_CHECKING:
     from modmill.numbers.base_pairs import BasePair, Sufficiency
@@ -393,6 +393,7 @@ def _bar() -> Iterator[Callable[[str, int, int], None]]:
 
 cli_site.add_to(app, _bar)
 cli_ecc_vectors.add_to(cli_ecc.app, _bar)
+cli_rsa_vectors.add_to(cli_rsa.app, _bar)
 
 
 def main() -> None:

