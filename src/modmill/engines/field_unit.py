@@ -38,8 +38,8 @@ def control(address: int, trims: int) -> data.StructLayout:
     """What a slice is told, for addresses of so many bits and so many multiples of p that sums are trimmed by.
 
     ``read``: of port A. ``place``: of port B, at which ``write`` stores the sum, or the ``result`` that was captured;
-    ``choose``: the trimmed sum. ``invert``: the number of this and the next cycle is subtracted. ``take``: the numbers
-    of this and the next cycle are a product's. ``trim``: number of the multiple for the sum that begins.
+    ``choose``: the trimmed sum. ``invert``: the number of this cycle is subtracted. ``take``: the numbers of this and
+    the next cycle are a product's. ``trim``: number of the multiple for the sum that begins.
     """
     return data.StructLayout({
         "read": address, "place": address, "write": 1, "result": 1, "choose": 1, "invert": 1, "take": 1,
@@ -51,17 +51,19 @@ class _Slice(wiring.Component):
     """Some bits of all numbers, which carries run through, or a channel of residues.
 
     ``control`` acts a cycle later and is passed on in ``forward``. Of ``carries``, those into and out of d, s and t,
-    each comes from the slice below in the cycle in which it is due. With ``move`` the operands that were taken go to
-    ``a`` and ``b`` a cycle later; with ``capture`` the result, or with ``given`` the ``number``, is kept two cycles
-    later. ``multiples``: its bits of each T, None where they are loaded: with ``set_trim`` what is kept becomes one of
-    them. ``u``: of a channel modulo 2^w - u.``low``, ``high``: whether it is the lowest or highest slice.
+    each comes from the slice below in the cycle in which it is due. The operands that were taken stand at ``a`` and
+    ``b``, or, where ``moved`` says so of them, go there a cycle after ``move``. The result ``r``, or with ``given`` the
+    ``number``, is written as it stands, or where it is ``captured`` as it stood in the cycle of ``capture``.
+    ``multiples``: its bits of each T, None where they are loaded: with ``set_trim`` what could be written becomes one
+    of them. ``u``: of a channel modulo 2^w - u. ``low``, ``high``: whether it is the lowest or highest slice.
     """
 
     def __init__(
         self, width: int, depth: int, rhythm: Rhythm, *, low: bool, high: bool, u: int,
-        multiples: Sequence[int | None],
+        multiples: Sequence[int | None], moved: tuple[bool, bool], captured: bool,
     ) -> None:  # fmt: skip
         self.width, self.depth, self.rhythm = width, depth, rhythm
+        self.moved, self.captured = moved, captured
         self.low, self.high, self.u, self.multiples = low, high, u, tuple(multiples)
         layout = self.layout = control(depth.bit_length() - 1, len(self.multiples))
         super().__init__({
@@ -86,10 +88,11 @@ class _Slice(wiring.Component):
         # ---- results and numbers from outside
         given, capture, move = (Signal(name=f"{name}_here") for name in ("given", "capture", "move"))
         m.d.sync += [given.eq(self.given), capture.eq(self.capture), move.eq(self.move)]
-        arriving = later(m, Mux(given, self.number, self.r), "arriving")
-        held = Signal(self.width, reset_less=True)
-        with m.If(capture):
-            m.d.sync += held.eq(arriving)
+        held: Value = Mux(given, self.number, self.r)
+        if self.captured:
+            arriving, held = later(m, held, "arriving"), Signal(self.width, name="held", reset_less=True)
+            with m.If(capture):
+                m.d.sync += held.eq(arriving)
 
         # ---- memory
         stored = Signal(self.width)
@@ -101,8 +104,13 @@ class _Slice(wiring.Component):
             m.d.sync += kept_b.eq(self.q)
         with m.If(taking):
             m.d.sync += kept_a.eq(self.q)
-        with m.If(move):
-            m.d.sync += [self.a.eq(kept_a), self.b.eq(kept_b)]
+        for port, kept, moved in zip((self.a, self.b), (kept_a, kept_b), self.moved, strict=True):
+            if moved:
+                out = Signal(self.width, name=f"{kept.name}_moved", reset_less=True)
+                with m.If(move):
+                    m.d.sync += out.eq(kept)
+                kept = out
+            m.d.comb += port.eq(kept)
 
         # ---- sums
         inverting = invert[1]
@@ -119,7 +127,7 @@ class _Slice(wiring.Component):
         return Cat(value, Const(0, GUARD)) if self.high and self.rhythm.trims else value
 
     def _memory(self, m: Module, told: data.View, write: Value, stored: Value) -> Value:
-        """The block RAMs; returns what port B read, one cycle after it, and zero of it wherever a sum adds nothing."""
+        """The block RAMs; returns what port B read."""
         size = min(WIDTH_MAX, BITS_MAX // self.depth)
         read = []
         for k, first in enumerate(range(0, self.width, size)):
@@ -130,12 +138,11 @@ class _Slice(wiring.Component):
                 ram.b_d.eq(stored[part]), self.q[part].eq(ram.a_q),
             ]  # fmt: skip
             read.append(ram.b_q)
-        return later(m, Cat(*read), "lift")
+        return Cat(*read)
 
     def _carried(self, m: Module, x: Value, lift: Value, inverting: Value, told: data.View, held: Value) -> Value:
         """d, s and t with their carries; the sum in the cycle in which it is written."""
         rhythm = self.rhythm
-        other = later(m, self._wide(self.q), "other")
         carries: list[Value] = [self.carries[k] for k in range(3)]
         if self.low:
             carries = [later(m, inverting, "plus_one"), Const(0, 1), Const(1, 1)]
@@ -148,15 +155,15 @@ class _Slice(wiring.Component):
 
         add(0, d, self._wide(lift), x)
         if self.low:
-            m.d.sync += [s.eq(total := d + other), outs[1].eq(total[len(x)])]
+            m.d.sync += [s.eq(total := d + x), outs[1].eq(total[len(x)])]
         else:
-            add(1, s, d, other)
+            add(1, s, d, x)  # x is b in one cycle, a in the next
         m.d.comb += self.carried.eq(outs)
         lines = DelayLines(m, max(4, rhythm.delay), name="waiting")
-        total = lines.line(s, rhythm.delay - SUM, name="waiting_s")
+        total = lines.straight(s, rhythm.delay - SUM, name="waiting_s")
         if rhythm.trims:
             add(2, t, s, ~self._wide(self._multiple(m, told, held)))
-            total = Mux(told.choose, lines.line(t, rhythm.delay - TRIM, name="waiting_t"), total)
+            total = Mux(told.choose, lines.straight(t, rhythm.delay - TRIM, name="waiting_t"), total)
         return total[: self.width]
 
     def _multiple(self, m: Module, told: data.View, held: Value) -> Value:
@@ -183,9 +190,8 @@ class _Slice(wiring.Component):
         form = self.rhythm.contract.operand
         assert isinstance(form, Residues)
         w, u = form.base.w, self.u
-        other = later(m, self.q, "other")
         d = later(m, lift + x, "d")
-        total: Value = later(m, (d + other)[: w + 2], "s")
+        total: Value = later(m, (d + x)[: w + 2], "s")  # x is b in one cycle, a in the next
         bound = 3 << w
         for k, _ in enumerate(fold_bounds(bound, w, u)):
             folded, bound = fold_step(m, total, bound, w, u, name=f"fold{k + 1}")
@@ -231,6 +237,7 @@ class FieldUnit(wiring.Component):
                 width, self.depth, self.rhythm, low=k == 0, high=k == count - 1,
                 u=form.base.u[k] if isinstance(form, Residues) else 0,
                 multiples=[None if T is None else T >> first & ((1 << width) - 1) for T in self.multiples],
+                moved=(self._moved(0, k, part), self._moved(1, k, part)), captured=self._captured(k, part),
             )  # fmt: skip
             m.submodules[f"slice_{k}"] = piece
             m.d.comb += [
@@ -244,3 +251,14 @@ class FieldUnit(wiring.Component):
             first += width
         m.d.comb += self.below.eq(~carries[2])
         return m
+
+    def _moved(self, operand: int, k: int, part: slice) -> bool:
+        """Whether slice k takes its next operand before the multiplier has looked at all bits of this one."""
+        accept, kept = self.rhythm.accept, self.rhythm.kept(operand, k)
+        read = [accept + cycle for bit in range(part.start, part.stop) for cycle in self.core.read_in(operand, bit)]
+        return not all(cycle in kept for cycle in read)
+
+    def _captured(self, k: int, part: slice) -> bool:
+        """Whether a product may be gone from the multiplier's port when slice k writes it."""
+        stands = min(self.core.stands(bit) for bit in range(part.start, part.stop))
+        return self.rhythm.written(k) - self.rhythm.arrive > stands

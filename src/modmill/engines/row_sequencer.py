@@ -197,7 +197,7 @@ class RowSequencer(wiring.Component):
             told.write.eq(sums[-1] | (storing & place[address]) | placing),
             told.result.eq(~sums[-1]),
             told.choose.eq(trims[-1] & ~below),
-            told.take.eq(product), told.invert.eq(later(m, plus.invert, "invert")),
+            told.take.eq(product), told.invert.eq(later(m, plus.invert & ~second, "invert")),
             told.trim.eq(later(m, (plus.trim - 1)[: len(told.trim)], "trim")),
             unit.move.eq(moves[beat.move - ENTRY_AT - 3]),
             unit.capture.eq(core.o_valid | giving), unit.given.eq(idle), unit.set_trim.eq(setting),

@@ -49,6 +49,10 @@ class DelayLines:
                 m.d.sync += out.eq(0)
         return out
 
+    def straight(self, value: Value, cycles: int, *, name: str) -> Value:
+        """``value`` of ``cycles`` cycles ago without a register at the end, where the line is not SHORT."""
+        return self._earlier(value, cycles, name)
+
     def ring(self, first: Value, value: Value, cycles: int, *, name: str, write: Value | None = None) -> Signal:
         """A register that takes ``value`` where ``first`` is set, else what was written ``cycles`` cycles ago.
 
