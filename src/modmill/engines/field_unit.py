@@ -37,13 +37,14 @@ GUARD = 2
 def control(address: int, trims: int) -> data.StructLayout:
     """What a slice is told, for addresses of so many bits and so many multiples of p that sums are trimmed by.
 
-    ``read``: of port A. ``place``: of port B, at which ``write`` stores the sum, or the ``result`` that was captured;
-    ``choose``: the trimmed sum. ``invert``: the number of this cycle is subtracted. ``take``: the numbers of this and
-    the next cycle are a product's. ``trim``: number of the multiple for the sum that begins.
+    ``read``: of port A. ``place``: of port B, at which ``write`` stores what was chosen in the cycle before: the sum,
+    with ``choose`` the trimmed one, or with ``result`` the product. ``invert``: the number of this cycle is subtracted.
+    ``take``: the numbers of this and the next cycle are a product's. ``begin``: the number of this cycle is a sum's b,
+    the next one its a. ``trim``: number of the multiple for the sum that begins.
     """
     return data.StructLayout({
         "read": address, "place": address, "write": 1, "result": 1, "choose": 1, "invert": 1, "take": 1,
-        "trim": max(0, trims - 1).bit_length(),
+        "begin": int(trims > 0), "trim": max(0, trims - 1).bit_length(),
     })  # fmt: skip
 
 
@@ -95,7 +96,7 @@ class _Slice(wiring.Component):
                 m.d.sync += held.eq(arriving)
 
         # ---- memory
-        stored = Signal(self.width)
+        stored = Signal(self.width, reset_less=True)
         lift = self._memory(m, told, write, stored)
         kept_a, kept_b = (Signal(self.width, name=f"kept_{name}", reset_less=True) for name in "ab")
         taking = Signal(name="take_a")
@@ -119,7 +120,7 @@ class _Slice(wiring.Component):
             total = self._folded(m, x, lift)
         else:
             total = self._carried(m, x, lift, inverting, told, held)
-        m.d.comb += stored.eq(Mux(told.result, held, total))
+        m.d.sync += stored.eq(Mux(told.result, held, total))
         return m
 
     def _wide(self, value: Value) -> Value:
@@ -141,7 +142,7 @@ class _Slice(wiring.Component):
         return Cat(*read)
 
     def _carried(self, m: Module, x: Value, lift: Value, inverting: Value, told: data.View, held: Value) -> Value:
-        """d, s and t with their carries; the sum in the cycle in which it is written."""
+        """d, s and t with their carries; the sum in the cycle before it is written."""
         rhythm = self.rhythm
         carries: list[Value] = [self.carries[k] for k in range(3)]
         if self.low:
@@ -160,11 +161,12 @@ class _Slice(wiring.Component):
             add(1, s, d, x)  # x is b in one cycle, a in the next
         m.d.comb += self.carried.eq(outs)
         lines = DelayLines(m, max(4, rhythm.delay), name="waiting")
-        total = lines.straight(s, rhythm.delay - SUM, name="waiting_s")
-        if rhythm.trims:
-            add(2, t, s, ~self._wide(self._multiple(m, told, held)))
-            total = Mux(told.choose, lines.straight(t, rhythm.delay - TRIM, name="waiting_t"), total)
-        return total[: self.width]
+        if not rhythm.trims:
+            return lines.straight(s[: self.width], rhythm.delay - SUM, name="waiting")
+        add(2, t, s, ~self._wide(self._multiple(m, told, held)))
+        begun = _in(m, told.begin, SUM - 1, "begun")  # s now, and its t in the next cycle
+        both = Mux(begun, s, t)[: self.width]
+        return lines.either(both, (rhythm.delay - SUM, rhythm.delay - TRIM), told.choose, name="waiting")
 
     def _multiple(self, m: Module, told: data.View, held: Value) -> Value:
         """T for the sum that stands in s."""
@@ -177,16 +179,14 @@ class _Slice(wiring.Component):
                 multiples.append(multiple)
             else:
                 multiples.append(Const(constant, self.width))
-        which: Value = told.trim
-        for k in range(SUM - 1):
-            which = later(m, which, f"trim_{k}")
+        which = _in(m, told.trim, SUM - 2, "trim")
         found = multiples[-1]
         for k, value in enumerate(multiples[:-1]):
             found = Mux(which == k, value, found)
         return later(m, found, "multiple") if len(multiples) > 1 else found
 
     def _folded(self, m: Module, x: Value, lift: Value) -> Value:
-        """The sum of three residues, folded, in the cycle in which it is written."""
+        """The sum of three residues, folded, in the cycle before it is written."""
         form = self.rhythm.contract.operand
         assert isinstance(form, Residues)
         w, u = form.base.w, self.u
@@ -198,7 +198,14 @@ class _Slice(wiring.Component):
             total = later(m, folded, f"fold{k + 1}_here")
         lines = DelayLines(m, max(4, self.rhythm.delay), name="waiting")
         spent = SUM + len(fold_bounds(3 << w, w, u))
-        return lines.line(total, self.rhythm.delay - spent, name="waiting_s")[:w]
+        return lines.straight(total[:w], self.rhythm.delay - spent, name="waiting")
+
+
+def _in(m: Module, value: Value, cycles: int, name: str) -> Value:
+    """``value`` of so many cycles ago, for single bits."""
+    for k in range(cycles):
+        value = later(m, value, f"{name}_{k}")
+    return value
 
 
 class FieldUnit(wiring.Component):
@@ -261,4 +268,4 @@ class FieldUnit(wiring.Component):
     def _captured(self, k: int, part: slice) -> bool:
         """Whether a product may be gone from the multiplier's port when slice k writes it."""
         stands = min(self.core.stands(bit) for bit in range(part.start, part.stop))
-        return self.rhythm.written(k) - self.rhythm.arrive > stands
+        return self.rhythm.written(k) - 1 - self.rhythm.arrive > stands

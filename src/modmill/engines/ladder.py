@@ -3,7 +3,7 @@
 """The Montgomery ladder on u-coordinates: u(k P) for every u of the curve or its twist, 0 where k P is neutral.
 
 The two points stand in pairs of slots. Which of them is doubled follows from whether a bit differs from the one before,
-and is chosen by address; so a bit takes 9 products and one by a constant, whatever it is. On units with sums these are 10
+and is chosen by address; so a bit takes 9 products and one by a constant, whatever it is: on units with sums 10
 rows without a gap.
 """
 

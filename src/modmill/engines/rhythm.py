@@ -33,13 +33,13 @@ FIRST = 8
 """Cycle of a turn in which the first operand's address is in the lowest slice."""
 LIFT = 1
 """Cycles from the address of b to that of the multiple of p."""
-SUM = 5
+SUM = 6
 """Cycles from the address of b to the sum at the memory's port."""
-TRIM = 6
+TRIM = 7
 """Cycles from the address of b to the trimmed sum, without those for the carry to reach the highest slice."""
 TAKEN = 4
 """Cycles from the address of b to both operands of a product in their registers."""
-CAPTURE = 2
+CAPTURE = 3
 """Cycles from a product at the multiplier's port to the memory's port."""
 TURN_MIN = 9
 """Cycles of the shortest turn: the row's flags are known before the next one begins."""
