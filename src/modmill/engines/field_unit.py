@@ -215,8 +215,8 @@ class FieldUnit(wiring.Component):
     address of its b as ``rhythm.least_delay`` says. ``q``: the number at an address, once all slices have read it.
     ``move``, ``given``, ``capture``, ``set_trim`` and ``number`` as of a slice, for all at once.
 
-    Cost for a number of w bits on ECP5: about 5 w LUTs and 9 w flip-flops, ceil(w / 18) block RAMs; 5 w LUTs more where
-    sums are trimmed. Latency: ``Rhythm``.
+    Cost for a number of w bits on ECP5, where sums are trimmed: about 9 w LUTs and 8 w flip-flops, ceil(w / 18) block
+    RAMs; for a multiplier whose results do not stand at its port 2 w flip-flops more. Latency: ``Rhythm``.
     """
 
     kept = ("slice",)
