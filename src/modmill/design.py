@@ -98,6 +98,18 @@ class Multiplier(wiring.Component):
         self.probes: list[tuple[str, Signal | list[Signal], int]] = []
         super().__init__(multiplier_ports(a, b, r, k))
 
+    def read_in(self, operand: int, bit: int) -> tuple[int, int]:
+        """First and last cycle in which a bit of operand 0 (a) or 1 (b) is looked at, acceptance being in cycle 0.
+
+        It need not stand in any other: a subclass says less than from ``lead`` cycles earlier on where it knows.
+        """
+        return -self.lead, 0
+
+    def stands(self, bit: int) -> int:
+        """Cycles for which a bit of a result stays at the port after that in which the result is valid, where each
+        result is taken at once."""
+        return 0
+
 
 def unused(component: Any) -> Any:
     """The same component, made for what it says of itself and not to be built: Amaranth does not warn of it or of the

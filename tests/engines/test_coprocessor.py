@@ -12,6 +12,7 @@ from modmill.contract import Refusal
 from modmill.design import unused
 from modmill.designs import design
 from modmill.engines.coprocessor import Coprocessor
+from modmill.engines.field_unit import FieldUnit
 from modmill.engines.rhythm import Rhythm, busy_contexts, slices, unit
 from modmill.engines.row_check import check_rows
 from modmill.engines.row_layout import RowLayout
@@ -214,6 +215,17 @@ class NoMultiple(RowLayout):
 def test_a_wrong_lift_is_caught(fault):
     bench = Bench("multistep", 2**61 - 1, 2, 2, trims=(1,))
     bench.layout = fault(bench.programmes, bench.rhythm, 2, 32)
+    words, wanted, ends = bench.stream([bench.fitted], 3, 1)
+    with pytest.raises(AssertionError):
+        bench.judged(bench.simulator.run(words, bench.words_out(wanted)), wanted, ends)
+
+
+@pytest.mark.parametrize(("what", "name"), [("_moved", "montgomery-array"), ("_captured", "sor-2m")])
+def test_numbers_that_do_not_stand_long_enough_are_caught(what, name, monkeypatch):
+    """Without a register where a multiplier looks at a number after the next one has come."""
+    monkeypatch.setattr(FieldUnit, what, lambda *_: False)
+    p, contexts, sums, options = HOUSE[name]
+    bench = Bench(name, p, contexts, sums, **options)
     words, wanted, ends = bench.stream([bench.fitted], 3, 1)
     with pytest.raises(AssertionError):
         bench.judged(bench.simulator.run(words, bench.words_out(wanted)), wanted, ends)

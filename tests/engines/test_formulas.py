@@ -14,7 +14,7 @@ from modmill.contract import Refusal
 from modmill.engines import edwards as edwards_programmes
 from modmill.engines import weierstrass as weierstrass_programmes
 from modmill.engines.expressions import Section
-from modmill.engines.formulas import Extended, Homogeneous, Jacobian, Prepared, ladder_step
+from modmill.engines.formulas import Extended, Homogeneous, Jacobian, Prepared, early_ladder_step, ladder_step
 from modmill.engines.recipe import Domain
 from modmill.numbers.named_curves import find_curve
 
@@ -137,10 +137,17 @@ def _extended(X, Y, Z, T, p):
     return X * pow(Z, -1, p) % p, Y * pow(Z, -1, p) % p
 
 
-def test_ladder_step_on_all_pairs_with_a_known_difference():
+def ladder_steps(curve):
+    """Both forms of a step, each with its constant."""
+    yield section_of("abcde", lambda s, *v: ladder_step(*v, s.constant(curve.a24)))
+    yield section_of("abcde", lambda s, *v: early_ladder_step(*v, s.constant((curve.A - 2) % curve.p)))
+
+
+@pytest.mark.parametrize("form", [0, 1])
+def test_ladder_step_on_all_pairs_with_a_known_difference(form):
     curve = montgomery(43)
     p = curve.p
-    step = section_of("abcde", lambda s, *v: ladder_step(*v, s.constant(curve.a24)))
+    step = list(ladder_steps(curve))[form]
     all_points = [P for P in points(curve) if P]
     for D in all_points:
         if D[0] == 0:
@@ -205,8 +212,7 @@ def test_products_of_edwards_formulas(name, add, mixed, double):
 
 
 def test_products_of_the_ladder_step():
-    curve = find_curve("Curve25519")
-    assert section_of("abcde", lambda s, *v: ladder_step(*v, s.constant(curve.a24))).products == 10
+    assert [step.products for step in ladder_steps(find_curve("Curve25519"))] == [10, 10]
 
 
 def test_formulas_refuse_points_they_are_not_for():

@@ -41,6 +41,30 @@ def test_a_line_gives_what_went_in_that_many_cycles_ago(cycles, longest):
     assert seen[cycles:] == words[: len(words) - cycles]
 
 
+@pytest.mark.parametrize("cycles", [1, 2, 3, 4, 11, 16])
+def test_a_line_without_a_register_at_its_end(cycles):
+    m = Module()
+    value = Signal(9)
+    out = Signal(9)
+    m.d.comb += out.eq(DelayLines(m, 17).straight(value, cycles, name="line"))
+    rnd = random.Random(cycles)
+    words = [rnd.getrandbits(9) for _ in range(80)]
+    seen = simulate(m, [[(value, word)] for word in words], out)
+    assert seen[cycles:] == words[: len(words) - cycles]
+
+
+@pytest.mark.parametrize("cycles", [(6, 5), (1, 2), (3, 16)])
+def test_one_of_two_former_values(cycles):
+    m = Module()
+    value, second, out = Signal(9), Signal(), Signal(9)
+    m.d.comb += out.eq(DelayLines(m, 17).either(value, cycles, second, name="line"))
+    rnd = random.Random(sum(cycles))
+    words = [(rnd.getrandbits(9), rnd.getrandbits(1)) for _ in range(120)]
+    seen = simulate(m, [[(value, word), (second, which)] for word, which in words], out)
+    for t in range(max(cycles), len(words)):
+        assert seen[t] == words[t - cycles[words[t][1]]][0]
+
+
 @pytest.mark.parametrize("cycles", [1, 2, 3, 4, 12])
 def test_clearing_gives_zero_in_the_next_cycle_only(cycles):
     m = Module()

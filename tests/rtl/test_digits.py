@@ -43,6 +43,31 @@ def test_scan_back_to_back(digits, extra, downward):
     assert seen[2 : 2 + len(wanted)] == wanted
 
 
+@pytest.mark.parametrize("digits", [4, 5, 15, 61])
+@pytest.mark.parametrize("late", [0, 1])
+def test_a_digit_is_read_in_one_cycle(digits, late):
+    """Each digit is right at the port in that cycle alone; a cycle later (the planted fault) nothing is read of it."""
+    rnd = random.Random(digits)
+    width = 17 * digits + 1
+    block = Scan(width, 17, range(digits))
+    mask = (1 << width) - 1
+    number = rnd.getrandbits(width)
+    digit_masks = [(1 << 17) - 1 << 17 * j if j < digits - 1 else mask >> 17 * j << 17 * j for j in range(digits)]
+    seen = []
+
+    async def bench(ctx):
+        for t in range(-1, 2 * digits):
+            right = sum(digit_masks[n] for n in range(digits) if Scan.read_in(n) + late == t)
+            ctx.set(block.go, t == -1)
+            ctx.set(block.number, number & right | ~number & mask & ~right)
+            seen.append(ctx.get(block.digit))
+            await ctx.tick()
+
+    simulate(block, bench)
+    wanted = [number >> 17 * j & ((1 << 17) - 1 if j < digits - 1 else -1) for j in range(digits)]
+    assert (seen[2 : 2 + digits] == wanted) == (not late)
+
+
 @pytest.mark.parametrize(("digits", "numbers"), [(4, 2), (16, 32), (61, 32), (121, 32)])
 def test_memory(digits, numbers):
     rnd = random.Random(digits)
@@ -110,3 +135,35 @@ def test_results_in_order_and_at_their_spacing(digits, rising, stall):
     if not stall:
         first = digits + Results.latency(digits)
         assert valid == [first + spacing * k for k in range(room)]
+
+
+@pytest.mark.parametrize("digits", [11, 15, 16, 31])
+def test_digits_of_a_result_stand_until_the_next_one_comes(digits):
+    rnd = random.Random(digits)
+    room = 8
+    width = 17 * digits + 1
+    block = Results(17, digits, width, room, rising=True)
+    numbers = [rnd.getrandbits(width) for _ in range(room)]
+    valid, ports = [], []
+
+    async def bench(ctx):
+        ctx.set(block.o_ready, 1)
+        for t in range(digits * (room + 4)):
+            k, n = divmod(t - 1, digits)
+            ctx.set(block.coming, t % digits == 0 and t // digits < room)
+            number = numbers[k] if 0 <= k < room else 0
+            ctx.set(block.digit, number >> 17 * n & ((1 << 17) - 1 if n < digits - 1 else -1))
+            if ctx.get(block.o_valid):
+                valid.append(t)
+            ports.append(ctx.get(block.o_r))
+            await ctx.tick()
+
+    simulate(block, bench)
+    assert len(valid) == room
+    for number, following, t in zip(numbers, numbers[1:], valid, strict=False):
+        for place in range(digits):
+            stands = Results.stands(digits, place, digits)
+            held = [port >> 17 * place & (1 << 17) - 1 for port in ports[t : t + stands + 2]]
+            assert held == [number >> 17 * place & (1 << 17) - 1] * (stands + 1) + [
+                following >> 17 * place & (1 << 17) - 1
+            ]

@@ -37,13 +37,14 @@ GUARD = 2
 def control(address: int, trims: int) -> data.StructLayout:
     """What a slice is told, for addresses of so many bits and so many multiples of p that sums are trimmed by.
 
-    ``read``: of port A. ``place``: of port B, at which ``write`` stores the sum, or the ``result`` that was captured;
-    ``choose``: the trimmed sum. ``invert``: the number of this and the next cycle is subtracted. ``take``: the numbers
-    of this and the next cycle are a product's. ``trim``: number of the multiple for the sum that begins.
+    ``read``: of port A. ``place``: of port B, at which ``write`` stores what was chosen in the cycle before: the sum,
+    with ``choose`` the trimmed one, or with ``result`` the product. ``invert``: the number of this cycle is subtracted.
+    ``take``: the numbers of this and the next cycle are a product's. ``begin``: the number of this cycle is a sum's b,
+    the next one its a. ``trim``: number of the multiple for the sum that begins.
     """
     return data.StructLayout({
         "read": address, "place": address, "write": 1, "result": 1, "choose": 1, "invert": 1, "take": 1,
-        "trim": max(0, trims - 1).bit_length(),
+        "begin": int(trims > 0), "trim": max(0, trims - 1).bit_length(),
     })  # fmt: skip
 
 
@@ -51,17 +52,19 @@ class _Slice(wiring.Component):
     """Some bits of all numbers, which carries run through, or a channel of residues.
 
     ``control`` acts a cycle later and is passed on in ``forward``. Of ``carries``, those into and out of d, s and t,
-    each comes from the slice below in the cycle in which it is due. With ``move`` the operands that were taken go to
-    ``a`` and ``b`` a cycle later; with ``capture`` the result, or with ``given`` the ``number``, is kept two cycles
-    later. ``multiples``: its bits of each T, None where they are loaded: with ``set_trim`` what is kept becomes one of
-    them. ``u``: of a channel modulo 2^w - u.``low``, ``high``: whether it is the lowest or highest slice.
+    each comes from the slice below in the cycle in which it is due. The operands that were taken stand at ``a`` and
+    ``b``, or, where ``moved`` says so of them, go there a cycle after ``move``. The result ``r``, or with ``given`` the
+    ``number``, is written as it stands, or where it is ``captured`` as it stood in the cycle of ``capture``.
+    ``multiples``: its bits of each T, None where they are loaded: with ``set_trim`` what could be written becomes one
+    of them. ``u``: of a channel modulo 2^w - u. ``low``, ``high``: whether it is the lowest or highest slice.
     """
 
     def __init__(
         self, width: int, depth: int, rhythm: Rhythm, *, low: bool, high: bool, u: int,
-        multiples: Sequence[int | None],
+        multiples: Sequence[int | None], moved: tuple[bool, bool], captured: bool,
     ) -> None:  # fmt: skip
         self.width, self.depth, self.rhythm = width, depth, rhythm
+        self.moved, self.captured = moved, captured
         self.low, self.high, self.u, self.multiples = low, high, u, tuple(multiples)
         layout = self.layout = control(depth.bit_length() - 1, len(self.multiples))
         super().__init__({
@@ -86,13 +89,14 @@ class _Slice(wiring.Component):
         # ---- results and numbers from outside
         given, capture, move = (Signal(name=f"{name}_here") for name in ("given", "capture", "move"))
         m.d.sync += [given.eq(self.given), capture.eq(self.capture), move.eq(self.move)]
-        arriving = later(m, Mux(given, self.number, self.r), "arriving")
-        held = Signal(self.width, reset_less=True)
-        with m.If(capture):
-            m.d.sync += held.eq(arriving)
+        held: Value = Mux(given, self.number, self.r)
+        if self.captured:
+            arriving, held = later(m, held, "arriving"), Signal(self.width, name="held", reset_less=True)
+            with m.If(capture):
+                m.d.sync += held.eq(arriving)
 
         # ---- memory
-        stored = Signal(self.width)
+        stored = Signal(self.width, reset_less=True)
         lift = self._memory(m, told, write, stored)
         kept_a, kept_b = (Signal(self.width, name=f"kept_{name}", reset_less=True) for name in "ab")
         taking = Signal(name="take_a")
@@ -101,8 +105,13 @@ class _Slice(wiring.Component):
             m.d.sync += kept_b.eq(self.q)
         with m.If(taking):
             m.d.sync += kept_a.eq(self.q)
-        with m.If(move):
-            m.d.sync += [self.a.eq(kept_a), self.b.eq(kept_b)]
+        for port, kept, moved in zip((self.a, self.b), (kept_a, kept_b), self.moved, strict=True):
+            if moved:
+                out = Signal(self.width, name=f"{kept.name}_moved", reset_less=True)
+                with m.If(move):
+                    m.d.sync += out.eq(kept)
+                kept = out
+            m.d.comb += port.eq(kept)
 
         # ---- sums
         inverting = invert[1]
@@ -111,7 +120,7 @@ class _Slice(wiring.Component):
             total = self._folded(m, x, lift)
         else:
             total = self._carried(m, x, lift, inverting, told, held)
-        m.d.comb += stored.eq(Mux(told.result, held, total))
+        m.d.sync += stored.eq(Mux(told.result, held, total))
         return m
 
     def _wide(self, value: Value) -> Value:
@@ -119,7 +128,7 @@ class _Slice(wiring.Component):
         return Cat(value, Const(0, GUARD)) if self.high and self.rhythm.trims else value
 
     def _memory(self, m: Module, told: data.View, write: Value, stored: Value) -> Value:
-        """The block RAMs; returns what port B read, one cycle after it, and zero of it wherever a sum adds nothing."""
+        """The block RAMs; returns what port B read."""
         size = min(WIDTH_MAX, BITS_MAX // self.depth)
         read = []
         for k, first in enumerate(range(0, self.width, size)):
@@ -130,12 +139,11 @@ class _Slice(wiring.Component):
                 ram.b_d.eq(stored[part]), self.q[part].eq(ram.a_q),
             ]  # fmt: skip
             read.append(ram.b_q)
-        return later(m, Cat(*read), "lift")
+        return Cat(*read)
 
     def _carried(self, m: Module, x: Value, lift: Value, inverting: Value, told: data.View, held: Value) -> Value:
-        """d, s and t with their carries; the sum in the cycle in which it is written."""
+        """d, s and t with their carries; the sum in the cycle before it is written."""
         rhythm = self.rhythm
-        other = later(m, self._wide(self.q), "other")
         carries: list[Value] = [self.carries[k] for k in range(3)]
         if self.low:
             carries = [later(m, inverting, "plus_one"), Const(0, 1), Const(1, 1)]
@@ -148,16 +156,17 @@ class _Slice(wiring.Component):
 
         add(0, d, self._wide(lift), x)
         if self.low:
-            m.d.sync += [s.eq(total := d + other), outs[1].eq(total[len(x)])]
+            m.d.sync += [s.eq(total := d + x), outs[1].eq(total[len(x)])]
         else:
-            add(1, s, d, other)
+            add(1, s, d, x)  # x is b in one cycle, a in the next
         m.d.comb += self.carried.eq(outs)
         lines = DelayLines(m, max(4, rhythm.delay), name="waiting")
-        total = lines.line(s, rhythm.delay - SUM, name="waiting_s")
-        if rhythm.trims:
-            add(2, t, s, ~self._wide(self._multiple(m, told, held)))
-            total = Mux(told.choose, lines.line(t, rhythm.delay - TRIM, name="waiting_t"), total)
-        return total[: self.width]
+        if not rhythm.trims:
+            return lines.straight(s[: self.width], rhythm.delay - SUM, name="waiting")
+        add(2, t, s, ~self._wide(self._multiple(m, told, held)))
+        begun = _in(m, told.begin, SUM - 1, "begun")  # s now, and its t in the next cycle
+        both = Mux(begun, s, t)[: self.width]
+        return lines.either(both, (rhythm.delay - SUM, rhythm.delay - TRIM), told.choose, name="waiting")
 
     def _multiple(self, m: Module, told: data.View, held: Value) -> Value:
         """T for the sum that stands in s."""
@@ -170,29 +179,33 @@ class _Slice(wiring.Component):
                 multiples.append(multiple)
             else:
                 multiples.append(Const(constant, self.width))
-        which: Value = told.trim
-        for k in range(SUM - 1):
-            which = later(m, which, f"trim_{k}")
+        which = _in(m, told.trim, SUM - 2, "trim")
         found = multiples[-1]
         for k, value in enumerate(multiples[:-1]):
             found = Mux(which == k, value, found)
         return later(m, found, "multiple") if len(multiples) > 1 else found
 
     def _folded(self, m: Module, x: Value, lift: Value) -> Value:
-        """The sum of three residues, folded, in the cycle in which it is written."""
+        """The sum of three residues, folded, in the cycle before it is written."""
         form = self.rhythm.contract.operand
         assert isinstance(form, Residues)
         w, u = form.base.w, self.u
-        other = later(m, self.q, "other")
         d = later(m, lift + x, "d")
-        total: Value = later(m, (d + other)[: w + 2], "s")
+        total: Value = later(m, (d + x)[: w + 2], "s")  # x is b in one cycle, a in the next
         bound = 3 << w
         for k, _ in enumerate(fold_bounds(bound, w, u)):
             folded, bound = fold_step(m, total, bound, w, u, name=f"fold{k + 1}")
             total = later(m, folded, f"fold{k + 1}_here")
         lines = DelayLines(m, max(4, self.rhythm.delay), name="waiting")
         spent = SUM + len(fold_bounds(3 << w, w, u))
-        return lines.line(total, self.rhythm.delay - spent, name="waiting_s")[:w]
+        return lines.straight(total[:w], self.rhythm.delay - spent, name="waiting")
+
+
+def _in(m: Module, value: Value, cycles: int, name: str) -> Value:
+    """``value`` of so many cycles ago, for single bits."""
+    for k in range(cycles):
+        value = later(m, value, f"{name}_{k}")
+    return value
 
 
 class FieldUnit(wiring.Component):
@@ -202,8 +215,8 @@ class FieldUnit(wiring.Component):
     address of its b as ``rhythm.least_delay`` says. ``q``: the number at an address, once all slices have read it.
     ``move``, ``given``, ``capture``, ``set_trim`` and ``number`` as of a slice, for all at once.
 
-    Cost for a number of w bits on ECP5: about 5 w LUTs and 9 w flip-flops, ceil(w / 18) block RAMs; 5 w LUTs more where
-    sums are trimmed. Latency: ``Rhythm``.
+    Cost for a number of w bits on ECP5, where sums are trimmed: about 9 w LUTs and 8 w flip-flops, ceil(w / 18) block
+    RAMs; for a multiplier whose results do not stand at its port 2 w flip-flops more. Latency: ``Rhythm``.
     """
 
     kept = ("slice",)
@@ -231,6 +244,7 @@ class FieldUnit(wiring.Component):
                 width, self.depth, self.rhythm, low=k == 0, high=k == count - 1,
                 u=form.base.u[k] if isinstance(form, Residues) else 0,
                 multiples=[None if T is None else T >> first & ((1 << width) - 1) for T in self.multiples],
+                moved=(self._moved(0, k, part), self._moved(1, k, part)), captured=self._captured(k, part),
             )  # fmt: skip
             m.submodules[f"slice_{k}"] = piece
             m.d.comb += [
@@ -244,3 +258,14 @@ class FieldUnit(wiring.Component):
             first += width
         m.d.comb += self.below.eq(~carries[2])
         return m
+
+    def _moved(self, operand: int, k: int, part: slice) -> bool:
+        """Whether slice k takes its next operand before the multiplier has looked at all bits of this one."""
+        accept, kept = self.rhythm.accept, self.rhythm.kept(operand, k)
+        read = [accept + cycle for bit in range(part.start, part.stop) for cycle in self.core.read_in(operand, bit)]
+        return not all(cycle in kept for cycle in read)
+
+    def _captured(self, k: int, part: slice) -> bool:
+        """Whether a product may be gone from the multiplier's port when slice k writes it."""
+        stands = min(self.core.stands(bit) for bit in range(part.start, part.stop))
+        return self.rhythm.written(k) - 1 - self.rhythm.arrive > stands

@@ -238,3 +238,17 @@ def ladder_step(
     E = AA - BB
     plus, minus = DA + CB, DA - CB
     return AA * BB, E * (AA + E * a24), plus * plus, (minus * minus) * u
+
+
+def early_ladder_step(
+    X2: Element, Z2: Element, X3: Element, Z3: Element, u: Element, a: Element
+) -> tuple[Element, Element, Element, Element]:
+    """The same by other sums [9 and 1 a = A - 2].
+
+    X2 Z2 takes the place of (X2 - Z2)^2. It needs no sum, so a multiplier has work while those of both points are made.
+    """
+    A, B, C, D = X2 + Z2, X2 - Z2, X3 + Z3, X3 - Z3
+    XZ, AA, DA, CB = X2 * Z2, A * A, D * A, C * B
+    E = 2 * (2 * XZ)
+    plus, minus = DA + CB, DA - CB
+    return AA * (AA - E), E * (AA + XZ * a), plus * plus, (minus * minus) * u

@@ -3,13 +3,14 @@
 """The Montgomery ladder on u-coordinates: u(k P) for every u of the curve or its twist, 0 where k P is neutral.
 
 The two points stand in pairs of slots. Which of them is doubled follows from whether a bit differs from the one before,
-and is chosen by address; so a bit takes 9 products and one by the constant a24, whatever it is.
+and is chosen by address; so a bit takes 9 products and one by a constant, whatever it is: on units with sums 10
+rows without a gap.
 """
 
 from __future__ import annotations
 
 from modmill.engines.expressions import Section
-from modmill.engines.formulas import ladder_step
+from modmill.engines.formulas import early_ladder_step, ladder_step
 from modmill.engines.points import BLIND, PointProgramme, blinded, give_affine
 from modmill.engines.recipe import Domain, Recipe
 from modmill.engines.recoding import Gray
@@ -28,7 +29,8 @@ def ladder(curve: Montgomery, domain: Domain, bits: int) -> PointProgramme:
     for name, value in (("X2", one + zero), ("Z2", zero), ("X3", X3), ("Z3", one), ("u1", domain.enter(u))):
         before.set(name, value)
     X2, Z2, X3, Z3 = (loop.pair(name) for name in ("X2", "Z2", "X3", "Z3"))
-    step = ladder_step(X2, Z2, X3, Z3, loop.variable("u1"), domain.constant(loop, curve.a24))
+    one_step, factor = (ladder_step, curve.a24) if domain.added else (early_ladder_step, (curve.A - 2) % curve.p)
+    step = one_step(X2, Z2, X3, Z3, loop.variable("u1"), domain.constant(loop, factor))
     for name, value in zip(("X2", "Z2", "X3", "Z3"), step, strict=True):
         loop.set(name, value)
     loop.next_digit()

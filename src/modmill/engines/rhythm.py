@@ -6,9 +6,10 @@ A turn is the time in which one row is done for one context. It begins in cycle 
 lowest slice of the slot memory. Where carries run through the slices, slice k does everything k cycles later.
 
     FIRST + 2 j, FIRST + 2 j + 1       task j reads b, then a (task 0: the product), through port A
-    FIRST + 2 j                        a sum reads the multiple of p that it adds, through port B
+    FIRST + 2 j + LIFT                 a sum reads the multiple of p that it adds, through port B
     FIRST + 2 j + delay                a sum is written, through port B
-    move                               both operands of the product go to the multiplier's port, all slices at once
+    move                               both operands of the product go to the multiplier's port, all slices at once,
+                                       but for those slices that they may stand in as they were read
     accept                             the multiplier takes them
     arrive                             the product is valid at its port
     write                              the product is written, in a cycle in which port B is free
@@ -30,13 +31,15 @@ from modmill.rtl.memory import DEPTHS
 
 FIRST = 8
 """Cycle of a turn in which the first operand's address is in the lowest slice."""
-SUM = 5
+LIFT = 1
+"""Cycles from the address of b to that of the multiple of p."""
+SUM = 6
 """Cycles from the address of b to the sum at the memory's port."""
-TRIM = 6
+TRIM = 7
 """Cycles from the address of b to the trimmed sum, without those for the carry to reach the highest slice."""
 TAKEN = 4
 """Cycles from the address of b to both operands of a product in their registers."""
-CAPTURE = 2
+CAPTURE = 3
 """Cycles from a product at the multiplier's port to the memory's port."""
 TURN_MIN = 9
 """Cycles of the shortest turn: the row's flags are known before the next one begins."""
@@ -123,8 +126,7 @@ class Rhythm:
         first = -(-least // self.period)
         for turn in range(first * self.period, (first + _TURNS) * self.period, self.period):
             for delay in range(self.least_delay, self.least_delay + turn):
-                lifts = {(FIRST + 2 * j) % turn for j in range(1, self.sums + 1)}
-                sums = {(cycle + delay) % turn for cycle in lifts}
+                lifts, sums = self._reserved(turn, delay)
                 free = set(range(turn)) - lifts - sums
                 if lifts & sums or not free:
                     continue
@@ -138,6 +140,15 @@ class Rhythm:
                     write, move = min(written)
                     yield turn, delay, move, write
         raise Refusal(f"no turn of up to {turn} cycles suits this multiplier and {self.sums} sums in a row")
+
+    def kept(self, operand: int, k: int) -> range:
+        """Cycles in which operand 0 or 1 of a turn's product stands where slice k took it, until the next is taken."""
+        first = FIRST + TAKEN - operand + min(k, self.skew)
+        return range(first, first + self.turn)
+
+    def written(self, k: int) -> int:
+        """Cycle in which slice k writes the product."""
+        return self.write + min(k, self.skew)
 
     @property
     def turn(self) -> int:
@@ -172,9 +183,13 @@ class Rhythm:
     @property
     def free(self) -> tuple[int, ...]:
         """Cycles of a turn in which a product may be written."""
-        lifts = {(FIRST + 2 * j) % self.turn for j in range(1, self.sums + 1)}
-        taken = lifts | {(cycle + self.delay) % self.turn for cycle in lifts}
+        taken = set().union(*self._reserved(self.turn, self.delay))
         return tuple(cycle for cycle in range(self.turn) if cycle not in taken)
+
+    def _reserved(self, turn: int, delay: int) -> tuple[set[int], set[int]]:
+        """Cycles of a turn in which port B reads multiples of p, and in which it writes sums."""
+        begins = [FIRST + 2 * j for j in range(1, self.sums + 1)]
+        return {(cycle + LIFT) % turn for cycle in begins}, {(cycle + delay) % turn for cycle in begins}
 
     @property
     def drain(self) -> int:

@@ -16,7 +16,7 @@ from amaranth.lib.wiring import In, Out
 
 from modmill.design import Multiplier
 from modmill.engines.field_unit import FieldUnit
-from modmill.engines.rhythm import FIRST, Rhythm
+from modmill.engines.rhythm import CAPTURE, FIRST, Rhythm
 from modmill.engines.row_layout import DOWN, OWN, OWN_ENTRY, PACK, SHARED, SHARED_ENTRY, UP, RowLayout
 from modmill.engines.row_table import DIGITS, RowTable, chosen
 from modmill.rtl.delay import DelayLines, later
@@ -173,7 +173,9 @@ class RowSequencer(wiring.Component):
             m.d.sync += offering.eq(0)
         free = at(*(cycle - 1 for cycle in beat.free))
         arrived, waiting, storing = (Signal(name=n) for n in ("arrived", "waiting", "storing"))
-        m.d.sync += [arrived.eq(core.o_valid), waiting.eq((arrived | waiting) & ~storing)]
+        coming = Signal(CAPTURE - 1)  # cycles since the multiplier gave a product
+        m.d.comb += arrived.eq(coming[-1])
+        m.d.sync += [coming.eq(Cat(core.o_valid, coming)), waiting.eq((arrived | waiting) & ~storing)]
         m.d.comb += [core.i_valid.eq(offering), core.o_ready.eq(1), storing.eq((arrived | waiting) & free)]
         place = self._places(m, moves[0] | self.start, Cat(destination, ~self.start), storing)
 
@@ -195,9 +197,10 @@ class RowSequencer(wiring.Component):
                 Mux(sums[-1], sum_place, Mux(storing, place[:address], lift))
             ),
             told.write.eq(sums[-1] | (storing & place[address]) | placing),
-            told.result.eq(~sums[-1]),
-            told.choose.eq(trims[-1] & ~below),
-            told.take.eq(product), told.invert.eq(later(m, plus.invert, "invert")),
+            told.result.eq(~sums[-2]),
+            told.choose.eq(trims[-2] & ~below),
+            told.take.eq(product), told.invert.eq(later(m, plus.invert & ~second, "invert")),
+            told.begin.eq(later(m, ~second, "begin")),
             told.trim.eq(later(m, (plus.trim - 1)[: len(told.trim)], "trim")),
             unit.move.eq(moves[beat.move - ENTRY_AT - 3]),
             unit.capture.eq(core.o_valid | giving), unit.given.eq(idle), unit.set_trim.eq(setting),

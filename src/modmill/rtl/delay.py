@@ -49,6 +49,15 @@ class DelayLines:
                 m.d.sync += out.eq(0)
         return out
 
+    def straight(self, value: Value, cycles: int, *, name: str) -> Value:
+        """``value`` of ``cycles`` cycles ago without a register at the end, where the line is not SHORT."""
+        return self._earlier(value, cycles, name)
+
+    def either(self, value: Value, cycles: tuple[int, int], second: Value, *, name: str) -> Value:
+        """``value`` of the first number of cycles ago, or of the ``second``, from one RAM without a register behind."""
+        places = [self._place(count) for count in cycles]
+        return self._stored(value, Mux(second, places[1], places[0]), name)
+
     def ring(self, first: Value, value: Value, cycles: int, *, name: str, write: Value | None = None) -> Signal:
         """A register that takes ``value`` where ``first`` is set, else what was written ``cycles`` cycles ago.
 
@@ -70,6 +79,10 @@ class DelayLines:
 
     def _read(self, value: Value, cycles: int, name: str) -> Value:
         """The value of so many cycles ago, without a register behind the RAM."""
+        return self._stored(value, self._place(cycles), name)
+
+    def _place(self, cycles: int) -> Signal:
+        """Where a RAM has what was written so many cycles ago."""
         if not 1 <= cycles <= self._depth:
             raise ValueError(f"a delay of {cycles} cycles does not fit a memory of {self._depth} words")
         m = self._m
@@ -80,10 +93,15 @@ class DelayLines:
             place = Signal(self._bits, name=f"{self._name}_place{cycles}", reset_less=True)
             m.d.sync += place.eq(self._counter + (1 - cycles) % self._depth)
             self._places[cycles] = place
+        return self._places[cycles]
+
+    def _stored(self, value: Value, place: Value, name: str) -> Value:
+        """What a RAM, which keeps ``value`` of every cycle, has at a place."""
+        assert self._counter is not None
         memory = Memory(shape=len(value), depth=self._depth, init=[])
-        m.submodules[f"{name}_ram"] = memory
+        self._m.submodules[f"{name}_ram"] = memory
         write, read = memory.write_port(), memory.read_port(domain="comb")
-        m.d.comb += [
-            write.addr.eq(self._counter), write.data.eq(value), write.en.eq(1), read.addr.eq(self._places[cycles]),
+        self._m.d.comb += [
+            write.addr.eq(self._counter), write.data.eq(value), write.en.eq(1), read.addr.eq(place),
         ]  # fmt: skip
         return read.data

@@ -149,6 +149,20 @@ class DigitSerial(Multiplier):
         width = width or frame.width
         super().__init__(width, width, width, period=frame.interval, lead=frame.interval - 1, k=k)
 
+    def read_in(self, operand: int, bit: int) -> tuple[int, int]:
+        """Digit by digit: x most significant first where each digit has a column, y least significant first."""
+        frame = self.frame
+        n = min(bit // frame.bits, frame.digits - 1)
+        if operand == 0 and frame.groups == 1:
+            n = frame.digits - 1 - n
+        cycle = Scan.read_in(n) + 1 - frame.digits
+        return cycle, cycle
+
+    def stands(self, bit: int) -> int:
+        """As long as the next result has not come to the digit's place."""
+        frame = self.frame
+        return Results.stands(frame.digits, min(bit // frame.bits, frame.digits - 1), frame.interval)
+
     def connect(self, m: Module, control: Control) -> tuple[Value, Value]:
         """The array's output (digit, z) and whether operands may be accepted (beyond what the frame asks for)."""
         raise NotImplementedError

@@ -39,6 +39,11 @@ class Scan(wiring.Component):
         self.bits, self.order = bits, tuple(order)
         super().__init__({"number": In(width), "go": In(1), "digit": Out(widest(width, bits, len(self.order)))})
 
+    @staticmethod
+    def read_in(n: int) -> int:
+        """Cycle in which digit n is read from the port, ``go`` being in cycle -1."""
+        return n // GROUP * (GROUP - 1) + n % GROUP
+
     def elaborate(self, _platform: object) -> Module:
         m = Module()
         bits, highest = self.bits, max(self.order)
@@ -146,6 +151,12 @@ class Results(wiring.Component):
     def spacing(digits: int) -> int:
         """Least cycles between results."""
         return -(-digits // 2) + MEMORY + 2
+
+    @staticmethod
+    def stands(digits: int, place: int, interval: int) -> int:
+        """Cycles for which a digit stays at ``o`` after its result was valid, where each is taken at once and the next
+        one comes ``interval`` cycles later or more: the digits of that one replace it two a cycle."""
+        return interval - -(-digits // 2) + place // 2
 
     def elaborate(self, _platform: object) -> Module:
         m = Module()
