@@ -199,6 +199,10 @@ class RowSequencer(wiring.Component):
 
         # ---- the unit
         giving, placing, setting = self._numbers(m, idle)
+        capture, given = core.o_valid | giving, idle
+        if not beat.sums:  # wide numbers: straight from registers to all slices; of a row without a product none writes
+            capture, given = Signal(name="capture"), later(m, idle, "given")
+            m.d.sync += capture.eq((phase == (beat.arrive - 1) % turn) | giving)
         told = unit.control
         m.d.comb += [
             told.read.eq(one + plus_one),
@@ -211,14 +215,9 @@ class RowSequencer(wiring.Component):
             told.take.eq(product), told.invert.eq(later(m, plus.invert, "invert")),
             told.trim.eq(later(m, (plus.trim - 1)[: len(told.trim)], "trim")),
             unit.move.eq(moves[beat.move - ENTRY_AT - 3]),
-            unit.set_trim.eq(setting), unit.number.eq(self.s_data), self.s_q.eq(unit.q),
+            unit.capture.eq(capture), unit.given.eq(given), unit.set_trim.eq(setting),
+            unit.number.eq(self.s_data), self.s_q.eq(unit.q),
         ]  # fmt: skip
-        if beat.sums:
-            m.d.comb += [unit.capture.eq(core.o_valid | giving), unit.given.eq(idle)]
-        else:  # wide numbers: straight from registers to all slices, and in a row without a product nothing is written
-            capture = Signal(name="capture")
-            m.d.sync += capture.eq((phase == (beat.arrive - 1) % turn) | giving)
-            m.d.comb += [unit.capture.eq(capture), unit.given.eq(later(m, idle, "given"))]
         self._run(m, idle, aligned, starting, done, offering)
         with m.If(self.start):
             m.d.sync += [
