@@ -35,7 +35,7 @@ def build(
     method: Method = "window",
     window: Window = 5,
     contexts: Contexts = 0,
-    word: Annotated[int, typer.Option(min=8, max=64, help="Bits of a word of the streams.")] = 32,
+    word: Annotated[int, typer.Option(min=16, max=64, help="Bits of a word of the streams.")] = 32,
     crt: Annotated[bool, typer.Option("--crt/--no-crt", help="A core for the primes, or for the modulus.")] = True,
     blind: Annotated[int, typer.Option(min=0, max=128, help="Bits by which exponents may be blinded.")] = 64,
     cores: Annotated[int, typer.Option(min=1, max=64, help="Machines side by side behind one pair of streams.")] = 1,
@@ -72,7 +72,7 @@ def build(
     cycles = core.cycles(0)
     print(
         f"{folder}: {chosen}, {width}-bit moduli, {f'{cores} machines, ' if cores > 1 else ''}{layout.contexts} powers "
-        f"in step, at most {cycles:,} cycles for them, {cores * core.fitted.cost.dsp:,} DSP blocks predicted"
+        f"in step, {cycles:,} cycles for them, {cores * core.fitted.cost.dsp:,} DSP blocks predicted"
     )
 
 
@@ -87,7 +87,7 @@ def race(
     method: Method = "window",
     window: Window = 5,
     contexts: Contexts = 0,
-    word: Annotated[int, typer.Option(min=8, max=64, help="Bits of a word of the streams.")] = 32,
+    word: Annotated[int, typer.Option(min=16, max=64, help="Bits of a word of the streams.")] = 32,
     crt: Annotated[bool, typer.Option("--crt/--no-crt", help="Two powers of half the length, or one.")] = True,
     blind: Annotated[int, typer.Option(min=0, max=128, help="Bits by which exponents may be blinded.")] = 0,
     cores: Annotated[int, typer.Option(min=1, max=64, help="Machines side by side behind one pair of streams.")] = 1,

@@ -250,7 +250,7 @@ def test_what_does_not_fit_is_refused(picking):
         (lambda: RowLayout((one,), rhythm, 0), "at least 1 context, not 0"),
         (lambda: RowLayout((one,), rhythm, 200), "8 slots of 200 contexts and 2 constants do not fit 1024"),
         (lambda: RowLayout((one,), rhythm, 6, 8), "words have 16 to 64 bits, not 8"),
-        (lambda: RowLayout((replace(one, passes=7000),), rhythm, 6), "fill 5256 words, there are 1024"),
+        (lambda: RowLayout((replace(one, passes=30000),), rhythm, 6), "fill 22506 words, there are 16384"),
         (lambda: RowLayout((trimmed,), rhythm, 6), "trimmed, which this unit does not do"),
         (lambda: RowLayout((added,), rhythm, 6), "does not add products up"),
         (lambda: RowLayout((wide,), rhythm, 6), "a row of 2 sums, this unit does 1"),

@@ -207,20 +207,6 @@ def test_bases_and_exponents_out_of_range_are_refused():
         Exponentiation(fixed_window(2), montgomery(2**31 - 1), 0)
 
 
-def test_distances_name_the_products_that_a_step_needs():
-    assert ladder().distances[2:] == (1, 2, 1, 2, 1)
-    assert fixed_window(3).distances[-5:] == (1, 1, 1, 1, 1)
-    for programme in [*UNIFORM, left_to_right(37, start="one")]:
-        body = (*programme.before, *programme.loop, *programme.after)
-        distance = dict(zip(map(id, body), programme.distances, strict=True))  # squarings of a loop are one object
-        written = {}
-        for place, step in enumerate(programme.steps(3 if programme.loop else 0)):
-            needed = [written[slot] for slot in step.reads(programme.window) if slot in written]
-            if needed:
-                assert distance[id(step)] <= place - max(needed)
-            written[step.destination] = place
-
-
 @pytest.mark.parametrize("name", ["sor-1m-p", "kbe", "sor-ring"])
 def test_designs_of_the_house_run_bit_exact(name):
     p = 2**61 - 1

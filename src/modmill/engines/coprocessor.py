@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""An elliptic-curve coprocessor: a field unit that runs programmes of rows, behind two streams of words.
+"""A coprocessor: a field unit that runs programmes of rows, of points or of powers, behind two streams of words.
 
     words i -> number register -> slot memory -> a, b -> multiplier -> slot memory -> number register -> words o
                                        ^--------- adder ---------^
-               digits of the scalars ----^ addresses
+    digits of scalars or exponents ------^ addresses
 
 Several runs, the contexts, are done in step: each row for all of them before the next, so that a multiplier with
 several products in flight has work in every interval.
@@ -15,7 +15,8 @@ Messages at ``i``, in words; numbers least significant word first, each filled u
                      first, and the words of stream k; then each constant; then the multiples of p that differences
                      add; then, where the modulus is loaded and sums are trimmed, those that they are trimmed by.
                      `RowLayout.setup` gives it.
-    1 + programme    for each context its digits, packed into words, and its numbers
+    1 + programme    where they are counted, the passes of the loop and the words of digits of a context; then for each
+                     context its digits, packed into words, and its numbers
     at ``o``         for each context its results; ``o_last`` goes with the last word
 
 All numbers are at the ports as the multiplier has them: binary, or residues in one vector. Binary results are the least
@@ -24,7 +25,7 @@ ones: multiples 2^k p are subtracted word by word, as many as the programme's bo
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import wiring
@@ -32,7 +33,7 @@ from amaranth.lib.wiring import In, Out
 
 from modmill.engines.number_register import ROUND, NumberRegister
 from modmill.engines.numbered_rows import NumberedRowSequencer
-from modmill.engines.row_layout import PACK, SETUP
+from modmill.engines.row_layout import COUNT_BITS, PACK, SETUP
 from modmill.engines.row_sequencer import RowSequencer
 from modmill.engines.row_table import chosen
 from modmill.rtl.word_register import WordRegister
@@ -54,12 +55,12 @@ class Coprocessor(wiring.Component):
             "o_valid": Out(1), "o_ready": In(1), "o_data": Out(word), "o_last": Out(1),
         })  # fmt: skip
 
-    def cycles(self, programme: int) -> int:
-        """Cycles from the last word of a job to the first word of its results."""
+    def cycles(self, programme: int, passes: int | None = None) -> int:
+        """Cycles from the last word of a job to the first word of its results; ``passes`` where they are counted."""
         lay, run = self.layout, self.sequencer
         last = run.store_cycles + 6
         subtracting = 2 * lay.rounds * lay.number_words * ROUND - bool(lay.rounds)
-        return last + run.cycles(programme) + run.read_cycles + subtracting
+        return last + run.cycles(programme, passes) + run.read_cycles + subtracting
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -116,9 +117,15 @@ class Coprocessor(wiring.Component):
         last_constant = flag("last_constant", index == constants - 1)
         last_input = flag("last_input", last_of([*map(len, places)]))
         last_result = flag("last_result", last_of([*map(len, results)]))
-        no_digits = flag("no_digits", chosen(programme, [int(not n) for n in digit_words]))
+        digits = Signal(range(max(digit_words) + 1), name="digit_words", reset_less=True)  # where they are counted
+
+        def words_of_digits(what: Callable[[Value | int], Value | int]) -> Value:
+            """What is asked of the number of words of digits of a context."""
+            return Value.cast(what(digits) if lay.counted else chosen(programme, [what(n) for n in digit_words]))
+
+        no_digits = flag("no_digits", words_of_digits(lambda n: n == 0))
         setup = flag("setup", word == SETUP)
-        only_digits = flag("only_digits", chosen(programme, [int(n == 1) for n in digit_words]))
+        only_digits = flag("only_digits", words_of_digits(lambda n: n == 1))
         first_digits = Signal(len(run.d_address))  # of the next context
         last_digits = Signal()
 
@@ -142,9 +149,11 @@ class Coprocessor(wiring.Component):
             with m.State("COMMANDED"):
                 m.d.comb += clear.eq(1)
                 m.d.sync += [programme.eq(word - 1), shared.eq(setup)]
-                m.next = "CONTEXT"
+                m.next = "PASSES" if lay.counted else "CONTEXT"
                 with m.If(setup):
                     m.next = "MODULUS" if load else "NUMBER"
+            if lay.counted:
+                self._counts(m, waiting, clear, word, digits)
             with m.State("CONTEXT"):  # what depends on the programme is being chosen
                 m.next = "BEGIN"
             with m.State("BEGIN"):
@@ -158,7 +167,7 @@ class Coprocessor(wiring.Component):
             with m.State("DIGITS TAKEN"):
                 m.d.comb += [clear.eq(1), run.d_write.eq(1)]
                 m.d.sync += [index.eq(index + 1), digits_at.eq(digits_at + 1)]
-                m.d.sync += last_digits.eq(chosen(programme, [index == n - 2 if n > 1 else 0 for n in digit_words]))
+                m.d.sync += last_digits.eq(words_of_digits(lambda n: index == n - 2 if lay.counted or n > 1 else 0))
                 m.next = "DIGITS"
                 with m.If(last_digits):
                     m.next = "INPUTS"
@@ -247,6 +256,19 @@ class Coprocessor(wiring.Component):
             if load:
                 self._load(m, number, (waiting, clear), counted, last_word)
         return m
+
+    def _counts(self, m: Module, waiting: Signal, clear: Signal, word: Signal, digits: Signal) -> None:
+        """States that take the passes of the loop and the words of digits of a context."""
+        passes = Signal(COUNT_BITS, name="passes", reset_less=True)
+        m.d.comb += self.sequencer.passes.eq(passes)
+        for name, kept, following in (("PASSES", passes, "COUNT"), ("COUNT", digits, "CONTEXT")):
+            with m.State(name):
+                with m.If(waiting):
+                    m.next = f"{name} TAKEN"
+            with m.State(f"{name} TAKEN"):
+                m.d.comb += clear.eq(1)
+                m.d.sync += kept.eq(word)
+                m.next = following
 
     def _load(
         self, m: Module, number: NumberRegister, word: tuple[Signal, Signal], counted: Signal, last_word: Value

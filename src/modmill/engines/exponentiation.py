@@ -141,25 +141,6 @@ class Programme:
                 digit = next(following, 0)
         yield Operation("store", 0, self.result)
 
-    @cached_property
-    def distances(self) -> tuple[int, ...]:
-        """For each step of before, loop and after: how many steps back the last product lies that it may need.
-
-        1: it needs the product of the step before. A step that needs none has a distance longer than the programme.
-        """
-        body = (*self.before, *self.loop, *self.after)
-        found = [len(body) * 4] * len(body)
-        for passes in (1, 2, 3) if self.loop else (0,):
-            numbers = [*range(len(self.before))]
-            numbers += [len(self.before) + k for k in range(len(self.loop))] * passes
-            numbers += range(len(self.before) + len(self.loop), len(body))
-            written: dict[int, int] = {}
-            for place, number in enumerate(numbers):
-                last = max((written.get(slot, -(10**6)) for slot in body[number].reads(self.window)), default=-(10**6))
-                found[number] = min(found[number], place - last)
-                written[body[number].destination] = place
-        return tuple(found)
-
 
 def fixed_window(window: int, converted: bool = True) -> Programme:
     """2^w-ary exponentiation with ``window`` = w bits a digit.
@@ -169,7 +150,7 @@ def fixed_window(window: int, converted: bool = True) -> Programme:
 
     ``converted``: into the multiplier's domain and out of it, for a factor other than 1.
 
-    Products for n digits: (2 into the domain) + 2^w - 2 + 1 + (n - 1)(w + 1) + (1 out of it).
+    Products for n digits: (2 into the domain, or 1) + 2^w - 2 + 1 + (n - 1)(w + 1) + (1 out of it).
     """
     if not 1 <= window <= WINDOW_MAX:
         raise Refusal(f"a window has 1 to {WINDOW_MAX} bits, not {window}")
@@ -179,8 +160,8 @@ def fixed_window(window: int, converted: bool = True) -> Programme:
         before = [Step(table, one, square), Step(table + 1, base, square)]
         after: tuple[Step, ...] = (Step(power, power, one),)
     else:
-        table, power = 0, 1 << window
-        loads, before, after = ((table, "one"), (table + 1, "base")), [], ()
+        table, power, one = 0, 1 << window, (1 << window) + 1
+        loads, before, after = ((one, "one"), (table + 1, "base")), [Step(table, one, one)], ()
     for k in range(2, 1 << window):
         half = table + k // 2
         before.append(Step(table + k, table + k - 1, table + 1) if k % 2 else Step(table + k, half, half))
@@ -194,8 +175,7 @@ def ladder(converted: bool = True) -> Programme:
 
     The product of the two goes to one slot, the square to another, and which is which follows from whether the bit
     differs from the one before: a digit of the Gray code. A pass does two bits, so that the pair returns to its slots.
-    The square reads either slot (EITHER), which a machine may do by address or by multiplexer. The two products of a
-    bit do not need one another.
+    The square reads either slot (EITHER). The two products of a bit do not need one another.
 
     Products for n bits, n even: 2 n + 1 + (2 into the domain, or 1); an odd length is filled up with a zero.
     """
@@ -210,7 +190,7 @@ def ladder(converted: bool = True) -> Programme:
         Step(first, third, fourth), Step(second, third, fourth, EITHER, advance=True),
     )  # fmt: skip
     before = (Step(first, base, square), Step(second, one, square)) if converted else (Step(second, one, one),)
-    after = (Step(third, one, second, ENTRY),)  # the power stands in ``first`` where the last bit is 1
+    after = (Step(third, one, second, ENTRY, advance=True),)  # the power stands in ``first`` where the last bit is 1
     return Programme("ladder", loads, before, loop, after, third, window=1, each=2, gray=True)
 
 

@@ -10,6 +10,8 @@ Each of the three is one addition in every slice; the carry goes to the next sli
 one register. So no carry chain is longer than a slice, no number waits for its carries, and control reaches
 slice after slice through registers. Only the multiplier's port wants all bits at once.
 
+A unit without sums has no adders: its slices are bits of any form, still one cycle after another.
+
 Residues have no carries: there a slice is a channel, all work in the same cycle, and s is folded below 2^w. As ~b is
 2^w - 1 - b, the constant for a difference is less by 2^w - 1 in each channel.
 """
@@ -114,6 +116,9 @@ class _Slice(wiring.Component):
             m.d.comb += port.eq(kept)
 
         # ---- sums
+        if not self.rhythm.sums:
+            m.d.sync += stored.eq(held)
+            return m
         inverting = invert[1]
         x = later(m, self._wide(self.q) ^ inverting.replicate(len(self._wide(self.q))), "x")
         if isinstance(self.rhythm.contract.operand, Residues):
@@ -237,12 +242,12 @@ class FieldUnit(wiring.Component):
         told: Value = self.control
         carries: Value = Const(0, 3)
         form = self.rhythm.contract.operand
-        first, count, chained = 0, self.rhythm.count, not isinstance(form, Residues)
+        first, count, chained = 0, self.rhythm.count, self.rhythm.chained
         for k, width in enumerate(self.rhythm.slices):
             part = slice(first, first + width)
             piece = _Slice(
                 width, self.depth, self.rhythm, low=k == 0, high=k == count - 1,
-                u=form.base.u[k] if isinstance(form, Residues) else 0,
+                u=form.base.u[k] if isinstance(form, Residues) and not chained else 0,
                 multiples=[None if T is None else T >> first & ((1 << width) - 1) for T in self.multiples],
                 moved=(self._moved(0, k, part), self._moved(1, k, part)), captured=self._captured(k, part),
             )  # fmt: skip

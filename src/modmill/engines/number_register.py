@@ -8,7 +8,7 @@ from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out
 
-from modmill.engines.layout import words_of
+from modmill.engines.row_layout import words_of
 from modmill.rtl.delay import later
 from modmill.rtl.word_register import WordRegister
 

@@ -14,8 +14,8 @@ from amaranth.lib.wiring import In, Out
 
 from modmill.design import SlotMachine
 from modmill.engines.rhythm import NumberedRhythm
-from modmill.engines.row_layout import DOWN, OWN, OWN_ENTRY, PACK, SHARED, SHARED_ENTRY, UP, RowLayout
-from modmill.engines.row_sequencer import ROW_BITS
+from modmill.engines.row_layout import COUNT_BITS, DOWN, OWN, OWN_ENTRY, PACK, SHARED, SHARED_ENTRY, UP, RowLayout
+from modmill.engines.row_sequencer import more_passes
 from modmill.engines.row_table import DIGITS, RowTable, chosen
 from modmill.rtl.delay import later
 
@@ -45,11 +45,12 @@ class NumberedRowSequencer(wiring.Component):
             "s_write": In(1), "s_ready": Out(1), "s_address": In(address), "s_data": In(width), "s_trim": In(0),
             "s_ask": In(1), "s_valid": Out(1), "s_read": In(address), "s_q": Out(width),
             "d_write": In(1), "d_address": In(range(max(2, layout.digit_depth))), "d_data": In(PACK),
+            **({"passes": In(COUNT_BITS)} if layout.counted else {}),
         })  # fmt: skip
 
-    def cycles(self, programme: int) -> int:
+    def cycles(self, programme: int, passes: int | None = None) -> int:
         """Cycles from ``start`` until it is not busy: the same for all numbers and digits."""
-        return self.rhythm.cycles(self.layout.programmes[programme].rows, self.layout.contexts) + 3
+        return self.rhythm.cycles(self.layout.counting(programme, passes).rows, self.layout.contexts) + 3
 
     @property
     def store_cycles(self) -> int:
@@ -77,7 +78,7 @@ class NumberedRowSequencer(wiring.Component):
             Signal(len(self.d_address), name="digits_at"),
             Signal(len(self.s_read), name="slots_at"),
         )
-        left = Signal(ROW_BITS, reset_less=True)
+        left = Signal(COUNT_BITS, reset_less=True)
         again, last_context, last = (Signal(name=name) for name in ("again", "last_context", "last"))
         following = Signal(len(base), reset_less=True)
         m.d.comb += table.at.eq(base)
@@ -106,7 +107,7 @@ class NumberedRowSequencer(wiring.Component):
                     m.d.sync += [
                         base.eq(chosen(self.programme, firsts)), context.eq(0), index.eq(0), digits_at.eq(0),
                         slots_at.eq(0),
-                        left.eq(chosen(self.programme, [max(0, p.passes - 1) for p in lay.programmes])),
+                        left.eq(more_passes(self)),
                     ]  # fmt: skip
                     m.next = "ALIGN"
             with m.State("ALIGN"):

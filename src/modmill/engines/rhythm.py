@@ -21,7 +21,7 @@ everything. Products so follow one another at the multiplier's interval, unless 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from modmill.contract import Binary, Contract, Digits, Refusal, ResiduePair, Residues
@@ -59,10 +59,15 @@ def slices(form: Binary | Residues | ResiduePair | Digits) -> tuple[int, ...]:
         return (form.base.w,) * form.base.n
     if not isinstance(form, Binary):
         raise Refusal(f"a field unit adds binary numbers and residues of one base, not {form.describe()['kind']}")
-    blocks = -(-form.width // BLOCK)
+    return _cut(form.width)
+
+
+def _cut(width: int) -> tuple[int, ...]:
+    """A number of so many bits in slices of whole block RAMs, as equal as can be."""
+    blocks = -(-width // BLOCK)
     count = -(-blocks // (SLICE // BLOCK))
     sizes = [blocks // count + (k < blocks % count) for k in range(count)]
-    return (*(BLOCK * size for size in sizes[:-1]), form.width - BLOCK * sum(sizes[:-1]))
+    return (*(BLOCK * size for size in sizes[:-1]), width - BLOCK * sum(sizes[:-1]))
 
 
 def folds(form: Residues) -> int:
@@ -74,8 +79,9 @@ def folds(form: Residues) -> int:
 class Rhythm:
     """The cycles of a unit: a multiplier with its contract, and at most ``sums`` sums in a row.
 
-    ``period``, ``lead``: of the multiplier. ``trims``: whether sums can be trimmed.
-    Raises Refusal for numbers that cannot be added or trimmed.
+    ``period``, ``lead``: of the multiplier. ``trims``: whether sums can be trimmed. ``least``: cycles of a turn at
+    least. A unit without sums takes numbers of every form as bits. Raises Refusal for numbers that cannot be added or
+    trimmed.
     """
 
     contract: Contract
@@ -83,6 +89,7 @@ class Rhythm:
     period: int = 1
     lead: int = 0
     trims: bool = False
+    least: int = 0
     added = False
 
     def __post_init__(self) -> None:
@@ -97,7 +104,12 @@ class Rhythm:
     @property
     def slices(self) -> tuple[int, ...]:
         """Bits of each slice."""
-        return slices(self.contract.operand)
+        return slices(self.contract.operand) if self.sums else _cut(self.contract.operand.width)
+
+    @property
+    def chained(self) -> bool:
+        """Whether each slice works a cycle later than the one below it."""
+        return not self.sums or not isinstance(self.contract.operand, Residues)
 
     @property
     def count(self) -> int:
@@ -107,12 +119,12 @@ class Rhythm:
     @property
     def skew(self) -> int:
         """Cycles by which the highest slice is later than the lowest."""
-        return 0 if isinstance(self.contract.operand, Residues) else self.count - 1
+        return self.count - 1 if self.chained else 0
 
     @property
     def least_delay(self) -> int:
         """Cycles from the address of b to the sum at the memory's port."""
-        if isinstance(self.contract.operand, Residues):
+        if self.sums and isinstance(self.contract.operand, Residues):
             return SUM + folds(self.contract.operand)
         return TRIM + 1 + self.skew if self.trims else SUM
 
@@ -122,7 +134,7 @@ class Rhythm:
 
     def _search(self) -> Iterator[tuple[int, int, int, int]]:
         """Turn, delay, move and write."""
-        least = max(self.contract.timing.interval, 2 * (1 + self.sums), TURN_MIN)
+        least = max(self.contract.timing.interval, 2 * (1 + self.sums), TURN_MIN, self.least)
         first = -(-least // self.period)
         for turn in range(first * self.period, (first + _TURNS) * self.period, self.period):
             for delay in range(self.least_delay, self.least_delay + turn):
@@ -194,7 +206,7 @@ class Rhythm:
     @property
     def drain(self) -> int:
         """Cycles from the end of the last turn until everything is written."""
-        last_sum = FIRST + 2 * self.sums + self.delay
+        last_sum = FIRST + 2 * self.sums + self.delay if self.sums else 0
         return max(self.write, last_sum) + self.skew + 2 - self.turn
 
     @property
@@ -274,3 +286,11 @@ LIFTS = 8
 def busy_contexts(rhythm: Rhythm, distance: int = 1) -> int:
     """Fewest contexts with which a product can be read ``distance`` rows later."""
     return -(-(rhythm.write - FIRST + 1) // (rhythm.turn * distance))
+
+
+def paced(rhythm: Rhythm, contexts: int, distance: int) -> Rhythm:
+    """The rhythm with the shortest turns in which a product can be read ``distance`` rows later."""
+    while rhythm.distances(contexts)[0] > distance:
+        least = max(rhythm.turn + 1, -(-(rhythm.write - FIRST + 1) // (contexts * distance)))
+        rhythm = replace(rhythm, least=least)
+    return rhythm

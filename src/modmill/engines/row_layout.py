@@ -12,12 +12,11 @@ sums. A task names each slot by its number and by what must be added to that for
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
 
 from modmill.contract import Binary, Contract, Refusal, Residues
-from modmill.engines.layout import words_of
 from modmill.engines.rhythm import NumberedRhythm, Rhythm
 from modmill.engines.rows import ENTRY, PAIR, Place, Row, RowProgramme, Task
 from modmill.rtl.memory import DEPTHS
@@ -26,11 +25,20 @@ SETUP = 0
 """The message that sets the modulus and the constants; 1 + programme runs one."""
 PACK = 16
 """Bits of digits in a word at most."""
+COUNT_BITS = 16
+"""Bits of the count of a loop's passes."""
+DIGIT_WORDS = 16 * DEPTHS[-1]
+"""Words of digits of all contexts at most."""
 OWN, OWN_ENTRY, UP, DOWN, SHARED, SHARED_ENTRY = range(6)
 """What is added to a number: where the context's slots begin; the digit more; 1 more or less where the digit is odd;
 where the constants begin; the digit more."""
 FIELDS = ("destination", "a", "b")
 ADDED = ("c", "e")
+
+
+def words_of(number: int, count: int, word: int) -> list[int]:
+    """A number as ``count`` words, least significant first."""
+    return [number >> (word * k) & ((1 << word) - 1) for k in range(count)]
 
 
 @dataclass(frozen=True)
@@ -59,7 +67,8 @@ class Entry:
 class RowLayout:
     """Slots, table and messages of a coprocessor for some programmes.
 
-    ``contexts``: runs in step. ``word``: bits of a word of the streams, 16 to 64.
+    ``contexts``: runs in step. ``word``: bits of a word of the streams, 16 to 64. ``counted``: each job says how often
+    its loop is done, at most as often as in the programme, and how many words of digits it brings.
     Raises Refusal when the programmes do not fit the unit or its memories.
     """
 
@@ -67,6 +76,7 @@ class RowLayout:
     rhythm: Rhythm | NumberedRhythm
     contexts: int
     word: int = 32
+    counted: bool = False
 
     def __post_init__(self) -> None:
         if not self.programmes:
@@ -78,6 +88,8 @@ class RowLayout:
         for programme in self.programmes:
             if not programme.inputs or not programme.results:
                 raise Refusal(f"{programme.name} takes no number, or gives none")
+            if programme.passes >> COUNT_BITS:
+                raise Refusal(f"{programme.name}: {programme.passes} passes, there are at most {(1 << COUNT_BITS) - 1}")
             for row in _rows(programme):
                 self._require_fit(programme, row)
         if self.used > DEPTHS[-1]:
@@ -85,9 +97,9 @@ class RowLayout:
                 f"{self.slots} slots of {self.contexts} contexts and {self.used - self.slots * self.contexts} "
                 f"constants do not fit {DEPTHS[-1]} addresses"
             )
-        if self.digit_depth > DEPTHS[-1]:
+        if self.digit_depth > DIGIT_WORDS:
             raise Refusal(
-                f"the digits of {self.contexts} contexts fill {self.digit_depth} words, there are {DEPTHS[-1]}"
+                f"the digits of {self.contexts} contexts fill {self.digit_depth} words, there are {DIGIT_WORDS}"
             )
 
     def _require_fit(self, programme: RowProgramme, row: Row) -> None:
@@ -136,7 +148,7 @@ class RowLayout:
     def lifts(self) -> tuple[int, ...]:
         """The multiples of p in the memory, 0 first."""
         tasks = self._tasks()
-        if self.rhythm.added:
+        if self.rhythm.added or not self.rhythm.sums:
             return ()
         return tuple(sorted({0} | {task.lift for task in tasks if task.kind == "sub"}))
 
@@ -241,9 +253,20 @@ class RowLayout:
         """Digits in a word, a power of two."""
         return 1 << (max(1, PACK // self.digit_bits).bit_length() - 1)
 
-    def digit_words(self, programme: int) -> int:
+    def counting(self, programme: int, passes: int | None = None) -> RowProgramme:
+        """A programme with so many passes of its loop, its own by default. Raises Refusal for others, unless they are
+        counted and fewer."""
+        p = self.programmes[programme]
+        if passes in (None, p.passes):
+            return p
+        assert passes is not None
+        if not self.counted or not 1 <= passes < p.passes:
+            raise Refusal(f"{p.name} does {p.passes} passes, not {passes}")
+        return replace(p, passes=passes)
+
+    def digit_words(self, programme: int, passes: int | None = None) -> int:
         """Words of digits of one context."""
-        return -(-self.programmes[programme].digits // self.per_word)
+        return -(-self.counting(programme, passes).digits // self.per_word)
 
     @cached_property
     def stride(self) -> int:
@@ -255,9 +278,9 @@ class RowLayout:
         """Words of the digit memory."""
         return self.contexts * self.stride
 
-    def pack(self, programme: int, digits: Sequence[int]) -> list[int]:
+    def pack(self, programme: int, digits: Sequence[int], passes: int | None = None) -> list[int]:
         """Digits as words, the first in the least significant bits. Raises Refusal for too many or too wide ones."""
-        p = self.programmes[programme]
+        p = self.counting(programme, passes)
         if len(digits) != p.digits:
             raise Refusal(f"{p.name} uses {p.digits} digits, not {len(digits)}")
         if any(digit < 0 or digit >> max(1, p.window) for digit in digits):
@@ -329,16 +352,20 @@ class RowLayout:
         top = (1 << form.base.w) - 1
         return form.pack([(lift * p - top) % m for m in form.moduli])
 
-    def job(self, programme: int, runs: Sequence[tuple[Sequence[int], Sequence[int]]]) -> list[int]:
-        """The message for one (digits, inputs) for each context."""
+    def job(
+        self, programme: int, runs: Sequence[tuple[Sequence[int], Sequence[int]]], passes: int | None = None
+    ) -> list[int]:
+        """The message for one (digits, inputs) for each context; ``passes`` of the loop, where they are counted."""
         if len(runs) != self.contexts:
             raise Refusal(f"this coprocessor does {self.contexts} runs at once, not {len(runs)}")
         p = self.programmes[programme]
         out = [1 + programme]
+        if self.counted:
+            out += [self.counting(programme, passes).passes, self.digit_words(programme, passes)]
         for digits, inputs in runs:
             if len(inputs) != len(p.inputs):
                 raise Refusal(f"{p.name} takes {len(p.inputs)} numbers, not {len(inputs)}")
-            out += self.pack(programme, digits)
+            out += self.pack(programme, digits, passes)
             for number in inputs:
                 out += self.number(number)
         return out

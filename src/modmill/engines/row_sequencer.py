@@ -9,6 +9,7 @@ No address but those that digits choose depends on a number, and no time does.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import memory, wiring
@@ -17,15 +18,20 @@ from amaranth.lib.wiring import In, Out
 from modmill.design import Multiplier
 from modmill.engines.field_unit import FieldUnit
 from modmill.engines.rhythm import CAPTURE, FIRST, Rhythm
-from modmill.engines.row_layout import DOWN, OWN, OWN_ENTRY, PACK, SHARED, SHARED_ENTRY, UP, RowLayout
+from modmill.engines.row_layout import COUNT_BITS, DOWN, OWN, OWN_ENTRY, PACK, SHARED, SHARED_ENTRY, UP, RowLayout
 from modmill.engines.row_table import DIGITS, RowTable, chosen
 from modmill.rtl.delay import DelayLines, later
 
 ENTRY_AT = FIRST - 2
 """Cycle of a turn in which the first entry is there."""
-ROW_BITS = 16
-"""Bits of the count of a loop's passes."""
 _PLACED = 4  # cycles from a number that is given to its write, less those of registers
+
+
+def more_passes(sequencer: Any) -> Value:
+    """How often the loop is done again after its first pass; nothing looks at it where there is no loop."""
+    if sequencer.layout.counted:
+        return (sequencer.passes - 1)[:COUNT_BITS]
+    return chosen(sequencer.programme, [max(0, p.passes - 1) for p in sequencer.layout.programmes])
 
 
 class RowSequencer(wiring.Component):
@@ -34,7 +40,8 @@ class RowSequencer(wiring.Component):
     While not ``busy``: ``s_write`` stores ``s_data`` at ``s_address`` when ``s_ready`` is high, with ``s_trim`` as one
     of the multiples of p that sums are trimmed by; ``s_ask`` asks for what stands at ``s_read``, which is at ``s_q``
     when ``s_valid`` is high, and stays high until then; ``d_write`` stores a word of digits. ``programme`` must stand
-    while it is busy. A run takes ``cycles`` cycles from ``start`` on, whatever the numbers and digits are.
+    while it is busy, and so must ``passes`` of the loop, where the layout has them counted. A run takes ``cycles``
+    cycles from ``start`` on, whatever the numbers and digits are.
     """
 
     def __init__(self, core: Multiplier, layout: RowLayout) -> None:
@@ -49,11 +56,12 @@ class RowSequencer(wiring.Component):
             "s_trim": In(len(layout.trims)),
             "s_ask": In(1), "s_valid": Out(1), "s_read": In(address), "s_q": Out(width),
             "d_write": In(1), "d_address": In(range(max(2, layout.digit_depth))), "d_data": In(PACK),
+            **({"passes": In(COUNT_BITS)} if layout.counted else {}),
         })  # fmt: skip
 
-    def cycles(self, programme: int) -> int:
+    def cycles(self, programme: int, passes: int | None = None) -> int:
         """Cycles from ``start`` until it is not busy: the same for all numbers and digits."""
-        return self.rhythm.cycles(self.layout.programmes[programme].rows, self.layout.contexts) + 2
+        return self.rhythm.cycles(self.layout.counting(programme, passes).rows, self.layout.contexts) + 2
 
     @property
     def store_cycles(self) -> int:
@@ -99,7 +107,7 @@ class RowSequencer(wiring.Component):
         index = Signal(range(lay.per_word * lay.stride + 1))
         digits_at = Signal(len(self.d_address))
         slots_at = Signal(len(self.s_read))
-        left = Signal(ROW_BITS, reset_less=True)
+        left = Signal(COUNT_BITS, reset_less=True)
         count = Signal(len(e.count), reset_less=True)
         advance, again, last = (Signal(name=name, reset_less=True) for name in ("advance", "again", "last"))
         ending = Signal()
@@ -180,37 +188,44 @@ class RowSequencer(wiring.Component):
         place = self._places(m, moves[0] | self.start, Cat(destination, ~self.start), storing)
 
         # ---- sums
-        sums = Signal(beat.delay)
-        trims = Signal(beat.delay, reset_less=True)
-        sum_due = live & second & (number != 0) & (number < count)
-        m.d.sync += [sums.eq(Cat(sum_due, sums)), trims.eq(Cat(plus.trim != 0, trims))]
-        lines = DelayLines(m, max(4, beat.delay), name="sum")
-        sum_place = lines.line(destination, beat.delay - 1, name="sum_place")
-        below = lines.line(unit.below, beat.delay - beat.least_delay, name="below") if beat.trims else Const(0)
+        summing, adding, choose, sum_place = Const(0), Const(0), Const(0), Const(0, address)
+        if beat.sums:
+            sums = Signal(beat.delay)
+            trims = Signal(beat.delay, reset_less=True)
+            sum_due = live & second & (number != 0) & (number < count)
+            m.d.sync += [sums.eq(Cat(sum_due, sums)), trims.eq(Cat(plus.trim != 0, trims))]
+            lines = DelayLines(m, max(4, beat.delay), name="sum")
+            sum_place = lines.line(destination, beat.delay - 1, name="sum_place")
+            below = lines.line(unit.below, beat.delay - beat.least_delay, name="below") if beat.trims else Const(0)
+            summing, adding, choose = sums[-1], sums[-2], trims[-2] & ~below
 
         # ---- the unit
         giving, placing, setting = self._numbers(m, idle)
+        capture, given = core.o_valid | giving, idle
+        if not beat.sums:  # wide numbers: straight from registers to all slices; of a row without a product none writes
+            capture, given = Signal(name="capture"), later(m, idle, "given")
+            m.d.sync += capture.eq((phase == (beat.arrive - 1) % turn) | giving)
         told = unit.control
         m.d.comb += [
             told.read.eq(one + plus_one),
             told.place.eq(
-                Mux(sums[-1], sum_place, Mux(storing, place[:address], lift))
+                Mux(summing, sum_place, Mux(storing, place[:address], lift))
             ),
-            told.write.eq(sums[-1] | (storing & place[address]) | placing),
-            told.result.eq(~sums[-2]),
-            told.choose.eq(trims[-2] & ~below),
+            told.write.eq(summing | (storing & place[address]) | placing),
+            told.result.eq(~adding),
+            told.choose.eq(choose),
             told.take.eq(product), told.invert.eq(later(m, plus.invert & ~second, "invert")),
             told.begin.eq(later(m, ~second, "begin")),
             told.trim.eq(later(m, (plus.trim - 1)[: len(told.trim)], "trim")),
             unit.move.eq(moves[beat.move - ENTRY_AT - 3]),
-            unit.capture.eq(core.o_valid | giving), unit.given.eq(idle), unit.set_trim.eq(setting),
+            unit.capture.eq(capture), unit.given.eq(given), unit.set_trim.eq(setting),
             unit.number.eq(self.s_data), self.s_q.eq(unit.q),
         ]  # fmt: skip
         self._run(m, idle, aligned, starting, done, offering)
         with m.If(self.start):
             m.d.sync += [
                 base.eq(chosen(self.programme, firsts)), context.eq(0), index.eq(0), digits_at.eq(0), slots_at.eq(0),
-                left.eq(chosen(self.programme, [max(0, p.passes - 1) for p in lay.programmes])),
+                left.eq(more_passes(self)),
             ]  # fmt: skip
         return m
 

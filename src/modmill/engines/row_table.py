@@ -34,7 +34,8 @@ class RowTable(wiring.Component):
 
     The entry ``at`` of cycle t stands at ``product`` and ``sum`` in cycle t + 3, the digits ``d_at`` at ``digits`` in
     cycle t + DIGITS; ``d_write`` stores ``d_data`` at ``d_place``, a cycle later, in which no digits are read. They
-    begin at a multiple of their room, so that whatever is written, before a reset too, no entry is.
+    begin at a multiple of their room, so that whatever is written, before a reset too, no entry is; more than 1,024
+    words of them fill banks of their own.
     Cost on ECP5: ceil(bits of an entry / 18) block RAMs for every 1,024 entries and words of digits.
     """
 
@@ -43,7 +44,8 @@ class RowTable(wiring.Component):
         shapes = table_shapes(layout)
         self.words = [self._word(entry) for entry in layout.table[0]]
         self.width = max(PACK, *(shape.size for shape in shapes.values()))
-        self.digits_room = 1 << (layout.digit_depth - 1).bit_length()
+        self.digits_room = min(_BANK, 1 << (layout.digit_depth - 1).bit_length())  # in one bank
+        self.digits_banks = -(-layout.digit_depth // self.digits_room)
         first = -(-len(self.words) // self.digits_room) * self.digits_room
         self.digits_bank, self.digits_first = divmod(first, _BANK)
         digit = range(max(2, layout.digit_depth))
@@ -64,7 +66,8 @@ class RowTable(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         width = self.width
-        banks = 1 + max(self.digits_bank, (len(self.words) - 1) // _BANK)
+        shared = self.digits_banks == 1
+        banks = 1 + max(self.digits_bank if shared else 0, (len(self.words) - 1) // _BANK)
         found = Signal(width, reset_less=True)
         place = Cat(self.at, Const(0, _BANK.bit_length()))
         bank: Value = place[_BANK.bit_length() - 1 :][: (banks - 1).bit_length()]
@@ -73,7 +76,7 @@ class RowTable(wiring.Component):
         with m.Switch(bank):
             for number in range(banks):
                 words = self.words[number * _BANK : (number + 1) * _BANK]
-                with_digits = number == self.digits_bank
+                with_digits = shared and number == self.digits_bank
                 used = self.digits_first + self.digits_room if with_digits else len(words)
                 depth = max(16, 1 << (used - 1).bit_length())
                 m.submodules[f"bank{number}"] = ram = BlockRam(width if words else PACK, depth, words)
@@ -91,7 +94,30 @@ class RowTable(wiring.Component):
                 with m.Case(number):
                     m.d.sync += found.eq(ram.a_q)
         m.d.comb += [self.product.eq(found), self.sum.eq(found)]
+        if not shared:
+            self._digits(m)
         return m
+
+    def _digits(self, m: Module) -> None:
+        """Banks that hold digits only."""
+        low = _BANK.bit_length() - 1
+        at = later(m, Mux(self.d_write, self.d_place, self.d_at), "digits_at")
+        write, word = Signal(name="d_write_here"), later(m, self.d_data, "d_data_here")
+        m.d.sync += write.eq(self.d_write)
+        which: Value = at[low:]
+        for k in range(2):
+            which = later(m, which, f"digits_bank_{k}")
+        found = []
+        for k in range(self.digits_banks):
+            used = min(_BANK, self.layout.digit_depth - k * _BANK)
+            depth = max(16, 1 << (used - 1).bit_length())
+            m.submodules[f"digits{k}"] = ram = BlockRam(PACK, depth, ())
+            m.d.comb += [
+                ram.b_address.eq(at[: depth.bit_length() - 1]), ram.b_d.eq(word),
+                ram.b_write.eq(write & (at[low:] == k)),
+            ]  # fmt: skip
+            found.append(ram.b_q)
+        m.d.comb += self.digits.eq(chosen(which, found))
 
 
 def table_shapes(layout: RowLayout) -> dict[tuple[str, ...], data.StructLayout]:

@@ -14,19 +14,23 @@ from typing import Any
 
 from modmill import __version__
 from modmill.contract import Binary, Contract, Refusal
-from modmill.design import Fitted, unused
+from modmill.design import Fitted, Multiplier, unused
 from modmill.designs import design as find_design
 from modmill.engines.cluster import Packets, assembled
+from modmill.engines.coprocessor import Coprocessor
 from modmill.engines.exponentiation import Exponentiation, Programme, fixed_window, ladder, left_to_right
-from modmill.engines.layout import Layout
-from modmill.engines.machine import Machine
-from modmill.engines.numbered import NumberedSequencer
-from modmill.engines.sequencer import FETCH, WRITE, Sequencer
+from modmill.engines.numbered_rows import NumberedRowSequencer
+from modmill.engines.power_layout import PowerLayout, power_layout
+from modmill.engines.rhythm import NumberedRhythm, Rhythm, busy_contexts
+from modmill.engines.row_layout import DIGIT_WORDS
+from modmill.engines.row_sequencer import RowSequencer
 from modmill.flow import emit, tools
 from modmill.flow.words import WordRun, WordSimulator
 from modmill.numbers.primes import prev_prime
+from modmill.rtl.memory import DEPTHS
 from modmill.studies.build import digest, require_former, write_machine
 from modmill.studies.engine_race import Trial, judged
+from modmill.studies.rsa_page import page
 
 METHODS = ("window", "ladder")
 PUBLIC = 65537
@@ -42,13 +46,14 @@ def uniform(method: str, window: int, converted: bool) -> Programme:
 
 @dataclass(frozen=True)
 class EngineCore:
-    """A machine for powers modulo a modulus, around a design fitted to it.
+    """A coprocessor for powers modulo a modulus, around a design fitted to it.
 
     Programme 0 is for secret exponents of up to ``bits`` bits, programme 1 raises to 65537. ``contexts``: powers in
-    step, 0 for as many as keep the multiplier busy. ``word``: bits of a word of the streams. ``io``: the form of the
-    multiplier; numbers are at the engine's ports as they are at its. ``native``: numbers stay in the design's own slot
-    machine, where it has one for that form; else they go between a slot memory and the multiplier. ``cores``: machines
-    side by side behind a router, whose packets then go round the messages (cluster.py).
+    step, 0 for as many as keep the multiplier busy or as the memory has room for. ``word``: bits of a word of the
+    streams. ``io``: the form of the multiplier; numbers are at the engine's ports as they are at its. ``native``:
+    numbers stay in the design's own slot machine, where it has one for that form; else they go between a slot memory
+    and the multiplier. ``cores``: machines side by side behind a router, whose packets then go round the messages
+    (cluster.py).
     """
 
     design: str
@@ -81,47 +86,62 @@ class EngineCore:
         return self.fitted.contract(self.io)
 
     @cached_property
-    def layout(self) -> Layout:
+    def rhythm(self) -> Rhythm | NumberedRhythm:
+        """When the multiplier or slot machine does what, at its shortest turns."""
+        if self.native:
+            machine = unused(self.fitted.slot_machine(1))
+            return NumberedRhythm(self.contract, machine.interval, machine.distance)
+        core: Multiplier = unused(self.fitted.core(self.io))
+        return Rhythm(self.contract, 0, core.period, core.lead)
+
+    @cached_property
+    def layout(self) -> PowerLayout:
         """Slots, table and messages. Raises Refusal when the programmes do not fit the multiplier or the memory."""
-        contract = self.contract
+        contract, beat = self.contract, self.rhythm
         converted = contract.factor % contract.p != 1
         bits = self.bits or contract.p.bit_length()
         programmes = (
             (uniform(self.method, self.window, converted), bits),
             (left_to_right(PUBLIC, converted=converted), PUBLIC.bit_length()),
         )
-        engines = tuple(Exponentiation(programme, contract, length) for programme, length in programmes)
+        powers = tuple(Exponentiation(programme, contract, length) for programme, length in programmes)
         least = [x.contract(self.io) for x in self.fitted.others()] if isinstance(contract.operand, Binary) else []
         spare = max((Exponentiation(p, c, n).subtractions for p, n in programmes for c in least), default=0)
         contexts = self.contexts
-        if not contexts and self.native:
-            contexts = unused(self.fitted.slot_machine(1)).distance
-        elif not contexts:
-            t, lead = contract.timing, unused(self.fitted.core(self.io)).lead
-            contexts = -(-(t.latency + FETCH + WRITE + lead) // max(t.interval, FETCH))
-        layout = Layout(engines, contexts, self.word, spare)
-        if not self.native:
-            layout.require_memory()
+        if not contexts:
+            one = power_layout(powers, beat, 1, self.word, spare)
+            room = min((DEPTHS[-1] - one.constants) // one.slots, DIGIT_WORDS // one.stride)
+            contexts = min(beat.distance if isinstance(beat, NumberedRhythm) else busy_contexts(beat), room)
+        layout = power_layout(powers, beat, contexts, self.word, spare)
+        if self.native:
+            unused(self.fitted.slot_machine(layout.used))  # refuses more slots than there are
         return layout
 
     @property
-    def sequencer(self) -> Sequencer | NumberedSequencer:
-        """A new sequencer around a new core: the design's own slot machine where it has one and ``native`` is set."""
-        layout, ladder = self.layout, self.method == "ladder"
+    def coprocessor(self) -> Coprocessor:
+        """A new one around a new multiplier or slot machine."""
+        layout = self.layout
         if self.native:
-            return NumberedSequencer(self.fitted.slot_machine(layout.slots * layout.contexts), layout)
-        return Sequencer(self.fitted.core(self.io), layout, multiplex=ladder)
+            return Coprocessor(NumberedRowSequencer(self.fitted.slot_machine(layout.used), layout))
+        return Coprocessor(RowSequencer(self.fitted.core(self.io), layout))
 
     def cycles(self, programme: int, bits: int = 0) -> int:
-        """Cycles from the last word of a job to the first word of its powers, at most; ``bits``: of the exponents."""
-        sequencer = unused(self.sequencer)
-        unused(sequencer.core)
-        return self.layout.cycles(programme, bits or self.layout.engines[programme].bits, sequencer)
+        """Cycles from the last word of a job to the first word of its powers; ``bits``: of the exponents."""
+        bits = bits or self.layout.powers[programme].bits
+        return self._sample.cycles(programme, self.layout.passes(programme, bits))
+
+    @cached_property
+    def _sample(self) -> Coprocessor:
+        """One for what it says of itself."""
+        machine: Coprocessor = unused(self.coprocessor)
+        for part in (machine.sequencer, machine.core):
+            unused(part)
+        return machine
 
     @cached_property
     def verilog(self) -> str:
         """Verilog-2001 of the machine or machines, module ``top`` first."""
-        machine = lambda name: emit.verilog(Machine(self.sequencer), name)  # noqa: E731
+        machine = lambda name: emit.verilog(self.coprocessor, name)  # noqa: E731
         return assembled(machine, emit.verilog, self.top, self.packets)
 
     @cached_property
@@ -135,7 +155,7 @@ class EngineCore:
     def setup(self, fitted: Fitted) -> list[int]:
         """The message that sets a modulus. Raises Refusal when the programmes could overflow with it."""
         lay = self.layout
-        return lay.setup(fitted.slot_contract(lay.slots * lay.contexts) if self.native else fitted.contract(self.io))
+        return lay.setup(fitted.slot_contract(lay.used) if self.native else fitted.contract(self.io))
 
     def simulate(self, fitted: Fitted, programme: int, pairs: Sequence[tuple[int, int]], bits: int = 0) -> Simulated:
         """The powers of any number of (base, exponent) by the RTL, in batches of as many as there are contexts.
@@ -149,7 +169,7 @@ class EngineCore:
         filler = 1, PUBLIC if programme else 0
         ends = []
         for number, batch in enumerate(batches):
-            job = lay.job(programme, batch + [filler] * (size - len(batch)), bits)
+            job = lay.power_job(programme, batch + [filler] * (size - len(batch)), bits)
             words += self.sent(job, number)
             ends.append(len(words) - 1)
         patience = 2 * self.cycles(programme, bits) + 1000
@@ -159,7 +179,7 @@ class EngineCore:
         order, found = self.ordered(run.words)
         firsts = dict(zip(order, run.valid[:: self.answer], strict=True))
         return Simulated(
-            lay.powers(found, fitted.p)[: len(pairs)], run,
+            lay.numbers(found, fitted.p)[: len(pairs)], run,
             [firsts[number] - run.accepted[end] for number, end in enumerate(ends)],
         )  # fmt: skip
 
@@ -170,7 +190,7 @@ class EngineCore:
 
     def trial(self) -> Trial:
         """Two jobs with exponents of full length for each machine. Raises ToolError when a power is wrong."""
-        p, bits = self.fitted.p, self.layout.engines[0].bits
+        p, bits = self.fitted.p, self.layout.powers[0].bits
         rnd = random.Random(1)
         pairs = [(rnd.randrange(p), rnd.getrandbits(bits)) for _ in range(2 * self.cores * self.results)]
         found = self.simulate(self.fitted, 0, pairs)
@@ -183,7 +203,7 @@ class EngineCore:
     @property
     def answer(self) -> int:
         """Words of the answer to a job, with its packet's head."""
-        return self.layout.contexts * self.layout.number_words + (self.cores > 1)
+        return self.layout.answer_words(0) + (self.cores > 1)
 
     @property
     def packets(self) -> Packets:
@@ -203,7 +223,7 @@ class EngineCore:
         """What it was made with, every choice made; not the name of its module."""
         lay = self.layout
         return {
-            "bits": lay.engines[0].bits, "method": self.method, "window": self.window, "contexts": lay.contexts,
+            "bits": lay.powers[0].bits, "method": self.method, "window": self.window, "contexts": lay.contexts,
             "word": lay.word, "io": self.io, "native": self.native, "cores": self.cores,
         }  # fmt: skip
 
@@ -229,17 +249,22 @@ class EngineCore:
             "number_words": lay.number_words,
             "number": contract.operand.describe(),
             "setup": {
-                "modulus_words": lay.number_words if contract.load else 0,
+                "modulus_words": lay.number_words * max(1, lay.rounds) if contract.load else 0,
                 "key_words": len(contract.load.words) * lay.key_words if contract.load else 0,
-                "numbers": [name for _, name in lay.commons],
+                "numbers": list(lay.numbers_of_modulus),
             },
             "subtractions": lay.subtractions,
+            "rounds": lay.rounds,
+            "digits_in_a_word": lay.per_word,
+            "digit_bits": lay.digit_bits,
+            "cycles_of_a_row": lay.rhythm.turn,
+            "slots_in_use": lay.used,
             "programmes": [
                 {
                     "command": 1 + k, "name": e.programme.name, "exponent_bits": e.bits, "products": e.products,
-                    "digits": e.programme.digit_count(e.bits), "passes": e.programme.passes(e.bits),
-                    "cycles_at_most": self.cycles(k),
-                } for k, e in enumerate(lay.engines)
+                    "digits": rows.digits, "digit_words": lay.digit_words(k), "passes": rows.passes, "rows": rows.rows,
+                    "cycles": self.cycles(k),
+                } for k, (e, rows) in enumerate(zip(lay.powers, lay.programmes, strict=True))
             ],
             "multiplier": contract.describe(),
             "digest": digest(self.verilog),
@@ -248,7 +273,7 @@ class EngineCore:
     def vectors(self) -> dict[str, Any]:
         """Words in and out for a few powers, from Python's integers."""
         lay, p = self.layout, self.fitted.p
-        pairs = [(pow(3, k + 2, p), (1 << lay.engines[0].bits) - 1 - 7 * k) for k in range(lay.contexts)]
+        pairs = [(pow(3, k + 2, p), (1 << lay.powers[0].bits) - 1 - 7 * k) for k in range(lay.contexts)]
         out: list[dict[str, Any]] = [
             {"modulus": hex(p), "in": [hex(w) for w in self.sent(self.setup(self.fitted))], "out": []}
         ]
@@ -257,7 +282,7 @@ class EngineCore:
             head = (k % self.cores,) if self.cores > 1 else ()
             out.append({
                 "powers": [[hex(b), hex(e), hex(r)] for (b, e), r in zip(jobs, powers, strict=True)],
-                "in": [hex(w) for w in self.sent(lay.job(k, jobs), k)],
+                "in": [hex(w) for w in self.sent(lay.power_job(k, jobs), k)],
                 "out": [hex(w) for w in (*head, *(w for r in powers for w in lay.number(r)))] if lay.binary else [],
             })  # fmt: skip
         return {"digest": digest(self.verilog), "messages": out}
@@ -270,7 +295,7 @@ class EngineCore:
         target = Path(folder)
         require_former(target, FILES)
         record = self.record() | {"command": command, "tools": tools.versions()}
-        write_machine(target, "engine", self.verilog, record, self.vectors(), _page(record))
+        write_machine(target, "engine", self.verilog, record, self.vectors(), page(record))
         return target
 
 
@@ -316,59 +341,3 @@ def read(path: str | Path) -> EngineCore:
         raise ValueError(f"{place} is missing") from None
     except (KeyError, TypeError, json.JSONDecodeError) as error:
         raise ValueError(f"{place} is malformed: {type(error).__name__} {error}") from None
-
-
-def _page(record: Mapping[str, Any]) -> str:
-    setup, words, options = record["setup"], record["number_words"], record["options"]
-    programmes = "\n".join(
-        f"| {p['command']} | {p['name']} | {p['exponent_bits']} | {p['passes']} | {p['digits']} | {p['products']} | "
-        f"{p['cycles_at_most']} |"
-        for p in record["programmes"]
-    )
-    loaded = (
-        f"- {setup['modulus_words']} words of the modulus, then {setup['key_words']} words for the multiplier's own\n"
-        "  stream, then\n"
-        if setup["modulus_words"]
-        else ""
-    )
-    cores = options.get("cores", 1)
-    packets = (
-        f"""
-## Packets
-
-{cores} machines stand side by side, numbered from 0. Every message goes in a packet: the machine's number, or a word
-of all ones for every machine; the number of words of the message in two words, least significant first; the message. An
-answer is the machine's number, then its words; answers of different machines come in the order in which they are ready.
-"""
-        if cores > 1
-        else ""
-    )
-    return f"""# Exponentiation engine: {record["design"]}, {record["modulus_bits"]}-bit moduli
-
-Made by `{record["command"]}`; RTL digest {record["digest"]}.
-Generated cores belong to you: use, change and ship them as you like.
-
-`engine.v` holds the module `{options["top"]}`: `clk`, `rst` (synchronous, active high), `i_valid i_ready i_data` in
-and `o_valid o_ready o_data o_last` out, words of {options["word"]} bits. A word moves in every cycle in which valid and
-ready are high; `o_last` goes with the last word of an answer. Numbers are sent least significant word first, {words}
-words each.
-{options["contexts"]} powers are computed in step.
-{packets}
-## Messages
-
-`0`: the modulus and what belongs to it. `modmill rsa setup DIR --modulus M` prints the words of this message for M.
-{loaded}- {len(setup["numbers"])} numbers of {words} words: {", ".join(setup["numbers"]) or "none"}
-  (one = 1, square = R^2 mod p with R = 1 / factor)
-
-`1 + programme`: powers
-- the passes of the loop and the number of digits, one word each
-- for each of the {options["contexts"]} contexts: its digits, one a word, the first used first; then its base
-- out: {options["contexts"]} powers of {words} words
-
-| command | programme | exponent bits | passes | digits | products | cycles, at most |
-|---|---|---|---|---|---|---|
-{programmes}
-
-Window digits are those of the exponent to the base 2^w, the highest first; the ladder takes the bits of e xor 2 e. The
-time of a message does not depend on its exponents and bases. `vectors.json` holds messages with their answers.
-"""

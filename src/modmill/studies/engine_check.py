@@ -37,7 +37,7 @@ def check_engine(path: str | Path, *, full: bool = True) -> PairReport:
 
         length = core.answer - core.packets.head
         patience = 2 * core.cycles(0) + 1000
-        return Messages(streams, core.layout.powers, length, patience, "moduli, bases or exponents")
+        return Messages(streams, core.layout.numbers, length, patience, "moduli, bases or exponents")
 
     return check_pair(folder, "engine", core, "powers", messages)
 
@@ -50,7 +50,7 @@ def _stream(core: EngineCore, moduli: list[Fitted], full: bool, seed: int) -> St
     for k, fitted in enumerate(moduli):
         p = fitted.p
         out.words += core.sent(core.setup(fitted))
-        longest = layout.engines[0].bits
+        longest = layout.powers[0].bits
         kinds = [(0, longest)] if full and not k else []
         kinds += [(0, min(SHORT, longest)), (1, PUBLIC.bit_length())] * -(-POWERS // size)
         for programme, bits in kinds:
@@ -59,6 +59,7 @@ def _stream(core: EngineCore, moduli: list[Fitted], full: bool, seed: int) -> St
                      for _ in range(size)]  # fmt: skip
             if programme:
                 pairs = [(base, PUBLIC) for base, _ in pairs]
-            job = layout.job(programme, pairs, 0 if programme else bits)
-            out.add(core.packets, job, Answer("power", p, [pow(base, exponent, p) for base, exponent in pairs]))
+            job = layout.power_job(programme, pairs, bits)
+            wanted = [pow(base, exponent, p) for base, exponent in pairs]
+            out.add(core.packets, job, Answer("power", p, wanted, cycles=core.cycles(programme, bits)))
     return out

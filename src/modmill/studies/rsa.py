@@ -100,7 +100,7 @@ class Simulated:
     def _powers(self, modulus: int, pairs: Sequence[tuple[int, int]], programme: int, bits: int) -> list[int]:
         core = self._machine(0 if self._loadable else modulus, modulus.bit_length(), bits)
         found = core.simulate(core.at(modulus), programme, pairs)
-        chosen = core.layout.engines[programme]
+        chosen = core.layout.powers[programme]
         self.work.append(
             Work(modulus.bit_length(), chosen.programme.name, len(pairs), chosen.products, max(found.cycles))
         )

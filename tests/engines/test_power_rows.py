@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""Powers as rows: right on integers in the unit's time, within the same bounds, and free of hazards."""
+
+import random
+import sys
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from modmill.contract import Refusal
+from modmill.designs import design
+from modmill.engines.exponentiation import EITHER, ENTRY, Exponentiation, Programme, Step, fixed_window, ladder
+from modmill.engines.exponentiation import left_to_right as power_of
+from modmill.engines.power_rows import numbers_of, power_rows
+from modmill.engines.row_bounds import row_limits
+from modmill.engines.row_check import Hazard, check_rows
+from modmill.engines.row_machine import exact, largest, run
+from modmill.engines.rows import Row, Unit
+
+sys.path.insert(0, str(Path(__file__).parent))
+from test_exponentiation import montgomery, plain
+
+P = 2**31 - 1
+PROGRAMMES = [*(fixed_window(w) for w in (1, 2, 3, 5)), ladder(), power_of(65537), power_of(37, start="one", bits=7)]
+
+
+def unit(distance):
+    return Unit(0, distance, 1, 64, 8)
+
+
+def made(programme, contract, distance=1):
+    bits = 12 if programme.uniform else max(7, programme.exponent.bit_length())
+    power = Exponentiation(programme, contract, bits)
+    return power, power_rows(power, distance)
+
+
+def raised(power, rows, distance, base, exponent, product=None):
+    digits = power.programme.digits(exponent, power.bits)
+    return run(rows, unit(distance), power.contract, {"base": base}, digits, product)
+
+
+@pytest.mark.parametrize("distance", [1, 2, 5])
+@pytest.mark.parametrize("programme", PROGRAMMES, ids=lambda p: p.name)
+def test_rows_give_powers(programme, distance):
+    """On integers, and with the largest products that the contract allows."""
+    rnd = random.Random(3)
+    for contract, form in ((montgomery(P), programme), (plain(P), _unconverted(programme))):
+        power, rows = made(form, contract, distance)
+        check_rows(rows, unit(distance))
+        exponents = [0, 1, 0xFFF, 0x800, rnd.getrandbits(12)] if form.uniform else [form.exponent]
+        for exponent in exponents:
+            for base in (0, 1, P - 1, rnd.randrange(P)):
+                for product in (None, largest(rows, contract)):
+                    assert raised(power, rows, distance, base, exponent, product) == (pow(base, exponent, P),)
+
+
+def _unconverted(programme):
+    """The same for a multiplier without a factor."""
+    if programme.name == "ladder":
+        return ladder(converted=False)
+    if programme.uniform:
+        return fixed_window(programme.window, converted=False)
+    return power_of(programme.exponent, converted=False)
+
+
+@pytest.mark.parametrize("programme", PROGRAMMES, ids=lambda p: p.name)
+def test_rows_are_the_steps_and_waiting_rows(programme):
+    power, rows = made(programme, montgomery(P))
+    assert rows.rows == rows.products == power.products
+    assert rows.digits == programme.digit_count(power.bits)
+    assert [slot for slot, _ in rows.shared] == list(range(len(numbers_of(programme))))
+    _, far = made(programme, montgomery(P), 3)
+    assert far.products == power.products < far.rows <= 3 * power.products
+    if programme.name == "ladder":
+        assert len(far.loop) == 2 * (2 + 2)  # the two products of a bit do not need one another
+
+
+@pytest.mark.parametrize("programme", PROGRAMMES, ids=lambda p: p.name)
+def test_bounds_of_the_rows_are_those_of_the_steps(programme):
+    """Two pieces of code that share nothing but the contract; that of rows rounds up more, and knows the constants."""
+    power, rows = made(programme, montgomery(P))
+    (bound,) = row_limits(rows, power.contract).results
+    assert abs(bound - power.bound) < Fraction(1, 1 << 20)
+    tight = replace(power.contract, product_bound=power.contract.product_bound / 8)
+    with pytest.raises(Refusal, match="exceed the core's limit"):
+        row_limits(rows, tight)
+
+
+def test_bit_exact_on_a_design():
+    fitted = design("kbe").fit(2**61 - 1)
+    contract = fitted.contract("native")
+    for programme in (fixed_window(2), ladder()):
+        power = Exponentiation(programme, contract, 8)
+        rows = power_rows(power, 1)
+        assert raised(power, rows, 1, 12345, 0xA5, exact(fitted, contract)) == (pow(12345, 0xA5, 2**61 - 1),)
+
+
+def test_a_row_that_does_not_wait_is_a_hazard():
+    _, rows = made(fixed_window(2), montgomery(P), 2)
+    check_rows(rows, unit(2))
+    hasty = replace(rows, loop=tuple(row for row in rows.loop if row != Row()))
+    with pytest.raises(Hazard, match="rows too early"):
+        check_rows(hasty, unit(2))
+
+
+def test_more_subtractions_may_be_asked_for():
+    power, rows = made(fixed_window(2), montgomery(P))
+    assert rows.results == ((rows.results[0][0], 1),) and power.subtractions == 1
+    assert power_rows(power, 1, 3).results[0][1] == 3
+
+
+def test_programmes_that_rows_cannot_do_are_refused():
+    loads, c = ((0, "one"), (1, "square"), (2, "base")), montgomery(P)
+    first = Step(3, 2, 1)
+    for loads_, steps, result, why in [
+        (loads, (), 2, "has no products"),
+        (loads, (Step(0, 2, 1),), 2, "slot 0, in which a number must stay"),
+        (loads, (first, Step(3, 3, 0, ENTRY)), 3, "slot 0, in which a number must stay"),
+        (loads, (first,), 1, "slot 1, in which a number must stay"),
+        (loads, (first, Step(5, 3, 2), Step(4, 3, 5, EITHER)), 4, "slots 3 and 5, of which a digit picks one"),
+        (loads, (first, Step(4, 3, 3), Step(5, 3, 3), Step(3, 3, 4, EITHER), Step(5, 4, 5, EITHER)), 3, "two ways"),
+    ]:
+        power = Exponentiation.__new__(Exponentiation)
+        power.programme = Programme("odd", loads_, steps, (), (), result, window=1)
+        power.contract, power.bits, power.subtractions = c, 1, 1
+        with pytest.raises(Refusal, match=why):
+            power_rows(power, 1)
