@@ -231,7 +231,7 @@ def test_digits_in_banks_of_their_own():
 
 def test_few_contexts_get_longer_turns_rather_than_waiting_rows():
     """Never more than 5 % slower than the shortest turns with rows that wait. Where steps need the one before, one row
-    after the other, in turns as long as a product; for the ladder, whose two products of a bit overlap, shorter ones."""
+    after the other, in turns as long as a product; the ladder, whose products of a bit overlap, has shorter ones."""
     fitted = design("montgomery-array").fit(2**160 - 47, loadable=True)
     c, core = fitted.contract("native"), unused(fitted.core("native"))
     shortest = Rhythm(c, 0, core.period, core.lead)
