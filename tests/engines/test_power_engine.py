@@ -230,8 +230,8 @@ def test_digits_in_banks_of_their_own():
 
 
 def test_few_contexts_get_longer_turns_rather_than_waiting_rows():
-    """One row after the other with turns as long as a product, where steps need the one before; shorter turns and rows
-    that wait for the ladder, whose two products of a bit overlap. Never slower than the shortest turns."""
+    """Never more than 5 % slower than the shortest turns with rows that wait. Where steps need the one before, one row
+    after the other, in turns as long as a product; the ladder, whose products of a bit overlap, has shorter ones."""
     fitted = design("montgomery-array").fit(2**160 - 47, loadable=True)
     c, core = fitted.contract("native"), unused(fitted.core("native"))
     shortest = Rhythm(c, 0, core.period, core.lead)
@@ -243,7 +243,7 @@ def test_few_contexts_get_longer_turns_rather_than_waiting_rows():
             taken, most = (
                 beat.cycles(x.programmes[0].rows, contexts) for beat, x in ((layout.rhythm, layout), (shortest, plain))
             )
-            assert taken <= most
+            assert taken <= most * 1.05
             if programme.name.startswith("window"):
                 assert layout.distance == 1 and layout.programmes[0].rows == power.products
     alone = power_layout([Exponentiation(ladder(), c, 64)], shortest, 1)
@@ -255,13 +255,15 @@ def test_contexts_are_as_many_as_the_memory_has_room_for():
     busy = engine("montgomery-array", width=160, bits=40, window=3).layout.contexts
     core = engine("montgomery-array", width=160, bits=40, window=6)
     assert busy > core.layout.contexts == (1024 - core.layout.constants) // core.layout.slots
-    assert core.layout.rhythm.turn > engine("montgomery-array", width=160, window=3).layout.rhythm.turn
+    one_row = core.layout.rhythm.turn * core.layout.contexts
+    assert one_row * core.layout.distance >= core.contract.timing.latency > (core.layout.distance - 1) * one_row
 
 
 def test_what_does_not_fit_is_refused():
     c = contract(4093)
     beat = Rhythm(c, 0)
     window, power = Exponentiation(fixed_window(3), c, 10), Exponentiation(left_to_right(17), c, 5)
+    rows = power_rows(window, 1)
     for make, why in [
         (lambda: power_layout([window], beat, 0), "at least 1 context, not 0"),
         (lambda: power_layout([window], beat, 1, 65), "16 to 64 bits, not 65"),
@@ -271,10 +273,10 @@ def test_what_does_not_fit_is_refused():
             "258 slots of 4 contexts and 2 constants do not fit 1024",
         ),
         (
-            lambda: power_layout([Exponentiation(fixed_window(2), c, 9000)], beat, 60),
-            "digits of 60 contexts fill 33780 words, there are 16384",
+            lambda: RowLayout((replace(rows, passes=4499),), beat, 60, counted=True),
+            "digits of 60 contexts fill 67560 words, there are 16384",
         ),
-        (lambda: power_layout([Exponentiation(ladder(), c, 140000)], beat, 1), "70000 passes, there are at most 65535"),
+        (lambda: RowLayout((replace(rows, passes=70000),), beat, 1), "70000 passes, there are at most 65535"),
         (lambda: power_layout([window, power], beat, 2).power_job(0, [(1, 1)]), "does 2 runs at once, not 1"),
         (lambda: power_layout([window, power], beat, 1).power_job(0, [(1, 1)], 11), "up to 10 bits, not 11"),
         (lambda: power_layout([window], beat, 1).job(0, [([0] * 3, (1,))], 0), "does 3 passes, not 0"),

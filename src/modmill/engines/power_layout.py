@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 
 from modmill.contract import Contract, Refusal
 from modmill.engines.exponentiation import Exponentiation
@@ -20,8 +21,10 @@ from modmill.engines.row_layout import RowLayout
 from modmill.engines.rows import RowProgramme, Unit
 from modmill.rtl.memory import DEPTHS
 
-_DISTANCES = range(1, 5)
+_DISTANCES = range(1, 9)
 """Rows after which a product may be read: with few contexts, shorter turns may be worth more rows."""
+_NEARLY = Fraction(21, 20)
+"""Fewer rows of the table are worth so many times the fewest cycles."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +91,7 @@ class PowerLayout(RowLayout):
 def power_layout(
     powers: Sequence[Exponentiation], rhythm: Rhythm | NumberedRhythm, contexts: int, word: int = 32, spare: int = 0
 ) -> PowerLayout:
-    """The layout with the turns that make the first power shortest.
+    """The layout with the longest turns of those that make the first power nearly as short as can be.
 
     ``contexts``: powers in step. ``word``: bits of a word of the streams. ``spare``: subtractions of p at the end at
     least, for moduli that need more than the powers' own. Raises Refusal where they do not fit the unit.
@@ -96,7 +99,8 @@ def power_layout(
     if contexts < 1:
         raise Refusal(f"an engine has at least 1 context, not {contexts}")
     found = [_layout(powers, beat, contexts, word, spare) for beat in _rhythms(rhythm, contexts)]
-    best = min(found, key=lambda layout: layout.rhythm.cycles(layout.programmes[0].rows, contexts))
+    cycles = [layout.rhythm.cycles(layout.programmes[0].rows, contexts) for layout in found]
+    best = next(layout for layout, taken in zip(found, cycles, strict=True) if taken <= _NEARLY * min(cycles))
     unit = Unit(0, best.distance, 1, DEPTHS[-1], DEPTHS[-1], added=best.rhythm.added)
     for programme in best.programmes:
         check_rows(programme, unit)
@@ -104,10 +108,9 @@ def power_layout(
 
 
 def _rhythms(rhythm: Rhythm | NumberedRhythm, contexts: int) -> Iterator[Rhythm | NumberedRhythm]:
-    if isinstance(rhythm, NumberedRhythm):
-        yield rhythm
-    else:
+    if isinstance(rhythm, Rhythm):
         yield from (paced(rhythm, contexts, distance) for distance in _DISTANCES)
+    yield rhythm
 
 
 def _layout(
