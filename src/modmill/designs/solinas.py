@@ -385,11 +385,11 @@ DESIGNS = (
             "Generalized Mersenne Numbers",
             "Technical Report CORR 99-39, University of Waterloo",
             1999,
-            "for the primes; P. L. Montgomery, Mathematics of Computation 44, for the method; machine and schedule ours",
+            "for the primes; P. L. Montgomery, Mathematics of Computation 44, for the method; machine ours",
         ),
         needs="p = 1 or -1 mod 2^16 at least, p - 1 or p + 1 of at most 6 signed powers of 2",
         settings=(
-            Setting("rows", int, 1, "digits of y a cycle, each with a row of DSP blocks; p = +-1 mod 2^(16 rows)", least=1),
+            Setting("rows", int, 1, "digits of y a cycle, a row of DSP blocks each; p = +-1 mod 2^(16 rows)", least=1),
             Setting("spare", int, 14, "bits of operands above those of p, at most: room for sums", least=1),
             Setting("interval", int, 0, "cycles between products, 0 for the fewest", least=0),
         ),

@@ -10,7 +10,7 @@ for the digits y_0 ... y_(rows-1) of the cycle. So no carry chain is longer than
 
 from __future__ import annotations
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.hdl import Const, Module, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -111,4 +111,3 @@ class ProductColumns(wiring.Component):
         m.d.comb += [self.out[k].eq(columns[k].t) for k in range(rows)]
         m.d.comb += [self.c[k].eq(state[k]) for k in range(d)]
         return m
-
