@@ -109,7 +109,7 @@ class Params:
 
     @property
     def arrival(self) -> int:
-        """Cycle in which the result goes to the queue."""
+        """Cycle in which the result is there: the latency."""
         return self.summed + LATENCY
 
     @property
@@ -117,9 +117,9 @@ class Params:
         """The same with the subtraction of p behind it."""
         return self.arrival + 1 + LATENCY
 
-    def timing(self, arrival: int) -> Timing:
-        """Timing of a core whose results go to the queue in that cycle."""
-        return Timing(arrival + 1, self.interval, -(-(arrival + 1) // self.interval))
+    def timing(self, latency: int) -> Timing:
+        """Timing of a core of that latency."""
+        return Timing(latency, self.interval, -(-latency // self.interval))
 
 
 def fit(p: int, rows: int, spare: int, interval: int) -> Solinas:
@@ -198,8 +198,7 @@ class Solinas(Fitted):
         last = q.steps - 1
         out.append(Step("h", "high columns", q.last, 1, (f"T{last}",), busy=q.gathered - q.last))
         out.append(Step("f", "additions", q.gathered, len(q.additions), ("h", f"Q{last}"), busy=1))
-        out.append(Step("chunks", "carry select", q.summed, LATENCY, ("f",), busy=1))
-        out.append(Step("z", "queue", q.arrival, 1, ("chunks",)))
+        out.append(Step("z", "carry select", q.summed, LATENCY, ("f",), busy=1))
         return Schedule(tuple(out), q.interval)
 
     @property
@@ -316,10 +315,12 @@ class Machine(Multiplier):
         z = self._end(m, [columns.c[k] for k in range(q.digits)], quotient, at(q.last))
         if self._binary:
             z = self._below_p(m, z)
+        # results that are not taken as soon as they are there wait in a queue
         m.submodules.queue = queue = fifo.SyncFIFO(width=len(self.o_r), depth=room)
         m.d.comb += [
-            queue.w_data.eq(z), queue.w_en.eq(at(arrival)),
-            self.o_r.eq(queue.r_data), self.o_valid.eq(queue.r_rdy), queue.r_en.eq(self.o_ready),
+            queue.w_data.eq(z), queue.w_en.eq(at(arrival) & (queue.r_rdy | ~self.o_ready)),
+            self.o_r.eq(Mux(queue.r_rdy, queue.r_data, z)), self.o_valid.eq(queue.r_rdy | at(arrival)),
+            queue.r_en.eq(self.o_ready),
         ]  # fmt: skip
         self.probes += [(f"T{i}", lowest, q.first + i) for i in range(q.steps)]
         seen = Signal(q.word, name="q")
