@@ -272,7 +272,7 @@ class Machine(Multiplier):
 
     Operands are accepted in any cycle, ``interval`` after the last ones, while there is room for their result. The
     binary form subtracts p once: for x, y < p the result is below p^2 / R + p < 2 p.
-    Cost for 256 bits on ECP5: digits x rows DSP blocks, about 4,000 LUTs and 5,000 flip-flops.
+    Cost for 256 bits and one row on ECP5: 16 DSP blocks, about 4,600 LUTs and 3,700 flip-flops.
     """
 
     kept = ProductColumns.kept
