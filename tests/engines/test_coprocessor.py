@@ -98,6 +98,7 @@ class Bench:
 HOUSE = {
     "montgomery-array": (2**127 - 1, 3, 3, {}),
     "pseudo-mersenne": (2**136 - 15, 4, 3, {"trims": (1, 2)}),
+    "solinas": (2**127 - 1, 1, 2, {}),
     "multistep": (2**61 - 1, 3, 2, {"trims": (1,)}),
     "sor-2m": (2**61 - 1, 2, 4, {}),
     "radix64k-mul": (2**61 - 1, 1, 3, {"io": "binary", "trims": (1,)}),

@@ -14,7 +14,7 @@ from modmill.studies.build import build
 
 FILE = Path(__file__).parent / "digests.json"
 ONE_FORM = {"kbe-extension", "hbe-extension", "orup"}  # these have no binary form
-WIDE = {"pseudo-mersenne": "M127"}  # these do not serve 97
+WIDE = {"pseudo-mersenne": "M127", "solinas": "M127"}  # these do not serve 97
 CASES = [
     (d.name, modulus, "native" if d.name in ONE_FORM else io)
     for d in DESIGNS

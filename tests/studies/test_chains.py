@@ -51,6 +51,11 @@ def test_thousand_products_on_other_machines(design):
     assert chain(design, "P-256", LENGTH) > 0.4
 
 
+def test_thousand_products_with_a_sparse_quotient():
+    """Operands at random up to the largest: later results are small, as x y / R is."""
+    assert chain("solinas", "P-256", LENGTH) > 0.2
+
+
 # A prime of 1024 bits, one factor of a 2048-bit RSA modulus: the least one above 2^1023 + 2^1022.
 RSA_FACTOR = str(2**1023 + 2**1022 + 1037)
 

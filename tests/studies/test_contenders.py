@@ -19,7 +19,7 @@ from modmill.studies.measured import Bench, is_about
 ALL = Store(Path("/nowhere")).rows
 FOUND = contenders(ALL)
 SAMPLE = ("hbe", "iddmm", "kbe", "mcivor", "montgomery-array", "multistep", "orup", "pseudo-mersenne", "radix64k-ram",
-          "sor-1m-p", "sor-ring", "tenca-koc")  # fmt: skip
+          "solinas", "sor-1m-p", "sor-ring", "tenca-koc")  # fmt: skip
 """One core of each design file with rows that is emitted in a second or two (wide takes ten)."""
 
 

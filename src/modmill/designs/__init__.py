@@ -18,6 +18,7 @@ from modmill.designs import (
     orup,
     pseudo_mersenne,
     radix64k,
+    solinas,
     sor,
     sor_original,
     sor_ring,
@@ -27,8 +28,8 @@ from modmill.designs import (
 
 DESIGNS: tuple[Design, ...] = (
     *sor.DESIGNS, *sor_ring.DESIGNS, *sor_original.DESIGNS, *kbe.DESIGNS, *hbe.DESIGNS, *montgomery_array.DESIGNS,
-    *pseudo_mersenne.DESIGNS, *radix64k.DESIGNS, *multistep.DESIGNS, *tenca_koc.DESIGNS, *mcivor.DESIGNS,
-    *iddmm.DESIGNS, *orup.DESIGNS, *wide.DESIGNS, *extension.DESIGNS, *channel.DESIGNS,
+    *pseudo_mersenne.DESIGNS, *solinas.DESIGNS, *radix64k.DESIGNS, *multistep.DESIGNS, *tenca_koc.DESIGNS,
+    *mcivor.DESIGNS, *iddmm.DESIGNS, *orup.DESIGNS, *wide.DESIGNS, *extension.DESIGNS, *channel.DESIGNS,
 )  # fmt: skip
 
 

@@ -27,7 +27,7 @@ FAMILIES = (
     Family("sum-of-residues", "Sum of residues", "diamond", ("sor", "sor_ring", "sor_original"), residues=True),
     Family("digits", "Montgomery, digits", "square", ("montgomery_array", "radix64k", "iddmm", "orup", "wide")),
     Family("bits", "Montgomery, bit by bit", "triangle-up", ("multistep", "tenca_koc", "mcivor")),
-    Family("special", "Special primes", "star", ("pseudo_mersenne",), special=True),
+    Family("special", "Special primes", "star", ("pseudo_mersenne", "solinas"), special=True),
 )
 """Families of multipliers. Blocks (extensions of a base, channels) belong to none."""
 

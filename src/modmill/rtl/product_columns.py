@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""A product x y some digits of y a cycle, in columns whose carries move one place a cycle.
+
+    T_k = c_k mod 2^r + floor(c_(k-1) / 2^r) + m_k,   m_k = sum of lo(x_(k-e) y_e) and hi(x_(k-1-e) y_e), e < rows
+    c_k <- T_(k + rows);  the lowest ``rows`` of T leave
+
+for the digits y_0 ... y_(rows-1) of the cycle. So no carry chain is longer than a column, of r bits and a few.
+"""
+
+from __future__ import annotations
+
+from amaranth.hdl import Const, Module, Signal, Value
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from modmill.rtl.product import Tile
+
+DSP_REGISTERS = 3
+"""Registers of a DSP block: input, pipeline, output."""
+
+
+def overflow(rows: int) -> int:
+    """Largest floor(T / 2^r) of a column: T <= (2 rows + 1) (2^r - 1) + 2 rows + 1."""
+    return 2 * rows + 1
+
+
+def carry_bits(rows: int) -> int:
+    """Bits of a column above its r."""
+    return overflow(rows).bit_length()
+
+
+def levels(rows: int) -> int:
+    """Additions of two numbers behind one another that make m_k."""
+    return (2 * rows - 1).bit_length()
+
+
+class _Column(wiring.Component):
+    """One T: ``t`` is low + over + m of the cycle before, m alone if ``first`` was set two cycles before."""
+
+    def __init__(self, bits: int, rows: int, added: int) -> None:
+        carry = carry_bits(rows)
+        super().__init__(
+            {"first": In(1), "low": In(bits), "over": In(carry), "m": In(added), "t": Out(bits + carry)}
+        )  # fmt: skip
+
+    def elaborate(self, _platform: object) -> Module:
+        m = Module()
+        later = Signal(name="goes_on", reset_less=True)
+        t = Signal(len(self.t), name="T", reset_less=True)
+        m.d.sync += later.eq(~self.first)
+        kept = [value & later.replicate(len(value)) for value in (self.low, self.over)]
+        m.d.sync += t.eq(kept[0] + kept[1] + self.m)
+        m.d.comb += self.t.eq(t)
+        return m
+
+
+class ProductColumns(wiring.Component):
+    """``digits`` columns of ``bits`` bits and a DSP block for each of them and of the ``rows`` digits of y.
+
+    x stays while its product's digits of y come, ``rows`` a cycle. What comes from them is added `latency` - 1 cycles
+    later, and ``first`` must be set with the first, one cycle before the addition. ``out``: the lowest T, which leave;
+    ``c``: the others.
+    Latency: from x and y to T. Cost on ECP5: digits x rows DSP blocks; for each about 2 r LUTs.
+    """
+
+    kept = ("column",)
+
+    def __init__(self, bits: int, digits: int, rows: int) -> None:
+        self.bits, self.digits, self.rows = bits, digits, rows
+        column = bits + carry_bits(rows)
+        super().__init__({
+            "x": In(bits * digits), "y": In(bits * rows), "first": In(1),
+            "out": Out(column).array(rows), "c": Out(column).array(digits),
+        })  # fmt: skip
+
+    @staticmethod
+    def latency(rows: int) -> int:
+        """Cycles from x and y to T."""
+        return DSP_REGISTERS + levels(rows) + 1
+
+    def elaborate(self, _platform: object) -> Module:
+        m = Module()
+        r, d, rows = self.bits, self.digits, self.rows
+        terms: list[list[Value]] = [[] for _ in range(d + rows)]
+        for j in range(d):
+            for e in range(rows):
+                m.submodules[f"tile{j}_{e}"] = tile = Tile(r, r, DSP_REGISTERS)
+                m.d.comb += [tile.a.eq(self.x[r * j : r * (j + 1)]), tile.b.eq(self.y[r * e : r * (e + 1)])]
+                terms[j + e].append(tile.p[:r])
+                terms[j + e + 1].append(tile.p[r:])
+        for level in range(levels(rows)):
+            for k, values in enumerate(terms):
+                sums = []
+                for a in range(0, len(values), 2):
+                    total = sum(values[a + 1 : a + 2], values[a])
+                    summed = Signal(len(total), name=f"sum{k}_{level}_{a}", reset_less=True)
+                    m.d.sync += summed.eq(total)
+                    sums.append(summed)
+                terms[k] = sums
+        width = r + carry_bits(rows)
+        columns = [_Column(r, rows, len(values[0])) for values in terms]
+        zero = Const(0, width)
+        state = [*(columns[k + rows].t for k in range(d)), *[zero] * (rows + 1)]
+        for k, (column, (added,)) in enumerate(zip(columns, terms, strict=True)):
+            m.submodules[f"column{k}"] = column
+            m.d.comb += [
+                column.first.eq(self.first), column.m.eq(added), column.low.eq(state[k][:r]),
+                column.over.eq(state[k - 1][r:] if k else 0),
+            ]  # fmt: skip
+        m.d.comb += [self.out[k].eq(columns[k].t) for k in range(rows)]
+        m.d.comb += [self.c[k].eq(state[k]) for k in range(d)]
+        return m
