@@ -14,6 +14,7 @@ from modmill.design import IO
 from modmill.designs import DESIGNS
 from modmill.designs import design as find_design
 from modmill.engines.rsa import Engine, Modelled
+from modmill.studies.build import digest
 from modmill.studies.engine import PUBLIC, EngineCore, engine, uniform
 
 KINDS = ("model", "exact", "rtl")
@@ -57,13 +58,14 @@ def engine_for(
 
 @dataclass(frozen=True)
 class Work:
-    """One batch of powers in simulation."""
+    """One batch of powers in simulation. ``rtl``: digest of the machine's text."""
 
     modulus_bits: int
     programme: str
     powers: int
     products: int
     cycles: int
+    rtl: str
 
 
 @dataclass
@@ -101,9 +103,8 @@ class Simulated:
         core = self._machine(0 if self._loadable else modulus, modulus.bit_length(), bits)
         found = core.simulate(core.at(modulus), programme, pairs)
         chosen = core.layout.powers[programme]
-        self.work.append(
-            Work(modulus.bit_length(), chosen.programme.name, len(pairs), chosen.products, max(found.cycles))
-        )
+        done = len(pairs), chosen.products, max(found.cycles), digest(core.verilog)
+        self.work.append(Work(modulus.bit_length(), chosen.programme.name, *done))
         return found.powers
 
     @property

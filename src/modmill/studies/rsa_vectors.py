@@ -24,7 +24,7 @@ from modmill.engines.rsa import BITS, PublicKey, Rsa
 from modmill.flow import tools
 from modmill.report.rows import Row, Store
 from modmill.studies.build import parse_set
-from modmill.studies.rsa import DEFAULT, Simulated, engine_for
+from modmill.studies.rsa import DEFAULT, Simulated, Work, engine_for
 from modmill.studies.vector_files import package
 
 Progress = Callable[[str, int, int], None]
@@ -122,11 +122,12 @@ def wrong(rsa: Rsa, group: Mapping[str, Any], case: Mapping[str, Any]) -> bool:
 
 @dataclass(frozen=True)
 class Machine:
-    """RSA on an engine, what its numbers come from, and what it is."""
+    """RSA on an engine, what its numbers come from, and what it is. ``work``: what simulated hardware did so far."""
 
     rsa: Rsa
     tool: str
     about: Mapping[str, Any]
+    work: Sequence[Work] = ()
 
 
 def machine(kind: str, design: str = DEFAULT, sets: Sequence[str] = (), **options: Any) -> Machine:
@@ -136,10 +137,11 @@ def machine(kind: str, design: str = DEFAULT, sets: Sequence[str] = (), **option
     """
     settings = parse_set(sets)
     engine = engine_for(kind, design, settings, **options)
+    about = {"engine": design, "by": kind, "parameters": settings, **options}
     if isinstance(engine, Simulated):
         engine.whole = True
-    tool = f"verilator {tools.version('verilator')}" if kind == "rtl" else f"modmill {__version__}"
-    return Machine(Rsa(engine), tool, {"engine": design, "by": kind, "parameters": settings, **options})
+        return Machine(Rsa(engine), f"verilator {tools.version('verilator')}", about, engine.work)
+    return Machine(Rsa(engine), f"modmill {__version__}", about)
 
 
 @dataclass(frozen=True)
@@ -166,7 +168,7 @@ def check(
     """
     kept = Store(store or tools.cache_dir() / "rows.jsonl", record=record)
     for one in chosen:
-        start = time.monotonic()
+        start, before = time.monotonic(), len(machine.work)
         faults = []
         for k, (group, case) in enumerate(one.cases):
             if progress:
@@ -175,14 +177,14 @@ def check(
                 faults.append(f"{case['tcId']}, {group['keySize']} bits: {case['comment'] or case['result']}")
         seconds = round(time.monotonic() - start, 2)
         values = {"vectors": len(one.cases), "refused": one.refused, "faults": len(faults), "seconds": seconds}
-        row = _row(one, machine, values)
+        row = _row(one, machine, sorted({done.rtl for done in machine.work[before:]}), values)
         kept.add(row)
         yield Outcome(one, seconds, tuple(faults), row)
 
 
-def _row(one: Vectors, machine: Machine, values: dict[str, Any]) -> Row:
-    """Its digest is of the engine, of Modmill's version and of the vectors: what was run."""
-    what = {**machine.about, "file": one.file, "cases": one.digest, "modmill": __version__}
+def _row(one: Vectors, machine: Machine, rtl: Sequence[str], values: dict[str, Any]) -> Row:
+    """Its digest is of the engine, of the RTL where it is simulated, of Modmill's version and of the vectors."""
+    what = {**machine.about, "rtl": rtl, "file": one.file, "cases": one.digest, "modmill": __version__}
     key = "sha256:" + hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()
     about = {**what, "date": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")}
     return Row("check", key, machine.tool, "", None, values, about)
