@@ -41,8 +41,8 @@ def regions() -> Iterator[dict[str, list[str]]]:
     dsp = [[f"X{x + at}/Y{y}/MULT18_{at}" for x in _GROUPS for at in (0, 1, 4, 5)] for y in _DSP_ROWS]
     ram = [[f"X{x + 2 * at}/Y{y}/EBR{at}" for x in _GROUPS for at in range(4)] for y in _RAM_ROWS]
     halves = []
-    for half in (slice(0, _HALF), slice(_HALF, None)):
-        low, middle, high = (row[half] for row in dsp)
+    for first in (0, _HALF):
+        low, middle, high = (row[first : first + _HALF] for row in dsp)
         sparse = spread(high, _SPARSE)
         halves.append((low, middle[:-4], [*sparse, *middle[:-5:-1]], [s for s in high if s not in sparse]))
     for k, row in enumerate(ram):
@@ -62,7 +62,7 @@ def places(cells: Iterable[tuple[str, str]], machine: str) -> dict[str, str]:
     parts = list(regions())
     if not found or max(found) >= len(parts):
         raise Refusal(f"a floorplan is for 1 to {len(parts)} machines, not {max(found, default=-1) + 1}")
-    out = {}
+    out: dict[str, str] = {}
     for number, blocks in found.items():
         for kind, names in blocks.items():
             sites = parts[number][kind]
