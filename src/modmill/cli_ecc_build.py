@@ -117,6 +117,9 @@ def race(
     target: Annotated[str, typer.Option(help="A device; `modmill targets` lists them.")] = "ecp5-85k",
     route: Annotated[bool, typer.Option("--route", help="Place and route too (minutes to hours).")] = False,
     seeds: Annotated[int, typer.Option(min=1, max=100, help="Place and route with seeds 1 to this.")] = 3,
+    floorplan: Annotated[
+        bool, typer.Option("--floorplan", help="Give each of several cores its part of the device.")
+    ] = False,
     output: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write JSON too; - for stdout.")] = None,
     record: Annotated[Path | None, typer.Option(metavar="FILE", help="Add the rows to a results file.")] = None,
 ) -> None:
@@ -127,7 +130,7 @@ def race(
     race_curve(
         read_curve(curve), operation, multiplier, output, target=target, settings=parse_set(sets), with_route=route,
         seeds=seeds, record=record, io=io, shape=Shape(window, teeth, columns, joint), contexts=contexts, sums=sums,
-        word=word, cores=cores,
+        word=word, cores=cores, floorplan=floorplan,
     )  # fmt: skip
 
 

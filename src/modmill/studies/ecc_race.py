@@ -70,15 +70,15 @@ def operation_of(curve: Curve, name: str) -> str:
 def race_operation(
     curve: Curve, name: str, designs: Sequence[str] = (), *, target: str, settings: Mapping[str, Any] | None = None,
     with_route: bool = False, seeds: int = 3, record: Path | None = None, progress: Progress | None = None,
-    **options: Any,
+    floorplan: bool = False, **options: Any,
 ) -> tuple[list[EngineStanding], list[str]]:  # fmt: skip
     """Coprocessors around these designs, all that serve the curve if none is named: (standings, refusals).
 
-    ``options`` as of `EccCore`; ``settings`` go to the designs that have them. Raises Refusal when a design that was
-    named cannot serve the curve.
+    ``floorplan`` as of `EngineRace`; ``options`` as of `EccCore`; ``settings`` go to the designs that have them. Raises
+    Refusal when a design that was named cannot serve the curve.
     """
     operation = operation_of(curve, name)
-    race = EngineRace(target, with_route, seeds, record, progress)
+    race = EngineRace(target, with_route, seeds, record, progress, floorplan)
     entrants, refused = [], []
     for design in DESIGNS:
         if design.name not in (designs or [d.name for d in DESIGNS]) or design.operands != 2:

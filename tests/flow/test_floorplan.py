@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""Places of several machines: all different, on sites that the device has, and refused where there are too few."""
+
+import pytest
+
+from modmill.contract import Refusal
+from modmill.flow import floorplan
+from modmill.flow.floorplan import DSP, RAM, apply, places, regions, spread
+
+MACHINE = r"\bcore_(\d+)\."
+
+
+def machine(number, columns, rams):
+    """Names and types of its cells."""
+    yield from ((f"engine.core_{number}.array.column{k}.tile", DSP) for k in range(columns))
+    yield from ((f"engine.core_{number}.slice_{k // 3}.ram_{k % 3}", RAM) for k in range(rams))
+    yield f"engine.core_{number}.sum", "CCU2C"
+
+
+def test_parts_of_the_device_share_no_site():
+    parts = list(regions())
+    for kind, count in ((DSP, 3 * 52), (RAM, 4 * 52)):
+        sites = [site for part in parts for site in part[kind]]
+        assert len(parts) == 8
+        assert len(sites) == len(set(sites)) <= count
+    assert [len(part[DSP]) for part in parts] == [26, 26, 22, 22, 15, 15, 15, 15]
+    assert {len(part[RAM]) for part in parts} == {26}
+
+
+def test_machines_stand_in_their_parts_in_the_order_of_their_data():
+    cells = [cell for number in range(8) for cell in machine(number, 15, 23)]
+    found = places(cells, MACHINE)
+    assert len(found) == len(set(found.values())) == 8 * (15 + 23)
+    for number, part in enumerate(regions()):
+        for kind, count in ((DSP, 15), (RAM, 23)):
+            names = [name for name, type_ in machine(number, 15, 23) if type_ == kind]
+            assert [found[name] for name in names] == spread(part[kind], count)
+    assert places(reversed(cells), MACHINE) == found
+
+
+def test_memories_of_the_lowest_column_come_first():
+    names = ["core.results.lane0", "slice_1.ram_0", "core.low_106.bank0", "slice_0.ram_0", "core.y_113", "table_.bank0"]
+    found = places(((f"core_0.{name}", RAM) for name in names), MACHINE)
+    sites = [found[f"core_0.{names[k]}"] for k in (5, 4, 2, 3, 1, 0)]
+    assert sites == spread(next(regions())[RAM], 6)
+
+
+@pytest.mark.parametrize(
+    ("cells", "message"),
+    [
+        ([("sum", DSP)], "for 1 to 8 machines, not 0"),
+        (machine(8, 1, 1), "for 1 to 8 machines, not 9"),
+        (machine(4, 16, 1), "machine 4 has 16 MULT18X18D, its part of the device 15"),
+        (machine(0, 1, 27), "machine 0 has 27 DP16KD, its part of the device 26"),
+    ],
+)
+def test_what_has_no_place_is_refused(cells, message):
+    with pytest.raises(Refusal, match=message):
+        places(cells, MACHINE)
+
+
+def test_a_netlist_gets_its_sites():
+    cells = {name: {"type": kind, "attributes": {"src": "x"}} for name, kind in machine(1, 2, 3)}
+    apply({"modules": {"top": {"cells": cells}}}, "top", MACHINE)
+    given = {name: cell["attributes"].get("BEL") for name, cell in cells.items()}
+    assert given == {**places(machine(1, 2, 3), MACHINE), "engine.core_1.sum": None}
+    assert floorplan.DEVICE == "LFE5U-85F"
