@@ -55,9 +55,13 @@ class Coprocessor(wiring.Component):
         })  # fmt: skip
 
     def cycles(self, programme: int) -> int:
-        """Cycles from the last word of a job to the first word of its results."""
+        """Cycles from the last word of a job, given without a pause, to the first word of its results.
+
+        A last word that is a whole number waits in the register of words while the number before it is stored.
+        """
         lay, run = self.layout, self.sequencer
-        last = run.store_cycles + 6
+        waits = lay.number_words == 1 and len(lay.programmes[programme].inputs) > 1
+        last = run.store_cycles + 6 + (run.store_cycles - 1) * waits
         subtracting = 2 * lay.rounds * lay.number_words * ROUND - bool(lay.rounds)
         return last + run.cycles(programme) + run.read_cycles + subtracting
 

@@ -2,7 +2,7 @@
 # Copyright The Modmill authors
 """Programmes for y^2 = x^3 + a x + b without points of order two: multiples of any point, of the base point, of both.
 
-The result is affine, O is (0, 0). Sums are the complete ones. Doublings between them are done in Jacobian form where it
+The result is affine, O is (0, 0), which is no point of these curves: b is not 0. Sums are the complete ones. Doublings between them are done in Jacobian form where it
 is certain that none begins with O (recoding ``Odd``, a group of prime order without a blinded scalar), else in
 homogeneous form, which takes any point. All is done on an isomorphic curve where that has better constants.
 
@@ -39,6 +39,8 @@ def form(curve: Weierstrass, domain: Domain, section: Section) -> WeierstrassFor
 
 
 def _require(curve: Weierstrass) -> None:
+    if curve.b == 0:
+        raise Refusal(f"{curve.title} has the point (0, 0) (b = 0), which stands for the point at infinity here")
     if curve.h % 2 == 0:
         raise Refusal(f"{curve.title} has points of order two (cofactor {curve.h}), for which no formula here is made")
 
