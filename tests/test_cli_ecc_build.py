@@ -137,7 +137,10 @@ def test_refusals(place):
         ((*BUILD, "--multiplier", "none"), "no design is called"),
         ((*BUILD, "--operation", "add"), "an operation is scalar-multiplication or one of multiply"),
         ((*BUILD, "--operation", "ladder"), "has no operation 'ladder'"),
-        ((*BUILD, "--order"), "no arithmetic modulo the order of secp160k1: the modulus must be odd, at least 3 and below 2^160"),
+        (
+            (*BUILD, "--order"),
+            "no arithmetic modulo the order of secp160k1: the modulus must be odd, at least 3 and below 2^160",
+        ),
         (("ecc", "build", "--curve", "X25519", "--order"), "no signature here is made on Curve25519"),
         ((*BUILD, "--io", "gray"), "has no gray form"),
         ((*BUILD, "--contexts", "64"), "do not fit 1024 addresses"),

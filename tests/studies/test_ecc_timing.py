@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Constant time: a coprocessor takes one number of cycles for all scalars; one that leaves before its time is caught."""
+"""Constant time: a coprocessor takes one number of cycles for all scalars; one that leaves early is caught."""
 
 import sys
 from dataclasses import replace

@@ -32,7 +32,7 @@ from modmill.flow.words import WordRun, WordSimulator
 from modmill.numbers.curves import Curve, Montgomery
 from modmill.numbers.named_curves import find_curve
 from modmill.rtl.memory import DEPTHS
-from modmill.studies.build import digest, require_former, write_machine
+from modmill.studies.build import require_former, write_machine
 from modmill.studies.ecc_page import page, record, restored, vectors
 from modmill.studies.ecc_samples import sample
 from modmill.studies.engine_race import Trial, judged
@@ -60,8 +60,8 @@ class EccCore:
     ``operations``: of `OPERATIONS`, none for the first that the curve has. ``bits``: of scalars, 0 for those of n (of p
     for a ladder). ``shape``: windows and combs. ``contexts``: runs in step, 0 for as many as keep the multiplier busy.
     ``sums``: in a row at most. ``word``: bits of a word of the streams. ``io``: form of the multiplier, none for the
-    native one where it can be added. ``cores``: machines side by side behind a router (cluster.py). ``order``: whether it
-    has what the curve's signatures need modulo n too, for which SETUP loads n (order_engine.py).
+    native one where it can be added. ``cores``: machines side by side behind a router (cluster.py). ``order``: whether
+    it has what the curve's signatures need modulo n too, for which SETUP loads n (order_engine.py).
     """
 
     curve: Curve
@@ -246,7 +246,7 @@ class EccCore:
         return fitted.slot_contract(self.layout.used) if self.numbered else fitted.contract(self.io)
 
     def setup(self, modulus: int = 0) -> list[int]:
-        """The words of SETUP for p, the default, or n; for a loaded modulus they serve any core of the same programmes."""
+        """The words of SETUP for p, the default, or n; where it is loaded they serve any core of the same programmes."""
         p = modulus or self.curve.p
         programmes = {k: held.rows.programme for k, held in enumerate(self.held) if held.modulus == p}
         return self.layout.setup(self.contract_at(self.fitted if p == self.curve.p else self._loaded), programmes)

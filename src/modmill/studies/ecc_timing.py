@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Constant time, measured: an operation of a coprocessor's RTL over chosen and random scalars takes one number of cycles.
+"""Constant time, measured: an operation of a coprocessor's RTL takes one number of cycles for all scalars.
 
 Every word of every job must be taken, and every word of every answer must come, in the same cycle counted from the
 job's last word, whatever the scalars, points and numbers are; and every result must be right. A chosen scalar fills all
@@ -53,7 +53,7 @@ def chosen_runs(core: EccCore, operation: str) -> list[Run]:
     curve, n = core.curve, core.curve.n
     if operation in NUMBERS:
         names, _ = NUMBERS[operation]
-        sets = [{name: x for name in names} for x in (0, 1, 2, n - 1, n // 2)]
+        sets = [dict.fromkeys(names, x) for x in (0, 1, 2, n - 1, n // 2)]
         sets += [{name: x if name == one else 5 for name in names} for one in names for x in (0, 1, n - 1)]
         return [((), given) for given in sets]
     x, y = curve.base
@@ -103,7 +103,8 @@ def _point(curve: Curve, rnd: random.Random) -> dict[str, int]:
 class Timing:
     """What an operation showed. ``scalars``: different runs, the ``chosen`` ones first; ``jobs``: of as many as are in
     step. ``cycles``: all numbers of cycles from the last word of a job to the first of its answer that were seen;
-    ``patterns``: how many different times of a job's other words. ``wrong``: results that are not those of `numbers`."""
+    ``patterns``: how many different times of a job's other words. ``wrong``: results that are not those of `numbers`.
+    """
 
     operation: str
     scalars: int
@@ -131,10 +132,11 @@ class Timing:
     @property
     def line(self) -> str:
         """The verdict in one line."""
-        found = f"FAIL {self.operation}: {self.fault}" if self.fault else f"PASS {self.operation}: {self.predicted:,} " \
-            "cycles, as predicted"  # fmt: skip
+        verdict = f"FAIL {self.operation}: {self.fault}"
+        if not self.fault:
+            verdict = f"PASS {self.operation}: {self.predicted:,} cycles, as predicted"
         return (
-            f"{found}; {self.scalars:,} scalars, {self.chosen} of them chosen, in {self.jobs:,} jobs, "
+            f"{verdict}; {self.scalars:,} scalars, {self.chosen} of them chosen, in {self.jobs:,} jobs, "
             f"{self.seconds:.1f} s"
         )
 
