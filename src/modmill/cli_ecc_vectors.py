@@ -47,7 +47,7 @@ def add_to(app: typer.Typer, bar: Bar) -> None:
         ] = False,
         record: Annotated[Path | None, typer.Option(metavar="FILE", help="Add the rows to a results file.")] = None,
     ) -> None:
-        """Constant time: cycles of each operation in simulated hardware for many scalars; status 1 if not one number."""
+        """Constant time: cycles of each operation in simulated hardware, many scalars; status 1 if not one number."""
         from modmill.engines.point_engine import OPERATIONS, Shape
         from modmill.numbers.curves import Montgomery
         from modmill.studies.build import parse_set

@@ -4,8 +4,8 @@
 
 The result is affine, O is (0, 0), which is no point of these curves: b is not 0. Sums are the complete ones. Doublings
 between them are done in Jacobian form where it is certain that none begins with O (recoding ``Odd``, a group of prime
-order without a blinded scalar), else in homogeneous form, which takes any point. All is done on an isomorphic curve where
-that has better constants.
+order without a blinded scalar), else in homogeneous form, which takes any point. All is done on an isomorphic curve
+where that has better constants.
 
 Tables of constants hold affine points, so none may be O: an entry is worth u more than its digits say, and what all
 passes add too much is taken from the point that they begin with.

@@ -246,7 +246,7 @@ class EccCore:
         return fitted.slot_contract(self.layout.used) if self.numbered else fitted.contract(self.io)
 
     def setup(self, modulus: int = 0) -> list[int]:
-        """The words of SETUP for p, the default, or n; where it is loaded they serve any core of the same programmes."""
+        """The words of SETUP for p, the default, or n; where that is loaded they serve any core of these programmes."""
         p = modulus or self.curve.p
         programmes = {k: held.rows.programme for k, held in enumerate(self.held) if held.modulus == p}
         return self.layout.setup(self.contract_at(self.fitted if p == self.curve.p else self._loaded), programmes)
