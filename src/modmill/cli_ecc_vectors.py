@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""The commands ``modmill ecc vectors`` and ``timing``: published vectors through a coprocessor's algorithm or its RTL,
-and the cycles of its RTL over many scalars."""
+"""The commands ``modmill ecc vectors``, ``timing`` and ``results``: published vectors through a coprocessor's algorithm
+or its RTL, the cycles of its RTL for many scalars, and what was recorded of both."""
 
 from __future__ import annotations
 
@@ -21,6 +21,21 @@ Bar = Callable[[], AbstractContextManager[Callable[[str, int, int], None]]]
 
 def add_to(app: typer.Typer, bar: Bar) -> None:
     """Add the commands."""
+
+    @app.command()
+    def results(
+        file: Annotated[
+            list[Path],
+            typer.Option("--file", metavar="FILE", help="A results file; repeatable. Default: shipped ones."),
+        ] = [],  # noqa: B006
+    ) -> None:
+        """Vectors and times that were recorded, as tables."""
+        from modmill.report.ecc_rows import timing_table, vectors_table
+        from modmill.report.rows import read, shipped_folder
+
+        paths = file or sorted(shipped_folder().glob("*.jsonl"))
+        rows = [row for path in paths for row in read(path)]
+        print("\n".join([*vectors_table(rows), "", *timing_table(rows)]))
 
     @app.command()
     def timing(
