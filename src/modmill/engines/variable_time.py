@@ -92,7 +92,8 @@ def variable_time_two(curve: Weierstrass, domain: Domain, u1: int, u2: int, widt
     if doublings:
         sections.append(_step(better.image, domain, doublings))
     after = Section("affine")
-    give_affine(domain, after, *(after.variable(c) for c in _XYZ), better.u)
+    X, Y, Z = (after.variable(c) for c in _XYZ)
+    give_affine(domain, after, X, Y, Z, better.u)
     name = f"{curve.title} sum of two multiples in variable time, widths {widths.base} and {widths.given}"
     return Recipe(name, domain, ("x", "y"), ("x", "y"), tuple(sections), None, after)
 
