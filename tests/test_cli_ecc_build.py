@@ -99,8 +99,8 @@ def test_a_secret_and_a_signature_of_built_cores(place):
     assert (place / "secret").read_bytes() == theirs.exchange(ours.public_key())
     assert run.stderr == f"modmill: ladder, 1 run, {core.cycles('ladder'):,} cycles\n"
 
-    key = save(place, "key", make("P-256"))
-    core = ecc("P-256", "multistep", {"loadable": True}, operations=("multiply-base",), contexts=1, order=True)
+    key = save(place, "key", make("P-192"))
+    core = ecc("P-192", "multistep", {"loadable": True}, operations=("multiply-base",), contexts=1, order=True)
     core.write(place / "p", "made for a test")
     sign = "ecdsa-sign", "key.pem", "--message", "message", "--engine"
     run = done("ecc", "run", *sign, "p", "--no-check", "-o", "signature")
@@ -111,7 +111,7 @@ def test_a_secret_and_a_signature_of_built_cores(place):
         f"modmill: arithmetic modulo the order: this core, loaded with n by a message of {len(core.setup()):,} words",
     ]
     for arguments, why in [
-        ((*sign, "x"), "the core in x is for Curve25519, the key for P-256"),
+        ((*sign, "x"), "the core in x is for Curve25519, the key for P-192"),
         ((*sign, "p"), "this core does multiply-base, signature, quotients, not multiply-two"),
         ((*sign, "none"), "--engine is reference or the folder of a built core; none is neither"),
     ]:

@@ -60,6 +60,9 @@ def add_to(app: typer.Typer, bar: Bar) -> None:
         order: Annotated[
             bool, typer.Option("--order/--no-order", help="Also what signatures need modulo n, on the same core.")
         ] = False,
+        only: Annotated[
+            list[str], typer.Option("--only", metavar="NAME", help="Measure only this one of the core's; repeatable.")
+        ] = [],  # noqa: B006
         record: Annotated[Path | None, typer.Option(metavar="FILE", help="Add the rows to a results file.")] = None,
     ) -> None:
         """Constant time: cycles of each operation in simulated hardware, many scalars; status 1 if not one number."""
@@ -78,7 +81,7 @@ def add_to(app: typer.Typer, bar: Bar) -> None:
         print(f"{on.title}, {multiplier}, {core.layout.contexts} runs in step", flush=True)
         failed = False
         with bar() as progress:
-            for found in timings(core, scalars=scalars, progress=progress, record=record):
+            for found in timings(core, only, scalars, progress=progress, record=record):
                 print(found.line, flush=True)
                 failed |= bool(found.fault)
         if failed:

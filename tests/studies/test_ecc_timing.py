@@ -145,6 +145,8 @@ def test_the_command(tmp_path, monkeypatch):
     first, second = run.stdout.splitlines()
     assert run.exit_code == 0 and first == "a curve over 8 bits, multistep, 2 runs in step"
     assert second.startswith("PASS ladder: ") and len(list(read(record))) == 1
+    with pytest.raises(Refusal, match="this core does ladder, not multiply"):
+        CliRunner().invoke(cli.app, [*command, "--only", "multiply"], catch_exceptions=False)
     monkeypatch.setattr(ecc_study, "RowSequencer", EarlyExit)
-    run = CliRunner().invoke(cli.app, command, catch_exceptions=False)
+    run = CliRunner().invoke(cli.app, [*command, "--only", "ladder"], catch_exceptions=False)
     assert run.exit_code == 1 and "FAIL ladder: " in run.stdout

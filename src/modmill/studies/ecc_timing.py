@@ -182,11 +182,12 @@ def measure(core: EccCore, operation: str, scalars: int, progress: Progress | No
         found = core.simulate(operation, [run for job in some for run in [*job, *job[:1] * (size - len(job))]])
         cycles |= set(found.cycles)
         patterns |= set(_patterns(core, operation, found.run.accepted, found.run.valid, len(some)))
-        wanted = {id(run): expected(core.curve, operation, run) for job in some for run in job}
+        different = {id(run): run for job in some for run in job}
+        wanted = {key: expected(core.curve, operation, run) for key, run in different.items()}
         for k, job in enumerate(some):
             results = found.results[k * size : (k + 1) * size]
             wrong += sum(result != wanted[id(run)] for run, result in zip(job, results, strict=False))
-        done += sum(1 if at + k < len(first) else len(job) for k, job in enumerate(some))
+        done += len(different)
     return Timing(
         operation, len(first) + len(others), len(first), len(jobs), core.cycles(operation), tuple(sorted(cycles)),
         len(patterns), wrong, round(time.monotonic() - start, 1),
@@ -199,15 +200,11 @@ def _patterns(
     """For each job the cycles of its words but the first two, which are taken while the job before it ends, and of the
     words of its answer, counted from its last word."""
     out = core.layout.answer_words(core.number(operation))
-    into = len(core.job(operation, [_first(core, operation)] * core.layout.contexts))
+    into = len(core.job(operation, chosen_runs(core, operation)[:1] * core.layout.contexts))
     begin = len(accepted) - jobs * into
     for k in range(jobs):
         taken = accepted[begin + k * into : begin + (k + 1) * into]
         yield tuple(t - taken[-1] for t in (*taken[2:], *valid[k * out : (k + 1) * out]))
-
-
-def _first(core: EccCore, operation: str) -> Run:
-    return chosen_runs(core, operation)[0]
 
 
 def _row(core: EccCore, found: Timing) -> Row:
