@@ -29,6 +29,7 @@ def test_recorded_times_are_one_number_for_a_thousand_scalars():
         v = row.values
         assert v["cycles"] == [v["predicted"]] and v["wrong"] == 0 and v["patterns"] == 1, row.about
         assert v["scalars"] >= 1000 and v["chosen"] >= 10
+        assert row.about["engine"] == row.about["design"], "else it is a row of the design's own core"
 
 
 def row(file, vectors, **about):

@@ -39,6 +39,7 @@ def test_one_number_of_cycles_for_all_scalars(tmp_path):
     assert timing.line.startswith(f"PASS ladder: {timing.predicted:,} cycles, as predicted; 40 scalars, ")
     (row,) = read(tmp_path / "record.jsonl")
     assert row.values["cycles"] == [timing.predicted] and row.about["timing"] == "ladder"
+    assert row.about["engine"] == "multistep"
     assert told[-1][1] < told[-1][2] == 40
 
 

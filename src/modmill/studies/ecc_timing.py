@@ -217,5 +217,5 @@ def _row(core: EccCore, found: Timing) -> Row:
         "cycles": list(found.cycles), "predicted": found.predicted, "patterns": found.patterns, "wrong": found.wrong,
         "scalars": found.scalars, "chosen": found.chosen, "jobs": found.jobs, "seconds": found.seconds,
     }  # fmt: skip
-    about = {**what, "date": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")}
+    about = {**what, "engine": core.design, "date": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")}
     return Row("check", key, f"verilator {tools.version('verilator')}", "", None, values, about)
