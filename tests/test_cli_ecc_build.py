@@ -14,7 +14,9 @@ from typer.testing import CliRunner
 
 from modmill import cli
 from modmill.cli import _one_line
-from modmill.studies.ecc import ecc
+from modmill.contract import Refusal
+from modmill.studies.ecc import ecc, read
+from modmill.studies.ecc_engine import RtlPointEngine
 
 sys.path.insert(0, str(Path(__file__).parent / "engines"))
 sys.path.insert(0, str(Path(__file__).parent))
@@ -49,9 +51,32 @@ def test_build(place):
         f"core: secp160k1, montgomery-array, 2 runs in step, multiply-base {programme['cycles']:,} cycles, "
     )
     assert {path.name for path in (place / "core").iterdir()} == {"ecc.v", "ecc.json", "vectors.json", "README.md"}
+    assert "--no-order" in record["command"]  # its order has a bit more than its prime
     text = (place / "core" / "ecc.v").read_text()
     done(*record["command"].split()[1:], "-o", "again")  # the command in the files makes the same files
     assert (place / "again" / "ecc.v").read_text() == text
+
+
+def test_signatures_have_their_arithmetic_on_the_core_where_n_can_be_loaded(place):
+    build = "ecc", "build", "--curve", "Ed25519", "--operation", "multiply-base", "--contexts", "1", "--teeth", "2"
+    said = done(*build, "-o", "core").stdout
+    record = json.loads((place / "core" / "ecc.json").read_text())
+    assert [(p["operation"], p["modulus"]) for p in record["programmes"]] == [
+        ("multiply-base", "p"), ("multiply-add", "n"),
+    ]  # fmt: skip
+    assert f"multiply-add {record['programmes'][1]['cycles']:,} cycles" in said and "--order" in record["command"]
+    curve = "Ed25519"
+    cores = [
+        ecc(curve, "montgomery-array", operations=("multiply-base",)),
+        ecc(curve, "pseudo-mersenne", operations=("multiply-base",)),
+        read(place / "core"),
+    ]
+    assert [RtlPointEngine(core).order.where for core in cores] == [
+        "host; the core was built without it", "host; the core's modulus is built in",
+        f"this core, loaded with n by a message of {record['setup_words']:,} words",
+    ]  # fmt: skip
+    with pytest.raises(Refusal, match="modulo the order of Ed25519 alone"):
+        RtlPointEngine(cores[-1]).order.multiply_adds(97, [(1, 2, 3)])
 
 
 def test_check(place):
@@ -74,19 +99,20 @@ def test_a_secret_and_a_signature_of_built_cores(place):
     assert (place / "secret").read_bytes() == theirs.exchange(ours.public_key())
     assert run.stderr == f"modmill: ladder, 1 run, {core.cycles('ladder'):,} cycles\n"
 
-    key = save(place, "key", make("P-256"))
-    core = ecc("P-256", "multistep", operations=("multiply-base",), contexts=1)
+    key = save(place, "key", make("P-192"))
+    core = ecc("P-192", "multistep", {"loadable": True}, operations=("multiply-base",), contexts=1, order=True)
     core.write(place / "p", "made for a test")
     sign = "ecdsa-sign", "key.pem", "--message", "message", "--engine"
     run = done("ecc", "run", *sign, "p", "--no-check", "-o", "signature")
     key.public_key().verify((place / "signature").read_bytes(), MESSAGE, ec.ECDSA(hashes.SHA256()))
     assert run.stderr.splitlines() == [
         f"modmill: multiply-base, 1 run, {core.cycles('multiply-base'):,} cycles",
-        "modmill: arithmetic modulo the order: host",
+        f"modmill: signature, 1 run, {core.cycles('signature'):,} cycles",
+        f"modmill: arithmetic modulo the order: this core, loaded with n by a message of {len(core.setup()):,} words",
     ]
     for arguments, why in [
-        ((*sign, "x"), "the core in x is for Curve25519, the key for P-256"),
-        ((*sign, "p"), "this core does multiply-base, not multiply-two"),
+        ((*sign, "x"), "the core in x is for Curve25519, the key for P-192"),
+        ((*sign, "p"), "this core does multiply-base, signature, quotients, not multiply-two"),
         ((*sign, "none"), "--engine is reference or the folder of a built core; none is neither"),
     ]:
         assert why in one_line("ecc", "run", *arguments, "-o", "refused")
@@ -111,6 +137,11 @@ def test_refusals(place):
         ((*BUILD, "--multiplier", "none"), "no design is called"),
         ((*BUILD, "--operation", "add"), "an operation is scalar-multiplication or one of multiply"),
         ((*BUILD, "--operation", "ladder"), "has no operation 'ladder'"),
+        (
+            (*BUILD, "--order"),
+            "no arithmetic modulo the order of secp160k1: the modulus must be odd, at least 3 and below 2^160",
+        ),
+        (("ecc", "build", "--curve", "X25519", "--order"), "no signature here is made on Curve25519"),
         ((*BUILD, "--io", "gray"), "has no gray form"),
         ((*BUILD, "--contexts", "64"), "do not fit 1024 addresses"),
         (("ecc", "build", "--curve", "none"), "none"),

@@ -275,9 +275,11 @@ def _engine(text: str, curve: Curve) -> PointEngine:
 
 
 def _ecc(engine: str, curve: Curve, blind: int = 0, coordinates: bool = False, check: bool = True) -> Ecc:
-    from modmill.engines.ecc import Ecc
+    from modmill.engines.ecc import Ecc, HostOrder
 
-    return Ecc(_engine(engine, curve), blind_scalar=blind, blind_coordinates=coordinates, check=check)
+    found = _engine(engine, curve)
+    order = getattr(found, "order", HostOrder())
+    return Ecc(found, blind_scalar=blind, blind_coordinates=coordinates, check=check, order=order)
 
 
 def _exchange(

@@ -52,6 +52,10 @@ def build(
     cores: Cores = 1,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Folder to write.")] = None,
     top: Annotated[str, typer.Option(help="Name of the Verilog module; its parts' names begin with it.")] = "ecc",
+    order: Annotated[
+        bool | None,
+        typer.Option("--order/--no-order", help="What signatures need modulo n. Default: where n can be loaded."),
+    ] = None,
 ) -> None:
     """Emit a coprocessor: Verilog, its messages, and vectors."""
     import shlex
@@ -59,27 +63,29 @@ def build(
     from modmill.engines.point_engine import Shape
     from modmill.numbers.curves import Montgomery
     from modmill.studies.build import parse_set, require_name
-    from modmill.studies.ecc import ecc
+    from modmill.studies.ecc import ecc, takes_order
     from modmill.studies.ecc_race import operation_of
 
     require_name(top)
     on = read_curve(curve)
     bits = (on.p if isinstance(on, Montgomery) else on.n).bit_length() + blind
     chosen = tuple(dict.fromkeys(operation_of(on, name) for name in operations))
+    with_order = takes_order(on, multiplier, parse_set(sets), chosen) if order is None else order
     core = ecc(
         on, multiplier, parse_set(sets), operations=chosen, bits=bits, shape=Shape(window, teeth, columns, joint),
-        contexts=contexts, sums=sums, word=word, io=io, top=top, cores=cores,
+        contexts=contexts, sums=sums, word=word, io=io, top=top, cores=cores, order=with_order,
     )  # fmt: skip
     words: list[object] = ["--curve", curve, "--multiplier", multiplier]
     words += [w for name in core.operations for w in ("--operation", name)]
     words += [w for s in sets for w in ("--set", s)]
     words += ["--io", core.io, "--blind", blind, "--window", window, "--teeth", teeth, "--columns", columns]
     words += [*(["--joint"] if joint else []), "--contexts", core.layout.contexts, "--sums", sums, "--word", word]
+    words += ["--order" if core.order else "--no-order"]
     words += [*(["--cores", cores] if cores > 1 else []), *(["--top", top] if top != "ecc" else [])]
     folder = core.write(
         output or Path(f"ecc-{on.name}-{multiplier}"), shlex.join(["modmill", "ecc", "build", *map(str, words)])
     )
-    cycles = ", ".join(f"{name} {core.cycles(name):,} cycles" for name in core.operations)
+    cycles = ", ".join(f"{name} {core.cycles(name):,} cycles" for name in core.jobs)
     machines = f"{cores} machines, " if cores > 1 else ""
     print(
         f"{folder}: {on.title}, {multiplier}, {machines}{core.layout.contexts} runs in step, {cycles}, "

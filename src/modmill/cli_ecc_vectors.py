@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""The command ``modmill ecc vectors``: published vectors through a coprocessor's algorithm or its RTL."""
+"""The commands ``modmill ecc vectors``, ``timing`` and ``results``: published vectors through a coprocessor's algorithm
+or its RTL, the cycles of its RTL for many scalars, and what was recorded of both."""
 
 from __future__ import annotations
 
@@ -19,7 +20,72 @@ Bar = Callable[[], AbstractContextManager[Callable[[str, int, int], None]]]
 
 
 def add_to(app: typer.Typer, bar: Bar) -> None:
-    """Add the command."""
+    """Add the commands."""
+
+    @app.command()
+    def results(
+        file: Annotated[
+            list[Path],
+            typer.Option("--file", metavar="FILE", help="A results file; repeatable. Default: shipped ones."),
+        ] = [],  # noqa: B006
+    ) -> None:
+        """Vectors and times that were recorded, as tables."""
+        from modmill.report.ecc_rows import timing_table, vectors_table
+        from modmill.report.rows import read, shipped_folder
+
+        paths = file or sorted(shipped_folder().glob("*.jsonl"))
+        rows = [row for path in paths for row in read(path)]
+        print("\n".join([*vectors_table(rows), "", *timing_table(rows)]))
+
+    @app.command()
+    def timing(
+        curve: Annotated[str, typer.Option("--curve", metavar="CURVE", help="A name, parameters, or a PEM file.")],
+        multiplier: Annotated[
+            str, typer.Option(metavar="DESIGN", help="A design; `modmill designs` lists them.")
+        ] = "montgomery-array",
+        scalars: Annotated[int, typer.Option(min=1, help="So many different ones, the chosen ones first.")] = 1000,
+        operations: Annotated[
+            list[str], typer.Option("--operation", help="Make a core for this one; repeatable. Default: all.")
+        ] = [],  # noqa: B006
+        sets: Annotated[
+            list[str], typer.Option("--set", metavar="KEY=VALUE", help="A parameter of the design; repeatable.")
+        ] = [],  # noqa: B006
+        io: Annotated[
+            str, typer.Option(help="Form of the multiplier: native or binary; default: what can be added.")
+        ] = "",
+        window: Annotated[int, typer.Option(min=1, max=6, help="Bits of a digit of a scalar.")] = 4,
+        teeth: Annotated[int, typer.Option(min=1, max=8, help="Of the comb for the base point.")] = 5,
+        columns: Annotated[int, typer.Option(min=1, max=8, help="Tables of the comb.")] = 2,
+        contexts: Annotated[int, typer.Option(min=0, max=64, help="Runs in step; 0: as many as keep it busy.")] = 0,
+        order: Annotated[
+            bool, typer.Option("--order/--no-order", help="Also what signatures need modulo n, on the same core.")
+        ] = False,
+        only: Annotated[
+            list[str], typer.Option("--only", metavar="NAME", help="Measure only this one of the core's; repeatable.")
+        ] = [],  # noqa: B006
+        record: Annotated[Path | None, typer.Option(metavar="FILE", help="Add the rows to a results file.")] = None,
+    ) -> None:
+        """Constant time: cycles of each operation in simulated hardware, many scalars; status 1 if not one number."""
+        from modmill.engines.point_engine import OPERATIONS, Shape
+        from modmill.numbers.curves import Montgomery
+        from modmill.studies.build import parse_set
+        from modmill.studies.ecc import ecc
+        from modmill.studies.ecc_timing import timings
+
+        on = read_curve(curve)
+        every = OPERATIONS[3:] if isinstance(on, Montgomery) else OPERATIONS[:3]
+        core = ecc(
+            on, multiplier, parse_set(sets), operations=tuple(dict.fromkeys(operations)) or every, io=io,
+            shape=Shape(window, teeth, columns), contexts=contexts, order=order,
+        )  # fmt: skip
+        print(f"{on.title}, {multiplier}, {core.layout.contexts} runs in step", flush=True)
+        failed = False
+        with bar() as progress:
+            for found in timings(core, only, scalars, progress=progress, record=record):
+                print(found.line, flush=True)
+                failed |= bool(found.fault)
+        if failed:
+            raise typer.Exit(1)
 
     @app.command()
     def vectors(

@@ -315,21 +315,30 @@ def test_a_nonce_that_gives_zero_is_replaced():
 class Elsewhere(HostOrder):
     """Arithmetic modulo the order that is not the host's."""
 
-    where = "core"
-
     def __init__(self):
-        self.done = 0
+        super().__init__("core")
+        self.__dict__["done"] = []
 
-    def products(self, n, pairs):
-        self.done += len(pairs)
-        return super().products(n, pairs)
+    def signatures(self, n, items):
+        self.done.append(("signature", len(items)))
+        return super().signatures(n, items)
+
+    def quotients(self, n, items):
+        self.done.append(("quotients", len(items)))
+        return super().quotients(n, items)
+
+    def multiply_adds(self, n, items):
+        self.done.append(("multiply-add", len(items)))
+        return super().multiply_adds(n, items)
 
 
 def test_arithmetic_modulo_the_order_is_the_engines_where_it_has_it():
     order = Elsewhere()
     ecc = Ecc(ReferenceEngine(K256), order=order)
     ecdsa.sign(ecc, [(1, b"m")])
-    assert order.done == 4  # two products to sign, two to check
+    assert order.done == [("signature", 1), ("quotients", 1)]
+    eddsa.sign(Ecc(ReferenceEngine(ED25519), order=order), [(bytes(32), b"m")])
+    assert order.done[2:] == [("multiply-add", 1)]
     assert Ecc(ReferenceEngine(K256)).order.where == "host"
 
 

@@ -9,8 +9,8 @@ import pytest
 
 from modmill.contract import Refusal
 from modmill.designs import design
-from modmill.engines.ecc import Ecc, PointEngine, ReferenceEngine
-from modmill.engines.order_engine import RowOrder, inverse_recipe, product_recipe, signature_recipe
+from modmill.engines.ecc import Ecc, HostOrder, PointEngine, ReferenceEngine
+from modmill.engines.order_engine import NUMBERS, RowOrder, order_operations
 from modmill.engines.point_engine import RowPointEngine, Shape
 from modmill.engines.row_machine import exact, largest, plain
 from modmill.engines.rows import Unit
@@ -153,16 +153,20 @@ def test_arithmetic_modulo_the_order(mode):
     order = RowOrder(lambda m: fitted.at(m).contract("native"), TRIMS, product)
     rnd = random.Random(4)
     k, z, r, d = (rnd.randrange(1, n) for _ in range(4))
-    assert order.inverses(n, [k, 1, n - 1, 0]) == [pow(k, -1, n), 1, n - 1, 0]
-    assert order.products(n, [(k, z), (0, z), (n - 1, n - 1)]) == [k * z % n, 0, 1]
-    assert order.signature(n, k, z, r, d) == pow(k, -1, n) * (z + r * d) % n
-    counts = [
-        order.programme(n, recipe)[1].programme.products
-        for recipe in (inverse_recipe, product_recipe, signature_recipe)
-    ]
-    assert counts == [311, 4, 316]
+    host = HostOrder()
+    items = [(k, z, r, d), (1, 0, n - 1, n - 1), (n - 1, z, 0, d)]
+    assert order.signatures(n, items) == host.signatures(n, items)
+    items = [(k, z, r), (1, 0, n - 1), (n - 1, n - 1, 0)]
+    assert order.quotients(n, items) == host.quotients(n, items)
+    assert order.multiply_adds(n, items) == host.multiply_adds(n, items)
+    assert order.signatures(n, [(0, z, r, d)]) == [0]
+    assert [order.programme(n, operation)[1].programme.products for operation in NUMBERS] == [316, 316, 5]
     with pytest.raises(Refusal, match="is none"):
-        order.inverses(n - 2, [3])
+        order.quotients(n - 2, [(3, 1, 1)])
+    with pytest.raises(Refusal, match="is one of signature"):
+        order.results(n, "inverse", [])
+    assert order_operations(curve) + order_operations(find_curve("Ed448")) == tuple(NUMBERS)
+    assert order_operations(find_curve("Curve25519")) == ()
 
 
 def test_shapes_trade_products_for_slots():

@@ -4,6 +4,8 @@
 
 import json
 import random
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -13,6 +15,9 @@ from modmill.studies.ecc import ecc, read
 from modmill.studies.ecc_engine import RtlPointEngine, Work
 from modmill.studies.ecc_page import describe, restored
 from modmill.studies.ecc_samples import expected, sample
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "engines"))
+from small_curves import montgomery
 
 
 @pytest.fixture(scope="module")
@@ -26,6 +31,17 @@ def test_the_ladder_gives_what_the_curve_gives_in_the_predicted_time(x25519):
     found = x25519.simulate("ladder", [run for run, _ in pairs])
     assert found.results == [result for _, result in pairs]
     assert set(found.cycles) == {x25519.cycles("ladder")}
+
+
+@pytest.mark.parametrize("contexts", [1, 2])
+def test_numbers_of_one_word_wait_while_the_one_before_them_is_stored(contexts):
+    """The last number of a job is one word: it is taken before the number before it has left."""
+    core = ecc(montgomery(251), "multistep", contexts=contexts)
+    assert core.layout.number_words == 1
+    pairs = sample(core.curve, "ladder", core.bits, 2 * contexts)
+    found = core.simulate("ladder", [run for run, _ in pairs])
+    assert found.results == [result for _, result in pairs]
+    assert found.cycles == [core.cycles("ladder")] * 2
 
 
 def test_the_multiplier_is_busy(x25519):

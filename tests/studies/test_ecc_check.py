@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from modmill.flow.words import WordSimulator
+from modmill.studies import ecc_samples
 from modmill.studies.ecc import ecc
 from modmill.studies.ecc_check import check_ecc
 
@@ -113,3 +114,23 @@ def test_planted_faults_of_the_files_are_found(small, tmp_path):
             check_ecc(copy)
         if name == "ecc.v":
             (copy / name).write_text("//\n\nmodule ecc(input clk); endmodule\n")
+
+
+@pytest.fixture(scope="module")
+def signing(tmp_path_factory):
+    """A machine that also computes modulo the order, for which n is loaded."""
+    curve = weierstrass(1009, -3, 900)
+    core = ecc(curve, "multistep", {"loadable": True}, operations=("multiply-base",), contexts=2, order=True)
+    return core.write(tmp_path_factory.mktemp("ecc") / "signing", "made for a test")
+
+
+def test_arithmetic_modulo_the_order_is_checked_in_the_same_stream(signing, monkeypatch):
+    report = check_ecc(signing)
+    assert not report.failures
+    assert report.judged == 4 * (3 * 10 + 4 * 3 * 2)  # multiply-base, signature, quotients; p, and three moduli
+    assert "`signature`, `quotients`: modulo the order n." in (signing / "README.md").read_text()
+    plain = ecc_samples._modulo_order
+    monkeypatch.setattr(ecc_samples, "_modulo_order", lambda *a: tuple(x ^ 1 for x in plain(*a)))
+    vectors, wrong = check_ecc(signing).failures
+    assert vectors == "vectors.json: messages differ from what is recomputed"
+    assert wrong == "at full rate: signature 10 modulo 0x3c7 is wrong"

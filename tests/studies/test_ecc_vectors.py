@@ -137,6 +137,17 @@ def test_rows_are_keyed_by_what_was_run(tmp_path):
     assert rows[0].about["file"] == "wycheproof/x25519_asn" and rows[0].values["vectors"] == 2
 
 
+def test_signatures_with_numbers_of_thousands_of_digits_have_a_digest():
+    name = "wycheproof/ecdsa_secp256r1_sha256"
+    (vectors,) = (one for one in some("P-256", name, 0) if one.file == name)
+    long = [case for case in vectors.cases if case.reaches and max(case.item[2]).bit_length() > 30_000]
+    assert len(long) == 2
+    (Q, message, (r, s)), *_ = (case.item for case in long)
+    other = replace(long[0], item=(Q, message, (r ^ 1, s)))
+    digests = {replace(vectors, cases=(case,)).digest for case in (*long, other)}
+    assert len(digests) == 3 and all(len(digest) == 64 for digest in digests)
+
+
 def test_what_had_finished_is_kept(tmp_path):
     """Ctrl-C between two files."""
     outcomes = study.check(study.select([find_curve("Curve25519")], 6), reference, store=tmp_path / "rows.jsonl")

@@ -23,6 +23,13 @@ def test_the_table_has_every_operation_with_its_rows():
     assert rows["multiply-base"][:2] == ["815", "814"]
 
 
+def test_a_weierstrass_curve_has_a_sum_in_variable_time_too():
+    lines = table(OnDesign(find_curve("P-192"), "wide", distances=(2, 1))).splitlines()
+    fixed, variable = (re.split("  +", line) for line in lines[-2:])
+    assert (fixed[0], variable[0]) == ("multiply-two", "multiply-two, variable time")
+    assert int(variable[2]) < int(fixed[2])
+
+
 def test_an_operation_is_drawn():
     text = explanation(OnDesign(find_curve("Curve25519"), "wide", distances=(2, 1)), "ladder", 90)
     assert "rows                 3599" in text

@@ -67,16 +67,22 @@ class Packets:
             return list(words)
         return packet(everyone(self.word) if job is None else job % self.machines, words, self.word)
 
-    def ordered(self, words: Sequence[int], length: int) -> tuple[list[int], list[int]]:
+    def ordered(self, words: Sequence[int], length: int | Sequence[int]) -> tuple[list[int], list[int]]:
         """(numbers of the jobs in the order in which their answers came, the answers' words in the jobs' order), for
-        whole answers of ``length`` words to jobs 0, 1, ..."""
-        count = len(words) // (length + self.head)
+        whole answers to jobs 0, 1, ... ``length``: words of each, or those of every job."""
+        lengths = [length] * (len(words) // (length + self.head)) if isinstance(length, int) else list(length)
+        count = len(lengths)
         if self.machines == 1:
             return list(range(count)), list(words)
-        came = answers(words, length)
         waiting = [iter(range(machine, count, self.machines)) for machine in range(self.machines)]
-        order = [next(waiting[machine % self.machines], count) for machine, _ in came]
-        return order, [word for _, (_, answer) in sorted(zip(order, came, strict=True)) for word in answer]
+        came: list[tuple[int, list[int]]] = []
+        at = 0
+        while at < len(words) and len(came) < count:
+            job = next(waiting[words[at] % self.machines], count)
+            own = lengths[job] if job < count else max(lengths)
+            came.append((job, list(words[at + 1 : at + 1 + own])))
+            at += 1 + own
+        return [job for job, _ in came], [word for _, answer in sorted(came) for word in answer]
 
 
 class _Head(wiring.Component):

@@ -56,9 +56,14 @@ class Coprocessor(wiring.Component):
         })  # fmt: skip
 
     def cycles(self, programme: int, passes: int | None = None) -> int:
-        """Cycles from the last word of a job to the first word of its results; ``passes`` where they are counted."""
+        """Cycles from the last word of a job, given without a pause, to the first word of its results.
+
+        ``passes``: of the loop, where they are counted. A last word that is a whole number waits in the register of
+        words while the number before it is stored.
+        """
         lay, run = self.layout, self.sequencer
-        last = run.store_cycles + 6
+        waits = lay.number_words == 1 and len(lay.programmes[programme].inputs) > 1
+        last = run.store_cycles + 6 + (run.store_cycles - 1) * waits
         subtracting = 2 * lay.rounds * lay.number_words * ROUND - bool(lay.rounds)
         return last + run.cycles(programme, passes) + run.read_cycles + subtracting
 

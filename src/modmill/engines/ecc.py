@@ -58,30 +58,46 @@ class PointEngine(Protocol):
 
 
 class OrderArithmetic(Protocol):
-    """Arithmetic modulo the order of the base point."""
+    """Arithmetic modulo the prime order n of the base point, as signatures need it: all numbers are in [0, n), and what
+    is inverted is not 0. ``where``: where it is done, in words."""
 
-    where: str
+    @property
+    def where(self) -> str:
+        """Where it is done."""
 
-    def inverses(self, n: int, values: Sequence[int]) -> list[int]:
-        """x^-1 mod n of each x in [1, n)."""
+    def signatures(self, n: int, items: Sequence[tuple[int, int, int, int]]) -> list[int]:
+        """k^-1 (z + r d) mod n of each (k, z, r, d)."""
 
-    def products(self, n: int, pairs: Sequence[tuple[int, int]]) -> list[int]:
-        """x y mod n of each pair."""
+    def quotients(self, n: int, items: Sequence[tuple[int, int, int]]) -> list[tuple[int, int]]:
+        """(z s^-1, r s^-1) mod n of each (s, z, r)."""
+
+    def multiply_adds(self, n: int, items: Sequence[tuple[int, int, int]]) -> list[int]:
+        """r + k s mod n of each (k, s, r)."""
 
 
+@dataclass(frozen=True)
 class HostOrder:
     """Python's integers, on the host: not constant in time. An inverse is taken of x b, b random, and multiplied."""
 
-    where = "host"
+    where: str = "host"
 
-    def inverses(self, n: int, values: Sequence[int]) -> list[int]:
+    def signatures(self, n: int, items: Sequence[tuple[int, int, int, int]]) -> list[int]:
+        """k^-1 (z + r d) mod n of each (k, z, r, d)."""
+        return [self._inverse(n, k) * (z + r * d) % n for k, z, r, d in items]
+
+    def quotients(self, n: int, items: Sequence[tuple[int, int, int]]) -> list[tuple[int, int]]:
+        """(z s^-1, r s^-1) mod n of each (s, z, r)."""
+        inverses = [self._inverse(n, s) for s, _, _ in items]
+        return [(z * w % n, r * w % n) for w, (_, z, r) in zip(inverses, items, strict=True)]
+
+    def multiply_adds(self, n: int, items: Sequence[tuple[int, int, int]]) -> list[int]:
+        """r + k s mod n of each (k, s, r)."""
+        return [(r + k * s) % n for k, s, r in items]
+
+    def _inverse(self, n: int, x: int) -> int:
         """x^-1 = b (x b)^-1 mod n."""
-        factors = [1 + secrets.randbelow(n - 1) for _ in values]
-        return [b * pow(x * b, -1, n) % n for x, b in zip(values, factors, strict=True)]
-
-    def products(self, n: int, pairs: Sequence[tuple[int, int]]) -> list[int]:
-        """x y mod n of each pair."""
-        return [x * y % n for x, y in pairs]
+        b = 1 + secrets.randbelow(n - 1)
+        return b * pow(x * b, -1, n) % n
 
 
 @dataclass(frozen=True)

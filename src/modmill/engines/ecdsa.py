@@ -135,11 +135,9 @@ def verify(
     for Q in {Q for Q, _, _ in items}:
         require_point(curve, Q)
     good = [i for i, (_, _, (r, s)) in enumerate(items) if 0 < r < n and 0 < s < n and (2 * s < n or not low_s)]
-    inverses = ecc.order.inverses(n, [items[i][2][1] for i in good])
-    es = [leftmost(digest(hash, items[i][1]), n.bit_length()) for i in good]
-    u1s = ecc.order.products(n, list(zip(es, inverses, strict=True)))
-    u2s = ecc.order.products(n, [(items[i][2][0], w) for i, w in zip(good, inverses, strict=True)])
-    points = ecc.multiply_two(list(zip(u1s, u2s, strict=True)), [items[i][0] for i in good])
+    zs = [leftmost(digest(hash, items[i][1]), n.bit_length()) % n for i in good]
+    both = ecc.order.quotients(n, [(items[i][2][1], z, items[i][2][0]) for i, z in zip(good, zs, strict=True)])
+    points = ecc.multiply_two(both, [items[i][0] for i in good])
     right = {i for i, P in zip(good, points, strict=True) if P is not None and P[0] % n == items[i][2][0]}
     return [i in right for i in range(len(items))]
 
@@ -191,8 +189,7 @@ def _signed(ecc: Ecc, curve: Curve, ds: Sequence[int], ks: Sequence[int], es: Se
     """(r, s) for private scalars, nonces and hashes; either may come out zero."""
     n = curve.n
     rs = [P[0] % n if P else 0 for P in ecc.multiply_base(ks)]
-    sums = [e + rd for e, rd in zip(es, ecc.order.products(n, list(zip(rs, ds, strict=True))), strict=True)]
-    ss = ecc.order.products(n, list(zip(ecc.order.inverses(n, ks), sums, strict=True)))
+    ss = ecc.order.signatures(n, [(k, e % n, r, d) for k, e, r, d in zip(ks, es, rs, ds, strict=True)])
     return list(zip(rs, ss, strict=True))
 
 

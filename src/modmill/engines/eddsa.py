@@ -90,9 +90,9 @@ def sign(ecc: Ecc, items: Sequence[tuple[bytes, bytes]], context: bytes = b"", p
     rs = [_number(scheme.hash(dom + prefix + M)) % n for (_, prefix), M in zip(keys, texts, strict=True)]
     Rs = _encoded(ecc, rs)
     ks = [_number(scheme.hash(dom + R + A + M)) % n for R, A, M in zip(Rs, publics, texts, strict=True)]
-    products = ecc.order.products(n, [(k, s) for k, (s, _) in zip(ks, keys, strict=True)])
+    Ss = ecc.order.multiply_adds(n, [(k, s, r) for k, (s, _), r in zip(ks, keys, rs, strict=True)])
     size = edwards_size(scheme.curve)
-    signatures = [R + ((r + ksn) % n).to_bytes(size, "little") for R, r, ksn in zip(Rs, rs, products, strict=True)]
+    signatures = [R + S.to_bytes(size, "little") for R, S in zip(Rs, Ss, strict=True)]
     if ecc.check:
         whole = [(A, m, one) for A, (_, m), one in zip(publics, items, signatures, strict=True)]
         if not all(verify(ecc, whole, context, prehashed)):

@@ -2,15 +2,18 @@
 # Copyright The Modmill authors
 """Arithmetic modulo a prime n, the order of a base point, as programmes of rows for a multiplier that n is loaded into.
 
-    inverse    x^(n - 2) by a fixed chain, 0 for 0          signature    s = k^-1 (z + r d)  (ECDSA, FIPS 186-5, 6.4.1)
-    product    x y
+    signature       s = k^-1 (z + r d)              ECDSA, FIPS 186-5, 6.4.1
+    quotients       u1 = z s^-1, u2 = r s^-1        its verification, 6.4.2
+    multiply-add    S = r + k s                     EdDSA, RFC 8032, 5.1.6
 
-The chain depends on n, so that the programmes do, as their constants; no number that is given changes what is done.
+An inverse is x^(n - 2) by a fixed chain, 0 for 0. The chain depends on n, so that the programmes do, as their constants
+do; no number that is given changes what is done.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from modmill.contract import Contract, Refusal
@@ -20,34 +23,87 @@ from modmill.engines.points import inverse
 from modmill.engines.recipe import Domain, Recipe
 from modmill.engines.row_machine import Product, run
 from modmill.engines.rows import Unit
+from modmill.numbers.curves import Curve, Edwards, Weierstrass
 from modmill.numbers.primes import is_prime
 
-
-def inverse_recipe(domain: Domain) -> Recipe:
-    """result = x^-1."""
-    return _straight("inverse", domain, ("x",), lambda x: inverse(x, domain.p))
-
-
-def product_recipe(domain: Domain) -> Recipe:
-    """result = x y."""
-    return _straight("product", domain, ("x", "y"), lambda x, y: x * y)
+NUMBERS = {
+    "signature": (("k", "z", "r", "d"), ("s",)),
+    "quotients": (("s", "z", "r"), ("u1", "u2")),
+    "multiply-add": (("k", "s", "r"), ("S",)),
+}
+"""For each operation the numbers that it takes, in [0, n), and those that it gives."""
 
 
-def signature_recipe(domain: Domain) -> Recipe:
-    """result = k^-1 (z + r d)."""
-    return _straight("signature", domain, ("k", "z", "r", "d"), lambda k, z, r, d: inverse(k, domain.p) * (z + r * d))
+def order_operations(curve: Curve) -> tuple[str, ...]:
+    """What the signatures on a curve need."""
+    match curve:
+        case Weierstrass():
+            return "signature", "quotients"
+        case Edwards():
+            return ("multiply-add",)
+    return ()
 
 
-def _straight(name: str, domain: Domain, inputs: tuple[str, ...], formula: Callable[..., Element]) -> Recipe:
-    section = Section(name)
-    result = formula(*(domain.enter(section.variable(x)) for x in inputs))
-    section.set("result", domain.leave(result))
-    title = f"{name} modulo a number of {domain.p.bit_length()} bits"
-    return Recipe(title, domain, inputs, ("result",), (section,), None, Section("end"))
+def formula(
+    operation: str, n: int, enter: Callable[[Element], Element], given: Mapping[str, Element]
+) -> dict[str, Element]:
+    """The results of an operation modulo n by their names; ``enter``: a given number in the domain."""
+    x = {name: enter(number) for name, number in given.items()}
+    match operation:
+        case "signature":
+            return {"s": inverse(x["k"], n) * (x["z"] + x["r"] * x["d"])}
+        case "quotients":
+            w = inverse(x["s"], n)
+            return {"u1": x["z"] * w, "u2": x["r"] * w}
+        case _:
+            return {"S": x["r"] + x["k"] * x["s"]}
+
+
+def order_recipe(operation: str, domain: Domain) -> Recipe:
+    """The programme of one of `NUMBERS` modulo the domain's p.
+
+    Raises Refusal for another operation, and where the modulus is not prime.
+    """
+    n = domain.p
+    if operation not in NUMBERS:
+        raise Refusal(f"arithmetic modulo the order is one of {', '.join(NUMBERS)}, not {operation!r}")
+    if not is_prime(n):
+        raise Refusal(f"inverses are powers modulo a prime, and a number of {n.bit_length()} bits is none")
+    section = Section(operation)
+    inputs, results = NUMBERS[operation]
+    found = formula(operation, n, domain.enter, {name: section.variable(name) for name in inputs})
+    for name in results:
+        section.set(name, domain.leave(found[name]))
+    title = f"{operation} modulo a number of {n.bit_length()} bits"
+    return Recipe(title, domain, inputs, results, (section,), None, Section("end"))
+
+
+class OrderByProgrammes(ABC):
+    """An `OrderArithmetic` that has a programme for each operation."""
+
+    @abstractmethod
+    def results(self, n: int, operation: str, runs: Sequence[Mapping[str, int]]) -> list[tuple[int, ...]]:
+        """What each run of an operation of `NUMBERS` gives for numbers in [0, n) by their names."""
+
+    def signatures(self, n: int, items: Sequence[tuple[int, int, int, int]]) -> list[int]:
+        """k^-1 (z + r d) mod n of each (k, z, r, d)."""
+        return [s for (s,) in self._results(n, "signature", items)]
+
+    def quotients(self, n: int, items: Sequence[tuple[int, int, int]]) -> list[tuple[int, int]]:
+        """(z s^-1, r s^-1) mod n of each (s, z, r)."""
+        return [(u1, u2) for u1, u2 in self._results(n, "quotients", items)]
+
+    def multiply_adds(self, n: int, items: Sequence[tuple[int, int, int]]) -> list[int]:
+        """r + k s mod n of each (k, s, r)."""
+        return [S for (S,) in self._results(n, "multiply-add", items)]
+
+    def _results(self, n: int, operation: str, items: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
+        names, _ = NUMBERS[operation]
+        return self.results(n, operation, [dict(zip(names, item, strict=True)) for item in items])
 
 
 @dataclass(frozen=True)
-class RowOrder:
+class RowOrder(OrderByProgrammes):
     """An `OrderArithmetic` on a field unit: ``contract`` gives the multiplier's contract while n is loaded.
 
     ``product``: what makes the product function for a programme, default plain integers.
@@ -59,30 +115,16 @@ class RowOrder:
     where: str = "engine"
     _made: dict[tuple[int, str], tuple[Contract, Assembled]] = field(default_factory=dict, repr=False)
 
-    def programme(self, n: int, recipe: Callable[[Domain], Recipe]) -> tuple[Contract, Assembled]:
-        """The contract for n and a recipe's rows; made once. Raises Refusal where n is not prime."""
-        key = n, recipe.__name__
-        if key not in self._made:
-            if not is_prime(n):
-                raise Refusal(f"inverses are powers modulo a prime, and a number of {n.bit_length()} bits is none")
+    def programme(self, n: int, operation: str) -> tuple[Contract, Assembled]:
+        """The contract for n and an operation's rows; made once. Raises Refusal as `order_recipe` does."""
+        if (n, operation) not in self._made:
             contract = self.contract(n)
-            self._made[key] = contract, assemble(recipe(Domain.of(contract)), contract, self.unit)
-        return self._made[key]
+            rows = assemble(order_recipe(operation, Domain.of(contract, self.unit.added)), contract, self.unit)
+            self._made[n, operation] = contract, rows
+        return self._made[n, operation]
 
-    def inverses(self, n: int, values: Sequence[int]) -> list[int]:
-        """x^-1 mod n of each x."""
-        return [self._run(n, inverse_recipe, {"x": x}) for x in values]
-
-    def products(self, n: int, pairs: Sequence[tuple[int, int]]) -> list[int]:
-        """x y mod n of each pair."""
-        return [self._run(n, product_recipe, {"x": x, "y": y}) for x, y in pairs]
-
-    def signature(self, n: int, k: int, z: int, r: int, d: int) -> int:
-        """k^-1 (z + r d) mod n."""
-        return self._run(n, signature_recipe, {"k": k, "z": z, "r": r, "d": d})
-
-    def _run(self, n: int, recipe: Callable[[Domain], Recipe], inputs: dict[str, int]) -> int:
-        contract, rows = self.programme(n, recipe)
+    def results(self, n: int, operation: str, runs: Sequence[Mapping[str, int]]) -> list[tuple[int, ...]]:
+        """What each run gives."""
+        contract, rows = self.programme(n, operation)
         product = self.product(rows) if self.product else None
-        (result,) = run(rows.programme, self.unit, contract, inputs, (), product)
-        return result
+        return [run(rows.programme, self.unit, contract, given, (), product) for given in runs]

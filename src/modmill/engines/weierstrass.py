@@ -2,9 +2,10 @@
 # Copyright The Modmill authors
 """Programmes for y^2 = x^3 + a x + b without points of order two: multiples of any point, of the base point, of both.
 
-The result is affine, O is (0, 0). Sums are the complete ones. Doublings between them are done in Jacobian form where it
-is certain that none begins with O (recoding ``Odd``, a group of prime order without a blinded scalar), else in
-homogeneous form, which takes any point. All is done on an isomorphic curve where that has better constants.
+The result is affine, O is (0, 0), which is no point of these curves: b is not 0. Sums are the complete ones. Doublings
+between them are done in Jacobian form where it is certain that none begins with O (recoding ``Odd``, a group of prime
+order without a blinded scalar), else in homogeneous form, which takes any point. All is done on an isomorphic curve
+where that has better constants.
 
 Tables of constants hold affine points, so none may be O: an entry is worth u more than its digits say, and what all
 passes add too much is taken from the point that they begin with.
@@ -38,7 +39,10 @@ def form(curve: Weierstrass, domain: Domain, section: Section) -> WeierstrassFor
     )
 
 
-def _require(curve: Weierstrass) -> None:
+def require_odd_order(curve: Weierstrass) -> None:
+    """Raise Refusal for a curve with points of order two, which are those with y = 0."""
+    if curve.b == 0:
+        raise Refusal(f"{curve.title} has the point (0, 0) (b = 0), which stands for the point at infinity here")
     if curve.h % 2 == 0:
         raise Refusal(f"{curve.title} has points of order two (cofactor {curve.h}), for which no formula here is made")
 
@@ -84,7 +88,7 @@ def multiply(curve: Weierstrass, domain: Domain, bits: int, window: int = 4) -> 
 
     Raises Refusal for a curve with points of order two.
     """
-    _require(curve)
+    require_odd_order(curve)
     most = curve.n.bit_length()  # odd digits make every scalar as long as n
     odd = curve.h == 1 and window > 1 and (1 << max(0, bits - window)) + 1 < curve.n and 4 * bits > 3 * most
     odd = odd and curve.n >> window > 0
@@ -126,7 +130,7 @@ def base(curve: Weierstrass, domain: Domain, bits: int, teeth: int = 5, columns:
 
     Raises Refusal for a curve with points of order two, or whose group is too small for the tables.
     """
-    _require(curve)
+    require_odd_order(curve)
     comb = Comb(bits, teeth, columns)
     worth = [[comb.worth(digit, column) for digit in range(1 << teeth)] for column in range(columns)]
     passes = (1 << comb.passes) - 1
@@ -179,7 +183,7 @@ def two(curve: Weierstrass, domain: Domain, window: int = 4, joint: bool = False
     Where the curve has an endomorphism both scalars have two halves, and half the doublings are done. ``joint``: one
     shared table for both halves of u1, of 2^(2 window) entries. Raises Refusal as `base` does.
     """
-    _require(curve)
+    require_odd_order(curve)
     better = isomorphism(curve)
     half = endomorphism(better.image)
     recoding = Signed(half.bits, window, both=True) if half else Signed(curve.n.bit_length(), window)

@@ -12,7 +12,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from modmill import __version__
 from modmill.contract import Binary, Contract, Digits, Refusal, ResiduePair
 from modmill.design import Fitted, Multiplier, unused
 from modmill.designs import design as find_design
@@ -20,6 +19,7 @@ from modmill.engines.assembly import Assembled, assemble
 from modmill.engines.cluster import Packets, assembled
 from modmill.engines.coprocessor import Coprocessor
 from modmill.engines.numbered_rows import NumberedRowSequencer
+from modmill.engines.order_engine import order_operations, order_recipe
 from modmill.engines.point_engine import OPERATIONS, Shape, point_programme
 from modmill.engines.points import BLIND, PointProgramme
 from modmill.engines.recipe import Domain
@@ -32,8 +32,8 @@ from modmill.flow.words import WordRun, WordSimulator
 from modmill.numbers.curves import Curve, Montgomery
 from modmill.numbers.named_curves import find_curve
 from modmill.rtl.memory import DEPTHS
-from modmill.studies.build import digest, require_former, write_machine
-from modmill.studies.ecc_page import describe, page, restored
+from modmill.studies.build import require_former, write_machine
+from modmill.studies.ecc_page import page, record, restored, vectors
 from modmill.studies.ecc_samples import sample
 from modmill.studies.engine_race import Trial, judged
 
@@ -45,11 +45,12 @@ _DISTANCES = (1, 2, 3, 4, 6, 8)
 
 @dataclass(frozen=True)
 class Held:
-    """A programme of a coprocessor: its operation, its digits, its rows."""
+    """A programme of a coprocessor: its operation, its digits, its rows, and what they compute modulo."""
 
     operation: str
     made: PointProgramme
     rows: Assembled
+    modulus: int
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,8 @@ class EccCore:
     ``operations``: of `OPERATIONS`, none for the first that the curve has. ``bits``: of scalars, 0 for those of n (of p
     for a ladder). ``shape``: windows and combs. ``contexts``: runs in step, 0 for as many as keep the multiplier busy.
     ``sums``: in a row at most. ``word``: bits of a word of the streams. ``io``: form of the multiplier, none for the
-    native one where it can be added. ``cores``: machines side by side behind a router (cluster.py).
+    native one where it can be added. ``cores``: machines side by side behind a router (cluster.py). ``order``: whether
+    it has what the curve's signatures need modulo n too, for which SETUP loads n (order_engine.py).
     """
 
     curve: Curve
@@ -75,6 +77,7 @@ class EccCore:
     io: str = ""
     top: str = "ecc"
     cores: int = 1
+    order: bool = False
 
     def __post_init__(self) -> None:
         if self.fitted.p != self.curve.p:
@@ -87,6 +90,8 @@ class EccCore:
         for operation in chosen:
             if operation not in OPERATIONS:
                 raise Refusal(f"an operation is one of {', '.join(OPERATIONS)}, not {operation!r}")
+        if self.order:
+            _ = self._loaded
         field_bits = self.curve.p if isinstance(self.curve, Montgomery) else self.curve.n
         for name, value in (("io", io), ("operations", chosen), ("bits", self.bits or field_bits.bit_length())):
             object.__setattr__(self, name, value)
@@ -120,11 +125,39 @@ class EccCore:
         trims = isinstance(self.contract.operand, Binary) and not fits
         return Rhythm(self.contract, self.sums, core.period, core.lead, trims)
 
+    @property
+    def modulo_order(self) -> tuple[str, ...]:
+        """What it does modulo n."""
+        return order_operations(self.curve) if self.order else ()
+
+    @property
+    def jobs(self) -> tuple[str, ...]:
+        """All that it does: operations on points, then those modulo n."""
+        return self.operations + self.modulo_order
+
+    @cached_property
+    def _loaded(self) -> Fitted:
+        """The multiplier while n is loaded."""
+        if not order_operations(self.curve):
+            raise Refusal(f"no signature here is made on {self.curve.title}, so that there is nothing modulo its order")
+        try:
+            return self.fitted.at(self.curve.n)
+        except Refusal as error:
+            raise Refusal(f"no arithmetic modulo the order of {self.curve.title}: {error}") from None
+
+    def modulus(self, job: str) -> int:
+        """What a job computes modulo: n or p."""
+        return self.curve.n if job in self.modulo_order else self.curve.p
+
     @cached_property
     def points(self) -> tuple[PointProgramme, ...]:
-        """The programmes before they have rows."""
+        """The programmes before they have rows, those modulo n last."""
         domain = Domain.of(self.contract, self.rhythm.added)
-        return tuple(point_programme(name, self.curve, domain, self.bits, self.shape) for name in self.operations)
+        found = [point_programme(name, self.curve, domain, self.bits, self.shape) for name in self.operations]
+        for name in self.modulo_order:
+            other = Domain.of(self._loaded.contract(self.io), self.rhythm.added)
+            found.append(PointProgramme(name, self.curve.title, order_recipe(name, other), tuple))
+        return tuple(found)
 
     def unit(self, contexts: int) -> Unit:
         """What rows are made for. The memory's room is looked at when they are made."""
@@ -143,7 +176,7 @@ class EccCore:
     def held(self) -> tuple[Held, ...]:
         """The programmes with their rows."""
         rows = self._layout(self.contexts)[1] if self.contexts else self._chosen[1]
-        return tuple(map(Held, self.operations, self.points, rows))
+        return tuple(map(Held, self.jobs, self.points, rows, map(self.modulus, self.jobs)))
 
     @cached_property
     def _chosen(self) -> tuple[RowLayout, tuple[Assembled, ...]]:
@@ -165,7 +198,10 @@ class EccCore:
 
     def _layout(self, contexts: int) -> tuple[RowLayout, tuple[Assembled, ...]]:
         unit = self.unit(contexts)
-        rows = tuple(assemble(made.recipe, self.contract, unit) for made in self.points)
+        contracts = {self.curve.p: self.contract}
+        if self.order:
+            contracts[self.curve.n] = self._loaded.contract(self.io)
+        rows = tuple(assemble(made.recipe, contracts[made.recipe.domain.p], unit) for made in self.points)
         layout = RowLayout(tuple(a.programme for a in rows), self.rhythm, contexts, self.word)
         if self.numbered:
             unused(self.fitted.slot_machine(layout.used))  # refuses more slots than there are
@@ -181,9 +217,9 @@ class EccCore:
 
     def number(self, operation: str) -> int:
         """Number of an operation's programme. Raises Refusal when the core does not have it."""
-        if operation not in self.operations:
-            raise Refusal(f"this core does {', '.join(self.operations)}, not {operation}")
-        return self.operations.index(operation)
+        if operation not in self.jobs:
+            raise Refusal(f"this core does {', '.join(self.jobs)}, not {operation}")
+        return self.jobs.index(operation)
 
     def cycles(self, operation: str) -> int:
         """Cycles from the last word of a job to the first word of its results: one number for all runs."""
@@ -209,10 +245,11 @@ class EccCore:
         """The contract while the multiplier has this modulus loaded, stream k as the core's machine takes it."""
         return fitted.slot_contract(self.layout.used) if self.numbered else fitted.contract(self.io)
 
-    def setup(self) -> list[int]:
-        """The words of SETUP for this curve; for a loaded modulus they serve any core of the same programmes."""
-        programmes = {k: held.rows.programme for k, held in enumerate(self.held)}
-        return self.layout.setup(self.contract_at(self.fitted), programmes)
+    def setup(self, modulus: int = 0) -> list[int]:
+        """The words of SETUP for p, the default, or n; where that is loaded they serve any core of these programmes."""
+        p = modulus or self.curve.p
+        programmes = {k: held.rows.programme for k, held in enumerate(self.held) if held.modulus == p}
+        return self.layout.setup(self.contract_at(self.fitted if p == self.curve.p else self._loaded), programmes)
 
     def job(self, operation: str, runs: Sequence[tuple[tuple[int, ...], Mapping[str, int]]]) -> list[int]:
         """The words of a job: for each context its scalars and its numbers by name (the blind is 1 by default)."""
@@ -221,8 +258,9 @@ class EccCore:
         given = [{BLIND: 1, **inputs} for _, inputs in runs]
         for inputs in given:
             for name, x in inputs.items():
-                if not 0 <= x < self.curve.p:
-                    raise Refusal(f"{name} must be below the field's prime of {self.curve.bits} bits")
+                if not 0 <= x < held.modulus:
+                    kind = "field's prime" if held.modulus == self.curve.p else "order"
+                    raise Refusal(f"{name} must be below the {kind} of {held.modulus.bit_length()} bits")
         names = [name for _, name in held.rows.programme.inputs]
         return self.layout.job(
             number,
@@ -237,7 +275,8 @@ class EccCore:
     def simulate(
         self, operation: str, runs: Sequence[tuple[tuple[int, ...], Mapping[str, int]]], **pauses: float
     ) -> EccSimulated:
-        """The results of any number of runs by the RTL, in batches of as many as there are contexts.
+        """The results of any number of runs by the RTL, in batches of as many as there are contexts. SETUP loads p, and
+        after it n for what is done modulo n.
 
         ``pauses``: gap and stall, as of a `WordSimulator`. Raises ToolError when the RTL does not do at its ports what
         it should.
@@ -245,7 +284,9 @@ class EccCore:
         lay, number = self.layout, self.number(operation)
         size = lay.contexts
         packets = self.packets
-        words, ends = packets.sent(self.setup()), []
+        words, ends, modulus = packets.sent(self.setup()), [], self.modulus(operation)
+        if modulus != self.curve.p:
+            words += packets.sent(self.setup(modulus))
         batches = [list(runs[k : k + size]) for k in range(0, len(runs), size)]
         for k, batch in enumerate(batches):
             words += packets.sent(self.job(operation, batch + [batch[0]] * (size - len(batch))), k)
@@ -259,7 +300,7 @@ class EccCore:
         order, found = packets.ordered(run.words, each)
         firsts = dict(zip(order, run.valid[::whole], strict=True))
         return EccSimulated(
-            lay.results(number, found, self.curve.p)[: len(runs)], run, firsts,
+            lay.results(number, found, modulus)[: len(runs)], run, firsts,
             [firsts[k] - run.accepted[end] for k, end in enumerate(ends)],
         )  # fmt: skip
 
@@ -269,6 +310,7 @@ class EccCore:
             "curve": self.curve.title, "design": self.design, "parameters": dict(self.fitted.settings),
             "operations": list(self.operations), "bits": self.bits, "shape": asdict(self.shape),
             "contexts": self.layout.contexts, "sums": self.sums, "word": self.word, "io": self.io, "cores": self.cores,
+            **({"order": True} if self.order else {}),
         }  # fmt: skip
 
     def trial(self, operation: str) -> Trial:
@@ -282,57 +324,11 @@ class EccCore:
 
     def record(self) -> dict[str, Any]:
         """ecc.json."""
-        lay, beat = self.layout, self.rhythm
-        return {
-            "modmill": __version__,
-            "design": self.design,
-            "given": dict(self.given),
-            "curve": describe(self.curve),
-            "options": {
-                "operations": list(self.operations), "bits": self.bits, "shape": asdict(self.shape),
-                "contexts": lay.contexts, "sums": self.sums, "word": self.word, "io": self.io, "top": self.top,
-                "cores": self.cores,
-            },
-            "modulus": "loaded" if self.contract.load else hex(self.curve.p),
-            "number_words": lay.number_words,
-            "digits_in_a_word": lay.per_word,
-            "digit_bits": lay.digit_bits,
-            "rounds": lay.rounds,
-            "cycles_of_a_row": beat.turn,
-            "setup_words": len(self.setup()),
-            "programmes": [
-                {
-                    "command": 1 + k, "operation": held.operation, "rows": held.rows.programme.rows,
-                    "products": held.rows.programme.products, "digits": held.rows.programme.digits,
-                    "digit_words": lay.digit_words(k), "window": held.rows.programme.window,
-                    "inputs": [name for _, name in held.rows.programme.inputs],
-                    "results": list(held.rows.recipe.results), "cycles": self.cycles(held.operation),
-                } for k, held in enumerate(self.held)
-            ],
-            "slots_in_use": lay.used,
-            "multiplier": self.contract.describe(),
-            "digest": digest(self.verilog),
-        }  # fmt: skip
+        return record(self)
 
     def vectors(self) -> dict[str, Any]:
         """Words in and out for a job of each programme, from the arithmetic of `numbers`."""
-        lay, sent = self.layout, self.packets.sent
-        out: list[dict[str, Any]] = [{"curve": self.curve.title, "in": list(map(hex, sent(self.setup()))), "out": []}]
-        for k, held in enumerate(self.held):
-            head = [k % self.cores] * self.packets.head
-            pairs = sample(self.curve, held.operation, self.bits, lay.contexts)
-            results = [x for _, expected in pairs for x in expected]
-            out.append({
-                "operation": held.operation,
-                "runs": [
-                    {"scalars": list(map(hex, scalars)), **{k: hex(x) for k, x in inputs.items()},
-                     "results": list(map(hex, expected))}
-                    for (scalars, inputs), expected in pairs
-                ],
-                "in": list(map(hex, sent(self.job(held.operation, [run for run, _ in pairs]), k))),
-                "out": [hex(w) for w in (*head, *(w for x in results for w in lay.number(x)))] if lay.binary else [],
-            })  # fmt: skip
-        return {"digest": digest(self.verilog), "messages": out}
+        return vectors(self)
 
     def write(self, folder: str | Path, command: str) -> Path:
         """Write ecc.v, ecc.json, vectors.json and README.md; return the folder.
@@ -341,8 +337,8 @@ class EccCore:
         """
         target = Path(folder)
         require_former(target, FILES)
-        record = self.record() | {"command": command, "tools": tools.versions()}
-        write_machine(target, "ecc", self.verilog, record, self.vectors(), page(record))
+        made = self.record() | {"command": command, "tools": tools.versions()}
+        write_machine(target, "ecc", self.verilog, made, self.vectors(), page(made))
         return target
 
 
@@ -366,6 +362,17 @@ def ecc(curve: Curve | str, design: str, settings: Mapping[str, Any] | None = No
     chosen = find_design(design)
     given = chosen.checked(settings or {})
     return EccCore(found, design, chosen.fit(found.p, **given), given, **options)
+
+
+def takes_order(curve: Curve, design: str, settings: Mapping[str, Any], operations: Sequence[str]) -> bool:
+    """Whether a coprocessor for signatures, by what it does, can have the curve's order loaded."""
+    if not {"multiply-base", "multiply-two"} & set(operations) or not order_operations(curve):
+        return False
+    try:
+        find_design(design).fit(curve.p, **settings).at(curve.n)
+    except Refusal:
+        return False
+    return True
 
 
 def read(path: str | Path) -> EccCore:

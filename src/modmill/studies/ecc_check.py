@@ -5,6 +5,7 @@
 Two coprocessors run side by side (`pair_check`) with the same kinds of messages:
 
     its own curve        SETUP, then for each operation exceptional and random scalars and points, by `numbers`
+    modulo the order     where the core has it, SETUP with n, then signatures and their like, by Python's integers
     other numbers        SETUP with random constants, modulo p and, where the modulus is loaded, modulo others; then
                          a job of each operation on random numbers, by the programme's rows on integers
 """
@@ -44,9 +45,8 @@ def check_ecc(path: str | Path) -> PairReport:
             _stream(core, list(_others(core, 1)), 1),
             _stream(core, list(_others(core, 2))[::-1], 2),
         )
-        (length,) = {core.layout.answer_words(k) for k in range(len(core.held))}
-        patience = 2 * max(map(core.cycles, core.operations)) + 1000
-        return Messages(lambda _: pair, core.layout.numbers, length, patience, "scalars, points or numbers")
+        patience = 2 * max(map(core.cycles, core.jobs)) + 1000
+        return Messages(lambda _: pair, core.layout.numbers, 0, patience, "scalars, points or numbers")
 
     return check_pair(folder, "ecc", core, "results", messages)
 
@@ -63,7 +63,7 @@ def _others(core: EccCore, seed: int) -> Iterator[_Loaded]:
         try:
             for k, (held, offset) in enumerate(zip(core.held, core.layout.offsets, strict=True)):
                 own = held.rows.programme
-                ends = [(slot, max(1, (value + 1) * p // core.curve.p)) for slot, value in own.shared]
+                ends = [(slot, max(1, (value + 1) * p // held.modulus)) for slot, value in own.shared]
                 row_limits(replace(own, shared=tuple((slot, end - 1) for slot, end in ends)), fitted.contract(core.io))
                 chosen = tuple((slot, rnd.randrange(end)) for slot, end in ends)
                 made[k] = replace(own, shared=known.setdefault(offset, chosen))  # programmes may share their constants
@@ -76,16 +76,20 @@ def _stream(core: EccCore, others: list[_Loaded], seed: int) -> Stream:
     """The messages of one side; the second has the exceptional runs in the opposite order."""
     out, lay, packets = Stream(), core.layout, core.packets
     size = lay.contexts
-    cycles = [core.cycles(name) for name in core.operations]
-    out.words += packets.sent(core.setup())
-    for k, name in enumerate(core.operations):
+    cycles = list(map(core.cycles, core.jobs))
+    lengths = list(map(lay.answer_words, range(len(core.jobs))))
+    loaded = 0
+    for k, held in enumerate(core.held):
+        if held.modulus != loaded:
+            loaded = held.modulus
+            out.words += packets.sent(core.setup(loaded))
         jobs = max(core.cores, -(-RUNS // size))
-        pairs = sample(core.curve, name, core.bits, jobs * size, seed)[:: 1 if seed == 1 else -1]
+        pairs = sample(core.curve, held.operation, core.bits, jobs * size, seed)[:: 1 if seed == 1 else -1]
         for at in range(0, len(pairs), size):
             batch = pairs[at : at + size]
             wanted = [result for _, result in batch]
-            answer = Answer(name, core.curve.p, list(chain(*wanted)), len(wanted[0]), cycles[k])
-            out.add(packets, core.job(name, [given for given, _ in batch]), answer)
+            answer = Answer(held.operation, loaded, list(chain(*wanted)), len(wanted[0]), cycles[k], lengths[k])
+            out.add(packets, core.job(held.operation, [given for given, _ in batch]), answer)
     rnd = random.Random(seed)
     for fitted, made in others:
         contract = core.contract_at(fitted)
@@ -93,7 +97,8 @@ def _stream(core: EccCore, others: list[_Loaded], seed: int) -> Stream:
         for k, programme in made.items():
             job, numbers = _random_job(core, k, programme, contract, rnd)
             each = len(programme.results)
-            out.add(packets, job, Answer(f"other numbers, {programme.name}", fitted.p, numbers, each, cycles[k]))
+            what = f"other numbers, {programme.name}"
+            out.add(packets, job, Answer(what, fitted.p, numbers, each, cycles[k], lengths[k]))
     return out
 
 
@@ -101,13 +106,15 @@ def _random_job(
     core: EccCore, number: int, programme: RowProgramme, contract: Contract, rnd: random.Random
 ) -> tuple[list[int], list[int]]:
     """A job of random digits and numbers, and what its rows give on integers."""
-    name, bits = core.operations[number], core.curve.n.bit_length()
+    held, bits = core.held[number], core.curve.n.bit_length()
     unit, runs, results = core.unit(core.layout.contexts), [], list[int]()
     for _ in range(core.layout.contexts):
         scalars: tuple[int, ...] = (rnd.randrange(1 << min(bits, core.bits)),)
-        if name == "multiply-two":
+        if held.operation == "multiply-two":
             scalars = rnd.randrange(core.curve.n), rnd.randrange(core.curve.n)
-        digits = core.held[number].made.digits(*scalars)
+        elif held.operation in core.modulo_order:
+            scalars = ()
+        digits = held.made.digits(*scalars)
         inputs = {key: rnd.randrange(contract.p) for _, key in programme.inputs}
         runs.append((digits, [inputs[key] for _, key in programme.inputs]))
         results += run(programme, unit, contract, inputs, digits)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""The point engine of a curve by a coprocessor's RTL, simulated: what protocols ask, as many items at once as fit."""
+"""The point engine of a curve by a coprocessor's RTL, simulated: what protocols ask, as many items at once as fit; and
+arithmetic modulo the curve's order by the same RTL."""
 
 from __future__ import annotations
 
@@ -8,6 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from modmill.contract import Refusal
+from modmill.engines.ecc import HostOrder, OrderArithmetic
+from modmill.engines.order_engine import OrderByProgrammes
 from modmill.engines.points import BLIND
 from modmill.numbers.curves import Curve, Point, Weierstrass
 from modmill.studies.ecc import EccCore
@@ -25,6 +28,15 @@ class Work:
         """A line of a report."""
         batches = f" in {len(self.cycles)} batches" if len(self.cycles) > 1 else ""
         return f"{self.operation}, {self.runs} run{'s' * (self.runs != 1)}{batches}, {sum(self.cycles):,} cycles"
+
+
+def simulated(
+    core: EccCore, operation: str, runs: Sequence[tuple[tuple[int, ...], Mapping[str, int]]], work: list[Work]
+) -> list[tuple[int, ...]]:
+    """The results of runs by the RTL; ``work`` is told."""
+    found = core.simulate(operation, runs)
+    work.append(Work(operation, len(runs), tuple(found.cycles)))
+    return found.results
 
 
 @dataclass(frozen=True)
@@ -73,9 +85,7 @@ class RtlPointEngine:
             raise Refusal(f"this core multiplies by scalars of up to {self.core.bits} bits, not {bits}")
         if not runs:
             return []
-        found = self.core.simulate(operation, runs)
-        self.work.append(Work(operation, len(runs), tuple(found.cycles)))
-        return found.results
+        return simulated(self.core, operation, runs, self.work)
 
     def _given(self, P: Point) -> dict[str, int]:
         if P is None:
@@ -85,3 +95,34 @@ class RtlPointEngine:
     def _point(self, results: tuple[int, ...]) -> Point:
         x, y = results
         return None if isinstance(self.curve, Weierstrass) and x == y == 0 else (x, y)
+
+    @property
+    def order(self) -> OrderArithmetic:
+        """Arithmetic modulo the order: the core's where it has programmes for it, else the host's, with the reason."""
+        if self.core.order:
+            return RtlOrder(self.core, self.work)
+        if self.core.contract.load is None:
+            return HostOrder("host; the core's modulus is built in")
+        return HostOrder("host; the core was built without it")
+
+
+@dataclass(frozen=True)
+class RtlOrder(OrderByProgrammes):
+    """An `OrderArithmetic` that simulates ``core``, into which n is loaded after p; ``work`` as of `RtlPointEngine`.
+
+    Raises Refusal for another order than that of the core's curve.
+    """
+
+    core: EccCore
+    work: list[Work] = field(default_factory=list)
+
+    @property
+    def where(self) -> str:
+        """The same core, and what changing the modulus takes."""
+        return f"this core, loaded with n by a message of {len(self.core.setup(self.core.curve.n)):,} words"
+
+    def results(self, n: int, operation: str, runs: Sequence[Mapping[str, int]]) -> list[tuple[int, ...]]:
+        """What each run gives."""
+        if n != self.core.curve.n:
+            raise Refusal(f"the core computes modulo the order of {self.core.curve.title} alone")
+        return simulated(self.core, operation, [((), given) for given in runs], self.work) if runs else []

@@ -1,14 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""The page beside a coprocessor, and its curve as it stands in ecc.json."""
+"""What stands beside a coprocessor's Verilog: ecc.json with its curve, vectors.json, and the page."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
 
+from modmill import __version__
 from modmill.numbers.curves import Curve, Edwards, Montgomery, Weierstrass
 from modmill.numbers.named_curves import CURVES, find_curve
+from modmill.studies.build import digest
+from modmill.studies.ecc_samples import sample
+
+if TYPE_CHECKING:
+    from modmill.studies.ecc import EccCore
 
 _FORMS: dict[str, Any] = {"weierstrass": Weierstrass, "montgomery": Montgomery, "edwards": Edwards}
 
@@ -34,6 +41,71 @@ def restored(record: Mapping[str, Any]) -> Curve:
     return kind(int(record["p"], 16), (x, y), int(record["n"], 16), record["h"], record["name"], **letters)
 
 
+def record(core: EccCore) -> dict[str, Any]:
+    """ecc.json."""
+    lay, beat = core.layout, core.rhythm
+    return {
+        "modmill": __version__,
+        "design": core.design,
+        "given": dict(core.given),
+        "curve": describe(core.curve),
+        "options": {
+            "operations": list(core.operations), "bits": core.bits, "shape": asdict(core.shape),
+            "contexts": lay.contexts, "sums": core.sums, "word": core.word, "io": core.io, "top": core.top,
+            "cores": core.cores, **({"order": True} if core.order else {}),
+        },
+        "modulus": "loaded" if core.contract.load else hex(core.curve.p),
+        "number_words": lay.number_words,
+        "digits_in_a_word": lay.per_word,
+        "digit_bits": lay.digit_bits,
+        "rounds": lay.rounds,
+        "cycles_of_a_row": beat.turn,
+        "setup_words": len(core.setup()),
+        "programmes": [
+            {
+                "command": 1 + k, "operation": held.operation, "rows": held.rows.programme.rows,
+                "products": held.rows.programme.products, "digits": held.rows.programme.digits,
+                "digit_words": lay.digit_words(k), "window": held.rows.programme.window,
+                "inputs": [name for _, name in held.rows.programme.inputs],
+                "results": list(held.rows.recipe.results), "cycles": core.cycles(held.operation),
+                **({"modulus": "p" if held.modulus == core.curve.p else "n"} if core.order else {}),
+            } for k, held in enumerate(core.held)
+        ],
+        "slots_in_use": lay.used,
+        "multiplier": core.contract.describe(),
+        "digest": digest(core.verilog),
+    }  # fmt: skip
+
+
+def vectors(core: EccCore) -> dict[str, Any]:
+    """vectors.json: words in and out for a job of each programme, after SETUP, from the arithmetic of `numbers`."""
+    lay, sent = core.layout, core.packets.sent
+
+    def setup(modulus: int) -> dict[str, Any]:
+        what = {} if modulus == core.curve.p else {"modulus": "n"}
+        return {"curve": core.curve.title, **what, "in": list(map(hex, sent(core.setup(modulus)))), "out": []}
+
+    out, loaded = [setup(core.curve.p)], core.curve.p
+    for k, held in enumerate(core.held):
+        if held.modulus != loaded:
+            loaded = held.modulus
+            out.append(setup(loaded))
+        head = [k % core.cores] * core.packets.head
+        pairs = sample(core.curve, held.operation, core.bits, lay.contexts)
+        results = [x for _, expected in pairs for x in expected]
+        out.append({
+            "operation": held.operation,
+            "runs": [
+                {"scalars": list(map(hex, scalars)), **{k: hex(x) for k, x in inputs.items()},
+                 "results": list(map(hex, expected))}
+                for (scalars, inputs), expected in pairs
+            ],
+            "in": list(map(hex, sent(core.job(held.operation, [run for run, _ in pairs]), k))),
+            "out": [hex(w) for w in (*head, *(w for x in results for w in lay.number(x)))] if lay.binary else [],
+        })  # fmt: skip
+    return {"digest": digest(core.verilog), "messages": out}
+
+
 def page(record: Mapping[str, Any]) -> str:
     """README.md of a coprocessor."""
     words, options = record["number_words"], record["options"]
@@ -42,6 +114,13 @@ def page(record: Mapping[str, Any]) -> str:
         f"{', '.join(p['results'])} | {p['products']} | {p['rows']} | {p['cycles']} |"
         for p in record["programmes"]
     )
+    modulo_n = ", ".join(f"`{p['operation']}`" for p in record["programmes"] if p.get("modulus") == "n")
+    loading = (
+        f"""
+{modulo_n}: modulo the order n. The message that loads n and the constants of these programmes stands before them in
+`vectors.json`; what is done modulo p needs the first one again."""
+        if modulo_n else ""
+    )  # fmt: skip
     name = record["curve"]["name"] or "a curve of its own"
     return f"""# Elliptic-curve coprocessor: {name} on {record["design"]}
 
@@ -55,7 +134,7 @@ ready are high. Numbers are sent least significant word first, {words} words eac
 
 ## Messages
 
-`0`, then {record["setup_words"] - 1} words: modulus and constants. They stand first in `vectors.json`.
+`0`, then {record["setup_words"] - 1} words: modulus and constants. They stand first in `vectors.json`.{loading}
 
 `1 + programme`: a job
 - for each of the {options["contexts"]} contexts the words of its digits, {record["digits_in_a_word"]} digits of

@@ -5,8 +5,9 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
+from modmill.engines.order_engine import NUMBERS
 from modmill.engines.points import BLIND
 from modmill.numbers.curves import Curve, Edwards, Montgomery, Point, Weierstrass
 from modmill.numbers.projective import multiple_u, multiples
@@ -18,6 +19,8 @@ Run = tuple[tuple[int, ...], Mapping[str, int]]
 def expected(curve: Curve, operation: str, run: Run) -> tuple[int, ...]:
     """The results of a run."""
     scalars, numbers = run
+    if operation in NUMBERS:
+        return _modulo_order(operation, curve.n, numbers)
     if operation == "ladder":
         assert isinstance(curve, Montgomery)
         return (multiple_u(curve, scalars[0], numbers["u"]),)
@@ -31,8 +34,13 @@ def expected(curve: Curve, operation: str, run: Run) -> tuple[int, ...]:
 
 
 def sample(curve: Curve, operation: str, bits: int, count: int, seed: int = 1) -> list[tuple[Run, tuple[int, ...]]]:
-    """So many runs with what they must give: scalars 0, 1, n - 1, n and those of all ones, then random ones."""
+    """So many runs with what they must give: scalars 0, 1, n - 1, n and those of all ones, then random ones.
+
+    For what is done modulo n, numbers 0, 1 and n - 1, then random ones.
+    """
     rnd = random.Random(seed)
+    if operation in NUMBERS:
+        return [(run, expected(curve, operation, run)) for run in _numbers(curve.n, operation, count, rnd)]
     size = curve.n.bit_length() if operation == "multiply-two" else bits
     edges = [k for k in (0, 1, curve.n - 1, curve.n, (1 << size) - 1) if k >> size == 0]
     if operation == "multiply-two":
@@ -51,6 +59,24 @@ def sample(curve: Curve, operation: str, bits: int, count: int, seed: int = 1) -
         run: Run = tuple(scalars), numbers
         out.append((run, expected(curve, operation, run)))
     return out
+
+
+def _modulo_order(operation: str, n: int, given: Mapping[str, int]) -> tuple[int, ...]:
+    """By Python's integers; the inverse of 0 is 0."""
+    match operation:
+        case "signature":
+            return (pow(given["k"], n - 2, n) * (given["z"] + given["r"] * given["d"]) % n,)
+        case "quotients":
+            w = pow(given["s"], n - 2, n)
+            return given["z"] * w % n, given["r"] * w % n
+    return ((given["r"] + given["k"] * given["s"]) % n,)
+
+
+def _numbers(n: int, operation: str, count: int, rnd: random.Random) -> Iterator[Run]:
+    names, _ = NUMBERS[operation]
+    edges = (0, 1, n - 1)
+    for k in range(count):
+        yield (), {x: edges[(k + j) % 3] if k < 3 else rnd.randrange(n) for j, x in enumerate(names)}
 
 
 def _point(curve: Curve, rnd: random.Random, number: int) -> dict[str, int]:

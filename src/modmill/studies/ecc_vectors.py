@@ -77,7 +77,21 @@ class Vectors:
     @property
     def digest(self) -> str:
         """Of the cases."""
-        return hashlib.sha256("\n".join(map(repr, self.cases)).encode()).hexdigest()
+        return hashlib.sha256("\n".join(map(_text, self.cases)).encode()).hexdigest()
+
+
+def _text(case: Case) -> str:
+    """A case in words; numbers that Python does not write in decimal, of more than 4300 digits, in hexadecimal."""
+    try:
+        return repr(case)
+    except ValueError:
+        return repr(replace(case, item=_hexadecimal(case.item)))
+
+
+def _hexadecimal(item: Any) -> Any:
+    if isinstance(item, tuple):
+        return tuple(map(_hexadecimal, item))
+    return hex(item) if isinstance(item, int) else item
 
 
 def select(curves: Sequence[Curve] = (), count: int = 0, names: Sequence[str] = ()) -> list[Vectors]:

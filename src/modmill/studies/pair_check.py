@@ -13,7 +13,7 @@ import json
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import accumulate, islice
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -53,7 +53,8 @@ class Answer:
     """What must come for one job: ``numbers`` modulo ``p``, ``each`` for one of its runs.
 
     ``what``: what a run gives. ``cycles``: from the last word in to the first word out, where that is one number; 0
-    else. It is looked at where there is one machine, whose jobs do not wait for others.
+    else. It is looked at where there is one machine, whose jobs do not wait for others. ``words``: of the answer, 0 for
+    as many as `Messages.length` says.
     """
 
     what: str
@@ -61,6 +62,7 @@ class Answer:
     numbers: Sequence[int]
     each: int = 1
     cycles: int = 0
+    words: int = 0
 
 
 @dataclass
@@ -118,6 +120,10 @@ class Messages:
     length: int
     patience: int
     secret: str
+
+    def lengths(self, stream: Stream) -> list[int]:
+        """Words of each answer."""
+        return [answer.words or self.length for answer in stream.answers]
 
 
 def check_pair(folder: Path, stem: str, core: Built, kind: str, messages: Callable[[], Messages]) -> PairReport:
@@ -178,8 +184,8 @@ def _runs(packets: Packets, messages: Messages, simulator: WordSimulator, report
     """Faults of the runs at full rate and with pauses and stalls."""
     for label, gap, stall in (("at full rate", 0.0, 0.0), ("with pauses and stalls", 0.3, 0.3)):
         streams = messages.streams(not gap)
-        whole = messages.length + packets.head
-        jobs = [(stream.words, len(stream.answers) * whole) for stream in streams]
+        head = packets.head
+        jobs = [(stream.words, sum(length + head for length in messages.lengths(stream))) for stream in streams]
         runs = simulator.run_pair(*jobs, gap=gap, stall=stall, timeout=messages.patience)
         report.cycles += max(run.cycles for run in runs)
         for run, stream in zip(runs, streams, strict=True):
@@ -194,11 +200,12 @@ def _runs(packets: Packets, messages: Messages, simulator: WordSimulator, report
 
 def _judged(packets: Packets, messages: Messages, run: WordRun, stream: Stream) -> Iterator[str]:
     yield from run.violations
-    size = messages.length
-    _, words = packets.ordered(run.words, size)
-    done = 0
-    for k, answer in enumerate(stream.answers):
-        found = messages.numbers(words[k * size : (k + 1) * size], answer.p)
+    lengths = messages.lengths(stream)
+    _, words = packets.ordered(run.words, lengths)
+    done = at_word = 0
+    for answer, length in zip(stream.answers, lengths, strict=True):
+        found = messages.numbers(words[at_word : at_word + length], answer.p)
+        at_word += length
         for at in range(0, len(answer.numbers), answer.each):
             if found[at : at + answer.each] != list(answer.numbers[at : at + answer.each]):
                 yield f"{answer.what} {done + at // answer.each} modulo {answer.p:#x} is wrong"
@@ -207,9 +214,9 @@ def _judged(packets: Packets, messages: Messages, run: WordRun, stream: Stream) 
 
 
 def _timed(messages: Messages, run: WordRun, stream: Stream) -> Iterator[str]:
-    firsts = run.valid[:: messages.length]
-    for answer, end, first in zip(stream.answers, stream.ends, firsts, strict=False):
-        found = first - run.accepted[end]
+    starts = accumulate(messages.lengths(stream), initial=0)
+    for answer, end, start in zip(stream.answers, stream.ends, starts, strict=False):
+        found = run.valid[start] - run.accepted[end]
         if answer.cycles and found != answer.cycles:
             yield f"{answer.what} takes {found:,} cycles, {answer.cycles:,} were predicted"
             return

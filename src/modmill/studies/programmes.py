@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,12 +12,14 @@ from typing import Any
 from modmill.contract import Binary, Contract, Refusal
 from modmill.design import Fitted
 from modmill.designs import design as find_design
+from modmill.engines.assembly import assemble
 from modmill.engines.expressions import READ
 from modmill.engines.point_engine import OPERATIONS, RowPointEngine, Shape
 from modmill.engines.row_machine import exact
 from modmill.engines.rows import Unit
 from modmill.engines.scheduling import Placed
-from modmill.numbers.curves import Curve, Montgomery
+from modmill.engines.variable_time import variable_time_two
+from modmill.numbers.curves import Curve, Montgomery, Weierstrass
 from modmill.report.chart import chart
 
 ROOM = 1024
@@ -81,12 +84,17 @@ class OnDesign:
 
 
 def table(on: OnDesign) -> str:
-    """All operations of a curve on a design: their rows, products and slots."""
+    """All operations of a curve on a design: their rows, products and slots; the last for one pair of scalars."""
     engine = on.engine()
     heads = ("operation", "rows", "products", "used", "table rows", "slots", "shared", "trimmed", "reductions")
     lines = [heads]
-    for operation in on.operations:
-        _, found = engine.programme(operation, on.bits)
+    made = [(operation, engine.programme(operation, on.bits)[1]) for operation in on.operations]
+    if isinstance(on.curve, Weierstrass):
+        rnd = random.Random(1)
+        pair = rnd.randrange(1, on.curve.n), rnd.randrange(1, on.curve.n)
+        if recipe := variable_time_two(on.curve, engine.domain, *pair):
+            made.append(("multiply-two, variable time", assemble(recipe, engine.contract, engine.unit)))
+    for operation, found in made:
         p = found.programme
         lines.append((
             operation, str(p.rows), str(p.products), f"{p.products / p.rows:.1%}",

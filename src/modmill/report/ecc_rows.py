@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""Rows of coprocessors' vectors and of their times, as tables in Markdown."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+
+from modmill.report.rows import Row
+
+_WAYS = {"exact": "algorithm", "rtl": "RTL"}
+
+
+def vectors_table(rows: Iterable[Row]) -> list[str]:
+    """A line for each curve and way, with the sums over the files that were run on one design, largest runs first.
+
+    Where a file was run several times, as a whole and as a sample, the run with most vectors counts.
+    """
+    best: dict[tuple[str, str, str], dict[str, Row]] = defaultdict(dict)
+    for row in rows:
+        a = row.about
+        if row.kind == "check" and {"file", "by", "curve"} <= a.keys():
+            files = best[a["curve"], a["by"], a["engine"]]
+            known = files.get(a["file"])
+            if known is None or known.values["vectors"] <= row.values["vectors"]:
+                files[a["file"]] = row
+    lines = []
+    for (curve, by, design), files in sorted(best.items()):
+        sums = {name: sum(row.values[name] for row in files.values()) for name in ("vectors", "runs", "faults")}
+        lines.append(
+            f"| {curve} | {_WAYS[by]} | {design} | {len(files)} | {sums['vectors']:,} | {sums['runs']:,} | "
+            f"{sums['faults']} |"
+        )
+    return _table(("curve", "by", "design", "files", "vectors", "runs", "faults"), lines)
+
+
+def timing_table(rows: Iterable[Row]) -> list[str]:
+    """A line for each operation of each core whose times were measured; of several rows that with most scalars."""
+    best: dict[tuple[str, ...], Row] = {}
+    for row in rows:
+        a = row.about
+        if row.kind == "check" and "timing" in a:
+            key = a["curve"], a["timing"], a["design"], str(a["contexts"]), a["rtl"]
+            if key not in best or best[key].values["scalars"] <= row.values["scalars"]:
+                best[key] = row
+    lines = []
+    for (curve, operation, design, contexts, _), row in sorted(best.items()):
+        v = row.values
+        numbers = " to ".join(f"{cycles:,}" for cycles in dict.fromkeys((v["cycles"][0], v["cycles"][-1])))
+        lines.append(
+            f"| {curve} | {operation} | {design}, {contexts} in step | {v['scalars']:,} | {v['jobs']:,} | "
+            f"{numbers} | {v['predicted']:,} |"
+        )
+    return _table(("curve", "operation", "core", "scalars", "jobs", "cycles measured", "predicted"), lines)
+
+
+def _table(heads: Sequence[str], lines: Sequence[str]) -> list[str]:
+    return [f"| {' | '.join(heads)} |", "|" + "---|" * len(heads), *lines]
