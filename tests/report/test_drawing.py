@@ -24,7 +24,7 @@ SMALL = Schedule(
 
 
 def plan(name):
-    modulus = "2^17-145" if name.startswith("channel") else "secp256k1"
+    modulus = "2^17-145" if name.startswith("channel") else "P-256" if name == "solinas" else "secp256k1"
     return design(name).fit(parse_modulus(modulus).value).schedule
 
 

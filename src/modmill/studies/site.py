@@ -48,7 +48,7 @@ SHAPES = {"circle": "●", "diamond": "◆", "square": "■", "triangle-up": "�
 FIRST = ("secp256k1", "P-256", "Ed25519")
 """Moduli that stand first in the race."""
 
-SHOWN_FOR = ("secp256k1", "2^17-145")
+SHOWN_FOR = ("secp256k1", "P-256", "2^17-145")
 """Moduli for which a design's page draws it: the first that it serves."""
 
 BEFORE = ("Formula", "Ranges", "Formulas")
@@ -358,8 +358,13 @@ class _Block:
 
 def _fit(design: Design) -> tuple[Fitted, str]:
     """The design for the first modulus of SHOWN_FOR that it is made for."""
-    name = SHOWN_FOR[1] if design.module == "channel" else SHOWN_FOR[0]
-    return design.fit(parse_modulus(name).value), name
+    *names, last = SHOWN_FOR
+    for name in names if design.module != "channel" else ():
+        try:
+            return design.fit(parse_modulus(name).value), name
+        except Refusal:
+            continue
+    return design.fit(parse_modulus(last).value), last
 
 
 def _parts(page: Path) -> dict[str, str]:
