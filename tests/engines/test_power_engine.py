@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from modmill.contract import Load, Refusal
-from modmill.design import unused
+from modmill.design import Multiplier, unused
 from modmill.designs import design
 from modmill.engines.coprocessor import Coprocessor
 from modmill.engines.exponentiation import Exponentiation, fixed_window, ladder, left_to_right
@@ -41,6 +41,7 @@ class ToyMultiplier(loadable.Loadable):
     """The bit-serial multiplier of the trial, as a Multiplier: it accepts operands in any cycle."""
 
     period, lead, kept = 1, 0, ()
+    read_in, stands = Multiplier.read_in, Multiplier.stands
 
 
 def toy_layout(programme, contexts, bits=10, word=16):

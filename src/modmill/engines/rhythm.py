@@ -205,9 +205,9 @@ class Rhythm:
 
     @property
     def drain(self) -> int:
-        """Cycles from the end of the last turn until everything is written."""
+        """Cycles from the end of the last turn until everything is written, 1 at least."""
         last_sum = FIRST + 2 * self.sums + self.delay if self.sums else 0
-        return max(self.write, last_sum) + self.skew + 2 - self.turn
+        return max(1, max(self.write, last_sum) + self.skew + 2 - self.turn)
 
     @property
     def alignment(self) -> int:
