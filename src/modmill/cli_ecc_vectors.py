@@ -5,11 +5,11 @@ or its RTL, the cycles of its RTL for many scalars, and what was recorded of bot
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Protocol
 
 import typer
 
@@ -17,6 +17,51 @@ from modmill.cli_ecc import read_curve
 
 Bar = Callable[[], AbstractContextManager[Callable[[str, int, int], None]]]
 """What shows the progress of a command."""
+Multiplier = Annotated[str, typer.Option(metavar="DESIGN", help="A design; `modmill designs` lists them.")]
+Sets = Annotated[list[str], typer.Option("--set", metavar="KEY=VALUE", help="A parameter of the design; repeatable.")]
+Io = Annotated[str, typer.Option(help="Form of the multiplier: native or binary; default: what can be added.")]
+Contexts = Annotated[int, typer.Option(min=0, max=64, help="Runs in step; 0: as many as keep it busy.")]
+Names = Annotated[
+    list[str], typer.Option("--file", metavar="TEXT", help="Only files whose names contain it; repeatable.")
+]
+Record = Annotated[Path | None, typer.Option(metavar="FILE", help="Add the rows to a results file.")]
+
+
+class Judged(Protocol):
+    """What one file of vectors showed."""
+
+    @property
+    def vectors(self) -> HasCases:
+        """The vectors."""
+
+    @property
+    def seconds(self) -> float:
+        """That they took."""
+
+    @property
+    def faults(self) -> tuple[str, ...]:
+        """A line for each vector with a wrong outcome."""
+
+
+class HasCases(Protocol):
+    """Vectors of a file."""
+
+    @property
+    def cases(self) -> Sequence[object]:
+        """The vectors."""
+
+
+def tell(outcomes: Iterable[tuple[str, Judged]]) -> None:
+    """Print each file as it is judged, behind what it is called, and the sum; status 1 if an outcome is wrong."""
+    wrong = total = 0
+    for name, found in outcomes:
+        faults = found.faults
+        print(f"{name}, {len(faults):,} faults, {found.seconds:.1f} s", *faults[:5], sep="\n    ", flush=True)
+        total += len(found.vectors.cases)
+        wrong += len(faults)
+    print(f"{total:,} vectors, {wrong:,} faults")
+    if wrong:
+        raise typer.Exit(1)
 
 
 def add_to(app: typer.Typer, bar: Bar) -> None:
@@ -40,30 +85,24 @@ def add_to(app: typer.Typer, bar: Bar) -> None:
     @app.command()
     def timing(
         curve: Annotated[str, typer.Option("--curve", metavar="CURVE", help="A name, parameters, or a PEM file.")],
-        multiplier: Annotated[
-            str, typer.Option(metavar="DESIGN", help="A design; `modmill designs` lists them.")
-        ] = "montgomery-array",
+        multiplier: Multiplier = "montgomery-array",
         scalars: Annotated[int, typer.Option(min=1, help="So many different ones, the chosen ones first.")] = 1000,
         operations: Annotated[
             list[str], typer.Option("--operation", help="Make a core for this one; repeatable. Default: all.")
         ] = [],  # noqa: B006
-        sets: Annotated[
-            list[str], typer.Option("--set", metavar="KEY=VALUE", help="A parameter of the design; repeatable.")
-        ] = [],  # noqa: B006
-        io: Annotated[
-            str, typer.Option(help="Form of the multiplier: native or binary; default: what can be added.")
-        ] = "",
+        sets: Sets = [],  # noqa: B006
+        io: Io = "",
         window: Annotated[int, typer.Option(min=1, max=6, help="Bits of a digit of a scalar.")] = 4,
         teeth: Annotated[int, typer.Option(min=1, max=8, help="Of the comb for the base point.")] = 5,
         columns: Annotated[int, typer.Option(min=1, max=8, help="Tables of the comb.")] = 2,
-        contexts: Annotated[int, typer.Option(min=0, max=64, help="Runs in step; 0: as many as keep it busy.")] = 0,
+        contexts: Contexts = 0,
         order: Annotated[
             bool, typer.Option("--order/--no-order", help="Also what signatures need modulo n, on the same core.")
         ] = False,
         only: Annotated[
             list[str], typer.Option("--only", metavar="NAME", help="Measure only this one of the core's; repeatable.")
         ] = [],  # noqa: B006
-        record: Annotated[Path | None, typer.Option(metavar="FILE", help="Add the rows to a results file.")] = None,
+        record: Record = None,
     ) -> None:
         """Constant time: cycles of each operation in simulated hardware, many scalars; status 1 if not one number."""
         from modmill.engines.point_engine import OPERATIONS, Shape
@@ -98,20 +137,12 @@ def add_to(app: typer.Typer, bar: Bar) -> None:
         count: Annotated[
             int, typer.Option(min=0, help="So many of each curve and operation, those with rare flags first; 0: all.")
         ] = 0,
-        multiplier: Annotated[
-            str, typer.Option(metavar="DESIGN", help="A design; `modmill designs` lists them.")
-        ] = "montgomery-array",
-        sets: Annotated[
-            list[str], typer.Option("--set", metavar="KEY=VALUE", help="A parameter of the design; repeatable.")
-        ] = [],  # noqa: B006
-        io: Annotated[
-            str, typer.Option(help="Form of the multiplier: native or binary; default: what can be added.")
-        ] = "",
-        contexts: Annotated[int, typer.Option(min=0, max=64, help="Runs in step; 0: as many as keep it busy.")] = 0,
-        names: Annotated[
-            list[str], typer.Option("--file", metavar="TEXT", help="Only files whose names contain it; repeatable.")
-        ] = [],  # noqa: B006
-        record: Annotated[Path | None, typer.Option(metavar="FILE", help="Add the rows to a results file.")] = None,
+        multiplier: Multiplier = "montgomery-array",
+        sets: Sets = [],  # noqa: B006
+        io: Io = "",
+        contexts: Contexts = 0,
+        names: Names = [],  # noqa: B006
+        record: Record = None,
     ) -> None:
         """Wycheproof, NIST's and the RFCs' vectors through a coprocessor; status 1 if one has a wrong outcome."""
         from modmill.studies import ecc_vectors as study
@@ -121,17 +152,9 @@ def add_to(app: typer.Typer, bar: Bar) -> None:
         make = partial(
             study.machine, kind=engine, design=multiplier, settings=parse_set(sets), io=io, contexts=contexts
         )
-        wrong = total = 0
         with bar() as progress:
-            for found in study.check(chosen, make, progress=progress, record=record):
-                one = found.vectors
-                print(
-                    f"{one.curve.title}, {one.file}: {len(one.cases):,} vectors, {found.runs:,} runs, "
-                    f"{len(found.faults):,} faults, {found.seconds:.1f} s",
-                    *found.faults[:5], sep="\n    ", flush=True,
-                )  # fmt: skip
-                total += len(one.cases)
-                wrong += len(found.faults)
-        print(f"{total:,} vectors, {wrong:,} faults")
-        if wrong:
-            raise typer.Exit(1)
+            tell(
+                (f"{found.vectors.curve.title}, {found.vectors.file}: {len(found.vectors.cases):,} vectors, "
+                 f"{found.runs:,} runs", found)
+                for found in study.check(chosen, make, progress=progress, record=record)
+            )  # fmt: skip

@@ -9,12 +9,10 @@ engine proper in full batches, each once however many vectors ask for it, and th
 from __future__ import annotations
 
 import hashlib
-import json
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -42,6 +40,7 @@ from modmill.studies.ecc_published import (
     wycheproof,
     wycheproof_files,
 )
+from modmill.studies.vector_files import judged
 
 ENGINES = ("exact", "rtl")
 Progress = Callable[[str, int, int], None]
@@ -322,14 +321,7 @@ def _curve(some: Sequence[Vectors], machine: Machine, progress: Progress, store:
         seconds = round(sum(engine.seconds.pop(run) for run in mine), 2)
         values = {"vectors": len(one.cases), "asking": sum(map(bool, each)), "runs": len(mine),
                   "faults": len(found), "seconds": seconds}  # fmt: skip
-        row = _row(one, machine, values)
+        what = {**machine.about, "file": one.file, "cases": one.digest}
+        row = judged(what, machine.tool, values)
         store.add(row)
         yield Outcome(one, len(mine), seconds, found, row)
-
-
-def _row(one: Vectors, machine: Machine, values: dict[str, Any]) -> Row:
-    """Its digest is of the engine and of the vectors: what was run."""
-    what = {**machine.about, "file": one.file, "cases": one.digest}
-    key = "sha256:" + hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()
-    about = {**what, "date": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")}
-    return Row("check", key, machine.tool, "", None, values, about)

