@@ -19,7 +19,7 @@ def test_sums(width, chunk, carry):
     total, out = carry_select_sum(m, a, b, carry, chunk, "z")
     rnd = random.Random(width)
     top = (1 << width) - 1
-    pairs = [(top, 0), (top, 1), (top - 1, 1), (0, 0), (top, top), (top ^ 1 << chunk, 0), (top ^ 1, 1)]
+    pairs = [(top, 0), (top, 1), (top - 1, 1), (0, 0), (top, top), (top ^ 1 << chunk - 1, 0), (top ^ 1, 1)]
     pairs += [(x, top - x) for x in (rnd.getrandbits(width) for _ in range(20))]
     pairs += [(rnd.getrandbits(width), rnd.getrandbits(width)) for _ in range(40)]
     found = []
