@@ -36,6 +36,7 @@ from modmill.engines.numbered_rows import NumberedRowSequencer
 from modmill.engines.row_layout import COUNT_BITS, PACK, SETUP
 from modmill.engines.row_sequencer import RowSequencer
 from modmill.engines.row_table import chosen
+from modmill.rtl.delay import later
 from modmill.rtl.word_register import WordRegister
 
 
@@ -63,7 +64,7 @@ class Coprocessor(wiring.Component):
         """
         lay, run = self.layout, self.sequencer
         waits = lay.number_words == 1 and len(lay.programmes[programme].inputs) > 1
-        last = run.store_cycles + 6 + (run.store_cycles - 1) * waits
+        last = run.store_cycles + 8 + (run.store_cycles - 1) * waits
         subtracting = 2 * lay.rounds * lay.number_words * ROUND - bool(lay.rounds)
         return last + run.cycles(programme, passes) + run.read_cycles + subtracting
 
@@ -100,17 +101,15 @@ class Coprocessor(wiring.Component):
         kept = lay.constants + len(lay.lifts)
         constants = kept + (len(lay.trims) if load else 0)
         most = max(constants, *digit_words, *map(len, places), *map(len, results), 2)
-        index, context = Signal(range(most + 1)), Signal(range(max(2, lay.contexts)))
-        digits_at = Signal(len(run.d_address))
-        slots_at, place, result, constant = (
-            Signal(len(run.s_read), name=name) for name in ("slots_at", "place", "result", "constant")
+        index = Signal(range(most + 1), reset_less=True)
+        context = Signal(range(max(2, lay.contexts)), reset_less=True)
+        digits_at = Signal(len(run.d_address), reset_less=True)
+        slots_at, place, result, constant, read_at, write_at = (
+            Signal(len(run.s_read), name=name, reset_less=True)
+            for name in ("slots_at", "place", "result", "constant", "read_at", "write_at")
         )
-        shared, given = Signal(name="shared"), Signal(name="given")
-
-        def flag(name: str, value: Value) -> Signal:
-            out = Signal(name=name)
-            m.d.sync += out.eq(value)
-            return out
+        shared, given, starting = (Signal(name=name) for name in ("shared", "given", "starting"))
+        busy = later(m, run.busy, "busy")
 
         def of(lists: list[list[int]]) -> Value:
             return chosen(programme, [chosen(index, each) for each in lists])
@@ -118,32 +117,32 @@ class Coprocessor(wiring.Component):
         def last_of(counts: Sequence[int]) -> Value:
             return index == chosen(programme, [number - 1 for number in counts])
 
-        last_context = flag("last_context", context == lay.contexts - 1)
-        last_constant = flag("last_constant", index == constants - 1)
-        last_input = flag("last_input", last_of([*map(len, places)]))
-        last_result = flag("last_result", last_of([*map(len, results)]))
+        last_context = later(m, context == lay.contexts - 1, "last_context")
+        last_constant = later(m, index == constants - 1, "last_constant")
+        last_input = later(m, last_of([*map(len, places)]), "last_input")
+        last_result = later(m, last_of([*map(len, results)]), "last_result")
         digits = Signal(range(max(digit_words) + 1), name="digit_words", reset_less=True)  # where they are counted
 
         def words_of_digits(what: Callable[[Value | int], Value | int]) -> Value:
             """What is asked of the number of words of digits of a context."""
             return Value.cast(what(digits) if lay.counted else chosen(programme, [what(n) for n in digit_words]))
 
-        no_digits = flag("no_digits", words_of_digits(lambda n: n == 0))
-        setup = flag("setup", word == SETUP)
-        only_digits = flag("only_digits", words_of_digits(lambda n: n == 1))
-        first_digits = Signal(len(run.d_address))  # of the next context
+        no_digits = later(m, words_of_digits(lambda n: n == 0), "no_digits")
+        setup = later(m, word == SETUP, "setup")
+        only_digits = later(m, words_of_digits(lambda n: n == 1), "only_digits")
+        first_digits = Signal(len(run.d_address), reset_less=True)  # of the next context
         last_digits = Signal()
 
         m.d.comb += [
             number.i_data.eq(word), number.shift.eq(shift), number.whole.eq(run.s_q),
-            run.s_data.eq(number.number), run.programme.eq(programme),
-            run.s_trim.eq(Cat(*(flag(f"trim_{k}", shared & (index == kept + k)) for k in range(len(lay.trims))))),
+            run.s_data.eq(number.number), run.start.eq(starting), run.programme.eq(programme),
+            run.s_trim.eq(Cat(*(later(m, shared & (index == kept + k), f"trim_{k}") for k in range(len(lay.trims))))),
             run.d_address.eq(digits_at), run.d_data.eq(word[:PACK]),
-            self.o_data.eq(number.number[: lay.word]),
+            self.o_data.eq(number.number[: lay.word]), run.s_address.eq(write_at), run.s_read.eq(read_at),
         ]  # fmt: skip
         m.d.sync += [
             place.eq(of(places)), result.eq(of(results)), constant.eq(lay.shared_base + index),
-            run.s_address.eq(Mux(shared, constant, place + slots_at)), run.s_read.eq(result + slots_at),
+            write_at.eq(Mux(shared, constant, place + slots_at)), read_at.eq(result + slots_at),
         ]  # fmt: skip
         with m.FSM(name="message"):
             with m.State("COMMAND"):
@@ -205,10 +204,13 @@ class Coprocessor(wiring.Component):
                     m.d.sync += [context.eq(0), slots_at.eq(0)]
                     m.next = "START"
             with m.State("START"):
-                m.d.comb += run.start.eq(1)
+                m.d.sync += starting.eq(1)
+                m.next = "STARTED"
+            with m.State("STARTED"):
+                m.d.sync += starting.eq(0)
                 m.next = "RUN"
             with m.State("RUN"):
-                with m.If(~run.busy):
+                with m.If(~busy):
                     m.next = "READ"
             with m.State("READ"):
                 m.d.comb += [run.s_ask.eq(1), number.load.eq(run.s_valid)]
