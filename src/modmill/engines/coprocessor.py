@@ -37,6 +37,7 @@ from modmill.engines.row_layout import COUNT_BITS, PACK, SETUP
 from modmill.engines.row_sequencer import RowSequencer
 from modmill.engines.row_table import chosen
 from modmill.rtl.delay import later
+from modmill.rtl.one_hot import OneHot
 from modmill.rtl.word_register import WordRegister
 
 
@@ -144,141 +145,148 @@ class Coprocessor(wiring.Component):
             place.eq(of(places)), result.eq(of(results)), constant.eq(lay.shared_base + index),
             write_at.eq(Mux(shared, constant, place + slots_at)), read_at.eq(result + slots_at),
         ]  # fmt: skip
-        with m.FSM(name="message"):
-            with m.State("COMMAND"):
+        with OneHot(m, "message") as machine:
+            with machine.state("COMMAND"):
                 m.d.sync += [index.eq(0), context.eq(0), digits_at.eq(0), slots_at.eq(0), shared.eq(0)]
                 m.d.sync += first_digits.eq(lay.stride)
                 with m.If(waiting):
-                    m.next = "COMMANDED"
-            with m.State("COMMANDED"):
+                    machine.next("COMMANDED")
+            with machine.state("COMMANDED"):
                 m.d.comb += clear.eq(1)
                 m.d.sync += [programme.eq(word - 1), shared.eq(setup)]
-                m.next = "PASSES" if lay.counted else "CONTEXT"
+                machine.next("PASSES" if lay.counted else "CONTEXT")
                 with m.If(setup):
-                    m.next = "MODULUS" if load else "NUMBER"
+                    machine.next("MODULUS" if load else "NUMBER")
             if lay.counted:
-                self._counts(m, waiting, clear, word, digits)
-            with m.State("CONTEXT"):  # what depends on the programme is being chosen
-                m.next = "BEGIN"
-            with m.State("BEGIN"):
+                self._counts(m, machine, (waiting, clear, word), digits)
+            with machine.state("CONTEXT"):  # what depends on the programme is being chosen
+                machine.next("BEGIN")
+            with machine.state("BEGIN"):
                 m.d.sync += [index.eq(0), last_digits.eq(only_digits)]
-                m.next = "DIGITS"
+                machine.next("DIGITS")
                 with m.If(no_digits):
-                    m.next = "INPUTS"
-            with m.State("DIGITS"):
+                    machine.next("INPUTS")
+            with machine.state("DIGITS"):
                 with m.If(waiting):
-                    m.next = "DIGITS TAKEN"
-            with m.State("DIGITS TAKEN"):
+                    machine.next("DIGITS TAKEN")
+            with machine.state("DIGITS TAKEN"):
                 m.d.comb += [clear.eq(1), run.d_write.eq(1)]
                 m.d.sync += [index.eq(index + 1), digits_at.eq(digits_at + 1)]
                 m.d.sync += last_digits.eq(words_of_digits(lambda n: index == n - 2 if lay.counted or n > 1 else 0))
-                m.next = "DIGITS"
+                machine.next("DIGITS")
                 with m.If(last_digits):
-                    m.next = "INPUTS"
-            with m.State("INPUTS"):
+                    machine.next("INPUTS")
+            with machine.state("INPUTS"):
                 m.d.sync += [index.eq(0), digits_at.eq(first_digits)]
-                m.next = "NUMBER"
-            with m.State("NUMBER"):
+                machine.next("NUMBER")
+            with machine.state("NUMBER"):
                 with m.If(waiting):
-                    m.next = "NUMBER TAKEN"
-            with m.State("NUMBER TAKEN"):
+                    machine.next("NUMBER TAKEN")
+            with machine.state("NUMBER TAKEN"):
                 m.d.comb += [clear.eq(1), shift.eq(1)]
-                m.next = "NUMBER"
+                machine.next("NUMBER")
                 with m.If(last_word):
-                    m.next = "STORE"
-            with m.State("STORE"):
+                    machine.next("STORE")
+            with machine.state("STORE"):
                 m.d.comb += run.s_write.eq(1)
                 with m.If(run.s_ready):
                     m.d.sync += index.eq(index + 1)
-                    m.next = "NUMBER"
+                    machine.next("NUMBER")
                     with m.If(Mux(shared, last_constant, last_input)):
                         m.d.sync += index.eq(0)
-                        m.next = "NEXT"
-            with m.State("NEXT"):
+                        machine.next("NEXT")
+            with machine.state("NEXT"):
                 m.d.sync += [context.eq(context + 1), slots_at.eq(slots_at + lay.slots)]
                 m.d.sync += first_digits.eq(first_digits + lay.stride)
-                m.next = "BEGIN"
+                machine.next("BEGIN")
                 with m.If(shared):
-                    m.next = "COMMAND"
+                    machine.next("COMMAND")
                 with m.Elif(last_context):
                     m.d.sync += [context.eq(0), slots_at.eq(0)]
-                    m.next = "START"
-            with m.State("START"):
+                    machine.next("START")
+            with machine.state("START"):
                 m.d.sync += starting.eq(1)
-                m.next = "STARTED"
-            with m.State("STARTED"):
+                machine.next("STARTED")
+            with machine.state("STARTED"):
                 m.d.sync += starting.eq(0)
-                m.next = "RUN"
-            with m.State("RUN"):
+                machine.next("RUN")
+            with machine.state("RUN"):
                 with m.If(~busy):
-                    m.next = "READ"
-            with m.State("READ"):
+                    machine.next("READ")
+            with machine.state("READ"):
                 m.d.comb += [run.s_ask.eq(1), number.load.eq(run.s_valid)]
                 with m.If(run.s_valid):
-                    m.next = "LOAD"
-            with m.State("LOAD"):
-                m.next = "LOADED"
-            with m.State("LOADED"):
-                m.next = "COMPARE" if lay.rounds else "GIVE"
-            with m.State("GIVE"):
+                    machine.next("LOAD")
+            with machine.state("LOAD"):
+                machine.next("LOADED")
+            with machine.state("LOADED"):
+                machine.next("COMPARE" if lay.rounds else "GIVE")
+            with machine.state("GIVE"):
                 m.d.comb += [self.o_valid.eq(1), self.o_last.eq(last_word & last_result & last_context)]
                 with m.If(self.o_ready):
-                    m.next = "TAKEN"
-            with m.State("TAKEN"):
+                    machine.next("TAKEN")
+            with machine.state("TAKEN"):
                 m.d.comb += shift.eq(1)
                 m.d.sync += given.eq(last_word)
-                m.next = "SHIFTED"
-            with m.State("SHIFTED"):
-                m.next = "SETTLED"
-            with m.State("SETTLED"):
+                machine.next("SHIFTED")
+            with machine.state("SHIFTED"):
+                machine.next("SETTLED")
+            with machine.state("SETTLED"):
                 m.d.sync += given.eq(0)
-                m.next = "GIVE"
+                machine.next("GIVE")
                 with m.If(given):
                     m.d.sync += index.eq(index + 1)
-                    m.next = "GIVEN"
+                    machine.next("GIVEN")
                     with m.If(last_result):
                         m.d.sync += [index.eq(0), context.eq(context + 1), slots_at.eq(slots_at + lay.slots)]
                         with m.If(last_context):
-                            m.next = "COMMAND"
-            with m.State("GIVEN"):  # the next address is being chosen
-                m.next = "READ"
+                            machine.next("COMMAND")
+            with machine.state("GIVEN"):  # the next address is being chosen
+                machine.next("READ")
             if lay.rounds:
                 done = Signal(range(lay.rounds + 1))
                 pace = Signal(range(ROUND))
                 m.d.sync += pace.eq(0)
-                with m.State("COMPARE"):
+                with machine.state("COMPARE"):
                     m.d.sync += pace.eq(pace + 1)
                     m.d.comb += [shift.eq(pace == 0), number.comparing.eq(1)]
                     with m.If(shift & last_word):
-                        m.next = "SUBTRACT"
-                with m.State("SUBTRACT"):
+                        machine.next("SUBTRACT")
+                with machine.state("SUBTRACT"):
                     m.d.sync += pace.eq(pace + 1)
                     m.d.comb += [shift.eq(pace == 0), number.subtracting.eq(1)]
                     with m.If(shift & last_word):
                         m.d.sync += done.eq(done + 1)
-                        m.next = "COMPARE"
+                        machine.next("COMPARE")
                         with m.If(done == lay.rounds - 1):
                             m.d.sync += done.eq(0)
-                            m.next = "SHIFTED"
+                            machine.next("SHIFTED")
             if load:
-                self._load(m, number, (waiting, clear), counted, last_word)
+                self._load(m, machine, number, (waiting, clear), counted, last_word)
         return m
 
-    def _counts(self, m: Module, waiting: Signal, clear: Signal, word: Signal, digits: Signal) -> None:
+    def _counts(self, m: Module, machine: OneHot, stream: tuple[Signal, Signal, Signal], digits: Signal) -> None:
         """States that take the passes of the loop and the words of digits of a context."""
+        waiting, clear, word = stream
         passes = Signal(COUNT_BITS, name="passes", reset_less=True)
         m.d.comb += self.sequencer.passes.eq(passes)
         for name, kept, following in (("PASSES", passes, "COUNT"), ("COUNT", digits, "CONTEXT")):
-            with m.State(name):
+            with machine.state(name):
                 with m.If(waiting):
-                    m.next = f"{name} TAKEN"
-            with m.State(f"{name} TAKEN"):
+                    machine.next(f"{name} TAKEN")
+            with machine.state(f"{name} TAKEN"):
                 m.d.comb += clear.eq(1)
                 m.d.sync += kept.eq(word)
-                m.next = following
+                machine.next(following)
 
     def _load(
-        self, m: Module, number: NumberRegister, word: tuple[Signal, Signal], counted: Signal, last_word: Value
+        self,
+        m: Module,
+        machine: OneHot,
+        number: NumberRegister,
+        word: tuple[Signal, Signal],
+        counted: Signal,
+        last_word: Value,
     ) -> None:
         """States that keep the modulus and pass the multiplier's own words on to it."""
         lay, core = self.layout, self.core
@@ -290,35 +298,35 @@ class Coprocessor(wiring.Component):
         multiple = Signal(range(lay.rounds + 1))
         m.d.sync += key.shift.eq(shift_key)
         m.d.comb += [key.enter.eq(number.held), core.k_m.eq(key.number)]
-        with m.State("MODULUS"):
+        with machine.state("MODULUS"):
             with m.If(waiting):
-                m.next = "MODULUS TAKEN"
-        with m.State("MODULUS TAKEN"):
+                machine.next("MODULUS TAKEN")
+        with machine.state("MODULUS TAKEN"):
             m.d.comb += [clear.eq(1), number.m_write.eq(1), counted.eq(1)]
-            m.next = "MODULUS"
+            machine.next("MODULUS")
             with m.If(last_word):
                 m.d.sync += multiple.eq(multiple + 1)
                 with m.If(multiple == max(1, lay.rounds) - 1):
                     m.d.sync += multiple.eq(0)
-                    m.next = "KEY"
-        with m.State("KEY"):
+                    machine.next("KEY")
+        with machine.state("KEY"):
             with m.If(waiting):
-                m.next = "KEY TAKEN"
-        with m.State("KEY TAKEN"):
+                machine.next("KEY TAKEN")
+        with machine.state("KEY TAKEN"):
             m.d.comb += [clear.eq(1), shift_key.eq(1)]
             m.d.sync += count.eq(count + 1)
-            m.next = "KEY"
+            machine.next("KEY")
             with m.If(count == lay.key_words - 1):
                 m.d.sync += count.eq(0)
-                m.next = "KEPT"
-        with m.State("KEPT"):
+                machine.next("KEPT")
+        with machine.state("KEPT"):
             with m.If(key.quiet):
-                m.next = "PASS"
-        with m.State("PASS"):
+                machine.next("PASS")
+        with machine.state("PASS"):
             m.d.comb += core.k_valid.eq(1)
             with m.If(core.k_ready):
                 m.d.sync += place.eq(place + 1)
-                m.next = "KEY"
+                machine.next("KEY")
                 with m.If(place == len(lay.contract.load.words) - 1):
                     m.d.sync += place.eq(0)
-                    m.next = "NUMBER"
+                    machine.next("NUMBER")
