@@ -28,12 +28,14 @@ struct Simulation {
         MODMILL_BENCHES
         std::mt19937_64 noise(jobs[0].seed);
         reset(RESET_CYCLES, noise);
+#ifndef MODMILL_NO_NOISE
         for (uint64_t k = NOISE_LEAST + (noise() & NOISE_MASK); k; --k) {
             for (auto& b : bench) b->disturb(noise);
             low();
             high();
         }
         reset(1, noise);
+#endif
         for (int k = 0; k < INSTANCES; ++k) bench[k]->start(&jobs[k]);
     }
 
