@@ -26,23 +26,30 @@ struct Simulation {
         model = std::make_unique<Vmodel>(&context);
         Vmodel& top = *model;
         MODMILL_BENCHES
+#ifdef MODMILL_NO_NOISE
+        start(jobs);
+        reset(RESET_CYCLES);
+#else
         std::mt19937_64 noise(jobs[0].seed);
-        reset(RESET_CYCLES, noise);
-#ifndef MODMILL_NO_NOISE
+        for (auto& b : bench) b->disturb(noise);
+        reset(RESET_CYCLES);
         for (uint64_t k = NOISE_LEAST + (noise() & NOISE_MASK); k; --k) {
             for (auto& b : bench) b->disturb(noise);
             low();
             high();
         }
-        reset(1, noise);
+        reset(1);
+        start(jobs);
 #endif
+    }
+
+    void start(Job* jobs) {
         for (int k = 0; k < INSTANCES; ++k) bench[k]->start(&jobs[k]);
     }
 
-    void reset(uint64_t cycles, std::mt19937_64& noise) {
+    void reset(uint64_t cycles) {
         model->rst = 1;
         for (; cycles; --cycles) {
-            for (auto& b : bench) b->disturb(noise);
             low();
             high();
         }
