@@ -90,6 +90,47 @@ def test_a_router_that_mixes_two_answers_is_noticed():
     assert violations or came != wanted
 
 
+def interrupted(machines, router, cut):
+    """The cluster in a module that gives no answer at first, and resets it for one cycle after ``cut`` words."""
+    inner = joined(router, verilog(Toy(), "toy_core"), top="toy", machines=machines, word=WORD)
+    return WordSimulator(
+        f"""module cut(clk, rst, i_valid, i_ready, i_data, o_valid, o_ready, o_data, o_last);
+  input clk, rst, i_valid, o_ready;
+  input [{WORD - 1}:0] i_data;
+  output i_ready, o_valid, o_last;
+  output [{WORD - 1}:0] o_data;
+  reg [8:0] count;
+  wire ready, valid, after = count == {cut + 60}, pulse = count == {cut + 59};
+  assign i_ready = ready & (count < {cut} | after), o_valid = valid & after;
+  always @(posedge clk)
+    if (rst) count <= 0;
+    else if (count >= {cut} ? ~after : i_valid & i_ready) count <= count + 1;
+  toy inner(.clk(clk), .rst(rst | pulse), .i_valid(i_valid & i_ready), .i_ready(ready), .i_data(i_data),
+    .o_valid(valid), .o_ready(o_ready & o_valid), .o_data(o_data), .o_last(o_last));
+endmodule
+{inner}""",
+        WORD,
+        top="cut",
+    )
+
+
+@pytest.mark.parametrize(("machines", "held"), [(2, True), (5, True), (5, False)])
+def test_a_reset_of_one_cycle_reaches_every_machine(machines, held):
+    router = verilog(Router(machines, WORD), "toy_router")
+    if not held:  # the planted fault: nothing waits for the reset to have gone round
+        open_at_once = router.replace(".shut(shut)", ".shut(1'd0)")
+        assert open_at_once != router
+        router = open_at_once
+    cut = machines * (LENGTH + 3) + 4  # answers stand in all nodes, and a packet is cut short
+    words = [word for k in range(10) for word in packet(k % machines, [k] * LENGTH, WORD)][:cut]
+    messages = [(k % machines, [7 * k + 3 & 255] * LENGTH) for k in range(20)]
+    words += [word for machine, message in messages for word in packet(machine, message, WORD)]
+    found = interrupted(machines, router, cut).run(words, len(messages) * (LENGTH + 1), timeout=5000)
+    came = sorted((machine, tuple(answer)) for machine, answer in answers(found.words, LENGTH))
+    wanted = sorted((machine, tuple((w + 1) % 256 for w in message)) for machine, message in messages)
+    assert (came == wanted and not found.violations) == held
+
+
 def test_refusals():
     with pytest.raises(Refusal, match="2 to 64 cores"):
         unused(Router(1, 8))

@@ -56,6 +56,15 @@ def test_planted_faults_are_reported(expected, fault):
     assert any(expected in line for line in run.violations), run.violations
 
 
+def test_a_reset_that_works_only_at_power_up_is_noticed():
+    text = ECHO.replace("      o_valid <= 0;\n      count", "      count").replace(
+        "  // fault", "  end\n  initial o_valid = 0;\n  always @(posedge clk) begin"
+    )
+    simulator = WordSimulator(text, 12)
+    runs = [simulator.run(WORDS, 20, seed=seed) for seed in range(1, 9)]
+    assert any("straight after reset" in line for run in runs for line in run.violations)
+
+
 def test_valid_after_reset_is_reported():
     text = ECHO.replace("      o_valid <= 0;\n      count", "      o_valid <= 1;\n      count")
     run = WordSimulator(text, 12).run(WORDS, 20)

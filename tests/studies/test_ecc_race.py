@@ -15,9 +15,8 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "engines"))
 from small_curves import montgomery, weierstrass
 
 
-def test_a_race_measures_once_and_records(tmp_path, monkeypatch):
-    monkeypatch.setenv("MODMILL_CACHE", str(tmp_path / "cache"))
-    record, told = tmp_path / "rows.jsonl", []
+def test_a_race_measures_once_and_records(cache):
+    record, told = cache / "rows.jsonl", []
     race = lambda **more: race_operation(  # noqa: E731
         montgomery(251),
         "scalar-multiplication",

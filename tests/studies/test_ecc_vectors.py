@@ -194,15 +194,14 @@ def test_requests_that_are_refused(monkeypatch):
     monkeypatch.undo()
 
 
-def test_the_command(tmp_path, monkeypatch):
-    monkeypatch.setenv("MODMILL_CACHE", str(tmp_path))
+def test_the_command(cache, monkeypatch):
     arguments = ["--curve", "Curve25519", "--count", "2", "--file", "RFC 7748", "--multiplier", "pseudo-mersenne"]
-    run = CliRunner().invoke(app, ["ecc", "vectors", *arguments, "--record", str(tmp_path / "rows")])
+    run = CliRunner().invoke(app, ["ecc", "vectors", *arguments, "--record", str(cache / "rows")])
     assert run.exit_code == 0, run.output
     lines = run.stdout.splitlines()
     assert lines[0].startswith("Curve25519, RFC 7748: 2 vectors, 2 runs, 0 faults, ")
     assert lines[1:] == ["2 vectors, 0 faults"]
-    (row,) = read(tmp_path / "rows")
+    (row,) = read(cache / "rows")
     assert row.about["design"] == "pseudo-mersenne" and row.about["by"] == "exact"
     assert row.values == {"vectors": 2, "asking": 2, "runs": 2, "faults": 0} | {"seconds": row.values["seconds"]}
     machine = study.machine

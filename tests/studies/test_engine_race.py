@@ -14,12 +14,6 @@ from modmill.studies.engine import engine
 from modmill.studies.engine_race import MACHINES, EngineRace, as_core, judged
 
 
-@pytest.fixture
-def cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("MODMILL_CACHE", str(tmp_path / "cache"))
-    return tmp_path
-
-
 def small(cores=1):
     return engine("montgomery-array", width=61, bits=61, window=2, contexts=2, cores=cores)
 

@@ -7,7 +7,8 @@
 
 A packet in: the machine's number, or ``everyone(word)`` for all, the number of words in two words (least significant
 first), and the words of one or more messages. A packet out: the machine's number and the words of one answer. Answers
-of one machine come in the order of its messages. No net is longer than from one node to the next.
+of one machine come in the order of its messages. No net is longer than from one node to the next: the reset too goes
+from node to node, each handing it to its machine, and until the last one has been through it the ports are shut.
 """
 
 from __future__ import annotations
@@ -17,11 +18,12 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from amaranth.hdl import Cat, Module, Signal
+from amaranth.hdl import Cat, Module, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from modmill.contract import Refusal
+from modmill.rtl.delay import later
 
 COUNT_BITS = 24
 """Bits of the number of words in a packet."""
@@ -93,21 +95,24 @@ class _Head(wiring.Component):
         super().__init__({
             "i_valid": In(1), "i_ready": Out(1), "i_data": In(word),
             "d_valid": Out(1), "d_ready": In(1), "d_data": Out(word), "d_select": Out(machines),
+            "shut": In(1),
         })  # fmt: skip
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
         left = Signal(COUNT_BITS, reset_less=True)
-        low = Signal(self._word, reset_less=True)
+        low, word = (Signal(self._word, name=name, reset_less=True) for name in ("low", "word"))
+        select = Signal(self._machines, reset_less=True)
+        m.d.comb += [self.d_data.eq(word), self.d_select.eq(select)]
         take = self.i_valid & self.i_ready
         with m.If(self.d_ready):
             m.d.sync += self.d_valid.eq(0)
         with m.FSM(name="packet"):
             with m.State("MACHINE"):
-                m.d.comb += self.i_ready.eq(~self.d_valid)
+                m.d.comb += self.i_ready.eq(~self.d_valid & ~self.shut)
                 with m.If(take):
                     all_of_them = self.i_data == everyone(self._word)
-                    m.d.sync += self.d_select.eq(
+                    m.d.sync += select.eq(
                         Cat(all_of_them | (self.i_data == machine) for machine in range(self._machines))
                     )
                     m.next = "LOW"
@@ -124,7 +129,7 @@ class _Head(wiring.Component):
             with m.State("WORDS"):
                 m.d.comb += self.i_ready.eq(~self.d_valid & (left != 0))
                 with m.If(take):
-                    m.d.sync += [self.d_valid.eq(1), self.d_data.eq(self.i_data), left.eq(left - 1)]
+                    m.d.sync += [self.d_valid.eq(1), word.eq(self.i_data), left.eq(left - 1)]
                 with m.If(left == 0):
                     m.next = "MACHINE"
         return m
@@ -135,6 +140,7 @@ class _Node(wiring.Component):
 
     d: words from the head, ``d_select`` bit 0 for this machine, the others for those behind it, at ``e``. u: answers
     towards the head, from this machine (``r``) or from those behind it (``v``). A word takes two cycles a node.
+    ``clear``: nothing is under way any more; the next node and the machine are told so a cycle later, at ``cleared``.
     """
 
     def __init__(self, number: int, behind: int, word: int) -> None:
@@ -147,48 +153,55 @@ class _Node(wiring.Component):
             **stream("d", In, Out, {"d_select": In(behind + 1)}), **stream("c", Out, In, {}),
             **stream("e", Out, In, {"e_select": Out(max(1, behind))}), **stream("r", In, Out, {"r_last": In(1)}),
             **stream("v", In, Out, {"v_last": In(1)}), **stream("u", Out, In, {"u_last": Out(1)}),
+            "clear": In(1), "cleared": Out(1),
         })  # fmt: skip
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        here, on = Signal(), Signal()  # the word is still to be given to this machine, to the others
+        m.d.comb += self.cleared.eq(later(m, self.clear, "clear_here"))
+
+        # ---- words for machines: still to be given to this one, to the others
+        here, on = (Signal(name=name, reset_less=True) for name in ("here", "on"))
+        word = Signal(self._word, reset_less=True)
+        select = Signal(max(1, self._behind), reset_less=True)
         m.d.comb += [
-            self.d_ready.eq(~here & ~on), self.c_valid.eq(here), self.e_valid.eq(on), self.e_data.eq(self.c_data),
+            self.d_ready.eq(~here & ~on), self.c_valid.eq(here), self.e_valid.eq(on), self.c_data.eq(word),
+            self.e_data.eq(word), self.e_select.eq(select),
         ]  # fmt: skip
         with m.If(self.c_ready):
             m.d.sync += here.eq(0)
         with m.If(self.e_ready):
             m.d.sync += on.eq(0)
         with m.If(self.d_valid & self.d_ready):
-            m.d.sync += [self.c_data.eq(self.d_data), here.eq(self.d_select[0])]
+            m.d.sync += [word.eq(self.d_data), here.eq(self.d_select[0])]
             if self._behind:
-                m.d.sync += [on.eq(self.d_select[1:].any()), self.e_select.eq(self.d_select[1:])]
+                m.d.sync += [on.eq(self.d_select[1:].any()), select.eq(self.d_select[1:])]
 
-        free = Signal()
-        others_first = Signal()  # who goes first when both have an answer: the one who did not go last
-        m.d.comb += free.eq(~self.u_valid)
+        # ---- answers: the one that passes, and who goes first when both have one: the one who did not go last
+        own, others, others_first, full, last = (
+            Signal(name=name, reset_less=True) for name in ("own", "others", "others_first", "full", "last")
+        )
+        answer = Signal(self._word, reset_less=True)
+        m.d.comb += [
+            self.u_valid.eq(full), self.u_data.eq(answer), self.u_last.eq(last),
+            self.r_ready.eq(own & ~full), self.v_ready.eq(others & ~full),
+        ]  # fmt: skip
         with m.If(self.u_ready):
-            m.d.sync += self.u_valid.eq(0)
-
-        def passes(valid: Signal, ready: Signal, word: Signal, last: Signal, after: int) -> None:
-            m.d.comb += ready.eq(free)
-            with m.If(valid & free):
-                m.d.sync += [self.u_valid.eq(1), self.u_data.eq(word), self.u_last.eq(last)]
-                with m.If(last):
-                    m.d.sync += others_first.eq(after)
-                    m.next = "FREE"
-
-        with m.FSM(name="answer"):
-            with m.State("FREE"):
-                with m.If(self.v_valid & (others_first | ~self.r_valid)):
-                    m.next = "OTHERS"
-                with m.Elif(self.r_valid & free):
-                    m.d.sync += [self.u_valid.eq(1), self.u_data.eq(self._number), self.u_last.eq(0)]
-                    m.next = "OWN"
-            with m.State("OWN"):
-                passes(self.r_valid, self.r_ready, self.r_data, self.r_last, 1)
-            with m.State("OTHERS"):
-                passes(self.v_valid, self.v_ready, self.v_data, self.v_last, 0)
+            m.d.sync += full.eq(0)
+        with m.If(~own & ~others):
+            with m.If(self.v_valid & (others_first | ~self.r_valid)):
+                m.d.sync += others.eq(1)
+            with m.Elif(self.r_valid & ~full):
+                m.d.sync += [full.eq(1), answer.eq(self._number), last.eq(0), own.eq(1)]
+        for passing, valid, given, ends in (
+            (own, self.r_valid, self.r_data, self.r_last), (others, self.v_valid, self.v_data, self.v_last),
+        ):  # fmt: skip
+            with m.If(passing & valid & ~full):
+                m.d.sync += [full.eq(1), answer.eq(given), last.eq(ends)]
+                with m.If(ends):
+                    m.d.sync += [others_first.eq(own), passing.eq(0)]
+        with m.If(self.clear):
+            m.d.sync += [signal.eq(0) for signal in (here, on, own, others, others_first, full)]
         return m
 
 
@@ -210,12 +223,20 @@ class Router(wiring.Component):
             members |= {
                 f"c{k}_valid": Out(1), f"c{k}_ready": In(1), f"c{k}_data": Out(word),
                 f"r{k}_valid": In(1), f"r{k}_ready": Out(1), f"r{k}_data": In(word), f"r{k}_last": In(1),
+                f"c{k}_rst": Out(1),
             }  # fmt: skip
         super().__init__(members)
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
         m.submodules.head = head = _Head(self.machines, self.word)
+        # so long that all machines and nodes are in reset at the same time, and then until the last one is out of it
+        left, shut = Signal(range(2 * self.machines + 5), init=2 * self.machines + 4), Signal(init=1)
+        clear: Value = later(m, left > self.machines + 1, "clear")
+        m.d.sync += shut.eq(left != 0)
+        with m.If(left != 0):
+            m.d.sync += left.eq(left - 1)
+        m.d.comb += head.shut.eq(shut)
         nodes = [_Node(k, self.machines - 1 - k, self.word) for k in range(self.machines)]
         m.d.comb += [head.i_valid.eq(self.i_valid), self.i_ready.eq(head.i_ready), head.i_data.eq(self.i_data)]
         valid, ready, word, select = head.d_valid, head.d_ready, head.d_data, head.d_select
@@ -223,7 +244,9 @@ class Router(wiring.Component):
             m.submodules[f"node_{k}"] = node
             m.d.comb += [
                 node.d_valid.eq(valid), ready.eq(node.d_ready), node.d_data.eq(word), node.d_select.eq(select),
+                node.clear.eq(clear), getattr(self, f"c{k}_rst").eq(node.cleared),
             ]  # fmt: skip
+            clear = node.cleared
             valid, ready, word, select = node.e_valid, node.e_ready, node.e_data, node.e_select
             for name in ("valid", "data"):
                 m.d.comb += getattr(self, f"c{k}_{name}").eq(getattr(node, f"c_{name}"))
@@ -237,7 +260,7 @@ class Router(wiring.Component):
             ]  # fmt: skip
         first = nodes[0]
         m.d.comb += [
-            self.o_valid.eq(first.u_valid), first.u_ready.eq(self.o_ready), self.o_data.eq(first.u_data),
+            self.o_valid.eq(first.u_valid & ~shut), first.u_ready.eq(self.o_ready), self.o_data.eq(first.u_data),
             self.o_last.eq(first.u_last),
         ]  # fmt: skip
         return m
@@ -258,11 +281,11 @@ def joined(router: str, machine: str, *, top: str, machines: int, word: int) -> 
     ports = [".clk(clk), .rst(rst), .i_valid(i_valid), .i_ready(i_ready), .i_data(i_data), .o_valid(o_valid), "
              ".o_ready(o_ready), .o_data(o_data), .o_last(o_last)"]  # fmt: skip
     for k in range(machines):
-        names = [f"c{k}_valid", f"c{k}_ready", f"r{k}_valid", f"r{k}_ready", f"r{k}_last"]
+        names = [f"c{k}_valid", f"c{k}_ready", f"r{k}_valid", f"r{k}_ready", f"r{k}_last", f"c{k}_rst"]
         nets.append(f"  wire {', '.join(names)};\n  wire [{word - 1}:0] c{k}_data, r{k}_data;\n")
         ports.append(", ".join(f".{name}({name})" for name in (*names, f"c{k}_data", f"r{k}_data")))
         cores.append(
-            f"  {top}_core core_{k}(.clk(clk), .rst(rst), .i_valid(c{k}_valid), .i_ready(c{k}_ready), "
+            f"  {top}_core core_{k}(.clk(clk), .rst(c{k}_rst), .i_valid(c{k}_valid), .i_ready(c{k}_ready), "
             f".i_data(c{k}_data), .o_valid(r{k}_valid), .o_ready(r{k}_ready), .o_data(r{k}_data), "
             f".o_last(r{k}_last));\n"
         )

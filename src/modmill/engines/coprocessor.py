@@ -36,6 +36,8 @@ from modmill.engines.numbered_rows import NumberedRowSequencer
 from modmill.engines.row_layout import COUNT_BITS, PACK, SETUP
 from modmill.engines.row_sequencer import RowSequencer
 from modmill.engines.row_table import chosen
+from modmill.rtl.delay import later
+from modmill.rtl.one_hot import OneHot
 from modmill.rtl.word_register import WordRegister
 
 
@@ -63,7 +65,7 @@ class Coprocessor(wiring.Component):
         """
         lay, run = self.layout, self.sequencer
         waits = lay.number_words == 1 and len(lay.programmes[programme].inputs) > 1
-        last = run.store_cycles + 6 + (run.store_cycles - 1) * waits
+        last = run.store_cycles + 8 + (run.store_cycles - 1) * waits
         subtracting = 2 * lay.rounds * lay.number_words * ROUND - bool(lay.rounds)
         return last + run.cycles(programme, passes) + run.read_cycles + subtracting
 
@@ -100,17 +102,15 @@ class Coprocessor(wiring.Component):
         kept = lay.constants + len(lay.lifts)
         constants = kept + (len(lay.trims) if load else 0)
         most = max(constants, *digit_words, *map(len, places), *map(len, results), 2)
-        index, context = Signal(range(most + 1)), Signal(range(max(2, lay.contexts)))
-        digits_at = Signal(len(run.d_address))
-        slots_at, place, result, constant = (
-            Signal(len(run.s_read), name=name) for name in ("slots_at", "place", "result", "constant")
+        index = Signal(range(most + 1), reset_less=True)
+        context = Signal(range(max(2, lay.contexts)), reset_less=True)
+        digits_at = Signal(len(run.d_address), reset_less=True)
+        slots_at, place, result, constant, read_at, write_at = (
+            Signal(len(run.s_read), name=name, reset_less=True)
+            for name in ("slots_at", "place", "result", "constant", "read_at", "write_at")
         )
-        shared, given = Signal(name="shared"), Signal(name="given")
-
-        def flag(name: str, value: Value) -> Signal:
-            out = Signal(name=name)
-            m.d.sync += out.eq(value)
-            return out
+        shared, given, starting = (Signal(name=name) for name in ("shared", "given", "starting"))
+        busy = later(m, run.busy, "busy")
 
         def of(lists: list[list[int]]) -> Value:
             return chosen(programme, [chosen(index, each) for each in lists])
@@ -118,165 +118,175 @@ class Coprocessor(wiring.Component):
         def last_of(counts: Sequence[int]) -> Value:
             return index == chosen(programme, [number - 1 for number in counts])
 
-        last_context = flag("last_context", context == lay.contexts - 1)
-        last_constant = flag("last_constant", index == constants - 1)
-        last_input = flag("last_input", last_of([*map(len, places)]))
-        last_result = flag("last_result", last_of([*map(len, results)]))
+        last_context = later(m, context == lay.contexts - 1, "last_context")
+        last_constant = later(m, index == constants - 1, "last_constant")
+        last_input = later(m, last_of([*map(len, places)]), "last_input")
+        last_result = later(m, last_of([*map(len, results)]), "last_result")
         digits = Signal(range(max(digit_words) + 1), name="digit_words", reset_less=True)  # where they are counted
 
         def words_of_digits(what: Callable[[Value | int], Value | int]) -> Value:
             """What is asked of the number of words of digits of a context."""
             return Value.cast(what(digits) if lay.counted else chosen(programme, [what(n) for n in digit_words]))
 
-        no_digits = flag("no_digits", words_of_digits(lambda n: n == 0))
-        setup = flag("setup", word == SETUP)
-        only_digits = flag("only_digits", words_of_digits(lambda n: n == 1))
-        first_digits = Signal(len(run.d_address))  # of the next context
+        no_digits = later(m, words_of_digits(lambda n: n == 0), "no_digits")
+        setup = later(m, word == SETUP, "setup")
+        only_digits = later(m, words_of_digits(lambda n: n == 1), "only_digits")
+        first_digits = Signal(len(run.d_address), reset_less=True)  # of the next context
         last_digits = Signal()
 
         m.d.comb += [
             number.i_data.eq(word), number.shift.eq(shift), number.whole.eq(run.s_q),
-            run.s_data.eq(number.number), run.programme.eq(programme),
-            run.s_trim.eq(Cat(*(flag(f"trim_{k}", shared & (index == kept + k)) for k in range(len(lay.trims))))),
+            run.s_data.eq(number.number), run.start.eq(starting), run.programme.eq(programme),
+            run.s_trim.eq(Cat(*(later(m, shared & (index == kept + k), f"trim_{k}") for k in range(len(lay.trims))))),
             run.d_address.eq(digits_at), run.d_data.eq(word[:PACK]),
-            self.o_data.eq(number.number[: lay.word]),
+            self.o_data.eq(number.number[: lay.word]), run.s_address.eq(write_at), run.s_read.eq(read_at),
         ]  # fmt: skip
         m.d.sync += [
             place.eq(of(places)), result.eq(of(results)), constant.eq(lay.shared_base + index),
-            run.s_address.eq(Mux(shared, constant, place + slots_at)), run.s_read.eq(result + slots_at),
+            write_at.eq(Mux(shared, constant, place + slots_at)), read_at.eq(result + slots_at),
         ]  # fmt: skip
-        with m.FSM(name="message"):
-            with m.State("COMMAND"):
+        with OneHot(m, "message") as machine:
+            with machine.state("COMMAND"):
                 m.d.sync += [index.eq(0), context.eq(0), digits_at.eq(0), slots_at.eq(0), shared.eq(0)]
                 m.d.sync += first_digits.eq(lay.stride)
                 with m.If(waiting):
-                    m.next = "COMMANDED"
-            with m.State("COMMANDED"):
+                    machine.next("COMMANDED")
+            with machine.state("COMMANDED"):
                 m.d.comb += clear.eq(1)
                 m.d.sync += [programme.eq(word - 1), shared.eq(setup)]
-                m.next = "PASSES" if lay.counted else "CONTEXT"
+                machine.next("PASSES" if lay.counted else "CONTEXT")
                 with m.If(setup):
-                    m.next = "MODULUS" if load else "NUMBER"
+                    machine.next("MODULUS" if load else "NUMBER")
             if lay.counted:
-                self._counts(m, waiting, clear, word, digits)
-            with m.State("CONTEXT"):  # what depends on the programme is being chosen
-                m.next = "BEGIN"
-            with m.State("BEGIN"):
+                self._counts(m, machine, (waiting, clear, word), digits)
+            with machine.state("CONTEXT"):  # what depends on the programme is being chosen
+                machine.next("BEGIN")
+            with machine.state("BEGIN"):
                 m.d.sync += [index.eq(0), last_digits.eq(only_digits)]
-                m.next = "DIGITS"
+                machine.next("DIGITS")
                 with m.If(no_digits):
-                    m.next = "INPUTS"
-            with m.State("DIGITS"):
+                    machine.next("INPUTS")
+            with machine.state("DIGITS"):
                 with m.If(waiting):
-                    m.next = "DIGITS TAKEN"
-            with m.State("DIGITS TAKEN"):
+                    machine.next("DIGITS TAKEN")
+            with machine.state("DIGITS TAKEN"):
                 m.d.comb += [clear.eq(1), run.d_write.eq(1)]
                 m.d.sync += [index.eq(index + 1), digits_at.eq(digits_at + 1)]
                 m.d.sync += last_digits.eq(words_of_digits(lambda n: index == n - 2 if lay.counted or n > 1 else 0))
-                m.next = "DIGITS"
+                machine.next("DIGITS")
                 with m.If(last_digits):
-                    m.next = "INPUTS"
-            with m.State("INPUTS"):
+                    machine.next("INPUTS")
+            with machine.state("INPUTS"):
                 m.d.sync += [index.eq(0), digits_at.eq(first_digits)]
-                m.next = "NUMBER"
-            with m.State("NUMBER"):
+                machine.next("NUMBER")
+            with machine.state("NUMBER"):
                 with m.If(waiting):
-                    m.next = "NUMBER TAKEN"
-            with m.State("NUMBER TAKEN"):
+                    machine.next("NUMBER TAKEN")
+            with machine.state("NUMBER TAKEN"):
                 m.d.comb += [clear.eq(1), shift.eq(1)]
-                m.next = "NUMBER"
+                machine.next("NUMBER")
                 with m.If(last_word):
-                    m.next = "STORE"
-            with m.State("STORE"):
+                    machine.next("STORE")
+            with machine.state("STORE"):
                 m.d.comb += run.s_write.eq(1)
                 with m.If(run.s_ready):
                     m.d.sync += index.eq(index + 1)
-                    m.next = "NUMBER"
+                    machine.next("NUMBER")
                     with m.If(Mux(shared, last_constant, last_input)):
                         m.d.sync += index.eq(0)
-                        m.next = "NEXT"
-            with m.State("NEXT"):
+                        machine.next("NEXT")
+            with machine.state("NEXT"):
                 m.d.sync += [context.eq(context + 1), slots_at.eq(slots_at + lay.slots)]
                 m.d.sync += first_digits.eq(first_digits + lay.stride)
-                m.next = "BEGIN"
+                machine.next("BEGIN")
                 with m.If(shared):
-                    m.next = "COMMAND"
+                    machine.next("COMMAND")
                 with m.Elif(last_context):
                     m.d.sync += [context.eq(0), slots_at.eq(0)]
-                    m.next = "START"
-            with m.State("START"):
-                m.d.comb += run.start.eq(1)
-                m.next = "RUN"
-            with m.State("RUN"):
-                with m.If(~run.busy):
-                    m.next = "READ"
-            with m.State("READ"):
+                    machine.next("START")
+            with machine.state("START"):
+                m.d.sync += starting.eq(1)
+                machine.next("STARTED")
+            with machine.state("STARTED"):
+                m.d.sync += starting.eq(0)
+                machine.next("RUN")
+            with machine.state("RUN"):
+                with m.If(~busy):
+                    machine.next("READ")
+            with machine.state("READ"):
                 m.d.comb += [run.s_ask.eq(1), number.load.eq(run.s_valid)]
                 with m.If(run.s_valid):
-                    m.next = "LOAD"
-            with m.State("LOAD"):
-                m.next = "LOADED"
-            with m.State("LOADED"):
-                m.next = "COMPARE" if lay.rounds else "GIVE"
-            with m.State("GIVE"):
+                    machine.next("LOAD")
+            with machine.state("LOAD"):
+                machine.next("LOADED")
+            with machine.state("LOADED"):
+                machine.next("COMPARE" if lay.rounds else "GIVE")
+            with machine.state("GIVE"):
                 m.d.comb += [self.o_valid.eq(1), self.o_last.eq(last_word & last_result & last_context)]
                 with m.If(self.o_ready):
-                    m.next = "TAKEN"
-            with m.State("TAKEN"):
+                    machine.next("TAKEN")
+            with machine.state("TAKEN"):
                 m.d.comb += shift.eq(1)
                 m.d.sync += given.eq(last_word)
-                m.next = "SHIFTED"
-            with m.State("SHIFTED"):
-                m.next = "SETTLED"
-            with m.State("SETTLED"):
+                machine.next("SHIFTED")
+            with machine.state("SHIFTED"):
+                machine.next("SETTLED")
+            with machine.state("SETTLED"):
                 m.d.sync += given.eq(0)
-                m.next = "GIVE"
+                machine.next("GIVE")
                 with m.If(given):
                     m.d.sync += index.eq(index + 1)
-                    m.next = "GIVEN"
+                    machine.next("GIVEN")
                     with m.If(last_result):
                         m.d.sync += [index.eq(0), context.eq(context + 1), slots_at.eq(slots_at + lay.slots)]
                         with m.If(last_context):
-                            m.next = "COMMAND"
-            with m.State("GIVEN"):  # the next address is being chosen
-                m.next = "READ"
+                            machine.next("COMMAND")
+            with machine.state("GIVEN"):  # the next address is being chosen
+                machine.next("READ")
             if lay.rounds:
                 done = Signal(range(lay.rounds + 1))
                 pace = Signal(range(ROUND))
                 m.d.sync += pace.eq(0)
-                with m.State("COMPARE"):
+                with machine.state("COMPARE"):
                     m.d.sync += pace.eq(pace + 1)
                     m.d.comb += [shift.eq(pace == 0), number.comparing.eq(1)]
                     with m.If(shift & last_word):
-                        m.next = "SUBTRACT"
-                with m.State("SUBTRACT"):
+                        machine.next("SUBTRACT")
+                with machine.state("SUBTRACT"):
                     m.d.sync += pace.eq(pace + 1)
                     m.d.comb += [shift.eq(pace == 0), number.subtracting.eq(1)]
                     with m.If(shift & last_word):
                         m.d.sync += done.eq(done + 1)
-                        m.next = "COMPARE"
+                        machine.next("COMPARE")
                         with m.If(done == lay.rounds - 1):
                             m.d.sync += done.eq(0)
-                            m.next = "SHIFTED"
+                            machine.next("SHIFTED")
             if load:
-                self._load(m, number, (waiting, clear), counted, last_word)
+                self._load(m, machine, number, (waiting, clear), counted, last_word)
         return m
 
-    def _counts(self, m: Module, waiting: Signal, clear: Signal, word: Signal, digits: Signal) -> None:
+    def _counts(self, m: Module, machine: OneHot, stream: tuple[Signal, Signal, Signal], digits: Signal) -> None:
         """States that take the passes of the loop and the words of digits of a context."""
+        waiting, clear, word = stream
         passes = Signal(COUNT_BITS, name="passes", reset_less=True)
         m.d.comb += self.sequencer.passes.eq(passes)
         for name, kept, following in (("PASSES", passes, "COUNT"), ("COUNT", digits, "CONTEXT")):
-            with m.State(name):
+            with machine.state(name):
                 with m.If(waiting):
-                    m.next = f"{name} TAKEN"
-            with m.State(f"{name} TAKEN"):
+                    machine.next(f"{name} TAKEN")
+            with machine.state(f"{name} TAKEN"):
                 m.d.comb += clear.eq(1)
                 m.d.sync += kept.eq(word)
-                m.next = following
+                machine.next(following)
 
     def _load(
-        self, m: Module, number: NumberRegister, word: tuple[Signal, Signal], counted: Signal, last_word: Value
+        self,
+        m: Module,
+        machine: OneHot,
+        number: NumberRegister,
+        word: tuple[Signal, Signal],
+        counted: Signal,
+        last_word: Value,
     ) -> None:
         """States that keep the modulus and pass the multiplier's own words on to it."""
         lay, core = self.layout, self.core
@@ -288,35 +298,35 @@ class Coprocessor(wiring.Component):
         multiple = Signal(range(lay.rounds + 1))
         m.d.sync += key.shift.eq(shift_key)
         m.d.comb += [key.enter.eq(number.held), core.k_m.eq(key.number)]
-        with m.State("MODULUS"):
+        with machine.state("MODULUS"):
             with m.If(waiting):
-                m.next = "MODULUS TAKEN"
-        with m.State("MODULUS TAKEN"):
+                machine.next("MODULUS TAKEN")
+        with machine.state("MODULUS TAKEN"):
             m.d.comb += [clear.eq(1), number.m_write.eq(1), counted.eq(1)]
-            m.next = "MODULUS"
+            machine.next("MODULUS")
             with m.If(last_word):
                 m.d.sync += multiple.eq(multiple + 1)
                 with m.If(multiple == max(1, lay.rounds) - 1):
                     m.d.sync += multiple.eq(0)
-                    m.next = "KEY"
-        with m.State("KEY"):
+                    machine.next("KEY")
+        with machine.state("KEY"):
             with m.If(waiting):
-                m.next = "KEY TAKEN"
-        with m.State("KEY TAKEN"):
+                machine.next("KEY TAKEN")
+        with machine.state("KEY TAKEN"):
             m.d.comb += [clear.eq(1), shift_key.eq(1)]
             m.d.sync += count.eq(count + 1)
-            m.next = "KEY"
+            machine.next("KEY")
             with m.If(count == lay.key_words - 1):
                 m.d.sync += count.eq(0)
-                m.next = "KEPT"
-        with m.State("KEPT"):
+                machine.next("KEPT")
+        with machine.state("KEPT"):
             with m.If(key.quiet):
-                m.next = "PASS"
-        with m.State("PASS"):
+                machine.next("PASS")
+        with machine.state("PASS"):
             m.d.comb += core.k_valid.eq(1)
             with m.If(core.k_ready):
                 m.d.sync += place.eq(place + 1)
-                m.next = "KEY"
+                machine.next("KEY")
                 with m.If(place == len(lay.contract.load.words) - 1):
                     m.d.sync += place.eq(0)
-                    m.next = "NUMBER"
+                    machine.next("NUMBER")

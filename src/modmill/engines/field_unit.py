@@ -8,7 +8,8 @@
 
 Each of the three is one addition in every slice; the carry goes to the next slice, which works a cycle later, through
 one register. So no carry chain is longer than a slice, no number waits for its carries, and control reaches
-slice after slice through registers. Only the multiplier's port wants all bits at once.
+slice after slice through registers. Slices have no reset: what was under way is through them before the first number
+after a reset. Only the multiplier's port wants all bits at once.
 
 A unit without sums has no adders: its slices are bits of any form, still one cycle after another.
 
@@ -80,7 +81,7 @@ class _Slice(wiring.Component):
         m = Module()
         # ---- control: what is told acts here one cycle later
         told = Signal(self.layout, name="told", reset_less=True)
-        write, take = Signal(name="write_here"), Signal(3, name="take_here")
+        write, take = Signal(name="write_here", reset_less=True), Signal(3, name="take_here", reset_less=True)
         invert = Signal(2, name="invert_here", reset_less=True)
         m.d.sync += [
             told.eq(self.control), write.eq(self.control.write), take.eq(Cat(self.control.take, take)),
@@ -89,7 +90,7 @@ class _Slice(wiring.Component):
         m.d.comb += [self.forward.eq(told), self.forward.write.eq(write), self.forward.take.eq(take[0])]
 
         # ---- results and numbers from outside
-        given, capture, move = (Signal(name=f"{name}_here") for name in ("given", "capture", "move"))
+        given, capture, move = (Signal(name=f"{name}_here", reset_less=True) for name in ("given", "capture", "move"))
         m.d.sync += [given.eq(self.given), capture.eq(self.capture), move.eq(self.move)]
         held: Value = Mux(given, self.number, self.r)
         if self.captured:
@@ -101,7 +102,7 @@ class _Slice(wiring.Component):
         stored = Signal(self.width, reset_less=True)
         lift = self._memory(m, told, write, stored)
         kept_a, kept_b = (Signal(self.width, name=f"kept_{name}", reset_less=True) for name in "ab")
-        taking = Signal(name="take_a")
+        taking = Signal(name="take_a", reset_less=True)
         m.d.sync += taking.eq(take[2])
         with m.If(take[2]):
             m.d.sync += kept_b.eq(self.q)

@@ -45,12 +45,13 @@ class NumberRegister(wiring.Component):
         earlier = Signal(word, reset_less=True)
         entering = Signal(word)
         asked, modes = Signal(2, name="asked"), Signal(2, name="modes")  # what the word that acts is shifted for
+        held = later(m, earlier, "held_word")
         m.d.sync += [
-            register.shift.eq(self.shift), register.load.eq(self.load), earlier.eq(self.i_data), self.held.eq(earlier),
+            register.shift.eq(self.shift), register.load.eq(self.load), earlier.eq(self.i_data),
             asked.eq(Cat(self.comparing, self.subtracting)), modes.eq(asked),
         ]  # fmt: skip
         m.d.comb += [
-            entering.eq(self.held), register.enter.eq(entering), register.whole.eq(self.whole),
+            self.held.eq(held), entering.eq(held), register.enter.eq(entering), register.whole.eq(self.whole),
             self.number.eq(register.number),
         ]  # fmt: skip
         if not self._rounds:

@@ -83,6 +83,15 @@ public:
         : k_valid(k_valid), k_ready(k_ready), k_m(k_m), i_valid(i_valid), i_ready(i_ready), i_a(i_a), i_b(i_b),
           o_valid(o_valid), o_ready(o_ready), o_r(o_r) {}
 
+    void disturb(std::mt19937_64& noise) {
+        random.state = noise() | 1;
+        withdraw();
+        put_noise(k_m);
+        i_valid = noise() & 1;
+        k_valid = noise() & 1;
+        o_ready = noise() & 1;
+    }
+
     void start(Job* new_job) {
         job = new_job;
         random.state = seeded(job->seed);
@@ -235,11 +244,15 @@ private:
     }
 
     void withdraw_word() {
+        if (job->words) put_noise(k_m);
+        k_valid = 0;
+    }
+
+    void put_noise(K& port) {
         uint32_t noise[K_WORDS];
         for (uint32_t& word : noise) word = random.next();
         noise[K_WORDS - 1] &= K_LAST;
-        if (job->words) put(k_m, noise, K_WORDS);
-        k_valid = 0;
+        put(port, noise, K_WORDS);
     }
 
     void fault(Fault kind, uint64_t cycle) {

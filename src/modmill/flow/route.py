@@ -13,7 +13,7 @@ import re
 import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +67,7 @@ class Routed:
         return {
             "mhz": self.mhz, "mhz_reported": self.mhz_reported, "cap_mhz": self.cap_mhz,
             "utilisation": self.utilisation, "seconds": round(self.seconds, 1),
+            "critical_path": asdict(self.critical_path) if self.critical_path else None,
         }  # fmt: skip
 
 

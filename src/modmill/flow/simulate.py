@@ -101,20 +101,28 @@ class Simulator:
     """A core compiled for simulation.
 
     `verilog` is the text of the core, `top` its module, `widths` those of its ports. With `instances=2` the library
-    holds two cores side by side (for `run_pair`). `cache=False` compiles anew. The first use on a machine takes a few
+    holds two cores side by side (for `run_pair`). `noise=False` leaves out what comes before the last reset, for a
+    core that keeps what its inputs wrote. `cache=False` compiles anew. The first use on a machine takes a few
     seconds more, because Verilator's runtime is compiled too.
 
     Raises ToolError when the text does not compile.
     """
 
     def __init__(
-        self, verilog: str, *, top: str = "core", widths: Widths, cache: bool = True, instances: int = 1
+        self,
+        verilog: str,
+        *,
+        top: str = "core",
+        widths: Widths,
+        cache: bool = True,
+        instances: int = 1,
+        noise: bool = True,
     ) -> None:
         self.widths = widths
         self.instances = instances
+        macros = _macros(widths) | ({} if noise else {"MODMILL_NO_NOISE": ""})
         self._library = Library(
-            verilog, top, "harness.cpp", _macros(widths), _ports(widths), _pins(widths), _Job,
-            instances=instances, cache=cache,
+            verilog, top, "harness.cpp", macros, _ports(widths), _pins(widths), _Job, instances=instances, cache=cache
         )  # fmt: skip
 
     @property

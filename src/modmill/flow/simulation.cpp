@@ -4,11 +4,15 @@
 // Runs the benches of a library from reset on; the other half is library.py. Included after the file that defines Job and
 // TheBench; INSTANCES and MODMILL_BENCHES are generated.
 //
+// Before that the model runs on noise for a while, so that the reset of one cycle finds it in the middle of something.
+//
 // One cycle: inputs change while the clock is low, the model settles, outputs are sampled, the clock rises.
 
 namespace {
 
-constexpr uint64_t RESET_CYCLES = 4;
+constexpr uint64_t RESET_CYCLES = 4;   // after power-up
+constexpr uint64_t NOISE_MASK = 0xff;  // so many cycles of noise at most, and NOISE_LEAST more
+constexpr uint64_t NOISE_LEAST = 32;
 
 struct Simulation {
     VerilatedContext context;
@@ -22,13 +26,34 @@ struct Simulation {
         model = std::make_unique<Vmodel>(&context);
         Vmodel& top = *model;
         MODMILL_BENCHES
-        for (int k = 0; k < INSTANCES; ++k) bench[k]->start(&jobs[k]);
-        top.rst = 1;
-        for (uint64_t k = 0; k < RESET_CYCLES; ++k) {
+#ifdef MODMILL_NO_NOISE
+        start(jobs);
+        reset(RESET_CYCLES);
+#else
+        std::mt19937_64 noise(jobs[0].seed);
+        for (auto& b : bench) b->disturb(noise);
+        reset(RESET_CYCLES);
+        for (uint64_t k = NOISE_LEAST + (noise() & NOISE_MASK); k; --k) {
+            for (auto& b : bench) b->disturb(noise);
             low();
             high();
         }
-        top.rst = 0;
+        reset(1);
+        start(jobs);
+#endif
+    }
+
+    void start(Job* jobs) {
+        for (int k = 0; k < INSTANCES; ++k) bench[k]->start(&jobs[k]);
+    }
+
+    void reset(uint64_t cycles) {
+        model->rst = 1;
+        for (; cycles; --cycles) {
+            low();
+            high();
+        }
+        model->rst = 0;
     }
 
     ~Simulation() { model->final(); }

@@ -60,6 +60,12 @@ public:
         : i_valid(i_valid), i_ready(i_ready), i_data(i_data), o_valid(o_valid), o_ready(o_ready), o_data(o_data),
           mask(mask) {}
 
+    void disturb(std::mt19937_64& noise) {
+        i_valid = noise() & 1;
+        o_ready = noise() & 1;
+        i_data = static_cast<Word>(noise() & mask);
+    }
+
     void start(Job* new_job) {
         job = new_job;
         producer = Pauses(job->gap, job->seed);

@@ -31,7 +31,7 @@ class Scan(wiring.Component):
 
     ``order``: the digits' places, in the order in which they leave. With ``go`` in cycle -1, digit n leaves at
     ``digit`` in cycle n + 1 and is read from the port in some cycle from 0 to n. The next ``go`` may come as many
-    cycles later as there are digits.
+    cycles later as there are digits. There is no reset: what was under way leaves ahead of the first number after one.
     Cost: for each digit and bit about 0.75 LUTs, and a register for every GROUP digits. All nets are local.
     """
 
@@ -48,14 +48,14 @@ class Scan(wiring.Component):
         m = Module()
         bits, highest = self.bits, max(self.order)
         groups = [self.order[k : k + GROUP] for k in range(0, len(self.order), GROUP)]
-        tokens = Signal((GROUP - 1) * len(groups) + 1)
+        tokens = Signal((GROUP - 1) * len(groups) + 1, reset_less=True)
         m.d.comb += tokens[0].eq(self.go)
         m.d.sync += tokens[1:].eq(tokens)
         stages = [Signal.like(self.digit, name=f"stage{g}", reset_less=True) for g in range(len(groups))]
         for g, (group, stage) in enumerate(zip(groups, stages, strict=True)):
             own = tokens[(GROUP - 1) * g :][:GROUP]
-            here = Signal(name=f"here{g}")
-            place = Signal(2, name=f"place{g}")
+            here = Signal(name=f"here{g}", reset_less=True)
+            place = Signal(2, name=f"place{g}", reset_less=True)
             m.d.sync += [here.eq(own.any()), place.eq(Cat(own[1] | own[3], own[2] | own[3]))]
             following: Value = stages[g + 1] if g + 1 < len(stages) else Const(0)
             m.d.sync += stage.eq(following)
@@ -178,16 +178,17 @@ class Results(wiring.Component):
 
         # ---- leaving results, two digits a cycle
         there = Signal(range(numbers + 1))
-        busy, start = Signal(), Signal()
-        pair = Signal(range(pairs))
+        busy, start, done = Signal(), Signal(), Signal()
+        passed = pairs + MEMORY
+        pair = Signal(range(passed), reset_less=True)
         leaving = Signal(range(numbers))
         m.d.comb += start.eq((there != 0) & ~busy & ~self.o_valid)
         m.d.sync += there.eq(there + arrived - start)
-        stages = Signal(pairs + MEMORY)
-        m.d.sync += [stages.eq(Cat(start, stages)), pair.eq(pair + 1)]
+        # what a reset leaves in the stages is through them before a result comes
+        stages = Signal(passed, reset_less=True)
+        m.d.sync += [stages.eq(Cat(start, stages)), pair.eq(pair + 1), done.eq(busy & (pair == passed - 2))]
         with m.If(start):
             m.d.sync += [busy.eq(1), pair.eq(0)]
-        done = stages[-1]
         with m.If(done):
             m.d.sync += [busy.eq(0), self.o_valid.eq(1), leaving.eq(leaving + 1)]
         with m.Elif(self.o_ready):
@@ -199,7 +200,7 @@ class Results(wiring.Component):
                 m.d.sync += digit.eq(memories[k % 2].q)
             held.append(digit)
         for memory in memories:
-            m.d.comb += [memory.r_number.eq(leaving), memory.r_digit.eq(pair)]
+            m.d.comb += [memory.r_number.eq(leaving), memory.r_digit.eq(pair[: len(memory.r_digit)])]
         m.d.comb += self.o_r.eq(Cat(*held))
         return m
 

@@ -29,7 +29,7 @@ class _Piece(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        shift, load = Signal(name="shift_here"), Signal(name="load_here")
+        shift, load = Signal(name="shift_here", reset_less=True), Signal(name="load_here", reset_less=True)
         number = Signal(len(self.number), name="words", reset_less=True)
         m.d.sync += [shift.eq(self.shift), load.eq(self.load)]
         with m.If(shift | load):

@@ -124,6 +124,9 @@ function race(form) {
     const x = f.x.value;
     const points = here.map((r) => ({ ...r, x: r.values[x], y: area(r.values) })).filter((p) => p.x !== null && p.y !== null);
     const best = front(points, x === "rate");
+    const xs = points.map((p) => Math.log(p.x));
+    const along = (p) => (Math.log(p.x) - Math.min(...xs)) / (Math.max(...xs) - Math.min(...xs) || 1);
+    const place = (p) => along(p) < 0.2 ? "top right" : along(p) > 0.8 ? "top left" : "top center"; // of a label, inside the chart
     seen = [];
     const traces = ORDER.map((family) => {
       const some = points.filter((p) => p.family === family);
@@ -131,7 +134,7 @@ function race(form) {
       return some.length && {
         name: document.querySelector(`.controls .${family}`).textContent.trim().slice(1).trim(), type: "scatter", mode: "markers+text",
         x: some.map((p) => p.x), y: some.map((p) => p.y), customdata: some.map((p) => [p.label, p.core]),
-        text: some.map((p) => scatter.clientWidth > 640 && best.some((b) => b.core === p.core) ? p.label : ""), textposition: "top center", cliponaxis: false,
+        text: some.map((p) => scatter.clientWidth > 640 && best.some((b) => b.core === p.core) ? p.label : ""), textposition: some.map(place), cliponaxis: false,
         textfont: { size: 11, color: colour("quiet") },
         marker: { color: colour(family), symbol: some[0].symbol, size: 12, line: { width: 1, color: colour("paper") } },
         hovertemplate: `<b>%{customdata[0]}</b><br>${wordsOf(f.x)}: %{x:,.4~g}<br>area: %{y:,.5~g}<extra></extra>`,
