@@ -43,9 +43,11 @@ class Untraced(ValueError):
 
 
 def shown(value: Any, digits: int = 4) -> str:
-    """A number with separators, a float with so many digits that count; a text as it is; a list with commas."""
+    """A number with separators, a float with so many digits that count; a text as it is; a list or mapping with commas."""
     if value is None:
         return ""
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {shown(each, digits)}" for name, each in value.items())
     if isinstance(value, list):
         return ", ".join(shown(each, digits) for each in value)
     if isinstance(value, (bool, str)):
