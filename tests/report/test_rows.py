@@ -3,10 +3,11 @@
 """Rows survive writing, torn lines and two writers; a store prefers what was measured here."""
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import pytest
 
-from modmill.report.rows import Row, Store, append, read
+from modmill.report.rows import Row, Store, append, put, read
 
 
 def row(kind="synth", digest="sha256:1", seed=None, **values):
@@ -33,6 +34,25 @@ def test_torn_line_is_passed_over_and_not_continued(tmp_path):
     assert [r.digest for r in read(path)] == ["sha256:1", "sha256:3"]
 
 
+def test_a_row_of_new_rtl_takes_the_place_of_the_old_ones(tmp_path):
+    """Pages must never find two cores where there is one."""
+    path = tmp_path / "record.jsonl"
+    about, other = {"design": "sor", "modulus": "P-256"}, {"design": "sor", "modulus": "P-192"}
+
+    def about_it(kind, number, words, seed=None):
+        return replace(row(kind, f"sha256:{number}", seed), about={**words, "date": str(number)})
+
+    for each in (about_it("synth", 1, about), about_it("route", 1, about, seed=1), about_it("synth", 2, other)):
+        put(path, each)
+    put(path, about_it("route", 1, about, seed=2))
+    assert [r.digest for r in read(path)] == ["sha256:1", "sha256:1", "sha256:2", "sha256:1"]
+    put(path, about_it("check", 3, about))
+    assert [(r.kind, r.digest) for r in read(path)] == [("synth", "sha256:2"), ("check", "sha256:3")]
+    for number in (4, 5):
+        put(path, replace(row(digest=f"sha256:{number}"), about={}))
+    assert len(list(read(path))) == 4
+
+
 @pytest.mark.parametrize("line", ["", "x", "[]", "1", "{}", '{"kind": "synth"}', row("guess").line()])
 def test_lines_that_are_no_rows(line):
     with pytest.raises(ValueError, match="not a row"):
@@ -57,10 +77,10 @@ def test_store(tmp_path):
     assert store.find("synth", "sha256:1", "yosys 2", "ecp5-85k") is None
     assert store.find("route", "sha256:1", "yosys 1", "ecp5-85k", 2) is None
     assert store.find("route", "sha256:1", "yosys 1", "ecp5-85k", 1) is not None
+    assert [(r.kind, r.digest) for r in read(record)] == [("synth", "sha256:1"), ("route", "sha256:1")]
     store.add(row(digest="sha256:9"))
     assert [r.digest for r in read(own)] == ["sha256:1", "sha256:9"]
-    recorded = [("synth", "sha256:1"), ("route", "sha256:1"), ("synth", "sha256:9")]
-    assert [(r.kind, r.digest) for r in read(record)] == recorded
+    assert [(r.kind, r.digest) for r in read(record)] == [("synth", "sha256:9")]  # of newer RTL for the same core
     Store(own, shipped, record).find("synth", "sha256:9", "yosys 1", "ecp5-85k")
-    assert len(list(read(record))) == 3
+    assert len(list(read(record))) == 1
     assert len(list(read(shipped / "sor.jsonl"))) == 2

@@ -55,6 +55,11 @@ class Row:
             raise ValueError(f"not a row: {line[:60]!r}")
         return row
 
+    def outdates(self, older: Row) -> bool:
+        """Whether this row is about the same thing as the older one, made of other RTL: the older number is stale."""
+        words = [{k: v for k, v in row.about.items() if k not in ("date", "rtl")} for row in (self, older)]
+        return bool(words[0]) and words[0] == words[1] and self.digest != older.digest
+
     def line(self) -> str:
         """As it stands in a file."""
         return json.dumps(asdict(self), sort_keys=True) + "\n"
@@ -85,6 +90,18 @@ def append(path: Path, row: Row) -> None:
             torn = file.read(1) != b"\n"
         file.write((b"\n" if torn else b"") + row.line().encode())
         file.flush()
+
+
+def put(path: Path, row: Row) -> None:
+    """Add a row to a file as :func:`append` does, and take out those that it outdates."""
+    append(path, row)
+    with path.open("r+", encoding="utf-8") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        outdated = {other.line() for other in read(path) if row.outdates(other)}
+        kept = [line for line in file if line not in outdated]
+        file.seek(0)
+        file.truncate()
+        file.writelines(kept)
 
 
 def shipped_folder() -> Path:
@@ -127,5 +144,5 @@ class Store:
 
     def _note(self, row: Row) -> None:
         if self._record and row.key not in self._recorded:
-            append(self._record, row)
+            put(self._record, row)
             self._recorded.add(row.key)
