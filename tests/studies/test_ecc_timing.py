@@ -10,7 +10,7 @@ import pytest
 from amaranth.hdl import Mux, Signal
 from typer.testing import CliRunner
 
-from modmill import cli, cli_ecc_vectors
+from modmill.cli import commands, ecc_vectors
 from modmill.contract import Refusal
 from modmill.engines import row_sequencer
 from modmill.report.rows import read
@@ -139,15 +139,15 @@ def test_requests_that_it_refuses(tmp_path):
 
 
 def test_the_command(tmp_path, monkeypatch):
-    monkeypatch.setattr(cli_ecc_vectors, "read_curve", lambda _: montgomery(251))
+    monkeypatch.setattr(ecc_vectors, "read_curve", lambda _: montgomery(251))
     record = tmp_path / "record.jsonl"
     command = ["ecc", "timing", "--curve", "small", "--multiplier", "multistep", "--contexts", "2", "--scalars", "30"]
-    run = CliRunner().invoke(cli.app, [*command, "--record", str(record)], catch_exceptions=False)
+    run = CliRunner().invoke(commands.app, [*command, "--record", str(record)], catch_exceptions=False)
     first, second = run.stdout.splitlines()
     assert run.exit_code == 0 and first == "a curve over 8 bits, multistep, 2 runs in step"
     assert second.startswith("PASS ladder: ") and len(list(read(record))) == 1
     with pytest.raises(Refusal, match="this core does ladder, not multiply"):
-        CliRunner().invoke(cli.app, [*command, "--only", "multiply"], catch_exceptions=False)
+        CliRunner().invoke(commands.app, [*command, "--only", "multiply"], catch_exceptions=False)
     monkeypatch.setattr(ecc_study, "RowSequencer", EarlyExit)
-    run = CliRunner().invoke(cli.app, [*command, "--only", "ladder"], catch_exceptions=False)
+    run = CliRunner().invoke(commands.app, [*command, "--only", "ladder"], catch_exceptions=False)
     assert run.exit_code == 1 and "FAIL ladder: " in run.stdout

@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from typer.testing import CliRunner
 
 from modmill import cli
-from modmill.cli import _one_line
+from modmill.cli.commands import _one_line
 from modmill.contract import Refusal
 from modmill.studies.ecc import ecc, read
 from modmill.studies.ecc_engine import RtlPointEngine
@@ -21,7 +21,6 @@ from modmill.studies.ecc_engine import RtlPointEngine
 sys.path.insert(0, str(Path(__file__).parent / "engines"))
 sys.path.insert(0, str(Path(__file__).parent))
 from small_curves import montgomery
-
 from test_cli import modmill, refused
 from test_cli_ecc import MESSAGE, make, save
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from modmill.cli_ecc import read_curve
-from modmill.cli_rsa import verdict
+from modmill.cli.ecc import read_curve
+from modmill.cli.rsa import verdict
 
 if TYPE_CHECKING:
     from modmill.numbers.curves import Curve

@@ -15,8 +15,8 @@ from cryptography.hazmat.primitives import serialization as form
 from cryptography.hazmat.primitives.asymmetric import ec, ed448, ed25519, x448, x25519
 from typer.testing import CliRunner
 
-from modmill import cli_ecc
-from modmill.cli import _one_line
+from modmill.cli import ecc
+from modmill.cli.commands import _one_line
 from modmill.numbers.curves import Weierstrass
 from modmill.numbers.named_curves import CURVES, find_curve
 
@@ -57,7 +57,7 @@ def place(tmp_path, monkeypatch):
 
 def done(*arguments, status=0):
     """What a command prints, run in this process: most tests start a dozen."""
-    run = CliRunner().invoke(cli_ecc.app, ["run", *map(str, arguments)], catch_exceptions=False)
+    run = CliRunner().invoke(ecc.app, ["run", *map(str, arguments)], catch_exceptions=False)
     assert run.exit_code == status, run.output
     return run.stdout_bytes
 
@@ -277,7 +277,7 @@ def test_refusals(place):
 def one_line(*arguments):
     """The line of a refusal, raised in this process; `modmill` turns it into status 2."""
     with pytest.raises((ValueError, OSError)) as caught:
-        CliRunner().invoke(cli_ecc.app, [str(a) for a in arguments], catch_exceptions=False)
+        CliRunner().invoke(ecc.app, [str(a) for a in arguments], catch_exceptions=False)
     return _one_line(caught.value)
 
 

@@ -13,7 +13,7 @@ from typing import Annotated, Protocol
 
 import typer
 
-from modmill.cli_ecc import read_curve
+from modmill.cli.ecc import read_curve
 
 Bar = Callable[[], AbstractContextManager[Callable[[str, int, int], None]]]
 """What shows the progress of a command."""

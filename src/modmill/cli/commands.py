@@ -20,7 +20,7 @@ if sys.argv[1:] == ["--version"]:  # answered before anything is imported: it sh
 
 import typer
 
-from modmill import cli_ecc, cli_ecc_build, cli_ecc_vectors, cli_rsa, cli_rsa_vectors, cli_site
+from modmill.cli import ecc, ecc_build, ecc_vectors, rsa, rsa_vectors, site
 
 if TYPE_CHECKING:
     from modmill.numbers.base_pairs import BasePair, Sufficiency
@@ -33,11 +33,11 @@ app = typer.Typer(
     help="From a modulus and a design to a verified, measured hardware core for modular multiplication.",
 )
 
-app.add_typer(cli_rsa.app, name="rsa")
-cli_ecc.app.command()(cli_ecc_build.build)
-cli_ecc.app.command()(cli_ecc_build.check)
-cli_ecc.app.command()(cli_ecc_build.race)
-app.add_typer(cli_ecc.app, name="ecc")
+app.add_typer(rsa.app, name="rsa")
+ecc.app.command()(ecc_build.build)
+ecc.app.command()(ecc_build.check)
+ecc.app.command()(ecc_build.race)
+app.add_typer(ecc.app, name="ecc")
 
 Name = Annotated[str, typer.Argument(metavar="DESIGN", help="A design; `modmill designs` lists them.")]
 Modulus = Annotated[
@@ -306,7 +306,7 @@ def race(
     With --operation the modulus names a curve, and whole coprocessors race; `modmill ecc race` has more options.
     """
     if operation:
-        cli_ecc_build.race(modulus, operation, design, sets, target=target, route=route, seeds=seeds, output=output,
+        ecc_build.race(modulus, operation, design, sets, target=target, route=route, seeds=seeds, output=output,
                            record=record)  # fmt: skip
         return
     from modmill.numbers.moduli import parse_modulus
@@ -391,9 +391,9 @@ def _bar() -> Iterator[Callable[[str, int, int], None]]:
         yield lambda running, done, total: bar.update(task, description=running, completed=done, total=total)
 
 
-cli_site.add_to(app, _bar)
-cli_ecc_vectors.add_to(cli_ecc.app, _bar)
-cli_rsa_vectors.add_to(cli_rsa.app, _bar)
+site.add_to(app, _bar)
+ecc_vectors.add_to(ecc.app, _bar)
+rsa_vectors.add_to(rsa.app, _bar)
 
 
 def main() -> None:

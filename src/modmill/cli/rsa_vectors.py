@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from modmill.cli_ecc_vectors import Bar, Multiplier, Names, Record, Sets, tell
+from modmill.cli.ecc_vectors import Bar, Multiplier, Names, Record, Sets, tell
 
 
 def add_to(app: typer.Typer, bar: Bar) -> None:
