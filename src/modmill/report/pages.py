@@ -43,7 +43,7 @@ class Untraced(ValueError):
 
 
 def shown(value: Any, digits: int = 4) -> str:
-    """A number with separators, a float with so many digits that count; a text as it is; lists and mappings with commas."""
+    """A number with separators, a float with so many digits that count; texts as they are; lists with commas."""
     if value is None:
         return ""
     if isinstance(value, dict):
