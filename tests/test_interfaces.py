@@ -6,11 +6,9 @@ The answers, and what lost, are in docs/decisions/0001-two-interfaces.md.
 """
 
 import random
-import sys
 from dataclasses import fields
 from fractions import Fraction
 from itertools import pairwise
-from pathlib import Path
 
 import pytest
 
@@ -19,8 +17,6 @@ from modmill.designs import design
 from modmill.flow import prove
 from modmill.flow.emit import verilog
 from modmill.slots import Bounded, Operation, bounded, run
-
-sys.path.insert(0, str(Path(__file__).parent))
 from trial import loadable
 from trial.bench import drive
 from trial.slot_machine import SlotMachine

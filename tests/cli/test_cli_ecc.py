@@ -5,23 +5,19 @@
 import re
 import shutil
 import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives import serialization as form
 from cryptography.hazmat.primitives.asymmetric import ec, ed448, ed25519, x448, x25519
+from test_cli import modmill, refused
 from typer.testing import CliRunner
 
 from modmill.cli import ecc
 from modmill.cli.commands import _one_line
 from modmill.numbers.curves import Weierstrass
 from modmill.numbers.named_curves import CURVES, find_curve
-
-sys.path.insert(0, str(Path(__file__).parent))
-from test_cli import modmill, refused
 
 MESSAGE = b"signed by hardware\n"
 OPENSSL = pytest.mark.skipif(not shutil.which("openssl"), reason="openssl is not installed")

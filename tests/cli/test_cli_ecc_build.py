@@ -4,12 +4,13 @@
 
 import json
 import shutil
-import sys
-from pathlib import Path
 
 import pytest
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
+from small_curves import montgomery
+from test_cli import modmill, refused
+from test_cli_ecc import MESSAGE, make, save
 from typer.testing import CliRunner
 
 from modmill import cli
@@ -17,12 +18,6 @@ from modmill.cli.commands import _one_line
 from modmill.contract import Refusal
 from modmill.studies.ecc import ecc, read
 from modmill.studies.ecc_engine import RtlPointEngine
-
-sys.path.insert(0, str(Path(__file__).parent / "engines"))
-sys.path.insert(0, str(Path(__file__).parent))
-from small_curves import montgomery
-from test_cli import modmill, refused
-from test_cli_ecc import MESSAGE, make, save
 
 BUILD = "ecc", "build", "--curve", "secp160k1"
 

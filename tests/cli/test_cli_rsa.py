@@ -5,17 +5,13 @@
 import json
 import shutil
 import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
+from test_cli import modmill, refused
 
 from modmill.studies.engine import engine
-
-sys.path.insert(0, str(Path(__file__).parent))
-from test_cli import modmill, refused
 
 MESSAGE = b"signed by hardware\n"
 

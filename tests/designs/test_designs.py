@@ -4,18 +4,15 @@
 
 import itertools
 import random
-import sys
-from pathlib import Path
 
 import pytest
+from bench import first_difference, operands, run
 
+from marks import long
 from modmill.contract import Refusal
 from modmill.designs import DESIGNS, design
 from modmill.numbers.moduli import MODULI, parse_modulus
 from modmill.schedule import Schedule, ScheduleError, Step
-
-sys.path.insert(0, str(Path(__file__).parent))
-from bench import first_difference, operands, run
 
 NAMES = [d.name for d in DESIGNS]
 MULTIPLIERS = [d.name for d in DESIGNS if d.module != "extension"]
@@ -49,8 +46,10 @@ def judge(fitted, contract, pairs, results):
         assert latency == contract.timing.latency
 
 
-@pytest.mark.parametrize("p", TOYS)
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    ("name", "p"),
+    [(long if n.endswith("-extension") and p > 3 else pytest.param)(n, p) for n in NAMES for p in TOYS],
+)
 def test_machine_equals_algorithm_equals_specification(name, p):
     fitted = fit(name, p)
     contract = fitted.contract("native")
@@ -61,7 +60,7 @@ def test_machine_equals_algorithm_equals_specification(name, p):
 
 @pytest.mark.parametrize(
     ("name", "modulus"),
-    [(n, m) for n in NAMES if n not in HEAVY for m in (FULL[:1] if n.endswith("-extension") else FULL)],
+    [(long if n.endswith("-extension") else pytest.param)(n, m) for n in NAMES if n not in HEAVY for m in FULL],
 )
 def test_machine_at_full_width(name, modulus):
     fitted = fit(name, parse_modulus(modulus).value)

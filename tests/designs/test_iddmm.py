@@ -2,17 +2,12 @@
 # Copyright The Modmill authors
 """The digit-digit multiplier: all operands of small moduli, the cited cycles, its two multipliers never taken twice."""
 
-import sys
-from pathlib import Path
-
 import pytest
+from bench import judge_all
 
 from modmill.contract import Refusal
 from modmill.designs import design
 from modmill.schedule import Schedule, ScheduleError
-
-sys.path.insert(0, str(Path(__file__).parent))
-from bench import judge_all
 
 
 def fit(p, **settings):

@@ -2,16 +2,11 @@
 # Copyright The Modmill authors
 """The bit-serial multiplier: all operands of small moduli, and N + O(1) cycles."""
 
-import sys
-from pathlib import Path
-
 import pytest
+from bench import judge_all
 
 from modmill.contract import Refusal
 from modmill.designs import design
-
-sys.path.insert(0, str(Path(__file__).parent))
-from bench import judge_all
 
 
 def fit(p, **settings):

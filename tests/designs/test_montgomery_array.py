@@ -4,20 +4,16 @@
 
 import random
 import re
-import sys
 from fractions import Fraction
-from pathlib import Path
 
 import pytest
+from bench import first_difference, run
 
 from modmill.contract import Refusal
 from modmill.designs import design
 from modmill.numbers.moduli import parse_modulus
 from modmill.studies.build import build
 from modmill.studies.check import Report, verify
-
-sys.path.insert(0, str(Path(__file__).parent))
-from bench import first_difference, run
 
 ARRAY = design("montgomery-array")
 DIGIT = 17

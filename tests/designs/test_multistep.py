@@ -2,10 +2,8 @@
 # Copyright The Modmill authors
 """Multi-step Montgomery multiplication: all operands of small moduli, the paper's clocks, and its errors."""
 
-import sys
-from pathlib import Path
-
 import pytest
+from bench import first_difference, run
 
 from modmill.contract import Refusal
 from modmill.designs import design
@@ -14,9 +12,6 @@ from modmill.flow import prove
 from modmill.numbers.moduli import parse_modulus
 from modmill.studies.build import build
 from modmill.studies.check import Report, verify
-
-sys.path.insert(0, str(Path(__file__).parent))
-from bench import first_difference, run
 
 SECP256K1 = parse_modulus("secp256k1").value
 

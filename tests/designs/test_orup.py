@@ -3,18 +3,14 @@
 """Quotient pipelining: against the algorithm on plain integers, all operands of a small case, columns and bounds."""
 
 import random
-import sys
-from pathlib import Path
 
 import pytest
+from bench import first_difference, operands, run
 
 from modmill.contract import Refusal
 from modmill.designs import design
 from modmill.designs.orup import CARRY
 from modmill.numbers.moduli import parse_modulus
-
-sys.path.insert(0, str(Path(__file__).parent))
-from bench import first_difference, operands, run
 
 
 def fit(p, **settings):

@@ -2,19 +2,14 @@
 # Copyright The Modmill authors
 """The redundant radix-2^r designs beyond what every design is tested for: other settings, loading, counts, refusals."""
 
-import sys
-from pathlib import Path
-
 import pytest
+from bench import first_difference, operands, run
 
 import modmill
 from modmill.contract import Binary, Digits, Refusal
 from modmill.designs import design
 from modmill.flow import prove
 from modmill.numbers.moduli import parse_modulus
-
-sys.path.insert(0, str(Path(__file__).parent))
-from bench import first_difference, operands, run
 
 NAMES = ["radix64k-mul", "radix64k-ram", "radix64k-table"]
 TOYS = [3, 97, 2**61 - 1, 2**64 - 59]

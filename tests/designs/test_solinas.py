@@ -3,11 +3,11 @@
 """Montgomery multiplication for sparse primes: exact bounds, a quotient without a multiplier, refusals, the machine."""
 
 import random
-import sys
-from pathlib import Path
 
 import pytest
+from bench import first_difference, operands, run
 
+from marks import long
 from modmill.contract import Refusal
 from modmill.designs import design
 from modmill.flow import prove
@@ -16,9 +16,6 @@ from modmill.rtl.product_columns import overflow
 from modmill.rtl.sparse_quotient import Term, carry_most
 from modmill.studies.build import build
 from modmill.studies.check import Report, verify
-
-sys.path.insert(0, str(Path(__file__).parent))
-from bench import first_difference, operands, run
 
 SOLINAS = design("solinas")
 SERVED = [
@@ -99,9 +96,9 @@ def test_machine_with_its_intermediates(modulus, rows):
     [
         ("P-256", {}),
         ("P-256", {"rows": 2, "interval": 11}),
-        ("P-224", {"rows": 2}),
+        long("P-224", {"rows": 2}),
         ("P-384", {}),
-        ("P-521", {"rows": 8}),
+        long("P-521", {"rows": 8}),
     ],
 )
 def test_built_cores_pass_the_check(modulus, settings):

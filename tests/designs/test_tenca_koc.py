@@ -2,16 +2,11 @@
 # Copyright The Modmill authors
 """The row of processing elements: all operands of small moduli, and the cycles in both regimes."""
 
-import sys
-from pathlib import Path
-
 import pytest
+from bench import judge_all, operands, run
 
 from modmill.contract import Refusal
 from modmill.designs import design
-
-sys.path.insert(0, str(Path(__file__).parent))
-from bench import judge_all, operands, run
 
 
 def fit(p, **settings):

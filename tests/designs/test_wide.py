@@ -2,19 +2,14 @@
 # Copyright The Modmill authors
 """The wide multiplier: all operands of small moduli, three slots that never meet, and the printed tiles."""
 
-import sys
-from pathlib import Path
-
 import pytest
+from bench import judge_all
 
 from modmill.contract import Refusal
 from modmill.designs import design
 from modmill.numbers.moduli import parse_modulus
 from modmill.schedule import Schedule, ScheduleError
 from modmill.studies.build import build
-
-sys.path.insert(0, str(Path(__file__).parent))
-from bench import judge_all
 
 
 def fit(p, **settings):

@@ -2,11 +2,10 @@
 # Copyright The Modmill authors
 """The coprocessor in hardware: rows made at random give what Python's integers give, in a time that nothing changes."""
 
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
+from row_programmes import random_programme, random_run, replay, rng
 
 from modmill.contract import Refusal
 from modmill.design import unused
@@ -20,9 +19,6 @@ from modmill.engines.row_sequencer import RowSequencer
 from modmill.engines.rows import ENTRY, PAIR, Place, Row, RowProgramme, Task
 from modmill.flow.emit import verilog
 from modmill.flow.words import WordSimulator
-
-sys.path.insert(0, str(Path(__file__).parent))
-from row_programmes import random_programme, random_run, replay, rng
 
 
 class Bench:

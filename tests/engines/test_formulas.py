@@ -2,12 +2,7 @@
 # Copyright The Modmill authors
 """Formulas on all pairs of points of small curves: no exceptional case, and no product more than stated."""
 
-import sys
-from pathlib import Path
-
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
 from small_curves import edwards, montgomery, points, weierstrass
 
 from modmill.contract import Refusal

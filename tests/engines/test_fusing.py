@@ -3,12 +3,8 @@
 """Sections for units that add up two products: the same numbers, in products of two or four, and few of them."""
 
 import random
-import sys
-from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
 from test_rows import UNITS, assembled
 
 from modmill.engines.expressions import MUL, READ, Section

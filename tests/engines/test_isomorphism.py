@@ -2,12 +2,7 @@
 # Copyright The Modmill authors
 """Isomorphic curves: the same points under another name, with constants that cost less."""
 
-import sys
-from pathlib import Path
-
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
 from small_curves import points, weierstrass
 
 from modmill.engines.isomorphism import isomorphism

@@ -3,12 +3,8 @@
 """Programmes for multiples of points: every scalar and every point of small curves, exceptional ones of real curves."""
 
 import random
-import sys
-from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
 from small_curves import edwards, montgomery, points, weierstrass
 
 from modmill.contract import Refusal

@@ -3,14 +3,13 @@
 """The engine in hardware: powers right with any multiplier, in a time that no exponent changes."""
 
 import random
-import sys
 import time
 from dataclasses import replace
 from fractions import Fraction
-from pathlib import Path
 
 import pytest
 
+from marks import long
 from modmill.contract import Load, Refusal
 from modmill.design import Multiplier, unused
 from modmill.designs import design
@@ -24,8 +23,6 @@ from modmill.engines.row_sequencer import RowSequencer
 from modmill.flow.emit import verilog
 from modmill.flow.words import WordSimulator
 from modmill.studies.engine import engine
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
 from trial import loadable
 from trial.bench import drive
 
@@ -157,8 +154,11 @@ HOUSE = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("name", "p", "width", "contexts", "settings"), HOUSE)
-@pytest.mark.parametrize("method", ["window", "ladder"])
+@pytest.mark.parametrize(
+    ("name", "p", "width", "contexts", "settings", "method"),
+    [(long if k % 2 == (method == "ladder") else pytest.param)(*house, method)
+     for method in ("window", "ladder") for k, house in enumerate(HOUSE)],
+)  # fmt: skip
 def test_multipliers_of_the_house(name, p, width, contexts, settings, method):
     settings = dict(settings)
     native = settings.pop("native", True)

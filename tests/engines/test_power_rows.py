@@ -3,12 +3,11 @@
 """Powers as rows: right on integers in the unit's time, within the same bounds, and free of hazards."""
 
 import random
-import sys
 from dataclasses import replace
 from fractions import Fraction
-from pathlib import Path
 
 import pytest
+from test_exponentiation import montgomery, plain
 
 from modmill.contract import Refusal
 from modmill.designs import design
@@ -19,9 +18,6 @@ from modmill.engines.row_bounds import row_limits
 from modmill.engines.row_check import Hazard, check_rows
 from modmill.engines.row_machine import exact, largest, run
 from modmill.engines.rows import Row, Unit
-
-sys.path.insert(0, str(Path(__file__).parent))
-from test_exponentiation import montgomery, plain
 
 P = 2**31 - 1
 PROGRAMMES = [*(fixed_window(w) for w in (1, 2, 3, 5)), ladder(), power_of(65537), power_of(37, start="one", bits=7)]

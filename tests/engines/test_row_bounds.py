@@ -3,14 +3,10 @@
 """Bounds of recipes and rows: nothing overflows, what could is refused, and little is done to prevent it."""
 
 import random
-import sys
 from dataclasses import replace
 from fractions import Fraction
-from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
 from test_rows import IDLE, UNIT, programme, task, wide
 
 from modmill.contract import Refusal

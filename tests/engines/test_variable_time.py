@@ -3,13 +3,9 @@
 """Sums of two multiples in variable time: pairs on small curves, where O comes up too, and a real curve bit by bit."""
 
 import random
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
 from small_curves import weierstrass
 
 from modmill.contract import Refusal

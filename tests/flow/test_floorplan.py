@@ -39,10 +39,10 @@ def test_machines_stand_in_their_parts_in_the_order_of_their_data():
     assert places(reversed(cells), MACHINE) == found
 
 
-def test_memories_of_the_lowest_column_come_first():
+def test_memories_that_control_looks_at_come_first():
     names = ["core.results.lane0", "slice_1.ram_0", "core.low_106.bank0", "slice_0.ram_0", "core.y_113", "table_.bank0"]
     found = places(((f"core_0.{name}", RAM) for name in names), MACHINE)
-    sites = [found[f"core_0.{names[k]}"] for k in (5, 4, 2, 3, 1, 0)]
+    sites = [found[f"core_0.{names[k]}"] for k in (0, 5, 4, 2, 3, 1)]
     assert sites == spread(next(regions())[RAM], 6)
 
 

@@ -57,9 +57,7 @@ def test_himbaechel(folder):
     place(folder, "nextpnr-himbaechel", FAKE.replace("BROKEN is False", "True"))
     values = backends.backend(target("xc7z020")).run(GOOD, "core", target("xc7z020"), folder / "work", 7)
     assert values["mhz"] == 123.5 and values["utilisation"] == {"DSP48E1": (3, 220)}
-
-
-def test_a_report_without_a_clock_is_an_error(folder):
+    # a report without a clock is an error
     place(folder, "nextpnr-himbaechel", FAKE.replace("BROKEN is False", "False"))
     with pytest.raises(ToolError, match="no clock was timed"):
         himbaechel.route(GOOD, "core", target("xc7z020"), folder / "work", seed=7)

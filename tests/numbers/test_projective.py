@@ -4,19 +4,15 @@
 
 import itertools
 import random
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
+from test_curves import TOYS, points
 
 from modmill.numbers import projective
 from modmill.numbers.curves import Montgomery
 from modmill.numbers.named_curves import CURVES, find_curve
 from modmill.numbers.projective import multiple_u, multiples
-
-sys.path.insert(0, str(Path(__file__).parent))
-from test_curves import TOYS, points
 
 TOY_W, TOY_M, TOY_E = TOYS
 

@@ -3,15 +3,11 @@
 """The last subtraction, digit by digit, against integers: all around M, both orders, built-in and written moduli."""
 
 import random
-import sys
-from pathlib import Path
 
 import pytest
+from arrays import digits, simulate
 
 from modmill.rtl.conditional_subtract import LEAD, ConditionalSubtract
-
-sys.path.insert(0, str(Path(__file__).parent))
-from arrays import digits, simulate
 
 DIGIT = 17
 

@@ -3,12 +3,11 @@
 """The cox-rower machine: its cycles, its schedule, and that operands at the edge find faults in its cox."""
 
 import re
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from amaranth.sim import Simulator
+from bench import first_difference, operands, run
 
 from modmill.contract import Refusal
 from modmill.designs import design
@@ -20,9 +19,6 @@ from modmill.rtl.cox_programme import PRODUCT, Programme, jobs, memory_plan, pro
 from modmill.rtl.cox_rower import CoxRower
 from modmill.schedule import ScheduleError
 from modmill.studies.build import build
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "designs"))
-from bench import first_difference, operands, run
 
 CURVES = ["secp256k1", "P-256", "P-384", "P-521"]
 

@@ -3,19 +3,15 @@
 """The cox-rower as a slot machine: sums of two products on numbered slots, bit by bit as the algorithm gives them."""
 
 import random
-import sys
-from pathlib import Path
 
 import pytest
 from amaranth.sim import Simulator
+from bench import operands
 
 from modmill.contract import Refusal
 from modmill.design import unused
 from modmill.designs import design
 from modmill.numbers.moduli import parse_modulus
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "designs"))
-from bench import operands
 
 NUMBERS = 12
 

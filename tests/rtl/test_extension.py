@@ -3,13 +3,12 @@
 """The machine of the base extensions: its cycles, its fold for any modulus, and that faults in it are found."""
 
 import random
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from amaranth.hdl import Module, Signal
 from amaranth.sim import Simulator
+from bench import run
 
 from modmill.designs import design
 from modmill.designs.extension import edge_numbers, tables
@@ -17,9 +16,6 @@ from modmill.numbers.folding import fold_bounds, reduce
 from modmill.numbers.moduli import parse_modulus
 from modmill.rtl.extension import BaseExtension, Fold, booth_terms, carry_save
 from modmill.rtl.product import DSP18, DSP25
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "designs"))
-from bench import run
 
 COLUMNS = [("P-256", w) for w in (17, 20, 24, 28)] + [("P-384", w) for w in (17, 20, 24, 28)]
 PRINTED = (0.670, 0.758, 0.727, 0.720, 0.896, 0.700, 0.639, 0.659)

@@ -3,15 +3,11 @@
 """The folded array alone: columns that serve several digits, loaded and fixed moduli."""
 
 import random
-import sys
-from pathlib import Path
 
 import pytest
+from arrays import digits, simulate
 
 from modmill.rtl.folded_array import FoldedArray
-
-sys.path.insert(0, str(Path(__file__).parent))
-from arrays import digits, simulate
 
 DIGIT = 17
 

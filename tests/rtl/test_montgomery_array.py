@@ -3,16 +3,12 @@
 """The Montgomery array alone: interleaved products, loaded and fixed moduli, and the inverse."""
 
 import random
-import sys
-from pathlib import Path
 
 import pytest
 from amaranth.sim import Simulator
+from arrays import digits, simulate, traffic
 
 from modmill.rtl.montgomery_array import STREAMS_MIN, MontgomeryArray, NegativeInverse
-
-sys.path.insert(0, str(Path(__file__).parent))
-from arrays import digits, simulate, traffic
 
 DIGIT = 17
 

@@ -3,15 +3,11 @@
 """The array for whole products alone: interleaved products, digits of 17 bits and a highest one of 18."""
 
 import random
-import sys
-from pathlib import Path
 
 import pytest
+from arrays import simulate, traffic
 
 from modmill.rtl.product_array import LOW, STREAMS_MIN, ProductArray
-
-sys.path.insert(0, str(Path(__file__).parent))
-from arrays import simulate, traffic
 
 DIGIT = 17
 

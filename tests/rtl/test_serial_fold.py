@@ -3,16 +3,12 @@
 """Folds digit by digit against integers: back to back and with gaps, positive and negative terms, long carries."""
 
 import random
-import sys
-from pathlib import Path
 
 import pytest
+from arrays import simulate
 
 from modmill.numbers.rns import signed_digits
 from modmill.rtl.serial_fold import SerialFold, terms
-
-sys.path.insert(0, str(Path(__file__).parent))
-from arrays import simulate
 
 DIGIT = 17
 CONSTANTS = [1, 19, 2**16 * (2**32 + 977), 2**60 - 2**20 + 1, (1 << 34) - 1, 2**17 * 5]

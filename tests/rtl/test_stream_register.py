@@ -3,14 +3,10 @@
 """A register in a stream loses no word and none twice, stalls what it should, and passes a word every cycle."""
 
 import random
-import sys
-from pathlib import Path
 
 import pytest
 
 from modmill.rtl.stream_register import StreamRegister
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
 from trial.bench import drive
 
 

@@ -5,7 +5,6 @@
 import fcntl
 import json
 import os
-import sys
 import time
 from pathlib import Path
 
@@ -15,8 +14,6 @@ from modmill.designs import design
 from modmill.report import pages
 from modmill.report.rows import Store
 from modmill.studies.site import MARK, Site, write
-
-sys.path.insert(0, str(Path(__file__).parent))
 
 
 @pytest.fixture(scope="session")

@@ -7,6 +7,7 @@ import random
 
 import pytest
 
+from marks import long
 from modmill.flow.simulate import Simulator, Widths
 from modmill.numbers.moduli import parse_modulus
 from modmill.studies.build import build
@@ -40,8 +41,12 @@ def chain(design, modulus, length, verilog=None):
 
 
 @pytest.mark.parametrize(
-    "modulus", ["P-256", "SM2", "brainpoolP256r1", "BN254-p", "BLS12-381-p", "brainpoolP384r1", "brainpoolP512r1"]
-)
+    "modulus",
+    [
+        "P-256", "BLS12-381-p",
+        *map(long, ("SM2", "brainpoolP256r1", "BN254-p", "brainpoolP384r1", "brainpoolP512r1")),
+    ],
+)  # fmt: skip
 def test_thousand_products_with_the_general_kappa(modulus):
     assert chain("sor-1m-p", modulus, LENGTH) > 0.4
 
@@ -60,8 +65,14 @@ def test_thousand_products_with_a_sparse_quotient():
 RSA_FACTOR = str(2**1023 + 2**1022 + 1037)
 
 
-@pytest.mark.parametrize("design", ["kbe", "hbe"])
-@pytest.mark.parametrize("modulus", ["P-256", "secp256k1", "2^255-19", "P-384", "P-521", "BLS12-381-p", RSA_FACTOR])
+@pytest.mark.parametrize(
+    ("design", "modulus"),
+    [
+        ("kbe", "P-256"), ("hbe", "secp256k1"), ("hbe", "P-384"),
+        *(long("kbe", m) for m in ("secp256k1", "2^255-19", "P-384", "P-521", "BLS12-381-p", RSA_FACTOR)),
+        *(long("hbe", m) for m in ("P-256", "2^255-19", "P-521", "BLS12-381-p", RSA_FACTOR)),
+    ],
+)  # fmt: skip
 def test_thousand_products_in_rns_montgomery_form(design, modulus):
     assert chain(design, modulus, LENGTH) < 1
 

@@ -4,10 +4,9 @@
 
 import json
 import random
-import sys
-from pathlib import Path
 
 import pytest
+from small_curves import montgomery
 
 from modmill.contract import Refusal
 from modmill.numbers.named_curves import find_curve
@@ -15,9 +14,6 @@ from modmill.studies.ecc import ecc, read
 from modmill.studies.ecc_engine import RtlPointEngine, Work
 from modmill.studies.ecc_page import describe, restored
 from modmill.studies.ecc_samples import expected, sample
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "engines"))
-from small_curves import montgomery
 
 
 @pytest.fixture(scope="module")

@@ -4,21 +4,16 @@
 
 import json
 import shutil
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
+from forged import forged, spoiled
+from small_curves import montgomery, weierstrass
 
 from modmill.flow.words import WordSimulator
 from modmill.studies import ecc_samples
 from modmill.studies.ecc import ecc
 from modmill.studies.ecc_check import check_ecc
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "engines"))
-sys.path.insert(0, str(Path(__file__).parent))
-from forged import forged, spoiled
-from small_curves import montgomery, weierstrass
 
 
 @pytest.fixture(scope="module")

@@ -2,17 +2,12 @@
 # Copyright The Modmill authors
 """An operation of a curve is measured on coprocessors around designs; its rows are recorded, refusals told."""
 
-import sys
-from pathlib import Path
-
 import pytest
+from small_curves import montgomery, weierstrass
 
 from modmill.contract import Refusal
 from modmill.report.rows import read
 from modmill.studies.ecc_race import operation_of, race_operation
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "engines"))
-from small_curves import montgomery, weierstrass
 
 
 def test_a_race_measures_once_and_records(cache):

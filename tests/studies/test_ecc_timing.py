@@ -2,12 +2,11 @@
 # Copyright The Modmill authors
 """Constant time: a coprocessor takes one number of cycles for all scalars; one that leaves early is caught."""
 
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from amaranth.hdl import Mux, Signal
+from small_curves import montgomery, weierstrass
 from typer.testing import CliRunner
 
 from modmill.cli import commands, ecc_vectors
@@ -17,9 +16,6 @@ from modmill.report.rows import read
 from modmill.studies import ecc as ecc_study
 from modmill.studies import ecc_timing as study
 from modmill.studies.ecc import EccCore, ecc
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "engines"))
-from small_curves import montgomery, weierstrass
 
 
 def ladder():

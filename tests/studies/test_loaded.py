@@ -5,19 +5,15 @@
 import json
 import re
 import shutil
-import sys
-from pathlib import Path
 
 import pytest
+from test_faults import forge
 
 import modmill
 from modmill.flow import prove
 from modmill.studies.build import Folder
 from modmill.studies.check import check
 from modmill.studies.load import words_for
-
-sys.path.insert(0, str(Path(__file__).parent))
-from test_faults import forge
 
 P = 2**31 - 1
 SETTINGS = {"loadable": True, "w": 12, "interval": 20}

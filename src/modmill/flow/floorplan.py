@@ -27,8 +27,9 @@ _HALF = 26
 """Sites of a row left of the middle, and right of it."""
 _SPARSE = 11
 """Of the highest row of DSP blocks, the sites of the machine that has the others of its blocks a row below."""
-_FIRST = ("table", "core.y", "core.low")
-"""Block RAMs before those of the slices: of the sequencer, and what the multiplier's lowest column takes and gives."""
+_FIRST = ("results", "table", "core.high", "core.y", "core.low")
+"""Block RAMs before those of the slices: what control looks at and what the multiplier's ends take and give; a message
+waits for all of these, so they lie together."""
 
 
 def spread(sites: Sequence[str], count: int) -> list[str]:
@@ -37,7 +38,7 @@ def spread(sites: Sequence[str], count: int) -> list[str]:
 
 
 def regions() -> Iterator[dict[str, list[str]]]:
-    """The sites of each part of the device: two beside one another, four times, from row 0 on."""
+    """The sites of each part of the device, each beside the one before: two in a row, four times, to and fro."""
     dsp = [[f"X{x + at}/Y{y}/MULT18_{at}" for x in _GROUPS for at in (0, 1, 4, 5)] for y in _DSP_ROWS]
     ram = [[f"X{x + 2 * at}/Y{y}/EBR{at}" for x in _GROUPS for at in range(4)] for y in _RAM_ROWS]
     halves = []
@@ -46,8 +47,8 @@ def regions() -> Iterator[dict[str, list[str]]]:
         sparse = spread(high, _SPARSE)
         halves.append((low, middle[:-4], [*sparse, *middle[:-5:-1]], [s for s in high if s not in sparse]))
     for k, row in enumerate(ram):
-        for side, half in enumerate((row[:_HALF], row[_HALF:])):
-            yield {DSP: halves[side][k], RAM: half}
+        for side in (0, 1) if k % 2 == 0 else (1, 0):
+            yield {DSP: halves[side][k], RAM: row[side * _HALF : (side + 1) * _HALF]}
 
 
 def places(cells: Iterable[tuple[str, str]], machine: str) -> dict[str, str]:
