@@ -4,7 +4,8 @@
 
 import os
 import signal
-import threading
+import subprocess
+import sys
 import time
 
 import pytest
@@ -12,16 +13,26 @@ import pytest
 from modmill.flow import tools
 
 
+RUN = """
+import signal
+import subprocess
+import sys
+from modmill.flow import tools
+
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a process in the background may have inherited another
+tools.run(["sh", "-c", "sleep 60 & echo $!; wait"], name="sh", on_line=lambda line: print(line, flush=True))
+"""
+
+
 def test_ctrl_c_ends_the_tool_and_its_children() -> None:
-    lines: list[str] = []
-
-    def follow(line: str) -> None:
-        lines.append(line)
-        threading.Timer(0.1, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
-
-    with pytest.raises(KeyboardInterrupt):
-        tools.run(["sh", "-c", "sleep 60 & echo $!; wait"], name="sh", on_line=follow)
-    child = int(lines[0])
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    pipe = subprocess.PIPE
+    with subprocess.Popen([sys.executable, "-c", RUN], stdout=pipe, stderr=pipe, env=environment, text=True) as process:
+        assert process.stdout
+        child = int(process.stdout.readline())
+        assert _alive(child)
+        process.send_signal(signal.SIGINT)
+        assert "KeyboardInterrupt" in process.communicate(timeout=50)[1]
     deadline = time.monotonic() + 5
     while _alive(child) and time.monotonic() < deadline:
         time.sleep(0.05)
