@@ -12,7 +12,6 @@ import pytest
 
 from modmill.flow import tools
 
-
 RUN = """
 import signal
 import subprocess
