@@ -9,6 +9,7 @@ from fractions import Fraction
 import pytest
 from bench import first_difference, run
 
+from marks import long
 from modmill.contract import Refusal
 from modmill.designs import design
 from modmill.numbers.moduli import parse_modulus
@@ -117,7 +118,9 @@ def test_dsp_blocks_for_time_over_a_factor_of_26():
         ARRAY.fit(2**256 - 189, lanes=2, columns=8)
 
 
-@pytest.mark.parametrize(("lanes", "io", "loadable"), [(2, "native", True), (4, "binary", True), (7, "native", False)])
+@pytest.mark.parametrize(
+    ("lanes", "io", "loadable"), [(2, "native", True), (4, "binary", True), long(7, "native", False)]
+)
 def test_lanes_against_integers(lanes, io, loadable):
     """Every lane has the modulus before a pair is taken; gaps and stalls let pairs pass over lanes."""
     core = build("montgomery-array", str(2**61 - 1), io, lanes=lanes, loadable=loadable)

@@ -109,7 +109,7 @@ def test_rfc7748():
             CURVE448,
             "aa3b4749d55b9daf1e5b00288826c467274ce3ebbdd5c17b975e09d4"
             "af6c67cf10d087202db88286e2b79fceea3ec353ef54faa26e219f38",
-            marks=pytest.mark.slow,
+            marks=[pytest.mark.slow, pytest.mark.long],
         ),
     ],
 )
