@@ -20,6 +20,8 @@ MULTIPLIERS = [d.name for d in DESIGNS if d.module != "extension"]
 BINARY = [name for name in MULTIPLIERS if name != "orup"]
 """Those with a binary form."""
 TOYS = [3, 97, 2**61 - 1, 3**30 * 5]
+SLOW = {("hbe-extension", p) for p in TOYS} | {("kbe-extension", p) for p in TOYS[1:]}
+"""Machines of two rowers in Amaranth's simulator; the fast one runs them in tests/rtl and tests/studies."""
 FULL = ["secp256k1", "P-256"]
 HEAVY = {"mm-pa-n", "mm-pa-p", "sor-nm"}  # thousands of multipliers at full width: the fast simulator runs these
 OF_A_FORM = {"channel-multiply", "channel-reduce", "pseudo-mersenne", "solinas"}  # they serve moduli of a form only
@@ -48,11 +50,7 @@ def judge(fitted, contract, pairs, results):
 
 @pytest.mark.parametrize(
     ("name", "p"),
-    [
-        (long if n == "hbe-extension" or (n == "kbe-extension" and p > 3) else pytest.param)(n, p)
-        for n in NAMES
-        for p in TOYS
-    ],
+    [(long if (n, p) in SLOW else pytest.param)(n, p) for n in NAMES for p in TOYS],
 )
 def test_machine_equals_algorithm_equals_specification(name, p):
     fitted = fit(name, p)
