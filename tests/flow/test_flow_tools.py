@@ -14,8 +14,6 @@ from modmill.flow import tools
 
 RUN = """
 import signal
-import subprocess
-import sys
 from modmill.flow import tools
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a process in the background may have inherited another

@@ -307,7 +307,7 @@ def race(
     """
     if operation:
         ecc_build.race(modulus, operation, design, sets, target=target, route=route, seeds=seeds, output=output,
-                           record=record)  # fmt: skip
+                       record=record)  # fmt: skip
         return
     from modmill.numbers.moduli import parse_modulus
     from modmill.report import standing

@@ -14,8 +14,9 @@ import hashlib
 import json
 import os
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -159,38 +160,38 @@ def _jobs() -> int:
 def _object(file: Path) -> Path:
     """A C++ file of a model, compiled beside it."""
     flags = _SLOW if "__Slow" in file.name else _FAST
-    return _compiled(file, file.with_suffix(".o"), flags, "-c", "-include-pch", str(_headers(flags)))
+    target = file.with_suffix(".o")
+    _compile_file(file, target, options=(*flags, "-c", "-include-pch", str(_headers(flags))))
+    return target
 
 
-def _compiled(file: Path, target: Path, *flags: Sequence[str] | str) -> Path:
+def _compile_file(file: Path, target: Path, options: Sequence[str]) -> None:
     include = tools.verilator_root() / "include"
     paths = (include, include / "vltstd", file.parent)
-    options = [option for flag in flags for option in ([flag] if isinstance(flag, str) else flag)]
     # Objects are kept under our own digest, so Zig's copy of each of them goes away with the folder.
     environment = {"ZIG_LOCAL_CACHE_DIR": str(target.parent / "zig")}
     command = tools.zig("c++", *options, *_CXX, *(f"-I{path}" for path in paths), str(file), "-o", str(target))
     tools.run(command, name="zig", environment=environment)
-    return target
 
 
 def _runtime_objects() -> list[Path]:
     """Verilator's runtime, compiled once per machine."""
     folder = _once([tools.version("verilator"), tools.version("zig"), _FAST, _CXX])
     include = tools.verilator_root() / "include"
-    return [_kept(folder / f"{name}.o", include / f"{name}.cpp", _FAST, "-c") for name in _RUNTIME]
+    options = (*_FAST, "-c")
+    return [
+        _kept(folder / f"{name}.o", partial(_compile_file, include / f"{name}.cpp", options=options))
+        for name in _RUNTIME
+    ]  # fmt: skip
 
 
 def _headers(flags: Sequence[str]) -> Path:
     """The headers, compiled once for each installation of Verilator and Zig: the compiler asks for the very files."""
     files = [tools.verilator_root() / "include" / "verilated.h", tools.zig_root() / "zig"]
     folder = _once([*((str(file), file.stat().st_mtime_ns) for file in files), flags, _CXX, _HEADERS])
-    header = folder / "headers.h"
-    if not header.exists():
-        with tempfile.TemporaryDirectory(prefix="modmill-simulate-") as name:
-            written = Path(name, header.name)
-            written.write_text("".join(f"#include <{name}>\n" for name in _HEADERS))
-            _put(written, header)
-    return _kept(folder / "headers.pch", header, flags, "-x", "c++-header")
+    text = "".join(f"#include <{header}>\n" for header in _HEADERS)
+    header = _kept(folder / "headers.h", lambda path: path.write_text(text))
+    return _kept(folder / "headers.pch", partial(_compile_file, header, options=(*flags, "-x", "c++-header")))
 
 
 def _once(key: Sequence[Any]) -> Path:
@@ -201,13 +202,15 @@ def _once(key: Sequence[Any]) -> Path:
     return folder
 
 
-def _kept(target: Path, file: Path, *flags: Sequence[str] | str) -> Path:
-    """A file compiled to ``target``, unless it is there; two processes do not both do it."""
+def _kept(target: Path, make: Callable[[Path], object]) -> Path:
+    """What ``make`` writes, unless it is there; made once only, because a compiled header wants that very file again."""
     with target.with_suffix(".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not target.exists():
             with tempfile.TemporaryDirectory(prefix="modmill-simulate-") as name:
-                _put(_compiled(file, Path(name, target.name), *flags), target)
+                made = Path(name, target.name)
+                make(made)
+                _put(made, target)
     return target
 
 

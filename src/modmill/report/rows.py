@@ -98,10 +98,11 @@ def put(path: Path, row: Row) -> None:
     with path.open("r+", encoding="utf-8") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         outdated = {other.line() for other in read(path) if row.outdates(other)}
-        kept = [line for line in file if line not in outdated]
-        file.seek(0)
-        file.truncate()
-        file.writelines(kept)
+        if outdated:
+            kept = [line for line in file if line not in outdated]
+            file.seek(0)
+            file.truncate()
+            file.writelines(kept)
 
 
 def shipped_folder() -> Path:
