@@ -203,7 +203,7 @@ def _once(key: Sequence[Any]) -> Path:
 
 
 def _kept(target: Path, make: Callable[[Path], object]) -> Path:
-    """What ``make`` writes, unless it is there; made once only, because a compiled header wants that very file again."""
+    """What ``make`` writes, unless it is there. Made once: a compiled header wants that very file again."""
     with target.with_suffix(".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not target.exists():
