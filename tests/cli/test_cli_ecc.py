@@ -11,6 +11,7 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives import serialization as form
 from cryptography.hazmat.primitives.asymmetric import ec, ed448, ed25519, x448, x25519
+from messages import MESSAGE
 from test_cli import modmill, refused
 from typer.testing import CliRunner
 
@@ -19,7 +20,6 @@ from modmill.cli.commands import _one_line
 from modmill.numbers.curves import Weierstrass
 from modmill.numbers.named_curves import CURVES, find_curve
 
-MESSAGE = b"signed by hardware\n"
 OPENSSL = pytest.mark.skipif(not shutil.which("openssl"), reason="openssl is not installed")
 EC = {
     "P-192": ec.SECP192R1, "P-224": ec.SECP224R1, "P-256": ec.SECP256R1, "P-384": ec.SECP384R1, "P-521": ec.SECP521R1,
@@ -42,13 +42,6 @@ def save(folder, name, key, passphrase=None, kind=form.PrivateFormat.PKCS8):
     public = key.public_key().public_bytes(form.Encoding.PEM, form.PublicFormat.SubjectPublicKeyInfo)
     (folder / f"{name}.pub").write_bytes(public)
     return key
-
-
-@pytest.fixture
-def place(tmp_path, monkeypatch):
-    (tmp_path / "message").write_bytes(MESSAGE)
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
 
 
 def done(*arguments, status=0):

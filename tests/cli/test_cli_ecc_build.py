@@ -8,9 +8,10 @@ import shutil
 import pytest
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
+from messages import MESSAGE
 from small_curves import montgomery
 from test_cli import modmill, refused
-from test_cli_ecc import MESSAGE, make, save
+from test_cli_ecc import make, save
 from typer.testing import CliRunner
 
 from modmill import cli
@@ -26,13 +27,6 @@ def done(*arguments):
     run = CliRunner().invoke(cli.app, [str(a) for a in arguments], catch_exceptions=False)
     assert run.exit_code == 0, run.output
     return run
-
-
-@pytest.fixture
-def place(tmp_path, monkeypatch):
-    (tmp_path / "message").write_bytes(MESSAGE)
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
 
 
 def test_build(place):

@@ -9,15 +9,14 @@ import subprocess
 import pytest
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
+from messages import MESSAGE
 from test_cli import modmill, refused
 
 from modmill.studies.engine import engine
 
-MESSAGE = b"signed by hardware\n"
-
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory):
+def keys(tmp_path_factory):
     """A folder with a key in two files and a message."""
     folder = tmp_path_factory.mktemp("rsa")
     key = rsa.generate_private_key(65537, 1024)
@@ -30,8 +29,8 @@ def place(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def key(place):
-    return serialization.load_pem_private_key((place / "key.pem").read_bytes(), None)
+def key(keys):
+    return serialization.load_pem_private_key((keys / "key.pem").read_bytes(), None)
 
 
 def done(*arguments, cwd):
@@ -44,48 +43,48 @@ def done(*arguments, cwd):
     (), ("--padding", "pkcs1", "--hash", "sha512"), ("--no-crt", "--method", "ladder"), ("--blind-exponent", "64"),
     ("--engine", "exact", "--no-blind-message"), ("--multiplier", "sor-2m", "--io", "binary"),
 ])  # fmt: skip
-def test_signatures(place, key, options):
-    done("run", "key.pem", "--sign", "message", "-o", "signature", *options, cwd=place)
+def test_signatures(keys, key, options):
+    done("run", "key.pem", "--sign", "message", "-o", "signature", *options, cwd=keys)
     digest = hashes.SHA512() if "sha512" in options else hashes.SHA256()
     scheme = padding.PKCS1v15() if "pkcs1" in options else padding.PSS(padding.MGF1(digest), digest.digest_size)
-    key.public_key().verify((place / "signature").read_bytes(), MESSAGE, scheme, digest)
+    key.public_key().verify((keys / "signature").read_bytes(), MESSAGE, scheme, digest)
     ours = ["--verify", "message", "--signature", "signature", *options]
-    assert done("run", "public.pem", *ours, cwd=place).stdout == "the signature is right\n"
-    (place / "other").write_bytes(MESSAGE + b"!")
-    wrong = modmill("rsa", "run", "public.pem", "--verify", "other", *ours[2:], cwd=place)
+    assert done("run", "public.pem", *ours, cwd=keys).stdout == "the signature is right\n"
+    (keys / "other").write_bytes(MESSAGE + b"!")
+    wrong = modmill("rsa", "run", "public.pem", "--verify", "other", *ours[2:], cwd=keys)
     assert (wrong.returncode, wrong.stdout) == (1, "the signature is wrong\n")
 
 
-def test_encryption_both_ways(place, key):
+def test_encryption_both_ways(keys, key):
     scheme = padding.OAEP(padding.MGF1(hashes.SHA256()), hashes.SHA256(), b"label")
-    done("run", "public.pem", "--encrypt", "message", "--label", "label", "-o", "sealed", cwd=place)
-    assert key.decrypt((place / "sealed").read_bytes(), scheme) == MESSAGE
-    (place / "sealed").write_bytes(key.public_key().encrypt(b"read me\n", scheme))
-    assert done("run", "key.pem", "--decrypt", "sealed", "--label", "label", cwd=place).stdout == "read me\n"
+    done("run", "public.pem", "--encrypt", "message", "--label", "label", "-o", "sealed", cwd=keys)
+    assert key.decrypt((keys / "sealed").read_bytes(), scheme) == MESSAGE
+    (keys / "sealed").write_bytes(key.public_key().encrypt(b"read me\n", scheme))
+    assert done("run", "key.pem", "--decrypt", "sealed", "--label", "label", cwd=keys).stdout == "read me\n"
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(not shutil.which("openssl"), reason="openssl is not installed")
-def test_simulated_hardware_signs_for_openssl(place):
-    run = done("run", "key.pem", "--sign", "message", "-o", "signature", "--engine", "rtl", cwd=place)
+def test_simulated_hardware_signs_for_openssl(keys):
+    run = done("run", "key.pem", "--sign", "message", "-o", "signature", "--engine", "rtl", cwd=keys)
     assert run.stderr.count("1 power modulo 512 bits, window-5, 646 products") == 2
     options = ["-sigopt", "rsa_padding_mode:pss", "-signature", "signature"]
     command = ["openssl", "dgst", "-sha256", "-verify", "public.pem", *options, "message"]
-    assert subprocess.run(command, cwd=place, capture_output=True, check=True).stdout == b"Verified OK\n"
+    assert subprocess.run(command, cwd=keys, capture_output=True, check=True).stdout == b"Verified OK\n"
 
 
-def test_a_built_engine_and_what_sets_its_modulus(place):
-    run = done("build", "--bits", "1024", "--contexts", "2", "-o", "engine", cwd=place)
+def test_a_built_engine_and_what_sets_its_modulus(keys):
+    run = done("build", "--bits", "1024", "--contexts", "2", "-o", "engine", cwd=keys)
     assert run.stdout.startswith("engine: montgomery-array, 512-bit moduli, 2 powers in step, ")
-    folder = place / "engine"
+    folder = keys / "engine"
     assert {path.name for path in folder.iterdir()} == {"engine.v", "engine.json", "vectors.json", "README.md"}
     record = json.loads((folder / "engine.json").read_text())
     assert [p["exponent_bits"] for p in record["programmes"]] == [576, 17]
     assert record["command"].startswith("modmill rsa build --bits 1024 --multiplier montgomery-array --io native")
     vectors = json.loads((folder / "vectors.json").read_text())["messages"]
-    words = done("setup", "engine", "--modulus", vectors[0]["modulus"], cwd=place).stdout.split()
+    words = done("setup", "engine", "--modulus", vectors[0]["modulus"], cwd=keys).stdout.split()
     assert [int(word, 16) for word in words] == [int(word, 16) for word in vectors[0]["in"]]
-    done("build", "--bits", "1024", "--contexts", "2", "-o", "engine", cwd=place)  # replaces it
+    done("build", "--bits", "1024", "--contexts", "2", "-o", "engine", cwd=keys)  # replaces it
     (folder / "notes").write_text("mine")
     assert "no former build (it holds notes)" in refused("rsa", "build", "--bits", "1024", "-o", folder)
 
@@ -101,22 +100,22 @@ def test_a_check_of_a_built_engine(tmp_path):
     assert run.stdout.startswith("FAIL engine: 2 differences; ")
 
 
-def test_refusals(place):
+def test_refusals(keys):
     for arguments, why in [
-        (("run", place / "key.pem"), "say one of --decrypt, --encrypt, --sign and --verify"),
-        (("run", place / "key.pem", "--verify", place / "message"), "--verify and --signature go together"),
-        (("run", place / "message", "--sign", place / "message"), "no RSA key that can be read"),
-        (("run", place / "public.pem", "--sign", place / "message"), "need a private one"),
-        (("run", place / "none.pem", "--sign", place / "message"), "No such file"),
-        (("run", place / "key.pem", "--sign", place / "message", "--engine", "fpga"), "one of model, exact, rtl"),
-        (("run", place / "key.pem", "--sign", place / "message", "--multiplier", "none"), "no design is called"),
-        (("run", place / "key.pem", "--sign", place / "message", "--method", "naive"), "one of window, ladder"),
-        (("run", place / "key.pem", "--sign", place / "message", "--io", "gray"), "one of binary, native"),
-        (("run", place / "key.pem", "--decrypt", place / "message"), "has 128 bytes, not 19"),
+        (("run", keys / "key.pem"), "say one of --decrypt, --encrypt, --sign and --verify"),
+        (("run", keys / "key.pem", "--verify", keys / "message"), "--verify and --signature go together"),
+        (("run", keys / "message", "--sign", keys / "message"), "no RSA key that can be read"),
+        (("run", keys / "public.pem", "--sign", keys / "message"), "need a private one"),
+        (("run", keys / "none.pem", "--sign", keys / "message"), "No such file"),
+        (("run", keys / "key.pem", "--sign", keys / "message", "--engine", "fpga"), "one of model, exact, rtl"),
+        (("run", keys / "key.pem", "--sign", keys / "message", "--multiplier", "none"), "no design is called"),
+        (("run", keys / "key.pem", "--sign", keys / "message", "--method", "naive"), "one of window, ladder"),
+        (("run", keys / "key.pem", "--sign", keys / "message", "--io", "gray"), "one of binary, native"),
+        (("run", keys / "key.pem", "--decrypt", keys / "message"), "has 128 bytes, not 19"),
         (("build", "--top", "module"), "must not be a keyword of Verilog"),
         (("build", "--bits", "512"), "1024 to 4096 bits, not 512"),
         (("build", "--bits", "1024", "--multiplier", "sor-2m"), "sor-2m has its modulus built in"),
-        (("setup", place), "engine.json is missing"),
+        (("setup", keys), "engine.json is missing"),
     ]:
         line = refused("rsa", *arguments, *(["--modulus", "97"] if arguments[0] == "setup" else []))
         assert why in line, line
