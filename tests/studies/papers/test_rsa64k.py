@@ -13,6 +13,7 @@ from modmill.numbers.primes import is_prime
 from modmill.report.reproduction import UNKNOWN
 from modmill.report.rows import Row, append
 from modmill.studies.build import build
+from modmill.studies.ours import Rows
 from modmill.studies.papers import rsa64k
 from modmill.studies.reproduce import reproduce
 
@@ -86,17 +87,8 @@ def faults(sections):
 
 
 @pytest.fixture
-def cache(tmp_path, monkeypatch):
-    """No rows but those a test plants."""
-    monkeypatch.setenv("MODMILL_CACHE", str(tmp_path))
-    for module in ("modmill.report.rows", "modmill.studies.ours"):
-        monkeypatch.setattr(f"{module}.shipped_folder", lambda: tmp_path / "none")
-    return tmp_path
-
-
-@pytest.fixture
 def unmeasured(cache):
-    return rsa64k.sections()
+    return rsa64k.sections(Rows())
 
 
 def lines(sections, title):

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from modmill.studies.measured import Bench
 from modmill.studies.papers import sor
 
 # Transcribed from the paper once more, row by row as it prints them.
@@ -106,7 +107,7 @@ def faults(sections):
 
 @pytest.fixture(scope="module")
 def sections():
-    return sor.sections(recorded=True)
+    return sor.sections(Bench(recorded=True))
 
 
 def test_every_printed_cell_is_there(sections):

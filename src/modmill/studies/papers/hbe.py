@@ -16,7 +16,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from pathlib import Path
 
 from modmill.contract import Refusal
 from modmill.designs import design
@@ -127,16 +126,9 @@ FIGURES: tuple[tuple[str, Algorithm | None, str, range], ...] = (
 LOWER = "lower limit: delay of the logic without routing"
 
 
-def sections(
-    *,
-    measure: bool = False,
-    record: Path | None = None,
-    progress: Callable[[str], None] | None = None,
-    recorded: bool = False,
-) -> Sequence[Section]:
+def sections(bench: Rows) -> Sequence[Section]:
     """All tables and figures, and the claims about them."""
-    bench = Rows(measure, record, progress, recorded)
-    found = [
+    return [
         *_operations(bench),
         *_costs(),
         *(_figure(*figure) for figure in FIGURES),
@@ -147,8 +139,6 @@ def sections(
         _ours(bench),
         _products(bench),
     ]
-    bench.keep()
-    return found
 
 
 # ---------------------------------------------------------------------------------------------- Table I

@@ -9,9 +9,8 @@ any of the paper's.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
-from pathlib import Path
 
 from modmill.designs import design
 from modmill.designs.iddmm import Iddmm
@@ -60,15 +59,8 @@ DOUBLING, ADDITION = 8, Fraction(25, 2)
 """Multiplications in Jacobian coordinates that explain the printed 0.76 ms: an addition at every second bit."""
 
 
-def sections(
-    *,
-    measure: bool = False,
-    record: Path | None = None,
-    progress: Callable[[str], None] | None = None,
-    recorded: bool = False,
-) -> Sequence[Section]:
+def sections(bench: Bench) -> Sequence[Section]:
     """All sections."""
-    bench = Bench(measure, record, progress, recorded)
     return [_table(), _implementation(bench), _curve(bench), _compared(bench), _scalar(), _misprints(), _chart()]
 
 

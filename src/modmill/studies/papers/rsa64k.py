@@ -13,11 +13,10 @@ device than the paper's. What has no row shows as ``-``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
-from pathlib import Path
 
 from modmill.numbers.moduli import parse_modulus
 from modmill.numbers.redundant import (
@@ -102,23 +101,14 @@ COUNTEREXAMPLE = (
 """Numbers below 2^256 whose product modulo the prime of secp256k1, squared, refutes the rule of Section 6."""
 
 
-def sections(
-    *,
-    measure: bool = False,
-    record: Path | None = None,
-    progress: Callable[[str], None] | None = None,
-    recorded: bool = False,
-) -> Sequence[Section]:
+def sections(bench: Rows) -> Sequence[Section]:
     """Both tables, the lemmas, the claims, and our cores beside them."""
-    bench = Rows(measure, record, progress, recorded)
-    found = [
+    return [
         *(_table(bench, *table) for table in TABLES),
         *(_ours(bench, *table) for table in TABLES),
         _lemmas(),
         _claims(),
     ]
-    bench.keep()
-    return found
 
 
 # ---------------------------------------------------------------------------------------------- counts

@@ -10,9 +10,8 @@ ECP5.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from math import gcd
-from pathlib import Path
 from typing import Any
 
 from amaranth.hdl import Cat, Module, Mux, Signal
@@ -164,15 +163,8 @@ class RnsUnit(Multiplier):
         return m
 
 
-def sections(
-    *,
-    measure: bool = False,
-    record: Path | None = None,
-    progress: Callable[[str], None] | None = None,
-    recorded: bool = False,
-) -> Sequence[Section]:
+def sections(bench: Bench) -> Sequence[Section]:
     """All tables and the charts."""
-    bench = Bench(measure, record, progress, recorded)
     return [
         _moduli(), _primes(), _constants(), _units(bench), *_implementations(bench), _comparison(bench),
         _improvements(), *_charts(),
