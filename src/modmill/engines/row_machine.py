@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 from modmill.contract import Contract, Refusal
 from modmill.design import Fitted
-from modmill.engines.row_bounds import Slot, row_limits, rows_of
-from modmill.engines.rows import ENTRY, Place, RowProgramme, Task, Unit
+from modmill.engines.row_bounds import Slot, row_limits
+from modmill.engines.rows import ENTRY, FIXED, Place, RowProgramme, Task, Unit
 from modmill.engines.rsa import Fault
 
 Where = tuple[int, int, int]
@@ -90,23 +90,28 @@ def run(
         if not 0 <= inputs[name] < p:
             raise Refusal(f"{name} must be below the modulus of {p.bit_length()} bits")
         held[False, slot] = inputs[name]
+    end = contract.operand.end
     coming: dict[int, list[tuple[Slot, int]]] = {}
     following = iter((*digits, 0))
     digit = next(following)
+    before, loop, after = _steps(programme, unit)
     time = 0
-    for part, number, row in rows_of(programme):
-        held.update(coming.pop(time, ()))
-        for k, task in enumerate(row.tasks):
-            where = part, number, k
-            values = [_read(held, place, digit, programme) for place in task.reads]
+    for steps, advance in (*before, *loop * programme.passes, *after):
+        if time in coming:
+            held.update(coming.pop(time))
+        for where, task, reads, into, distance in steps:
+            try:
+                values = [held[read if isinstance(read, tuple) else _picked(read, digit, programme)] for read in reads]
+            except KeyError as missing:
+                raise Fault(f"{programme.name}: slot {missing.args[0][1]} is read before anything is there") from None
             result = multiply(where, values) if task.kind == "mul" else _sum(task, values, p)
-            if result < 0 or result >= contract.operand.end:
+            if result < 0 or result >= end:
+                part, number, _ = where
                 raise Fault(f"{programme.name}, part {part}, row {number}: a number breaks its bounds")
             if seen:
                 seen(where, result)
-            later = time + (unit.product_distance if task.kind == "mul" else unit.sum_distance)
-            coming.setdefault(later, []).append((task.destination.at(digit), result))
-        if row.advance:
+            coming.setdefault(time + distance, []).append((into or task.destination.at(digit), result))
+        if advance:
             digit = next(following)
         time += 1
     for at in sorted(t for t in coming if t <= time):
@@ -114,13 +119,29 @@ def run(
     return tuple(_least(held[False, slot], times, p) for slot, times in programme.results)
 
 
-def _read(held: Mapping[Slot, int], place: Place, digit: int, programme: RowProgramme) -> int:
+_Step = tuple[Where, Task, tuple["Slot | Place", ...], "Slot | None", int]
+"""A task with where it is, what it reads and writes - a slot, or what a digit chooses it by - and how many rows later
+that can be read."""
+
+
+def _steps(programme: RowProgramme, unit: Unit) -> list[list[tuple[list[_Step], bool]]]:
+    """For each part its rows: their steps, and whether the next row sees the next digit."""
+
+    def step(where: Where, task: Task) -> _Step:
+        reads = tuple(place.at(0) if place.pick == FIXED else place for place in task.reads)
+        slot = task.destination.at(0) if task.destination.pick == FIXED else None
+        return where, task, reads, slot, unit.product_distance if task.kind == "mul" else unit.sum_distance
+
+    return [
+        [([step((part, k, n), task) for n, task in enumerate(row.tasks)], row.advance) for k, row in enumerate(rows)]
+        for part, rows in enumerate((programme.before, programme.loop, programme.after))
+    ]
+
+
+def _picked(place: Place, digit: int, programme: RowProgramme) -> Slot:
     if place.pick == ENTRY and digit >= place.size:
         raise Refusal(f"{programme.name}: digit {digit} picks from a table of {place.size} entries")
-    slot = place.at(digit)
-    if slot not in held:
-        raise Fault(f"{programme.name}: slot {slot[1]} is read before anything is there")
-    return held[slot]
+    return place.at(digit)
 
 
 def _sum(task: Task, values: Sequence[int], p: int) -> int:
