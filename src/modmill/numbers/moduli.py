@@ -10,6 +10,7 @@ The table holds every prime of Table 2 of the sum-of-residues paper (Mehrabi, 20
 import re
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import lru_cache
 
 from modmill.numbers.primes import is_prime
 
@@ -45,6 +46,7 @@ class Modulus:
         return self.value.bit_length()
 
 
+@lru_cache(1024)
 def parse_modulus(text: str) -> Modulus:
     """Read a modulus: a name, an expression with + - * ^ ** and parentheses, 0x... in hexadecimal, or a decimal.
 

@@ -8,6 +8,7 @@ to pass the latter, which is not a proof; 24 Miller-Rabin rounds with fixed base
 """
 
 import random
+from functools import lru_cache
 from math import gcd, isqrt, prod
 
 _SMALL = tuple(p for p in range(2, 1000) if all(p % q for q in range(2, isqrt(p) + 1)))
@@ -17,6 +18,7 @@ _PROVEN_BELOW = 3_317_044_064_679_887_385_961_981
 _ROUNDS = 24
 
 
+@lru_cache(1024)
 def is_prime(n: int) -> bool:
     """Say whether n is prime; any integer. Proven below 3.3e24, Baillie-PSW and 24 Miller-Rabin rounds above.
 

@@ -31,6 +31,7 @@ ENGINES = (
     ("X25519", "Curve25519", "ladder", 255),
     ("P-256, any point", "P-256", "multiply", 256),
     ("Ed25519, fixed base", "Ed25519", "multiply-base", 253),
+    ("secp256k1, u1 G + u2 P", "secp256k1", "multiply-two", 256),
 )
 """The table of engines: its words, then subject, operation and bits of `Work`."""
 
