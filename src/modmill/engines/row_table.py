@@ -42,7 +42,7 @@ class RowTable(wiring.Component):
     def __init__(self, layout: RowLayout) -> None:
         self.layout = layout
         shapes = table_shapes(layout)
-        self.words = [self._word(entry) for entry in layout.table[0]]
+        self.words = [self._word(entry, shapes) for entry in layout.table[0]]
         self.width = max(PACK, *(shape.size for shape in shapes.values()))
         self.digits_room = min(_BANK, 1 << (layout.digit_depth - 1).bit_length())  # in one bank
         self.digits_banks = -(-layout.digit_depth // self.digits_room)
@@ -54,14 +54,13 @@ class RowTable(wiring.Component):
             "d_at": In(digit), "digits": Out(PACK), "d_write": In(1), "d_place": In(digit), "d_data": In(PACK),
         })  # fmt: skip
 
-    def _word(self, entry: Entry) -> int:
+    def _word(self, entry: Entry, shapes: dict[tuple[str, ...], data.StructLayout]) -> int:
         fields: dict[str, int] = {}
         for name, (number, how) in zip(self.layout.fields, entry.places, strict=True):
             codes = self.layout.additions["destination" if name == "destination" else "read"]
             fields[name], fields[f"{name}_add"] = number, codes.index(how)
         kind = _PRODUCT if entry.count else _SUM
-        shape = table_shapes(self.layout)[kind]
-        return int(shape.const({**fields, **{name: int(getattr(entry, name)) for name in kind}}).as_bits())
+        return int(shapes[kind].const({**fields, **{name: int(getattr(entry, name)) for name in kind}}).as_bits())
 
     def elaborate(self, platform: object) -> Module:
         m = Module()

@@ -8,6 +8,7 @@ The bounds, and so the number of folds and every width, come from ``numbers.fold
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 
@@ -72,7 +73,8 @@ def aligned(us: Sequence[int]) -> list[tuple[tuple[int, int] | None, ...]]:
     return sorted(rows, key=lambda row: any(d is not None and d[1] < 0 for d in row))
 
 
-def multiplexers(us: Sequence[int]) -> int:
+@lru_cache(1 << 16)
+def multiplexers(us: tuple[int, ...]) -> int:
     """Rows of `aligned` in which the u differ: what choosing between them costs, in multiplexers."""
     return sum(len(set(row)) > 1 for row in aligned(us))
 
