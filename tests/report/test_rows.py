@@ -53,6 +53,14 @@ def test_a_row_of_new_rtl_takes_the_place_of_the_old_ones(tmp_path):
     assert len(list(read(path))) == 4
 
 
+def test_a_row_measured_again_takes_the_place_of_the_old_one(tmp_path):
+    path = tmp_path / "record.jsonl"
+    for lut in (5, 6, 6):
+        put(path, row(lut=lut))
+    put(path, row("route", seed=1, mhz=101.5))
+    assert [r.values for r in read(path)] == [{"lut": 6}, {"mhz": 101.5}]
+
+
 @pytest.mark.parametrize("line", ["", "x", "[]", "1", "{}", '{"kind": "synth"}', row("guess").line()])
 def test_lines_that_are_no_rows(line):
     with pytest.raises(ValueError, match="not a row"):

@@ -56,7 +56,9 @@ class Row:
         return row
 
     def outdates(self, older: Row) -> bool:
-        """Whether this row is about the same thing as the older one, made of other RTL: the older number is stale."""
+        """Whether the older row is stale: the same was measured again, or the same thing made of other RTL."""
+        if self.key == older.key:
+            return self != older
         words = [{k: v for k, v in row.about.items() if k not in ("date", "rtl")} for row in (self, older)]
         return bool(words[0]) and words[0] == words[1] and self.digest != older.digest
 
@@ -97,9 +99,10 @@ def put(path: Path, row: Row) -> None:
     append(path, row)
     with path.open("r+", encoding="utf-8") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
-        outdated = {other.line() for other in read(path) if row.outdates(other)}
-        if outdated:
-            kept = [line for line in file if line not in outdated]
+        gone = {other.line() for other in read(path) if row.outdates(other)} | {row.line()}
+        lines = list(file)
+        kept = [*(line for line in lines if line not in gone), row.line()]
+        if len(kept) < len(lines):
             file.seek(0)
             file.truncate()
             file.writelines(kept)
