@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from modmill.report.rows import Row, Store, append, put, read
+from modmill.report.rows import Row, Store, append, put, read, shipped_folder
 
 
 def row(kind="synth", digest="sha256:1", seed=None, **values):
@@ -92,3 +92,9 @@ def test_store(tmp_path):
     Store(own, shipped, record).find("synth", "sha256:9", "yosys 1", "ecp5-85k")
     assert len(list(read(record))) == 1
     assert len(list(read(shipped / "sor.jsonl"))) == 2
+
+
+@pytest.mark.parametrize("path", sorted(shipped_folder().glob("*.jsonl")), ids=lambda path: path.stem)
+def test_no_row_ships_twice(path):
+    keys = [r.key for r in read(path)]
+    assert keys and len(keys) == len(set(keys))
