@@ -9,6 +9,7 @@ from importlib import resources
 import pytest
 from typer.testing import CliRunner
 
+from marks import long
 from modmill.cli import app
 from modmill.contract import Refusal
 from modmill.engines.ecc import ReferenceEngine
@@ -31,7 +32,7 @@ def some(name, file, count):
     return study.select([find_curve(name)], count, [file])
 
 
-@pytest.mark.parametrize("name", ["P-192", "secp256k1", "Ed448", "Curve448"])
+@pytest.mark.parametrize("name", ["P-192", "secp256k1", long("Ed448"), "Curve448"])
 def test_a_sample_bit_by_bit(name, tmp_path):
     """Of every operation of the protocols that has vectors, and exceptional ones."""
     chosen = study.select([find_curve(name)], 3)
@@ -133,8 +134,8 @@ def test_rows_are_keyed_by_what_was_run(tmp_path):
     for count in (2, 2, 3):
         found(some("Curve25519", "x25519_asn", count), reference, tmp_path, record=record)
     rows = list(read(record))
-    assert len(rows) == 3 and len({row.key for row in rows}) == 2
-    assert rows[0].about["file"] == "wycheproof/x25519_asn" and rows[0].values["vectors"] == 2
+    assert [row.values["vectors"] for row in rows] == [2, 3] and len({row.key for row in rows}) == 2
+    assert rows[0].about["file"] == "wycheproof/x25519_asn"
 
 
 def test_signatures_with_numbers_of_thousands_of_digits_have_a_digest():
