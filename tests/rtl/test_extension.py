@@ -111,7 +111,7 @@ def wrong(fitted, core, pairs):
     return sum(r != list(fitted.trace(a, b))[-1][1] for (a, b), (r, _, _) in zip(pairs, run(core, pairs), strict=True))
 
 
-@pytest.mark.parametrize("kind", [long("kbe"), "hbe"])
+@pytest.mark.parametrize("kind", ["kbe", "hbe"])
 def test_planted_faults_are_caught(kind):
     fitted = design(f"{kind}-extension").fit(2**61 - 1)
     q = fitted.params

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from modmill.contract import Contract, Refusal
 from modmill.design import Fitted
-from modmill.engines.row_bounds import Slot, row_limits
+from modmill.engines.row_bounds import Slot, row_limits, rows_of
 from modmill.engines.rows import ENTRY, FIXED, Place, RowProgramme, Task, Unit
 from modmill.engines.rsa import Fault
 
@@ -94,24 +94,25 @@ def run(
     coming: dict[int, list[tuple[Slot, int]]] = {}
     following = iter((*digits, 0))
     digit = next(following)
-    before, loop, after = _steps(programme, unit)
+    made: dict[tuple[int, int], list[_Step]] = {}
     time = 0
-    for steps, advance in (*before, *loop * programme.passes, *after):
+    for part, number, row in rows_of(programme):
+        if (part, number) not in made:
+            made[part, number] = [_step((part, number, k), task, unit) for k, task in enumerate(row.tasks)]
         if time in coming:
             held.update(coming.pop(time))
-        for where, task, reads, into, distance in steps:
+        for where, task, reads, into, distance in made[part, number]:
             try:
                 values = [held[read if isinstance(read, tuple) else _picked(read, digit, programme)] for read in reads]
             except KeyError as missing:
                 raise Fault(f"{programme.name}: slot {missing.args[0][1]} is read before anything is there") from None
             result = multiply(where, values) if task.kind == "mul" else _sum(task, values, p)
             if result < 0 or result >= end:
-                part, number, _ = where
                 raise Fault(f"{programme.name}, part {part}, row {number}: a number breaks its bounds")
             if seen:
                 seen(where, result)
             coming.setdefault(time + distance, []).append((into or task.destination.at(digit), result))
-        if advance:
+        if row.advance:
             digit = next(following)
         time += 1
     for at in sorted(t for t in coming if t <= time):
@@ -124,18 +125,10 @@ _Step = tuple[Where, Task, tuple["Slot | Place", ...], "Slot | None", int]
 that can be read."""
 
 
-def _steps(programme: RowProgramme, unit: Unit) -> list[list[tuple[list[_Step], bool]]]:
-    """For each part its rows: their steps, and whether the next row sees the next digit."""
-
-    def step(where: Where, task: Task) -> _Step:
-        reads = tuple(place.at(0) if place.pick == FIXED else place for place in task.reads)
-        slot = task.destination.at(0) if task.destination.pick == FIXED else None
-        return where, task, reads, slot, unit.product_distance if task.kind == "mul" else unit.sum_distance
-
-    return [
-        [([step((part, k, n), task) for n, task in enumerate(row.tasks)], row.advance) for k, row in enumerate(rows)]
-        for part, rows in enumerate((programme.before, programme.loop, programme.after))
-    ]
+def _step(where: Where, task: Task, unit: Unit) -> _Step:
+    reads = tuple(place.at(0) if place.pick == FIXED else place for place in task.reads)
+    into = task.destination.at(0) if task.destination.pick == FIXED else None
+    return where, task, reads, into, unit.product_distance if task.kind == "mul" else unit.sum_distance
 
 
 def _picked(place: Place, digit: int, programme: RowProgramme) -> Slot:
