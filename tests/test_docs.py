@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from modmill.designs import DESIGNS
+from modmill.report.rows import read
 
 ROOT = Path(__file__).resolve().parents[1]
 MODULES = {d.module for d in DESIGNS}
@@ -150,3 +151,17 @@ def test_an_example_that_is_wrong_is_caught(tmp_path):
     with pytest.raises(AssertionError) as caught:
         run(page)
     assert caught.traceback[-1].lineno + 1 == 5
+
+
+def told(text, rows):
+    """Whether a page tells of as many files and vectors as there are rows of the algorithm."""
+    exact = [row for row in rows if row.about["by"] == "exact"]
+    count = (
+        f"all {len(exact)} files with keys of up to 4096 bits, {sum(row.values['vectors'] for row in exact):,} vectors"
+    )
+    return count in " ".join(text.split()) and not any(row.values["faults"] for row in rows)
+
+
+def test_the_vectors_of_rsa_are_those_of_the_rows():
+    text, rows = (ROOT / "docs" / "rsa.md").read_text(), list(read(ROOT / "results" / "rsa-vectors.jsonl"))
+    assert told(text, rows) and not told(text, rows[1:])
