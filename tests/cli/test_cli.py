@@ -3,36 +3,16 @@
 """The command: what it prints, its statuses, and one clear line for everything that it refuses."""
 
 import json
-import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
+from command import modmill, process, refused
 
-import modmill as package
 from modmill import __version__
 from modmill.designs import DESIGNS
 
-SOURCE = str(Path(package.__file__).parents[1])
 SMALL = ("sor-1m-p", "--modulus", "2^61-1", "--set", "n=20")
-
-
-def modmill(*arguments, cwd=None, **environment):
-    command = [sys.executable, "-m", "modmill", *map(str, arguments)]
-    environment = {**os.environ, "PYTHONPATH": SOURCE, **environment}
-    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, env=environment, timeout=300)
-
-
-def refused(*arguments, cwd=None):
-    """The one line of a refusal."""
-    run = modmill(*arguments, cwd=cwd)
-    assert run.returncode == 2, run.stderr
-    assert run.stdout == ""
-    assert "Traceback" not in run.stderr
-    assert run.stderr.count("\n") == 1, run.stderr
-    assert run.stderr.startswith("modmill: ")
-    return run.stderr
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +25,7 @@ def folder(tmp_path_factory):
 
 
 def test_version():
-    assert modmill("--version").stdout == f"modmill {__version__}\n"
+    assert process("--version").stdout == f"modmill {__version__}\n"
     assert modmill("--version", "designs").stdout == f"modmill {__version__}\n"
 
 
@@ -161,7 +141,7 @@ def test_check_passes_and_fails(folder, tmp_path):
 )
 def test_refusals_are_one_line(arguments, words, tmp_path):
     if not arguments:
-        run = modmill()
+        run = process()
         assert run.returncode == 2 and "Traceback" not in run.stderr
         return
     assert words in refused(*arguments, cwd=tmp_path)

@@ -3,24 +3,14 @@
 """`modmill bases`: what it prints, and one clear line for everything that it refuses."""
 
 import json
-import os
-import subprocess
-import sys
 from fractions import Fraction
-from pathlib import Path
 
 import pytest
-
-import modmill as package
-
-SOURCE = str(Path(package.__file__).parents[1])
+from command import modmill
 
 
 def bases(*arguments):
-    command = [sys.executable, "-m", "modmill", "bases", *map(str, arguments)]
-    return subprocess.run(
-        command, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": SOURCE}, timeout=300
-    )
+    return modmill("bases", *arguments)
 
 
 def test_text_shows_the_pair_and_the_proof():

@@ -7,12 +7,12 @@ import shutil
 import subprocess
 
 import pytest
+from command import modmill, refused
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives import serialization as form
 from cryptography.hazmat.primitives.asymmetric import ec, ed448, ed25519, x448, x25519
 from messages import MESSAGE
-from test_cli import modmill, refused
 from typer.testing import CliRunner
 
 from modmill.cli import ecc

@@ -6,11 +6,11 @@ import json
 import shutil
 
 import pytest
+from command import modmill, refused
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 from messages import MESSAGE
 from small_curves import montgomery
-from test_cli import modmill, refused
 from test_cli_ecc import make, save
 from typer.testing import CliRunner
 

@@ -7,10 +7,10 @@ import shutil
 import subprocess
 
 import pytest
+from command import modmill, refused
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
 from messages import MESSAGE
-from test_cli import modmill, refused
 
 from modmill.studies.engine import engine
 

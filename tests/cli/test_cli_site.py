@@ -8,13 +8,10 @@ import sys
 import urllib.request
 
 import pytest
+from command import modmill
 
 from modmill.contract import Refusal
 from modmill.studies.site import MARK, require_replaceable
-
-
-def run(*arguments):
-    return subprocess.run([sys.executable, "-m", "modmill", *arguments], capture_output=True, text=True)
 
 
 @pytest.mark.parametrize(
@@ -27,7 +24,7 @@ def run(*arguments):
     ],
 )
 def test_refusals_are_one_line(arguments, words):
-    done = run(*arguments)
+    done = modmill(*arguments)
     assert done.returncode == 2 and done.stdout == ""
     assert words in done.stderr and done.stderr.count("\n") == 1
 

@@ -7,6 +7,7 @@ import random
 import pytest
 from bench import first_difference, operands, run
 
+from marks import long
 from modmill.contract import Refusal
 from modmill.designs import design
 from modmill.designs.orup import CARRY
@@ -41,7 +42,7 @@ def test_columns_equal_the_plain_algorithm(p, k, d):
         assert v * fitted.R % p == a * b % p
 
 
-@pytest.mark.parametrize("p", [3, 5, 7])
+@pytest.mark.parametrize("p", [3, 5, long(7)])
 def test_all_operands_in_the_machine(p):
     fitted = fit(p, digit=2, delay=1)
     contract = fitted.contract("native")

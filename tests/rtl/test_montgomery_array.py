@@ -8,6 +8,7 @@ import pytest
 from amaranth.sim import Simulator
 from arrays import digits, simulate, traffic
 
+from marks import long
 from modmill.rtl.montgomery_array import STREAMS_MIN, MontgomeryArray, NegativeInverse
 
 DIGIT = 17
@@ -42,8 +43,14 @@ def results(block, pairs, d, streams, interval, loaded=None):
     return [sum(seen["z"][t + d - 1 - j] << DIGIT * j for j in range(d)) for t in first]
 
 
-@pytest.mark.parametrize(("d", "streams", "interval"), [(2, 15, 2), (3, 16, 3), (4, 15, 7), (4, 17, 5), (16, 15, 16)])
-@pytest.mark.parametrize("loaded", [False, True])
+@pytest.mark.parametrize(
+    ("d", "streams", "interval", "loaded"),
+    [
+        *((*shape, loaded) for shape in [(2, 15, 2), (3, 16, 3), (4, 15, 7), (4, 17, 5)] for loaded in (False, True)),
+        (16, 15, 16, True),
+        long(16, 15, 16, False),
+    ],
+)
 def test_interleaved_products(d, streams, interval, loaded):
     rnd = random.Random(d)
     bits = DIGIT * d - 2

@@ -2,6 +2,7 @@
 # Copyright The Modmill authors
 """Engines are measured as a whole, each number once; a wrong power ends the measurement."""
 
+import functools
 import json
 
 import pytest
@@ -14,6 +15,7 @@ from modmill.studies.engine import engine
 from modmill.studies.engine_race import MACHINES, EngineRace, as_core, judged
 
 
+@functools.cache
 def small(cores=1):
     return engine("montgomery-array", width=61, bits=61, window=2, contexts=2, cores=cores)
 
@@ -45,7 +47,7 @@ def test_a_race_measures_once_and_records(cache):
 
 
 def test_a_wrong_power_ends_the_measurement(cache, monkeypatch):
-    core = small()
+    core = small.__wrapped__()  # its simulator is kept with it
     monkeypatch.setitem(core.__dict__, "verilog", core.verilog.replace("assign o_data = ", "assign o_data = 1 ^ "))
     found = EngineRace("ecp5-85k").measure("bad", core, {})
     assert found.note == "simulation: power 0 is wrong"

@@ -21,6 +21,7 @@ if sys.argv[1:] == ["--version"]:  # answered before anything is imported: it sh
 import typer
 
 from modmill.cli import ecc, ecc_build, ecc_vectors, rsa, rsa_vectors, site
+from modmill.cli.options import Output, Record, Route, Router, Seeds, Set, Target
 
 if TYPE_CHECKING:
     from modmill.numbers.base_pairs import BasePair, Sufficiency
@@ -43,7 +44,6 @@ Name = Annotated[str, typer.Argument(metavar="DESIGN", help="A design; `modmill 
 Modulus = Annotated[
     str, typer.Option("--modulus", "-m", help="A name (secp256k1), an expression (2^255-19), 0x hex, or a decimal.")
 ]
-Set = Annotated[list[str], typer.Option("--set", metavar="KEY=VALUE", help="A parameter of the design; repeatable.")]
 Io = Annotated[str, typer.Option(help="binary: integers below p; native: the design's own representation.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead.")]
 
@@ -289,25 +289,26 @@ def explain(
 def race(
     modulus: Annotated[str, typer.Argument(metavar="MODULUS", help="As --modulus of `modmill build`.")],
     design: Annotated[list[str], typer.Option("--design", help="Race only this one; repeatable.")] = [],  # noqa: B006
-    target: Annotated[str, typer.Option(help="A device; `modmill targets` lists them.")] = "ecp5-85k",
+    target: Target = "ecp5-85k",
     io: Io = "native",
-    route: Annotated[bool, typer.Option("--route", help="Place and route too (minutes to hours).")] = False,
-    seeds: Annotated[int, typer.Option(min=1, max=100, help="Place and route with seeds 1 to this.")] = 3,
+    route: Route = False,
+    router: Router = "router1",
+    seeds: Seeds = 3,
     vectors: Annotated[int, typer.Option(min=1, max=10_000_000, help="Random products in each check.")] = 500,
     operation: Annotated[
         str, typer.Option(help="Race coprocessors of a curve: scalar-multiplication, multiply-base, ...")
     ] = "",
     sets: Set = [],  # noqa: B006 - typer reads the default, nothing changes it
-    output: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write JSON too; - for stdout.")] = None,
-    record: Annotated[Path | None, typer.Option(metavar="FILE", help="Add the rows to a results file.")] = None,
+    output: Output = None,
+    record: Record = None,
 ) -> None:
     """Build, check and synthesise every design for a modulus, and print a table. Finished rows are never lost.
 
     With --operation the modulus names a curve, and whole coprocessors race; `modmill ecc race` has more options.
     """
     if operation:
-        ecc_build.race(modulus, operation, design, sets, target=target, route=route, seeds=seeds, output=output,
-                       record=record)  # fmt: skip
+        ecc_build.race(modulus, operation, design, sets, target=target, route=route, router=router, seeds=seeds,
+                       output=output, record=record)  # fmt: skip
         return
     from modmill.numbers.moduli import parse_modulus
     from modmill.report import standing
@@ -319,7 +320,7 @@ def race(
         output.open("a").close()  # refuse now rather than after minutes
     with _bar() as progress:
         found = raced(
-            wanted, design, target=target, io=io, with_route=route, seeds=seeds, vectors=vectors,
+            wanted, design, target=target, io=io, with_route=route, router=router, seeds=seeds, vectors=vectors,
             settings=parse_set(sets), record=record, progress=progress,
         )  # fmt: skip
     text = json.dumps(

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from modmill.cli.ecc import read_curve
+from modmill.cli.options import Output, Record, Route, Router, Seeds, Set, Target
 from modmill.cli.rsa import verdict
 
 if TYPE_CHECKING:
     from modmill.numbers.curves import Curve
 
-Set = Annotated[list[str], typer.Option("--set", metavar="KEY=VALUE", help="A parameter of the design; repeatable.")]
 Io = Annotated[str, typer.Option(help="Form of the multiplier: native or binary; default: what can be added.")]
 Window = Annotated[int, typer.Option(min=1, max=6, help="Bits of a digit of a scalar.")]
 Teeth = Annotated[int, typer.Option(min=1, max=8, help="Of the comb for the base point.")]
@@ -120,14 +120,15 @@ def race(
     sums: Sums = 3,
     word: Word = 32,
     cores: Cores = 1,
-    target: Annotated[str, typer.Option(help="A device; `modmill targets` lists them.")] = "ecp5-85k",
-    route: Annotated[bool, typer.Option("--route", help="Place and route too (minutes to hours).")] = False,
-    seeds: Annotated[int, typer.Option(min=1, max=100, help="Place and route with seeds 1 to this.")] = 3,
+    target: Target = "ecp5-85k",
+    route: Route = False,
+    router: Router = "router1",
+    seeds: Seeds = 3,
     floorplan: Annotated[
         bool, typer.Option("--floorplan", help="Give each of several cores its part of the device.")
     ] = False,
-    output: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write JSON too; - for stdout.")] = None,
-    record: Annotated[Path | None, typer.Option(metavar="FILE", help="Add the rows to a results file.")] = None,
+    output: Output = None,
+    record: Record = None,
 ) -> None:
     """Whole coprocessors around several multipliers: simulated, synthesised, routed; operations per second."""
     from modmill.engines.point_engine import Shape
@@ -135,8 +136,8 @@ def race(
 
     race_curve(
         read_curve(curve), operation, multiplier, output, target=target, settings=parse_set(sets), with_route=route,
-        seeds=seeds, record=record, io=io, shape=Shape(window, teeth, columns, joint), contexts=contexts, sums=sums,
-        word=word, cores=cores, floorplan=floorplan,
+        router=router, seeds=seeds, record=record, io=io, shape=Shape(window, teeth, columns, joint), contexts=contexts,
+        sums=sums, word=word, cores=cores, floorplan=floorplan,
     )  # fmt: skip
 
 

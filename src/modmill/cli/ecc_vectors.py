@@ -14,17 +14,16 @@ from typing import Annotated, Protocol
 import typer
 
 from modmill.cli.ecc import read_curve
+from modmill.cli.options import Record, Set
 
 Bar = Callable[[], AbstractContextManager[Callable[[str, int, int], None]]]
 """What shows the progress of a command."""
 Multiplier = Annotated[str, typer.Option(metavar="DESIGN", help="A design; `modmill designs` lists them.")]
-Sets = Annotated[list[str], typer.Option("--set", metavar="KEY=VALUE", help="A parameter of the design; repeatable.")]
 Io = Annotated[str, typer.Option(help="Form of the multiplier: native or binary; default: what can be added.")]
 Contexts = Annotated[int, typer.Option(min=0, max=64, help="Runs in step; 0: as many as keep it busy.")]
 Names = Annotated[
     list[str], typer.Option("--file", metavar="TEXT", help="Only files whose names contain it; repeatable.")
 ]
-Record = Annotated[Path | None, typer.Option(metavar="FILE", help="Add the rows to a results file.")]
 
 
 class Judged(Protocol):
@@ -90,7 +89,7 @@ def add_to(app: typer.Typer, bar: Bar) -> None:
         operations: Annotated[
             list[str], typer.Option("--operation", help="Make a core for this one; repeatable. Default: all.")
         ] = [],  # noqa: B006
-        sets: Sets = [],  # noqa: B006
+        sets: Set = [],  # noqa: B006
         io: Io = "",
         window: Annotated[int, typer.Option(min=1, max=6, help="Bits of a digit of a scalar.")] = 4,
         teeth: Annotated[int, typer.Option(min=1, max=8, help="Of the comb for the base point.")] = 5,
@@ -138,7 +137,7 @@ def add_to(app: typer.Typer, bar: Bar) -> None:
             int, typer.Option(min=0, help="So many of each curve and operation, those with rare flags first; 0: all.")
         ] = 0,
         multiplier: Multiplier = "montgomery-array",
-        sets: Sets = [],  # noqa: B006
+        sets: Set = [],  # noqa: B006
         io: Io = "",
         contexts: Contexts = 0,
         names: Names = [],  # noqa: B006

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from modmill.cli.options import Output, Record, Route, Router, Seeds, Set, Target
+
 if TYPE_CHECKING:
     from modmill.engines.rsa import PublicKey
     from modmill.studies.pair_check import PairReport
@@ -19,7 +21,6 @@ app = typer.Typer(no_args_is_help=True, help="RSA with real keys on an exponenti
 Multiplier = Annotated[
     str, typer.Option("--multiplier", metavar="DESIGN", help="A design; `modmill designs` lists them.")
 ]
-Set = Annotated[list[str], typer.Option("--set", metavar="KEY=VALUE", help="A parameter of the design; repeatable.")]
 Method = Annotated[str, typer.Option(help="window or ladder; both take the same time for every exponent.")]
 Window = Annotated[int, typer.Option(min=1, max=8, help="Bits of a digit of the exponent, for --method window.")]
 Io = Annotated[str, typer.Option(help="Form of the multiplier: native or binary.")]
@@ -91,11 +92,12 @@ def race(
     crt: Annotated[bool, typer.Option("--crt/--no-crt", help="Two powers of half the length, or one.")] = True,
     blind: Annotated[int, typer.Option(min=0, max=128, help="Bits by which exponents may be blinded.")] = 0,
     cores: Annotated[int, typer.Option(min=1, max=64, help="Machines side by side behind one pair of streams.")] = 1,
-    target: Annotated[str, typer.Option(help="A device; `modmill targets` lists them.")] = "ecp5-85k",
-    route: Annotated[bool, typer.Option("--route", help="Place and route too (minutes to hours).")] = False,
-    seeds: Annotated[int, typer.Option(min=1, max=100, help="Place and route with seeds 1 to this.")] = 3,
-    output: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write JSON too; - for stdout.")] = None,
-    record: Annotated[Path | None, typer.Option(metavar="FILE", help="Add the rows to a results file.")] = None,
+    target: Target = "ecp5-85k",
+    route: Route = False,
+    router: Router = "router1",
+    seeds: Seeds = 3,
+    output: Output = None,
+    record: Record = None,
 ) -> None:
     """Whole engines of several multipliers: simulated, synthesised, routed; private operations per second."""
     import json
@@ -130,7 +132,7 @@ def race(
                 raise
             status.print(f"{name} does not apply: {error}", markup=False, highlight=False)
     with status.status("") as line:
-        raced = EngineRace(target, route, seeds, record, line.update)
+        raced = EngineRace(target, route, seeds, record, line.update, router=router)
         for name, core, about in entrants:
             standing = raced.measure(name, core, about)
             standing.per_operation = 2 if crt else 1

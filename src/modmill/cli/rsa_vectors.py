@@ -8,7 +8,8 @@ from typing import Annotated
 
 import typer
 
-from modmill.cli.ecc_vectors import Bar, Multiplier, Names, Record, Sets, tell
+from modmill.cli.ecc_vectors import Bar, Multiplier, Names, tell
+from modmill.cli.options import Record, Set
 
 
 def add_to(app: typer.Typer, bar: Bar) -> None:
@@ -22,7 +23,7 @@ def add_to(app: typer.Typer, bar: Bar) -> None:
         ] = "exact",
         count: Annotated[int, typer.Option(min=0, help="So many of each file, spread evenly; 0: all.")] = 0,
         multiplier: Multiplier = "montgomery-array",
-        sets: Sets = [],  # noqa: B006 - typer reads the default, nothing changes it
+        sets: Set = [],  # noqa: B006 - typer reads the default, nothing changes it
         names: Names = [],  # noqa: B006
         record: Record = None,
     ) -> None:

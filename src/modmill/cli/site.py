@@ -13,6 +13,8 @@ from typing import Annotated
 
 import typer
 
+from modmill.cli.options import Record
+
 Bar = Callable[[], AbstractContextManager[Callable[[str, int, int], None]]]
 """What shows the progress of a command."""
 
@@ -40,7 +42,7 @@ def add_to(app: typer.Typer, bar: Bar) -> None:
         output: Annotated[
             Path | None, typer.Option("--json", metavar="FILE", help="Write JSON too; - for stdout.")
         ] = None,
-        record: Annotated[Path | None, typer.Option(metavar="FILE", help="Add the rows to a results file.")] = None,
+        record: Record = None,
     ) -> None:
         """Every table of the papers: printed beside predicted and measured, with the reasons where they differ."""
         from modmill.contract import Refusal

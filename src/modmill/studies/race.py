@@ -26,6 +26,7 @@ from modmill.design import IO, Design
 from modmill.designs import DESIGNS
 from modmill.designs import design as find_design
 from modmill.flow import backends, synthesise, tools
+from modmill.flow.route import ROUTERS
 from modmill.flow.targets import DEFAULT, Target
 from modmill.flow.targets import target as find_target
 from modmill.numbers.moduli import Modulus, parse_modulus
@@ -50,6 +51,7 @@ def race(
     target: str = DEFAULT,
     io: str = "native",
     with_route: bool = False,
+    router: str = ROUTERS[0],
     seeds: int = 3,
     vectors: int = VECTORS,
     settings: Mapping[str, Any] | None = None,
@@ -58,7 +60,8 @@ def race(
 ) -> list[Standing]:
     """Build, check and synthesise designs (all, if none is named) for a modulus; one ``Standing`` each.
 
-    ``with_route`` also places and routes with seeds 1 ... ``seeds``; rows of former routes are shown in any case.
+    ``with_route`` also places and routes with seeds 1 ... ``seeds``, by the ``router`` of `flow.route.ROUTERS`; rows of
+    former routes are shown in any case.
     ``settings`` are parameters for the designs that have them. ``record`` names a results file to which the rows are
     added. Raises ValueError for anything unknown; what goes wrong with one design stands in its ``Standing``.
     """
@@ -66,7 +69,7 @@ def race(
         raise Refusal(f"io must be one of {', '.join(IO)}, not {io!r}")
     wanted = parse_modulus(str(modulus)) if isinstance(modulus, (str, int)) else modulus
     device = find_target(target)
-    if with_route and backends.backend(device) is None:
+    if with_route and backends.backend(device, router) is None:
         raise Refusal(
             f"{device.name} cannot be placed and routed here (no vivado or nextpnr-himbaechel on PATH); "
             f"leave out --route, or take ecp5-85k"
@@ -81,7 +84,7 @@ def race(
     store = Store(tools.cache_dir() / "rows.jsonl", record=record)
     with tempfile.TemporaryDirectory(prefix="modmill-race-") as folder:
         runs = [_Run(d, Standing(d.name), Path(folder, d.name)) for d in entrants]
-        _Race(wanted, device, io, given, vectors, range(1, seeds + 1), with_route, store, progress).go(runs)
+        _Race(wanted, device, io, given, vectors, range(1, seeds + 1), with_route, router, store, progress).go(runs)
     return [run.standing for run in runs]
 
 
@@ -111,12 +114,13 @@ class _Race:
         vectors: int,
         seeds: Sequence[int],
         with_route: bool,
+        router: str,
         store: Store,
         progress: Progress | None,
     ) -> None:
         self._modulus, self._target, self._io, self._given = modulus, target, io, given
         self._vectors, self._seeds, self._with_route = vectors, seeds, with_route
-        self._store, self._progress = store, progress
+        self._router, self._store, self._progress = router, store, progress
         self._writing = Lock()
 
     def go(self, runs: Sequence[_Run]) -> None:
@@ -232,12 +236,11 @@ class _Race:
             if needed > there:
                 s.state, s.note = "does not fit", f"does not fit: needs {needed:,} {resource.upper()} of {there:,}"
                 return []
-        backend = backends.backend(self._target)
+        backend = backends.backend(self._target, self._router)
         if backend is None:
             return []
-        tool = backend.tool
         for seed in self._seeds if backend.seeded else self._seeds[:1]:
-            row = self._store.find("route", core.digest, tool, self._target.name, seed)
+            row = self._store.routed(core.digest, backend.tool, self._target.name, seed)
             if row is not None:
                 s.routes.append((row, "recorded"))
             elif self._with_route:

@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""Options that several commands have."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+Set = Annotated[list[str], typer.Option("--set", metavar="KEY=VALUE", help="A parameter of the design; repeatable.")]
+Target = Annotated[str, typer.Option(help="A device; `modmill targets` lists them.")]
+Route = Annotated[bool, typer.Option("--route", help="Place and route too (minutes to hours).")]
+Router = Annotated[
+    str, typer.Option(help="router1; or router2, which ends where wires are scarce. A row says so by its tool.")
+]
+Seeds = Annotated[int, typer.Option(min=1, max=100, help="Place and route with seeds 1 to this.")]
+Output = Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write JSON too; - for stdout.")]
+Record = Annotated[Path | None, typer.Option(metavar="FILE", help="Add the rows to a results file.")]
