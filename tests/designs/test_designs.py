@@ -20,11 +20,15 @@ MULTIPLIERS = [d.name for d in DESIGNS if d.module != "extension"]
 BINARY = [name for name in MULTIPLIERS if name != "orup"]
 """Those with a binary form."""
 TOYS = [3, 97, 2**61 - 1, 3**30 * 5]
-SLOW = {(name, p) for name in ("hbe-extension", "kbe-extension") for p in TOYS}
-"""Machines of two rowers in Amaranth's simulator; tests/rtl/test_extension.py runs them too."""
 FULL = ["secp256k1", "P-256"]
 HEAVY = {"mm-pa-n", "mm-pa-p", "sor-nm"}  # thousands of multipliers at full width: the fast simulator runs these
 OF_A_FORM = {"channel-multiply", "channel-reduce", "pseudo-mersenne", "solinas"}  # they serve moduli of a form only
+SLOW = {(name, p) for name in ("hbe-extension", "kbe-extension") for p in TOYS}
+SLOW |= {(name, TOYS[2]) for name in NAMES if name not in OF_A_FORM}
+"""Machines of two rowers in Amaranth's simulator, which tests/rtl/test_extension.py runs too, and a modulus for which
+two more tests here run each machine."""
+ENOUGH = {"secp256k1", "P-224", "P-256", "Ed25519"}
+"""Moduli for which rows of rowers are chosen; that takes seconds for each."""
 
 
 def fit(name, p):
@@ -104,8 +108,14 @@ def test_a_broken_constant_is_found(name):
     assert first_difference(list(fitted.trace(a ^ 1, b)), seen) or list(fitted.trace(a ^ 1, b))[-1][1] != results[0][0]
 
 
-@pytest.mark.parametrize("name", MULTIPLIERS)
-@pytest.mark.parametrize("modulus", [(long if m.value.bit_length() > 320 else pytest.param)(m.name) for m in MODULI])
+@pytest.mark.parametrize(
+    ("name", "modulus"),
+    [
+        (long if m.value.bit_length() > 320 or (n == "hbe" and m.name not in ENOUGH) else pytest.param)(n, m.name)
+        for m in MODULI
+        for n in MULTIPLIERS
+    ],
+)
 def test_algorithm_for_every_named_modulus(name, modulus):
     p = parse_modulus(modulus).value
     fitted = fit(name, p)

@@ -9,6 +9,7 @@ import sys
 import pytest
 
 import modmill
+from marks import long
 from modmill.flow.simulate import Simulator
 from modmill.report import sheet
 from modmill.studies import operands
@@ -71,6 +72,7 @@ def test_conversion_of_the_data_sheet_works(folder, monkeypatch):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("folder", ["native", long("binary")], indirect=True, scope="module")
 def test_cocotb_bench_passes(folder):
     pytest.importorskip("cocotb")
     if not (shutil.which("make") and shutil.which("c++")):
