@@ -36,7 +36,7 @@ def test_routed_clock_is_the_median():
     assert s.per_second == pytest.approx(1e7)
     assert s.per_second_per("dsp") == pytest.approx(1e6)
     assert s.per_second_per("lut") == pytest.approx(1e5)
-    assert "median of seeds 1, 2, 3, capped at the blocks' limit of 175 MHz" in footnotes([s])[0]
+    assert "median of seeds 1, 2, 3; capped at the blocks' limit of 175 MHz" in footnotes([s])[0]
     assert "100.0" in shown([s]) and "~" not in shown([s])
 
 

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, field
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
+from modmill.report.clocks import origin
 from modmill.report.rows import Row
 
 if TYPE_CHECKING:
@@ -110,9 +111,8 @@ def footnotes(standings: Sequence[EngineStanding]) -> list[str]:
         "cycles: of one job alone, simulated; period: from one answer of a machine to its next, jobs waiting",
         "per second, /DSP, /LUT: at full load, input and output included",
     ]
-    seeds = sorted({row.seed for s in standings for row in s.routes if row.seed is not None})
-    if seeds:
-        lines.append(f"clock placed and routed, median of seed{'s' * (len(seeds) > 1)} {', '.join(map(str, seeds))}")
+    if any(s.routes for s in standings):
+        lines.append(origin({s.name: s.routes for s in standings}))
     return lines + [f"{s.name}: {s.note}" for s in standings if s.note]
 
 

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, field
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
+from modmill.report.clocks import origin
 from modmill.report.rows import Row
 
 if TYPE_CHECKING:
@@ -143,11 +144,7 @@ def footnotes(standings: Sequence[Standing]) -> list[str]:
     if any(s.clock == LOGIC for s in standings):
         lines.append("~ no clock but an upper limit: delay of the logic by Yosys' sta, without routing")
     if any(s.clock == ROUTED for s in standings):
-        seeds = sorted({row.seed for s in standings for row, _ in s.routes if row.seed is not None})
-        caps = sorted({row.values["cap_mhz"] for s in standings for row, _ in s.routes if row.values.get("cap_mhz")})
-        cap = f", capped at the blocks' limit of {', '.join(f'{c:g}' for c in caps)} MHz" if caps else ""
-        which = f"seed{'s' * (len(seeds) > 1)} {', '.join(map(str, seeds))}"
-        lines.append(f"clock placed and routed, median of {which}{cap}")
+        lines.append(origin({s.design: [row for row, _ in s.routes] for s in standings}))
     if any(s.predicted_dsp is not None and s.synth is None for s in standings):
         lines.append("* predicted by the design's formula")
     if all(s.mhz is None for s in standings):
