@@ -2,8 +2,9 @@
 # Copyright The Modmill authors
 """What stands below a table about its clocks."""
 
-from modmill.report.clocks import origin
+from modmill.report.clocks import origin, routed_by
 from modmill.report.rows import Row
+from modmill.report.traces import traced
 
 
 def routes(*seeds, tool="nextpnr 1", cap=None):
@@ -24,3 +25,9 @@ def test_seeds_options_and_limits():
 def test_the_same_for_all():
     assert origin({"a": routes(1), "b": routes(1)}) == "clock placed and routed, median of seed 1"
     assert origin({"a": []}) == ""
+
+
+def test_how_a_number_was_routed():
+    (row,) = routes(1, tool="nextpnr 1, router2")
+    assert routed_by(round(traced(100.0, row) * 2, 1)) == "by router2"
+    assert routed_by(traced(100.0, *routes(1))) == routed_by(100.0) == routed_by(None) == ""

@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 from modmill.report.rows import Row
+from modmill.report.traces import rows
 
 
 def origin(routes: Mapping[str, Sequence[Row]]) -> str:
@@ -15,24 +16,30 @@ def origin(routes: Mapping[str, Sequence[Row]]) -> str:
 
     ``routes``: the rows of each design or engine, by its name; "" where none has any.
     """
-    routes = {name: rows for name, rows in routes.items() if rows}
+    routes = {name: some for name, some in routes.items() if some}
     if not routes:
         return ""
-    seeds = {name: tuple(sorted(row.seed for row in rows if row.seed is not None)) for name, rows in routes.items()}
+    seeds = {name: tuple(sorted(row.seed for row in some if row.seed is not None)) for name, some in routes.items()}
     most = max(seeds.values(), key=len)
     text = f"clock placed and routed, median of {_seeds(most)}"
-    fewer = defaultdict(list)
-    for name, some in seeds.items():
-        if some != most:
-            fewer[some].append(name)
-    text += "".join(f"; {', '.join(names)}: {_seeds(some)}" for some, names in fewer.items())
-    options = defaultdict(list)
-    for name, rows in routes.items():
-        for option in sorted({option for row in rows for option in row.tool.split(", ")[1:]}):
+    fewer: dict[tuple[int, ...], list[str]] = defaultdict(list)
+    for name, numbers in seeds.items():
+        if numbers != most:
+            fewer[numbers].append(name)
+    text += "".join(f"; {', '.join(names)}: {_seeds(numbers)}" for numbers, names in fewer.items())
+    options: dict[str, list[str]] = defaultdict(list)
+    for name, some in routes.items():
+        for option in sorted({option for row in some for option in row.tool.split(", ")[1:]}):
             options[option].append(name)
     text += "".join(f"; by {option}: {', '.join(names)}" for option, names in options.items())
-    caps = sorted({row.values["cap_mhz"] for rows in routes.values() for row in rows if row.values.get("cap_mhz")})
+    caps = sorted({row.values["cap_mhz"] for some in routes.values() for row in some if row.values.get("cap_mhz")})
     return f"{text}; capped at the blocks' limit of {', '.join(f'{c:g}' for c in caps)} MHz" if caps else text
+
+
+def routed_by(value: object) -> str:
+    """Where a traced number comes from a route that was not as usual, the tool's options, else ""."""
+    options = sorted({option for row in rows(value) if row.kind == "route" for option in row.tool.split(", ")[1:]})
+    return f"by {', '.join(options)}" if options else ""
 
 
 def _seeds(seeds: Sequence[int]) -> str:

@@ -17,6 +17,7 @@ import modmill
 from modmill.designs import design
 from modmill.flow import tools
 from modmill.numbers.moduli import parse_modulus
+from modmill.report.clocks import routed_by
 from modmill.report.reproduction import UNKNOWN, Number
 from modmill.report.rows import read, shipped_folder
 from modmill.studies.build import Core
@@ -160,6 +161,7 @@ def times(a: float | int | None, b: float | int | None) -> float | None:
 
 
 def seeds(core: Ours) -> str:
-    """How many routes a clock is the median of."""
+    """How many routes a clock is the median of, and what was not as usual."""
     n = len(core.clocks)
-    return f"median of {n} seed{'s' * (n > 1)}" if n else f"ours; {NO_ROW}"
+    how = ", ".join(filter(None, (f"median of {n} seed{'s' * (n > 1)}", *map(routed_by, core.clocks[:1]))))
+    return how if n else f"ours; {NO_ROW}"

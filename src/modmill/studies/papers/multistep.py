@@ -17,6 +17,7 @@ from modmill.designs.iddmm import Iddmm
 from modmill.designs.multistep import PRINTED_ALUTS, PRINTED_CLOCKS, PRINTED_MHZ, Multistep
 from modmill.numbers.moduli import parse_modulus
 from modmill.report.chart import chart
+from modmill.report.clocks import routed_by
 from modmill.report.plots import Plot, Series
 from modmill.report.reproduction import Line, Section
 from modmill.studies.measured import Bench
@@ -144,7 +145,7 @@ def _curve(bench: Bench) -> Section:
         lines += [
             Line(f"s = {s}: clocks between products", None, plan.interval),
             Line(f"s = {s}: LUTs", None, _multistep(s).predicted_luts, lut, "predicted: the loop alone"),
-            Line(f"s = {s}: clock MHz", None, None, mhz and round(mhz, 1)),
+            Line(f"s = {s}: clock MHz", None, None, mhz and round(mhz, 1), routed_by(mhz)),
             Line(f"s = {s}: products a second", None, None, rate and round(rate)),
             Line(f"s = {s}: products a second and LUT", None, None, round(rate / lut, 1) if rate and lut else None),
         ]
@@ -175,7 +176,7 @@ def _compared(bench: Bench) -> Section:
             Line(f"{where}: clocks to the result", None, plan.latency, seen["latency"] if seen else None),
             Line(f"{where}: LUTs", None, None, values["lut"] if values else None),
             Line(f"{where}: DSP blocks", None, fitted.cost.dsp, values["dsp"] if values else None),
-            Line(f"{where}: clock MHz", None, None, mhz and round(mhz, 1)),
+            Line(f"{where}: clock MHz", None, None, mhz and round(mhz, 1), routed_by(mhz)),
             Line(f"{where}: us to the result", None, None, mhz and round(plan.latency / mhz, 3)),
         ]
     return Section(

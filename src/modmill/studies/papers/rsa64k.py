@@ -28,6 +28,7 @@ from modmill.numbers.redundant import (
     multiplications,
     theorem_9,
 )
+from modmill.report.clocks import routed_by
 from modmill.report.reproduction import UNKNOWN, Line, Section
 from modmill.report.traces import traced
 from modmill.studies.measured import Bench
@@ -208,7 +209,7 @@ def _ours(bench: Bench, title: str, name: str, table: Mapping[bool, Sequence[Imp
             first = first or clock
             share = None if clock is None or first is None else 100 * clock / first
             said = round(100 * row.mhz / rows[0].mhz, 1)
-            lines.append(Line(f"{where}: clock, % of that for 64 bits", said, None, shown(share)))
+            lines.append(Line(f"{where}: clock, % of that for 64 bits", said, None, shown(share), routed_by(share)))
     return Section(f"Our {name} beside {title.split(':')[0]}", lines, f"{ROUTED}, native io, modulus built in.")
 
 
