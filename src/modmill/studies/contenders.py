@@ -48,7 +48,7 @@ class Contender:
     @property
     def label(self) -> str:
         """Its name, with what is not default."""
-        shown = (f"{k}={v}" for k, v in self.settings.items() if k != "loadable")
+        shown = ("loaded" if k == "loadable" and v else f"{k}={v}" for k, v in self.settings.items())
         return " ".join([self.design.name, *shown])
 
     @property
