@@ -5,6 +5,7 @@
 import json
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import markup
 import pytest
@@ -17,7 +18,7 @@ from modmill.report.reproduction import UNKNOWN, Line
 from modmill.report.rows import Store
 from modmill.report.traces import row_id
 from modmill.studies.reproduce import PAPERS, reproduce
-from modmill.studies.site import MARK
+from modmill.studies.site import MARK, Site
 
 PROSE_MAY_QUOTE = ("errata.html", "rows.html", "paper-")
 """Pages whose text quotes papers: there a number with a unit may stand in a sentence."""
@@ -228,3 +229,10 @@ def test_both_ways_to_dark_have_the_same_colours():
 def test_the_site_is_written_in_time(site):
     """Processor time on one core, from rows that ship and an empty cache."""
     assert json.loads((site / MARK).read_text())["seconds"] < 60
+
+
+def test_what_has_rows_of_other_rtl_is_left_out_and_named():
+    made = [SimpleNamespace(label=f"core {k}", target="ecp5-85k", digest=k, synth=k % 2) for k in range(3)]
+    emitting = Site(("sor",), emit=True)
+    assert emitting._of_today(made, int) == made[:2] and emitting.left_out == ["core 2 for ecp5-85k"]
+    assert Site(("sor",))._of_today(made, int) == made

@@ -76,8 +76,14 @@ def add_to(app: typer.Typer, bar: Bar) -> None:
 def _write(site: Path, papers: list[str], measure: bool, emit: bool, record: Path | None, bar: Bar) -> None:
     from modmill.studies.site import write
 
+    stale: list[str] = []
     with bar() as progress:
-        files = write(site, papers, measure=measure, emit=emit, record=record, progress=lambda job: progress(job, 0, 0))
+        files = write(
+            site, papers, measure=measure, emit=emit, record=record, progress=lambda job: progress(job, 0, 0),
+            left_out=stale.append,
+        )  # fmt: skip
+    for text in stale:
+        print(f"modmill: {text}: its rows are of other RTL; measure it again", file=sys.stderr)
     print(f"{site}: {sum(name.endswith('.html') for name in files)} pages; open {site / 'index.html'}")
 
 

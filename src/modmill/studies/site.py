@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, TypeVar
 
 from modmill import __version__
 from modmill.contract import Refusal
@@ -77,16 +77,21 @@ def write(
     emit: bool = False,
     record: Path | None = None,
     progress: Progress | None = None,
+    left_out: Callable[[str], None] | None = None,
 ) -> list[str]:
     """Write the site (with the pages of all papers, if none is named) and return the names of its files.
 
     ``measure`` measures what the papers' tables lack (minutes); ``emit`` emits every core again and shows only rows of
-    the RTL that comes out (minutes). A folder of a former site is replaced, whole or not at all. Raises Refusal for an
-    unknown paper and for a folder that holds anything else.
+    the RTL that comes out (minutes); ``left_out`` is called with what has rows of other RTL only. A folder of a former
+    site is replaced, whole or not at all. Raises Refusal for an unknown paper and a folder that holds anything else.
     """
     require_papers(papers)
     require_replaceable(folder)
-    texts = Site(tuple(papers) or tuple(PAPERS), measure, emit, record, progress).texts()
+    site = Site(tuple(papers) or tuple(PAPERS), measure, emit, record, progress)
+    texts = site.texts()
+    if left_out:
+        for text in site.left_out:
+            left_out(text)
     write_folder(folder, texts)
     return sorted(texts)
 
@@ -110,6 +115,9 @@ def require_replaceable(folder: Path) -> None:
         raise Refusal(f"{folder} holds {sorted(entries - known)[0]}, which is not of the site; choose another folder")
 
 
+_Measured = TypeVar("_Measured", Contender, MeasuredEngine)
+
+
 class Site:
     """All pages, as texts."""
 
@@ -124,6 +132,7 @@ class Site:
         self._papers, self._measure, self._emit, self._record = papers, measure, emit, record
         self._say = progress or (lambda job: None)
         self._store = Store(tools.cache_dir() / "rows.jsonl")
+        self.left_out: list[str] = []
 
     def texts(self) -> dict[str, str]:
         """Name and text of every file."""
@@ -158,14 +167,21 @@ class Site:
             about = row.about
             return build(about["design"], about["modulus"], about["io"], **about["parameters"]).digest
 
-        found = contenders(self._store.rows, today)
-        return [c for c in found if today(c.synth) == c.digest] if self._emit else found
+        return self._of_today(contenders(self._store.rows, today), today)
 
     @cached_property
     def engines(self) -> list[MeasuredEngine]:
         """The engines that have rows. With ``emit`` only those whose RTL is what the generator emits now."""
         found = measured_engines(self._store.rows, engine_pages.digest_today)
-        return [e for e in found if engine_pages.digest_today(e.synth) == e.digest] if self._emit else found
+        return self._of_today(found, engine_pages.digest_today)
+
+    def _of_today(self, found: list[_Measured], today: Callable[[Row], str]) -> list[_Measured]:
+        """With ``emit`` those whose RTL is what the generator emits now; the others are noted in ``left_out``."""
+        if not self._emit:
+            return found
+        stale = [made for made in found if today(made.synth) != made.digest]
+        self.left_out += [f"{made.label} for {made.target}" for made in stale]
+        return [made for made in found if not any(made is other for other in stale)]
 
     @cached_property
     def _predictions(self) -> tuple[list[scaling.Prediction], list[str]]:
@@ -295,6 +311,7 @@ class Site:
         ]  # fmt: skip
         matching = (
             "Every core was emitted again for this site, and only rows of the very RTL are shown."
+            + (f" Left out, since their rows are of other RTL: {', '.join(self.left_out)}." if self.left_out else "")
             if self._emit
             else "Rows were found by what they are about (design, modulus, parameters). With --emit every core is "
             "emitted again, and only rows of the very RTL are shown."
