@@ -52,6 +52,16 @@ def judge(fitted, contract, pairs, results):
         assert latency == contract.timing.latency
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_all_settings_given_make_the_same_core(name):
+    """A row names them; the core that it is about is found again by them, the constants that papers print included."""
+    for p in (parse_modulus("secp256k1").value, 2**255 - 19):
+        fitted = fit(name, p)
+        again = design(name).fit(p, **fitted.settings)
+        assert again.settings == fitted.settings and again.schedule == fitted.schedule
+        assert getattr(again, "params", None) == getattr(fitted, "params", None)
+
+
 @pytest.mark.parametrize(
     ("name", "p"),
     [(long if (n, p) in SLOW else pytest.param)(n, p) for n in NAMES for p in TOYS],

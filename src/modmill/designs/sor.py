@@ -535,7 +535,7 @@ def _solver(k: int | None, pipelined: bool) -> Any:
         printed = n == 66 and base != "2^n-u" and p in PRINTED_T
         size = Fraction(operand)
         options: dict[str, Any] = {"T": T or None, "q": q or None, "operand": size}
-        if printed and not T and not q:
+        if printed and T in (0, PRINTED_T[p]) and q in (0, PRINTED_Q):
             options |= {"T": PRINTED_T[p], "q": PRINTED_Q, "d": PRINTED_D, "offset": False}
         rns = solve_over(choose_bases(p, n, base, size), p, **options)
         count = sets or rns.base.n
