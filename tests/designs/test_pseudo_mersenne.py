@@ -57,7 +57,9 @@ def test_sizes():
     assert max(ed25519.schedule.utilisation().values()) == 1
 
 
-@pytest.mark.parametrize("p", [2**52 - 47, long(2**68 - 5), 2**64 - 2**32 + 1, 2**64 + 13, long(2**85 - 2**30 + 3)])
+@pytest.mark.parametrize(
+    "p", [2**52 - 47, long(2**68 - 5), 2**64 - 2**32 + 1, long(2**64 + 13), long(2**85 - 2**30 + 3)]
+)
 def test_machine_against_integers(p):
     for io in ("native", "binary"):
         try:

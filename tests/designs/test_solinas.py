@@ -95,7 +95,7 @@ def test_machine_with_its_intermediates(modulus, rows):
     ("modulus", "settings"),
     [
         ("P-256", {}),
-        ("P-256", {"rows": 2, "interval": 11}),
+        long("P-256", {"rows": 2, "interval": 11}),
         long("P-224", {"rows": 2}),
         long("P-384", {}),
         long("P-521", {"rows": 8}),

@@ -90,7 +90,7 @@ def test_last_stage_folds_four_high_bits_for_every_modulus(w, us):
     assert settled(build, values) == [reduce(t, bound, w, u) for t, u in values]
 
 
-@pytest.mark.parametrize(("w", "block"), [(12, DSP18), long(12, DSP25), long(20, DSP18), (34, DSP25)])
+@pytest.mark.parametrize(("w", "block"), [(12, DSP18), long(12, DSP25), long(20, DSP18), long(34, DSP25)])
 def test_every_width_and_block(w, block):
     name = "25x18" if block is DSP25 else "18x18"
     for kind in ("kbe", "hbe"):

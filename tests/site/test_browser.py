@@ -134,7 +134,7 @@ def drawn(browser):
 
 def test_the_race_filters_by_modulus_family_and_words(race):
     here = labels(race)
-    assert {"hbe", "kbe", "montgomery-array", "pseudo-mersenne", "multistep s=1"} <= set(here)
+    assert {"hbe", "kbe", "montgomery-array", "pseudo-mersenne", "multistep loaded s=1"} <= set(here)
     points, front = drawn(race)
     assert 5 < points <= len(here) and "mcivor" in front
     race.find_element("css selector", "input[value=bits]").click()

@@ -68,7 +68,7 @@ RSA_FACTOR = str(2**1023 + 2**1022 + 1037)
 @pytest.mark.parametrize(
     ("design", "modulus"),
     [
-        ("kbe", "P-256"), ("hbe", "secp256k1"), ("hbe", "P-384"),
+        ("kbe", "P-256"), ("hbe", "secp256k1"), long("hbe", "P-384"),
         *(long("kbe", m) for m in ("secp256k1", "2^255-19", "P-384", "P-521", "BLS12-381-p", RSA_FACTOR)),
         *(long("hbe", m) for m in ("P-256", "2^255-19", "P-521", "BLS12-381-p", RSA_FACTOR)),
     ],

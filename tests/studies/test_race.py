@@ -36,7 +36,7 @@ def made(tmp_path, monkeypatch):
         calls.append(("synth", workdir.name))
         return Synthesis(top, target.name, 10, 1000, 500, 0, {}, 1.0, workdir / "n", 4.0, "yosys")
 
-    def route(verilog, top, target, workdir, *, seed):
+    def route(verilog, top, target, workdir, *, seed, router):
         calls.append(("route", seed))
         return Routed(100.0 + seed, 100.0 + seed, 175.0, None, {}, 1.0, seed, target.name, "nextpnr")
 
