@@ -38,9 +38,9 @@ def process(*arguments):
     return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=300)
 
 
-def refused(*arguments, cwd=None, run=modmill):
+def refused(*arguments, cwd=None):
     """The one line of a refusal."""
-    done = run(*arguments) if cwd is None else run(*arguments, cwd=cwd)
+    done = modmill(*arguments, cwd=cwd)
     assert done.returncode == 2, done.stderr
     assert done.stdout == ""
     assert "Traceback" not in done.stderr

@@ -95,13 +95,15 @@ def test_store(tmp_path):
 
 
 def test_a_route_is_found_whatever_its_options(tmp_path):
-    tools = ("nextpnr 1, router2", "nextpnr 12", "nextpnr 1, router2, floorplan")
+    tools = ("nextpnr 1, router2", "nextpnr 12", "nextpnr 1, floorplan, router2")
     for k, tool in enumerate(tools):
         append(tmp_path / "rows.jsonl", replace(row("route", seed=k), tool=tool))
     store = Store(tmp_path / "rows.jsonl", tmp_path)
     seen = [store.routed("sha256:1", "nextpnr 1", "ecp5-85k", seed) for seed in range(4)]
     assert [found and found.tool for found in seen] == [tools[0], None, tools[2], None]
-    assert store.routed("sha256:1", "nextpnr 1, floorplan", "ecp5-85k", 2) is None
+    assert store.routed("sha256:1", "nextpnr 1, floorplan", "ecp5-85k", 2) == seen[2]
+    assert store.routed("sha256:1", "nextpnr 1", "ecp5-85k", 0, exact=True) is None
+    assert store.routed("sha256:1", tools[0], "ecp5-85k", 0, exact=True) == seen[0]
     assert store.routed("sha256:2", "nextpnr 1", "ecp5-85k", 0) is None
 
 

@@ -292,7 +292,7 @@ def race(
     target: Target = "ecp5-85k",
     io: Io = "native",
     route: Route = False,
-    router: Router = "router1",
+    router: Router = "",
     seeds: Seeds = 3,
     vectors: Annotated[int, typer.Option(min=1, max=10_000_000, help="Random products in each check.")] = 500,
     operation: Annotated[

@@ -122,7 +122,7 @@ def race(
     cores: Cores = 1,
     target: Target = "ecp5-85k",
     route: Route = False,
-    router: Router = "router1",
+    router: Router = "",
     seeds: Seeds = 3,
     floorplan: Annotated[
         bool, typer.Option("--floorplan", help="Give each of several cores its part of the device.")

@@ -11,7 +11,10 @@ Set = Annotated[list[str], typer.Option("--set", metavar="KEY=VALUE", help="A pa
 Target = Annotated[str, typer.Option(help="A device; `modmill targets` lists them.")]
 Route = Annotated[bool, typer.Option("--route", help="Place and route too (minutes to hours).")]
 Router = Annotated[
-    str, typer.Option(help="router1; or router2, which ends where wires are scarce. A row says so by its tool.")
+    str,
+    typer.Option(
+        help="router1, or router2, which often ends sooner where wires are scarce; none: a row of either, else router1."
+    ),
 ]
 Seeds = Annotated[int, typer.Option(min=1, max=100, help="Place and route with seeds 1 to this.")]
 Output = Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write JSON too; - for stdout.")]

@@ -94,7 +94,7 @@ def race(
     cores: Annotated[int, typer.Option(min=1, max=64, help="Machines side by side behind one pair of streams.")] = 1,
     target: Target = "ecp5-85k",
     route: Route = False,
-    router: Router = "router1",
+    router: Router = "",
     seeds: Seeds = 3,
     output: Output = None,
     record: Record = None,

@@ -23,13 +23,13 @@ class Backend:
     run: Callable[[str, str, Target, Path, int], dict[str, Any]]
 
 
-def backend(target: Target, router: str = route.ROUTERS[0]) -> Backend | None:
+def backend(target: Target, router: str = "") -> Backend | None:
     """The tool for a device, or None when there is none: Vivado goes before nextpnr-himbaechel.
 
     ``router``: of nextpnr for ECP5, see `route.ROUTERS`. Raises ValueError for another.
     """
     if target.routable:
-        return Backend(route.tool(router), True, _nextpnr(partial(route.route, router=router)))
+        return Backend(route.tool(router), True, _nextpnr(partial(route.route, router=router or route.ROUTERS[0])))
     if target.vendor == "AMD" and shutil.which("vivado"):
         return Backend("vivado", False, _vivado)
     if himbaechel.serves(target):

@@ -34,7 +34,7 @@ _VERILATOR = (
     "--x-assign", "unique", "--x-initial", "unique", "--prefix", "Vmodel", "--Mdir", "cpp",
     "--output-split", str(_SPLIT_STATEMENTS),
 )  # fmt: skip
-_FAST = ("-Os",)  # compiles in three quarters of the time of -O2; most models run as fast
+_FAST = ("-Os",)  # compiles sooner than -O2
 _SLOW = ("-O0", "-fno-sanitize=all")  # for what runs once; it halves the compile time of those files
 _CXX = (
     "-fPIC", "-fvisibility=hidden", "-std=c++17", "-DVL_TIME_CONTEXT", "-DVERILATOR=1", "-DVM_COVERAGE=0",

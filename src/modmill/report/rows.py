@@ -139,8 +139,10 @@ class Store:
             self._note(row)
         return row
 
-    def routed(self, digest: str, tool: str, target: str, seed: int | None) -> Row | None:
-        """The row of a route by a tool, or by the same with options, which a row names behind a comma."""
+    def routed(self, digest: str, tool: str, target: str, seed: int | None, *, exact: bool = False) -> Row | None:
+        """The row of a route by a tool, or, if not ``exact``, by the same with options, named behind a comma."""
+        if exact:
+            return self.find("route", digest, tool, target, seed)
         with_options = (key[2] for key in self._rows if key[:2] == ("route", digest) and key[2].startswith(f"{tool}, "))
         found = (self.find("route", digest, named, target, seed) for named in (tool, *with_options))
         return next((row for row in found if row), None)

@@ -12,7 +12,6 @@ from typing import Any
 from modmill.contract import Refusal
 from modmill.designs import DESIGNS
 from modmill.engines.point_engine import OPERATIONS
-from modmill.flow.route import ROUTERS
 from modmill.numbers.curves import Curve, Montgomery
 from modmill.report.engines import EngineStanding
 from modmill.studies.ecc import EccCore, ecc
@@ -71,7 +70,7 @@ def operation_of(curve: Curve, name: str) -> str:
 def race_operation(
     curve: Curve, name: str, designs: Sequence[str] = (), *, target: str, settings: Mapping[str, Any] | None = None,
     with_route: bool = False, seeds: int = 3, record: Path | None = None, progress: Progress | None = None,
-    floorplan: bool = False, router: str = ROUTERS[0], **options: Any,
+    floorplan: bool = False, router: str = "", **options: Any,
 ) -> tuple[list[EngineStanding], list[str]]:  # fmt: skip
     """Coprocessors around these designs, all that serve the curve if none is named: (standings, refusals).
 

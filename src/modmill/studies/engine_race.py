@@ -82,7 +82,7 @@ class EngineRace:
     record: Path | None = None
     progress: Progress | None = None
     floorplan: bool = False
-    router: str = routing.ROUTERS[0]
+    router: str = ""
     _store: Store = field(init=False)
 
     def __post_init__(self) -> None:
@@ -144,13 +144,20 @@ class EngineRace:
         tool = routing.tool(self.router, bool(machines))
         folder = tools.cache_dir() / "engines" / f"{self._target.name}-{made.digest[-16:]}"  # stays when a route fails
         for seed in range(1, self.seeds + 1):
-            row = self._store.routed(made.digest, tool, self._target.name, seed)
+            row = self._store.routed(made.digest, tool, self._target.name, seed, exact=bool(self.router))
             if row is None and self.with_route:
                 self._tell(f"{made.name}: place and route, seed {seed}")
                 folder.mkdir(parents=True, exist_ok=True)
                 core = as_core(text, engine.top, engine.word)
                 found = routing.route(
-                    core, "core", self._target, folder, seed=seed, hierarchy=True, machines=machines, router=self.router
+                    core,
+                    "core",
+                    self._target,
+                    folder,
+                    seed=seed,
+                    hierarchy=True,
+                    machines=machines,
+                    router=self.router or routing.ROUTERS[0],
                 )
                 row = self._keep(made, "route", tool, self._target.name, seed, found.values)
             if row is not None:

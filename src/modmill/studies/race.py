@@ -26,7 +26,6 @@ from modmill.design import IO, Design
 from modmill.designs import DESIGNS
 from modmill.designs import design as find_design
 from modmill.flow import backends, synthesise, tools
-from modmill.flow.route import ROUTERS
 from modmill.flow.targets import DEFAULT, Target
 from modmill.flow.targets import target as find_target
 from modmill.numbers.moduli import Modulus, parse_modulus
@@ -51,7 +50,7 @@ def race(
     target: str = DEFAULT,
     io: str = "native",
     with_route: bool = False,
-    router: str = ROUTERS[0],
+    router: str = "",
     seeds: int = 3,
     vectors: int = VECTORS,
     settings: Mapping[str, Any] | None = None,
@@ -60,8 +59,8 @@ def race(
 ) -> list[Standing]:
     """Build, check and synthesise designs (all, if none is named) for a modulus; one ``Standing`` each.
 
-    ``with_route`` also places and routes with seeds 1 ... ``seeds``, by the ``router`` of `flow.route.ROUTERS`; rows of
-    former routes are shown in any case.
+    ``with_route`` also places and routes with seeds 1 ... ``seeds``, by ``router``, one of `flow.route.ROUTERS`.
+    Rows of former routes are shown in any case, and where no router is named those of any.
     ``settings`` are parameters for the designs that have them. ``record`` names a results file to which the rows are
     added. Raises ValueError for anything unknown; what goes wrong with one design stands in its ``Standing``.
     """
@@ -240,7 +239,7 @@ class _Race:
         if backend is None:
             return []
         for seed in self._seeds if backend.seeded else self._seeds[:1]:
-            row = self._store.routed(core.digest, backend.tool, self._target.name, seed)
+            row = self._store.routed(core.digest, backend.tool, self._target.name, seed, exact=bool(self._router))
             if row is not None:
                 s.routes.append((row, "recorded"))
             elif self._with_route:
