@@ -114,14 +114,14 @@ endmodule
     )
 
 
-@pytest.mark.parametrize(("machines", "held"), [(2, True), (5, True), (5, False)])
-def test_a_reset_of_one_cycle_reaches_every_machine(machines, held):
+@pytest.mark.parametrize(("machines", "more", "held"), [(2, 4, True), (5, 4, True), (5, 2, True), (5, 2, False)])
+def test_a_reset_of_one_cycle_reaches_every_machine(machines, more, held):
     router = verilog(Router(machines, WORD), "toy_router")
     if not held:  # the planted fault: nothing waits for the reset to have gone round
         open_at_once = router.replace(".shut(shut)", ".shut(1'd0)")
         assert open_at_once != router
         router = open_at_once
-    cut = machines * (LENGTH + 3) + 4  # answers stand in all nodes, and a packet is cut short
+    cut = machines * (LENGTH + 3) + more  # answers stand in all nodes, and a packet is cut short, or its head
     words = [word for k in range(10) for word in packet(k % machines, [k] * LENGTH, WORD)][:cut]
     messages = [(k % machines, [7 * k + 3 & 255] * LENGTH) for k in range(20)]
     words += [word for machine, message in messages for word in packet(machine, message, WORD)]

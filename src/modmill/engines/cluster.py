@@ -7,8 +7,11 @@
 
 A packet in: the machine's number, or ``everyone(word)`` for all, the number of words in two words (least significant
 first), and the words of one or more messages. A packet out: the machine's number and the words of one answer. Answers
-of one machine come in the order of its messages. No net is longer than from one node to the next: the reset too goes
-from node to node, each handing it to its machine, and until the last one has been through it the ports are shut.
+of one machine come in the order of its messages.
+
+No net is longer than from one node to the next, and what goes that way goes from register to register: whether a node
+takes a word is known a cycle before, and its register of words follows what it is offered until then. The reset too
+goes from node to node, each handing it to its machine, and until the last one has been through it the ports are shut.
 """
 
 from __future__ import annotations
@@ -18,12 +21,15 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from amaranth.hdl import Cat, Module, Signal, Value
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from modmill.contract import Refusal
 from modmill.rtl.delay import later
+
+HOP = 2
+"""Registers that the reset passes from node to node."""
 
 COUNT_BITS = 24
 """Bits of the number of words in a packet."""
@@ -139,8 +145,9 @@ class _Node(wiring.Component):
     """One machine's place in the chain.
 
     d: words from the head, ``d_select`` bit 0 for this machine, the others for those behind it, at ``e``. u: answers
-    towards the head, from this machine (``r``) or from those behind it (``v``). A word takes two cycles a node.
-    ``clear``: nothing is under way any more; the next node and the machine are told so a cycle later, at ``cleared``.
+    towards the head, from this machine (``r``) or from those behind it (``v``). A word takes three cycles a node there,
+    two back. ``clear``: nothing is under way any more; the next node is told so HOP cycles later, at ``cleared``, and
+    this node and the machine (``rst``) a cycle after that.
     """
 
     def __init__(self, number: int, behind: int, word: int) -> None:
@@ -153,29 +160,34 @@ class _Node(wiring.Component):
             **stream("d", In, Out, {"d_select": In(behind + 1)}), **stream("c", Out, In, {}),
             **stream("e", Out, In, {"e_select": Out(max(1, behind))}), **stream("r", In, Out, {"r_last": In(1)}),
             **stream("v", In, Out, {"v_last": In(1)}), **stream("u", Out, In, {"u_last": Out(1)}),
-            "clear": In(1), "cleared": Out(1),
+            "clear": In(1), "cleared": Out(1), "rst": Out(1),
         })  # fmt: skip
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.d.comb += self.cleared.eq(later(m, self.clear, "clear_here"))
+        passed: Value = self.clear
+        for k in range(HOP):
+            passed = later(m, passed, f"clear_{k}")
+        rst = later(m, passed, "clear_here")
+        m.d.comb += [self.cleared.eq(passed), self.rst.eq(rst)]
 
         # ---- words for machines: still to be given to this one, to the others
-        here, on = (Signal(name=name, reset_less=True) for name in ("here", "on"))
+        here, on, free = (Signal(name=name, reset_less=True) for name in ("here", "on", "free"))
         word = Signal(self._word, reset_less=True)
         select = Signal(max(1, self._behind), reset_less=True)
         m.d.comb += [
-            self.d_ready.eq(~here & ~on), self.c_valid.eq(here), self.e_valid.eq(on), self.c_data.eq(word),
+            self.d_ready.eq(free), self.c_valid.eq(here), self.e_valid.eq(on), self.c_data.eq(word),
             self.e_data.eq(word), self.e_select.eq(select),
         ]  # fmt: skip
         with m.If(self.c_ready):
             m.d.sync += here.eq(0)
         with m.If(self.e_ready):
             m.d.sync += on.eq(0)
-        with m.If(self.d_valid & self.d_ready):
-            m.d.sync += [word.eq(self.d_data), here.eq(self.d_select[0])]
+        m.d.sync += free.eq(~here & ~on & ~(free & self.d_valid))
+        with m.If(free):
+            m.d.sync += [word.eq(self.d_data), here.eq(self.d_valid & self.d_select[0])]
             if self._behind:
-                m.d.sync += [on.eq(self.d_select[1:].any()), select.eq(self.d_select[1:])]
+                m.d.sync += [on.eq(self.d_valid & self.d_select[1:].any()), select.eq(self.d_select[1:])]
 
         # ---- answers: the one that passes, and who goes first when both have one: the one who did not go last
         own, others, others_first, full, last = (
@@ -188,27 +200,31 @@ class _Node(wiring.Component):
         ]  # fmt: skip
         with m.If(self.u_ready):
             m.d.sync += full.eq(0)
+        with m.If(~full):
+            m.d.sync += [
+                answer.eq(Mux(own, self.r_data, Mux(others, self.v_data, self._number))),
+                last.eq((own & self.r_last) | (others & self.v_last)),
+            ]  # fmt: skip
         with m.If(~own & ~others):
             with m.If(self.v_valid & (others_first | ~self.r_valid)):
                 m.d.sync += others.eq(1)
             with m.Elif(self.r_valid & ~full):
-                m.d.sync += [full.eq(1), answer.eq(self._number), last.eq(0), own.eq(1)]
-        for passing, valid, given, ends in (
-            (own, self.r_valid, self.r_data, self.r_last), (others, self.v_valid, self.v_data, self.v_last),
-        ):  # fmt: skip
+                m.d.sync += [full.eq(1), own.eq(1)]
+        for passing, valid, ends in ((own, self.r_valid, self.r_last), (others, self.v_valid, self.v_last)):
             with m.If(passing & valid & ~full):
-                m.d.sync += [full.eq(1), answer.eq(given), last.eq(ends)]
+                m.d.sync += full.eq(1)
                 with m.If(ends):
                     m.d.sync += [others_first.eq(own), passing.eq(0)]
-        with m.If(self.clear):
-            m.d.sync += [signal.eq(0) for signal in (here, on, own, others, others_first, full)]
+        with m.If(rst):
+            m.d.sync += [signal.eq(0) for signal in (here, on, free, own, others, others_first, full)]
         return m
 
 
 class Router(wiring.Component):
     """Head and nodes: streams ``i`` and ``o`` outside, ``c0`` and ``r0`` to the first machine, and so on.
 
-    Cost: about 150 LUTs and 150 registers a machine, for words of 32 bits. Latency: two cycles a node each way.
+    Cost: about 150 LUTs and 150 registers a machine, for words of 32 bits. Latency: a cycle a node and way, a word
+    every third cycle there and every second back.
     """
 
     def __init__(self, machines: int, word: int) -> None:
@@ -231,8 +247,9 @@ class Router(wiring.Component):
         m = Module()
         m.submodules.head = head = _Head(self.machines, self.word)
         # so long that all machines and nodes are in reset at the same time, and then until the last one is out of it
-        left, shut = Signal(range(2 * self.machines + 5), init=2 * self.machines + 4), Signal(init=1)
-        clear: Value = later(m, left > self.machines + 1, "clear")
+        through = HOP * self.machines + 2
+        left, shut = Signal(range(2 * through + 3), init=2 * through + 2), Signal(init=1)
+        clear: Value = later(m, left > through, "clear")
         m.d.sync += shut.eq(left != 0)
         with m.If(left != 0):
             m.d.sync += left.eq(left - 1)
@@ -244,7 +261,7 @@ class Router(wiring.Component):
             m.submodules[f"node_{k}"] = node
             m.d.comb += [
                 node.d_valid.eq(valid), ready.eq(node.d_ready), node.d_data.eq(word), node.d_select.eq(select),
-                node.clear.eq(clear), getattr(self, f"c{k}_rst").eq(node.cleared),
+                node.clear.eq(clear), getattr(self, f"c{k}_rst").eq(node.rst),
             ]  # fmt: skip
             clear = node.cleared
             valid, ready, word, select = node.e_valid, node.e_ready, node.e_data, node.e_select

@@ -81,8 +81,8 @@ class Coprocessor(wiring.Component):
         waiting, clear = Signal(name="waiting"), Signal(name="clear")
         word = Signal(lay.word, name="word", reset_less=True)
         m.d.comb += self.i_ready.eq(~waiting)
-        with m.If(self.i_valid & ~waiting):
-            m.d.sync += [waiting.eq(1), word.eq(self.i_data)]
+        with m.If(~waiting):
+            m.d.sync += [waiting.eq(self.i_valid), word.eq(self.i_data)]
         with m.Elif(clear):
             m.d.sync += waiting.eq(0)
         programme = Signal(len(run.programme))
@@ -134,6 +134,27 @@ class Coprocessor(wiring.Component):
         first_digits = Signal(len(run.d_address), reset_less=True)  # of the next context
         last_digits = Signal()
 
+        # what a state says to the counters acts a cycle later, from a register
+        first, next_index, index_0, next_context, context_0, next_digits, digits_end = (
+            Signal(name=name)
+            for name in ("first", "next_index", "index_0", "next_context", "context_0", "next_digits", "digits_end")
+        )
+        with m.If(later(m, next_index, "next_index_now")):
+            m.d.sync += index.eq(index + 1)
+        with m.If(later(m, index_0, "index_0_now")):
+            m.d.sync += index.eq(0)
+        with m.If(later(m, next_context, "next_context_now")):
+            m.d.sync += [context.eq(context + 1), slots_at.eq(slots_at + lay.slots)]
+            m.d.sync += first_digits.eq(first_digits + lay.stride)
+        with m.If(later(m, context_0, "context_0_now")):
+            m.d.sync += [context.eq(0), slots_at.eq(0)]
+        with m.If(later(m, next_digits, "next_digits_now")):
+            m.d.sync += digits_at.eq(digits_at + 1)
+        with m.If(later(m, digits_end, "digits_end_now")):
+            m.d.sync += digits_at.eq(first_digits)
+        with m.If(later(m, first, "first_now")):
+            m.d.sync += [digits_at.eq(0), first_digits.eq(lay.stride)]
+
         m.d.comb += [
             number.i_data.eq(word), number.shift.eq(shift), number.whole.eq(run.s_q),
             run.s_data.eq(number.number), run.start.eq(starting), run.programme.eq(programme),
@@ -147,8 +168,8 @@ class Coprocessor(wiring.Component):
         ]  # fmt: skip
         with OneHot(m, "message") as machine:
             with machine.state("COMMAND"):
-                m.d.sync += [index.eq(0), context.eq(0), digits_at.eq(0), slots_at.eq(0), shared.eq(0)]
-                m.d.sync += first_digits.eq(lay.stride)
+                m.d.comb += [first.eq(1), index_0.eq(1), context_0.eq(1)]
+                m.d.sync += shared.eq(0)
                 with m.If(waiting):
                     machine.next("COMMANDED")
             with machine.state("COMMANDED"):
@@ -162,7 +183,8 @@ class Coprocessor(wiring.Component):
             with machine.state("CONTEXT"):  # what depends on the programme is being chosen
                 machine.next("BEGIN")
             with machine.state("BEGIN"):
-                m.d.sync += [index.eq(0), last_digits.eq(only_digits)]
+                m.d.comb += index_0.eq(1)
+                m.d.sync += last_digits.eq(only_digits)
                 machine.next("DIGITS")
                 with m.If(no_digits):
                     machine.next("INPUTS")
@@ -170,14 +192,13 @@ class Coprocessor(wiring.Component):
                 with m.If(waiting):
                     machine.next("DIGITS TAKEN")
             with machine.state("DIGITS TAKEN"):
-                m.d.comb += [clear.eq(1), run.d_write.eq(1)]
-                m.d.sync += [index.eq(index + 1), digits_at.eq(digits_at + 1)]
+                m.d.comb += [clear.eq(1), run.d_write.eq(1), next_index.eq(1), next_digits.eq(1)]
                 m.d.sync += last_digits.eq(words_of_digits(lambda n: index == n - 2 if lay.counted or n > 1 else 0))
                 machine.next("DIGITS")
                 with m.If(last_digits):
                     machine.next("INPUTS")
             with machine.state("INPUTS"):
-                m.d.sync += [index.eq(0), digits_at.eq(first_digits)]
+                m.d.comb += [index_0.eq(1), digits_end.eq(1)]
                 machine.next("NUMBER")
             with machine.state("NUMBER"):
                 with m.If(waiting):
@@ -190,19 +211,18 @@ class Coprocessor(wiring.Component):
             with machine.state("STORE"):
                 m.d.comb += run.s_write.eq(1)
                 with m.If(run.s_ready):
-                    m.d.sync += index.eq(index + 1)
+                    m.d.comb += next_index.eq(1)
                     machine.next("NUMBER")
                     with m.If(Mux(shared, last_constant, last_input)):
-                        m.d.sync += index.eq(0)
+                        m.d.comb += index_0.eq(1)
                         machine.next("NEXT")
             with machine.state("NEXT"):
-                m.d.sync += [context.eq(context + 1), slots_at.eq(slots_at + lay.slots)]
-                m.d.sync += first_digits.eq(first_digits + lay.stride)
+                m.d.comb += next_context.eq(1)
                 machine.next("BEGIN")
                 with m.If(shared):
                     machine.next("COMMAND")
                 with m.Elif(last_context):
-                    m.d.sync += [context.eq(0), slots_at.eq(0)]
+                    m.d.comb += context_0.eq(1)
                     machine.next("START")
             with machine.state("START"):
                 m.d.sync += starting.eq(1)
@@ -235,13 +255,15 @@ class Coprocessor(wiring.Component):
                 m.d.sync += given.eq(0)
                 machine.next("GIVE")
                 with m.If(given):
-                    m.d.sync += index.eq(index + 1)
+                    m.d.comb += next_index.eq(1)
                     machine.next("GIVEN")
                     with m.If(last_result):
-                        m.d.sync += [index.eq(0), context.eq(context + 1), slots_at.eq(slots_at + lay.slots)]
+                        m.d.comb += [index_0.eq(1), next_context.eq(1)]
                         with m.If(last_context):
                             machine.next("COMMAND")
-            with machine.state("GIVEN"):  # the next address is being chosen
+            with machine.state("GIVEN"):  # the counters step
+                machine.next("CHOOSE")
+            with machine.state("CHOOSE"):  # the next address is being chosen
                 machine.next("READ")
             if lay.rounds:
                 done = Signal(range(lay.rounds + 1))

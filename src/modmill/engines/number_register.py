@@ -13,7 +13,8 @@ from modmill.rtl.delay import later
 from modmill.rtl.word_register import WordRegister
 
 ROUND = 4
-"""Cycles between shifts of a comparison or subtraction: the word, the word of p, the difference, the shift."""
+"""Cycles between shifts of a comparison or subtraction: the word, it and the word of p in registers of their own, the
+difference, the shift."""
 
 
 class NumberRegister(wiring.Component):
@@ -71,10 +72,11 @@ class NumberRegister(wiring.Component):
         comparing, subtracting = modes[0], modes[1]
         # between two shifts: the word of p, the difference
         subtrahend = later(m, Mux(self.subtracting & small, 0, read.data), "subtrahend")
+        minuend = later(m, register.number[:word], "minuend")
         difference = Signal(word + 1, reset_less=True)
         first = Signal(range(max(2, depth)))
         m.d.comb += read.addr.eq(first + turn)
-        m.d.sync += difference.eq(register.number[:word] - subtrahend - borrow)
+        m.d.sync += difference.eq(minuend - subtrahend - borrow)
         with m.If(comparing):
             m.d.comb += entering.eq(register.number[:word])
         with m.If(subtracting):

@@ -12,7 +12,7 @@ from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-PIECE = 4
+PIECE = 2
 """Words of a piece."""
 
 
@@ -29,10 +29,10 @@ class _Piece(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        shift, load = Signal(name="shift_here", reset_less=True), Signal(name="load_here", reset_less=True)
+        acts, load = Signal(name="acts_here", reset_less=True), Signal(name="load_here", reset_less=True)
         number = Signal(len(self.number), name="words", reset_less=True)
-        m.d.sync += [shift.eq(self.shift), load.eq(self.load)]
-        with m.If(shift | load):
+        m.d.sync += [acts.eq(self.shift | self.load), load.eq(self.load)]
+        with m.If(acts):
             m.d.sync += number.eq(Mux(load, self.whole, Cat(number[self._word :], self.enter)))
         m.d.comb += self.number.eq(number)
         return m
