@@ -62,7 +62,7 @@ def test_one_of_two_former_values(cycles):
     words = [(rnd.getrandbits(9), rnd.getrandbits(1)) for _ in range(120)]
     seen = simulate(m, [[(value, word), (second, which)] for word, which in words], out)
     for t in range(max(cycles), len(words)):
-        assert seen[t] == words[t - cycles[words[t][1]]][0]
+        assert seen[t] == words[t - cycles[words[t - 1][1]]][0]
 
 
 @pytest.mark.parametrize("cycles", [1, 2, 3, 4, 12])

@@ -172,7 +172,7 @@ class _Slice(wiring.Component):
         add(2, t, s, ~self._wide(self._multiple(m, told, held)))
         begun = _in(m, told.begin, SUM - 1, "begun")  # s now, and its t in the next cycle
         both = Mux(begun, s, t)[: self.width]
-        return lines.either(both, (rhythm.delay - SUM, rhythm.delay - TRIM), told.choose, name="waiting")
+        return lines.either(both, (rhythm.delay - SUM, rhythm.delay - TRIM), self.control.choose, name="waiting")
 
     def _multiple(self, m: Module, told: data.View, held: Value) -> Value:
         """T for the sum that stands in s."""

@@ -54,9 +54,12 @@ class DelayLines:
         return self._earlier(value, cycles, name)
 
     def either(self, value: Value, cycles: tuple[int, int], second: Value, *, name: str) -> Value:
-        """``value`` of the first number of cycles ago, or of the ``second``, from one RAM without a register behind."""
-        places = [self._place(count) for count in cycles]
-        return self._stored(value, Mux(second, places[1], places[0]), name)
+        """``value`` of the first number of cycles ago, or, a cycle after ``second``, of the second number.
+
+        From one RAM without a register behind, and with one before its address.
+        """
+        one, two = (self._place(count - 1) for count in cycles)
+        return self._stored(value, later(self._m, Mux(second, two, one), f"{name}_place"), name)
 
     def ring(self, first: Value, value: Value, cycles: int, *, name: str, write: Value | None = None) -> Signal:
         """A register that takes ``value`` where ``first`` is set, else what was written ``cycles`` cycles ago.
@@ -82,13 +85,15 @@ class DelayLines:
         return self._stored(value, self._place(cycles), name)
 
     def _place(self, cycles: int) -> Signal:
-        """Where a RAM has what was written so many cycles ago."""
-        if not 1 <= cycles <= self._depth:
+        """Where a RAM has what was written so many cycles ago; 0: where it is written."""
+        if not 0 <= cycles <= self._depth:
             raise ValueError(f"a delay of {cycles} cycles does not fit a memory of {self._depth} words")
         m = self._m
         if self._counter is None:
             self._counter = Signal(self._bits, name=f"{self._name}_counter", reset_less=True)
             m.d.sync += self._counter.eq(self._counter + 1)
+        if cycles == 0:
+            return self._counter
         if cycles not in self._places:
             place = Signal(self._bits, name=f"{self._name}_place{cycles}", reset_less=True)
             m.d.sync += place.eq(self._counter + (1 - cycles) % self._depth)
