@@ -144,7 +144,8 @@ def alive(pid):
         return False
 
 
-def test_ctrl_c_ends_the_programs_and_says_one_line(tmp_path):
+@pytest.mark.parametrize("how", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.long)])
+def test_ctrl_c_ends_the_programs_and_says_one_line(tmp_path, how):
     environment = {**os.environ, "MODMILL_CACHE": str(tmp_path / "cache")}
     command = [sys.executable, "-m", "modmill", "race", "2^61-1", "--design", "sor-1m-p", "--set", "n=24"]
     process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -153,7 +154,7 @@ def test_ctrl_c_ends_the_programs_and_says_one_line(tmp_path):
         time.sleep(0.1)
     time.sleep(3)
     children = list(race_module._descendants(process.pid))
-    process.send_signal(signal.SIGINT)
+    process.send_signal(how)
     out, err = process.communicate(timeout=60)
     assert process.returncode == 130, err
     assert out == ""

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -398,7 +399,8 @@ rsa_vectors.add_to(rsa.app, _bar)
 
 
 def main() -> None:
-    """Run the command; turn every refusal into one line and a status."""
+    """Run the command; turn every refusal into one line and a status. SIGTERM ends it as Ctrl-C does, tools included."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     sys.exit(_status())
 
 
