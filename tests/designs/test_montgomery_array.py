@@ -119,7 +119,7 @@ def test_dsp_blocks_for_time_over_a_factor_of_26():
 
 
 @pytest.mark.parametrize(
-    ("lanes", "io", "loadable"), [(2, "native", True), (4, "binary", True), long(7, "native", False)]
+    ("lanes", "io", "loadable"), [(2, "native", True), long(4, "binary", True), long(7, "native", False)]
 )
 def test_lanes_against_integers(lanes, io, loadable):
     """Every lane has the modulus before a pair is taken; gaps and stalls let pairs pass over lanes."""

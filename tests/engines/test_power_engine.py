@@ -52,7 +52,7 @@ def machine(layout, multiplier=None):
 
 
 @pytest.mark.parametrize("contexts", [1, 3])
-@pytest.mark.parametrize("programme", [fixed_window(3), long(fixed_window(1)), ladder()], ids=lambda p: p.name)
+@pytest.mark.parametrize("programme", [fixed_window(3), long(fixed_window(1)), long(ladder())], ids=lambda p: p.name)
 def test_powers_of_one_message_after_another(programme, contexts):
     """Moduli are loaded in between; producer and consumer pause; exponents have all lengths. Amaranth's simulator."""
     layout = toy_layout(programme, contexts)

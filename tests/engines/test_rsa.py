@@ -12,6 +12,7 @@ import pytest
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
 
+from marks import long
 from modmill.contract import Refusal
 from modmill.designs import design
 from modmill.engines import padding as padded
@@ -72,7 +73,7 @@ def test_any_multiplier_and_programme_serves(engine):
     assert Rsa(engine, blind_message=False).private(key, [x]) == [pow(x, key.d, key.n)]
 
 
-@pytest.mark.parametrize("bits", [BITS[0], 1031, 2048, 3072, BITS[-1]])
+@pytest.mark.parametrize("bits", [BITS[0], 1031, 2048, long(3072), long(BITS[-1])])
 def test_key_lengths(bits):
     key = numbers(bits)
     assert key.bits == bits

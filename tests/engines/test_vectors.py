@@ -32,7 +32,7 @@ def test_the_files_are_there():
     assert len(TOO_LONG) == 3
 
 
-MOST = 16
+MOST = 8
 """Vectors of a file, spread over its groups."""
 
 
@@ -53,7 +53,7 @@ def test_wycheproof(name, tmp_path):
     assert outcome.vectors.cases and not outcome.faults
 
 
-@pytest.mark.parametrize("name", some("4096"))
+@pytest.mark.parametrize("name", some("3072", "4096"))
 def test_some_of_each_file_bit_exactly(name, tmp_path):
     outcome = judged(EXACT, name, tmp_path, count=2)
     assert len(outcome.vectors.cases) == 2 and not outcome.faults
@@ -78,10 +78,10 @@ def test_a_file_that_is_not_there():
 def test_a_sample_through_rtl():
     """Two halves of 512 bits each, by one machine with a loaded modulus where the primes have the same length."""
     machine = engine_for("rtl", "montgomery-array")
-    groups = json.loads(FILES["rsa_pkcs1_1024_sig_gen_test"].read_text())["testGroups"]
+    groups = json.loads(FILES["rsa_pkcs1_1024_sig_gen_test"].read_text())["testGroups"][:2]
     for group in groups:
         assert study.accepted(Rsa(machine), group, group["tests"][0])
-    assert len(machine.work) == 10
+    assert len(machine.work) == 2 * len(groups)
 
 
 def test_a_wrong_vector_is_caught(tmp_path):

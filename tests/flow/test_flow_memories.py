@@ -310,7 +310,7 @@ def test_ecp5_blocks_hold_the_contents_and_the_registers(text: str, tmp_path: Pa
     )
 
 
-@pytest.mark.parametrize("target", ["xc7z020", "cyclonev", "gowin", long("nexus")])
+@pytest.mark.parametrize("target", [long("xc7z020"), "cyclonev", "gowin", long("nexus")])
 def test_other_targets_infer_their_blocks(tmp_path: Path, target: str) -> None:
     ram = BlockRam(18, 256)
     verilog = _bench(ram, _packed(_words(18, 256), 18)) + memories.behavioural(ram)

@@ -14,7 +14,7 @@ from modmill.studies import race
 from modmill.studies.build import Folder
 from modmill.studies.check import check
 
-P = 2**61 - 1
+P = 2**31 - 1
 
 
 @pytest.fixture(scope="module")
