@@ -74,7 +74,7 @@ def test_a_file_that_is_not_there():
         study.select(names=["sha3000"])
 
 
-@pytest.mark.slow
+@pytest.mark.long  # tests/cli/test_cli_rsa.py signs through RTL, and rows of results/ have more
 def test_a_sample_through_rtl():
     """Two halves of 512 bits each, by one machine with a loaded modulus where the primes have the same length."""
     machine = engine_for("rtl", "montgomery-array")
