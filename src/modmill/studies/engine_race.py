@@ -71,7 +71,7 @@ class Trial:
 class EngineRace:
     """Measures engines; rows that are there already are not measured again.
 
-    ``with_route`` places and routes with seeds 1 ... ``seeds``, by ``router``, one of `flow.route.ROUTERS`, and with
+    ``with_route`` places and routes with seeds 1 ... ``seeds``, by ``router``, as in `flow.route.ROUTERS`, and with
     ``floorplan`` each machine of an engine in its own part of the device; a row tells both by its tool. ``record``
     names a results file to which the rows are added.
     """

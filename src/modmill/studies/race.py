@@ -59,7 +59,7 @@ def race(
 ) -> list[Standing]:
     """Build, check and synthesise designs (all, if none is named) for a modulus; one ``Standing`` each.
 
-    ``with_route`` also places and routes with seeds 1 ... ``seeds``, by ``router``, one of `flow.route.ROUTERS`.
+    ``with_route`` also places and routes with seeds 1 ... ``seeds``, by ``router``, as in `flow.route.ROUTERS`.
     Rows of former routes are shown in any case, and where no router is named those of any.
     ``settings`` are parameters for the designs that have them. ``record`` names a results file to which the rows are
     added. Raises ValueError for anything unknown; what goes wrong with one design stands in its ``Standing``.
