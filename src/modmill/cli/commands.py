@@ -399,7 +399,7 @@ rsa_vectors.add_to(rsa.app, _bar)
 
 
 def main() -> None:
-    """Run the command; turn every refusal into one line and a status. SIGTERM ends it as Ctrl-C does, tools included."""
+    """Run the command; turn every refusal into one line and a status. SIGTERM acts as Ctrl-C, tools included."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     sys.exit(_status())
 

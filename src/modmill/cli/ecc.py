@@ -113,36 +113,26 @@ def ecdsa_verify(
     _say(good)
 
 
-@run.command()
-def x25519(
-    key: Private,
-    peer: Peer,
-    allow_zero: AllowZero = False,
-    passphrase: Passphrase = None,
-    engine: Engine = "reference",
-    blind_scalar: BlindScalar = 0,
-    blind_coordinates: BlindCoordinates = False,
-    output: Output = None,
-) -> None:
-    """The shared secret of two X25519 keys, raw."""
-    ecc = _exchange("X25519", _pair(key, peer, passphrase), allow_zero, engine, blind_scalar, blind_coordinates, output)
-    _report(ecc)
+def _ladder(name: str) -> None:
+    """The command of a Montgomery curve's exchange."""
+
+    @run.command(name.lower(), help=f"The shared secret of two {name} keys, raw.")
+    def exchange(
+        key: Private,
+        peer: Peer,
+        allow_zero: AllowZero = False,
+        passphrase: Passphrase = None,
+        engine: Engine = "reference",
+        blind_scalar: BlindScalar = 0,
+        blind_coordinates: BlindCoordinates = False,
+        output: Output = None,
+    ) -> None:
+        ecc = _exchange(name, _pair(key, peer, passphrase), allow_zero, engine, blind_scalar, blind_coordinates, output)
+        _report(ecc)
 
 
-@run.command()
-def x448(
-    key: Private,
-    peer: Peer,
-    allow_zero: AllowZero = False,
-    passphrase: Passphrase = None,
-    engine: Engine = "reference",
-    blind_scalar: BlindScalar = 0,
-    blind_coordinates: BlindCoordinates = False,
-    output: Output = None,
-) -> None:
-    """The shared secret of two X448 keys, raw."""
-    ecc = _exchange("X448", _pair(key, peer, passphrase), allow_zero, engine, blind_scalar, blind_coordinates, output)
-    _report(ecc)
+for _name in ("X25519", "X448"):
+    _ladder(_name)
 
 
 @run.command("eddsa-sign")

@@ -25,19 +25,8 @@ from modmill.numbers.extension import Exact, Extension
 from modmill.numbers.rns import Base
 
 
-@dataclass(frozen=True)
-class MixedRadix(Extension):
-    """x = v_1 + v_2 a_1 + v_3 a_1 a_2 + ...; exact for every x < A and any moduli.
-
-    Cost: n (n - 1) / 2 + n_B (n - 1) MM and as many ADD, in about 2 n dependent steps.
-    """
-
-    a: Base
-    target: tuple[int, ...]
-
-    @property
-    def source(self) -> Base:
-        return self.a
+class _WithoutCox(Extension):
+    """What holds of both: every x < A comes out as it is."""
 
     @property
     def exact(self) -> Exact:
@@ -50,6 +39,21 @@ class MixedRadix(Extension):
     @property
     def never_below(self) -> bool:
         return True
+
+
+@dataclass(frozen=True)
+class MixedRadix(_WithoutCox):
+    """x = v_1 + v_2 a_1 + v_3 a_1 a_2 + ...; exact for every x < A and any moduli.
+
+    Cost: n (n - 1) / 2 + n_B (n - 1) MM and as many ADD, in about 2 n dependent steps.
+    """
+
+    a: Base
+    target: tuple[int, ...]
+
+    @property
+    def source(self) -> Base:
+        return self.a
 
     @property
     def formula(self) -> Formula:
@@ -87,7 +91,7 @@ class MixedRadix(Extension):
 
 
 @dataclass(frozen=True)
-class ShenoyKumaresan(Extension):
+class ShenoyKumaresan(_WithoutCox):
     """h from the residue modulo a redundant ``m_r`` >= n, coprime to A, which `extend` reads last. Exact for x < A.
 
     It is also exact for larger x as long as the true h, sum x^_i A / a_i = x + h A, is in [0, m_r).
@@ -114,18 +118,6 @@ class ShenoyKumaresan(Extension):
     @property
     def reads(self) -> tuple[int, ...]:
         return (*self.source.moduli, self.m_r)
-
-    @property
-    def exact(self) -> Exact:
-        return Exact(self.source.M, Fraction(1), "x < A")
-
-    @property
-    def bound(self) -> Fraction:
-        return Fraction(1)
-
-    @property
-    def never_below(self) -> bool:
-        return True
 
     @property
     def formula(self) -> Formula:
