@@ -225,7 +225,8 @@ def test_rowers_that_do_not_share_evenly_are_refused():
     ("name", "modulus", "w", "dsp", "blocks"),
     [
         ("kbe", "secp256k1", 24, "18x18", 44), long("hbe", "P-256", 20, "18x18", 56),
-        ("hbe", "secp256k1", 34, "18x18", 32), ("hbe", "97", 24, "25x18", 4), ("kbe", "2^61-1", 34, "18x18", 8), long("kbe", "P-256", 24, "25x18", 22),
+        ("hbe", "secp256k1", 34, "18x18", 32), ("hbe", "97", 24, "25x18", 4), ("kbe", "2^61-1", 34, "18x18", 8),
+        long("kbe", "P-256", 24, "25x18", 22),
         long("hbe", "secp256k1", 24, "18x18", 48), long("kbe", "P-256", 28, "25x18", 40),
     ],
 )  # fmt: skip

@@ -13,8 +13,8 @@ Route = Annotated[bool, typer.Option("--route", help="Place and route too (minut
 Router = Annotated[
     str,
     typer.Option(
-        help="router1; router2, which often ends sooner where wires are scarce; router2@MHZ, which routes again what is "
-        "slower; none: a row of any, else router1."
+        help="router1; router2, which often ends sooner where wires are scarce; router2@MHZ, which routes again what "
+        "is slower; none: a row of any, else router1."
     ),
 ]
 Seeds = Annotated[int, typer.Option(min=1, max=100, help="Place and route with seeds 1 to this.")]
