@@ -5,17 +5,18 @@
 from dataclasses import replace
 from pathlib import Path
 
-from modmill.report.ecc_rows import timing_table, vectors_table
+from modmill.report.ecc_rows import gain_table, timing_table, vectors_table
 from modmill.report.rows import Row, read
 
 ROOT = Path(__file__).resolve().parents[2]
 VECTORS = list(read(ROOT / "results" / "ecc-vectors.jsonl"))
 TIMES = list(read(ROOT / "results" / "ecc-timing.jsonl"))
+ENGINES = list(read(ROOT / "results" / "ecc.jsonl"))
 
 
 def test_the_documentation_has_the_tables_of_the_rows():
     text = (ROOT / "docs" / "ecc.md").read_text(encoding="utf-8")
-    for table in (vectors_table(VECTORS), timing_table(TIMES)):
+    for table in (vectors_table(VECTORS), timing_table(TIMES), gain_table(ENGINES)):
         assert len(table) > 2 and "\n" + "\n".join(table) + "\n" in text
 
 
@@ -30,6 +31,22 @@ def test_recorded_times_are_one_number_for_a_thousand_scalars():
         assert v["cycles"] == [v["predicted"]] and v["wrong"] == 0 and v["patterns"] == 1, row.about
         assert v["scalars"] >= 1000 and v["chosen"] >= 10
         assert row.about["engine"] == row.about["design"], "else it is a row of the design's own core"
+
+
+def test_the_gain_is_that_of_the_rows():
+    found = {(row.about["design"], row.kind): row for row in ENGINES if row.about["design"] in ("kbe", "hbe")}
+    *_, ratios = gain_table(ENGINES)
+    lut, period = (
+        [found[name, kind].values[quantity] for name in ("kbe", "hbe")]
+        for kind, quantity in (("synth", "lut"), ("check", "period"))
+    )
+    cells = [cell.strip() for cell in ratios.split("|")]
+    assert cells[2] == "hbe / kbe" and cells[4] == f"{lut[1] / lut[0]:.2f}"
+    operations = [found[name, "check"].about["contexts"] for name in ("kbe", "hbe")]
+    assert cells[6] == f"{period[1] / operations[1] / (period[0] / operations[0]):.2f}"
+    without = gain_table(found[name, kind] for name in ("kbe", "hbe") for kind in ("check", "synth"))
+    cells = [cell.strip() for cell in without[-1].split("|")]
+    assert cells[7] == "-" and cells[8] == cells[6], "without clocks time is cycles"
 
 
 def row(file, vectors, **about):

@@ -73,13 +73,13 @@ def add_to(app: typer.Typer, bar: Bar) -> None:
             typer.Option("--file", metavar="FILE", help="A results file; repeatable. Default: shipped ones."),
         ] = [],  # noqa: B006
     ) -> None:
-        """Vectors and times that were recorded, as tables."""
-        from modmill.report.ecc_rows import timing_table, vectors_table
+        """Vectors and times that were recorded, and the gain of HBE over KBE, as tables."""
+        from modmill.report.ecc_rows import gain_table, timing_table, vectors_table
         from modmill.report.rows import read, shipped_folder
 
         paths = file or sorted(shipped_folder().glob("*.jsonl"))
         rows = [row for path in paths for row in read(path)]
-        print("\n".join([*vectors_table(rows), "", *timing_table(rows)]))
+        print("\n".join([*vectors_table(rows), "", *timing_table(rows), "", *gain_table(rows)]))
 
     @app.command()
     def timing(

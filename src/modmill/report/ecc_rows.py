@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Rows of coprocessors' vectors and of their times, as tables in Markdown."""
+"""Rows of coprocessors' vectors, of their times and of two that are compared, as tables in Markdown."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
+from modmill.report.engine_rows import measured_engines
 from modmill.report.rows import Row
 
 _WAYS = {"exact": "algorithm", "rtl": "RTL"}
@@ -53,6 +54,31 @@ def timing_table(rows: Iterable[Row]) -> list[str]:
             f"{numbers} | {v['predicted']:,} |"
         )
     return _table(("curve", "operation", "core", "scalars", "jobs", "cycles measured", "predicted"), lines)
+
+
+def gain_table(rows: Iterable[Row], one: str = "kbe", other: str = "hbe") -> list[str]:
+    """Coprocessors around two designs for the same work: area, time of an operation, their products, and the quotients.
+
+    The time of an operation is that at full load; without a route it is in cycles, as if clocks were equal.
+    """
+    engines = [e for e in measured_engines(rows) if e.kind == "ecc" and e.design.name in (one, other) and e.check]
+    pairs = [(a, b) for a in engines for b in engines if (a.design.name, b.design.name) == (one, other)]
+    lines = []
+    for a, b in ((a, b) for a, b in pairs if a.work == b.work and a.target == b.target):
+        routed = all(e.numbers["mhz"] for e in (a, b))
+        quantities, unit = [], "µs" if routed else "cycles"
+        for e in (a, b):
+            n = e.numbers
+            time = 1e6 / n["rate"] if routed else n["cycles"]
+            quantities.append((n["dsp"], n["lut"], n["ff"], n["cycles"], time, n["lut"] * time, n["dsp"] * time))
+            clock = f"{n['mhz']:.1f}" if routed else "-"
+            shown = [f"{x:,.0f}" for x in quantities[-1][:4]]
+            lines.append(f"| {e.work.title} | {e.label} | {' | '.join([*shown, clock, f'{time:,.0f} {unit}'])} | | |")
+        ratios = [f"{y / x:.2f}" for x, y in zip(*quantities, strict=True)]
+        clocks = f"{b.numbers['mhz'] / a.numbers['mhz']:.2f}" if routed else "-"
+        lines.append(f"| {b.work.title} | {other} / {one} | {' | '.join([*ratios[:4], clocks, *ratios[4:]])} |")
+    heads = "DSP", "LUT", "FF", "cycles an operation", "MHz", "time an operation", "LUT × time", "DSP × time"
+    return _table(("work", "coprocessor", *heads), lines)
 
 
 def _table(heads: Sequence[str], lines: Sequence[str]) -> list[str]:

@@ -141,6 +141,8 @@ class MeasuredEngine:
         words += ["--contexts", a["contexts"], *(["--cores", a["cores"]] if a["cores"] > 1 else [])]
         words += ["--target", self.target] if self.target != "ecp5-85k" else []
         words += ["--route", "--seeds", max(row.seed or 1 for row in self.routes)] if self.routes else []
+        for option in sorted({option for row in self.routes for option in row.tool.split(", ")[1:]}):
+            words += ["--floorplan"] if option == "floorplan" else ["--router", option]
         return shlex.join(["modmill", *map(str, words)])
 
     @cached_property
