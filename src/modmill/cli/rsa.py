@@ -118,6 +118,7 @@ def race(
     settings = parse_set(sets)
     console = Console(width=None if sys.stdout.isatty() else 150, highlight=False, markup=False)
     status = Console(stderr=True)
+    raced = EngineRace(target, route, seeds, record, router=router)
     found = []
     entrants = []
     for name in multiplier or loaded():
@@ -132,7 +133,7 @@ def race(
                 raise
             status.print(f"{name} does not apply: {error}", markup=False, highlight=False)
     with status.status("") as line:
-        raced = EngineRace(target, route, seeds, record, line.update, router=router)
+        raced.progress = line.update
         for name, core, about in entrants:
             standing = raced.measure(name, core, about)
             standing.per_operation = 2 if crt else 1
