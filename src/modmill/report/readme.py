@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -80,10 +80,9 @@ def _engine_line(words: str, e: MeasuredEngine) -> str:
     start += " | ".join(f"{int(n[key]):,}" for key in ("dsp", "lut", "ff"))
     if not e.routes:
         return f"{start} | - | - | - | - |\n"
-    seeds = f"{len(e.routes)} seed{'s' * (len(e.routes) > 1)}"
     per_dsp = f"{float(n['per_dsp']):,.4g}" if n["per_dsp"] else "-"
     rate = float(n["rate"])
-    return f"{start} | {float(n['mhz']):.1f} ({seeds}) | {float(n['ms']):.4g} | {rate:,.0f} | {per_dsp} |\n"
+    return f"{start} | {_clock(float(n['mhz']), e.routes)} | {float(n['ms']):.4g} | {rate:,.0f} | {per_dsp} |\n"
 
 
 def _rows(folder: Path, modulus: str) -> dict[str, dict[str, list[Row]]]:
@@ -122,10 +121,16 @@ def _line(rows: dict[str, list[Row]], target: str) -> tuple[float, str]:
         return v["dsp"] * interval, start + " - | - | - | - | - |\n"
     mhz = median(row.values["mhz"] for row in routes)
     rate = mhz * 1e6 / interval
-    seeds = f"{len(routes)} seed{'s' * (len(routes) > 1)}"
     per_dsp = f"{rate / v['dsp']:,.0f}" if v["dsp"] else "-"
-    text = f" {mhz:.1f} ({seeds}) | {latency / mhz:.3f} | {rate:,.0f} | {per_dsp} "
+    text = f" {_clock(mhz, routes)} | {latency / mhz:.3f} | {rate:,.0f} | {per_dsp} "
     return v["dsp"] * interval, f"{start}{text}| {rate / v['lut']:,.0f} |\n"
+
+
+def _clock(mhz: float, routes: Sequence[Row]) -> str:
+    """In MHz, with the number of seeds and what was not as usual."""
+    options = sorted({option for row in routes for option in row.tool.split(", ")[1:]})
+    seeds = f"{len(routes)} seed{'s' * (len(routes) > 1)}"
+    return f"{mhz:.1f} ({', '.join([seeds, *options])})"
 
 
 def rewritten(readme: str, folder: Path) -> str:
