@@ -13,6 +13,7 @@ from marks import long
 from modmill.cli import app
 from modmill.contract import Refusal
 from modmill.engines.ecc import ReferenceEngine
+from modmill.engines.order_engine import RowOrder
 from modmill.numbers.named_curves import find_curve
 from modmill.report.rows import read
 from modmill.studies import ecc_vectors as study
@@ -43,6 +44,34 @@ def test_a_sample_bit_by_bit(name, tmp_path):
     assert set(counts.values()) == {3}
     assert set(counts) >= {"ladder", "x"} or set(counts) >= {"multiply", "multiply-base", "multiply-two"}
     assert all(o.row.values["asking"] == o.row.values["vectors"] for o in outcomes)
+
+
+@pytest.mark.parametrize(
+    ("name", "file", "operation"),
+    [
+        ("P-192", "wycheproof/ecdsa_secp192r1_sha256", "quotients"), ("P-192", "RFC 6979", "signature"),
+        ("Ed25519", "RFC 8032", "multiply-add"),
+    ],
+)  # fmt: skip
+def test_signatures_with_arithmetic_modulo_n_by_the_engine(name, file, operation, tmp_path, monkeypatch):
+    """Verification, and signatures whose numbers follow from the engine's own points; a wrong result is caught."""
+    results, did = RowOrder.results, set()
+    chosen = [
+        replace(one, cases=tuple(case for case in one.cases if study.asked(one.curve, case))[:2])
+        for one in study.select([find_curve(name)], 0, [file])
+        if one.file == file
+    ]
+
+    def outcomes(spoil):
+        def spoilt(*given):
+            did.add(given[2])
+            return [(x ^ spoil, *rest) for x, *rest in results(*given)]
+
+        monkeypatch.setattr(RowOrder, "results", spoilt)
+        return found(chosen, lambda curve: study.machine(curve, "exact", "montgomery-array", order=True), tmp_path)
+
+    (right,), (wrong,) = outcomes(0), outcomes(1)
+    assert right.faults == () and wrong.faults and operation in did and right.row.about["order"] is True
 
 
 @pytest.mark.slow

@@ -140,6 +140,9 @@ def add_to(app: typer.Typer, bar: Bar) -> None:
         sets: Set = [],  # noqa: B006
         io: Io = "",
         contexts: Contexts = 0,
+        order: Annotated[
+            bool, typer.Option("--order/--no-order", help="What signatures need modulo n on the same core, if it can.")
+        ] = False,
         names: Names = [],  # noqa: B006
         record: Record = None,
     ) -> None:
@@ -149,8 +152,9 @@ def add_to(app: typer.Typer, bar: Bar) -> None:
 
         chosen = study.select(list(map(read_curve, curves)), count, names)
         make = partial(
-            study.machine, kind=engine, design=multiplier, settings=parse_set(sets), io=io, contexts=contexts
-        )
+            study.machine, kind=engine, design=multiplier, settings=parse_set(sets), io=io, contexts=contexts,
+            order=order,
+        )  # fmt: skip
         with bar() as progress:
             tell(
                 (f"{found.vectors.curve.title}, {found.vectors.file}: {len(found.vectors.cases):,} vectors, "

@@ -18,19 +18,19 @@ def vectors_table(rows: Iterable[Row]) -> list[str]:
 
     Where a file was run several times, as a whole and as a sample, the run with most vectors counts.
     """
-    best: dict[tuple[str, str, str], dict[str, Row]] = defaultdict(dict)
+    best: dict[tuple[str, str, bool, str], dict[str, Row]] = defaultdict(dict)
     for row in rows:
         a = row.about
         if row.kind == "check" and {"file", "by", "curve"} <= a.keys():
-            files = best[a["curve"], a["by"], a["engine"]]
+            files = best[a["curve"], a["by"], a.get("order", False), a["engine"]]
             known = files.get(a["file"])
             if known is None or known.values["vectors"] <= row.values["vectors"]:
                 files[a["file"]] = row
     lines = []
-    for (curve, by, design), files in sorted(best.items()):
+    for (curve, by, order, design), files in sorted(best.items()):
         sums = {name: sum(row.values[name] for row in files.values()) for name in ("vectors", "runs", "faults")}
         lines.append(
-            f"| {curve} | {_WAYS[by]} | {design} | {len(files)} | {sums['vectors']:,} | {sums['runs']:,} | "
+            f"| {curve} | {_WAYS[by]}{', modulo n too' * order} | {design} | {len(files)} | {sums['vectors']:,} | {sums['runs']:,} | "
             f"{sums['faults']} |"
         )
     return _table(("curve", "by", "design", "files", "vectors", "runs", "faults"), lines)

@@ -4,6 +4,8 @@
 
 What each vector asks of an engine is found out first, by an engine that answers all with G. These runs then go to the
 engine proper in full batches, each once however many vectors ask for it, and the vectors are judged by its answers.
+With ``order`` the engine also does what signatures need modulo n; what depends on its own points is asked when a vector
+is judged.
 """
 
 from __future__ import annotations
@@ -19,7 +21,8 @@ from typing import Any
 
 from modmill import __version__
 from modmill.contract import Refusal
-from modmill.engines.ecc import Ecc, PointEngine
+from modmill.engines.ecc import Ecc, HostOrder, OrderArithmetic, PointEngine
+from modmill.engines.order_engine import NUMBERS, OrderByProgrammes, RowOrder
 from modmill.engines.point_engine import OPERATIONS, RowPointEngine
 from modmill.engines.row_machine import exact
 from modmill.flow import tools
@@ -27,7 +30,7 @@ from modmill.numbers.curves import Curve, Montgomery, Point
 from modmill.numbers.named_curves import CURVES
 from modmill.report.rows import Row, Store
 from modmill.studies.build import digest
-from modmill.studies.ecc import EccCore, ecc
+from modmill.studies.ecc import EccCore, ecc, takes_order
 from modmill.studies.ecc_cases import Case, distinct, faults, sample
 from modmill.studies.ecc_edges import exceptional
 from modmill.studies.ecc_engine import RtlPointEngine
@@ -46,7 +49,7 @@ ENGINES = ("exact", "rtl")
 Progress = Callable[[str, int, int], None]
 """Told what runs, how many runs are done, and how many there are."""
 Run = tuple[str, int, tuple[int, ...], Any, int]
-"""What an engine is asked: operation, bits, scalars, point or u (None for G), blind."""
+"""What an engine is asked: operation, bits, scalars, point or u (None for G), blind; or one of NUMBERS, 0, numbers."""
 
 
 def files() -> dict[str, Callable[[], list[Case]]]:
@@ -159,19 +162,27 @@ class Listening:
         return [self.curve.base[0]] * len(us)
 
 
-def asked(curve: Curve, *cases: Case) -> list[Run]:
-    """What the cases ask of an engine, each run once. Some ask nothing: a wrong signature may be seen from its form."""
-    spy = Remembering(Listening(curve))
-    faults(lambda _: Ecc(spy, check=False), cases)
-    return list(spy.known)
+def asked(curve: Curve, *cases: Case, order: bool = False) -> list[Run]:
+    """What the cases ask of an engine, each run once. Some ask nothing: a wrong signature may be seen from its form.
+
+    With ``order`` modulo n too, but for what depends on the points that the engine gives.
+    """
+    spy = Remembering(Listening(curve), HostOrder() if order else None)
+    faults(lambda _: Ecc(spy, check=False, order=spy.arithmetic), cases)
+    return [run for run in spy.known if run[0] not in _AFTER_POINTS]
+
+
+_AFTER_POINTS = ("signature", "multiply-add")
+"""What is computed modulo n from the point of a nonce."""
 
 
 @dataclass(frozen=True)
 class Remembering:
-    """A `PointEngine` that asks ``engine`` nothing twice. ``known``: what it was asked, in order, and the answers;
-    ``seconds``: what each took."""
+    """A `PointEngine` that asks ``engine`` nothing twice, nor ``order`` where it is given. ``known``: what they were
+    asked, one after the other, and the answers; ``seconds``: what each took."""
 
     engine: PointEngine
+    order: OrderArithmetic | None = None
     known: dict[Run, Any] = field(default_factory=dict)
     seconds: dict[Run, float] = field(default_factory=dict)
 
@@ -202,6 +213,11 @@ class Remembering:
         items = zip(scalars, us, blinds, strict=True)
         return self.answers([("ladder", bits, (k,), u, blind) for k, u, blind in items])
 
+    @property
+    def arithmetic(self) -> OrderArithmetic:
+        """Arithmetic modulo n that asks nothing twice; the host's without ``order``."""
+        return _RememberingOrder(self) if self.order else HostOrder()
+
     def answers(self, runs: Sequence[Run]) -> list[Any]:
         """The results of runs of one operation with scalars of one length, those not known in one batch."""
         if missing := [run for run in dict.fromkeys(runs) if run not in self.known]:
@@ -223,35 +239,64 @@ class Remembering:
                 return self.engine.multiply_base(firsts, bits, blinds)
             case "multiply-two":
                 return self.engine.multiply_two([(k[0], k[1]) for k in scalars], given)
-            case _:
+            case "ladder":
                 return self.engine.ladder(firsts, given, bits, blinds)
+        assert self.order is not None
+        n = self.curve.n
+        match operation:
+            case "signature":
+                return [(s,) for s in self.order.signatures(n, [(k[0], k[1], k[2], k[3]) for k in scalars])]
+            case "quotients":
+                return self.order.quotients(n, [(k[0], k[1], k[2]) for k in scalars])
+            case _:
+                return [(S,) for S in self.order.multiply_adds(n, [(k[0], k[1], k[2]) for k in scalars])]
+
+
+@dataclass(frozen=True)
+class _RememberingOrder(OrderByProgrammes):
+    """An `OrderArithmetic` whose runs ``engine`` keeps with those of points."""
+
+    engine: Remembering
+    where: str = "engine"
+
+    def results(self, n: int, operation: str, runs: Sequence[Mapping[str, int]]) -> list[tuple[int, ...]]:
+        """What each run gives."""
+        names, _ = NUMBERS[operation]
+        return self.engine.answers([(operation, 0, tuple(given[name] for name in names), None, 1) for given in runs])
 
 
 @dataclass(frozen=True)
 class Machine:
-    """An engine for a curve: what answers, how many runs fill it, what its numbers come from, and what it is."""
+    """An engine for a curve: what answers, how many runs fill it, what its numbers come from, and what it is; and what
+    computes modulo n, None for the host."""
 
     engine: PointEngine
     batch: int
     tool: str
     about: Mapping[str, Any]
+    order: OrderArithmetic | None = None
 
 
-def machine(curve: Curve, kind: str, design: str, settings: Mapping[str, Any] | None = None, **options: Any) -> Machine:
+def machine(
+    curve: Curve, kind: str, design: str, settings: Mapping[str, Any] | None = None, order: bool = False, **options: Any
+) -> Machine:
     """A coprocessor for all operations of a curve around ``design``, by its algorithm (exact) or by its RTL (rtl).
 
-    ``options`` as of `EccCore`. Both run the same rows. Raises Refusal where the design cannot serve the curve.
+    ``order``: it computes modulo n too, where its multiplier can have n loaded; ``options`` as of `EccCore`. Both run
+    the same rows. Raises Refusal where the design cannot serve the curve.
     """
     if kind not in ENGINES:
         raise Refusal(f"an engine is {' or '.join(ENGINES)}, not {kind!r}")
-    core = ecc(curve, design, settings, operations=OPERATIONS[3:] if _is_ladder(curve) else OPERATIONS[:3], **options)
+    operations = OPERATIONS[3:] if _is_ladder(curve) else OPERATIONS[:3]
+    order = order and takes_order(curve, design, settings or {}, operations)
+    core = ecc(curve, design, settings, operations=operations, order=order, **options)
     about = {"engine": design, "by": kind, **core.about()}
     if kind == "rtl":
         about["rtl"] = digest(core.verilog)
-        return Machine(
-            RtlPointEngine(core), core.layout.contexts * core.cores, f"verilator {tools.version('verilator')}", about
-        )
-    return Machine(_exact(core), 1, f"modmill {__version__}", about)
+        engine = RtlPointEngine(core)
+        batch, tool = core.layout.contexts * core.cores, f"verilator {tools.version('verilator')}"
+        return Machine(engine, batch, tool, about, engine.order if order else None)
+    return Machine(_exact(core), 1, f"modmill {__version__}", about, _exact_order(core) if order else None)
 
 
 def _is_ladder(curve: Curve) -> bool:
@@ -262,6 +307,12 @@ def _exact(core: EccCore) -> RowPointEngine:
     fitted, contract = core.fitted, core.contract
     unit = core.unit(core.layout.contexts)
     return RowPointEngine(core.curve, contract, unit, core.shape, lambda _: exact(fitted, contract))
+
+
+def _exact_order(core: EccCore) -> RowOrder:
+    loaded = core.fitted.at(core.curve.n)
+    contract = loaded.contract(core.io)
+    return RowOrder(lambda _: contract, core.unit(core.layout.contexts), lambda _: exact(loaded, contract))
 
 
 @dataclass(frozen=True)
@@ -298,12 +349,12 @@ def check(
 
 
 def _curve(some: Sequence[Vectors], machine: Machine, progress: Progress, store: Store) -> Iterator[Outcome]:
-    engine = Remembering(machine.engine)
+    engine = Remembering(machine.engine, machine.order)
     title = some[0].curve.title
     wanted = []
     for one in some:
         progress(f"{title}: read {one.file}", 0, 0)
-        wanted.append([asked(one.curve, case) for case in one.cases])
+        wanted.append([asked(one.curve, case, order=machine.order is not None) for case in one.cases])
     queues: dict[tuple[str, int], list[Run]] = defaultdict(list)
     for run in dict.fromkeys(run for each in wanted for runs in each for run in runs):
         queues[run[:2]].append(run)
@@ -316,8 +367,9 @@ def _curve(some: Sequence[Vectors], machine: Machine, progress: Progress, store:
                 progress(f"{title}: {one.file}", len(engine.known), total)
                 engine.answers(queue[: machine.batch])
                 del queue[: machine.batch]
-        found = tuple(faults(lambda _: Ecc(engine, check=False), one.cases))
-        mine = [run for run in runs if run in engine.seconds]
+        before = len(engine.known)
+        found = tuple(faults(lambda _: Ecc(engine, check=False, order=engine.arithmetic), one.cases))
+        mine = [run for run in (*runs, *list(engine.known)[before:]) if run in engine.seconds]
         seconds = round(sum(engine.seconds.pop(run) for run in mine), 2)
         values = {"vectors": len(one.cases), "asking": sum(map(bool, each)), "runs": len(mine),
                   "faults": len(found), "seconds": seconds}  # fmt: skip
