@@ -29,9 +29,9 @@ def vectors_table(rows: Iterable[Row]) -> list[str]:
     lines = []
     for (curve, by, order, design), files in sorted(best.items()):
         sums = {name: sum(row.values[name] for row in files.values()) for name in ("vectors", "runs", "faults")}
+        way = _WAYS[by] + ", modulo n too" * order
         lines.append(
-            f"| {curve} | {_WAYS[by]}{', modulo n too' * order} | {design} | {len(files)} | {sums['vectors']:,} | {sums['runs']:,} | "
-            f"{sums['faults']} |"
+            f"| {curve} | {way} | {design} | {len(files)} | {sums['vectors']:,} | {sums['runs']:,} | {sums['faults']} |"
         )
     return _table(("curve", "by", "design", "files", "vectors", "runs", "faults"), lines)
 
