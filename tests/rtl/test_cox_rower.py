@@ -52,6 +52,7 @@ def test_hbe_takes_n_plus_8_cycles_a_product(modulus, interval):
     assert f.schedule.interval == interval == f.params.shape.n + 8
 
 
+@pytest.mark.long
 def test_no_hbe_schedule_with_n_plus_7_cycles():
     with pytest.raises(ScheduleError, match="there is no schedule with interval 23"):
         programme(fitted("hbe", "secp256k1").params.shape, 23)
