@@ -13,7 +13,6 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import pairwise
 
 from modmill.contract import Refusal
 
@@ -26,8 +25,6 @@ _DSP_ROWS = (10, 34, 58)
 _RAM_ROWS = (22, 46, 70, 82)
 _HALF = 26
 """Sites of a row left of the middle, and right of it."""
-_NINE, _THIRDS = 9, (0, 17, 34, 51)
-"""Nine machines stand in three columns, of so many sites of a row and, in some rows of block RAMs, one more."""
 _SPARSE = 11
 """Of the highest row of DSP blocks, the sites of the machine that has the others of its blocks a row below."""
 _FIRST = ("results", "table", "core.high", "core.y", "core.low")
@@ -40,15 +37,10 @@ def spread(sites: Sequence[str], count: int) -> list[str]:
     return [sites[(2 * k + 1) * len(sites) // (2 * count)] for k in range(count)]
 
 
-def regions(machines: int) -> list[dict[str, list[str]]]:
-    """The sites of each part of the device, each part beside the one before: nine for nine machines, else eight."""
+def regions() -> Iterator[dict[str, list[str]]]:
+    """The sites of each part of the device, each beside the one before: two in a row, four times, to and fro."""
     dsp = [[f"X{x + at}/Y{y}/MULT18_{at}" for x in _GROUPS for at in (0, 1, 4, 5)] for y in _DSP_ROWS]
     ram = [[f"X{x + 2 * at}/Y{y}/EBR{at}" for x in _GROUPS for at in range(4)] for y in _RAM_ROWS]
-    return list(_nine(dsp, ram) if machines == _NINE else _eight(dsp, ram))
-
-
-def _eight(dsp: list[list[str]], ram: list[list[str]]) -> Iterator[dict[str, list[str]]]:
-    """Two in a row, four times, to and fro."""
     halves = []
     for first in (0, _HALF):
         low, middle, high = (row[first : first + _HALF] for row in dsp)
@@ -57,17 +49,6 @@ def _eight(dsp: list[list[str]], ram: list[list[str]]) -> Iterator[dict[str, lis
     for k, row in enumerate(ram):
         for side in (0, 1) if k % 2 == 0 else (1, 0):
             yield {DSP: halves[side][k], RAM: row[side * _HALF : (side + 1) * _HALF]}
-
-
-def _nine(dsp: list[list[str]], ram: list[list[str]]) -> Iterator[dict[str, list[str]]]:
-    """Three in a column, three times, up and down: each on a row of DSP blocks, its block RAMs in one row or two."""
-    for column, (first, end) in enumerate(pairwise(_THIRDS)):
-        wider = [(first + (column > k % 3), end + (column >= k % 3)) for k in range(len(ram))]
-        rams = [row[a:b][:: (1, -1)[k % 2]] for k, (row, (a, b)) in enumerate(zip(ram, wider, strict=True))]
-        sites = [site for row in rams for site in row]
-        each = len(sites) // 3
-        parts = [{DSP: row[first:end], RAM: sites[k * each : (k + 1) * each]} for k, row in enumerate(dsp)]
-        yield from parts if column % 2 == 0 else reversed(parts)
 
 
 def places(cells: Iterable[tuple[str, str]], machine: str) -> dict[str, str]:
@@ -79,10 +60,9 @@ def places(cells: Iterable[tuple[str, str]], machine: str) -> dict[str, str]:
     for name, kind in cells:
         if kind in (DSP, RAM) and (match := re.search(machine, name)):
             found[int(match[1])][kind].append(name)
-    machines = max(found, default=-1) + 1
-    if not 1 <= machines <= _NINE:
-        raise Refusal(f"a floorplan is for 1 to {_NINE} machines, not {machines}")
-    parts = regions(machines)
+    parts = list(regions())
+    if not found or max(found) >= len(parts):
+        raise Refusal(f"a floorplan is for 1 to {len(parts)} machines, not {max(found, default=-1) + 1}")
     out: dict[str, str] = {}
     for number, blocks in found.items():
         for kind, names in blocks.items():
