@@ -2,6 +2,8 @@
 # Copyright The Modmill authors
 """The redundant radix-2^r designs beyond what every design is tested for: other settings, loading, counts, refusals."""
 
+import re
+
 import pytest
 from bench import first_difference, operands, run
 
@@ -37,6 +39,29 @@ def test_other_settings(name, p, settings):
     contract = fitted.contract("binary")
     pairs = [(0, p - 1), (p - 1, p - 1), (1, 1), *operands(contract, 4)]
     judge(fitted, contract, pairs, run(fitted.core("binary"), pairs))
+
+
+@pytest.mark.parametrize(("name", "lookups"), [("radix64k-ram", 2), ("radix64k-ram", 3), ("radix64k-table", 2)])
+@pytest.mark.parametrize("redundant", [True, False])
+def test_z_made_more_than_once(name, lookups, redundant):
+    """The same digits in the same cycles; the shares of the table are read through their own addresses."""
+    p = 2**64 - 59
+    once, fitted = (design(name).fit(p, lookups=k, redundant=redundant) for k in (1, lookups))
+    assert fitted.cost.dsp == once.cost.dsp + lookups - 1
+    assert fitted.cost.memory_bits > once.cost.memory_bits and fitted.schedule == once.schedule
+    contract = fitted.contract("native")
+    pairs = operands(contract, 6) + fitted.corners()[::5]
+    judge(fitted, contract, pairs, run(fitted.component(), pairs))
+    contract = fitted.contract("binary")
+    pairs = [(0, p - 1), (p - 1, p - 1), (1, 1), *operands(contract, 4)]
+    judge(fitted, contract, pairs, run(fitted.core("binary"), pairs))
+
+
+def test_lookups_stay_apart_in_synthesis():
+    """Equal registers are not merged into one of high fan-out: their modules keep their borders."""
+    for io in ("native", "binary"):
+        core = modmill.build("radix64k-ram", 2**64 - 59, io, lookups=3)
+        assert re.search(r"^\(\* keep_hierarchy \*\)\nmodule \w*lookup", core.verilog, re.MULTILINE)
 
 
 @pytest.mark.parametrize(
@@ -95,6 +120,7 @@ def test_ports():
         ("radix64k-ram", {"r": 9}, "even r from 8 to 16, not 9"),
         ("radix64k-ram", {"r": 6}, "even r from 8 to 16, not 6"),
         ("radix64k-mul", {"r": 17}, "r takes 4 to 16 .*, not 17"),
+        ("radix64k-ram", {"lookups": 16}, "lookups takes 1 to 15, the block RAMs of a table of 256 bits, not 16"),
         ("radix64k-mul", {"operand": 1}, "operand takes a whole number from 2 on, not 1"),
     ],
 )
@@ -152,11 +178,11 @@ def load_and_run(core, loads):
     return out
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(("name", "settings"), [*((n, {}) for n in NAMES), ("radix64k-ram", {"lookups": 2})])
 @pytest.mark.parametrize("redundant", [True, False])
 @pytest.mark.parametrize("io", ["native", "binary"])
-def test_moduli_loaded_one_after_another(name, redundant, io):
-    fitted = design(name).fit(2**40 - 87, redundant=redundant, loadable=True, r=8)
+def test_moduli_loaded_one_after_another(name, settings, redundant, io):
+    fitted = design(name).fit(2**40 - 87, redundant=redundant, loadable=True, r=8, **settings)
     turns = [fitted, *fitted.others(), fitted.at(97), fitted]
     assert {f.p for f in turns} >= {3, 97, 2**40 - 1, 2**39 + 1}
     loads, contracts = [], []

@@ -42,6 +42,8 @@ R_MAX = 16
 """A digit of r + 2 bits is an operand of an 18 x 18 bit DSP block."""
 
 
+LOOKUPS = Setting("lookups", int, 1, "how often z is made, each for its share of the table's block RAMs", least=1)
+
 # ---------------------------------------------------------------------------------------------- algorithm
 
 
@@ -86,11 +88,12 @@ class Radix64K(Fitted):
     def cost(self) -> Cost:
         q = self.shape
         d, e = q.m.d, len(q.m.modulus_digits)
-        half = q.m.quotient == HALF_TABLES
-        word = q.bits + (q.table_bits if half else 0)
+        more = q.lookups - 1
+        g = q.table_bits if q.m.quotient == HALF_TABLES else 0
+        words = q.bits + g + more * (q.lookup_bits + g)
         return Cost(
-            dsp=d if q.tables else d + e + 1,
-            memory_bits=word << q.table_bits if q.tables else 0,
+            dsp=d + more if q.tables else d + e + 1,
+            memory_bits=words << q.table_bits if q.tables else 0,
             multiplications=d * min(d, q.m.n) + (0 if q.tables else q.m.n * (e + 1)),
         )
 
@@ -156,6 +159,7 @@ class Radix64K(Fitted):
                  ("highest digit of C", f"at most {c[-1]}")] if q.redundant else []
             ),
             ("operands", f"below {m.operand} p give results below (p / R {m.operand}^2 + 1) p"),
+            *([("z", f"made {q.lookups} times, each for its share of the table")] if q.lookups > 1 else []),
             *([("modulus", f"loaded: {len(self.load.words)} words, {self.load.cycles} cycles")] if self.load else []),
         ]  # fmt: skip
 
@@ -185,7 +189,7 @@ class Radix64K(Fitted):
 # ---------------------------------------------------------------------------------------------- designs
 
 
-def fit(p: int, quotient: str, *, r: int, redundant: bool, operand: int, loadable: bool) -> Radix64K:
+def fit(p: int, quotient: str, *, r: int, redundant: bool, operand: int, loadable: bool, lookups: int = 1) -> Radix64K:
     """Digits and iterations for the length of p."""
     if not 4 <= r <= R_MAX:
         raise Refusal(f"r takes 4 to {R_MAX} (r + 2 bits are one operand of an 18 x 18 bit DSP block), not {r}")
@@ -198,8 +202,14 @@ def fit(p: int, quotient: str, *, r: int, redundant: bool, operand: int, loadabl
             f"at most 2^{DEPTHS[-1].bit_length() - 1} words are built: take r from 4 to 10"
         )
     m = Montgomery(p, r, quotient, operand, least=2, bits=p.bit_length())
+    shape = Shape(m, redundant, loadable, lookups)
+    if lookups > shape.columns:
+        table = f"the block RAMs of a table of {shape.bits} bits"
+        raise Refusal(f"lookups takes 1 to {shape.columns}, {table}, not {lookups}")
     settings = {"r": r, "redundant": redundant, "operand": operand, "loadable": loadable}
-    return Radix64K(p, Shape(m, redundant, loadable), settings)
+    if quotient != MULTIPLIERS:
+        settings["lookups"] = lookups
+    return Radix64K(p, shape, settings)
 
 
 def _design(name: str, section: str, title: str, quotient: str, r: int) -> Design:
@@ -216,6 +226,7 @@ def _design(name: str, section: str, title: str, quotient: str, r: int) -> Desig
             Setting("redundant", bool, True, "digits of r + 2 bits without carries between them"),
             Setting("operand", int, 2, "operands up to this multiple of the modulus must be accepted", least=2),
             Setting("loadable", bool, False, "load the modulus at run time, any of that width"),
+            *((LOOKUPS,) if quotient != MULTIPLIERS else ()),
         ),
         solve=lambda p, **settings: fit(p, quotient, **settings),
     )  # fmt: skip

@@ -15,12 +15,14 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
 
 from modmill.contract import Binary, Digits, Form, Timing
 from modmill.design import Multiplier
 from modmill.numbers.redundant import HALF_TABLES, MULTIPLIERS, TABLE, Montgomery
 from modmill.rtl.product import Tile
-from modmill.rtl.redundant import DigitsToBinary, DigitSums, Inverse, Multiples, SubtractOnce, joined, total
+from modmill.rtl.redundant import COLUMN, DigitsToBinary, DigitSums, Inverse, Multiples, SubtractOnce, joined, total
 
 FIRST = 2
 """Cycle of the first iteration: the operands enter their registers in cycle 0, X y_0 those of the multipliers in 1."""
@@ -28,11 +30,13 @@ FIRST = 2
 
 @dataclass(frozen=True)
 class Shape:
-    """The arithmetic, whether digits are ``redundant``, and whether the modulus is ``loadable``."""
+    """The arithmetic, whether digits are ``redundant``, whether the modulus is ``loadable``, and how often z is made
+    (``lookups``: each one reads its share of the table)."""
 
     m: Montgomery
     redundant: bool
     loadable: bool
+    lookups: int = 1
 
     @property
     def tables(self) -> bool:
@@ -77,10 +81,102 @@ class Shape:
         return self.m.d if self.redundant else -(-self.form.width // self.m.r)
 
     @property
+    def columns(self) -> int:
+        """Block RAMs of the table."""
+        return -(-self.bits // COLUMN)
+
+    @property
+    def lookup_bits(self) -> int:
+        """Bits of a word that z depends on, in whole block RAMs."""
+        return min(self.bits, COLUMN * -(-2 * self.m.r // COLUMN))
+
+    def table(self, bits: int, *, readers: int = 1) -> Multiples:
+        """The table of multiples, its words cut to ``bits``."""
+        fixed = None if self.loadable else self.m
+        return Multiples(bits, self.table_bits, fixed=fixed, with_g=self.m.quotient == HALF_TABLES, readers=readers)
+
+    def addends(self, table: Multiples) -> tuple[Value, Value]:
+        """Both addends over 2^r that stand at a table's outputs."""
+        return (table.a_q, Const(0, 1)) if self.m.quotient == TABLE else (table.a_q[self.m.half :], table.b_q)
+
+    @property
     def load_cycles(self) -> int:
         """From the first word of a modulus to the first cycle in which operands are accepted."""
         unit = Multiples.cycles(self.bits, self.table_bits) if self.tables else Inverse.cycles(self.m.r)
         return len(self.m.modulus_digits) + unit + 1
+
+
+def look(
+    m: Module, shape: Shape, table: Multiples, step: Value, first: Value, digit: Value, product: Value,
+    words: Sequence[Value],
+) -> Value:  # fmt: skip
+    """Addresses for the next words of a table's first reader, and the carry out of digit 0 that those at its outputs
+    bring.
+
+    ``digit``: what the state has for the lowest digit of C; ``product``: X_0 y. Only the ``words`` come late, so z is
+    that digit and the new product, added while the words are read, and then the words in one carry-save step and one
+    sum; the two bits of the carry enter at free places.
+    """
+    q = shape.m
+    r, half = q.r, q.half
+    early, z = Signal(r, name="early"), Signal(r, name="z")
+    seen = Signal(r if q.quotient == TABLE else half + 1, name="seen", reset_less=True)
+    if q.quotient == TABLE:
+        following: Value = z
+        carries: list[Value] = [seen.any(), Const(0, 1)]
+        m.d.comb += table.a_address.word_select(0, r).eq(z)
+    else:
+        following = Signal(half + 1, name="upper")
+        carries = [seen[:half].any(), seen[half]]
+        m.d.comb += [
+            table.g_address.eq(z[:half]),
+            following.eq(z[half:] + table.g_q + z[:half].any()),
+            table.a_address.word_select(0, half).eq(z[:half]),
+            table.b_address.word_select(0, half).eq(following[:half]),
+        ]
+    u, v, low, high = (Mux(first, 0, x) for x in (words[0][:r], words[1][:r], *carries))
+    majority = (early & u) | (early & v) | (u & v)
+    m.d.comb += [
+        early.eq(Mux(first, 0, digit) + product[:r]),
+        z.eq((Cat(Const(1, 1), early ^ u ^ v) + Cat(low, high, majority[: r - 1]))[1:]),
+    ]
+    with m.If(step):
+        m.d.sync += seen.eq(following)
+    return carries[0] + carries[1]
+
+
+class Lookup(wiring.Component):
+    """The lowest digit of C once more, for addresses beside a part of the table that is far away.
+
+    It has all that z depends on: the state's lowest digit, ``low`` + ``high`` in the next cycle of a ``step``, the
+    product of ``x`` and ``y``, and the lowest columns of the table. The addresses are those of `look`, in the same
+    cycle. Cost: a DSP block, ceil(2 r / 18) block RAMs, about 100 look-up tables.
+    """
+
+    def __init__(self, shape: Shape, low: int, high: int) -> None:
+        self._shape = shape
+        bits = shape.table_bits
+        super().__init__({
+            "step": In(1), "first": In(1), "low": In(low), "high": In(high),
+            "x": In(shape.x_digits[0]), "y": In(shape.y_digit),
+            "start": In(1), "m": In(shape.lookup_bits),
+            "a_address": Out(bits), "b_address": Out(bits),
+        })  # fmt: skip
+
+    def elaborate(self, _platform: object) -> Module:
+        m = Module()
+        table = self._shape.table(len(self.m))
+        m.submodules.multiples = table
+        m.submodules.xy = tile = Tile(len(self.x), len(self.y), 1)
+        low, high = Signal(len(self.low), name="low_q"), Signal(len(self.high), name="high_q")
+        m.d.comb += [
+            table.start.eq(self.start), table.m.eq(self.m), tile.a.eq(self.x), tile.b.eq(self.y),
+            self.a_address.eq(table.a_address), self.b_address.eq(table.b_address),
+        ]  # fmt: skip
+        with m.If(self.step):
+            m.d.sync += [low.eq(self.low), high.eq(self.high)]
+        look(m, self._shape, table, self.step, self.first, low + high, tile.p, self._shape.addends(table))
+        return m
 
 
 class DigitLoop(Multiplier):
@@ -93,6 +189,8 @@ class DigitLoop(Multiplier):
     later. Cost: d DSP blocks, and for k M one for each digit of M and one for k, or the table; redundant, an adder of
     five terms and d (r + 2) flip-flops each for X, Y and the loop.
     """
+
+    kept = ("lookup",)
 
     def __init__(self, shape: Shape, *, late: int = 0) -> None:
         self._shape, self._late = shape, late
@@ -188,6 +286,7 @@ class DigitLoop(Multiplier):
             m.d.comb += [tile.a.eq(x[low : low + bits]), tile.b.eq(digit)]
             self._xy.append(tile.p)
             low += bits
+        self._x0, self._y0 = x[: q.x_digits[0]], digit
 
     # ---- k M
 
@@ -219,9 +318,7 @@ class DigitLoop(Multiplier):
     def _table(self, m: Module) -> Multiples:
         """The table of multiples; its words stand at the outputs one cycle after `_look`."""
         q = self._shape
-        self._multiples = table = Multiples(
-            q.bits, q.table_bits, fixed=None if q.loadable else q.m, with_g=q.m.quotient == HALF_TABLES
-        )
+        self._multiples = table = q.table(q.bits, readers=q.lookups)
         m.submodules.multiples = table
         if q.loadable:
             m.d.comb += [
@@ -230,44 +327,21 @@ class DigitLoop(Multiplier):
         return table
 
     def _look(self, m: Module, digit: Value, words: Sequence[Value]) -> Value:
-        """Addresses for the next words, and the carry out of digit 0 that those now at the outputs bring.
+        """Addresses for the first share of the table; returns the carry out of digit 0."""
+        return look(m, self._shape, self._multiples, self._step, self._first, digit, self._xy[0], words)
 
-        ``digit``: what the state has for the lowest digit of C. Only the words come late, so z is that digit and the
-        new product, added while the words are read, and then the words in one carry-save step and one sum; the two
-        bits of the carry enter at free places.
-        """
-        q, table = self._shape.m, self._multiples
-        r, half = q.r, q.half
-        early, z = Signal(r, name="early"), Signal(r, name="z")
-        seen = Signal(r if q.quotient == TABLE else half + 1, name="seen", reset_less=True)
-        if q.quotient == TABLE:
-            following: Value = z
-            carries: list[Value] = [seen.any(), Const(0, 1)]
-            m.d.comb += table.a_address.eq(z)
-        else:
-            following = Signal(half + 1, name="upper")
-            carries = [seen[:half].any(), seen[half]]
+    def _look_elsewhere(self, m: Module, low: Value, high: Value) -> None:
+        """Addresses for the other shares; ``low`` + ``high`` become what the state has for the lowest digit of C."""
+        q, table = self._shape, self._multiples
+        for share in range(1, q.lookups):
+            m.submodules[f"lookup{share}"] = lookup = Lookup(q, len(low), len(high))
             m.d.comb += [
-                table.g_address.eq(z[:half]),
-                following.eq(z[half:] + table.g_q + z[:half].any()),
-                table.a_address.eq(z[:half]),
-                table.b_address.eq(following[:half]),
-            ]
-        u, v, low, high = (Mux(self._first, 0, x) for x in (words[0][:r], words[1][:r], *carries))
-        majority = (early & u) | (early & v) | (u & v)
-        m.d.comb += [
-            early.eq(Mux(self._first, 0, digit) + self._xy[0][:r]),
-            z.eq((Cat(Const(1, 1), early ^ u ^ v) + Cat(low, high, majority[: r - 1]))[1:]),
-        ]
-        with m.If(self._step):
-            m.d.sync += seen.eq(following)
-        return carries[0] + carries[1]
-
-    def _words(self, table: Multiples) -> tuple[Value, Value]:
-        """Both addends over 2^r."""
-        if self._shape.m.quotient == TABLE:
-            return table.a_q, Const(0, 1)
-        return table.a_q[self._shape.m.half :], table.b_q
+                lookup.step.eq(self._step), lookup.first.eq(self._first), lookup.low.eq(low), lookup.high.eq(high),
+                lookup.x.eq(self._x0), lookup.y.eq(self._y0),
+                lookup.start.eq(self._start if q.loadable else 0), lookup.m.eq(self.modulus),
+                table.a_address.word_select(share, q.table_bits).eq(lookup.a_address),
+                table.b_address.word_select(share, q.table_bits).eq(lookup.b_address),
+            ]  # fmt: skip
 
     # ---- the loop on redundant digits
 
@@ -278,11 +352,12 @@ class DigitLoop(Multiplier):
         name, limits = ("T", t_limits) if self._shape.tables else ("C", c_limits)
         state = [Signal(max(1, v.bit_length()), name=f"{name}_{i}", reset_less=True) for i, v in enumerate(limits)]
         if self._shape.tables:
-            words = self._words(self._table(m))
+            words = self._shape.addends(self._table(m))
             carry = self._look(m, sums.low(state[1]) + sums.high(state[0]), words)
             u, v = (_split(word, q.r) for word in words)
             c = sums.reduce(state, [Const(0, 1), *u], [Const(0, 1), *v], carry, c_limits, "C")
             following = sums.product_sum(self._xy, self._masked(c), t_limits, "next_T")
+            self._look_elsewhere(m, sums.low(following[1]), sums.high(following[0]))
         else:
             t = sums.product_sum(self._xy, self._masked(state), t_limits, "T")
             low, high, carry_ = self._multiplied(m, t[0][: q.r])
@@ -308,10 +383,11 @@ class DigitLoop(Multiplier):
         name = "T" if self._shape.tables else "C"
         state = Signal(size, name=name, reset_less=True)
         if self._shape.tables:
-            words = self._words(self._table(m))
+            words = self._shape.addends(self._table(m))
             carry = self._look(m, state[r : 2 * r], words)
             c, following = Signal(size - r, name="C"), Signal(size, name="next_T")
             m.d.comb += [c.eq(total([state[r:], *words, carry])), following.eq(Mux(self._first, 0, c) + xy)]
+            self._look_elsewhere(m, following[r : 2 * r], Const(0, 1))
         else:
             t, following = Signal(size, name="T"), Signal(size - r, name="next_C")
             m.d.comb += t.eq(Mux(self._first, 0, state) + xy)
@@ -337,6 +413,8 @@ class Canonical(Multiplier):
     Redundant results become binary digit by digit (d + 1 cycles); others pass one subtraction (1 cycle).
     Latency: the sum; interval: the longer of the two.
     """
+
+    kept = DigitLoop.kept
 
     def __init__(self, shape: Shape) -> None:
         self._shape = shape

@@ -141,18 +141,22 @@ class Multiples(wiring.Component):
     writes word -k M for k = 0, 1, ..., adding M once a cycle, column by column; each column of 18 bits works one
     cycle behind the one below it, so that carries pass one register and no wire is longer than to the neighbour.
     ``done`` is high in the cycle in which the last word is written, ``cycles`` after start. While the table is filled
-    nothing may be read.
+    nothing may be read. With several ``readers`` the addresses of each stand side by side, and each reads its share
+    of the columns, the first the lowest ones.
     Cost: ceil(width / 18) block RAMs of 2^bits words; filled on chip, also an adder and about 50 flip-flops for each.
     """
 
-    def __init__(self, modulus_bits: int, bits: int, *, fixed: Montgomery | None, with_g: bool) -> None:
+    def __init__(
+        self, modulus_bits: int, bits: int, *, fixed: Montgomery | None, with_g: bool, readers: int = 1
+    ) -> None:
         assert 1 << bits in DEPTHS
         self.bits, self._fixed, self._with_g = bits, fixed, with_g
-        self.width = modulus_bits
+        self.width, self._readers = modulus_bits, readers
         self.columns = -(-self.width // COLUMN)
         super().__init__({
             "start": In(1), "m": In(modulus_bits), "done": Out(1),
-            "a_address": In(bits), "a_q": Out(self.width), "b_address": In(bits), "b_q": Out(self.width),
+            "a_address": In(bits * readers), "a_q": Out(self.width),
+            "b_address": In(bits * readers), "b_q": Out(self.width),
             "g_address": In(bits), "g_q": Out(bits),
         })  # fmt: skip
 
@@ -170,9 +174,11 @@ class Multiples(wiring.Component):
             part = [word >> low & (1 << size) - 1 for word in words]
             ram = BlockRam(size, 1 << self.bits, part, registers=1)
             m.submodules[f"column{c}"] = ram
+            reader = c * self._readers // self.columns
+            a_address, b_address = (x.word_select(reader, self.bits) for x in (self.a_address, self.b_address))
             m.d.comb += [
-                ram.a_address.eq(self.a_address), self.a_q[low : low + size].eq(ram.a_q),
-                ram.b_address.eq(Mux(valid, address, self.b_address)), self.b_q[low : low + size].eq(ram.b_q),
+                ram.a_address.eq(a_address), self.a_q[low : low + size].eq(ram.a_q),
+                ram.b_address.eq(Mux(valid, address, b_address)), self.b_q[low : low + size].eq(ram.b_q),
             ]  # fmt: skip
             number, above = Signal(size, name=f"kM{c}", reset_less=True), Signal(name=f"carry{c}", reset_less=True)
             if c == 0 and self._with_g:
