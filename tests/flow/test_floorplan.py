@@ -2,11 +2,13 @@
 # Copyright The Modmill authors
 """Places of several machines: all different, on sites that the device has, and refused where there are too few."""
 
+import re
+
 import pytest
 
 from modmill.contract import Refusal
 from modmill.flow import floorplan
-from modmill.flow.floorplan import DSP, RAM, apply, places, regions, spread
+from modmill.flow.floorplan import DSP, ONE, RAM, along, apply, places, regions, spread
 
 MACHINE = r"\bcore_(\d+)\."
 
@@ -46,6 +48,26 @@ def test_memories_that_control_looks_at_come_first():
     assert sites == spread(next(regions())[RAM], 6)
 
 
+def test_one_machine_lies_along_the_rows_to_and_fro():
+    """Columns in order, the head first; a slice's memories near its three columns; others near the head."""
+    others = [("array.head.tile", DSP), ("results.lane0", RAM), ("table.bank0", RAM), ("sum", "CCU2C")]
+    cells = [*machine(0, 60, 60), *others]
+    found = along(cells)
+    assert len(found) == len(set(found.values())) == 60 + 60 + 3 and along(reversed(cells)) == found
+    x, y = (lambda name, c=c: int(re.search(rf"{c}(\d+)", found[name])[1]) for c in "XY")
+    columns = ["array.head.tile", *(f"engine.core_0.array.column{k}.tile" for k in range(60))]
+    rows = [[name for name in columns if y(name) == row] for row in (10, 34, 58)]
+    assert [*rows[0], *rows[1], *rows[2]] == columns and min(map(len, rows)) >= 20
+    for k, row in enumerate(rows):
+        assert [x(name) for name in row] == sorted(map(x, row), reverse=k == 1)
+    for k in range(20):
+        ram, tile = f"engine.core_0.slice_{k}.ram_1", f"engine.core_0.array.column{3 * k + 1}.tile"
+        assert abs(y(ram) - y(tile)) == 12 and abs(x(ram) - x(tile)) <= 9
+    assert all((y(name), x(name) < 20) == (22, True) for name in ("results.lane0", "table.bank0"))
+    with pytest.raises(Refusal, match="the machine has 157 MULT18X18D, the rows of the floorplan 156"):
+        along(machine(0, 157, 1))
+
+
 @pytest.mark.parametrize(
     ("cells", "message"),
     [
@@ -65,4 +87,7 @@ def test_a_netlist_gets_its_sites():
     apply({"modules": {"top": {"cells": cells}}}, "top", MACHINE)
     given = {name: cell["attributes"].get("BEL") for name, cell in cells.items()}
     assert given == {**places(machine(1, 2, 3), MACHINE), "engine.core_1.sum": None}
+    apply({"modules": {"top": {"cells": cells}}}, "top", ONE)
+    given = {name: cell["attributes"].get("BEL") for name, cell in cells.items()}
+    assert given == {**along(machine(1, 2, 3)), "engine.core_1.sum": None}
     assert floorplan.DEVICE == "LFE5U-85F"

@@ -8,6 +8,7 @@ import json
 import pytest
 
 from modmill import cli
+from modmill.flow.floorplan import ONE
 from modmill.flow.tools import ToolError
 from modmill.report import engines as report
 from modmill.report.rows import Row, Store, read
@@ -82,7 +83,7 @@ def test_what_does_not_fit_is_told(cache):
     assert race.measure("many", core, {}).note == "does not fit: needs 400 DSP of 156"
 
 
-@pytest.mark.parametrize(("cores", "floorplan", "wanted"), [(2, True, MACHINES), (2, False, ""), (1, True, "")])
+@pytest.mark.parametrize(("cores", "floorplan", "wanted"), [(2, True, MACHINES), (2, False, ""), (1, True, ONE)])
 def test_several_machines_are_routed_in_their_parts_of_the_device(cache, monkeypatch, cores, floorplan, wanted):
     from modmill.flow import tools
     from modmill.studies import engine_race

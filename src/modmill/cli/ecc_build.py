@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from modmill.cli.ecc import read_curve
-from modmill.cli.options import Output, Record, Route, Router, Seeds, Set, Target
+from modmill.cli.options import Floorplan, Output, Record, Route, Router, Seeds, Set, Target
 from modmill.cli.rsa import verdict
 
 if TYPE_CHECKING:
@@ -124,9 +124,7 @@ def race(
     route: Route = False,
     router: Router = "",
     seeds: Seeds = 3,
-    floorplan: Annotated[
-        bool, typer.Option("--floorplan", help="Give each of several cores its part of the device.")
-    ] = False,
+    floorplan: Floorplan = False,
     output: Output = None,
     record: Record = None,
 ) -> None:

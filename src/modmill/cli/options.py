@@ -17,6 +17,12 @@ Router = Annotated[
         "is slower; none: a row of any, else router1."
     ),
 ]
+Floorplan = Annotated[
+    bool,
+    typer.Option(
+        "--floorplan", help="Fix the places of DSP blocks and block RAMs, each core in its part of the device."
+    ),
+]
 Seeds = Annotated[int, typer.Option(min=1, max=100, help="Place and route with seeds 1 to this.")]
 Output = Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write JSON too; - for stdout.")]
 Record = Annotated[Path | None, typer.Option(metavar="FILE", help="Add the rows to a results file.")]

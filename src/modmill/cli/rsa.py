@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from modmill.cli.options import Output, Record, Route, Router, Seeds, Set, Target
+from modmill.cli.options import Floorplan, Output, Record, Route, Router, Seeds, Set, Target
 
 if TYPE_CHECKING:
     from modmill.engines.rsa import PublicKey
@@ -95,6 +95,7 @@ def race(
     target: Target = "ecp5-85k",
     route: Route = False,
     router: Router = "",
+    floorplan: Floorplan = False,
     seeds: Seeds = 3,
     output: Output = None,
     record: Record = None,
@@ -118,7 +119,7 @@ def race(
     settings = parse_set(sets)
     console = Console(width=None if sys.stdout.isatty() else 150, highlight=False, markup=False)
     status = Console(stderr=True)
-    raced = EngineRace(target, route, seeds, record, router=router)
+    raced = EngineRace(target, route, seeds, record, floorplan=floorplan, router=router)
     found = []
     entrants = []
     for name in multiplier or loaded():

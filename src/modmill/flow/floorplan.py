@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""A part of the device for each of several equal machines: places for their DSP blocks and block RAMs.
+"""Places for DSP blocks and block RAMs: a part of the device for each of several equal machines, or all of it for one.
 
 A placer that starts from nothing mixes the blocks of all machines, and where most blocks are used it cannot mend that
 later. Here the blocks of a machine get neighbouring sites in the order in which data passes them; the logic between
@@ -19,6 +19,8 @@ from modmill.contract import Refusal
 DEVICE = "LFE5U-85F"
 """The device whose sites these are."""
 DSP, RAM = "MULT18X18D", "DP16KD"
+ONE = "one"
+"""In place of a pattern of machines: there is one, and it gets the whole device."""
 _GROUPS = (4, 13, 22, 31, 40, 49, 58, 69, 78, 87, 96, 105, 114)
 """Columns at which groups of blocks begin."""
 _DSP_ROWS = (10, 34, 58)
@@ -37,10 +39,15 @@ def spread(sites: Sequence[str], count: int) -> list[str]:
     return [sites[(2 * k + 1) * len(sites) // (2 * count)] for k in range(count)]
 
 
+def _rows() -> tuple[list[list[str]], list[list[str]]]:
+    """The sites of DSP blocks and of block RAMs, row by row, from left to right."""
+    dsp = [[f"X{x + at}/Y{y}/MULT18_{at}" for x in _GROUPS for at in (0, 1, 4, 5)] for y in _DSP_ROWS]
+    return dsp, [[f"X{x + 2 * at}/Y{y}/EBR{at}" for x in _GROUPS for at in range(4)] for y in _RAM_ROWS]
+
+
 def regions() -> Iterator[dict[str, list[str]]]:
     """The sites of each part of the device, each beside the one before: two in a row, four times, to and fro."""
-    dsp = [[f"X{x + at}/Y{y}/MULT18_{at}" for x in _GROUPS for at in (0, 1, 4, 5)] for y in _DSP_ROWS]
-    ram = [[f"X{x + 2 * at}/Y{y}/EBR{at}" for x in _GROUPS for at in range(4)] for y in _RAM_ROWS]
+    dsp, ram = _rows()
     halves = []
     for first in (0, _HALF):
         low, middle, high = (row[first : first + _HALF] for row in dsp)
@@ -49,6 +56,27 @@ def regions() -> Iterator[dict[str, list[str]]]:
     for k, row in enumerate(ram):
         for side in (0, 1) if k % 2 == 0 else (1, 0):
             yield {DSP: halves[side][k], RAM: row[side * _HALF : (side + 1) * _HALF]}
+
+
+def along(cells: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Sites by cell name for one machine: its columns along the rows, to and fro, the slices beside the columns whose
+    digits they hold, other block RAMs near the lowest column.
+
+    Raises Refusal where there are more blocks than sites.
+    """
+    found: dict[str, list[str]] = {DSP: [], RAM: []}
+    for name, kind in cells:
+        if kind in found:
+            found[kind].append(name)
+    dsp, ram = ([*low, *reversed(middle), *high] for low, middle, high, *_ in _rows())
+    for (kind, names), sites in zip(found.items(), (dsp, ram), strict=True):
+        if len(names) > len(sites):
+            raise Refusal(f"the machine has {len(names)} {kind}, the rows of the floorplan {len(sites)}")
+    out = dict(zip(sorted(found[DSP], key=_column), spread(dsp, len(found[DSP])), strict=True))
+    slices = sorted((name for name in found[RAM] if _slice(name)), key=_order)
+    out |= zip(slices, spread(ram, len(slices)), strict=True)
+    free = [site for site in ram if site not in out.values()]
+    return out | dict(zip(sorted(set(found[RAM]) - out.keys(), key=_order), free, strict=False))
 
 
 def places(cells: Iterable[tuple[str, str]], machine: str) -> dict[str, str]:
@@ -73,17 +101,29 @@ def places(cells: Iterable[tuple[str, str]], machine: str) -> dict[str, str]:
     return out
 
 
+def _column(name: str) -> tuple[int, str]:
+    """The array's columns, its lowest one, the head, first."""
+    column = re.search(r"column(\d+)", name)
+    return int(column[1]) if column else -1, name
+
+
+def _slice(name: str) -> re.Match[str] | None:
+    return re.search(r"slice_(\d+)", name)
+
+
 def _order(name: str) -> tuple[int, int, str]:
     """DSP blocks by column; block RAMs of the sequencer and the lowest column, of the slices, then the others."""
     if column := re.search(r"column(\d+)", name):
         return 0, int(column[1]), name
-    if piece := re.search(r"slice_(\d+)", name):
+    if piece := _slice(name):
         return len(_FIRST), int(piece[1]), name
     return next((k for k, part in enumerate(_FIRST) if part in name), len(_FIRST) + 1), 0, name
 
 
 def apply(netlist: Mapping[str, dict], top: str, machine: str) -> None:
-    """Set the sites in a netlist, as nextpnr reads them. Raises Refusal as ``places``."""
+    """Set the sites in a netlist, as nextpnr reads them: ``along`` for `ONE`, else ``places``. Raises Refusal as they
+    do."""
     cells = netlist["modules"][top]["cells"]
-    for name, site in places(((name, cell["type"]) for name, cell in cells.items()), machine).items():
+    kinds = [(name, cell["type"]) for name, cell in cells.items()]
+    for name, site in (along(kinds) if machine == ONE else places(kinds, machine)).items():
         cells[name]["attributes"]["BEL"] = site

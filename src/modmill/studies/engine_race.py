@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from modmill.contract import Refusal
+from modmill.flow import floorplan, synthesise, tools
 from modmill.flow import route as routing
-from modmill.flow import synthesise, tools
 from modmill.flow.targets import Target
 from modmill.flow.targets import target as find_target
 from modmill.report.engines import EngineStanding
@@ -72,8 +72,8 @@ class EngineRace:
     """Measures engines; rows that are there already are not measured again.
 
     ``with_route`` places and routes with seeds 1 ... ``seeds``, by ``router``, as in `flow.route.ROUTERS`, and with
-    ``floorplan`` each machine of an engine in its own part of the device; a row tells both by its tool. ``record``
-    names a results file to which the rows are added.
+    ``floorplan`` each machine of an engine in its own part of the device, one in all of it; a row tells both by its
+    tool. ``record`` names a results file to which the rows are added.
     """
 
     target: str
@@ -140,7 +140,7 @@ class EngineRace:
     def _routes(self, made: EngineStanding, engine: Measurable, text: str) -> None:
         if not self._target.routable:
             return
-        machines = MACHINES if self.floorplan and engine.cores > 1 else ""
+        machines = (MACHINES if engine.cores > 1 else floorplan.ONE) if self.floorplan else ""
         tool = routing.tool(self.router, bool(machines))
         folder = tools.cache_dir() / "engines" / f"{self._target.name}-{made.digest[-16:]}"  # stays when a route fails
         for seed in range(1, self.seeds + 1):
