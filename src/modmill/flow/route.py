@@ -164,7 +164,8 @@ def route(
 
     `hierarchy` is as in `synthesise`. `machines`: a pattern of the cells' names with the number of a machine, each of
     which gets its own part of the device, or `floorplan.ONE` for one in all of it. `router`: as in `ROUTERS`.
-    `timeout` is in seconds for each tool. `progress` is called with each line that nextpnr prints. Equal inputs give an equal result.
+    `timeout` is in seconds for each tool. `progress` is called with each line that nextpnr prints. Equal inputs give an
+    equal result.
 
     Raises ValueError for a target that cannot be routed or has no floorplan for these machines and for an unknown
     router, ToolError when a tool fails, times out, or the core does not fit the device.
