@@ -33,6 +33,8 @@ _FIRST = ("results", "table", "core.high", "core.y", "core.low")
 """Block RAMs before those of the slices: what control looks at and what the multiplier's ends take and give; a message
 waits for all of these, so they lie together."""
 
+_ENDS = ("core.results", "core.y", "core.modulus")
+
 
 def spread(sites: Sequence[str], count: int) -> list[str]:
     """``count`` of these sites, evenly."""
@@ -76,7 +78,7 @@ def along(cells: Iterable[tuple[str, str]]) -> dict[str, str]:
     slices = sorted((name for name in found[RAM] if _slice(name)), key=_order)
     out |= zip(slices, spread(ram, len(slices)), strict=True)
     free = [site for site in ram if site not in out.values()]
-    return out | dict(zip(sorted(set(found[RAM]) - out.keys(), key=_order), free, strict=False))
+    return out | dict(zip(sorted(set(found[RAM]) - out.keys(), key=_near), free, strict=False))
 
 
 def places(cells: Iterable[tuple[str, str]], machine: str) -> dict[str, str]:
@@ -105,6 +107,11 @@ def _column(name: str) -> tuple[int, str]:
     """The array's columns, its lowest one, the head, first."""
     column = re.search(r"column(\d+)", name)
     return int(column[1]) if column else -1, name
+
+
+def _near(name: str) -> tuple[int, str]:
+    """What the ends of the multiplier take and give, then the sequencer's."""
+    return next((k for k, part in enumerate(_ENDS) if part in name), len(_ENDS)), name
 
 
 def _slice(name: str) -> re.Match[str] | None:
