@@ -32,8 +32,8 @@ _SPARSE = 11
 _FIRST = ("results", "table", "core.high", "core.y", "core.low")
 """Block RAMs before those of the slices: what control looks at and what the multiplier's ends take and give; a message
 waits for all of these, so they lie together."""
-
 _ENDS = ("core.results", "core.y", "core.modulus")
+"""Of one machine: block RAMs of the multiplier's ends."""
 
 
 def spread(sites: Sequence[str], count: int) -> list[str]:
