@@ -2,8 +2,12 @@
 # Copyright The Modmill authors
 """The radix-64K paper: every printed cell stands in our sections, and what they say of it is computed again."""
 
+import itertools
+import re
+import statistics
 from dataclasses import replace
 from fractions import Fraction
+from pathlib import Path
 
 import pytest
 
@@ -11,11 +15,14 @@ from modmill.flow import tools
 from modmill.numbers.moduli import parse_modulus
 from modmill.numbers.primes import is_prime
 from modmill.report.reproduction import UNKNOWN
-from modmill.report.rows import Row, append
+from modmill.report.rows import Row, append, read
 from modmill.studies.build import build
+from modmill.studies.measured import modulus_value
 from modmill.studies.ours import Rows
 from modmill.studies.papers import rsa64k
 from modmill.studies.reproduce import reproduce
+
+ROOT = Path(__file__).resolve().parents[3]
 
 # Transcribed from the paper once more, row by row as it prints them.
 PRINTED = {
@@ -175,3 +182,30 @@ def test_rows_show(cache):
     assert table["64 bits, non-redundant: clock (MHz)"].measured == UNKNOWN
     assert ours["64 bits, redundant: LUT"].measured == 800
     assert ours["64 bits, redundant: clock, % of that for 64 bits"].measured == 100
+
+
+def clocks(text):
+    """The table of clocks on the designs' page: what stands for each core."""
+    found = {}
+    for bits, *cells in re.findall(r"^\| (\d+) \| (\S+) \| (\S+) \| (\S+) \| (\S+) \|$", text, re.MULTILINE):
+        kinds = itertools.product(("radix64k-ram", "radix64k-mul"), (True, False))
+        found |= {(int(bits), *kind): cell for kind, cell in zip(kinds, cells, strict=True)}
+    return found
+
+
+def routed(rows):
+    """The same from rows: the median of the seeds."""
+    found = {}
+    for row in rows:
+        about = row.about
+        if row.kind == "route" and about["design"] != "radix64k-table":
+            key = modulus_value(about["modulus"]).bit_length(), about["design"], about["parameters"]["redundant"]
+            found.setdefault(key, []).append(row.values["mhz"])
+    return {key: f"{statistics.median(some):.1f}" for key, some in found.items()}
+
+
+def test_the_page_of_the_designs_shows_the_clocks_of_the_rows():
+    text = (ROOT / "docs" / "designs" / "radix64k.md").read_text()
+    shown, wanted = clocks(text), routed(read(ROOT / "results" / "rsa64k-paper.jsonl"))
+    assert len(shown) == 4 * len(SIZES)
+    assert {key: mhz for key, mhz in shown.items() if mhz != "-"} == wanted
