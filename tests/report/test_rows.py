@@ -109,5 +109,8 @@ def test_a_route_is_found_whatever_its_options(tmp_path):
 
 @pytest.mark.parametrize("path", sorted(shipped_folder().glob("*.jsonl")), ids=lambda path: path.stem)
 def test_no_row_ships_twice(path):
-    keys = [r.key for r in read(path)]
+    rows = list(read(path))
+    keys = [r.key for r in rows]
     assert keys and len(keys) == len(set(keys))
+    routes = [(r.digest, r.target, r.seed) for r in rows if r.kind == "route"]
+    assert len(routes) == len(set(routes)), "a median would mix options of the tool"

@@ -27,7 +27,7 @@ TABLES = (
     ("secp160k1", "ecp5-85k", "ECP5, speed grade 6, placed and routed"),
 )
 ENGINES = (
-    ("RSA-1024 power, any modulus", "1024", "power", 1024),
+    ("RSA-1024 power, any modulus (RSA-2048 with CRT takes two)", "1024", "power", 1024),
     ("X25519", "Curve25519", "ladder", 255),
     ("P-256, any point", "P-256", "multiply", 256),
     ("Ed25519, fixed base", "Ed25519", "multiply-base", 253),
