@@ -150,7 +150,7 @@ class Lookup(wiring.Component):
 
     It has all that z depends on: the state's lowest digit, ``low`` + ``high`` in the next cycle of a ``step``, the
     product of ``x`` and ``y``, and the lowest columns of the table. The addresses are those of `look`, in the same
-    cycle. Cost: a DSP block, ceil(2 r / 18) block RAMs, about 100 look-up tables.
+    cycle. Cost: a DSP block, ceil(2 r / 18) block RAMs, some 200 look-up tables.
     """
 
     def __init__(self, shape: Shape, low: int, high: int) -> None:
@@ -168,7 +168,7 @@ class Lookup(wiring.Component):
         table = self._shape.table(len(self.m))
         m.submodules.multiples = table
         m.submodules.xy = tile = Tile(len(self.x), len(self.y), 1)
-        low, high = Signal(len(self.low), name="low_q"), Signal(len(self.high), name="high_q")
+        low, high = (Signal(len(x), name=f"{x.name}_q", reset_less=True) for x in (self.low, self.high))
         m.d.comb += [
             table.start.eq(self.start), table.m.eq(self.m), tile.a.eq(self.x), tile.b.eq(self.y),
             self.a_address.eq(table.a_address), self.b_address.eq(table.b_address),
