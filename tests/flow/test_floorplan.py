@@ -49,21 +49,23 @@ def test_memories_that_control_looks_at_come_first():
 
 
 def test_one_machine_lies_along_the_rows_to_and_fro():
-    """Columns in order, the head first; a slice's memories near its three columns; others near the head."""
+    """Columns in order, the head first; a slice's memories near its six columns; others near the head."""
     others = [("array.head.tile", DSP), ("results.lane0", RAM), ("table.bank0", RAM), ("sum", "CCU2C")]
-    cells = [*machine(0, 60, 60), *others]
+    cells = [*machine(0, 120, 60), *others]
     found = along(cells)
-    assert len(found) == len(set(found.values())) == 60 + 60 + 3 and along(reversed(cells)) == found
+    assert len(found) == len(set(found.values())) == 120 + 60 + 3 and along(reversed(cells)) == found
     x, y = (lambda name, c=c: int(re.search(rf"{c}(\d+)", found[name])[1]) for c in "XY")
-    columns = ["array.head.tile", *(f"engine.core_0.array.column{k}.tile" for k in range(60))]
+    columns = ["array.head.tile", *(f"engine.core_0.array.column{k}.tile" for k in range(120))]
     rows = [[name for name in columns if y(name) == row] for row in (10, 34, 58)]
-    assert [*rows[0], *rows[1], *rows[2]] == columns and min(map(len, rows)) >= 20
+    assert [*rows[0], *rows[1], *rows[2]] == columns and min(map(len, rows)) >= 40
     for k, row in enumerate(rows):
         assert [x(name) for name in row] == sorted(map(x, row), reverse=k == 1)
     for k in range(20):
-        ram, tile = f"engine.core_0.slice_{k}.ram_1", f"engine.core_0.array.column{3 * k + 1}.tile"
+        ram, tile = f"engine.core_0.slice_{k}.ram_1", f"engine.core_0.array.column{6 * k + 2}.tile"
         assert abs(y(ram) - y(tile)) == 12 and abs(x(ram) - x(tile)) <= 9
     assert all((y(name), x(name) < 20) == (22, True) for name in ("results.lane0", "table.bank0"))
+    small = {int(re.search(r"X(\d+)", site)[1]) for site in along(machine(0, 15, 23)).values()}
+    assert max(small) < 80
     with pytest.raises(Refusal, match="the machine has 157 MULT18X18D, the rows of the floorplan 156"):
         along(machine(0, 157, 1))
 

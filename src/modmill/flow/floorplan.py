@@ -62,7 +62,8 @@ def regions() -> Iterator[dict[str, list[str]]]:
 
 def along(cells: Iterable[tuple[str, str]]) -> dict[str, str]:
     """Sites by cell name for one machine: its columns along the rows, to and fro, the slices beside the columns whose
-    digits they hold, other block RAMs near the lowest column.
+    digits they hold, other block RAMs near the lowest column. A small machine takes as much of the rows as it needs and
+    a third more.
 
     Raises Refusal where there are more blocks than sites.
     """
@@ -74,6 +75,8 @@ def along(cells: Iterable[tuple[str, str]]) -> dict[str, str]:
     for (kind, names), sites in zip(found.items(), (dsp, ram), strict=True):
         if len(names) > len(sites):
             raise Refusal(f"the machine has {len(names)} {kind}, the rows of the floorplan {len(sites)}")
+    length = -(-4 * max(map(len, found.values())) // 3)
+    dsp, ram = dsp[:length], ram[:length]
     out = dict(zip(sorted(found[DSP], key=_column), spread(dsp, len(found[DSP])), strict=True))
     slices = sorted((name for name in found[RAM] if _slice(name)), key=_order)
     out |= zip(slices, spread(ram, len(slices)), strict=True)
