@@ -28,17 +28,22 @@ def judge(fitted, contract, pairs, results):
         assert latency == contract.timing.latency
 
 
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("p", TOYS)
-@pytest.mark.parametrize("settings", [{"redundant": False}, {"operand": 5}, {"redundant": False, "operand": 4}])
-def test_other_settings(name, p, settings):
-    fitted = design(name).fit(p, **settings)
+def judge_both(fitted):
+    """The native core step by step, the binary one by its results."""
+    p = fitted.p
     contract = fitted.contract("native")
     pairs = operands(contract, 6) + fitted.corners()[::5]
     judge(fitted, contract, pairs, run(fitted.component(), pairs))
     contract = fitted.contract("binary")
     pairs = [(0, p - 1), (p - 1, p - 1), (1, 1), *operands(contract, 4)]
     judge(fitted, contract, pairs, run(fitted.core("binary"), pairs))
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("p", TOYS)
+@pytest.mark.parametrize("settings", [{"redundant": False}, {"operand": 5}, {"redundant": False, "operand": 4}])
+def test_other_settings(name, p, settings):
+    judge_both(design(name).fit(p, **settings))
 
 
 @pytest.mark.parametrize(("name", "lookups"), [("radix64k-ram", 2), ("radix64k-ram", 3), ("radix64k-table", 2)])
@@ -49,12 +54,7 @@ def test_z_made_more_than_once(name, lookups, redundant):
     once, fitted = (design(name).fit(p, lookups=k, redundant=redundant) for k in (1, lookups))
     assert fitted.cost.dsp == once.cost.dsp + lookups - 1
     assert fitted.cost.memory_bits > once.cost.memory_bits and fitted.schedule == once.schedule
-    contract = fitted.contract("native")
-    pairs = operands(contract, 6) + fitted.corners()[::5]
-    judge(fitted, contract, pairs, run(fitted.component(), pairs))
-    contract = fitted.contract("binary")
-    pairs = [(0, p - 1), (p - 1, p - 1), (1, 1), *operands(contract, 4)]
-    judge(fitted, contract, pairs, run(fitted.core("binary"), pairs))
+    judge_both(fitted)
 
 
 def test_lookups_stay_apart_in_synthesis():
