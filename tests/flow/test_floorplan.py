@@ -3,12 +3,13 @@
 """Places of several machines: all different, on sites that the device has, and refused where there are too few."""
 
 import re
+from functools import partial
 
 import pytest
 
 from modmill.contract import Refusal
 from modmill.flow import floorplan
-from modmill.flow.floorplan import DSP, ONE, RAM, along, apply, places, regions, spread
+from modmill.flow.floorplan import DSP, RAM, along, apply, places, regions, spread
 
 MACHINE = r"\bcore_(\d+)\."
 
@@ -86,10 +87,10 @@ def test_what_has_no_place_is_refused(cells, message):
 
 def test_a_netlist_gets_its_sites():
     cells = {name: {"type": kind, "attributes": {"src": "x"}} for name, kind in machine(1, 2, 3)}
-    apply({"modules": {"top": {"cells": cells}}}, "top", MACHINE)
+    apply({"modules": {"top": {"cells": cells}}}, "top", partial(places, machine=MACHINE))
     given = {name: cell["attributes"].get("BEL") for name, cell in cells.items()}
     assert given == {**places(machine(1, 2, 3), MACHINE), "engine.core_1.sum": None}
-    apply({"modules": {"top": {"cells": cells}}}, "top", ONE)
+    apply({"modules": {"top": {"cells": cells}}}, "top", along)
     given = {name: cell["attributes"].get("BEL") for name, cell in cells.items()}
     assert given == {**along(machine(1, 2, 3)), "engine.core_1.sum": None}
     assert floorplan.DEVICE == "LFE5U-85F"

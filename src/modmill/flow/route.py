@@ -155,30 +155,29 @@ def route(
     *,
     seed: int = 1,
     hierarchy: bool = False,
-    machines: str = "",
+    plan: floorplan.Plan | None = None,
     router: str = ROUTERS[0],
     timeout: float | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> Routed:
     """Synthesise a core in its shell (once per text and `workdir`), then place and route it with one seed.
 
-    `hierarchy` is as in `synthesise`. `machines`: a pattern of the cells' names with the number of a machine, each of
-    which gets its own part of the device, or `floorplan.ONE` for one in all of it. `router`: as in `ROUTERS`.
-    `timeout` is in seconds for each tool. `progress` is called with each line that nextpnr prints. Equal inputs give an
-    equal result.
+    `hierarchy` is as in `synthesise`. `plan`: sites of DSP blocks and block RAMs (floorplan.py), else the placer
+    chooses them. `router`: as in `ROUTERS`. `timeout` is in seconds for each tool. `progress` is called with each
+    line that nextpnr prints. Equal inputs give an equal result.
 
-    Raises ValueError for a target that cannot be routed or has no floorplan for these machines and for an unknown
+    Raises ValueError for a target that cannot be routed or for whose device there is no floorplan, and for an unknown
     router, ToolError when a tool fails, times out, or the core does not fit the device.
     """
-    named = tool(router, bool(machines))
+    named = tool(router, plan is not None)
     if not target.routable:
         raise ValueError(f"{target.name} cannot be routed here, only ECP5 devices can")
-    if machines and target.device != floorplan.DEVICE:
+    if plan and target.device != floorplan.DEVICE:
         raise ValueError(f"there is a floorplan for {floorplan.DEVICE} only, not for {target.device}")
     netlist, cap = shell_netlist(verilog, top, target, workdir, hierarchy, timeout)
-    if machines:
+    if plan:
         cells = json.loads(netlist.read_text())
-        floorplan.apply(cells, SHELL, machines)
+        floorplan.apply(cells, SHELL, plan)
         netlist = workdir / "placed.json"
         netlist.write_text(json.dumps(cells))
     report = workdir / f"report-{seed}.json"

@@ -22,7 +22,17 @@ from modmill.contract import Binary, Digits, Form, Timing
 from modmill.design import Multiplier
 from modmill.numbers.redundant import HALF_TABLES, MULTIPLIERS, TABLE, Montgomery
 from modmill.rtl.product import Tile
-from modmill.rtl.redundant import COLUMN, DigitsToBinary, DigitSums, Inverse, Multiples, SubtractOnce, joined, total
+from modmill.rtl.redundant import (
+    COLUMN,
+    DigitsToBinary,
+    DigitSums,
+    Inverse,
+    Multiples,
+    SubtractOnce,
+    columns,
+    joined,
+    total,
+)
 
 FIRST = 2
 """Cycle of the first iteration: the operands enter their registers in cycle 0, X y_0 those of the multipliers in 1."""
@@ -83,12 +93,12 @@ class Shape:
     @property
     def columns(self) -> int:
         """Block RAMs of the table."""
-        return -(-self.bits // COLUMN)
+        return columns(self.bits)
 
     @property
     def lookup_bits(self) -> int:
         """Bits of a word that z depends on, in whole block RAMs."""
-        return min(self.bits, COLUMN * -(-2 * self.m.r // COLUMN))
+        return min(self.bits, COLUMN * columns(2 * self.m.r))
 
     def table(self, bits: int, *, readers: int = 1) -> Multiples:
         """The table of multiples, its words cut to ``bits``."""

@@ -22,6 +22,11 @@ COLUMN = 18
 """Bits of a table's column: the word of one block RAM with two ports."""
 
 
+def columns(bits: int) -> int:
+    """Block RAMs side by side for words of so many bits."""
+    return -(-bits // COLUMN)
+
+
 def zero(bits: int = 1) -> Const:
     """Nothing to add."""
     return Const(0, bits)
@@ -152,7 +157,7 @@ class Multiples(wiring.Component):
         assert 1 << bits in DEPTHS
         self.bits, self._fixed, self._with_g = bits, fixed, with_g
         self.width, self._readers = modulus_bits, readers
-        self.columns = -(-self.width // COLUMN)
+        self.columns = columns(self.width)
         super().__init__({
             "start": In(1), "m": In(modulus_bits), "done": Out(1),
             "a_address": In(bits * readers), "a_q": Out(self.width),
@@ -163,7 +168,7 @@ class Multiples(wiring.Component):
     @staticmethod
     def cycles(modulus_bits: int, bits: int) -> int:
         """From start to done."""
-        return (1 << bits) + -(-modulus_bits // COLUMN)
+        return (1 << bits) + columns(modulus_bits)
 
     def elaborate(self, _platform: object) -> Module:
         m = Module()

@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -140,8 +141,10 @@ class EngineRace:
     def _routes(self, made: EngineStanding, engine: Measurable, text: str) -> None:
         if not self._target.routable:
             return
-        machines = (MACHINES if engine.cores > 1 else floorplan.ONE) if self.floorplan else ""
-        tool = routing.tool(self.router, bool(machines))
+        plan = None
+        if self.floorplan:
+            plan = partial(floorplan.places, machine=MACHINES) if engine.cores > 1 else floorplan.along
+        tool = routing.tool(self.router, plan is not None)
         folder = tools.cache_dir() / "engines" / f"{self._target.name}-{made.digest[-16:]}"  # stays when a route fails
         for seed in range(1, self.seeds + 1):
             row = self._store.routed(made.digest, tool, self._target.name, seed, exact=bool(self.router))
@@ -156,7 +159,7 @@ class EngineRace:
                     folder,
                     seed=seed,
                     hierarchy=True,
-                    machines=machines,
+                    plan=plan,
                     router=self.router or routing.ROUTERS[0],
                 )
                 row = self._keep(made, "route", tool, self._target.name, seed, found.values)
