@@ -47,3 +47,8 @@ NO_RESET = _with("      done <= 0;\n", "")
 WRONG_VALUE = _with(str(P), str(P - 2))
 VALID_WAITS_FOR_READY = _with("o_valid = done", "o_valid = done & o_ready")
 EXTRA_RESULT = _with("done <= move | (done & ~give)", "done <= move | (done & ~give) | (give & result[0])")
+FULL_NOT_RESET = _with("      full <= 0;\n", "")
+SLOW_RESET = _with("    if (rst) begin", "    was_rst <= rst;\n    if (rst & was_rst) begin").replace(
+    "  reg full, done;", "  reg full, done, was_rst;"
+)
+"""It needs a reset of two cycles."""

@@ -18,6 +18,7 @@ from amaranth.sim import Simulator as AmaranthSimulator
 
 from marks import long
 from modmill.flow import emit, memories, prove, route, targets, tools
+from modmill.flow.library import Start
 from modmill.flow.lint import lint
 from modmill.flow.memories import BlockRam
 from modmill.flow.simulate import Simulator, Widths
@@ -130,9 +131,9 @@ def _expected(ram: BlockRam, words: list[int], traffic: list[tuple[int, int, int
 def _outputs(verilog: str, ram: BlockRam, traffic: list[tuple[int, int, int, int]]) -> list[tuple[int, int]]:
     address = ram.address_bits
     widths = Widths(address, address + 1 + ram.width, 2 * ram.width)
-    simulator = Simulator(verilog, widths=widths, noise=False)  # noise would be written
+    simulator = Simulator(verilog, widths=widths)
     packed = [b | write << address | d << address + 1 for _, b, write, d in traffic]
-    run = simulator.run([a for a, *_ in traffic], packed)
+    run = simulator.run([a for a, *_ in traffic], packed, start=Start(noise=False))  # noise would be written
     assert run.violations == []
     assert set(run.latencies) == {ram.registers}
     return [(r & (1 << ram.width) - 1, r >> ram.width) for r in run.results]
@@ -287,8 +288,8 @@ def test_emitted_core_starts_with_its_contents(text: str, primitive: bool) -> No
     for x, y in zip(a, b, strict=True):
         results.append(Lookup.FIRST[x] ^ Lookup.SECOND[y] ^ history[x % 16])
         history[y % 16] = results[-1]
-    simulator = Simulator(text, widths=Widths(5, 5, 12), noise=False)  # its history stays
-    run = simulator.run(a, b, gap=0.2, stall=0.2)
+    simulator = Simulator(text, widths=Widths(5, 5, 12))
+    run = simulator.run(a, b, gap=0.2, stall=0.2, start=Start(noise=False))  # its history stays
     assert run.violations == []
     assert run.results == results
     assert set(run.latencies) == {4}

@@ -7,10 +7,12 @@ import random
 import pytest
 from cores import (
     EXTRA_RESULT,
+    FULL_NOT_RESET,
     GOOD,
     NO_RESET,
     READY_IGNORED,
     RESULT_CHANGED,
+    SLOW_RESET,
     VALID_DROPPED,
     VALID_WAITS_FOR_READY,
     WIDTHS,
@@ -18,6 +20,7 @@ from cores import (
     P,
 )  # fmt: skip
 
+from modmill.flow.library import Start
 from modmill.flow.simulate import Simulator, Widths
 from modmill.flow.tools import ToolError
 
@@ -56,6 +59,35 @@ def test_same_seed_same_run(good: Simulator) -> None:
     runs = [good.run(A, B, gap=0.2, stall=0.2, seed=seed) for seed in (3, 3, 4)]
     assert runs[0] == runs[1]
     assert runs[0] != runs[2]
+
+
+@pytest.mark.parametrize("first", [0, 1, 7])
+@pytest.mark.parametrize("reset", [1, 3, 40])
+def test_operands_come_in_the_cycle_that_is_asked_for(good: Simulator, first: int, reset: int) -> None:
+    run = good.run(A, B, start=Start(reset, first, noise=first == 1))
+    assert run.results == EXPECTED
+    assert run.accepted[0] == first
+
+
+def test_a_run_that_is_cut_off_begins_anew(good: Simulator) -> None:
+    runs = [good.run(A, B, gap=0.3, stall=0.3, start=Start(restart=cycle)) for cycle in (0, 1, 100)]
+    assert runs[0] == runs[1] == runs[2]
+    assert runs[0].results == EXPECTED
+
+
+def _faulty_starts(verilog: str, start: Start) -> int:
+    simulator = Simulator(verilog, widths=WIDTHS)
+    runs = [simulator.run(A[:20], B[:20], seed=seed, start=start, timeout=1000) for seed in range(16)]
+    return sum(bool(run.violations) or run.results != EXPECTED[:20] for run in runs)
+
+
+def test_faults_of_the_start_are_seen() -> None:
+    assert _faulty_starts(SLOW_RESET, Start(reset=1, noise=False))
+    assert not _faulty_starts(SLOW_RESET, Start(reset=2, noise=False))
+    assert _faulty_starts(FULL_NOT_RESET, Start(noise=False))  # from the contents at power-up
+    assert _faulty_starts(FULL_NOT_RESET, Start(restart=10, noise=False)) == 16  # from a product under way
+    with pytest.raises(ValueError, match="reset lasts 1 cycle or more"):
+        Start(reset=0)
 
 
 def _violations(verilog: str) -> str:

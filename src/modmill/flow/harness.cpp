@@ -49,6 +49,7 @@ template <class Port> void get(const Port& port, uint32_t* words, int count) {
 }  // namespace
 
 struct Job {  // the same layout stands in simulate.py
+    Start start;
     uint64_t operands;
     const uint32_t* a;
     const uint32_t* b;
@@ -57,7 +58,6 @@ struct Job {  // the same layout stands in simulate.py
     const uint64_t* before;  // the operands that each word must precede
     uint32_t gap;
     uint32_t stall;
-    uint64_t seed;
     uint64_t timeout;
     uint32_t* r;
     uint64_t* accepted;
@@ -94,7 +94,8 @@ public:
 
     void start(Job* new_job) {
         job = new_job;
-        random.state = seeded(job->seed);
+        job->loaded_count = job->accepted_count = job->valid_count = job->taken_count = job->cycles = 0;
+        random.state = seeded(job->start.seed);
         withdraw();
         withdraw_word();
         o_ready = 0;
@@ -173,7 +174,7 @@ private:
     // Operands are offered beside the words: the core must not take them before the last.
     void drive_modulus(uint64_t cycle) {
         if (offering_word) return;
-        if (cycle == 0 || !word_is_due()) {
+        if (cycle < job->start.first || !word_is_due()) {
             if (k_valid) withdraw_word();
             return;
         }
@@ -195,8 +196,8 @@ private:
 
     void drive_producer(uint64_t cycle) {
         if (presenting) return;
-        if (cycle == 0 || job->accepted_count == job->operands) {
-            if (i_valid || cycle == 0) withdraw();
+        if (cycle < job->start.first || job->accepted_count == job->operands) {
+            if (i_valid || cycle < job->start.first) withdraw();
             return;
         }
         if (!decided) {

@@ -16,6 +16,7 @@ import os
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import partial
 from importlib import resources
 from pathlib import Path
@@ -45,12 +46,41 @@ _HEADERS = ("verilated.h", "cstdint", "cstring", "memory", "random")
 """What most C++ files of a model include; it takes longer to read than they do, so it is compiled ahead."""
 
 
+@dataclass(frozen=True)
+class Start:
+    """How a run begins: power-up with random contents of all registers and memories, then a reset.
+
+    ``reset``: cycles of the reset. ``first``: the first cycle after it, counted from 0, in which anything is offered.
+    ``noise``: whether the core runs on random inputs before that reset (after a reset as long). ``restart``: the
+    cycle in which a reset cuts the run off, which then begins anew; 0: none does.
+    """
+
+    reset: int = 1
+    first: int = 1
+    noise: bool = True
+    restart: int = 0
+
+    def __post_init__(self) -> None:
+        if self.reset < 1 or self.first < 0 or self.restart < 0:
+            raise ValueError(f"a reset lasts 1 cycle or more and nothing starts before cycle 0, not {self}")
+
+    def job(self, seed: int) -> "StartJob":
+        """As the bench takes it."""
+        return StartJob(seed % 2**64, self.reset, self.first, self.noise, self.restart)
+
+
+class StartJob(ctypes.Structure):
+    """A start and a seed; the same layout stands in model.cpp."""
+
+    _fields_ = [(name, ctypes.c_uint64) for name in ("seed", "reset", "first", "noise", "restart")]
+
+
 class Library:
     """A model in one or two instances, each with its bench.
 
     ``harness``: a C++ file of this folder. ``defines``: macros for it. ``ports``: direction and width in bits of every
     port but clk and rst. ``pins``: the constructor's arguments of a bench, ``top.NAME`` with ``{}`` for what stands
-    behind a port's name in the second of two instances. ``job``: the ctypes structure as C++ has it.
+    behind a port's name in the second of two instances. ``job``: the ctypes structure as C++ has it, a StartJob first.
     Raises ToolError when the text does not compile, ValueError for another number of instances.
     """
 

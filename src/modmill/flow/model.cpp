@@ -11,6 +11,14 @@
 #include <memory>
 #include <random>
 
+struct Start {  // how a run begins; the same layout stands in library.py
+    uint64_t seed;
+    uint64_t reset;    // cycles of the reset before the run
+    uint64_t first;    // first cycle after it in which anything is offered
+    uint64_t noise;    // whether the model runs on noise before that reset
+    uint64_t restart;  // cycle in which the run is cut off by another such reset and begins anew; 0: none
+};
+
 namespace {
 
 uint64_t seeded(uint64_t seed) {  // splitmix64, so that neighbouring seeds do not resemble each other

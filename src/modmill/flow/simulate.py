@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from modmill.contract import PORTS
-from modmill.flow.library import Library, chances, violations
+from modmill.flow.library import Library, Start, StartJob, chances, violations
 
 Loads = Sequence[tuple[int, Sequence[int]]]
 """Words of stream k, and before which operands they come: (0, words) for those before all."""
@@ -47,7 +47,7 @@ class Widths:
 
 @dataclass(frozen=True)
 class Run:
-    """What one simulation showed. Cycle 0 is the first cycle after reset; nothing is offered in it.
+    """What one simulation showed. Cycle 0 is the first cycle after reset (the last one, where a run is cut off).
 
     The k-th entries belong together: the operands were accepted at the end of cycle `accepted[k]`, the result was
     first valid in cycle `valid[k]` and was taken at the end of cycle `taken[k]`. `cycles` ends with the last result
@@ -71,6 +71,7 @@ class Run:
 
 class _Job(ctypes.Structure):  # the same layout stands in harness.cpp
     _fields_ = [
+        ("start", StartJob),
         ("operands", ctypes.c_uint64),
         ("a", ctypes.c_char_p),
         ("b", ctypes.c_char_p),
@@ -79,7 +80,6 @@ class _Job(ctypes.Structure):  # the same layout stands in harness.cpp
         ("before", ctypes.POINTER(ctypes.c_uint64)),
         ("gap", ctypes.c_uint32),
         ("stall", ctypes.c_uint32),
-        ("seed", ctypes.c_uint64),
         ("timeout", ctypes.c_uint64),
         ("r", ctypes.POINTER(ctypes.c_uint32)),
         ("accepted", ctypes.POINTER(ctypes.c_uint64)),
@@ -101,8 +101,7 @@ class Simulator:
     """A core compiled for simulation.
 
     `verilog` is the text of the core, `top` its module, `widths` those of its ports. With `instances=2` the library
-    holds two cores side by side (for `run_pair`). `noise=False` leaves out what comes before the last reset, for a
-    core that keeps what its inputs wrote. `cache=False` compiles anew. The first use on a machine takes a few
+    holds two cores side by side (for `run_pair`). `cache=False` compiles anew. The first use on a machine takes a few
     seconds more, because Verilator's runtime is compiled too.
 
     Raises ToolError when the text does not compile.
@@ -116,13 +115,12 @@ class Simulator:
         widths: Widths,
         cache: bool = True,
         instances: int = 1,
-        noise: bool = True,
     ) -> None:
         self.widths = widths
         self.instances = instances
-        macros = _macros(widths) | ({} if noise else {"MODMILL_NO_NOISE": ""})
         self._library = Library(
-            verilog, top, "harness.cpp", macros, _ports(widths), _pins(widths), _Job, instances=instances, cache=cache
+            verilog, top, "harness.cpp", _macros(widths), _ports(widths), _pins(widths), _Job, instances=instances,
+            cache=cache,
         )  # fmt: skip
 
     @property
@@ -140,20 +138,22 @@ class Simulator:
         stall: float = 0.0,
         seed: int = 1,
         timeout: int = DEFAULT_TIMEOUT,
+        start: Start = Start(),  # noqa: B008 - frozen
     ) -> Run:
         """Power up, reset, feed all operands and collect the results.
 
         `gap` is the probability that the producer pauses before an operand, `stall` the probability per cycle that
         the consumer begins to hold o_ready low; both last one cycle or a burst, and one stall in four waits for a
         result and then holds it. While i_valid is low the operands are noise. `seed` settles all of it and the
-        registers' first values. `timeout` counts cycles without an event. `loads` lists (k, words): the words that
-        stream k brings before the k-th operands, which are offered meanwhile and must wait.
+        registers' first values; `start` says how the run begins. `timeout` counts cycles without an event. `loads`
+        lists (k, words): the words that stream k brings before the k-th operands, which are offered meanwhile and must
+        wait.
 
         Raises ValueError for operands that do not fit the ports and for probabilities outside [0, 1).
         """
         if self.instances != 1:
             raise ValueError("this simulator holds two cores: use run_pair")
-        return self._run([(a, b)], loads, gap, stall, seed, timeout)[0]
+        return self._run([(a, b)], loads, gap, stall, seed, timeout, [start])[0]
 
     def run_pair(
         self,
@@ -165,14 +165,15 @@ class Simulator:
         stall: float = 0.0,
         seed: int = 1,
         timeout: int = DEFAULT_TIMEOUT,
+        starts: tuple[Start, Start] = (Start(), Start()),
     ) -> tuple[Run, Run]:
         """As `run`, for two cores in one simulation, each with operands, pauses and stalls of its own.
 
-        ``loads`` are for both.
+        ``loads`` are for both. ``starts``: of the second only ``first`` counts, because the cores share their reset.
         """
         if self.instances != 2:
             raise ValueError("this simulator holds one core: build it with instances=2")
-        one, two = self._run([first, second], loads, gap, stall, seed, timeout)
+        one, two = self._run([first, second], loads, gap, stall, seed, timeout, starts)
         return one, two
 
     def _run(
@@ -183,6 +184,7 @@ class Simulator:
         stall: float,
         seed: int,
         timeout: int,
+        starts: Sequence[Start],
     ) -> list[Run]:
         pauses = chances(gap=gap, stall=stall)
         stream = [(place, word) for place, words in loads for word in words]
@@ -199,9 +201,8 @@ class Simulator:
             times = [(ctypes.c_uint64 * max(1, len(a)))() for _ in range(3)]
             times.append((ctypes.c_uint64 * max(1, len(stream)))())
             packed = _packed("a", a, self.widths.a), _packed("b", b, self.widths.b)
-            jobs[k] = _Job(
-                len(a), *packed, len(stream), k_words, before, *pauses, (2 * seed + k) % 2**64, timeout, r, *times
-            )
+            start = starts[k].job(2 * seed + k)
+            jobs[k] = _Job(start, len(a), *packed, len(stream), k_words, before, *pauses, timeout, r, *times)
             buffers.append((packed, r, times))
         self._library.run(jobs)
         return [_result(job, r, times, self.widths.r) for job, (_, r, times) in zip(jobs, buffers, strict=True)]

@@ -4,13 +4,13 @@
 // Runs the benches of a library from reset on; the other half is library.py. Included after the file that defines Job and
 // TheBench; INSTANCES and MODMILL_BENCHES are generated.
 //
-// Before that the model runs on noise for a while, so that the reset of one cycle finds it in the middle of something.
+// Before that the model may run on noise for a while, so that the reset finds it in the middle of something. A run may be
+// cut off by a reset too; it then begins anew with the same operands.
 //
 // One cycle: inputs change while the clock is low, the model settles, outputs are sampled, the clock rises.
 
 namespace {
 
-constexpr uint64_t RESET_CYCLES = 4;   // after power-up
 constexpr uint64_t NOISE_MASK = 0xff;  // so many cycles of noise at most, and NOISE_LEAST more
 constexpr uint64_t NOISE_LEAST = 32;
 
@@ -18,33 +18,34 @@ struct Simulation {
     VerilatedContext context;
     std::unique_ptr<Vmodel> model;
     std::unique_ptr<TheBench> bench[INSTANCES];
-    uint64_t cycle = 0;
+    Job* jobs;
+    uint64_t cycle = 0, restart;
 
-    explicit Simulation(Job* jobs) {
+    explicit Simulation(Job* jobs) : jobs(jobs), restart(jobs[0].start.restart) {
+        const Start& how = jobs[0].start;
         context.randReset(2);  // registers start from random values
-        context.randSeed(static_cast<int>(seeded(jobs[0].seed) & 0x7fffffff));
+        context.randSeed(static_cast<int>(seeded(how.seed) & 0x7fffffff));
         model = std::make_unique<Vmodel>(&context);
-        Vmodel& top = *model;
-        MODMILL_BENCHES
-#ifdef MODMILL_NO_NOISE
-        start(jobs);
-        reset(RESET_CYCLES);
-#else
-        std::mt19937_64 noise(jobs[0].seed);
-        for (auto& b : bench) b->disturb(noise);
-        reset(RESET_CYCLES);
-        for (uint64_t k = NOISE_LEAST + (noise() & NOISE_MASK); k; --k) {
+        begin();
+        if (how.noise) {
+            std::mt19937_64 noise(how.seed);
             for (auto& b : bench) b->disturb(noise);
-            low();
-            high();
+            reset(how.reset);
+            for (uint64_t k = NOISE_LEAST + (noise() & NOISE_MASK); k; --k) {
+                for (auto& b : bench) b->disturb(noise);
+                low();
+                high();
+            }
         }
-        reset(1);
-        start(jobs);
-#endif
+        reset(how.reset);
+        begin();
     }
 
-    void start(Job* jobs) {
+    void begin() {
+        Vmodel& top = *model;
+        MODMILL_BENCHES
         for (int k = 0; k < INSTANCES; ++k) bench[k]->start(&jobs[k]);
+        cycle = 0;
     }
 
     void reset(uint64_t cycles) {
@@ -70,6 +71,11 @@ struct Simulation {
 
     bool step(uint64_t cycles) {
         for (uint64_t k = 0; k < cycles; ++k, ++cycle) {
+            if (restart && cycle == restart) {
+                restart = 0;
+                reset(jobs[0].start.reset);
+                begin();
+            }
             bool all_done = true;
             for (auto& b : bench) {
                 if (!b->done()) {

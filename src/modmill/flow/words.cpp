@@ -12,6 +12,7 @@ enum Fault { VALID_DROPPED, WORD_CHANGED, WORD_TOO_MANY, VALID_AFTER_RESET, FAUL
 }  // namespace
 
 struct Job {  // the same layout stands in words.py
+    Start start;
     uint64_t words;
     const uint64_t* i;
     uint64_t wanted;
@@ -20,7 +21,6 @@ struct Job {  // the same layout stands in words.py
     uint64_t* valid;
     uint32_t gap;
     uint32_t stall;
-    uint64_t seed;
     uint64_t timeout;
     uint64_t drain;
     uint64_t accepted_count;
@@ -68,8 +68,9 @@ public:
 
     void start(Job* new_job) {
         job = new_job;
-        producer = Pauses(job->gap, job->seed);
-        consumer = Pauses(job->stall, job->seed + 1);
+        job->accepted_count = job->taken_count = job->cycles = 0;
+        producer = Pauses(job->gap, job->start.seed);
+        consumer = Pauses(job->stall, job->start.seed + 1);
         i_valid = 0;
         o_ready = 0;
     }
@@ -78,7 +79,7 @@ public:
 
     void drive(uint64_t cycle) {
         if (!presenting) {
-            presenting = cycle && job->accepted_count < job->words && !producer.next();
+            presenting = cycle >= job->start.first && job->accepted_count < job->words && !producer.next();
             i_valid = presenting;
             i_data = static_cast<Word>(presenting ? job->i[job->accepted_count] : producer.noise() & mask);
         }

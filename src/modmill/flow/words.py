@@ -9,7 +9,7 @@ import ctypes
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from modmill.flow.library import Library, chances, violations
+from modmill.flow.library import Library, Start, StartJob, chances, violations
 from modmill.flow.simulate import DEFAULT_TIMEOUT
 
 _DRAIN_CYCLES = 300  # in which no further word may come
@@ -42,6 +42,7 @@ class WordRun:
 
 class _Job(ctypes.Structure):  # the same layout stands in words.cpp
     _fields_ = [
+        ("start", StartJob),
         ("words", ctypes.c_uint64),
         ("i", ctypes.POINTER(ctypes.c_uint64)),
         ("wanted", ctypes.c_uint64),
@@ -50,7 +51,6 @@ class _Job(ctypes.Structure):  # the same layout stands in words.cpp
         ("valid", ctypes.POINTER(ctypes.c_uint64)),
         ("gap", ctypes.c_uint32),
         ("stall", ctypes.c_uint32),
-        ("seed", ctypes.c_uint64),
         ("timeout", ctypes.c_uint64),
         ("drain", ctypes.c_uint64),
         ("accepted_count", ctypes.c_uint64),
@@ -81,26 +81,31 @@ class WordSimulator:
 
     def run(
         self, words: Sequence[int], wanted: int, *, gap: float = 0.0, stall: float = 0.0, seed: int = 1,
-        timeout: int = DEFAULT_TIMEOUT,
+        timeout: int = DEFAULT_TIMEOUT, start: Start = Start(),  # noqa: B008 - frozen
     ) -> WordRun:  # fmt: skip
-        """Power up, reset, feed all words and wait for ``wanted`` words.
+        """Power up, reset, feed all words and wait for ``wanted`` words; ``start`` says how it begins.
 
         ``gap`` and ``stall`` are the probabilities per cycle that producer and consumer begin to pause, ``timeout`` the
         cycles without a word at either end. Raises ValueError for words that do not fit.
         """
-        return self._run([(words, wanted)], gap, stall, seed, timeout)[0]
+        return self._run([(words, wanted)], gap, stall, seed, timeout, [start])[0]
 
     def run_pair(
         self, first: tuple[Sequence[int], int], second: tuple[Sequence[int], int], *, gap: float = 0.0,
         stall: float = 0.0, seed: int = 1, timeout: int = DEFAULT_TIMEOUT,
+        starts: tuple[Start, Start] = (Start(), Start()),
     ) -> tuple[WordRun, WordRun]:  # fmt: skip
-        """As ``run``, for two engines in one simulation: (words, wanted) for each."""
-        one, two = self._run([first, second], gap, stall, seed, timeout)
+        """As ``run``, for two engines in one simulation: (words, wanted) for each.
+
+        ``starts``: of the second only ``first`` counts, because the engines share their reset.
+        """
+        one, two = self._run([first, second], gap, stall, seed, timeout, starts)
         return one, two
 
     def _run(
-        self, jobs: Sequence[tuple[Sequence[int], int]], gap: float, stall: float, seed: int, timeout: int
-    ) -> list[WordRun]:
+        self, jobs: Sequence[tuple[Sequence[int], int]], gap: float, stall: float, seed: int, timeout: int,
+        starts: Sequence[Start],
+    ) -> list[WordRun]:  # fmt: skip
         if len(jobs) != self.instances:
             raise ValueError(f"this simulator holds {self.instances} engines, not {len(jobs)}")
         pauses = chances(gap=gap, stall=stall)
@@ -113,7 +118,8 @@ class WordSimulator:
             i = (ctypes.c_uint64 * max(1, len(words)))(*words)
             o, valid = ((ctypes.c_uint64 * max(1, wanted))() for _ in range(2))
             accepted = (ctypes.c_uint64 * max(1, len(words)))()
-            table[k] = _Job(len(words), i, wanted, o, accepted, valid, *pauses, 2 * seed + k, timeout, _DRAIN_CYCLES)
+            start = starts[k].job(2 * seed + k)
+            table[k] = _Job(start, len(words), i, wanted, o, accepted, valid, *pauses, timeout, _DRAIN_CYCLES)
             kept.append((i, o, accepted, valid))
         self._library.run(table)
         return [_result(job, *map(list, arrays)) for job, (_, *arrays) in zip(table, kept, strict=True)]
