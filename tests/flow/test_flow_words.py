@@ -8,7 +8,7 @@ from modmill.flow.words import WordSimulator
 
 ECHO = """
 module core(input clk, input rst, input i_valid, output i_ready, input [11:0] i_data,
-            output reg o_valid, input o_ready, output reg [11:0] o_data);
+            output reg o_valid, input o_ready, output reg [11:0] o_data, output reg o_last);
   reg [7:0] count;
   assign i_ready = !o_valid | o_ready;
   always @(posedge clk) begin
@@ -16,6 +16,7 @@ module core(input clk, input rst, input i_valid, output i_ready, input [11:0] i_
     if (i_valid & i_ready) begin
       o_valid <= 1;
       o_data <= ~i_data;
+      o_last <= i_data[1:0] == 3;
     end else if (o_ready) o_valid <= 0;
     // fault
     if (rst) begin
@@ -27,7 +28,8 @@ endmodule
 """
 FAULTS = {
     "o_valid dropped": "if (o_valid & !o_ready) o_valid <= 0;",
-    "o_data changed": "if (o_valid & !o_ready) o_data <= o_data + 1;",
+    "o_data or o_last changed": "if (o_valid & !o_ready) o_data <= o_data + 1;",
+    "o_last changed": "if (o_valid & !o_ready) o_last <= ~o_last;",
     "a word more": "if (count == 200) o_valid <= 1;",
     "timeout: 0 of 20": "o_valid <= 0;",
 }
@@ -41,6 +43,7 @@ def test_words_and_times():
     assert run.accepted == list(range(1, 21))
     assert run.valid == list(range(2, 22))
     assert run.cycles == 22
+    assert run.last == [False, False, False, True] * 5
 
 
 def test_two_side_by_side_with_pauses_and_stalls():

@@ -19,6 +19,7 @@ struct Job {  // the same layout stands in words.py
     uint64_t* o;
     uint64_t* accepted;
     uint64_t* valid;
+    uint64_t* last;
     uint32_t gap;
     uint32_t stall;
     uint64_t timeout;
@@ -56,9 +57,10 @@ private:
 
 template <class Word> class Bench {
 public:
-    Bench(CData& i_valid, CData& i_ready, Word& i_data, CData& o_valid, CData& o_ready, Word& o_data, uint64_t mask)
+    Bench(CData& i_valid, CData& i_ready, Word& i_data, CData& o_valid, CData& o_ready, Word& o_data,
+          CData& o_last, uint64_t mask)
         : i_valid(i_valid), i_ready(i_ready), i_data(i_data), o_valid(o_valid), o_ready(o_ready), o_data(o_data),
-          mask(mask) {}
+          o_last(o_last), mask(mask) {}
 
     void disturb(std::mt19937_64& noise) {
         i_valid = noise() & 1;
@@ -94,17 +96,19 @@ public:
             last_event = cycle;
         }
         if (waiting && !o_valid) fault(VALID_DROPPED, cycle);
-        if (waiting && o_valid && o_data != held) fault(WORD_CHANGED, cycle);
+        if (waiting && o_valid && (o_data != held || o_last != held_last)) fault(WORD_CHANGED, cycle);
         if (o_valid) {
             last_event = cycle;
             if (job->taken_count == job->wanted) {
                 fault(WORD_TOO_MANY, cycle);
             } else {
                 if (!waiting) job->valid[job->taken_count] = cycle;
+                job->last[job->taken_count] = o_last;
                 if (o_ready) job->o[job->taken_count++] = o_data;
             }
         }
         held = o_data;
+        held_last = o_last;
         waiting = o_valid && !o_ready;
         if (job->taken_count == job->wanted && job->accepted_count == job->words) {
             if (!job->cycles) job->cycles = cycle + 1;
@@ -125,11 +129,13 @@ private:
     Word& i_data;
     CData &o_valid, &o_ready;
     Word& o_data;
+    CData& o_last;
     uint64_t mask;
     Job* job = nullptr;
     Pauses producer{0, 1}, consumer{0, 2};
     bool presenting = false, waiting = false, finished = false;
     Word held = 0;
+    CData held_last = 0;
     uint64_t last_event = 0;
 };
 

@@ -15,11 +15,11 @@ from modmill.flow.simulate import DEFAULT_TIMEOUT
 _DRAIN_CYCLES = 300  # in which no further word may come
 _PORTS = {
     "i_valid": "input", "i_ready": "output", "i_data": "input", "o_valid": "output", "o_ready": "input",
-    "o_data": "output",
+    "o_data": "output", "o_last": "output",
 }  # fmt: skip
 _FAULTS = (
     "o_valid dropped before o_ready",
-    "o_data changed while waiting for o_ready",
+    "o_data or o_last changed while waiting for o_ready",
     "a word more than expected",
     "o_valid high straight after reset",
 )
@@ -31,6 +31,7 @@ class WordRun:
 
     ``words``: what left. ``accepted``: cycles at whose ends the words at i were taken. ``valid``: cycles in which the
     words at o stood there first. ``cycles`` ends with the last word. ``violations``: faults of the handshake.
+    ``last``: whether o_last went with each word.
     """
 
     words: list[int]
@@ -38,6 +39,7 @@ class WordRun:
     valid: list[int]
     cycles: int
     violations: list[str]
+    last: list[bool]
 
 
 class _Job(ctypes.Structure):  # the same layout stands in words.cpp
@@ -49,6 +51,7 @@ class _Job(ctypes.Structure):  # the same layout stands in words.cpp
         ("o", ctypes.POINTER(ctypes.c_uint64)),
         ("accepted", ctypes.POINTER(ctypes.c_uint64)),
         ("valid", ctypes.POINTER(ctypes.c_uint64)),
+        ("last", ctypes.POINTER(ctypes.c_uint64)),
         ("gap", ctypes.c_uint32),
         ("stall", ctypes.c_uint32),
         ("timeout", ctypes.c_uint64),
@@ -116,18 +119,19 @@ class WordSimulator:
                 if word < 0 or word >> self.word:
                     raise ValueError(f"word {place}, {word}, does not fit {self.word} bits")
             i = (ctypes.c_uint64 * max(1, len(words)))(*words)
-            o, valid = ((ctypes.c_uint64 * max(1, wanted))() for _ in range(2))
+            o, valid, last = ((ctypes.c_uint64 * max(1, wanted))() for _ in range(3))
             accepted = (ctypes.c_uint64 * max(1, len(words)))()
             start = starts[k].job(2 * seed + k)
-            table[k] = _Job(start, len(words), i, wanted, o, accepted, valid, *pauses, timeout, _DRAIN_CYCLES)
-            kept.append((i, o, accepted, valid))
+            table[k] = _Job(start, len(words), i, wanted, o, accepted, valid, last, *pauses, timeout, _DRAIN_CYCLES)
+            kept.append((i, o, accepted, valid, last))
         self._library.run(table)
         return [_result(job, *map(list, arrays)) for job, (_, *arrays) in zip(table, kept, strict=True)]
 
 
-def _result(job: _Job, o: list[int], accepted: list[int], valid: list[int]) -> WordRun:
+def _result(job: _Job, o: list[int], accepted: list[int], valid: list[int], last: list[int]) -> WordRun:
     missing = f"{job.taken_count} of {job.wanted} words left, {job.accepted_count} of {job.words} were taken"
     count = job.taken_count
     return WordRun(
-        o[:count], accepted[: job.accepted_count], valid[:count], job.cycles, violations(job, _FAULTS, missing)
-    )
+        o[:count], accepted[: job.accepted_count], valid[:count], job.cycles, violations(job, _FAULTS, missing),
+        list(map(bool, last[:count])),
+    )  # fmt: skip
