@@ -1,0 +1,422 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""Simulation of a core in four states (0, 1, x, z) by Icarus Verilog, when the user has it on PATH.
+
+Verilator knows two states: it starts a register that nothing sets from a random value, and the run may pass by luck.
+Here the register starts at x, and what depends on it shows x. All inputs but clk and rst are x until the reset ends,
+and operands and words of the modulus are x in every cycle in which they are not offered.
+
+The bench is the text below, compiled once for each core; operands and pauses come from files. It drives the ports as
+`harness.cpp` does: inputs change while the clock is low, outputs are sampled before it rises. Without pauses and
+stalls the two benches do the same in every cycle, so that `differences` compares their runs.
+
+Cost: Icarus simulates between 1,000 and 50,000 cycles per second, fewer for larger cores.
+"""
+
+import random
+import re
+import shutil
+import subprocess
+import tempfile
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+
+from modmill.flow import tools
+from modmill.flow.library import chances
+from modmill.flow.simulate import _FAULTS, Loads, Run, Widths
+
+MISSING = "the four-state check needs Icarus Verilog (iverilog and vvp), which is not installed: apt install iverilog"
+"""What is said where Icarus is asked for and not there."""
+TIMEOUT = 10_000
+"""Cycles without any event at the ports after which a run gives up."""
+SECONDS = 300.0
+"""Time after which a run is stopped."""
+
+_UNKNOWN_CYCLES = 64  # a run ends after so many cycles with x on i_ready, k_ready or o_valid
+_STALLS = 1021  # length of the pattern of stalls in cycles; a prime, so that it does not keep step with a schedule
+_DROPPED, _CHANGED, _UNASKED, _AFTER_RESET, _BEFORE_MODULUS, _BEFORE_RESULTS = _FAULTS
+_BENCH = """\
+`timescale 1ns / 1ns
+module modmill_four_state;
+  reg clk, rst, i_valid, o_ready, k_valid;
+  reg [{a}:0] i_a, next_a;
+  reg [{b}:0] i_b, next_b;
+  reg [{k}:0] k_m, next_k;
+  wire i_ready, o_valid, k_ready;
+  wire [{r}:0] o_r;
+  {top} dut ({pins});
+  reg stalls [0:{stalls}];
+  integer accepted_at [0:1023];
+  integer operands, words, resets, first, timeout;
+  integer operand_file, word_file, log, fields, cycle, accepted, seen, taken, loaded, gap, word_gap, before;
+  integer last_event, longest, drained_at, unknown;
+  reg due, waiting, draining, finished;
+  task next_operands;
+    if (accepted < operands) fields = $fscanf(operand_file, "%h %h %d", next_a, next_b, gap);
+  endtask
+  task next_word;
+    if (loaded < words) fields = $fscanf(word_file, "%h %d %d", next_k, before, word_gap);
+  endtask
+  task drive;
+    begin
+      k_valid = 0;
+      k_m = {{{k} + 1{{1'bx}}}};
+      if (cycle >= first && loaded < words && before <= accepted) begin
+        if (word_gap > 0) word_gap = word_gap - 1;
+        else begin
+          k_valid = 1;
+          k_m = next_k;
+        end
+      end
+      i_valid = 0;
+      i_a = {{{a} + 1{{1'bx}}}};
+      i_b = {{{b} + 1{{1'bx}}}};
+      if (cycle >= first && accepted < operands) begin
+        if (gap > 0) gap = gap - 1;
+        else begin
+          i_valid = 1;
+          i_a = next_a;
+          i_b = next_b;
+        end
+      end
+      o_ready = draining | ~stalls[cycle % ({stalls} + 1)];
+    end
+  endtask
+  task note;
+    begin
+      $fwrite(log, "%b%b%b%b%b%b", k_valid, k_ready, i_valid, i_ready, o_valid, o_ready);
+      if (o_valid !== 1'b0) $fwrite(log, " %h", o_r);
+      $fwrite(log, "\\n");
+      if (^{{i_ready, o_valid, k_ready}} === 1'bx) unknown = unknown + 1;
+    end
+  endtask
+  task sample;
+    begin
+      if (k_valid && k_ready) begin
+        loaded = loaded + 1;
+        last_event = cycle;
+        next_word;
+      end
+      if (i_valid && i_ready) begin
+        accepted_at[accepted % 1024] = cycle;
+        accepted = accepted + 1;
+        last_event = cycle;
+        next_operands;
+      end
+      if (o_valid && taken < accepted) begin
+        if (seen == taken) begin
+          seen = seen + 1;
+          last_event = cycle;
+          if (cycle - accepted_at[taken % 1024] > longest) longest = cycle - accepted_at[taken % 1024];
+        end
+        if (o_ready) begin
+          taken = taken + 1;
+          last_event = cycle;
+        end
+      end
+      if (taken == operands && !draining) begin
+        draining = 1;
+        drained_at = cycle + 16 + longest;
+      end
+      finished = unknown == {unknown} || (draining ? cycle >= drained_at : cycle - last_event > timeout);
+    end
+  endtask
+  initial begin
+    fields = $value$plusargs("operands=%d", operands);
+    fields = $value$plusargs("words=%d", words);
+    fields = $value$plusargs("reset=%d", resets);
+    fields = $value$plusargs("first=%d", first);
+    fields = $value$plusargs("timeout=%d", timeout);
+    operand_file = $fopen("operands", "r");
+    word_file = $fopen("words", "r");
+    log = $fopen("log", "w");
+    $readmemb("stalls", stalls);
+    cycle = 0; accepted = 0; seen = 0; taken = 0; loaded = 0; last_event = 0; longest = 0; unknown = 0;
+    waiting = 0; draining = 0; finished = 0;
+    next_operands;
+    next_word;
+    clk = 0;
+    rst = 1;
+    repeat (resets) begin
+      #1 clk = 1;
+      #1 clk = 0;
+    end
+    rst = 0;
+    while (!finished) begin
+      drive;
+      #1 note;
+      sample;
+      clk = 1;
+      #1 clk = 0;
+      cycle = cycle + 1;
+    end
+    $fclose(log);
+    $finish;
+  end
+endmodule
+"""
+
+
+@dataclass(frozen=True)
+class FourStateRun:
+    """What a simulation in four states showed.
+
+    ``run``: as in two states, where a handshake that is x counts as low and an unknown bit of a result as 0.
+    ``unknown``: one line for each port at which x or z was seen after the reset: i_ready, k_ready, o_valid in any
+    cycle, o_r while o_valid is high.
+    """
+
+    run: Run
+    unknown: list[str] = field(default_factory=list)
+
+
+@cache
+def version() -> str | None:
+    """Version of the Icarus on PATH, ``11.0`` for one; None when there is none, or none that starts."""
+    compiler, simulator = shutil.which("iverilog"), shutil.which("vvp")
+    if not (compiler and simulator):
+        return None
+    try:
+        said = subprocess.run([simulator, "-V"], capture_output=True, text=True, timeout=60, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    match = re.search(r"Icarus Verilog runtime version (\S+)", said.stdout + said.stderr)
+    return match[1] if match else None
+
+
+def available() -> bool:
+    """Whether Icarus is on PATH and starts."""
+    return version() is not None
+
+
+class FourState:
+    """A core compiled by Icarus.
+
+    ``verilog`` is the text of the core, ``top`` its module, ``widths`` those of its ports. The text can do what any
+    program can (`$fopen`), so look for system tasks in one that Modmill did not write.
+
+    Raises ToolError when Icarus is not installed (``MISSING``) or does not compile the text.
+    """
+
+    def __init__(self, verilog: str, *, top: str = "core", widths: Widths) -> None:
+        if not available():
+            raise tools.ToolError(MISSING)
+        self.widths = widths
+        with tempfile.TemporaryDirectory(prefix="modmill-four-state-") as name:
+            folder = Path(name)
+            (folder / "core.v").write_text(verilog)
+            (folder / "bench.v").write_text(_bench(top, widths))
+            command = ["iverilog", "-g2005", "-s", "modmill_four_state", "-o", "compiled", "bench.v", "core.v"]
+            tools.run(command, name="iverilog", cwd=folder, timeout=SECONDS)
+            self._compiled = (folder / "compiled").read_bytes()
+
+    def run(
+        self,
+        a: Sequence[int],
+        b: Sequence[int],
+        *,
+        loads: Loads = (),
+        gap: float = 0.0,
+        stall: float = 0.0,
+        seed: int = 1,
+        reset: int = 1,
+        first: int = 1,
+        timeout: int = TIMEOUT,
+        seconds: float = SECONDS,
+    ) -> FourStateRun:
+        """Power up, reset for ``reset`` cycles, feed all operands and collect the results.
+
+        ``first`` is the first cycle after the reset, counted from 0, in which anything is offered. ``loads``, ``gap``
+        and ``stall`` are as in ``Simulator.run``; pauses and stalls are drawn with ``seed`` and differ from those
+        that it draws. ``b`` is ignored by a core with one operand. ``timeout`` counts cycles without an event. The
+        run ends early when the handshake stays x.
+
+        Raises ValueError for operands that do not fit the ports and numbers out of range, ToolError when the run
+        takes longer than ``seconds``.
+        """
+        chances(gap=gap, stall=stall)
+        if reset < 1 or first < 0 or timeout < 1 or not a:
+            raise ValueError(
+                f"a run needs a reset of 1 cycle or more, a first cycle from 0 on, a timeout of 1 cycle or more and at "
+                f"least one operand, not {reset}, {first}, {timeout} and {len(a)}"
+            )
+        stream = [(place, word) for place, words in loads for word in words]
+        if stream and not self.widths.k:
+            raise ValueError("this core has no stream k")
+        second = b if self.widths.b else [0] * len(a)
+        if len(a) != len(second):
+            raise ValueError(f"as many operands b as a are needed, not {len(second)} and {len(a)}")
+        _require_fit("a", a, self.widths.a)
+        _require_fit("b", second, self.widths.b or 1)
+        _require_fit("k", [word for _, word in stream], self.widths.k)
+        rnd = random.Random(seed)
+        texts = {
+            "operands": "".join(f"{x:x} {y:x} {_pause(rnd, gap)}\n" for x, y in zip(a, second, strict=True)),
+            "words": "".join(f"{word:x} {place} {_pause(rnd, gap)}\n" for place, word in stream),
+            "stalls": "\n".join(_stalls(rnd, stall)) + "\n",
+        }
+        numbers = {
+            "operands": len(a), "words": len(stream), "reset": reset, "first": first, "timeout": timeout
+        }  # fmt: skip
+        lines = self._log(texts, numbers, seconds)
+        return _Watch(len(a), [place for place, _ in stream], self.widths).judge(lines, timeout)
+
+    def _log(self, texts: dict[str, str], numbers: dict[str, int], seconds: float) -> list[str]:
+        with tempfile.TemporaryDirectory(prefix="modmill-four-state-") as name:
+            folder = Path(name)
+            (folder / "compiled").write_bytes(self._compiled)
+            for file, text in texts.items():
+                (folder / file).write_text(text)
+            command = ["vvp", "-n", "compiled", *(f"+{key}={value}" for key, value in numbers.items())]
+            said = tools.run(command, name="vvp", cwd=folder, timeout=seconds)
+            if not (folder / "log").is_file():
+                raise tools.ToolError(f"vvp: wrote no log, but said {said[:200]!r}")
+            return (folder / "log").read_text().splitlines()
+
+
+def run(
+    verilog: str,
+    a: Sequence[int],
+    b: Sequence[int],
+    *,
+    top: str = "core",
+    widths: Widths,
+    loads: Loads = (),
+    gap: float = 0.0,
+    stall: float = 0.0,
+    seed: int = 1,
+    reset: int = 1,
+    first: int = 1,
+    timeout: int = TIMEOUT,
+) -> FourStateRun:
+    """One run of a core, which is compiled for it: ``FourState(...).run(...)``, and raises what they do."""
+    return FourState(verilog, top=top, widths=widths).run(
+        a, b, loads=loads, gap=gap, stall=stall, seed=seed, reset=reset, first=first, timeout=timeout
+    )
+
+
+def differences(one: Run, other: Run, names: tuple[str, str] = ("Verilator", "Icarus")) -> Iterator[str]:
+    """Where two runs of the same operands without pauses and stalls differ, one line for each kind of difference.
+
+    Compared are the cycles in which words and operands were accepted and results were valid and taken, the results,
+    and the number of cycles. ``names`` say what ran them.
+    """
+    for what in ("loaded", "accepted", "valid", "taken", "results"):
+        first, second = getattr(one, what), getattr(other, what)
+        if first == second:
+            continue
+        shown = "{:#x}" if what == "results" else "{}"
+        where = "value" if what == "results" else "cycle"
+        k = next((k for k, (x, y) in enumerate(zip(first, second, strict=False)) if x != y), None)
+        if k is None:
+            yield f"{what}: {len(first)} with {names[0]}, {len(second)} with {names[1]}"
+        else:
+            x, y = shown.format(first[k]), shown.format(second[k])
+            yield f"{what}: number {k} has {where} {x} with {names[0]}, {y} with {names[1]}"
+    if one.cycles != other.cycles:
+        yield f"the run takes {one.cycles} cycles with {names[0]}, {other.cycles} with {names[1]}"
+
+
+class _Watch:
+    """Reads the log: a line for each cycle, k_valid k_ready i_valid i_ready o_valid o_ready, and o_r unless idle."""
+
+    def __init__(self, operands: int, before: Sequence[int], widths: Widths) -> None:
+        self._operands, self._before, self._widths = operands, before, widths
+        self._run = Run([], [], [], [], 0, [])
+        self._faults: dict[str, list[int]] = {}  # number, first cycle
+        self._held: str | None = None
+
+    def judge(self, lines: Sequence[str], timeout: int) -> FourStateRun:
+        cycles, seen = len(lines), self._run
+        for cycle, line in enumerate(lines):
+            self._cycle(cycle, line)
+            if len(seen.taken) == self._operands and cycles == len(lines):
+                cycles = cycle + 1
+        noted = {text: f"{text} ({n} times, first in cycle {first})" for text, (n, first) in self._faults.items()}
+        violations = [noted[text] for text in _FAULTS if text in noted]
+        unknown = [line for text, line in noted.items() if text not in _FAULTS]
+        missing = f"{len(seen.taken)} results of {self._operands} operands ({len(seen.accepted)} accepted)"
+        if len(seen.taken) < self._operands:
+            stopped = Counter(bool(set("xzXZ") & set(line.split(" ")[0])) for line in lines)[True] >= _UNKNOWN_CYCLES
+            why = "the handshake stayed unknown" if stopped else f"nothing happened for {timeout} cycles"
+            violations.append(f"timeout: {missing}, {why}")
+        found = Run(seen.results, seen.accepted, seen.valid, seen.taken, cycles, violations, seen.loaded)
+        return FourStateRun(found, unknown)
+
+    def _fault(self, text: str, cycle: int) -> None:
+        self._faults.setdefault(text, [0, cycle])[0] += 1
+
+    def _cycle(self, cycle: int, line: str) -> None:
+        handshake, _, result = line.partition(" ")
+        k_valid, k_ready, i_valid, i_ready, o_valid, o_ready = (bit == "1" for bit in handshake)
+        for name, bit in (("k_ready", handshake[1]), ("i_ready", handshake[3]), ("o_valid", handshake[4])):
+            if bit not in "01" and (name != "k_ready" or self._widths.k):
+                self._fault(f"{name} is {bit}", cycle)
+        seen = self._run
+        offered = len(seen.accepted) + i_valid
+        if cycle == 0 and o_valid:
+            self._fault(_AFTER_RESET, cycle)
+        loaded = k_valid and k_ready
+        if loaded:
+            if len(seen.taken) != len(seen.accepted):
+                self._fault(_BEFORE_RESULTS, cycle)
+            seen.loaded.append(cycle)
+        if i_valid and i_ready:
+            if loaded or any(place <= len(seen.accepted) for place in self._before[len(seen.loaded) :][:1]):
+                self._fault(_BEFORE_MODULUS, cycle)
+            seen.accepted.append(cycle)
+        if self._held is not None and not o_valid:
+            self._fault(_DROPPED, cycle)
+        if o_valid:
+            self._result(cycle, result, o_ready, offered)
+        self._held = result if o_valid and not o_ready else None
+
+    def _result(self, cycle: int, text: str, o_ready: bool, offered: int) -> None:
+        seen = self._run
+        if set("xzXZ") & set(text):
+            self._fault("o_r has unknown bits while o_valid is high", cycle)
+        if self._held is not None and self._held != text:
+            self._fault(_CHANGED, cycle)
+        known = len(seen.accepted) if o_ready else offered
+        if len(seen.taken) >= min(known, self._operands):
+            self._fault(_UNASKED, cycle)
+            return
+        if len(seen.valid) == len(seen.taken):
+            seen.valid.append(cycle)
+        if o_ready:
+            seen.results.append(int(re.sub("[xzXZ]", "0", text), 16))
+            seen.taken.append(cycle)
+
+
+def _bench(top: str, widths: Widths) -> str:
+    pins = ["clk", "rst", "i_valid", "i_ready", "i_a", "o_valid", "o_ready", "o_r"]
+    pins += ["i_b"] * bool(widths.b) + ["k_valid", "k_ready", "k_m"] * bool(widths.k)
+    text = _BENCH.format(
+        top=top, pins=", ".join(f".{pin}({pin})" for pin in pins), a=widths.a - 1, b=max(1, widths.b) - 1,
+        k=max(1, widths.k) - 1, r=widths.r - 1, stalls=_STALLS - 1, unknown=_UNKNOWN_CYCLES,
+    )  # fmt: skip
+    return text if widths.k else text.replace("endmodule\n", "  assign k_ready = 1'b0;\nendmodule\n")
+
+
+def _require_fit(name: str, values: Sequence[int], bits: int) -> None:
+    for k, value in enumerate(values):
+        if value < 0 or value >> bits:
+            raise ValueError(f"operand {name}[{k}] = {value} does not fit {bits} bits")
+
+
+def _pause(rnd: random.Random, chance: float) -> int:
+    """Cycles of a pause: none, one or a burst."""
+    if rnd.random() >= chance:
+        return 0
+    return 1 if rnd.randrange(4) else rnd.randrange(2, 18)
+
+
+def _stalls(rnd: random.Random, chance: float) -> Iterator[str]:
+    left = 0
+    for _ in range(_STALLS):
+        left = left or _pause(rnd, chance)
+        yield "1" if left else "0"
+        left = max(0, left - 1)
