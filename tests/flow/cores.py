@@ -1,7 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Small hand-written cores for the tests of the flow: a multiplier modulo P with two stages, and faulty copies."""
+"""Small hand-written cores for the tests of the flow: a multiplier modulo P with two stages, and faulty copies.
 
+And what Icarus says of an emitted text, where it is installed.
+"""
+
+import os
+import subprocess
+import tempfile
+
+from modmill.flow import four_state
 from modmill.flow.simulate import Widths
 
 P = 4_294_967_291  # largest prime below 2^32
@@ -52,3 +60,20 @@ SLOW_RESET = _with("    if (rst) begin", "    was_rst <= rst;\n    if (rst & was
     "  reg full, done;", "  reg full, done, was_rst;"
 )
 """It needs a reset of two cycles."""
+
+
+def icarus_complaints(verilog: str) -> str:
+    """What Icarus says when it reads a text as Verilog-2001; nothing where it is not installed."""
+    if not four_state.available():
+        return ""
+    with tempfile.NamedTemporaryFile("w", suffix=".v") as file:  # version 11 does not read `-`
+        file.write(verilog)
+        file.flush()
+        done = subprocess.run(
+            ["iverilog", "-g2001", "-o", os.devnull, file.name],
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
+        )
+    return done.stdout + done.stderr or ("" if done.returncode == 0 else f"exit code {done.returncode}")

@@ -5,7 +5,6 @@
 import os
 import random
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -15,6 +14,7 @@ from amaranth.hdl import C, Cat, ClockSignal, Elaboratable, Instance, Module, Si
 from amaranth.lib import wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
+from cores import icarus_complaints
 
 from modmill.flow import emit
 from modmill.flow.lint import lint
@@ -89,8 +89,7 @@ def test_text_is_clean(text: str) -> None:
     assert "\\" not in text
     assert "(*" not in text
     assert lint(text) == []
-    if shutil.which("iverilog"):
-        subprocess.run(["iverilog", "-g2001", "-o", os.devnull, "-"], input=text.encode(), check=True)
+    assert icarus_complaints(text) == ""
 
 
 def test_registers_have_no_initial_values(text: str) -> None:

@@ -21,7 +21,6 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 
 from modmill.flow import tools
@@ -173,7 +172,6 @@ class FourStateRun:
     unknown: list[str] = field(default_factory=list)
 
 
-@cache
 def version() -> str | None:
     """Version of the Icarus on PATH, ``11.0`` for one; None when there is none, or none that starts."""
     compiler, simulator = shutil.which("iverilog"), shutil.which("vvp")

@@ -5,12 +5,13 @@ states. A few products, because Icarus is slow."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
 
 from modmill.contract import Contract
-from modmill.flow.four_state import FourState, differences
+from modmill.flow.four_state import FourState, FourStateRun, differences
 from modmill.flow.simulate import Simulator
 from modmill.flow.tools import ToolError
 from modmill.studies import judge, operands
@@ -18,7 +19,11 @@ from modmill.studies.build import Core, loads, widths
 from modmill.studies.operands import Product
 
 CYCLES = 3000
-"""About so many cycles are simulated for a core, if two products for each run take no more."""
+"""Cycles simulated for a core, roughly; more where the least number of products needs more."""
+SECONDS = 40.0
+"""Time that Icarus may take for a core, roughly; fewer products are tried in one that it simulates slowly."""
+LEAST = 2
+"""Products of one run at least."""
 MOST = 48
 """Products of one run at most."""
 
@@ -33,14 +38,20 @@ class Found:
 
 
 def check(
-    core: Core, verilog: str, *, simulator: Simulator | None = None, seed: int = 1, cycles: int = CYCLES
+    core: Core,
+    verilog: str,
+    *,
+    simulator: Simulator | None = None,
+    seed: int = 1,
+    cycles: int = CYCLES,
+    seconds: float = SECONDS,
 ) -> Found:
     """Simulate a Verilog text in four states against a core's contract.
 
-    Three runs start from x: at full rate from the first cycle after a reset of one cycle, with pauses and stalls
-    after a reset of three, and, where the modulus is loaded, with another modulus in between. With a ``simulator`` of
-    the same text a fourth run of the same operands is compared with it cycle by cycle. ``cycles`` is how many are
-    simulated, roughly.
+    All runs start from x: two products from the first cycle after a reset of one cycle; after a reset of three
+    cycles a later start, pauses and stalls; where the modulus is loaded, another one in between; and at last full
+    rate, whose cycles are compared with those of a ``simulator`` of the same text if there is one. ``cycles`` and
+    ``seconds`` limit the number of products, not below two a run.
 
     The text must have passed ``check.rtl_faults``. Raises ToolError when Icarus is not installed or fails.
     """
@@ -52,30 +63,38 @@ def check(
             raise
         found.failures.append(f"four-state: core.v does not compile: {error}")
         return found
-    runs = 3 + bool(contract.load)
-    count = _count(contract, cycles // runs)
-    edge = [pair for pair in operands.corners(core.fitted, core.io) if operands.covered(contract, *pair)]
-    chosen = edge[:: max(1, 2 * len(edge) // count)][: count // 2]
-    chosen += operands.randoms(contract, count - len(chosen), seed)[: count - len(chosen)]
-    products = operands.judged(contract, chosen)
+    corners = [pair for pair in operands.corners(core.fitted, core.io) if operands.covered(contract, *pair)]
     bench = _Bench(contract, compiled, found, seed)
-    own = (contract, products)
-    bench.run("four-state, at full rate", [own], first=0)
-    bench.run("four-state, with pauses and stalls", [own], gap=0.3, stall=0.3, reset=3, first=1)
+    start = time.monotonic()
+    bench.run(
+        "four-state, at once", [(contract, operands.judged(contract, _some(contract, corners, LEAST, seed)))], first=0
+    )
+    rate = found.cycles / (time.monotonic() - start)
+    count = _count(contract, min(cycles, seconds * rate) / 3)
+    products = operands.judged(contract, _some(contract, corners, count, seed))
+    bench.run(
+        "four-state, with pauses and stalls", [(contract, products)], gap=0.3, stall=0.3, reset=3,
+        first=2 + contract.timing.latency,
+    )  # fmt: skip
     if others := core.fitted.others():
         other = others[seed % len(others)].contract(core.io)
-        turn = (other, operands.judged(other, operands.randoms(other, 2, seed)[:2]))
-        bench.run("four-state, loaded with others", [(contract, products[:1]), turn, (contract, products[:1])])
-    if simulator:
-        bench.compare(simulator, products)
+        turn = (other, operands.judged(other, operands.randoms(other, LEAST, seed)[:LEAST]))
+        bench.run("four-state, loaded with others", [(contract, products[:1]), turn, (contract, products[1:2])])
+    bench.compare(simulator, products[::-1])
     return found
 
 
-def _count(contract: Contract, cycles: int) -> int:
-    """Products that fit into so many cycles, at least two."""
+def _count(contract: Contract, cycles: float) -> int:
+    """Products that fit into so many cycles."""
     timing = contract.timing
     load = contract.load.cycles if contract.load else 0
-    return max(2, min(MOST, (cycles - timing.latency - load) // timing.interval))
+    return max(LEAST, min(MOST, int(cycles - timing.latency - load) // timing.interval))
+
+
+def _some(contract: Contract, corners: Sequence[tuple[int, int]], count: int, seed: int) -> list[tuple[int, int]]:
+    """So many pairs of operands, fewer where p is tiny: half of them corners."""
+    chosen = list(corners[:: max(1, 2 * len(corners) // count)][: count // 2])
+    return chosen + operands.randoms(contract, count - len(chosen), seed)[: count - len(chosen)]
 
 
 class _Bench:
@@ -97,29 +116,34 @@ class _Bench:
             [p.a for p in whole], [p.b for p in whole], loads=words, gap=gap, stall=stall, seed=self._seed,
             reset=reset, first=first, timeout=self._patience,
         )  # fmt: skip
-        self._note(label, seen.unknown)
+        self._judge(label, seen)
         if not seen.unknown:
-            self._note(label, seen.run.violations)
             for start, (contract, products) in zip(starts, turns, strict=False):
                 results = seen.run.results[start : start + len(products)]
-                part = products[: len(results)]
-                alone = replace(seen.run, results=results, violations=[])
-                self._note(label, judge.values(contract, part, alone))
-        self._found.products += len(whole)
-        self._found.cycles += seen.run.cycles
+                part = replace(seen.run, results=results, violations=[])
+                self._note(label, judge.values(contract, products[: len(results)], part))
 
-    def compare(self, simulator: Simulator, products: Sequence[Product]) -> None:
-        """The same operands in two states and in four, cycle by cycle."""
-        pair = [p.a for p in products], [p.b for p in products]
+    def compare(self, simulator: Simulator | None, products: Sequence[Product]) -> None:
+        """At full rate, and the same in two states, cycle by cycle."""
+        label, pair = "four-state, at full rate", ([p.a for p in products], [p.b for p in products])
         stream = loads(self._contract)
         seen = self._compiled.run(*pair, loads=stream, timeout=self._patience)
+        self._judge(label, seen)
+        if not seen.unknown:
+            self._note(
+                label, judge.values(self._contract, products[: len(seen.run.results)], replace(seen.run, violations=[]))
+            )
+        if simulator is None:
+            return
         if simulator.instances == 2:
             two_state, _ = simulator.run_pair(pair, pair, loads=stream, timeout=self._patience)
         else:
             two_state = simulator.run(*pair, loads=stream, timeout=self._patience)
-        self._note("four-state", seen.unknown)
-        self._note("two states and four", differences(two_state, seen.run))
-        self._found.products += len(products)
+        self._note(label, differences(two_state, seen.run))
+
+    def _judge(self, label: str, seen: FourStateRun) -> None:
+        self._note(label, [*seen.unknown, *seen.run.violations])
+        self._found.products += len(seen.run.results)
         self._found.cycles += seen.run.cycles
 
     def _note(self, label: str, lines: Iterable[str]) -> None:
