@@ -253,7 +253,11 @@ class FourState:
         rnd = random.Random(seed)
         texts = {
             "operands": "".join(f"{x:x} {y:x} {_pause(rnd, gap)}\n" for x, y in zip(a, second, strict=True)),
-            "words": "".join(f"{word:x} {place} {_pause(rnd, gap)}\n" for place, word in stream),
+            "words": "".join(
+                f"{word:x} {place} {_pause(rnd, gap) if k else 0}\n"  # the first holds operands back
+                for place, words in loads
+                for k, word in enumerate(words)
+            ),
             "stalls": "\n".join(_stalls(rnd, stall)) + "\n",
         }
         numbers = {
