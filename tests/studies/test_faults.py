@@ -9,8 +9,10 @@ import shutil
 import pytest
 
 import modmill
-from modmill.studies.build import digest
-from modmill.studies.check import check
+from modmill.flow.simulate import Simulator
+from modmill.report import seal
+from modmill.studies.build import FILES, RECORD, FaultyCore, digest
+from modmill.studies.check import Report, check, spread, verify
 
 P = 2**31 - 1
 SECP256K1 = 2**256 - 2**32 - 977
@@ -29,15 +31,25 @@ def copy(folders, tmp_path):
     return shutil.copytree(folders["native"], tmp_path / "core")
 
 
+def reseal(folder, **changes):
+    """Make the seal match what lies in the folder, after changes of the record."""
+    record = json.loads((folder / RECORD).read_text()) | changes
+    names = [file.name for file in folder.iterdir() if file.name != RECORD]
+    (folder / RECORD).write_text(seal.record_text(seal.sealed(record, seal.folder_texts(folder, names))))
+
+
 def forge(folder, edit):
-    """Edit the RTL and make both digests match it."""
-    path, record = folder / "core.v", json.loads((folder / "contract.json").read_text())
+    """Edit the RTL and make all digests match it."""
+    path = folder / "core.v"
     header, body = path.read_text().split("\n\n", 1)
     edited = edit(body)
     assert edited != body, "the fault was not planted"
     path.write_text(header.replace(digest(body), digest(edited)) + "\n\n" + edited)
-    record["digest"] = digest(edited)
-    (folder / "contract.json").write_text(json.dumps(record))
+    sheet = folder / "README.md"
+    sheet.write_text(sheet.read_text().replace(digest(body), digest(edited)))
+    vectors = folder / "vectors.json"
+    vectors.write_text(vectors.read_text().replace(digest(body), digest(edited)))
+    reseal(folder, digest=digest(edited))
 
 
 def wrapped(faulty):
@@ -148,8 +160,10 @@ def test_edited_rtl_without_new_digests(copy, monkeypatch):
     path = copy / "core.v"
     path.write_text(path.read_text().replace("endmodule", "  // harmless\nendmodule", 1))
     report = check(copy, vectors=20)
-    assert len(report.failures) == 2
-    assert all("the RTL has digest" in line for line in report.failures)
+    assert [line for line in report.failures if "the RTL has digest" not in line] == [
+        "core.v: was edited: it has another digest than contract.json says"
+    ]
+    assert len(report.failures) == 3
 
 
 @pytest.mark.parametrize(
@@ -178,34 +192,85 @@ def test_edited_rtl_without_new_digests(copy, monkeypatch):
         ("surprise", 1),
     ],
 )
-def test_edited_contract(copy, field, value):
+def test_edited_contract(copy, field, value, monkeypatch):
+    monkeypatch.setattr("modmill.studies.check.verify", lambda *_, **__: None)
     path = copy / "contract.json"
     record = json.loads(path.read_text())
     assert record.get(field) != value or field == "closed"
-    path.write_text(json.dumps(record | {field: value}))
+    path.write_text(json.dumps(record | {field: value}, indent=2) + "\n")
+    report = check(copy, vectors=20)
+    assert "contract.json: was edited: its seal is that of another record" in report.failures
+    reseal(copy)
     report = check(copy, vectors=20)
     assert not report.passed
     assert any("contract.json" in line for line in report.failures)
 
 
-def test_field_taken_away(copy):
+def test_field_taken_away(copy, monkeypatch):
+    monkeypatch.setattr("modmill.studies.check.verify", lambda *_, **__: None)
     path = copy / "contract.json"
     record = json.loads(path.read_text())
     del record["latency"]
     path.write_text(json.dumps(record))
-    assert check(copy, vectors=20).failures == ["contract.json: latency is missing"]
+    reseal(copy)
+    assert check(copy, vectors=20).failures == [
+        "contract.json: latency is missing",
+        "contract.json: the other files cannot be made from it: KeyError \"'latency'\"",
+    ]
 
 
-def test_edited_vectors(copy):
+@pytest.mark.parametrize("name", FILES)
+def test_one_letter_of_any_file_is_found(copy, name, monkeypatch):
+    monkeypatch.setattr("modmill.studies.check.verify", lambda *_, **__: None)
+    path = copy / name
+    path.write_text(path.read_text().replace(" ", "  ", 1))
+    assert any(line.startswith(f"{name}: was edited") for line in check(copy).failures)
+    reseal(copy)
+    found = check(copy).failures
+    assert found == [] if name == RECORD else any(line.startswith(f"{name}: line ") for line in found)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("latency LATENCY cycles", "latency 4 cycles"),
+        ("//   factor   0x1", "//   factor   0x2"),
+        ("below p", "below 9 p"),
+    ],
+)
+def test_header_that_an_integrator_reads(folders, tmp_path, old, new, monkeypatch):
+    monkeypatch.setattr("modmill.studies.check.verify", lambda *_, **__: None)
+    folder = shutil.copytree(folders["binary"], tmp_path / "core")
+    path = folder / "core.v"
+    latency = json.loads((folder / RECORD).read_text())["latency"]
+    old, text = old.replace("LATENCY", str(latency)), path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new, 1))
+    reseal(folder)
+    assert any(new in line for line in check(folder).failures)
+
+
+def test_fusesoc_file_that_is_gone(copy, monkeypatch):
+    monkeypatch.setattr("modmill.studies.check.verify", lambda *_, **__: None)
+    (path,) = copy.glob("*.core")
+    path.unlink()
+    assert check(copy).failures == [f"{path.name}: is missing, but contract.json lists it"]
+
+
+def test_edited_vectors(copy, monkeypatch):
+    monkeypatch.setattr("modmill.studies.check.verify", lambda *_, **__: None)
     path = copy / "vectors.json"
     vectors = json.loads(path.read_text())
     right = vectors["vectors"][5]["value"]
     vectors["vectors"][5]["value"] = "0x123456"
     path.write_text(json.dumps(vectors))
-    (line,) = check(copy, vectors=20).failures
+    reseal(copy)
+    line, *rest = check(copy, vectors=20).failures
     assert line == f"vectors.json: value of vector 5 is 0x123456, recomputed {right}"
+    assert all(line.startswith("vectors.json: line ") for line in rest)
     path.write_text(json.dumps(vectors | {"vectors": vectors["vectors"][:5]}))
-    assert check(copy, vectors=20).failures == ["vectors.json: 5 vectors, at least 64 are expected"]
+    reseal(copy)
+    assert "vectors.json: 5 vectors, at least 64 are expected" in check(copy, vectors=20).failures
 
 
 @pytest.mark.parametrize(
@@ -224,3 +289,102 @@ def test_texts_that_are_not_simulated(copy, old, new, words, monkeypatch):
     failures = check(copy, vectors=20).failures
     assert failures
     assert re.search(words, "\n".join(failures))
+
+
+# ---------------------------------------------------------------------------------------------- start states
+
+
+def without_resets(body):
+    """Small registers, counters among them, lose their reset."""
+    return re.sub(r"^(  assign \w+ = )rst \? [1-5]'h\w+ : (\w+;)$", r"\1\2", body, flags=re.MULTILINE)
+
+
+EARLY = (
+    # operands of the first 40 cycles after a reset of two cycles or more get another bit
+    "  core_inside whole(.clk(clk), .rst(rst), .i_a(i_a ^ (young != 0)), .i_b(i_b), .i_valid(i_valid), .o_r(o_r),"
+    " .i_ready(i_ready), .o_valid(o_valid), .o_ready(o_ready));\n  reg [5:0] young;\n  reg was;\n"
+    "  always @(posedge clk) was <= rst;\n  always @(posedge clk) if (rst) young <= was ? 40 : 0;\n"
+    "    else if (young != 0) young <= young - 1;"
+)
+SHORT_RESET = (
+    # a reset of one cycle is not seen
+    "  core_inside whole(.clk(clk), .rst(rst & was), .i_a(i_a), .i_b(i_b), .i_valid(i_valid & ~rst), .o_r(o_r),"
+    " .i_ready(i_ready), .o_valid(o_valid), .o_ready(o_ready));\n  reg was;\n  always @(posedge clk) was <= rst;"
+)
+SURVIVOR = (
+    # a product under way survives a reset and leaves after it
+    "  core_inside whole(.clk(clk), .rst(rst & ~o_valid), .i_a(i_a), .i_b(i_b), .i_valid(i_valid & ~rst), .o_r(o_r),"
+    " .i_ready(i_ready), .o_valid(o_valid), .o_ready(o_ready & ~rst));"
+)
+
+
+@pytest.mark.parametrize(
+    ("edit", "words"),
+    [(wrapped(EARLY), "first operands in cycle"), (wrapped(SHORT_RESET), ""), (wrapped(SURVIVOR), "")],
+    ids=["first cycles", "reset of one cycle", "product survives"],
+)
+def test_faults_of_the_start(copy, edit, words):
+    forge(copy, edit)
+    failures = check(copy, vectors=20).failures
+    assert failures
+    assert any(words in line for line in failures)
+
+
+def test_control_without_reset(copy):
+    forge(copy, without_resets)
+    assert check(copy, vectors=20).failures
+
+
+def test_initial_values_do_not_count(copy):
+    """Registers that only their initial values make right are found: simulation starts them at random."""
+    forge(
+        copy,
+        lambda body: re.sub(r"^(  reg (?:\[[1-4]:0\] )?\w+);", r"\1 = 0;", without_resets(body), flags=re.MULTILINE),
+    )
+    assert check(copy, vectors=20).failures
+
+
+def test_starts_are_spread():
+    assert spread(10, 20) == list(range(10))
+    found = spread(1000, 100)
+    assert len(found) == 100
+    assert found[:51] == list(range(51))
+    assert 980 < found[-1] < 1000
+
+
+def test_every_first_cycle_is_tried_after_every_reset(folders, monkeypatch):
+    core = modmill.load(folders["native"])
+    tried, run_pair = set(), Simulator.run_pair
+
+    def noted(self, *arguments, starts, **options):
+        if starts[0].restart == 0:
+            tried.update((start.reset, start.first) for start in starts)
+        return run_pair(self, *arguments, starts=starts, **options)
+
+    monkeypatch.setattr(Simulator, "run_pair", noted)
+    report = Report("core")
+    verify(core, core.verilog, 20, report)
+    end = core.contract.timing.latency + core.contract.timing.interval
+    assert report.passed
+    assert tried >= {(reset, first) for reset in (1, 3, 40) for first in range(end + 1)}
+
+
+# ---------------------------------------------------------------------------------------------- build
+
+
+@pytest.mark.parametrize(
+    "edit", [drop_carry, wrapped(TOO_EARLY), wrapped(EARLY)], ids=["dropped carry", "not held", "first cycles"]
+)
+def test_a_faulty_core_is_not_written(tmp_path, edit):
+    core = modmill.build("sor-1m-p", P, "native", n=16)
+    core.__dict__["verilog"] = edit(core.verilog)
+    with pytest.raises(FaultyCore, match=r"is wrong, so nothing was written .* --no-check -o DIR && modmill check DIR"):
+        core.write(tmp_path / "core")
+    assert list(tmp_path.iterdir()) == []
+    folder = core.write(tmp_path / "core", check=False)
+    assert json.loads((folder / RECORD).read_text())["build_check"] == "none: --no-check"
+    assert "not simulated before it was written" in (folder / "core.v").read_text()
+    assert "NOT before it was written" in (folder / "README.md").read_text()
+    failures = check(folder, vectors=20).failures
+    assert failures
+    assert not any("edited" in line for line in failures)

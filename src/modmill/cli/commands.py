@@ -21,12 +21,16 @@ if sys.argv[1:] == ["--version"]:  # answered before anything is imported: it sh
 
 import typer
 
-from modmill.cli import ecc, ecc_build, ecc_vectors, rsa, rsa_vectors, site
+from modmill.cli import ecc, ecc_build, ecc_vectors, explore, rsa, rsa_vectors, site
 from modmill.cli.options import Output, Record, Route, Router, Seeds, Set, Target
+from modmill.numbers.shown import name as shown_name
 
 if TYPE_CHECKING:
     from modmill.numbers.base_pairs import BasePair, Sufficiency
     from modmill.studies.build import Core
+
+_MESSAGE = 380
+"""Characters of a refusal, at most."""
 
 app = typer.Typer(
     add_completion=False,
@@ -75,7 +79,7 @@ def designs(as_json: Json = False) -> None:
         print(f"    source  {d.source}")
         print(f"    needs   {d.needs}")
         for s in d.settings:
-            print(f"    --set {s.name}={s.default}  {s.meaning} ({s.accepts})")
+            print(f"    --set {s.name}={s.default}  {s.meaning} ({s.accepts}{f': {s.depends}' if s.depends else ''})")
         print()
 
 
@@ -86,11 +90,8 @@ def _described(d: Any) -> dict[str, Any]:
         "title": d.title,
         "source": str(d.source),
         "needs": d.needs,
-        "parameters": [
-            {"name": s.name, "type": s.kind.__name__, "default": s.default, "meaning": s.meaning,
-             "choices": list(s.choices)} for s in d.settings
-        ],
-    }  # fmt: skip
+        "parameters": [s.describe() for s in d.settings],
+    }
 
 
 @app.command()
@@ -213,14 +214,22 @@ def build(
     io: Io = "binary",
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Folder to write.")] = None,
     top: Annotated[str, typer.Option(help="Name of the Verilog module; its parts' names begin with it.")] = "core",
+    no_check: Annotated[
+        bool, typer.Option("--no-check", help="Write the core without simulating it; its files say so.")
+    ] = False,
 ) -> None:
-    """Make a core: one Verilog file with its contract, vectors, test bench and data sheet."""
+    """Make a core: one Verilog file with its contract, vectors, test bench and data sheet.
+
+    It is simulated before it is written: a core that gives a wrong result is not.
+    """
     from modmill.studies.build import require_replaceable
 
     core = _core(design, modulus, sets, io, top)
     folder = output or Path(core.name)
     require_replaceable(folder)
-    core.write(folder)
+    with _bar() as progress:
+        progress(f"{core.name}: emitting, compiling, simulating", 0, 0)
+        core.write(folder, check=not no_check)
     c = core.contract
     print(
         f"{folder}: {core.name}, latency {c.timing.latency}, interval {c.timing.interval}, "
@@ -394,6 +403,7 @@ def _bar() -> Iterator[Callable[[str, int, int], None]]:
 
 
 site.add_to(app, _bar)
+explore.add_to(app, _bar)
 ecc_vectors.add_to(ecc.app, _bar)
 rsa_vectors.add_to(rsa.app, _bar)
 
@@ -410,13 +420,15 @@ def _status() -> int:
     except BrokenPipeError:  # the reader of our output is gone
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except (ValueError, OSError, RuntimeError) as error:
+    except (ValueError, OSError) as error:
+        return _say(_clipped(_one_line(error)), 2)
+    except RuntimeError as error:  # what a tool said
         return _say(_one_line(error), 2)
     except Exception as error:
         message = getattr(error, "format_message", None)  # typer's own: unknown option, missing argument
         if message is None:
             raise
-        return _say(message() or "say what to do; `modmill --help` lists the commands", 2)
+        return _say(_clipped(message()) or "say what to do; `modmill --help` lists the commands", 2)
     if status == 130:  # typer's answer to Ctrl-C
         return _say("interrupted; what had finished is kept", status)
     return status if isinstance(status, int) else 0
@@ -424,8 +436,14 @@ def _status() -> int:
 
 def _one_line(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror:
-        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+        return f"{shown_name(str(error.filename))}: {error.strerror}" if error.filename else error.strerror
     return " ".join(str(error).split()) or type(error).__name__
+
+
+def _clipped(message: str) -> str:
+    """A refusal that fits a few lines of a terminal, whatever text of the user stands in it."""
+    message = " ".join(message.split())
+    return message if len(message) <= _MESSAGE else f"{message[: _MESSAGE - 90]} ... {message[-80:]}"
 
 
 def _say(message: str, status: int) -> int:

@@ -17,7 +17,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-_KEYS = ("files", "seal")
+KEYS = ("files", "seal")
+"""Keys of the record that make the seal."""
 
 
 def file_digest(text: str) -> str:
@@ -32,7 +33,7 @@ def record_text(record: Mapping[str, Any]) -> str:
 
 def sealed(record: Mapping[str, Any], texts: Mapping[str, str]) -> dict[str, Any]:
     """The record with the last keys ``files`` and ``seal``; ``texts``: every other file of the folder, by name."""
-    bare = {key: value for key, value in record.items() if key not in _KEYS}
+    bare = {key: value for key, value in record.items() if key not in KEYS}
     files = {name: file_digest(texts[name]) for name in sorted(texts)}
     covered = {**bare, "files": files}
     return {**covered, "seal": _seal(covered)}

@@ -25,11 +25,17 @@ from modmill.designs import design as find_design
 from modmill.flow import emit, tools
 from modmill.flow.simulate import Loads, Simulator, Widths
 from modmill.numbers.moduli import Modulus, parse_modulus
-from modmill.report import sheet
+from modmill.numbers.shown import name as shown_name
+from modmill.numbers.shown import shortened
+from modmill.report import seal, sheet
 from modmill.studies import operands
 
-FILES = ("core.v", "contract.json", "vectors.json", "test_core.py", "README.md")
+RECORD = "contract.json"
+FILES = ("core.v", RECORD, "vectors.json", "test_core.py", "README.md")
 """What a folder holds, beside the FuseSoC file."""
+
+VOUCHED = 120
+"""Random products that a core is simulated with before it is written."""
 
 _MADE_BY_BENCH = {"sim_build", "__pycache__", ".pytest_cache", "build"}
 _KEYWORDS = frozenset(
@@ -44,6 +50,10 @@ _KEYWORDS = frozenset(
     """.split()  # noqa: SIM905 - readable as it stands
 )
 _EMITTING = threading.Lock()  # emit patches Amaranth for a moment
+
+
+class FaultyCore(RuntimeError):
+    """A core that gives wrong results; the message says in one line which, and how to see it again."""
 
 
 @dataclass(frozen=True)
@@ -142,29 +152,52 @@ class Core:
 
         return explanation(self)
 
-    def write(self, folder: str | Path | None = None) -> Path:
-        """Write core.v, contract.json, vectors.json, test_core.py, README.md and the FuseSoC file; return the folder.
+    def write(self, folder: str | Path | None = None, *, check: bool = True) -> Path:
+        """Check the core, then write core.v, contract.json, vectors.json, test_core.py, README.md and the FuseSoC file.
 
         Everything is written beside and renamed, so the folder is there whole or not at all. A folder of a former
-        build is replaced. Raises ValueError when the folder holds anything else, OSError when it cannot be written.
+        build is replaced. ``check=False`` leaves out the simulation (see `check.SHORT`) and says so in the files.
+        Returns the folder. Raises ValueError when the folder holds anything else, OSError when it cannot be written,
+        FaultyCore when the check finds something: then nothing is written.
         """
         target = Path(folder) if folder is not None else Path(self.name)
         require_replaceable(target)
+        if check:
+            self.vouch()
         record = self.record()
         place = list(record).index("cost")
         items = list(record.items())
-        items.insert(place, ("digest", self.digest))
-        record = dict([*items, ("tools", tools.versions())])
-        texts = {
-            "core.v": sheet.core_text(self.verilog, record, self.name),
-            "contract.json": json.dumps(record, indent=2) + "\n",
-            "vectors.json": json.dumps(self._vectors(), indent=1) + "\n",
+        items[place:place] = [("digest", self.digest), ("build_check", "passed" if check else "none: --no-check")]
+        record = json.loads(json.dumps(dict([*items, ("tools", tools.versions())])))
+        texts = self.texts(record, self.verilog)
+        write_folder(target, {**texts, RECORD: seal.record_text(seal.sealed(record, texts))})
+        return target
+
+    def texts(self, record: Mapping[str, Any], verilog: str) -> dict[str, str]:
+        """All files of the folder but contract.json, as that record and the RTL give them."""
+        return {
+            "core.v": sheet.core_text(verilog, record, self.name),
+            "vectors.json": json.dumps(self._vectors(record["digest"]), indent=1) + "\n",
             "test_core.py": sheet.render("test_core.py", record, self.name),
             "README.md": sheet.render("README.md", record, self.name),
-            f"modmill_{sheet.identifier(self.name)}.core": sheet.render("fusesoc.core", record, self.name),
+            self._fusesoc: sheet.render("fusesoc.core", record, self.name),
         }
-        write_folder(target, texts)
-        return target
+
+    @property
+    def _fusesoc(self) -> str:
+        return f"modmill_{sheet.identifier(self.name)}.core"
+
+    def vouch(self) -> None:
+        """Simulate corners, some random operands and starts. Raises FaultyCore with the first difference found."""
+        from modmill.studies.check import SHORT, Report, verify
+
+        report = Report(self.name)
+        verify(self, self.verilog, VOUCHED, report, effort=SHORT)
+        if report.failures:
+            raise FaultyCore(
+                f"{self.name} is wrong, so nothing was written ({report.failures[0]}); to look at it: "
+                f"{self.command} --no-check -o DIR && modmill check DIR"
+            )
 
     def _require(self, a: int, b: int) -> None:
         c = self.contract
@@ -178,12 +211,12 @@ class Core:
     def _simulator(self) -> Simulator:
         return Simulator(self.verilog, top=self.top, widths=widths(self.contract))
 
-    def _vectors(self) -> dict[str, Any]:
+    def _vectors(self, digest: str) -> dict[str, Any]:
         pairs = operands.corners(self.fitted, self.io)
-        pairs += operands.randoms(self.contract, 64, seed=int(self.digest[7:15], 16))
+        pairs += operands.randoms(self.contract, 64, seed=int(digest[7:15], 16))
         two = self.contract.operands == 2
         return {
-            "digest": self.digest,
+            "digest": digest,
             "operands": "port values",
             "value": f"a * {'b * ' if two else ''}factor mod the modulus; "
             "o_r is congruent to it and below the bound of contract.json",
@@ -221,7 +254,7 @@ def build(
     Raises ValueError (Refusal) in one line when something is unknown or the design cannot serve the modulus.
     """
     if io not in IO:
-        raise Refusal(f"io must be one of {', '.join(IO)}, not {io!r}")
+        raise Refusal(f"io must be one of {', '.join(IO)}, not {shortened(io)}")
     require_name(top)
     chosen = find_design(design) if isinstance(design, str) else design
     wanted = parse_modulus(str(modulus)) if isinstance(modulus, (str, int)) else modulus
@@ -238,9 +271,9 @@ def build(
 def require_name(top: str) -> None:
     """Raise Refusal unless a Verilog module can have that name."""
     if not re.fullmatch(r"[A-Za-z_]\w{0,63}", top):
-        raise Refusal(f"the module's name must be letters, digits and underscores, not {top!r}")
+        raise Refusal(f"the module's name must be letters, digits and underscores, not {shortened(top)}")
     if top in _KEYWORDS:
-        raise Refusal(f"the module's name must not be a keyword of Verilog, and {top!r} is one")
+        raise Refusal(f"the module's name must not be a keyword of Verilog, and {shortened(top)} is one")
 
 
 def require_replaceable(folder: Path) -> None:
@@ -324,6 +357,8 @@ class Folder:
     header: str
     verilog: str
     vectors: list[tuple[int, int, int]]
+    texts: dict[str, str]
+    """All files by name, with their line ends."""
 
     @classmethod
     def read(cls, path: str | Path) -> Folder:
@@ -351,7 +386,8 @@ class Folder:
         header, verilog = sheet.split(_text(folder / "core.v"))
         if not verilog.strip():
             raise ValueError(f"{folder / 'core.v'} holds no Verilog")
-        return cls(folder, record, header, verilog, vectors)
+        names = [f.name for f in folder.iterdir() if f.name in FILES or f.suffix == ".core"]
+        return cls(folder, record, header, verilog, vectors, seal.folder_texts(folder, names))
 
     def refit(self) -> Core:
         """The core that contract.json asks for, from its design, modulus, io and given parameters.
@@ -407,8 +443,8 @@ def parse_set(texts: Sequence[str]) -> dict[str, str]:
     for text in texts:
         name, equals, value = text.partition("=")
         if not equals or not name:
-            raise Refusal(f"--set takes key=value, not {text!r}")
+            raise Refusal(f"--set takes key=value, not {shortened(text)}")
         if name in found:
-            raise Refusal(f"--set {name} is given twice")
+            raise Refusal(f"--set {shown_name(name)} is given twice")
         found[name] = value
     return found

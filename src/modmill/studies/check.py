@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import random
 import re
@@ -14,22 +15,22 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
+from modmill import __version__
 from modmill.contract import PORTS, Contract
 from modmill.design import Fitted
+from modmill.flow.emit import without_initial_values
+from modmill.flow.library import Start
 from modmill.flow.lint import lint
 from modmill.flow.simulate import Run, Simulator
 from modmill.flow.tools import ToolError
-from modmill.report import sheet
+from modmill.report import seal, sheet
 from modmill.studies import judge, operands
-from modmill.studies.build import Core, Folder, digest, loads, widths
+from modmill.studies.build import RECORD, Core, Folder, digest, loads, widths
 from modmill.studies.operands import Product
 
-CHAIN_STEPS = 1000
-"""Dependent products in a chain."""
 CHAINS = 2
 """Chains side by side in each of the two instances."""
 OTHER = 64
@@ -38,6 +39,30 @@ LONE = 64
 """Products that are sent into an idle core, one by one, to measure the latency."""
 SHOWN = 10
 """Differences that a report lists."""
+
+RESETS = (1, 3, 40)
+"""Cycles of the resets from which a core is started."""
+AT_START = 3
+"""Products after such a reset."""
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How much is simulated beside the operands.
+
+    ``chain``: dependent products in a chain. ``starts``: first cycles of operands after a reset, at most; fewer where
+    all of them would take more than ``cycles``. ``cuts``: runs that a reset cuts off.
+    """
+
+    chain: int
+    starts: int
+    cuts: int
+    cycles: int
+
+
+FULL = Effort(chain=1000, starts=1 << 14, cuts=48, cycles=4_000_000)
+SHORT = Effort(chain=40, starts=60, cuts=6, cycles=400_000)
+"""What `build` does before it leaves a folder."""
 
 _SYSTEM_TASK = re.compile(r"\$(?!(?:un)?signed\b)\w+|`\w+")
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
@@ -97,13 +122,14 @@ class Report:
 
 
 def check(path: str | Path, vectors: int = 2000) -> Report:
-    """Check the core in a folder: contract, digest, lint, vectors.json, and ``vectors`` random products in simulation.
+    """Check the core in a folder: seal and contents of every file, lint, and ``vectors`` random products in simulation.
 
     Raises ValueError when a file is missing, truncated or malformed, ToolError when a tool cannot be run.
     """
     start = time.monotonic()
     folder = Folder.read(path)
     report = Report(folder.path.resolve().name)
+    report.failures += seal.seal_differences(folder.texts, RECORD)
     try:
         core = folder.refit()
     except ValueError as error:
@@ -113,6 +139,7 @@ def check(path: str | Path, vectors: int = 2000) -> Report:
         report.failures += record_differences(folder.record, core.record())
         report.failures += digest_differences(folder)
         report.failures += vector_differences(core.contract, folder)
+        report.failures += text_differences(core, folder)
         verify(core, folder.verilog, vectors, report, extra=[(a, b) for a, b, _ in folder.vectors])
     report.seconds = time.monotonic() - start
     return report
@@ -122,9 +149,10 @@ def check(path: str | Path, vectors: int = 2000) -> Report:
 
 
 def record_differences(written: dict[str, Any], recomputed: dict[str, Any]) -> Iterator[str]:
-    """Fields of contract.json that differ from those recomputed; versions and the digest are not among them."""
+    """Fields of contract.json that differ from those recomputed; versions, digests and how the folder was checked are
+    not among them."""
     recomputed = json.loads(json.dumps(recomputed))
-    apart = {"modmill", "tools", "digest"}
+    apart = {"modmill", "tools", "digest", "build_check", *seal.KEYS}
     by = (
         ""
         if written.get("modmill") == recomputed["modmill"]
@@ -169,6 +197,24 @@ def vector_differences(contract: Contract, folder: Folder) -> Iterator[str]:
             yield f"vectors.json: value of vector {k} is {value:#x}, recomputed {expected:#x}"
 
 
+def text_differences(core: Core, folder: Folder) -> Iterator[str]:
+    """Files that are not what their record gives, line by line; not looked at where another version made them."""
+    if folder.record.get("modmill") != __version__:
+        return
+    record = {key: value for key, value in folder.record.items() if key not in seal.KEYS}
+    try:
+        wanted = core.texts(record, folder.verilog)
+    except Exception as error:  # a record that was edited may hold anything
+        yield f"contract.json: the other files cannot be made from it: {type(error).__name__} {_short(str(error))}"
+        return
+    for name, text in wanted.items():
+        found = folder.texts.get(name)
+        if found is not None and found != text:
+            pairs = itertools.zip_longest(found.splitlines(), text.splitlines(), fillvalue="")
+            line, (one, two) = next(((k, p) for k, p in enumerate(pairs, 1) if p[0] != p[1]), (0, ("", "")))
+            yield f"{name}: line {line} is {_short(one)}, the contract gives {_short(two)}"
+
+
 # ---------------------------------------------------------------------------------------------- what it does
 
 
@@ -208,13 +254,17 @@ def verify(
     *,
     extra: Sequence[tuple[int, int]] = (),
     seed: int = 1,
+    effort: Effort = FULL,
+    loaded: Sequence[Fitted] = (),
 ) -> None:
     """Lint and simulate a Verilog text against a core's contract; findings and counts go to ``report``.
 
     Two instances run side by side in one simulation: the corner operands, ``extra`` and ``vectors`` random ones, at
-    full rate and with pauses of the producer and stalls of the consumer; single products for the latency; chains
-    of ``CHAIN_STEPS`` dependent products where the contract is closed; and where the modulus is loaded, other moduli
-    one after another.
+    full rate and with pauses of the producer and stalls of the consumer; single products for the latency; first
+    operands in every cycle after resets of 1, 3 and 40 cycles from random contents of all registers and memories; runs
+    that a reset cuts off; chains of dependent products where the contract is closed; and where the modulus is loaded,
+    other moduli and those of ``loaded`` one after another. Initial values of registers are left out: a core must be
+    right without them.
     """
     contract = core.contract
     faults = list(rtl_faults(verilog, contract, core.top)) or [f"core.v: {line}" for line in lint(verilog, core.top)]
@@ -222,16 +272,32 @@ def verify(
     if faults:
         return
     try:
-        simulator = Simulator(verilog, top=core.top, widths=widths(contract), instances=2)
+        text = without_initial_values(verilog)
+        simulator = Simulator(text, top=core.top, widths=widths(contract), instances=2)
     except ToolError as error:
         if "%Error" not in str(error):
             raise
         report.failures.append(f"core.v: does not compile: {error}")
         return
-    _Bench(contract, simulator, report, seed).run(
-        [pair for pair in [*operands.corners(core.fitted, core.io), *extra] if operands.covered(contract, *pair)],
-        operands.randoms(contract, vectors, seed),
-        [_sample(fitted, core.io, seed) for fitted in core.fitted.others()],
+    simulate(core, simulator, vectors, report, extra=extra, seed=seed, effort=effort, loaded=loaded)
+
+
+def simulate(
+    core: Core,
+    simulator: Simulator,
+    vectors: int,
+    report: Report,
+    *,
+    extra: Sequence[tuple[int, int]] = (),
+    seed: int = 1,
+    effort: Effort = FULL,
+    loaded: Sequence[Fitted] = (),
+) -> None:
+    """All that ``verify`` does after compiling, on a simulator with two instances."""
+    _Bench(core.contract, simulator, report, seed, effort).run(
+        [pair for pair in [*operands.corners(core.fitted, core.io), *extra] if operands.covered(core.contract, *pair)],
+        operands.randoms(core.contract, vectors, seed),
+        [_sample(fitted, core.io, seed) for fitted in [*core.fitted.others(), *loaded]],
     )
 
 
@@ -244,11 +310,23 @@ def _sample(fitted: Fitted, io: str, seed: int) -> tuple[Contract, list[Product]
     return contract, operands.judged(contract, chosen + operands.randoms(contract, OTHER - len(chosen), seed)[:OTHER])
 
 
+def spread(end: int, most: int) -> list[int]:
+    """At most so many of the numbers below ``end``: all of them, or the first half so many and others evenly."""
+    if end <= most:
+        return list(range(end))
+    dense = most // 2
+    rest = most - dense
+    return [*range(dense), *(dense + (end - dense) * k // rest for k in range(rest))]
+
+
 class _Bench:
     """Runs of one compiled pair of cores, judged as they come."""
 
-    def __init__(self, contract: Contract, simulator: Simulator, report: Report, seed: int) -> None:
+    def __init__(
+        self, contract: Contract, simulator: Simulator, report: Report, seed: int, effort: Effort = FULL
+    ) -> None:
         self._contract, self._simulator, self._report, self._seed = contract, simulator, report, seed
+        self._effort = effort
         self._before = len(report.failures)
         timing = contract.timing
         load = contract.load.cycles if contract.load else 0
@@ -266,6 +344,8 @@ class _Bench:
         half = len(free) // 2
         for phase in (
             lambda: self._lone([*edge, *free[:LONE]]),
+            lambda: self._starts([*free, *edge]),
+            lambda: self._cuts([*free, *edge]),
             lambda: self._stream("at full rate", edge, free[:half], 0.0, 0.0),
             lambda: self._stream("with pauses and stalls", edge, free[half:], 0.3, 0.3),
             lambda: self._stream("with pauses", edge, [], 0.5, 0.0),
@@ -281,12 +361,19 @@ class _Bench:
         return len(self._report.failures) > self._before
 
     def _pair(
-        self, first: Sequence[Product], second: Sequence[Product], gap: float, stall: float, seed: int
+        self,
+        first: Sequence[Product],
+        second: Sequence[Product],
+        gap: float,
+        stall: float,
+        seed: int,
+        starts: tuple[Start, Start] = (Start(), Start()),
     ) -> list[Run]:
         one, two = (([p.a for p in products], [p.b for p in products]) for products in (first, second))
         runs = self._simulator.run_pair(
-            one, two, loads=loads(self._contract), gap=gap, stall=stall, seed=seed, timeout=self._patience
-        )
+            one, two, loads=loads(self._contract), gap=gap, stall=stall, seed=seed, timeout=self._patience,
+            starts=starts,
+        )  # fmt: skip
         self._report.cycles += max(run.cycles for run in runs)
         return list(runs)
 
@@ -328,6 +415,42 @@ class _Bench:
             if self._found():
                 return
 
+    def _starts(self, products: Sequence[Product]) -> None:
+        """First operands, or words of the modulus, in every cycle after a reset; with noise before and without."""
+        contract, timing = self._contract, self._contract.timing
+        each = 200 + 2 * (timing.latency + AT_START * timing.interval) + (contract.load.cycles if contract.load else 0)
+        most = min(self._effort.starts, 2 * self._effort.cycles // (each * len(RESETS)) + 2)
+        firsts = spread(timing.latency + timing.interval + 1, most)
+        for k, (reset, place) in enumerate(itertools.product(RESETS, range(0, len(firsts), 2))):
+            pair = firsts[place], firsts[min(place + 1, len(firsts) - 1)]
+            starts = tuple(Start(reset, first, noise=k % 2 == 1) for first in pair)
+            halves = [[products[(2 * k + h + i) % len(products)] for i in range(AT_START)] for h in range(2)]
+            runs = self._pair(halves[0], halves[1], 0.0, 0.0, self._seed + k, starts=(starts[0], starts[1]))
+            for first, half, run in zip(pair, halves, runs, strict=True):
+                label = f"a reset of {reset}, first operands in cycle {first}"
+                self._note(label, judge.values(contract, half, run))
+                self._note(label, judge.latency(contract, replace(run, valid=run.valid[:1])))
+            self._report.counts["started"] += 2 * AT_START
+            if self._found():
+                return
+
+    def _cuts(self, products: Sequence[Product]) -> None:
+        """A reset while products are under way; the products after it are judged."""
+        rnd, timing = random.Random(self._seed), self._contract.timing
+        count = timing.in_flight + AT_START
+        for k in range(self._effort.cuts):
+            start = Start(RESETS[k % len(RESETS)], rnd.randrange(timing.interval + 1), k % 4 == 3,
+                          1 + rnd.randrange(2 * timing.latency + count * timing.interval))  # fmt: skip
+            halves = rnd.choices(products, k=count), rnd.choices(products, k=count)
+            pause = 0.3 * (k % 2)
+            runs = self._pair(*halves, pause, pause, self._seed + k, starts=(start, start))
+            for half, run in zip(halves, runs, strict=True):
+                label = f"a reset of {start.reset} in cycle {start.restart}"
+                self._note(label, judge.values(self._contract, half, run))
+            self._report.counts["after a reset"] += 2 * count
+            if self._found():
+                return
+
     def _moduli(self, own: list[Product], others: Sequence[tuple[Contract, list[Product]]]) -> None:
         """One modulus after another in the same core, its own before, between and after."""
         if not others:
@@ -335,7 +458,7 @@ class _Bench:
         turns = [(self._contract, own)]
         for other in others:
             turns += [other, (self._contract, own)]
-        starts = [0, *accumulate(len(products) for _, products in turns)]
+        starts = [0, *itertools.accumulate(len(products) for _, products in turns)]
         words = [load for start, (c, _) in zip(starts, turns, strict=False) for load in loads(c, start)]
         whole = [product for _, products in turns for product in products]
         one = [p.a for p in whole], [p.b for p in whole]
@@ -359,7 +482,7 @@ class _Bench:
         top = contract.largest_operand
         x = [operands.port(contract, v, rnd) for v in (top, *(rnd.randrange(top + 1) for _ in range(2 * CHAINS - 1)))]
         y = [operands.port(contract, rnd.randrange(top + 1), rnd) for _ in x]
-        for step in range(CHAIN_STEPS):
+        for step in range(self._effort.chain):
             pairs = [(a, a if step % 3 == 0 else b) for a, b in zip(x, y, strict=True)]  # a square in every third step
             if contract.operands == 1:
                 pairs = [(a, 0) for a in x]
