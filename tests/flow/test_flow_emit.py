@@ -106,6 +106,81 @@ def test_emitted_core_works(text: str) -> None:
     assert set(run.latencies) == {3}
 
 
+class _Constants(wiring.Component):
+    """Sums, differences, products and comparisons of i_a with constants of 32 bits and next to them, after a cycle."""
+
+    VALUES = (0xC7C1856D, 0xFFFFFFFF, 0x80000000, 0x7FFFFFFF, 0x100000001)
+
+    i_valid: In(1)
+    i_ready: Out(1)
+    i_a: In(40)
+    i_b: In(40)
+    o_valid: Out(1)
+    o_ready: In(1)
+    o_r: Out(128 * len(VALUES))
+
+    @staticmethod
+    def results(a, k):
+        """Widths and values, for Amaranth's numbers as for Python's: with a constant, and with it and a's low bits."""
+        low = a & 0xFFFF
+        return (41, a + k), (41, a - k), (34, low - k), (1, a < k), (1, low < k), (10, (a * k) >> 62)
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        values = []
+        for value in self.VALUES:
+            for width, result in self.results(self.i_a, value):
+                values.append(Signal(width))
+                m.d.comb += values[-1].eq(result)
+        held = Signal(len(self.o_r))
+        m.d.comb += [self.i_ready.eq(~self.o_valid | self.o_ready), self.o_r.eq(held)]
+        with m.If(self.i_ready):
+            m.d.sync += [self.o_valid.eq(self.i_valid), held.eq(Cat(*values))]
+        return m
+
+    @classmethod
+    def expected(cls, a: int) -> int:
+        out = place = 0
+        for value in cls.VALUES:
+            for width, result in cls.results(a, value):
+                out |= (int(result) & (1 << width) - 1) << place
+                place += width
+        return out
+
+
+def test_constants_of_32_bits_are_not_negative(monkeypatch: pytest.MonkeyPatch) -> None:
+    near = [value + delta for value in _Constants.VALUES for delta in (-1, 0, 1)]
+    a = [0, 1, (1 << 40) - 1, *near, *(random.Random(3).getrandbits(40) for _ in range(50))]
+    right = [_Constants.expected(x) for x in a]
+
+    def results(text: str) -> list[int]:
+        return Simulator(text, widths=Widths(40, 40, 128 * len(_Constants.VALUES))).run(a, a).results
+
+    text = emit.verilog(_Constants())
+    assert results(text) == right
+    # the planted fault: the numbers as Yosys prints them
+    monkeypatch.setattr(emit, "_unsigned", lambda text: text)
+    printed = emit.verilog(_Constants())
+    assert " - -943618707;" in printed and " - -943618707;" not in text
+    assert results(printed) != right
+
+
+@pytest.mark.parametrize(
+    ("line", "sized"),
+    [
+        ("assign t = word == -1;", False), ("assign t = -1 != word;", False), ("assign t = -1;", False),
+        ("assign t = on ? -1 : word;", False), ("table[3] = -1;", False), ("word <= -1;", False),
+        ("assign t = long == -1;", True), ("assign t = word[31:0] == -1;", True), ("assign t = word + -1;", True),
+        ("assign t = long - -1;", True), ("assign t = -1 - word;", True), ("assign t = -1 <= word;", True),
+        ("assign { t, word } = long < -1;", True), ("assign t = - word;", False),
+    ],
+)  # fmt: skip
+def test_where_a_constant_gets_its_width(line: str, sized: bool) -> None:
+    head = "module core(clk);\n  wire [31:0] word;\n  reg [32:0] long;\n"
+    text = f"{head}  {line}\nendmodule\n"
+    assert emit._unsigned(text) == (text.replace("-1", "32'd4294967295") if sized else text)
+
+
 def test_text_does_not_depend_on_the_process(text: str) -> None:
     script = "import sys; from test_flow_emit import Example, emit; sys.stdout.write(emit.verilog(Example()))"
     for seed in ("1", "2"):

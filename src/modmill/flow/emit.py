@@ -13,6 +13,8 @@ What is tidied, and why:
 - Ports come in the order of `PORTS`; the top has `clk` and `rst` even when it has no registers.
 - Initial values of registers are dropped: a register that needs its value must be reset, and simulation starts
   registers from random values so that a missing reset shows. Contents of memories are kept.
+- Yosys prints a constant of 32 bits as a plain decimal number, negative when its highest bit is set. Verilog extends
+  that number by its sign where the expression is wider. There it gets its width back: -1 becomes 32'd4294967295.
 - An `Instance` of a multiplier tile (`tiles.py`) or a block RAM (`memories.py`) gets its behavioural module, and keeps
   its parameter. They must be an `Instance`: in a plain submodule Amaranth drops a port whose operand is constant and
   renames those it shares.
@@ -42,6 +44,11 @@ _PORT = re.compile(r"^  wire width (\d+) (input|output) (\d+)  \\(\S+)\n", re.MU
 _NAME = re.compile(r"\\\S+")
 _WIRE = re.compile(r"^  (?:wire|memory) .*? \\(\S+)\n", re.MULTILINE)
 _INIT = re.compile(r"^ *attribute \\init .*\n", re.MULTILINE)
+_MODULE_TEXT = re.compile(r"^module .*?^endmodule\n", re.MULTILINE | re.DOTALL)
+_WORD = re.compile(r"^  (?:input |output |wire |reg )+\[31:0\] (\w+)", re.MULTILINE)
+_NEGATIVE = re.compile(r"-(\d+)\b")
+_NEGATIVE_IN = re.compile(r"^(  assign .* = )(.*-\d.*);$", re.MULTILINE)
+_SAME_WIDTH = re.compile(r"-\d+|.* \? .*|(\w+) [!=]= -\d+|-\d+ [!=]= (\w+)")
 _NUMBER_AT_END = re.compile(r"_?\d+$")
 _CONTENTS = re.compile(r"^    parameter \\INIT .*\n", re.MULTILINE)
 _WIDTH = re.compile(r"^  wire width (\d+) ", re.MULTILINE)
@@ -75,7 +82,7 @@ def verilog(component: Elaboratable, top: str = "core") -> str:
         printed = tools.run(tools.yosys("-q", "-p", script), name="yosys", cwd=folder)
         if loop := _LOOP.search(printed):
             raise ValueError(f"combinational loop in module {loop.group(1)} through {loop.group(2)}")
-        text = _top_first(_without_escapes((folder / "core.v").read_text()), top)
+        text = _top_first(_unsigned(_without_escapes((folder / "core.v").read_text())), top)
     text = _kept(text, top, getattr(component, "kept", ()))
     return "\n".join(filter(None, [text, tile_modules]))
 
@@ -259,6 +266,27 @@ def _kept(text: str, top: str, stems: Iterable[str]) -> str:
 def _top_first(text: str, top: str) -> str:
     modules = re.findall(r"^module .*?^endmodule\n", text, flags=re.MULTILINE | re.DOTALL)
     return "\n".join(sorted(modules, key=lambda module: not re.match(rf"module {re.escape(top)}\b", module)))
+
+
+def _unsigned(text: str) -> str:
+    """Negative numbers get their width back where an expression could be wider than they are.
+
+    That is where an operator has one as an operand; a choice, an assignment, a memory's contents, and a comparison for
+    equality with a whole signal of 32 bits have that width themselves.
+    """
+    return _MODULE_TEXT.sub(_with_widths, text)
+
+
+def _with_widths(module: re.Match[str]) -> str:
+    words = set(_WORD.findall(module.group()))
+
+    def expression(found: re.Match[str]) -> str:
+        same = _SAME_WIDTH.fullmatch(found[2])
+        if same and (same[1] or same[2]) in {None, *words}:
+            return found.group()
+        return found[1] + _NEGATIVE.sub(lambda number: f"32'd{(1 << 32) - int(number[1])}", found[2]) + ";"
+
+    return _NEGATIVE_IN.sub(expression, module.group())
 
 
 def _without_escapes(text: str) -> str:
