@@ -9,7 +9,9 @@ import shutil
 import pytest
 
 import modmill
+from modmill.flow import four_state
 from modmill.flow.simulate import Simulator
+from modmill.flow.tools import ToolError
 from modmill.report import seal
 from modmill.studies.build import FILES, RECORD, FaultyCore, digest
 from modmill.studies.check import Report, check, spread, verify
@@ -367,6 +369,27 @@ def test_every_first_cycle_is_tried_after_every_reset(folders, monkeypatch):
     end = core.contract.timing.latency + core.contract.timing.interval
     assert report.passed
     assert tried >= {(reset, first) for reset in (1, 3, 40) for first in range(end + 1)}
+
+
+UNKNOWN = (
+    # i_ready does not depend on a counter that nothing sets, but four states see it there
+    INSIDE + ".i_ready(ready), .o_valid(o_valid), .o_ready(o_ready));\n  wire ready;\n  reg [1:0] turn;\n"
+    "  always @(posedge clk) turn <= turn + 1;\n  assign i_ready = ready & (turn[0] | ~turn[0]);"
+)
+
+
+def test_four_states_see_an_unknown_counter(copy, monkeypatch):
+    forge(copy, wrapped(UNKNOWN))
+    two_states = [line for line in check(copy, vectors=20).failures if not line.startswith("vectors.json")]
+    assert two_states == []
+    if not four_state.available():
+        with pytest.raises(ToolError, match="apt install iverilog"):
+            check(copy, four_state=True)
+        return
+    assert any("i_ready is x" in line for line in check(copy, vectors=20, four_state=True).failures)
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(ToolError, match="apt install iverilog"):
+        check(copy, four_state=True)
 
 
 # ---------------------------------------------------------------------------------------------- build

@@ -242,13 +242,16 @@ def build(
 def check(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder that `modmill build` wrote.")],
     vectors: Annotated[int, typer.Option(min=0, max=10_000_000, help="Random products.")] = 2000,
+    four_state: Annotated[
+        bool, typer.Option("--four-state", help="Also simulate in four states with Icarus: no x may reach an output.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Verify what lies in a folder: recompute its contract, simulate its RTL. Exit status 1 when it fails."""
     from modmill.studies.check import SHOWN
     from modmill.studies.check import check as checked
 
-    report = checked(folder, vectors)
+    report = checked(folder, vectors, four_state=four_state)
     if as_json:
         print(json.dumps(report.describe(), indent=2))
     else:

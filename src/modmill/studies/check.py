@@ -21,12 +21,14 @@ from typing import Any
 from modmill import __version__
 from modmill.contract import PORTS, Contract
 from modmill.design import Fitted
+from modmill.flow import four_state as icarus
 from modmill.flow.emit import without_initial_values
 from modmill.flow.library import Start
 from modmill.flow.lint import lint
 from modmill.flow.simulate import Run, Simulator
 from modmill.flow.tools import ToolError
 from modmill.report import seal, sheet
+from modmill.studies import four_state as four_states
 from modmill.studies import judge, operands
 from modmill.studies.build import RECORD, Core, Folder, digest, loads, widths
 from modmill.studies.operands import Product
@@ -121,12 +123,15 @@ class Report:
         }
 
 
-def check(path: str | Path, vectors: int = 2000) -> Report:
+def check(path: str | Path, vectors: int = 2000, *, four_state: bool = False) -> Report:
     """Check the core in a folder: seal and contents of every file, lint, and ``vectors`` random products in simulation.
 
+    ``four_state``: some products in Icarus too, where registers start at x.
     Raises ValueError when a file is missing, truncated or malformed, ToolError when a tool cannot be run.
     """
     start = time.monotonic()
+    if four_state and not icarus.available():
+        raise ToolError(icarus.MISSING)
     folder = Folder.read(path)
     report = Report(folder.path.resolve().name)
     report.failures += seal.seal_differences(folder.texts, RECORD)
@@ -140,7 +145,8 @@ def check(path: str | Path, vectors: int = 2000) -> Report:
         report.failures += digest_differences(folder)
         report.failures += vector_differences(core.contract, folder)
         report.failures += text_differences(core, folder)
-        verify(core, folder.verilog, vectors, report, extra=[(a, b) for a, b, _ in folder.vectors])
+        extra = [(a, b) for a, b, _ in folder.vectors]
+        verify(core, folder.verilog, vectors, report, extra=extra, four_state=four_state)
     report.seconds = time.monotonic() - start
     return report
 
@@ -256,6 +262,7 @@ def verify(
     seed: int = 1,
     effort: Effort = FULL,
     loaded: Sequence[Fitted] = (),
+    four_state: bool = False,
 ) -> None:
     """Lint and simulate a Verilog text against a core's contract; findings and counts go to ``report``.
 
@@ -264,7 +271,7 @@ def verify(
     operands in every cycle after resets of 1, 3 and 40 cycles from random contents of all registers and memories; runs
     that a reset cuts off; chains of dependent products where the contract is closed; and where the modulus is loaded,
     other moduli and those of ``loaded`` one after another. Initial values of registers are left out: a core must be
-    right without them.
+    right without them. ``four_state``: then as `studies.four_state` does, with the initial values.
     """
     contract = core.contract
     faults = list(rtl_faults(verilog, contract, core.top)) or [f"core.v: {line}" for line in lint(verilog, core.top)]
@@ -279,7 +286,13 @@ def verify(
             raise
         report.failures.append(f"core.v: does not compile: {error}")
         return
+    before = len(report.failures)
     simulate(core, simulator, vectors, report, extra=extra, seed=seed, effort=effort, loaded=loaded)
+    if four_state and len(report.failures) == before:
+        found = four_states.check(core, verilog, simulator=simulator, seed=seed)
+        report.failures += found.failures
+        report.counts["in four states"] += found.products
+        report.cycles += found.cycles
 
 
 def simulate(
