@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""The command ``modmill explore``: random cores of every design, built and checked."""
+
+from __future__ import annotations
+
+import json
+import random
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from modmill.cli.ecc_vectors import Bar
+from modmill.cli.options import Record
+
+if TYPE_CHECKING:
+    from modmill.studies.explore import Found
+
+_SHOWN = 20
+"""Classes of settings that are listed, of those that came up too seldom."""
+
+
+def add_to(app: typer.Typer, bar: Bar) -> None:
+    """Add the command."""
+
+    @app.command()
+    def explore(
+        seconds: Annotated[int, typer.Option(min=1, max=1_000_000, help="Time; cores under way are finished.")] = 600,
+        seed: Annotated[
+            int | None, typer.Option(min=0, help="The same seed tries the same cores; else random.")
+        ] = None,
+        design: Annotated[list[str], typer.Option("--design", help="Only this one; repeatable.")] = [],  # noqa: B006
+        record: Record = None,
+        as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead.")] = False,
+    ) -> None:
+        """Build and check random cores: every design, setting and form, moduli of 2 to 521 bits. Status 1 if one fails.
+
+        What fails is shrunk to a small modulus and few settings and shown with the command that reproduces it.
+        """
+        from modmill.studies.explore import explore as explored
+
+        if record is not None:
+            record.open("a").close()  # refuse now rather than after minutes
+        chosen = random.SystemRandom().randrange(1_000_000) if seed is None else seed
+        with bar() as progress:
+            found = explored(seconds, chosen, design, progress=progress, record=record)
+        print(json.dumps(found.describe(), indent=2)) if as_json else _tell(found)
+        if found.interrupted:
+            raise typer.Exit(130)
+        if found.failures:
+            raise typer.Exit(1)
+
+
+def _tell(found: Found) -> None:
+    from modmill.studies.exploring.space import OFTEN
+
+    print(found.line)
+    for name, counts in found.designs.items():
+        print(f"  {name:<18}", ", ".join(f"{count:>4} {kind}" for kind, count in counts.items()))
+    if found.below:
+        shown = [f"{what} ({times})" for what, times in list(found.below.items())[:_SHOWN]]
+        more = f" and {len(found.below) - _SHOWN} more, see --json" if len(found.below) > _SHOWN else ""
+        print(f"built less than {OFTEN} times: {', '.join(shown)}{more}")
+    for failure in found.failures:
+        print(f"{failure.outcome.kind}: {failure.outcome.text}")
+        print(f"  {failure.command}")
+        if failure.smaller != failure.case:
+            print(f"  found with {failure.case.command}")

@@ -1,0 +1,283 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""Explore the whole space: random cores of every design, each built and checked, on all processors, for a given time.
+
+Parts in `modmill.studies.exploring`: cases are drawn from ``space``, each is judged by ``trial`` in a process of
+``workers`` that is killed when a stage takes too long, and what fails is made small by ``shrink``.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from modmill import __version__
+from modmill.contract import Refusal
+from modmill.design import Design
+from modmill.flow import tools
+from modmill.report.rows import Row, append
+from modmill.studies.exploring.shrink import SECONDS as SHRINK_SECONDS
+from modmill.studies.exploring.shrink import shrink
+from modmill.studies.exploring.space import OFTEN, Case, Drawn, Space
+from modmill.studies.exploring.trial import FAILURES, Outcome, Trial, attempt, designs_of
+from modmill.studies.exploring.workers import Died, Overtime, Worker
+from modmill.studies.vector_files import judged
+
+Progress = Callable[[str, int, int], None]
+
+BEHIND = 24
+"""A case is drawn when the outcome of that so many before it is known: then the sequence depends on the seed alone."""
+SHRUNK = 20
+"""Failures of one run that are made smaller, at most one of each design, form and kind."""
+_LOOK_SECONDS = 0.3
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A case that failed, and the small one that it was made to."""
+
+    case: Case
+    outcome: Outcome
+    smaller: Case
+
+    @property
+    def command(self) -> str:
+        """A command that shows it again."""
+        built = f"{self.smaller.command} --no-check -o explored"
+        return f"{built} && modmill check explored" if self.outcome.kind == "failed" else built
+
+    def describe(self) -> dict[str, Any]:
+        """As JSON holds it."""
+        return {
+            "kind": self.outcome.kind, "text": self.outcome.text, "command": self.command,
+            "found_with": self.case.command,
+        }  # fmt: skip
+
+
+@dataclass
+class Found:
+    """What a run did: outcomes by kind, for each design too, failures, and classes that came up too seldom."""
+
+    seed: int
+    seconds: float = 0.0
+    outcomes: Counter[str] = field(default_factory=Counter)
+    designs: dict[str, dict[str, int]] = field(default_factory=dict)
+    failures: list[Failure] = field(default_factory=list)
+    below: dict[str, int] = field(default_factory=dict)
+    four_state: int = 0
+    interrupted: bool = False
+
+    @property
+    def cores(self) -> int:
+        """Cases in all."""
+        return self.outcomes.total()
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """The numbers of a row."""
+        counts = summed(self.outcomes)
+        return {
+            "cores": self.cores, **counts, "four_state": self.four_state, "seconds": round(self.seconds, 1),
+            "least": min(self.below.values(), default=OFTEN), "below": self.below, "designs": self.designs,
+        }  # fmt: skip
+
+    @property
+    def line(self) -> str:
+        """The result in one line."""
+        n = summed(self.outcomes)
+        return (
+            f"{self.cores:,} cores: {n['built']:,} built, {n['refused']:,} refused, {n['checked']:,} checked, "
+            f"{n['failed']:,} failed in {self.seconds:,.0f} s (seed {self.seed}, Modmill {__version__})"
+        )
+
+    def describe(self) -> dict[str, Any]:
+        """As JSON holds it."""
+        return {
+            "seed": self.seed, "modmill": __version__, "interrupted": self.interrupted, **self.values,
+            "failures": [f.describe() for f in self.failures],
+        }  # fmt: skip
+
+
+def summed(outcomes: Mapping[str, int]) -> dict[str, int]:
+    """Outcomes by kind as four numbers: ``built`` counts every core with RTL, so checked and failed ones too."""
+    n = Counter(outcomes)
+    checked = n["checked"] + n["failed"]
+    return {
+        "built": n["built"] + checked, "refused": n["refused"], "checked": checked,
+        "failed": sum(n[kind] for kind in FAILURES),
+    }  # fmt: skip
+
+
+def explore(
+    seconds: float,
+    seed: int,
+    names: Sequence[str] = (),
+    *,
+    most: int | None = None,
+    workers: int | None = None,
+    trial: Trial | None = None,
+    shrink_seconds: float = SHRINK_SECONDS,
+    progress: Progress | None = None,
+    record: Path | None = None,
+) -> Found:
+    """Try random cores for so many seconds; those under way then are finished.
+
+    ``names``: designs to restrict it to; ``most``: so many cores at most; ``workers``: processes, default one for each
+    processor; ``trial``: how each is tried; ``record``: a results file to which a row is added. Ctrl-C ends the run
+    early, with what was found. Raises Refusal for a name that no design has.
+    """
+    trial = trial or Trial(seed=seed)
+    designs = _chosen(designs_of(trial.designs), names)
+    with tempfile.TemporaryDirectory(prefix="modmill-explore-", ignore_cleanup_errors=True) as scratch:
+        pool = [Worker(Path(scratch)) for _ in range(workers or len(os.sched_getaffinity(0)))]
+        run = _Run(designs, trial, seed, seconds, most, shrink_seconds)
+        threads = [threading.Thread(target=run.work, args=(worker,), daemon=True) for worker in pool]
+        try:
+            for thread in threads:
+                thread.start()
+            while any(thread.is_alive() for thread in threads):
+                time.sleep(_LOOK_SECONDS)
+                if progress:
+                    progress(run.status, min(int(run.elapsed), int(seconds)), int(seconds))
+        except KeyboardInterrupt:
+            run.found.interrupted = True
+        finally:
+            run.stop()
+            for worker in pool:
+                worker.close()
+            for thread in threads:
+                thread.join()
+    found = run.finished()
+    if record is not None:
+        append(record, row(found, seconds, names))
+    return found
+
+
+def row(found: Found, seconds: float, names: Sequence[str] = ()) -> Row:
+    """The row of a run; its digest is of what was asked for."""
+    about = {"study": "explore", "seconds": seconds, "designs": list(names), "tools": tools.versions()}
+    made = judged({**about, "modmill": __version__}, f"verilator {tools.version('verilator')}", found.values)
+    return replace(made, seed=found.seed)
+
+
+def _chosen(designs: Sequence[Design], names: Sequence[str]) -> list[Design]:
+    known = {d.name: d for d in designs}
+    wanted = [name.lower().replace("_", "-") for name in names]
+    for name in wanted:
+        if name not in known:
+            raise Refusal(f"no design is called {name!r}; there are {', '.join(known)}")
+    return [known[name] for name in dict.fromkeys(wanted)] or list(designs)
+
+
+class _Run:
+    """What the threads share, one thread for each worker."""
+
+    def __init__(
+        self, designs: Sequence[Design], trial: Trial, seed: int, seconds: float, most: int | None,
+        shrink_seconds: float,
+    ) -> None:  # fmt: skip
+        self.found = Found(seed)
+        self._designs = {d.name: d for d in designs}
+        self._trial, self._most, self._shrink_seconds = trial, most, shrink_seconds
+        self._space = Space(designs, seed)
+        self._drawn: list[Drawn] = []
+        self._outcomes: dict[int, Outcome] = {}
+        self._learned = 0
+        self._shrunk: set[tuple[str, str, str]] = set()
+        self._news = threading.Condition()
+        self._shrinking = threading.Lock()  # Hypothesis runs in one thread at a time
+        self._stopped = False
+        self._start = time.monotonic()
+        self._end = self._start + seconds
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds since the start."""
+        return time.monotonic() - self._start
+
+    @property
+    def status(self) -> str:
+        """What was done so far, in one line."""
+        with self._news:
+            n = summed(Counter(outcome.kind for outcome in self._outcomes.values()))
+        return ", ".join(f"{count} {kind}" for kind, count in n.items())
+
+    def stop(self) -> None:
+        """Draw no more cases and pass over outcomes that come now."""
+        with self._news:
+            self._stopped = True
+            self._news.notify_all()
+
+    def work(self, worker: Worker) -> None:
+        """Try cases until the time is over."""
+        while (k := self._next()) is not None:
+            case = self._drawn[k].case
+            outcome = self._try(worker, case)
+            with self._news:
+                if self._stopped:
+                    return
+                self._outcomes[k] = outcome
+                self._news.notify_all()
+            if outcome.wrong:
+                self._fail(worker, case, outcome)
+
+    def finished(self) -> Found:
+        """All that was found; no thread runs any more."""
+        found = self.found
+        for k in range(self._learned, len(self._drawn)):
+            if k in self._outcomes:
+                self._space.learn(self._drawn[k], self._outcomes[k].kind)
+        found.seconds = self.elapsed
+        found.outcomes = Counter(outcome.kind for outcome in self._outcomes.values())
+        found.four_state = sum(outcome.four_state for outcome in self._outcomes.values())
+        found.designs = {name: summed(counts.outcomes) for name, counts in self._space.counts.items()}
+        found.below = self._space.below()
+        return found
+
+    def _next(self) -> int | None:
+        """Draw the next case; its number, or None when the run is over."""
+        with self._news:
+            k = len(self._drawn)
+            while not self._stopped and any(j not in self._outcomes for j in range(self._learned, k - BEHIND + 1)):
+                self._news.wait(_LOOK_SECONDS)
+                k = len(self._drawn)
+            if self._stopped or time.monotonic() > self._end or (self._most is not None and k >= self._most):
+                return None
+            while self._learned <= k - BEHIND:
+                self._space.learn(self._drawn[self._learned], self._outcomes[self._learned].kind)
+                self._learned += 1
+            self._drawn.append(self._space.draw())
+            return k
+
+    def _try(self, worker: Worker, case: Case) -> Outcome:
+        start = time.monotonic()
+        try:
+            return worker.call(attempt, self._trial, case)
+        except Overtime as slow:
+            return Outcome("slow", str(slow), time.monotonic() - start)
+        except (Died, RuntimeError) as error:
+            return Outcome("crash", " ".join(str(error).split())[-300:], time.monotonic() - start)
+
+    def _fail(self, worker: Worker, case: Case, outcome: Outcome) -> None:
+        """Note a failure, made small if it is the first of its kind."""
+        kind = case.design, case.io, outcome.kind
+        smaller = case
+        if outcome.seconds > self._shrink_seconds:  # not one smaller case would be tried in that time
+            self._shrunk.add(kind)
+        with self._shrinking:
+            if kind not in self._shrunk and len(self._shrunk) < SHRUNK and not self._stopped:
+                self._shrunk.add(kind)
+
+                def fails(other: Case) -> bool:
+                    return not self._stopped and self._try(worker, other).kind == outcome.kind
+
+                smaller = shrink(case, self._designs[case.design], fails, self._shrink_seconds)
+        with self._news:
+            self.found.failures.append(Failure(case, outcome, smaller))

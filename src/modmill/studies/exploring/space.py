@@ -1,0 +1,255 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""Cases to try: design, modulus, form and settings, drawn so that every choice of every setting comes up."""
+
+from __future__ import annotations
+
+import random
+import shlex
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import exp, log
+from typing import Any
+
+from allpairspy import AllPairs  # type: ignore[import-untyped]
+
+from modmill.design import IO, Design, Setting
+from modmill.studies.exploring import moduli
+
+OFTEN = 3
+"""How often each class of each setting is to be tried at least."""
+HUGE = 100_000
+"""A value of a whole number that has no upper limit of its own."""
+STEERED = 4
+"""Of so many cases of a design one is drawn for its least covered class, one for the least covered class outside the
+limits (which costs next to nothing), the others from pairs."""
+
+_OUTSIDE = frozenset({"below", "beyond", "huge"})
+_SIZES = ("tiny", "narrow", "word", "middle")
+_LARGER = {"wide": 0.10, "long": 0.03}  # how often a modulus that should be of size middle is of this size
+
+
+@dataclass(frozen=True)
+class Case:
+    """One core to try: ``settings`` are those given, all others have their defaults."""
+
+    design: str
+    p: int
+    io: str
+    settings: tuple[tuple[str, Any], ...] = ()
+
+    @property
+    def command(self) -> str:
+        """The command that builds it."""
+        sets = [word for name, value in self.settings for word in ("--set", f"{name}={value}")]
+        return shlex.join(["modmill", "build", self.design, "-m", moduli.text(self.p), "--io", self.io, *sets])
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A case and what it covers."""
+
+    case: Case
+    covers: frozenset[tuple[str, str]]
+    """Pairs of a setting's name, or ``io``, ``size`` or ``shape``, and a class."""
+
+
+# ---------------------------------------------------------------------------------------------- classes of values
+
+
+def limits(setting: Setting, p: int, values: Mapping[str, Any]) -> tuple[int | None, int | None]:
+    """Least and largest value of a whole number for a modulus and other settings; the static ones where the design has
+    none for that modulus."""
+    try:
+        return setting.range(p, values)
+    except Exception:
+        return setting.least, setting.most
+
+
+def classes(setting: Setting) -> list[str]:
+    """The classes of values that must come up: each choice; of whole numbers limits, beyond them, default, between."""
+    if setting.kind is bool:
+        return ["True", "False"]
+    if setting.choices:
+        return [str(choice) for choice in setting.choices]
+    if setting.kind is not int:
+        return ["default"]
+    upper = ["most", "beyond"] if setting.most is not None or setting.limits is not None else ["huge"]
+    return ["default", "below", "least", "between", *upper]
+
+
+def label(setting: Setting, value: Any, p: int, values: Mapping[str, Any]) -> set[str]:
+    """The classes that a value belongs to."""
+    if setting.kind is bool or setting.choices or setting.kind is not int:
+        return {str(value) if setting.kind is bool or setting.choices else "default"}
+    found = {"default"} if value == setting.default else set()
+    if setting.automatic and value == 0:
+        return found
+    least, most = limits(setting, p, values)
+    if least is not None and value <= least:
+        found.add("least" if value == least else "below")
+    if most is not None and value >= most:
+        found.add("most" if value == most else "beyond")
+    if most is None and value >= HUGE:
+        found.add("huge")
+    return found or {"between"}
+
+
+def value_of(rnd: random.Random, setting: Setting, wanted: str, p: int, values: Mapping[str, Any]) -> Any:
+    """A random value of a class; the default where a modulus leaves no value in it."""
+    if setting.kind is bool:
+        return wanted == "True"
+    if setting.choices:
+        return next(choice for choice in setting.choices if str(choice) == wanted)
+    least, most = limits(setting, p, values)
+    low = 0 if least is None else least
+    found = {
+        "default": setting.default,
+        "below": rnd.choice([x - 1 for x in sorted({low, setting.least or 0}) if x - 1 or not setting.automatic]),
+        "least": low,
+        "most": most,
+        "beyond": None if most is None else most + rnd.choice((1, 1, 2, most + 1)),
+        "huge": HUGE,
+        "between": _between(rnd, setting.default, low, most),
+    }[wanted]
+    return setting.default if found is None else found
+
+
+def _between(rnd: random.Random, default: int, least: int, most: int | None) -> int | None:
+    """A number between limits, if there is one that is no default: near it or the lower limit, or on a log scale."""
+    top = max(least + 2, 8 * max(default, least, 8)) if most is None else most
+    if top - least < 2:
+        return None
+    near = {default - 1, default + 1, default // 2, 2 * default, least + 1, least + 2} - {default}
+    inside = sorted(x for x in near if least < x < top)
+    if inside and rnd.random() < 0.4:
+        return rnd.choice(inside)
+    offset = min(int(exp(rnd.uniform(0.0, log(top - least)))), top - least - 1)
+    return next((x for x in (least + offset, *inside) if x != default), None)
+
+
+# ---------------------------------------------------------------------------------------------- drawing
+
+
+@dataclass
+class Counts:
+    """What became of the cases of one design."""
+
+    drawn: int = 0
+    outcomes: Counter[str] = field(default_factory=Counter)
+    tried: Counter[tuple[str, str]] = field(default_factory=Counter)
+    covered: Counter[tuple[str, str]] = field(default_factory=Counter)
+
+
+class _Corner:
+    """The cases of one design."""
+
+    def __init__(self, design: Design, rnd: random.Random) -> None:
+        self.design, self.counts = design, Counts()
+        self._rnd = rnd
+        self._pairs: Iterator[Mapping[str, str]] = iter(())
+        self.wanted = {(s.name, c) for s in design.settings for c in classes(s)}
+        self.forms: set[str] = set(IO)
+
+    def draw(self) -> Drawn:
+        """The next case."""
+        counts = self.counts
+        counts.drawn += 1
+        turn = counts.drawn % STEERED
+        chosen = self._rarest(outside=turn == 0) if turn < 2 else self._pair()
+        size = chosen["size"]
+        for larger, chance in _LARGER.items():
+            if size == "middle" and self._rnd.random() < chance:
+                size = larger
+        shape = self._shape()
+        p = moduli.draw(self._rnd, size, shape, self._words(chosen))
+        values = {s.name: s.default for s in self.design.settings}
+        for s in sorted(self.design.settings, key=lambda s: (s.kind is int, s.limits is not None)):
+            values[s.name] = value_of(self._rnd, s, chosen[s.name], p, values)
+        given = tuple((s.name, values[s.name]) for s in self.design.settings if values[s.name] != s.default)
+        covers = {(s.name, c) for s in self.design.settings for c in label(s, values[s.name], p, values)}
+        covers |= {("io", chosen["io"]), ("size", size), ("shape", shape)}
+        counts.tried.update(covers)
+        return Drawn(Case(self.design.name, p, chosen["io"], given), frozenset(covers))
+
+    def learn(self, drawn: Drawn, outcome: str) -> None:
+        """Count what became of a case. A value outside the limits is covered by whatever happens, any other by a core
+        that was built."""
+        self.counts.outcomes[outcome] += 1
+        for key in drawn.covers:
+            if outcome != "refused" or key[1] in _OUTSIDE:
+                self.counts.covered[key] += 1
+
+    def _pair(self) -> Mapping[str, str]:
+        """The next of a list of cases in which every two classes inside the limits meet; lists follow without end."""
+        while (found := next(self._pairs, None)) is None:
+            columns = {s.name: [c for c in classes(s) if c not in _OUTSIDE] for s in self.design.settings}
+            columns |= {"io": list(IO), "size": list(_SIZES)}
+            for column in columns.values():
+                self._rnd.shuffle(column)
+            rows = [dict(zip(columns, row, strict=True)) for row in AllPairs(list(columns.values()))]
+            self._rnd.shuffle(rows)
+            self._pairs = iter(rows)
+        return found
+
+    def _rarest(self, outside: bool) -> Mapping[str, str]:
+        """A class that is least covered, inside or outside the limits; most of the rest at its default."""
+        rnd, settings = self._rnd, self.design.settings
+        keys = [(s.name, c) for s in settings for c in classes(s) if (c in _OUTSIDE) == outside]
+        keys = keys or [("io", io) for io in IO]
+        score = {key: self.counts.covered[key] + self.counts.tried[key] / 4 for key in keys}
+        name, wanted = rnd.choice([key for key in keys if score[key] == min(score.values())])
+        out = {"io": rnd.choice(IO), "size": rnd.choice(_SIZES)}
+        for s in settings:
+            usual = str(s.default) if s.kind is bool or s.choices else "default"
+            inside = [c for c in classes(s) if c not in _OUTSIDE]
+            out[s.name] = rnd.choice(inside) if rnd.random() < 0.25 else usual
+        return out | {name: wanted}
+
+    def _shape(self) -> str:
+        """A shape of moduli, those that the design serves more often."""
+        counts = self.counts
+        keys = {shape: ("shape", shape) for shape in moduli.SHAPES}
+        weights = [(counts.covered[key] + 1) / (counts.tried[key] + 2) for key in keys.values()]
+        return self._rnd.choices(list(keys), weights)[0]
+
+    def _words(self, chosen: Mapping[str, str]) -> list[int]:
+        """Lengths in bits that the design's settings stand for."""
+        return [s.default for s in self.design.settings if s.kind is int and 8 <= s.default <= 80]
+
+
+class Space:
+    """Draws cases of all designs in turn; the same seed and the same outcomes give the same sequence."""
+
+    def __init__(self, designs: Sequence[Design], seed: int) -> None:
+        self._rnd = random.Random(seed)
+        self._corners = {d.name: _Corner(d, random.Random(f"{seed} {d.name}")) for d in designs}
+
+    def draw(self) -> Drawn:
+        """The next case: of the design with the fewest tries, where one that was refused counts for little."""
+        score = {name: c.counts.drawn - 0.8 * c.counts.outcomes["refused"] for name, c in self._corners.items()}
+        least = min(score.values())
+        return self._corners[self._rnd.choice([n for n, s in score.items() if s <= least + 0.5])].draw()
+
+    def learn(self, drawn: Drawn, outcome: str) -> None:
+        """Note what became of a case."""
+        self._corners[drawn.case.design].learn(drawn, outcome)
+
+    @property
+    def counts(self) -> dict[str, Counts]:
+        """Counts of each design."""
+        return {name: corner.counts for name, corner in self._corners.items()}
+
+    def below(self, often: int = OFTEN) -> dict[str, int]:
+        """Designs, and classes of their settings, that came up less often, and how often."""
+        found = {}
+        for name, corner in self._corners.items():
+            counts = corner.counts
+            built = sum(counts.outcomes.values()) - counts.outcomes["refused"]
+            if built < often:
+                found[name] = built
+            for setting, wanted in sorted(corner.wanted):
+                if (times := counts.covered[setting, wanted]) < often:
+                    found[f"{name} {setting}: {wanted}"] = times
+        return found
