@@ -19,6 +19,8 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from modmill.contract import Binary, Contract, Form, Load, Refusal, Timing
+from modmill.numbers.moduli import MAX_BITS
+from modmill.numbers.shown import shortened
 from modmill.schedule import Schedule
 
 IO = ("binary", "native")
@@ -125,9 +127,18 @@ def unused(component: Any) -> Any:
     return component
 
 
+Limits = Callable[[int, Mapping[str, Any]], tuple[int, int]]
+"""The least and the largest value of a setting for a modulus, all settings of the design being given."""
+
+
 @dataclass(frozen=True)
 class Setting:
-    """One parameter that a user can set: its type, default, meaning, and the values it may take."""
+    """One parameter that a user can set: its type, default, meaning, and the values it may take.
+
+    ``least``, ``most``: limits of a whole number for every modulus. ``limits`` narrows them for a modulus and the other
+    settings, and ``depends`` says in words how. The default serves every modulus: a design lowers it where it is too
+    large. Where ``least`` is 0 and ``automatic`` is set, 0 lets the design choose, whatever ``limits`` gives.
+    """
 
     name: str
     kind: type
@@ -135,14 +146,49 @@ class Setting:
     meaning: str
     choices: tuple[Any, ...] = ()
     least: int | None = None
+    most: int | None = None
+    depends: str = ""
+    limits: Limits | None = None
+
+    @property
+    def automatic(self) -> bool:
+        """Whether 0 lets the design choose."""
+        return self.kind is int and self.default == 0 and self.least == 0
 
     def check(self, value: Any) -> Any:
-        """``value`` itself. Raises Refusal when it has another type or lies outside what is accepted."""
-        if type(value) is not self.kind or (self.choices and value not in self.choices):
-            raise Refusal(f"{self.name} takes {self.accepts}, not {value!r}")
-        if self.least is not None and isinstance(value, int) and value < self.least:
-            raise Refusal(f"{self.name} takes {self.accepts}, not {value}")
+        """``value`` itself. Raises Refusal when it has another type or lies outside what any modulus accepts."""
+        wrong = type(value) is not self.kind or (self.choices and value not in self.choices)
+        if not wrong and self.kind is int:
+            wrong = (self.least is not None and value < self.least) or (self.most is not None and value > self.most)
+        if wrong:
+            raise Refusal(f"{self.name} takes {self.accepts}, not {shortened(value)}")
         return value
+
+    def range(self, p: int, values: Mapping[str, Any]) -> tuple[int | None, int | None]:
+        """The least and the largest value for a modulus, 0 not counted where it is automatic. ``values``: of all
+        settings of the design. Raises what the design's parameters raise where it has none for the modulus."""
+        if self.limits is None:
+            return (1 if self.automatic else self.least), self.most
+        least, most = self.limits(p, values)
+        return max(least, self.least or 0), min(most, most if self.most is None else self.most)
+
+    def check_for(self, p: int, values: Mapping[str, Any]) -> None:
+        """Raise Refusal when the value among ``values`` is outside `range`. The default always passes."""
+        value = values[self.name]
+        if self.limits is None or value == self.default:
+            return
+        least, most = self.range(p, values)
+        if most is not None and least is not None and most < least:
+            raise Refusal(
+                f"{self.name} takes nothing but {self.default} for this {p.bit_length()}-bit modulus, "
+                f"not {shortened(value)}: {self.depends}"
+            )
+        if not (least or 0) <= value <= (value if most is None else most):
+            zero = "0 or " if self.automatic else ""
+            raise Refusal(
+                f"{self.name} takes {zero}{least} to {most} for this {p.bit_length()}-bit modulus, "
+                f"not {shortened(value)}: {self.depends}"
+            )
 
     def parse(self, text: str) -> Any:
         """The value that ``text`` stands for. Raises Refusal with what would be accepted."""
@@ -153,17 +199,24 @@ class Setting:
                 else self.kind(text)
             )
         except (KeyError, ValueError):
-            raise Refusal(f"{self.name} takes {self.accepts}, not {text!r}") from None
+            raise Refusal(f"{self.name} takes {self.accepts}, not {shortened(text)}") from None
         return self.check(value)
 
     @property
     def accepts(self) -> str:
-        """What the setting takes, in words."""
+        """What the setting takes, in words, for every modulus."""
         if self.choices:
             return "one of " + ", ".join(map(str, self.choices))
         if self.least is not None:
-            return f"a whole number from {self.least} on"
+            return f"a whole number from {self.least} {'on' if self.most is None else f'to {self.most}'}"
         return {int: "a whole number", bool: "true or false", str: "a text"}[self.kind]
+
+    def describe(self) -> dict[str, Any]:
+        """Everything as plain data."""
+        return {
+            "name": self.name, "type": self.kind.__name__, "default": self.default, "meaning": self.meaning,
+            "choices": list(self.choices), "least": self.least, "most": self.most, "depends": self.depends,
+        }  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -367,22 +420,40 @@ class Design:
 
         Raises Refusal, in one line with the numbers, when the design cannot serve that modulus or a setting is wrong.
         """
-        values = {s.name: s.default for s in self.settings} | self.checked(settings)
+        given = self.checked(settings)
+        values = {s.name: s.default for s in self.settings} | given
         if p < 3 or p % 2 == 0:
-            raise Refusal(f"the modulus must be odd and at least 3, got {p}")
+            raise Refusal(f"the modulus must be odd and at least 3, got {shortened(p)}")
+        if p.bit_length() > MAX_BITS:
+            raise Refusal(f"the modulus has {p.bit_length():,} bits; at most {MAX_BITS:,} are accepted")
         try:
+            for setting in self.settings:
+                if setting.name in given:
+                    setting.check_for(p, values)
             return self.solve(p, **values)
         except Refusal:
             raise
         except ValueError as error:
             raise Refusal(f"{self.name} does not serve this {p.bit_length()}-bit modulus: {error}") from error
 
+    def range(self, name: str, p: int, **settings: Any) -> tuple[int | None, int | None]:
+        """The least and the largest value of a setting for a modulus, the others being given or at their defaults.
+
+        0 is not counted where it lets the design choose. Raises Refusal for an unknown name, and where the design does
+        not serve the modulus.
+        """
+        values = {s.name: s.default for s in self.settings} | self.checked(settings)
+        for setting in self.settings:
+            if setting.name == name:
+                return setting.range(p, values)
+        raise Refusal(f"{self.name} has no parameter {shortened(name)}; it takes {', '.join(values) or 'none'}")
+
     def checked(self, settings: Mapping[str, Any]) -> dict[str, Any]:
         """Settings with texts parsed. Raises Refusal for an unknown name, a wrong type or a value out of range."""
         known = {s.name: s for s in self.settings}
         for name in settings:
             if name not in known:
-                raise Refusal(f"{self.name} has no parameter {name!r}; it takes {', '.join(known) or 'none'}")
+                raise Refusal(f"{self.name} has no parameter {shortened(name)}; it takes {', '.join(known) or 'none'}")
         return {
             name: known[name].parse(value) if isinstance(value, str) else known[name].check(value)
             for name, value in settings.items()

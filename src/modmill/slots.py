@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from modmill.contract import Contract, Refusal
+from modmill.numbers.shown import shortened
 
 KINDS = ("mul", "add", "sub", "load", "store")
 
@@ -35,7 +36,7 @@ class Operation:
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
-            raise Refusal(f"an operation is one of {', '.join(KINDS)}, not {self.kind!r}")
+            raise Refusal(f"an operation is one of {', '.join(KINDS)}, not {shortened(self.kind)}")
         if min(self.destination, self.a, self.b) < 0:
             raise Refusal(f"slots are numbered from 0: {self}")
 

@@ -3,6 +3,7 @@
 """Keys in files: published ones, and whatever a file may hold: a key that is right, or one line of refusal."""
 
 import random
+import re
 from pathlib import Path
 
 import cryptography_vectors
@@ -59,8 +60,19 @@ def test_files_that_are_refused(name, why):
 )
 def test_data_that_is_no_file_of_a_key(data):
     for read in (read_key, read_curve):
-        with pytest.raises(Refusal, match=r"no key of an elliptic curve|holds neither"):
+        with pytest.raises(Refusal, match=r"no key of an elliptic curve|is labelled 'X'; accepted are PRIVATE KEY"):
             read(data)
+
+
+@pytest.mark.parametrize("label", ["PRIVAT KEY", "Private Key", "PRIVATE KEY ", "RSA PRIVATE KEY", "X" * 5000])
+def test_unknown_labels_of_pem_files_are_refused(label):
+    """Behind each label stands a good key."""
+    data = EXPLICIT[0].read_bytes()
+    assert read_key(data)
+    text = re.sub(rb"(-----(?:BEGIN|END) )[A-Z ]+-----", rb"\1" + label.encode() + b"-----", data)
+    with pytest.raises(Refusal, match=r"is labelled '.*accepted are PRIVATE KEY, .*PUBLIC KEY") as caught:
+        read_key(text)
+    assert len(str(caught.value)) < 300
 
 
 def coherent(key):

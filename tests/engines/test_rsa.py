@@ -224,6 +224,13 @@ def test_what_does_not_fit_is_refused_in_words():
             call()
 
 
+def test_an_unknown_label_of_a_pem_file_is_refused():
+    """PyCryptodome does not look at it."""
+    wrong = pem(made(1024)).replace(b" PRIVATE KEY", b" PRIVAT KEY")
+    with pytest.raises(Refusal, match=r"labelled 'PRIVAT KEY'; accepted are PRIVATE KEY, .*CERTIFICATE"):
+        padded.read_key(wrong)
+
+
 def test_encrypted_and_public_key_files():
     other = made(1024)
     locked = other.private_bytes(

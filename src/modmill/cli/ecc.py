@@ -15,6 +15,13 @@ if TYPE_CHECKING:
     from modmill.engines.ecc import Ecc, PointEngine
     from modmill.numbers.curves import Curve, Point
 
+_PATH = 1000
+"""A text of this length is no path."""
+AllowPairing = Annotated[
+    bool,
+    typer.Option("--allow-pairing", help="Curves for pairings and of even cofactor: no ECDH, ECDSA."),
+]
+
 app = typer.Typer(no_args_is_help=True, help="Elliptic curves with real keys: ECDH, ECDSA, X25519, X448 and EdDSA.")
 run = typer.Typer(no_args_is_help=True, help="One operation with a real key through an engine.")
 app.add_typer(run, name="run")
@@ -234,17 +241,18 @@ def programme(
     print(explanation(on, operation, width) if operation else table(on))
 
 
-def read_curve(text: str) -> Curve:
-    """The curve that a user names: a name, parameters, or a file with `EC PARAMETERS` or a key.
+def read_curve(text: str, *, pairing: bool = False) -> Curve:
+    """The curve that a user names: a name, parameters, or a file with `EC PARAMETERS` or a key. ``pairing`` as of
+    `parse_curve`.
 
     Raises ValueError for everything else, and for a curve that fails its validation.
     """
     from modmill.engines.ec_keys import read_curve as of_file
     from modmill.numbers.curve_text import parse_curve
 
-    if "=" not in text and Path(text).is_file():
-        return of_file(Path(text).read_bytes())
-    return parse_curve(text)
+    if "=" not in text and len(text) < _PATH and Path(text).is_file():
+        return of_file(Path(text).read_bytes(), pairing=pairing)
+    return parse_curve(text, pairing=pairing)
 
 
 def _engine(text: str, curve: Curve) -> PointEngine:
@@ -259,6 +267,8 @@ def _engine(text: str, curve: Curve) -> PointEngine:
     if not Path(text).is_dir():
         raise Refusal(f"--engine is reference or the folder of a built core; {text} is neither")
     core = read(text)
+    if core.curve.arithmetic:
+        raise Refusal(f"the core in {text} is for arithmetic alone, not for keys: {core.curve.unsuited()}")
     if core.curve != curve:
         raise Refusal(f"the core in {text} is for {core.curve.title}, the key for {curve.title}")
     return RtlPointEngine(core)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from modmill.cli.ecc import read_curve
+from modmill.cli.ecc import AllowPairing, read_curve
 from modmill.cli.options import Floorplan, Output, Record, Route, Router, Seeds, Set, Target
 from modmill.cli.rsa import verdict
 
@@ -56,6 +56,7 @@ def build(
         bool | None,
         typer.Option("--order/--no-order", help="What signatures need modulo n. Default: where n can be loaded."),
     ] = None,
+    allow_pairing: AllowPairing = False,
 ) -> None:
     """Emit a coprocessor: Verilog, its messages, and vectors."""
     import shlex
@@ -67,7 +68,7 @@ def build(
     from modmill.studies.ecc_race import operation_of
 
     require_name(top)
-    on = read_curve(curve)
+    on = read_curve(curve, pairing=allow_pairing)
     bits = (on.p if isinstance(on, Montgomery) else on.n).bit_length() + blind
     chosen = tuple(dict.fromkeys(operation_of(on, name) for name in operations))
     with_order = takes_order(on, multiplier, parse_set(sets), chosen) if order is None else order
@@ -75,7 +76,10 @@ def build(
         on, multiplier, parse_set(sets), operations=chosen, bits=bits, shape=Shape(window, teeth, columns, joint),
         contexts=contexts, sums=sums, word=word, io=io, top=top, cores=cores, order=with_order,
     )  # fmt: skip
+    if on.arithmetic:
+        print(f"modmill: {on.title}: arithmetic only, no ECDH or ECDSA: {on.unsuited()}", file=sys.stderr)
     words: list[object] = ["--curve", curve, "--multiplier", multiplier]
+    words += ["--allow-pairing"] if allow_pairing else []
     words += [w for name in core.operations for w in ("--operation", name)]
     words += [w for s in sets for w in ("--set", s)]
     words += ["--io", core.io, "--blind", blind, "--window", window, "--teeth", teeth, "--columns", columns]

@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+from difflib import get_close_matches
+
 from modmill.contract import Refusal
 from modmill.design import Design
 from modmill.designs import (
@@ -25,6 +27,7 @@ from modmill.designs import (
     tenca_koc,
     wide,
 )
+from modmill.numbers.shown import shortened
 
 DESIGNS: tuple[Design, ...] = (
     *sor.DESIGNS, *sor_ring.DESIGNS, *sor_original.DESIGNS, *kbe.DESIGNS, *hbe.DESIGNS, *montgomery_array.DESIGNS,
@@ -39,4 +42,7 @@ def design(name: str) -> Design:
     for d in DESIGNS:
         if d.name == wanted:
             return d
-    raise Refusal(f"no design is called {name!r}; there are {', '.join(d.name for d in DESIGNS)}")
+    names = [d.name for d in DESIGNS]
+    near = get_close_matches(wanted, names, n=4, cutoff=0.5)
+    known = f"the nearest are {', '.join(near)}" if near else "`modmill designs` lists them"
+    raise Refusal(f"no design is called {shortened(name)}; {known}")

@@ -315,8 +315,6 @@ def _seen(m: Module, value: Value, name: str) -> Signal:
 
 def fit(p: int, multiplies: bool, *, dsp: str, registers: int) -> Channel:
     """The channel of modulus p = 2^w - u, w its length in bits."""
-    if registers > STAGES_MAX:
-        raise Refusal(f"registers takes 1 to {STAGES_MAX}, not {registers}")
     w = p.bit_length()
     params = Params(w, (1 << w) - p, multiplies, BLOCKS[dsp], registers)
     shown = f"2^{w} - {params.u}" if w <= 128 else f"2^{w} - u with u of {params.u.bit_length()} bits"
@@ -339,7 +337,10 @@ def _design(name: str, paper: str, title: str, multiplies: bool) -> Design:
         ),
         needs=f"a modulus 2^w - u with u so small that at most {MOST_FOLDS} folds reduce",
         settings=(
-            Setting("registers", int, 2, "1: one in a tile, a sum, a fold; 2, 3: that many and one an adder", least=1),
+            Setting(
+                "registers", int, 2, "1: one in a tile, a sum, a fold; 2, 3: that many and one an adder",
+                least=1, most=STAGES_MAX,
+            ),
             Setting("dsp", str, "18x18", "DSP block for which the product is cut", tuple(BLOCKS)),
         ),
         solve=lambda p, **settings: fit(p, multiplies, **settings),

@@ -239,18 +239,20 @@ def edge_numbers(q: Params, seed: int = 1) -> list[int]:
 
 def fit(p: int, columns: int, *, w: int, n: int, exact: bool, dsp: str) -> Extension:
     """Bases and machine for numbers below ``p``."""
-    if not 12 <= w <= 34:
-        raise Refusal(f"channels must have 12 to 34 bits, got w = {w}")
     params = choose(p, w, columns, n, exact, dsp)
     return Extension(params, {"w": w, "n": params.a.n, "exact": exact, "dsp": dsp})
 
 
 SETTINGS = (
-    Setting("w", int, 17, "bits of a channel, 12 to 34", least=12),
-    Setting("n", int, 0, "moduli of base A, even, 0 for the fewest that hold the modulus", least=0),
+    Setting("w", int, 17, "bits of a channel, up to four DSP blocks", least=12, most=34),
+    Setting(
+        "n", int, 0, "moduli of base A, even, 0 for the fewest that hold the modulus", least=0, most=MOST,
+        depends=f"an even number from {LEAST} on; a cox is exact over as few as the bits of a channel allow",
+        limits=lambda p, settings: (LEAST, MOST),
+    ),
     Setting("exact", bool, True, "with a cox: the same number comes out; else x + h A, without a cox"),
     Setting("dsp", str, "18x18", "DSP block for which channel multipliers are cut", tuple(BLOCKS)),
-)
+)  # fmt: skip
 
 DESIGNS = (
     Design(

@@ -27,11 +27,14 @@ from amaranth.hdl import Array, Cat, Module, Mux, Signal, Value
 
 from modmill.contract import Load
 from modmill.design import Cost, Design, Multiplier, Setting, Source
-from modmill.designs.multistep import PLACES, SHARED_SETTINGS, BinaryMontgomery
+from modmill.designs.multistep import PLACES, SHARED_SETTINGS, BinaryMontgomery, scanned_bits
 from modmill.rtl.acceptance import Acceptance
 from modmill.rtl.product import BLOCKS, DspBlock, tiled
 from modmill.rtl.words import WordSubtraction, widened
 from modmill.schedule import Schedule, Step
+
+DIGIT_MAX, PRINTED_MAX = 256, 64
+"""Most bits of a digit, whose product is one addition of all its tiles; and of one that was published."""
 
 # ---------------------------------------------------------------------------------------------- parameters
 
@@ -195,7 +198,7 @@ class Machine(Multiplier):
 
         # ---- control: beat 0 makes x_0 y_i, beat ``stages`` makes q, n beats from 2 ``stages`` on make the products
         cycle = Signal(range(p.interval + 1))
-        beat, digit = Signal(range(p.digit_cycles + 1)), Signal(range(n + 1))
+        beat, digit = Signal(range(p.digit_cycles + 1)), Signal(range(n + 1), init=n)  # n: no product
         front.connect((cycle == 0) | (cycle == p.interval))
         with m.If(front.accept):
             m.d.sync += [cycle.eq(1), beat.eq(0), digit.eq(0)]
@@ -277,6 +280,8 @@ class Machine(Multiplier):
         valid, last = Signal(name="v_valid"), Signal(name="v_last")
         word = Signal(w, name="v_modulus", reset_less=True)
         pushed = (live & final & ~first) | (top_step & top_final) | (extra if p.count > n else 0)
+        if p.count < n:  # the words above those of a result are 0
+            pushed = pushed & (index != p.count)
         m.d.comb += last.eq(valid & (index == p.count))
         m.d.sync += [
             valid.eq(pushed),
@@ -316,11 +321,15 @@ DESIGNS = (
         ),
         needs="any odd modulus",
         settings=(
-            Setting("digit", int, 32, "bits of a digit; printed: 32 and 64", least=2),
+            Setting(
+                "digit", int, 32, "bits of a digit; printed: 32 and 64", least=2, most=DIGIT_MAX,
+                depends=f"as many as x has bits, {PRINTED_MAX} in any case",
+                limits=lambda p, settings: (2, max(PRINTED_MAX, scanned_bits(p, settings))),
+            ),
             Setting("stages", int, 1, "cycles of a digit's product", (1, 2, 3)),
             Setting("dsp", str, "18x18", "DSP block for which products are cut", tuple(BLOCKS)),
             *SHARED_SETTINGS,
         ),
         solve=lambda p, **settings: Iddmm(p, settings),
     ),
-)
+)  # fmt: skip

@@ -19,7 +19,7 @@ each serves m channels of either base: m (2 n + 5) multiplications.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -33,6 +33,7 @@ from modmill.numbers.cox import Cox
 from modmill.numbers.folding import reduce
 from modmill.numbers.primes import prev_prime
 from modmill.numbers.rns import Base
+from modmill.numbers.shown import shortened
 from modmill.rtl.convert import BinaryShell
 from modmill.rtl.cox_constants import Tables
 from modmill.rtl.cox_programme import Programme, Shape, programme
@@ -234,11 +235,11 @@ class RnsMontgomery(Fitted):
         if not self.settings["loadable"]:
             raise Refusal("the modulus of this core is built in")
         if p < 3 or p % 2 == 0:
-            raise Refusal(f"the modulus must be odd and at least 3, got {p}")
+            raise Refusal(f"the modulus must be odd and at least 3, got {shortened(p)}")
         try:
             proof = sufficiency(self.params.pair, p, t=self.params.proof.t).require()
         except ValueError as error:
-            raise Refusal(f"the bases of this core do not serve {hex(p)}: {error}") from error
+            raise Refusal(f"the bases of this core do not serve {shortened(p)}: {error}") from error
         return RnsMontgomery(p, replace(self.params, proof=proof), self.settings)
 
     @cached_property
@@ -342,8 +343,6 @@ def fit(p: int, columns: int, *, w: int, n: int, interval: int, rowers: int, dsp
 
     With ``loadable`` the bases are those for the largest prime as wide as p, so that they depend on its width only.
     """
-    if not 12 <= w <= 34:
-        raise Refusal(f"channels must have 12 to 34 bits (up to four DSP blocks), got w = {w}")
     if rowers % columns:
         raise Refusal(f"rowers must fill rows of {columns}, got rowers = {rowers}")
     if rowers and n % rowers:
@@ -389,14 +388,35 @@ def dealt_alike(pair: BasePair, share: int) -> BasePair:
     return BasePair(next(both), next(both), pair.columns)
 
 
+N_MAX, INTERVAL_MAX = 256, 1 << 14
+"""Most moduli in a base, as 4,096 bits take of 17; and longest interval."""
+
+
+def interval_limits(p: int, settings: Mapping[str, Any]) -> tuple[int, int]:
+    """Multiplications of a product in each rower, and four times as many."""
+    given = {name: settings[name] for name in ("w", "n", "rowers", "dsp", "loadable")}
+    least = fit(p, settings.get("columns", 1), interval=0, **given).params.shape.least_interval
+    return least, 4 * least
+
+
 SETTINGS = (
-    Setting("w", int, 17, "bits of a channel, 12 to 34", least=12),
-    Setting("n", int, 0, "moduli in each base, 0 for the fewest that suffice", least=0),
-    Setting("interval", int, 0, "cycles between products, 0 for the fewest", least=0),
-    Setting("rowers", int, 0, "rowers, each for equally many moduli of each base; 0 for one for each", least=0),
+    Setting("w", int, 17, "bits of a channel, up to four DSP blocks", least=12, most=34),
+    Setting(
+        "n", int, 0, "moduli in each base, 0 for the fewest that suffice", least=0, most=N_MAX,
+        depends="condition C4 sets the least; rows and rowers must be full",
+    ),
+    Setting(
+        "interval", int, 0, "cycles between products, 0 for the fewest", least=0, most=INTERVAL_MAX,
+        depends="the multiplications of a product in each rower, and at most four times as many: products then hardly "
+        "overlap", limits=lambda p, settings: interval_limits(p, settings),
+    ),
+    Setting(
+        "rowers", int, 0, "rowers, each for equally many moduli of each base; 0 for one for each",
+        least=0, most=N_MAX, depends="they must fill rows, and n must be a multiple of them",
+    ),
     Setting("dsp", str, "18x18", "DSP block for which multipliers are cut", tuple(BLOCKS)),
     Setting("loadable", bool, False, "load the modulus at run time, any of that width (native form only)"),
-)
+)  # fmt: skip
 
 DESIGNS = (
     Design(

@@ -24,7 +24,8 @@ from typing import Any
 from amaranth.hdl import Array, Cat, Module, Mux, Signal
 
 from modmill.design import Cost, Design, Multiplier, Setting, Source
-from modmill.designs.multistep import PLACES, SHARED_SETTINGS, BinaryMontgomery, majority
+from modmill.designs.multistep import PLACES, SHARED_SETTINGS, BinaryMontgomery, added_bits, majority
+from modmill.numbers.moduli import MAX_BITS
 from modmill.rtl.acceptance import Acceptance
 from modmill.rtl.words import CarrySaveWords, WordSubtraction, widened
 from modmill.schedule import Schedule, Step
@@ -179,7 +180,7 @@ class Machine(Multiplier):
             m.d.sync += index.eq(1 if count > 1 else 0)
         with m.Elif(adding):
             m.d.sync += [b.eq(Cat(b[word:], b[:word])), d.eq(Cat(d[word:], total[:word])), carry.eq(total[word])]
-            m.d.sync += index.eq(Mux(cycle >= count - 1, 0, index + 1))
+            m.d.sync += index.eq(Mux(cycle >= count - 1, 0, index + 1) if count > 1 else 0)
         with m.Else():
             m.d.sync += a.eq(a >> 1)
 
@@ -222,9 +223,13 @@ DESIGNS = (
         ),
         needs="any odd modulus",
         settings=(
-            Setting("word", int, 32, "bits that B + M and the final addition take a cycle", least=1),
+            Setting(
+                "word", int, 32, "bits that B + M and the final addition take a cycle", least=1, most=MAX_BITS + 2,
+                depends="a sum is 1 bit longer than an operand, which has the bits of p, 1 more without subtract",
+                limits=lambda p, settings: (1, added_bits(p, settings)),
+            ),
             *SHARED_SETTINGS,
         ),
         solve=lambda p, **settings: McIvor(p, settings),
     ),
-)
+)  # fmt: skip

@@ -16,7 +16,7 @@ any odd one of that width or below, or built in.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -26,11 +26,13 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 
 from modmill.contract import Binary, Contract, Load, Refusal, Timing
 from modmill.design import Cost, Design, Fitted, Multiplier, Setting, Source
+from modmill.numbers.shown import shortened
 from modmill.rtl.conditional_subtract import LEAD, ConditionalSubtract
 from modmill.rtl.delay import later
 from modmill.rtl.digit_serial import DIGITS_MIN, Control, DigitSerial, Frame, least_streams
 from modmill.rtl.digits import MEMORY, DigitMemory
 from modmill.rtl.folded_array import FoldedArray
+from modmill.rtl.free_running import free_running
 from modmill.rtl.lanes import Lanes, timing
 from modmill.rtl.montgomery_array import (
     DIGIT,
@@ -46,6 +48,12 @@ from modmill.schedule import Schedule, Step
 
 BITS_MAX = 4096
 """Widest modulus that is served."""
+DIGITS_MAX = 256
+"""Most digits: 14 more than the widest modulus needs."""
+STREAMS_MAX = 272
+"""Most products interleaved: a folded array of 255 columns needs 256."""
+LANES_MAX = 64
+"""Most arrays side by side."""
 
 # ---------------------------------------------------------------------------------------------- parameters
 
@@ -219,7 +227,7 @@ class MontgomeryMultiplication(Fitted):
         if not self.loadable:
             raise Refusal("the modulus of this core is built in")
         if p < 3 or p % 2 == 0 or p >> self.params.bits:
-            raise Refusal(f"the modulus must be odd, at least 3 and below 2^{self.params.bits}, got {p}")
+            raise Refusal(f"the modulus must be odd, at least 3 and below 2^{self.params.bits}, got {shortened(p)}")
         return MontgomeryMultiplication(p, self.params, self.settings)
 
     def component(self, *, scaled: bool = False) -> Multiplier:
@@ -325,6 +333,8 @@ class Machine(DigitSerial):
             permitted = loaded & ~self.k_valid
         else:
             m.d.sync += x.eq(control.x)
+            if self.frame.meets_reset:
+                permitted = self.begun(m, control, 2)
         if not self._binary:
             return array.z, permitted
         digits = range(self._params.digits)
@@ -370,7 +380,7 @@ class Machine(DigitSerial):
         with m.If(control.at(frame.feeding - MEMORY)):
             m.d.sync += chosen.eq(pending)
         if frame.groups == 1:
-            reading = Signal(range(digits), reset_less=True)
+            reading = free_running(range(digits), name="reading")
             m.d.sync += reading.eq(reading - 1)
             with m.If(control.at(frame.feeding - MEMORY)):
                 m.d.sync += reading.eq(digits - 1)
@@ -387,21 +397,32 @@ class Machine(DigitSerial):
 # ---------------------------------------------------------------------------------------------- design
 
 
+def least_digits(bits: int) -> int:
+    """The fewest digits with 2^(17 d) >= 4 * 2^bits."""
+    return max(DIGITS_MIN, -(-(bits + 2) // DIGIT))
+
+
+def folding(digits: int, columns: int) -> tuple[int, int, int]:
+    """Groups of digits, columns of the folded array (0 where it is not folded), and its fewest streams."""
+    groups = -(-digits // columns) if columns else 1
+    folded = columns if groups > 1 else 0
+    return groups, folded, max(folded + 1, -(-STREAMS_MIN // groups)) if folded else STREAMS_MIN
+
+
+def stream_limits(p: int, settings: Mapping[str, Any]) -> tuple[int, int]:
+    """The fewest streams, and the most."""
+    digits = settings["digits"] or least_digits(p.bit_length())
+    return folding(digits, settings["columns"])[2], STREAMS_MAX
+
+
 def fit(p: int, *, loadable: bool, digits: int, streams: int, columns: int, lanes: int) -> MontgomeryMultiplication:
     """The fewest digits with 2^(17 d) >= 4 * 2^bits, so that lambda >= 2."""
     settings = {"loadable": loadable, "digits": digits, "streams": streams, "columns": columns, "lanes": lanes}
     bits = p.bit_length()
     if bits > BITS_MAX:
         raise Refusal(f"moduli have at most {BITS_MAX} bits, this one has {bits}")
-    least = max(DIGITS_MIN, -(-(bits + 2) // DIGIT))
-    if digits and digits < least:
-        raise Refusal(f"a modulus of {bits} bits needs at least {least} digits of {DIGIT} bits, got digits = {digits}")
-    d = digits or least
-    groups = -(-d // columns) if columns else 1
-    folded = columns if groups > 1 else 0
-    fewest = max(folded + 1, -(-STREAMS_MIN // groups)) if folded else STREAMS_MIN
-    if streams and streams < fewest:
-        raise Refusal(f"the array needs at least {fewest} streams, got streams = {streams}")
+    d = digits or least_digits(bits)
+    groups, folded, fewest = folding(d, columns)
     found, interval = least_streams(d, fewest, groups, folded, lanes)
     params = Params(bits, d, streams or found, interval, folded, groups)
     try:
@@ -426,13 +447,26 @@ DESIGNS = (
         needs=f"any odd modulus of at most {BITS_MAX} bits",
         settings=(
             Setting("loadable", bool, True, "load the modulus at run time, any odd one of that width or below"),
-            Setting("digits", int, 0, "digits of 17 bits, 0 for the fewest; more leave room for sums", least=0),
-            Setting("streams", int, 0, "products interleaved, 0 for the fewest that suit", least=0),
             Setting(
-                "columns", int, 0, "columns behind the head, fewer than digits: less DSP blocks, more cycles", least=0
+                "digits", int, 0, "digits of 17 bits, 0 for the fewest; more leave room for sums",
+                least=0, most=DIGITS_MAX, depends="2 bits more than p at least",
+                limits=lambda p, settings: (least_digits(p.bit_length()), DIGITS_MAX),
             ),
-            Setting("lanes", int, 1, "arrays side by side that take products in turn: more DSP blocks", least=1),
+            Setting(
+                "streams", int, 0, "products interleaved, 0 for the fewest that suit", least=0, most=STREAMS_MAX,
+                depends="a product's digits must be through the array when they are due; more make it wait longer",
+                limits=stream_limits,
+            ),
+            Setting(
+                "columns", int, 0, "columns behind the head, fewer than digits: less DSP blocks, more cycles",
+                least=0, most=DIGITS_MAX - 1, depends="fewer than digits; as many change nothing",
+                limits=lambda p, settings: (1, (settings["digits"] or least_digits(p.bit_length())) - 1),
+            ),
+            Setting(
+                "lanes", int, 1, "arrays side by side that take products in turn: more DSP blocks",
+                least=1, most=LANES_MAX,
+            ),
         ),
         solve=fit,
     ),
-)
+)  # fmt: skip

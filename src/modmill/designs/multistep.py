@@ -17,7 +17,7 @@ Deviations from the paper:
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -27,7 +27,9 @@ from amaranth.hdl import Module, Mux, Signal, Value
 
 from modmill.contract import Binary, Load, Refusal, Timing
 from modmill.design import Cost, Design, Fitted, Multiplier, Setting, Source
+from modmill.numbers.moduli import MAX_BITS
 from modmill.numbers.montgomery import edges
+from modmill.numbers.shown import shortened
 from modmill.rtl.acceptance import Acceptance
 from modmill.rtl.carry_save import CarrySaveAdder
 from modmill.rtl.words import CarrySaveWords, WordSubtraction
@@ -92,7 +94,7 @@ class BinaryMontgomery(Fitted):
         if not self.loadable:
             raise Refusal("the modulus of this core is built in")
         if p < 3 or p % 2 == 0 or p >> self.bits:
-            raise Refusal(f"this core takes odd moduli from 3 to 2^{self.bits} - 1, not {p}")
+            raise Refusal(f"this core takes odd moduli from 3 to 2^{self.bits} - 1, not {shortened(p)}")
         return type(self)(p, self.settings, self.bits)
 
     def _binary(self) -> BinaryMontgomery:
@@ -110,6 +112,16 @@ class BinaryMontgomery(Fitted):
 
     def corners(self) -> list[tuple[int, int]]:
         return edges(self.p, self.R, self.contract("native").largest_operand + 1)
+
+
+def scanned_bits(p: int, settings: Mapping[str, Any]) -> int:
+    """Bits of x that are gone through."""
+    return p.bit_length() + 2 * (not settings["subtract"])
+
+
+def added_bits(p: int, settings: Mapping[str, Any]) -> int:
+    """Bits of a sum of two operands."""
+    return p.bit_length() + (not settings["subtract"]) + 1
 
 
 SHARED_SETTINGS = (
@@ -352,12 +364,19 @@ DESIGNS = (
         ),
         needs="any odd modulus",
         settings=(
-            Setting("s", int, 16, "steps (bits of x) in one clock", least=1),
             Setting(
-                "word", int, 0, "bits of the final adder a cycle; 0: the fewest that hide behind the loop", least=0
+                "s", int, 16, "steps (bits of x) in one clock", least=1, most=MAX_BITS + 2,
+                depends="there are as many steps as bits of x: those of p, 2 more without subtract",
+                limits=lambda p, settings: (1, scanned_bits(p, settings)),
+            ),
+            Setting(
+                "word", int, 0, "bits of the final adder a cycle; 0: the fewest that hide behind the loop",
+                least=0, most=MAX_BITS + 2,
+                depends="a sum is 1 bit longer than an operand, which has the bits of p, 1 more without subtract",
+                limits=lambda p, settings: (1, added_bits(p, settings)),
             ),
             *SHARED_SETTINGS,
         ),
         solve=lambda p, **settings: Multistep(p, settings),
     ),
-)
+)  # fmt: skip

@@ -28,6 +28,7 @@ from modmill.contract import Binary, Load, Refusal, Timing
 from modmill.design import Cost, Design, Fitted, Multiplier, Setting, Source
 from modmill.designs.multistep import PLACES
 from modmill.numbers.montgomery import edges
+from modmill.numbers.shown import shortened
 from modmill.rtl.acceptance import Acceptance
 from modmill.rtl.product import Tile
 from modmill.rtl.words import WordSubtraction
@@ -151,7 +152,7 @@ class Orup(Fitted):
         if not self.settings["loadable"]:
             raise Refusal("the modulus of this core is built in")
         if p < 3 or p % 2 == 0 or p >> self.params.bits:
-            raise Refusal(f"this core takes odd moduli from 3 to 2^{self.params.bits} - 1, not {p}")
+            raise Refusal(f"this core takes odd moduli from 3 to 2^{self.params.bits} - 1, not {shortened(p)}")
         return Orup(p, self.settings, self.params.bits)
 
     @property
@@ -344,8 +345,6 @@ class Machine(Multiplier):
 
 def fit(p: int, **settings: Any) -> Orup:
     """Quotient pipelining with these settings."""
-    if settings["digit"] > DIGIT_MAX:
-        raise Refusal(f"digit takes 2 to {DIGIT_MAX} (one DSP block), not {settings['digit']}")
     return Orup(p, settings)
 
 
@@ -363,7 +362,7 @@ DESIGNS = (
         ),
         needs="any odd modulus",
         settings=(
-            Setting("digit", int, DIGIT_MAX, "bits k of a digit, at most one DSP block", least=2),
+            Setting("digit", int, DIGIT_MAX, "bits k of a digit, at most one DSP block", least=2, most=DIGIT_MAX),
             Setting("delay", int, TILE_REGISTERS, "d: iterations from a quotient digit to its use", (0, 1, 2, 3, 4)),
             Setting("loadable", bool, False, "load the modulus at run time, any odd one of at most that width"),
         ),

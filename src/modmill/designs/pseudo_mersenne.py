@@ -27,6 +27,7 @@ from modmill.rtl.conditional_subtract import LEAD, ConditionalSubtract
 from modmill.rtl.delay import DelayLines, later
 from modmill.rtl.digit_serial import DIGITS_MIN, START, Control, DigitSerial, Frame, least_streams
 from modmill.rtl.digits import MEMORY, DigitMemory
+from modmill.rtl.free_running import free_running
 from modmill.rtl.product_array import DIGIT, ENTRY, HIGHEST, LOW, PRODUCT, STREAMS_MIN, SUM, ProductArray
 from modmill.rtl.serial_fold import SerialFold
 from modmill.schedule import Schedule, Step
@@ -37,6 +38,9 @@ FOLDS_MAX = 4
 TERMS_MAX = 16
 """Most signed digits of C."""
 
+
+STREAMS_MAX = 272
+"""Most products interleaved, as in montgomery_array.py."""
 
 # ---------------------------------------------------------------------------------------------- parameters
 
@@ -292,8 +296,8 @@ class Machine(DigitSerial):
             low.w_number.eq(turn[:width]), low.w_digit.eq(turn[width:]), low.w_d.eq(array.low),
             low.w_enable.eq(turn[width:] < p.digits),
         ]  # fmt: skip
-        place = Signal(range(p.interval), name="high_place", reset_less=True)
-        number = Signal(width, name="high_number", reset_less=True)
+        place = free_running(range(p.interval), name="high_place")
+        number = free_running(width, name="high_number")
         m.d.sync += place.eq(place - 1)
         with m.If(control.at(p.product - 1)):
             m.d.sync += [place.eq(p.digits - 1), number.eq(self._number(control, p.product - 1))]
@@ -302,8 +306,8 @@ class Machine(DigitSerial):
             high.w_enable.eq(place < p.digits),
         ]  # fmt: skip
         taken = p.folding - MEMORY
-        digit = Signal(range(p.interval), name="digit", reset_less=True)
-        whole = Signal(width, name="whole_number", reset_less=True)
+        digit = free_running(range(p.interval), name="digit")
+        whole = free_running(width, name="whole_number")
         m.d.sync += digit.eq(digit + 1)
         with m.If(control.at(taken - 1)):
             m.d.sync += [digit.eq(0), whole.eq(self._number(control, taken - 1))]
@@ -323,11 +327,7 @@ class Machine(DigitSerial):
 
     def _settled(self, m: Module, control: Control) -> Value:
         """Every stream has begun a product since the reset: none writes low digits where it must not."""
-        settled = Signal()
-        starts = Signal(range(self._params.streams + 2))
-        with m.If(control.at(0) & ~settled):
-            m.d.sync += [starts.eq(starts + 1), settled.eq(starts == self._params.streams + 1)]
-        return settled
+        return self.begun(m, control, self._params.streams + 2)
 
     def _reduced(self, m: Module, control: Control, digit: Value) -> Value:
         """v mod p: what is beyond 2^k is known with the highest digit, so the digits wait for it."""
@@ -373,8 +373,6 @@ def fit(p: int, *, streams: int) -> PseudoMersenne:
     count = len(signed_digits(params.C))
     if count > TERMS_MAX:
         raise Refusal(f"c = 2^{k} - p has {count} signed digits, at most {TERMS_MAX} are accepted")
-    if streams and streams < STREAMS_MIN:
-        raise Refusal(f"the array needs at least {STREAMS_MIN} streams, got streams = {streams}")
     try:
         params.frame  # noqa: B018 - its conditions
     except ValueError as error:
@@ -399,7 +397,13 @@ DESIGNS = (
             "the reduction; array, digits, interleaving and folds are ours",
         ),
         needs="p = 2^k - c with c of less than about half of p's bits and few signed digits",
-        settings=(Setting("streams", int, 0, "products interleaved, 0 for the fewest that suit", least=0),),
+        settings=(
+            Setting(
+                "streams", int, 0, "products interleaved, 0 for the fewest that suit", least=0, most=STREAMS_MAX,
+                depends="a product's digits must be through the array when they are due; more make it wait longer",
+                limits=lambda p, settings: (STREAMS_MIN, STREAMS_MAX),
+            ),
+        ),
         solve=fit,
     ),
-)
+)  # fmt: skip

@@ -17,7 +17,7 @@ adders of Lemma 2 for k M are not needed; X y_i passes the multipliers' output r
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
@@ -34,6 +34,7 @@ from modmill.numbers.redundant import (
     digits,
     largest_spread,
 )
+from modmill.numbers.shown import shortened
 from modmill.rtl.digit_loop import FIRST, Canonical, DigitLoop, Shape
 from modmill.rtl.memory import DEPTHS
 from modmill.schedule import Schedule, Step
@@ -42,7 +43,11 @@ R_MAX = 16
 """A digit of r + 2 bits is an operand of an 18 x 18 bit DSP block."""
 
 
-LOOKUPS = Setting("lookups", int, 1, "how often z is made, each for its share of the table's block RAMs", least=1)
+R_LIMITS = {MULTIPLIERS: (4, R_MAX), HALF_TABLES: (8, R_MAX), TABLE: (4, DEPTHS[-1].bit_length() - 1)}
+"""Bits of a digit: r + 2 bits are one operand of a DSP block; a table has 2^(r / 2) or 2^r words, 16 to 1,024."""
+OPERAND_MAX = 1 << 16
+"""Largest multiple of the modulus for operands: as a modulus 16 bits longer."""
+LOOKUPS_MAX = 1024
 
 # ---------------------------------------------------------------------------------------------- algorithm
 
@@ -138,7 +143,7 @@ class Radix64K(Fitted):
             return super().at(p)
         bits = self.shape.bits
         if p < 3 or p % 2 == 0 or p >> bits:
-            raise Refusal(f"the modulus must be odd, at least 3 and below 2^{bits}, got {p}")
+            raise Refusal(f"the modulus must be odd, at least 3 and below 2^{bits}, got {shortened(p)}")
         return Radix64K(p, replace(self.shape, m=replace(self.shape.m, M=p)), self.settings)
 
     def facts(self) -> list[tuple[str, str]]:
@@ -191,25 +196,27 @@ class Radix64K(Fitted):
 
 def fit(p: int, quotient: str, *, r: int, redundant: bool, operand: int, loadable: bool, lookups: int = 1) -> Radix64K:
     """Digits and iterations for the length of p."""
-    if not 4 <= r <= R_MAX:
-        raise Refusal(f"r takes 4 to {R_MAX} (r + 2 bits are one operand of an 18 x 18 bit DSP block), not {r}")
-    if quotient == HALF_TABLES and (r % 2 or 1 << r // 2 not in DEPTHS):
+    if quotient == HALF_TABLES and r % 2:
         raise Refusal(f"half tables take an even r from 8 to {R_MAX}, not {r}")
-    if quotient == TABLE and 1 << r not in DEPTHS:
-        bits = p.bit_length()
-        raise Refusal(
-            f"the table for r = {r} and {bits} bits has 2^{r} words, {bits << r:,} bits; "
-            f"at most 2^{DEPTHS[-1].bit_length() - 1} words are built: take r from 4 to 10"
-        )
     m = Montgomery(p, r, quotient, operand, least=2, bits=p.bit_length())
     shape = Shape(m, redundant, loadable, lookups)
-    if lookups > shape.columns:
-        table = f"the block RAMs of a table of {shape.bits} bits"
-        raise Refusal(f"lookups takes 1 to {shape.columns}, {table}, not {lookups}")
     settings = {"r": r, "redundant": redundant, "operand": operand, "loadable": loadable}
     if quotient != MULTIPLIERS:
         settings["lookups"] = lookups
     return Radix64K(p, shape, settings)
+
+
+def most_lookups(p: int, quotient: str, settings: Mapping[str, Any]) -> int:
+    """Block RAMs side by side in the table."""
+    return fit(p, quotient, **{**settings, "lookups": 1}).shape.columns
+
+
+def _lookups(quotient: str) -> Setting:
+    return Setting(
+        "lookups", int, 1, "how often z is made, each for its share of the table's block RAMs",
+        least=1, most=LOOKUPS_MAX, depends="one for each block RAM that the table is wide at most",
+        limits=lambda p, settings: (1, most_lookups(p, quotient, settings)),
+    )  # fmt: skip
 
 
 def _design(name: str, section: str, title: str, quotient: str, r: int) -> Design:
@@ -222,11 +229,17 @@ def _design(name: str, section: str, title: str, quotient: str, r: int) -> Desig
         ),
         needs="any odd modulus of at least 2 bits",
         settings=(
-            Setting("r", int, r, "bits of a digit", least=4),
+            Setting(
+                "r", int, r, f"bits of a digit{', even' if quotient == HALF_TABLES else ''}",
+                least=R_LIMITS[quotient][0], most=R_LIMITS[quotient][1],
+            ),
             Setting("redundant", bool, True, "digits of r + 2 bits without carries between them"),
-            Setting("operand", int, 2, "operands up to this multiple of the modulus must be accepted", least=2),
+            Setting(
+                "operand", int, 2, "operands up to this multiple of the modulus must be accepted",
+                least=2, most=OPERAND_MAX,
+            ),
             Setting("loadable", bool, False, "load the modulus at run time, any of that width"),
-            *((LOOKUPS,) if quotient != MULTIPLIERS else ()),
+            *((_lookups(quotient),) if quotient != MULTIPLIERS else ()),
         ),
         solve=lambda p, **settings: fit(p, quotient, **settings),
     )  # fmt: skip

@@ -15,7 +15,7 @@ No multiplier but those of x y. Word i of Q depends on words below it only throu
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -26,6 +26,7 @@ from amaranth.lib import fifo
 
 from modmill.contract import Binary, Refusal, Timing
 from modmill.design import Cost, Design, Fitted, Multiplier, Setting, Source
+from modmill.numbers.moduli import MAX_BITS
 from modmill.numbers.montgomery import edges
 from modmill.numbers.rns import signed_digits
 from modmill.rtl.acceptance import Acceptance
@@ -122,12 +123,22 @@ class Params:
         return Timing(latency, self.interval, -(-latency // self.interval))
 
 
+def shape(p: int) -> tuple[int, int, int]:
+    """(sign, z, p + sign): p = -sign mod 2^z."""
+    sign = 1 if p % 4 == 3 else -1
+    near = p + sign
+    return sign, (near & -near).bit_length() - 1, near
+
+
+def made(p: int, settings: Mapping[str, Any]) -> Params:
+    """The parameters with these rows, at the least interval."""
+    return fit(p, settings["rows"], 1, 0).params
+
+
 def fit(p: int, rows: int, spare: int, interval: int) -> Solinas:
     """Parameters for p. Raises Refusal where p has not the form, or too many digits of y a cycle are asked for."""
     bits = p.bit_length()
-    sign = 1 if p % 4 == 3 else -1
-    near = p + sign
-    z = (near & -near).bit_length() - 1
+    sign, z, near = shape(p)
     powers = signed_digits(near)
     form = f"p = {-sign} mod 2^{z}"
     r = min(DIGIT, z // (NEAREST * rows))
@@ -139,8 +150,6 @@ def fit(p: int, rows: int, spare: int, interval: int) -> Solinas:
     if len(powers) > TERMS_MAX:
         raise Refusal(f"solinas: p {'-+'[sign > 0]} 1 has {len(powers)} signed digits, at most {TERMS_MAX} are served")
     steps = max(-(-(bits + 2) // (r * rows)), LEAST_STEPS)
-    if interval and interval < steps:
-        raise Refusal(f"solinas: a product takes {steps} cycles of the DSP blocks, got interval = {interval}")
     terms = tuple(Term(e, sign_e != sign) for e, sign_e in powers)
     n = steps * rows * r
     params = Params(r, steps * rows, rows, min(n - 1, bits + spare), interval or steps, terms, p if sign < 0 else 0)
@@ -390,9 +399,22 @@ DESIGNS = (
         ),
         needs="p = 1 or -1 mod 2^16 at least, p - 1 or p + 1 of at most 6 signed powers of 2",
         settings=(
-            Setting("rows", int, 1, "digits of y a cycle, a row of DSP blocks each; p = +-1 mod 2^(16 rows)", least=1),
-            Setting("spare", int, 14, "bits of operands above those of p, at most: room for sums", least=1),
-            Setting("interval", int, 0, "cycles between products, 0 for the fewest", least=0),
+            Setting(
+                "rows", int, 1, "digits of y a cycle, a row of DSP blocks each; p = +-1 mod 2^(16 rows)",
+                least=1, most=MAX_BITS // (NEAREST * DIGIT_MIN), depends="p = 1 or -1 mod 2^(16 rows)",
+                limits=lambda p, settings: (1, shape(p)[1] // (NEAREST * DIGIT_MIN)),
+            ),
+            Setting(
+                "spare", int, 14, "bits of operands above those of p, at most: room for sums",
+                least=1, most=MAX_BITS, depends="the digits have room for that many; more change nothing",
+                limits=lambda p, settings: (1, made(p, settings).n - 1 - p.bit_length()),
+            ),
+            Setting(
+                "interval", int, 0, "cycles between products, 0 for the fewest", least=0, most=MAX_BITS,
+                depends="the cycles that a product takes of the DSP blocks, and at most those of a whole product: "
+                "then the machine does one at a time",
+                limits=lambda p, settings: (made(p, settings).steps, made(p, settings).arrival),
+            ),
         ),
         solve=fit,
     ),

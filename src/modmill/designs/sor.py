@@ -19,7 +19,7 @@ Deviations from the paper:
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -528,19 +528,33 @@ class Machine(Multiplier):
 # ---------------------------------------------------------------------------------------------- named instances
 
 
+OPERAND_MAX = 1 << 16
+"""Largest multiple of the modulus for operands: as for a modulus 16 bits longer."""
+SETS_MAX = 1024
+"""Most sets: more channels than any modulus takes."""
+N_MAX = 256
+"""Most bits of a channel."""
+
+
+def constants(p: int, *, n: int, base: str, operand: int, T: int, q: int) -> SumOfResidues:
+    """The channels and their constants. Raises ValueError where none serve."""
+    printed = n == 66 and base != "2^n-u" and p in PRINTED_T
+    size = Fraction(operand)
+    options: dict[str, Any] = {"T": T or None, "q": q or None, "operand": size}
+    if printed and T in (0, PRINTED_T[p]) and q in (0, PRINTED_Q):
+        options |= {"T": PRINTED_T[p], "q": PRINTED_Q, "d": PRINTED_D, "offset": False}
+    return solve_over(choose_bases(p, n, base, size), p, **options)
+
+
+def most_sets(p: int, settings: Mapping[str, Any]) -> int:
+    """N: channels of the base."""
+    return constants(p, **{name: settings[name] for name in ("n", "base", "operand", "T", "q")}).base.n
+
+
 def _solver(k: int | None, pipelined: bool) -> Any:
     def fit(p: int, *, n: int, base: str, sets: int, operand: int, T: int, q: int, dsp: str) -> Sor:
-        if not 12 <= n <= 256:
-            raise ValueError(f"channels must have 12 to 256 bits, got n = {n}")
-        printed = n == 66 and base != "2^n-u" and p in PRINTED_T
-        size = Fraction(operand)
-        options: dict[str, Any] = {"T": T or None, "q": q or None, "operand": size}
-        if printed and T in (0, PRINTED_T[p]) and q in (0, PRINTED_Q):
-            options |= {"T": PRINTED_T[p], "q": PRINTED_Q, "d": PRINTED_D, "offset": False}
-        rns = solve_over(choose_bases(p, n, base, size), p, **options)
+        rns = constants(p, n=n, base=base, operand=operand, T=T, q=q)
         count = sets or rns.base.n
-        if not 1 <= count <= rns.base.n:
-            raise ValueError(f"sets must be 1 to N = {rns.base.n}, got {count}")
         if (rns.kappa_bits > min(count, 2) * n and count > 1) or rns.kappa_bits > 2 * n:
             raise ValueError(f"kappa has {rns.kappa_bits} bits, more than {2 * n}")
         block = {"18x18": DSP18, "25x18": DSP25}
@@ -560,14 +574,28 @@ NEEDS = "any odd modulus of at least 2 bits; channels wide enough that the solve
 
 def _settings(sets: int) -> tuple[Setting, ...]:
     return (
-        Setting("n", int, 66, "bits of a channel", least=12),
+        Setting("n", int, 66, "bits of a channel", least=12, most=N_MAX),
         Setting("base", str, "auto", "kind of moduli", ("auto", "2^n-2^t-1", "2^n-u")),
-        Setting("sets", int, sets, "sets of channel multipliers, 0 for one set a channel", least=0),
-        Setting("operand", int, 2, "operands up to this multiple of the modulus must be accepted", least=1),
-        Setting("T", int, 0, "fraction bits of kappa's constants, 0 for the printed ones or else the least", least=0),
-        Setting("q", int, 0, "bits of gamma that enter alpha, 0 for the printed ones or else the least", least=0),
+        Setting(
+            "sets", int, sets, "sets of channel multipliers, 0 for one set a channel", least=0, most=SETS_MAX,
+            depends="one set for each of the N channels at most",
+            limits=lambda p, settings: (0, most_sets(p, settings)),
+        ),
+        Setting(
+            "operand", int, 2, "operands up to this multiple of the modulus must be accepted",
+            least=1, most=OPERAND_MAX,
+        ),
+        Setting(
+            "T", int, 0, "fraction bits of kappa's constants, 0 for the printed ones or else the least",
+            least=0, most=2 * N_MAX, depends="2 n at most: constants are then twice as long as channels",
+            limits=lambda p, settings: (1, 2 * settings["n"]),
+        ),
+        Setting(
+            "q", int, 0, "bits of gamma that enter alpha, 0 for the printed ones or else the least",
+            least=0, most=N_MAX, depends="n at most: all bits of gamma", limits=lambda p, settings: (1, settings["n"]),
+        ),
         Setting("dsp", str, "18x18", "DSP block that kappa's multiplier is tiled to", ("18x18", "25x18")),
-    )
+    )  # fmt: skip
 
 
 def _named(name: str, paper: str, title: str, sets: int, pipelined: bool) -> Design:

@@ -37,6 +37,12 @@ from modmill.schedule import Schedule, Step
 STAGES = {"combinational": 1, "pipelined": 3}
 """Cycles of MM_PA's two forms."""
 
+FEW = 200
+"""Moduli up to this length take as few channels as serve."""
+
+CHANNELS_MAX = 172
+"""Most channels: with more of 17 bits, alpha is not exact."""
+
 CHAIN = 4
 """Products that are added one after the other, in the adders of DSP blocks where they have them."""
 
@@ -358,23 +364,20 @@ def closed_base(p: int, n: int, channels: int) -> SumOfResidues:
     raise ValueError(f"only {len(taken)} moduli of {n} bits are coprime, more are needed to close the loop")
 
 
+def constants(p: int, n: int, channels: int) -> SumOfResidues:
+    """The channels of ``n`` bits, 0 for the least from 14 on that serves. Raises ValueError where none serve."""
+    reason = ""
+    for width in (n,) if n else range(14, 18):
+        try:
+            return closed_base(p, width, channels if p.bit_length() > FEW else 2)
+        except ValueError as error:
+            reason = reason or str(error)
+    raise ValueError(reason)
+
+
 def _solver(form: str) -> Any:
     def fit(p: int, *, n: int, channels: int, macs: int = 1) -> SorOriginal:
-        if n and not 10 <= n <= 17:
-            raise ValueError(f"channels must have 10 to 17 bits, got n = {n}")
-        if channels < 2:
-            raise ValueError(f"at least 2 channels are needed, got {channels}")
-        reason = ""
-        for width in (n,) if n else range(14, 18):
-            try:
-                rns = closed_base(p, width, channels if p.bit_length() > 200 else 2)
-                break
-            except ValueError as error:
-                reason = reason or str(error)
-        else:
-            raise ValueError(reason)
-        if macs < 1:
-            raise ValueError(f"macs must be at least 1, got {macs}")
+        rns = constants(p, n, channels)
         macs = min(macs, rns.base.n // 2)  # small moduli have few channels
         settings = {"n": rns.base.w, "channels": channels} | ({"macs": macs} if form == "sequential" else {})
         return SorOriginal(Params(rns, form, macs), settings)
@@ -383,9 +386,15 @@ def _solver(form: str) -> Any:
 
 
 _SETTINGS = (
-    Setting("n", int, 0, "bits of a channel, 0 for the least from 14 on that serves", least=0),
-    Setting("channels", int, 40, "at least that many channels (for moduli above 200 bits; fewer below)", least=2),
-)
+    Setting(
+        "n", int, 0, "bits of a channel, 0 for the least from 14 on that serves", least=0, most=17,
+        depends="of fewer than 10 bits there are too few moduli", limits=lambda p, settings: (10, 17),
+    ),
+    Setting(
+        "channels", int, 40, f"at least that many channels (for moduli above {FEW} bits; fewer below)",
+        least=2, most=CHANNELS_MAX,
+    ),
+)  # fmt: skip
 
 
 def _design(name: str, paper: str, title: str, form: str, section: str, *more: Setting) -> Design:
@@ -405,6 +414,10 @@ DESIGNS = (
     _design("mm-pa-p", "MM_PA_P", "Original SOR, all products in parallel, pipelined", "pipelined", "MM_PA, pipelined"),
     _design(
         "mm-spa", "MM_SPA", "Original SOR, a few multiplier-accumulators a channel", "sequential", "MM_SPA",
-        Setting("macs", int, 4, "multiplier-accumulators a channel, at most half the channels", least=1),
+        Setting(
+            "macs", int, 4, "multiplier-accumulators a channel, at most half the channels",
+            least=1, most=CHANNELS_MAX // 2, depends="at most half the channels",
+            limits=lambda p, settings: (1, constants(p, settings["n"], settings["channels"]).base.n // 2),
+        ),
     ),
 )  # fmt: skip

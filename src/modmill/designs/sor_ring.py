@@ -416,17 +416,21 @@ class Machine(Multiplier):
 # ---------------------------------------------------------------------------------------------- design
 
 
+OPERAND_MAX = 1 << 16
+"""Largest multiple of the modulus for operands: as for a modulus 16 bits longer."""
+LEAST_CHANNELS = 4
+"""Channels at least, and so the most taps."""
+
+
 def fit(p: int, *, w: int, taps: int, operand: int, digits: int) -> SorRing:
     """Least N for which the constants exist, over moduli 2^w - u with few signed digits in u."""
-    if not 12 <= w <= 17:
-        raise ValueError(f"channels must have 12 to 17 bits (one DSP block), got w = {w}")
-    if not 1 <= taps <= 4:
-        raise ValueError(f"taps must be 1 to 4, got {taps}")
     size = Fraction(operand)
     reason: ValueError | None = None
     for few in [digits] if digits else [3, 7]:
         try:
-            bases = growing_bases(w, pseudo_mersenne(w, digits=few), int((size * p) ** 2), least=4, count=7)
+            bases = growing_bases(
+                w, pseudo_mersenne(w, digits=few), int((size * p) ** 2), least=LEAST_CHANNELS, count=7
+            )
             rns = solve_over(bases, p, operand=size, multiplied=True, offset=True)
             break
         except ValueError as error:
@@ -453,11 +457,18 @@ DESIGNS = (
         ),
         needs="any odd modulus of at least 2 bits, as long as enough coprime channel moduli exist (about 1,000 bits)",
         settings=(
-            Setting("w", int, 17, "bits of a channel, at most one DSP block", least=12),
-            Setting("taps", int, 2, "taps on the ring that compute alpha and kappa", least=1),
-            Setting("operand", int, 4, "operands up to this multiple of the modulus must be accepted", least=1),
-            Setting("digits", int, 0, "largest number of signed digits in u, 0 for the fewest that serve", least=0),
+            Setting("w", int, 17, "bits of a channel, at most one DSP block", least=12, most=17),
+            Setting("taps", int, 2, "taps on the ring that compute alpha and kappa", least=1, most=LEAST_CHANNELS),
+            Setting(
+                "operand", int, 4, "operands up to this multiple of the modulus must be accepted",
+                least=1, most=OPERAND_MAX,
+            ),
+            Setting(
+                "digits", int, 0, "largest number of signed digits in u, 0 for the fewest that serve", least=0, most=9,
+                depends="u is odd, so that 1 digit leaves one modulus; u is below 2^(w - 1), so that none has more",
+                limits=lambda p, settings: (2, (settings["w"] + 1) // 2),
+            ),
         ),
         solve=fit,
     ),
-)
+)  # fmt: skip

@@ -27,7 +27,8 @@ from typing import Any
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
 
 from modmill.design import Cost, Design, Multiplier, Setting, Source
-from modmill.designs.multistep import PLACES, SHARED_SETTINGS, BinaryMontgomery
+from modmill.designs.multistep import PLACES, SHARED_SETTINGS, BinaryMontgomery, added_bits, scanned_bits
+from modmill.numbers.moduli import MAX_BITS
 from modmill.rtl.acceptance import Acceptance
 from modmill.rtl.words import WordSubtraction, widened
 from modmill.schedule import Schedule, Step
@@ -84,6 +85,15 @@ class Params:
     def held(self) -> int:
         """Words that wait between the last element and the first."""
         return self.period - DELAY * self.pes
+
+    @property
+    def returns(self) -> bool:
+        """Whether S must be kept from coming back after the last pass, where no q makes its lowest bit 0.
+
+        That bit would enter as the lowest of word ``period``, move down by one in each element, and end among the e
+        words of the result where fewer bits than elements lie between.
+        """
+        return (self.period - self.e) * self.w < self.pes
 
 
 # ---------------------------------------------------------------------------------------------- algorithm
@@ -248,6 +258,8 @@ class Machine(Multiplier):
                 m.d.sync += [slot.eq(0), turn.eq(turn + 1), begun.eq(1)]
                 with m.If(turn == q.passes - 1):
                     m.d.sync += [running.eq(0), first.eq(0), words.eq(0)]
+                    if q.returns:
+                        m.d.sync += begun.eq(0)
                 with m.Elif(running):
                     m.d.sync += [first.eq(1), words.eq(1)]
             with m.Elif(running):
@@ -324,10 +336,18 @@ DESIGNS = (
         ),
         needs="any odd modulus",
         settings=(
-            Setting("w", int, 16, "bits of a word", least=1),
-            Setting("pes", int, 16, "processing elements P, one bit of x each", least=1),
+            Setting(
+                "w", int, 16, "bits of a word", least=1, most=MAX_BITS + 2,
+                depends="a sum is 1 bit longer than an operand, which has the bits of p, 1 more without subtract",
+                limits=lambda p, settings: (1, added_bits(p, settings)),
+            ),
+            Setting(
+                "pes", int, 16, "processing elements P, one bit of x each", least=1, most=MAX_BITS + 2,
+                depends="one for each bit of x at most: those of p, 2 more without subtract",
+                limits=lambda p, settings: (1, scanned_bits(p, settings)),
+            ),
             *SHARED_SETTINGS,
         ),
         solve=lambda p, **settings: TencaKoc(p, settings),
     ),
-)
+)  # fmt: skip

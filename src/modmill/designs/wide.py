@@ -18,7 +18,7 @@ Deviations from the papers, of which only the figures are at hand: schedule and 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -26,7 +26,7 @@ from typing import Any
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 
 from modmill.design import Cost, Design, Multiplier, Setting, Source
-from modmill.designs.multistep import SHARED_SETTINGS, BinaryMontgomery
+from modmill.designs.multistep import SHARED_SETTINGS, BinaryMontgomery, scanned_bits
 from modmill.rtl.karatsuba import Karatsuba
 from modmill.rtl.periodic import Period, every_cycle
 from modmill.rtl.product import BLOCKS
@@ -222,6 +222,15 @@ class Machine(Multiplier):
 
 # ---------------------------------------------------------------------------------------------- design
 
+LEVELS_MAX = 9
+"""Levels for a modulus of 8,192 bits."""
+
+
+def most_levels(p: int, settings: Mapping[str, Any]) -> int:
+    """Levels until nothing is left to split."""
+    return Karatsuba(scanned_bits(p, settings), LEVELS_MAX, BLOCKS[settings["dsp"]]).splits
+
+
 DESIGNS = (
     Design(
         name="wide",
@@ -236,11 +245,15 @@ DESIGNS = (
         ),
         needs="any odd modulus",
         settings=(
-            Setting("levels", int, 4, "levels of Karatsuba's method; 0: all products of digits", least=0),
+            Setting(
+                "levels", int, 4, "levels of Karatsuba's method; 0: all products of digits", least=0, most=LEVELS_MAX,
+                depends="halves are split as long as they are wider than a DSP block; more levels change nothing",
+                limits=lambda p, settings: (0, most_levels(p, settings)),
+            ),
             Setting("multipliers", int, 1, "1: x y, q and q m one after another; 3: one for each, every cycle", (1, 3)),
             Setting("dsp", str, "18x18", "DSP block for which products are cut", tuple(BLOCKS)),
             SHARED_SETTINGS[0],
         ),
         solve=lambda p, **settings: Wide(p, settings),
     ),
-)
+)  # fmt: skip

@@ -21,14 +21,18 @@ from modmill.contract import Refusal
 from modmill.engines import eddsa
 from modmill.engines.ecc import Ecc, ReferenceEngine, require_point, require_scalar, require_weierstrass
 from modmill.engines.ecdh import public_u
+from modmill.engines.pem import require_label
+from modmill.numbers.curve_text import proved
 from modmill.numbers.curves import Curve, Edwards, Point, Weierstrass
-from modmill.numbers.named_curves import curve_of_oid, same_curve
+from modmill.numbers.named_curves import curve_of_oid
 from modmill.numbers.points import decode_sec1, edwards_size
 from modmill.numbers.projective import multiples
 
 _EC = "1.2.840.10045.2.1"
 _PRIME_FIELD = "1.2.840.10045.1.1"
 _PARAMETERS = re.compile(r"-----BEGIN EC PARAMETERS-----.*?-----END EC PARAMETERS-----", re.DOTALL)
+_LABELS = ("PRIVATE KEY", "ENCRYPTED PRIVATE KEY", "EC PRIVATE KEY", "PUBLIC KEY")
+"""Labels of PEM files with a key."""
 _PEM = re.compile(r"-----BEGIN ((?:EC |ENCRYPTED )?PRIVATE KEY|PUBLIC KEY)-----.*?-----END \1-----", re.DOTALL)
 
 
@@ -89,13 +93,16 @@ def read_key(data: bytes, passphrase: str | None = None) -> Key:
     return key
 
 
-def read_curve(data: bytes) -> Curve:
-    """The curve of a PEM file of `EC PARAMETERS`, or of a key. Raises Refusal as `read_key` does."""
+def read_curve(data: bytes, *, pairing: bool = False) -> Curve:
+    """The curve of a PEM file of `EC PARAMETERS`, or of a key. ``pairing`` as of `parse_curve`, for parameters alone.
+
+    Raises Refusal as `read_key` does.
+    """
     found = _PARAMETERS.search(data.decode("ascii", "replace"))
     if not found:
         return read_key(data).curve
     try:
-        return _curve(PEM.decode(found[0])[0])
+        return _curve(PEM.decode(found[0])[0], pairing=pairing)
     except Refusal:
         raise
     except (ValueError, IndexError, TypeError, OverflowError) as error:
@@ -109,8 +116,9 @@ def _read(data: bytes, passphrase: bytes | None) -> Key:
         if kind == "PUBLIC KEY":
             return _public(der)
         return _sec1(der, None) if kind == "EC PRIVATE KEY" else _pkcs8(der, passphrase)
+    require_label(data, _LABELS)
     if b"-----BEGIN" in data:
-        raise Refusal("the PEM file holds neither a private nor a public key")
+        raise Refusal("the PEM file's key has no end: the line -----END with the same label is missing")
     first = DerSequence().decode(data)
     if len(first) == 2 and first.item_types() == [DerSequence, DerBitString]:
         return _public(data)
@@ -169,7 +177,7 @@ def _curve_8410(oid: str, parameters: bytes | None) -> Curve:
     return curve
 
 
-def _curve(parameters: bytes | None) -> Weierstrass:
+def _curve(parameters: bytes | None, *, pairing: bool = False) -> Weierstrass:
     """The curve of an EC key's parameters, validated where they are explicit."""
     if not parameters:
         raise ValueError("its curve is not said")
@@ -192,11 +200,7 @@ def _curve(parameters: bytes | None) -> Weierstrass:
     base = decode_sec1(given, DerOctetString().decode(items[3]).payload)
     if base is None:
         raise ValueError("the base point is the point at infinity")
-    given = replace(given, base=base)
-    named = same_curve(given)
-    if named is given:
-        given.validate()
-    return named  # type: ignore[return-value]
+    return proved(replace(given, base=base), pairing=pairing)  # type: ignore[return-value]
 
 
 def _sized(curve: Curve, data: bytes, half: str) -> bytes:

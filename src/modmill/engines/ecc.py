@@ -165,12 +165,14 @@ class Ecc:
     def multiply(self, scalars: Sequence[int], points: Sequence[Point]) -> list[Point]:
         """k P for each pair, k secret, in [0, n]; P any point of the curve, the neutral one included.
 
-        Raises Refusal for a scalar out of range and a point off the curve, Fault when a result is off the curve.
+        Raises Refusal for a scalar out of range, a point off the curve and, on a Weierstrass curve of even cofactor, a
+        point outside the group of the base point; Fault when a result is off the curve.
         """
         self._require(scalars)
         for P in points:
             if not self.curve.contains(P):
                 raise Refusal(f"the point is not on {self.curve.title}")
+        self._require_group(points)
         if not points:
             return []
         real = [self.curve.base if P is None else P for P in points]
@@ -188,8 +190,9 @@ class Ecc:
     def multiply_two(self, scalars: Sequence[tuple[int, int]], points: Sequence[Point]) -> list[Point]:
         """u1 G + u2 P for each pair below n, all of them public; P on the curve and not at infinity.
 
-        Raises Fault when a result is off the curve.
+        Raises Refusal as `multiply` does for the points, Fault when a result is off the curve.
         """
+        self._require_group(points)
         return self._on_curve(self.engine.multiply_two(scalars, points)) if scalars else []
 
     def ladder(self, scalars: Sequence[int], us: Sequence[int], bits: int) -> list[int]:
@@ -207,6 +210,15 @@ class Ecc:
             scalars = [k + N * self.below(1 << self.blind_scalar) for k, N in zip(scalars, orders, strict=True)]
             bits = max(bits, *(N.bit_length() for N in both_orders(curve))) + self.blind_scalar
         return self.engine.ladder(scalars, us, bits, self._blinds(len(us)))
+
+    def _require_group(self, points: Sequence[Point]) -> None:
+        """On a Weierstrass curve with points of order two, sums are right in the group of the base point alone."""
+        curve = self.curve
+        if not isinstance(curve, Weierstrass) or curve.h % 2:
+            return
+        for P in points:
+            if P is not None and multiples(curve, [(curve.n, P)]) is not None:
+                raise Refusal(f"the point is not in the group of the base point of {curve.title}, of odd order n")
 
     def _require(self, scalars: Sequence[int]) -> None:
         for k in scalars:
@@ -254,6 +266,8 @@ def require_weierstrass(curve: Curve) -> Weierstrass:
     """The curve itself. Raises Refusal when it has another form."""
     if not isinstance(curve, Weierstrass):
         raise Refusal(f"{curve.title} is no Weierstrass curve: ECDH and ECDSA need one")
+    if curve.arithmetic:
+        raise Refusal(f"{curve.title} is for arithmetic alone, not for ECDH and ECDSA: {curve.unsuited()}")
     return curve
 
 

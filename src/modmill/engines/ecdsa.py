@@ -24,6 +24,7 @@ from modmill.contract import Refusal
 from modmill.engines.ecc import Ecc, require_point, require_scalar, require_weierstrass
 from modmill.engines.rsa import Fault
 from modmill.numbers.curves import Curve, Point
+from modmill.numbers.shown import shortened
 
 HASHES = {
     name: name.replace("-", "_").replace("shake", "shake_") for name in (
@@ -100,7 +101,7 @@ def sign(
     hashes = [digest(hash, message) for _, message in items]
     scalars = [require_scalar(curve, d) for d, _ in items]
     if nonce not in NONCES:
-        raise Refusal(f"nonces are {' or '.join(NONCES)}, not {nonce!r}")
+        raise Refusal(f"nonces are {' or '.join(NONCES)}, not {shortened(nonce)}")
     draws = [
         nonces(curve.n, d, hashed, hash) if nonce == "deterministic" else _random(ecc, curve.n)
         for d, hashed in zip(scalars, hashes, strict=True)
@@ -166,7 +167,7 @@ def decode(curve: Curve, data: bytes, form: str = "der") -> Signature:
 
 def _new(name: str) -> Callable[..., Any]:
     if name not in HASHES:
-        raise Refusal(f"hash must be one of {', '.join(HASHES)}, not {name!r}")
+        raise Refusal(f"hash must be one of {', '.join(HASHES)}, not {shortened(name)}")
     try:
         hashlib.new(HASHES[name])
     except ValueError:
@@ -176,7 +177,7 @@ def _new(name: str) -> Callable[..., Any]:
 
 def _form(form: str) -> str:
     if form not in FORMS:
-        raise Refusal(f"the form of a signature must be one of {', '.join(FORMS)}, not {form!r}")
+        raise Refusal(f"the form of a signature must be one of {', '.join(FORMS)}, not {shortened(form)}")
     return form
 
 

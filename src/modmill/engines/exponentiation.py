@@ -26,6 +26,7 @@ from fractions import Fraction
 from functools import cached_property
 
 from modmill.contract import Contract, Refusal
+from modmill.numbers.shown import shortened
 from modmill.slots import Bounded, Operation, bounded, run
 
 ENTRY, EITHER = "entry", "either"
@@ -202,7 +203,7 @@ def left_to_right(exponent: int, *, start: str = "base", bits: int = 0, converte
     Products for an exponent of n bits with h ones and a factor other than 1: bits + h + 2, n + h + 1, n + h.
     """
     if start not in STARTS:
-        raise Refusal(f"start is one of {', '.join(STARTS)}, not {start!r}")
+        raise Refusal(f"start is one of {', '.join(STARTS)}, not {shortened(start)}")
     bits = bits or exponent.bit_length()
     if exponent < 1 or exponent.bit_length() > bits:
         raise Refusal(f"the exponent must be at least 1 and have at most {bits} bits, got {exponent}")

@@ -9,8 +9,9 @@ Weierstrass, y^2 = x^3 + a x + b, homogeneous (X : Y : Z), x = X / Z, y = Y / Z,
                     Z = (Y1 Z2 + Y2 Z1) (Y1 Y2 + S) + (X1 Y2 + X2 Y1) (3 X1 X2 + a Z1 Z2)
                     S = a (X1 Z2 + X2 Z1) + b3 Z1 Z2,   M = a (X1 X2 - a Z1 Z2) + b3 (X1 Z2 + X2 Z1)
 
-    It has no exceptional case where no point has order two. J. Renes, C. Costello, L. Batina: Complete addition
-    formulas for prime order elliptic curves, EUROCRYPT 2016, Section 3, from W. Bosma, H. Lenstra, 1995.
+    It is exceptional where P1 - P2 has order two, and only there: never in a group of odd order. J. Renes,
+    C. Costello, L. Batina: Complete addition formulas for prime order elliptic curves, EUROCRYPT 2016, Section 3, from
+    W. Bosma, H. Lenstra: Complete systems of two addition laws for elliptic curves, J. Number Theory 53, 1995.
 
 Jacobian, x = X / Z^2, y = Y / Z^3: doubling has no exceptional case either, but a point O = (0 : 1 : 0) of the
 homogeneous form has no Jacobian form (X Z, Y Z^2, Z). Where doublings follow one another they cost less products so.

@@ -25,6 +25,7 @@ from modmill.engines.row_machine import Product, run
 from modmill.engines.rows import Unit
 from modmill.numbers.curves import Curve, Edwards, Weierstrass
 from modmill.numbers.primes import is_prime
+from modmill.numbers.shown import shortened
 
 NUMBERS = {
     "signature": (("k", "z", "r", "d"), ("s",)),
@@ -35,7 +36,9 @@ NUMBERS = {
 
 
 def order_operations(curve: Curve) -> tuple[str, ...]:
-    """What the signatures on a curve need."""
+    """What the signatures on a curve need; nothing for a curve for arithmetic alone."""
+    if curve.arithmetic:
+        return ()
     match curve:
         case Weierstrass():
             return "signature", "quotients"
@@ -66,7 +69,7 @@ def order_recipe(operation: str, domain: Domain) -> Recipe:
     """
     n = domain.p
     if operation not in NUMBERS:
-        raise Refusal(f"arithmetic modulo the order is one of {', '.join(NUMBERS)}, not {operation!r}")
+        raise Refusal(f"arithmetic modulo the order is one of {', '.join(NUMBERS)}, not {shortened(operation)}")
     if not is_prime(n):
         raise Refusal(f"inverses are powers modulo a prime, and a number of {n.bit_length()} bits is none")
     section = Section(operation)

@@ -17,13 +17,20 @@ from Crypto.PublicKey import RSA
 from Crypto.Signature import pkcs1_15, pss
 
 from modmill.contract import Refusal
+from modmill.engines.pem import require_label
 from modmill.engines.rsa import PrivateKey, PublicKey, Rsa
+from modmill.numbers.shown import shortened
 
 HASHES: dict[str, Any] = {
     "sha1": SHA1, "sha224": SHA224, "sha256": SHA256, "sha384": SHA384, "sha512": SHA512,
     "sha512-224": SHA512.new(truncate="224"), "sha512-256": SHA512.new(truncate="256"),
     "sha3-224": SHA3_224, "sha3-256": SHA3_256, "sha3-384": SHA3_384, "sha3-512": SHA3_512,
 }  # fmt: skip
+_LABELS = (
+    "PRIVATE KEY", "ENCRYPTED PRIVATE KEY", "RSA PRIVATE KEY", "OPENSSH PRIVATE KEY", "PUBLIC KEY", "RSA PUBLIC KEY",
+    "CERTIFICATE",
+)  # fmt: skip
+"""Labels of PEM files with a key: those that PyCryptodome reads as RSA keys."""
 CIPHERS, SIGNATURES = ("oaep", "pkcs1"), ("pss", "pkcs1")
 
 
@@ -32,6 +39,7 @@ def read_key(data: bytes, passphrase: str | None = None) -> PublicKey | PrivateK
 
     Raises Refusal when it is none, when its passphrase is missing or wrong, and as the keys do.
     """
+    require_label(data, _LABELS)
     try:
         found = RSA.import_key(data, passphrase)
     except (ValueError, IndexError, TypeError) as error:
@@ -157,7 +165,7 @@ def _hash(name: str) -> Any:
 
 def _one_of(what: str, name: str, known: Sequence[str] | dict[str, Any]) -> str:
     if name not in known:
-        raise Refusal(f"{what} must be one of {', '.join(known)}, not {name!r}")
+        raise Refusal(f"{what} must be one of {', '.join(known)}, not {shortened(name)}")
     return name
 
 

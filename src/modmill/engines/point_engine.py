@@ -17,6 +17,7 @@ from modmill.engines.recipe import Domain
 from modmill.engines.row_machine import Product, run
 from modmill.engines.rows import Unit
 from modmill.numbers.curves import Curve, Edwards, Montgomery, Point, Weierstrass
+from modmill.numbers.shown import shortened
 
 OPERATIONS = ("multiply", "multiply-base", "multiply-two", "ladder")
 
@@ -57,7 +58,7 @@ def point_programme(operation: str, curve: Curve, domain: Domain, bits: int, sha
             return edwards.two(curve, domain, w)
         case Montgomery(), "ladder":
             return ladder(curve, domain, bits)
-    raise Refusal(f"{curve.title} has no operation {operation!r}")
+    raise Refusal(f"{curve.title} has no operation {shortened(operation)}")
 
 
 @dataclass(frozen=True)

@@ -2,10 +2,10 @@
 # Copyright The Modmill authors
 """Programmes for y^2 = x^3 + a x + b without points of order two: multiples of any point, of the base point, of both.
 
-The result is affine, O is (0, 0), which is no point of these curves: b is not 0. Sums are the complete ones. Doublings
-between them are done in Jacobian form where it is certain that none begins with O (recoding ``Odd``, a group of prime
-order without a blinded scalar), else in homogeneous form, which takes any point. All is done on an isomorphic curve
-where that has better constants.
+The result is affine, O is (0, 0), which is no point of these groups: b is not 0, or the order is odd. Sums are the
+complete ones. Doublings between them are done in Jacobian form where it is certain that none begins with O (recoding
+``Odd``, a group of prime order without a blinded scalar), else in homogeneous form, which takes any point. All is done
+on an isomorphic curve where that has better constants.
 
 Tables of constants hold affine points, so none may be O: an entry is worth u more than its digits say, and what all
 passes add too much is taken from the point that they begin with.
@@ -24,6 +24,7 @@ from modmill.engines.recoding import Comb, Odd, Signed, Unsigned, together
 from modmill.engines.scheduling import Layers
 from modmill.numbers.curves import Weierstrass
 from modmill.numbers.projective import multiples
+from modmill.numbers.shown import shortened
 
 _XYZ = ("X", "Y", "Z")
 
@@ -40,11 +41,20 @@ def form(curve: Weierstrass, domain: Domain, section: Section) -> WeierstrassFor
 
 
 def require_odd_order(curve: Weierstrass) -> None:
-    """Raise Refusal for a curve with points of order two, which are those with y = 0."""
+    """Raise Refusal for a curve with points of order two (those with y = 0) that is not for arithmetic alone.
+
+    The complete sum P + Q is wrong where P - Q has order two, and only there. A programme's points are multiples of the
+    base point and of the point that is given: in a group of odd order none of their differences has.
+    """
+    if curve.arithmetic:
+        return
     if curve.b == 0:
         raise Refusal(f"{curve.title} has the point (0, 0) (b = 0), which stands for the point at infinity here")
     if curve.h % 2 == 0:
-        raise Refusal(f"{curve.title} has points of order two (cofactor {curve.h}), for which no formula here is made")
+        raise Refusal(
+            f"{curve.title} has points of order two (cofactor {shortened(curve.h)}), for which sums are not complete; "
+            "--allow-pairing builds arithmetic in the group of the base point, which has none"
+        )
 
 
 def _point(section: Section) -> Homogeneous:

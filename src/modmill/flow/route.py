@@ -21,6 +21,7 @@ from modmill.flow import floorplan, tools
 from modmill.flow.simulate import Widths
 from modmill.flow.synthesise import synthesise
 from modmill.flow.targets import Target
+from modmill.numbers.shown import shortened
 
 SHELL = "modmill_shell"
 DEFAULT_SEEDS = (1, 2, 3)
@@ -86,7 +87,7 @@ def _routing(router: str) -> list[str]:
     """nextpnr's options for a router. Raises ValueError for one that is unknown."""
     name, at, aim = router.partition("@")
     if name not in ROUTERS or (at and not (name == ROUTERS[1] and aim.isdecimal() and 0 < int(aim) <= _CONSTRAINT_MHZ)):
-        raise ValueError(f"router must be one of {', '.join(ROUTERS)}, {ROUTERS[1]}@MHZ, not {router!r}")
+        raise ValueError(f"router must be one of {', '.join(ROUTERS)}, {ROUTERS[1]}@MHZ, not {shortened(router)}")
     return ["--router", name, "--freq", aim or str(_CONSTRAINT_MHZ), *["--tmg-ripup"] * bool(at)]
 
 

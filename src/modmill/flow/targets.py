@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from modmill.numbers.shown import shortened
+
 DEFAULT = "ecp5-85k"
 
 
@@ -163,4 +165,4 @@ def target(name: str = DEFAULT) -> Target:
     for candidate in TARGETS:
         if candidate.name == name:
             return candidate
-    raise ValueError(f"target must be one of {', '.join(t.name for t in TARGETS)}, not {name!r}")
+    raise ValueError(f"target must be one of {', '.join(t.name for t in TARGETS)}, not {shortened(name)}")

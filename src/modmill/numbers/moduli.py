@@ -13,6 +13,7 @@ from difflib import get_close_matches
 from functools import lru_cache
 
 from modmill.numbers.primes import is_prime
+from modmill.numbers.shown import shortened
 
 MAX_BITS = 8192
 """The longest modulus accepted; numbers inside an expression may have twice as many bits."""
@@ -83,28 +84,18 @@ def _named(text: str) -> Modulus:
     hint = f"the nearest names are {', '.join(list(nearest)[:4])}" if nearest else _ACCEPTED
     if re.fullmatch(r"[0-9a-f_]+", text, re.IGNORECASE):
         hint += "; a hexadecimal number starts with 0x"
-    raise ValueError(f"no modulus is named {_short(text)}; {hint}")
+    raise ValueError(f"no modulus is named {shortened(text)}; {hint}")
 
 
 def _check(value: int) -> None:
     """Raise ValueError unless value is odd, at least 3 and at most MAX_BITS long."""
     bits = value.bit_length()
     if value < 3:
-        raise ValueError(f"modulus must be at least 3, got {_short(value)}")
+        raise ValueError(f"modulus must be at least 3, got {shortened(value)}")
     if bits > MAX_BITS:
         raise ValueError(f"modulus has {bits} bits; at most {MAX_BITS} are accepted")
     if value % 2 == 0:
-        raise ValueError(f"modulus must be odd, got {_short(value)} (even)")
-
-
-def _short(item: str | int) -> str:
-    """Return a number or quoted text, shortened for a message."""
-    if isinstance(item, str):
-        return repr(item if len(item) <= 40 else item[:30] + "..." + item[-7:])
-    if item.bit_length() <= 128:
-        return str(item)
-    digits = f"{abs(item):x}"
-    return f"{'-' if item < 0 else ''}0x{digits[:16]}...{digits[-8:]} ({item.bit_length()} bits)"
+        raise ValueError(f"modulus must be odd, got {shortened(value)} (even)")
 
 
 class _Expression:
@@ -125,7 +116,7 @@ class _Expression:
                 continue
             match = _TOKEN.match(text, at)
             if match is None:
-                raise ValueError(f"cannot read {text[at]!r} in {_short(text)}; {_ACCEPTED}")
+                raise ValueError(f"cannot read {text[at]!r} in {shortened(text)}; {_ACCEPTED}")
             self._tokens.append(match[0].lower())
             at = match.end()
         self._tokens.reverse()
@@ -157,7 +148,7 @@ class _Expression:
     def _signed(self) -> int:
         self._depth += 1
         if self._depth > _MAX_DEPTH:
-            raise ValueError(f"{_short(self._text)} is nested more than {_MAX_DEPTH} deep")
+            raise ValueError(f"{shortened(self._text)} is nested more than {_MAX_DEPTH} deep")
         sign = self._take("+", "-")
         value = self._signed() if sign else self._power()
         self._depth -= 1
@@ -169,21 +160,21 @@ class _Expression:
             return base
         exponent = self._signed()
         if exponent < 0:
-            raise ValueError(f"the exponent {_short(exponent)} in {_short(self._text)} is negative")
+            raise ValueError(f"the exponent {shortened(exponent)} in {shortened(self._text)} is negative")
         # A number of b bits is at least 2^(b-1): its power has more than (b-1) exponent bits. Refuse before computing.
         if abs(base) > 1 and (base.bit_length() - 1) * exponent >= 2 * MAX_BITS:
-            power = f"{_short(base)}^{_short(exponent)}"
-            raise ValueError(f"{power} in {_short(self._text)} is too large; a modulus has at most {MAX_BITS} bits")
+            power = f"{shortened(base)}^{shortened(exponent)}"
+            raise ValueError(f"{power} in {shortened(self._text)} is too large; a modulus has at most {MAX_BITS} bits")
         return self._bounded(base**exponent)
 
     def _atom(self) -> int:
         if self._take("("):
             value = self._sum()
             if not self._take(")"):
-                raise ValueError(f"a closing parenthesis is missing in {_short(self._text)}")
+                raise ValueError(f"a closing parenthesis is missing in {shortened(self._text)}")
             return value
         if not self._tokens:
-            raise ValueError(f"{_short(self._text)} ends where a number is expected; {_ACCEPTED}")
+            raise ValueError(f"{shortened(self._text)} ends where a number is expected; {_ACCEPTED}")
         token = self._tokens.pop()
         if not token[0].isdigit():
             raise self._unexpected(token)
@@ -198,11 +189,11 @@ class _Expression:
         """Return value. Raises ValueError when it has more than twice MAX_BITS."""
         if value.bit_length() > 2 * MAX_BITS:
             bits = value.bit_length()
-            raise ValueError(f"{_short(self._text)} reaches {bits} bits; a modulus has at most {MAX_BITS} bits")
+            raise ValueError(f"{shortened(self._text)} reaches {bits} bits; a modulus has at most {MAX_BITS} bits")
         return value
 
     def _unexpected(self, token: str) -> ValueError:
-        return ValueError(f"{token!r} is out of place in {_short(self._text)}; {_ACCEPTED}")
+        return ValueError(f"{shortened(token)} is out of place in {shortened(self._text)}; {_ACCEPTED}")
 
 
 _SEC2 = "SEC 2 v2.0 (2010)"

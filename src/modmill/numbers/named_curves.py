@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from modmill.numbers.curves import Curve, Edwards, Montgomery, Weierstrass
 from modmill.numbers.moduli import parse_modulus
+from modmill.numbers.shown import shortened
 
 _SEC2 = "SEC 2 v2.0 (2010)"
 _SEC2_V1 = "SEC 2 v1.0 (2000)"
@@ -307,6 +308,24 @@ ED448 = Edwards(
     a=1, d=_P448 - 39081,
 )  # fmt: skip
 
+_BN, _BLS = parse_modulus("BN254-p"), parse_modulus("BLS12-381-p")
+PAIRING_CURVES: tuple[Curve, ...] = (
+    Weierstrass(
+        _BN.value, (1, 2), parse_modulus("BN254-r").value, 1, "BN254", "", _BN.source, ("alt_bn128", "BN128"),
+        arithmetic=True, b=3,
+    ),
+    Weierstrass(
+        _BLS.value,
+        (
+            0x17F1D3A73197D7942695638C4FA9AC0FC3688C4F9774B905A14E3A3F171BAC586C55E83FF97A1AEFFB3AF00ADB22C6BB,
+            0x08B3F481E3AAA0F1A09E30ED741D8AE4FCF5E095D5D00AF600DB18CB2C04B3EDD03CC744A2888AE40CAA232946C5E7E1,
+        ),
+        parse_modulus("BLS12-381-r").value, 0x396C8C005555E1568C00AAAB0000AAAB, "BLS12-381-G1", "", _BLS.source,
+        ("BLS12-381",), arithmetic=True, b=4,
+    ),
+)  # fmt: skip
+"""Curves for pairings, the group over the prime field: for arithmetic alone."""
+
 CURVES: tuple[Curve, ...] = (*map(_made, _WEIERSTRASS), CURVE25519, CURVE448, ED25519, ED448)
 """Every named curve."""
 
@@ -317,21 +336,27 @@ def _key(name: str) -> str:
 
 
 _BY_KEY = {_key(name): curve for curve in CURVES for name in (curve.name, *curve.aliases)}
+_PAIRING_BY_KEY = {_key(name): curve for curve in PAIRING_CURVES for name in (curve.name, *curve.aliases)}
 _BY_OID = {curve.oid: curve for curve in CURVES}
 
 
-def find_curve(name: str) -> Curve:
+def find_curve(name: str, *, pairing: bool = False) -> Curve:
     """The curve of a name or alias; case, spaces, hyphens and underscores do not count.
 
     X25519 and X448 are the Montgomery curves, Ed25519 and Ed448 the Edwards ones. Raises ValueError, with the nearest
-    names, when there is none.
+    names, when there is none, and for a curve of `PAIRING_CURVES` unless ``pairing``.
     """
     key = _key(name)
+    if key in _PAIRING_BY_KEY:
+        found = _PAIRING_BY_KEY[key]
+        if pairing:
+            return found
+        raise ValueError(f"{found.name} is for pairings: {found.unsuited()}; --allow-pairing builds arithmetic on it")
     if key in _BY_KEY:
         return _BY_KEY[key]
     near = dict.fromkeys(_BY_KEY[k].name for k in get_close_matches(key, _BY_KEY, n=4, cutoff=0.5))
     known = ", ".join(near or (curve.name for curve in CURVES))
-    raise ValueError(f"no curve is named {name[:40]!r}; {'the nearest' if near else 'the'} names are {known}")
+    raise ValueError(f"no curve is named {shortened(name)}; {'the nearest' if near else 'the'} names are {known}")
 
 
 def curve_of_oid(oid: str) -> Curve:
@@ -347,4 +372,4 @@ def same_curve(curve: Curve) -> Curve:
     def numbers(c: Curve) -> tuple[object, ...]:
         return type(c), c.p, *c.coefficients().values(), c.base, c.n, c.h
 
-    return next((known for known in CURVES if numbers(known) == numbers(curve)), curve)
+    return next((known for known in (*CURVES, *PAIRING_CURVES) if numbers(known) == numbers(curve)), curve)
