@@ -13,6 +13,7 @@ from modmill.contract import Refusal
 from modmill.designs import DESIGNS
 from modmill.engines.point_engine import OPERATIONS
 from modmill.numbers.curves import Curve, Montgomery
+from modmill.numbers.shown import shortened
 from modmill.report.engines import EngineStanding
 from modmill.studies.ecc import EccCore, ecc
 from modmill.studies.engine_race import EngineRace, Progress, Trial
@@ -63,7 +64,7 @@ def operation_of(curve: Curve, name: str) -> str:
     if name == ANY:
         return "ladder" if isinstance(curve, Montgomery) else "multiply"
     if name not in OPERATIONS:
-        raise Refusal(f"an operation is {ANY} or one of {', '.join(OPERATIONS)}, not {name!r}")
+        raise Refusal(f"an operation is {ANY} or one of {', '.join(OPERATIONS)}, not {shortened(name)}")
     return name
 
 
@@ -92,5 +93,5 @@ def race_operation(
                 raise
             refused.append(f"{design.name} does not apply: {error}")
     if unknown := set(designs) - {d.name for d in DESIGNS}:
-        raise Refusal(f"there is no design {min(unknown)!r}; `modmill designs` lists them")
+        raise Refusal(f"there is no design {shortened(min(unknown))}; `modmill designs` lists them")
     return [race.measure(name, engine, about) for name, engine, about in entrants], refused

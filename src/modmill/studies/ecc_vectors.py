@@ -28,6 +28,7 @@ from modmill.engines.row_machine import exact
 from modmill.flow import tools
 from modmill.numbers.curves import Curve, Montgomery, Point
 from modmill.numbers.named_curves import CURVES
+from modmill.numbers.shown import shortened
 from modmill.report.rows import Row, Store
 from modmill.studies.build import digest
 from modmill.studies.ecc import EccCore, ecc, takes_order
@@ -286,7 +287,7 @@ def machine(
     the same rows. Raises Refusal where the design cannot serve the curve.
     """
     if kind not in ENGINES:
-        raise Refusal(f"an engine is {' or '.join(ENGINES)}, not {kind!r}")
+        raise Refusal(f"an engine is {' or '.join(ENGINES)}, not {shortened(kind)}")
     operations = OPERATIONS[3:] if _is_ladder(curve) else OPERATIONS[:3]
     order = order and takes_order(curve, design, settings or {}, operations)
     core = ecc(curve, design, settings, operations=operations, order=order, **options)

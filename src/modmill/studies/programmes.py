@@ -20,6 +20,7 @@ from modmill.engines.rows import Unit
 from modmill.engines.scheduling import Placed
 from modmill.engines.variable_time import variable_time_two
 from modmill.numbers.curves import Curve, Montgomery, Weierstrass
+from modmill.numbers.shown import shortened
 from modmill.report.chart import chart
 
 ROOM = 1024
@@ -112,7 +113,7 @@ def table(on: OnDesign) -> str:
 def explanation(on: OnDesign, operation: str, width: int = 100) -> str:
     """One operation: its facts, then each section with its chart, whose cycles are rows."""
     if operation not in on.operations:
-        raise Refusal(f"{on.curve.title} has {', '.join(on.operations)}, not {operation!r}")
+        raise Refusal(f"{on.curve.title} has {', '.join(on.operations)}, not {shortened(operation)}")
     engine = on.engine()
     made, found = engine.programme(operation, on.bits)
     facts = [("programme", made.recipe.name), ("design", f"{on.design}, {on.io} form"), *found.facts()]

@@ -29,6 +29,7 @@ from modmill.flow import backends, synthesise, tools
 from modmill.flow.targets import DEFAULT, Target
 from modmill.flow.targets import target as find_target
 from modmill.numbers.moduli import Modulus, parse_modulus
+from modmill.numbers.shown import shortened
 from modmill.report.rows import Row, Store
 from modmill.report.standing import Standing
 from modmill.studies.build import Core, build
@@ -65,7 +66,7 @@ def race(
     added. Raises ValueError for anything unknown; what goes wrong with one design stands in its ``Standing``.
     """
     if io not in IO:
-        raise Refusal(f"io must be one of {', '.join(IO)}, not {io!r}")
+        raise Refusal(f"io must be one of {', '.join(IO)}, not {shortened(io)}")
     wanted = parse_modulus(str(modulus)) if isinstance(modulus, (str, int)) else modulus
     device = find_target(target)
     if with_route and backends.backend(device, router) is None:
@@ -77,7 +78,7 @@ def race(
     given = dict(settings or {})
     for name in given:
         if not any(s.name == name for d in entrants for s in d.settings):
-            raise Refusal(f"no design that races has a parameter {name!r}")
+            raise Refusal(f"no design that races has a parameter {shortened(name)}")
     for d in entrants:  # a malformed value is refused now, not called a design that does not apply
         d.checked({name: value for name, value in given.items() if any(s.name == name for s in d.settings)})
     store = Store(tools.cache_dir() / "rows.jsonl", record=record)

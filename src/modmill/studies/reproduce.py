@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from modmill.contract import Refusal
+from modmill.numbers.shown import shortened
 from modmill.report.reproduction import Section
 from modmill.studies.ours import Rows
 from modmill.studies.papers import hbe, multistep, rsa64k, sor
@@ -69,7 +70,7 @@ def require_papers(names: Iterable[str]) -> None:
     """Raise Refusal for a name that is no paper's."""
     for name in names:
         if name not in PAPERS:
-            raise Refusal(f"no paper is called {name!r}; there are {', '.join(PAPERS)}")
+            raise Refusal(f"no paper is called {shortened(name)}; there are {', '.join(PAPERS)}")
 
 
 def reproduce(
