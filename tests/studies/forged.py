@@ -5,33 +5,47 @@
 import json
 import re
 
+from modmill.report.seal import record_text, sealed
 from modmill.studies.build import digest
+from modmill.studies.engine_files import names
 
 INSIDE = """module {top}(input clk, input rst, input i_valid, output i_ready, input [31:0] i_data,
               output o_valid, input o_ready, output [31:0] o_data, output o_last);
   wire [31:0] word;
-  wire there, taken, open;
+  wire there, taken, open, last;
   reg [3:0] late;
   {top}_inside whole(.clk(clk), .rst(rst), .i_valid(i_valid), .i_ready(i_ready), .i_data(i_data), .o_ready(taken),
-    .o_valid(there), .o_data(word), .o_last(o_last));
+    .o_valid(there), .o_data(word), .o_last(last));
   always @(posedge clk)
     if (rst | (there & taken)) late <= 0;
     else if (there) late <= late + (late != 15);
 """
+LAST = "  assign o_last = last;\n"
+
+
+def stamped(folder, stem="engine"):
+    """The folder with digest and seal of what lies in it, as if it had been written so."""
+    head, text = (folder / f"{stem}.v").read_text().split("\n\n", 1)
+    texts = {name: (folder / name).read_text() for name in names(stem)}
+    record = json.loads(texts.pop(f"{stem}.json"))
+    old, new = record["digest"], digest(text)
+    texts = {name: given.replace(old, new) for name, given in texts.items()}
+    texts[f"{stem}.v"] = f"{re.sub(r'sha256:[0-9a-f]{64}', new, head)}\n\n{text}"
+    texts[f"{stem}.json"] = record_text(sealed(record | {"digest": new}, texts))
+    for name, given in texts.items():
+        (folder / name).write_text(given)
 
 
 def forged(folder, text, stem="engine"):
     """The folder with another RTL and the digests to go with it."""
-    source = (folder / f"{stem}.v").read_text()
-    head, _ = source.split("\n\n", 1)
-    head = re.sub(r"sha256:[0-9a-f]{64}", digest(text), head)
+    head, _ = (folder / f"{stem}.v").read_text().split("\n\n", 1)
     (folder / f"{stem}.v").write_text(f"{head}\n\n{text}")
-    record = json.loads((folder / f"{stem}.json").read_text()) | {"digest": digest(text)}
-    (folder / f"{stem}.json").write_text(json.dumps(record))
+    stamped(folder, stem)
 
 
 def spoiled(folder, fault, stem="engine"):
     """The folder with a module around its machine, whose answers go through ``fault``."""
     _, text = (folder / f"{stem}.v").read_text().split("\n\n", 1)
     text = text.replace(f"module {stem}(", f"module {stem}_inside(", 1)
-    forged(folder, f"{INSIDE.format(top=stem)}{fault}\nendmodule\n\n{text}", stem)
+    last = "" if "assign o_last" in fault else LAST
+    forged(folder, f"{INSIDE.format(top=stem)}{last}{fault}\nendmodule\n\n{text}", stem)

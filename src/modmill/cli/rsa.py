@@ -13,7 +13,7 @@ import typer
 from modmill.cli.options import Floorplan, Output, Record, Route, Router, Seeds, Set, Target
 
 if TYPE_CHECKING:
-    from modmill.engines.rsa import PublicKey
+    from modmill.engines.rsa import Engine, PublicKey
     from modmill.studies.pair_check import PairReport
 
 app = typer.Typer(no_args_is_help=True, help="RSA with real keys on an exponentiation engine around any multiplier.")
@@ -173,7 +173,8 @@ def run(
     multiplier: Multiplier = "",
     sets: Set = [],  # noqa: B006 - typer reads the default, nothing changes it
     engine: Annotated[
-        str, typer.Option(help="model: on contracts; exact: bit-exact; rtl: simulated hardware.")
+        str,
+        typer.Option(help="model: on contracts; exact: bit-exact; rtl: simulated hardware; a folder: what lies there."),
     ] = "model",
     io: Io = "native",
     method: Method = "window",
@@ -189,16 +190,21 @@ def run(
     from modmill.engines import padding as padded
     from modmill.engines.rsa import Rsa
     from modmill.studies.build import parse_set
-    from modmill.studies.rsa import DEFAULT, Simulated, engine_for
+    from modmill.studies.rsa import DEFAULT, Stored, engine_for
 
     wanted = [path for path in (decrypt, encrypt, sign, verify) if path is not None]
     if len(wanted) != 1:
         raise Refusal("say one of --decrypt, --encrypt, --sign and --verify")
     if (verify is None) != (signature is None):
         raise Refusal("--verify and --signature go together")
-    machine = engine_for(
-        engine, multiplier or DEFAULT, parse_set(sets), method=method, window=window, contexts=contexts, io=io,
-    )  # fmt: skip
+    if Path(engine).is_dir():
+        if multiplier or sets:
+            raise Refusal(f"the engine in {engine} has its multiplier: leave out --multiplier and --set")
+        machine: Engine = Stored.read(engine)
+    else:
+        machine = engine_for(
+            engine, multiplier or DEFAULT, parse_set(sets), method=method, window=window, contexts=contexts, io=io,
+        )  # fmt: skip
     rsa = Rsa(machine, crt=crt, blind_message=blind_message, blind_exponent=blind_exponent)
     key = _key(key_file, passphrase)
     data = wanted[0].read_bytes()
@@ -207,7 +213,7 @@ def run(
     if verify is not None and signature is not None:
         good = padded.verify(rsa, key, data, signature.read_bytes(), *signed)
         print("the signature is right" if good else "the signature is wrong")
-        _report(machine if isinstance(machine, Simulated) else None)
+        _report(machine)
         if not good:
             raise typer.Exit(1)
         return
@@ -221,7 +227,7 @@ def run(
         sys.stdout.buffer.write(out)
     else:
         output.write_bytes(out)
-    _report(machine if isinstance(machine, Simulated) else None)
+    _report(machine)
 
 
 @app.command()

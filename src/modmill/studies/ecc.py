@@ -6,9 +6,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -29,15 +30,18 @@ from modmill.engines.row_sequencer import RowSequencer
 from modmill.engines.rows import Unit
 from modmill.flow import emit, tools
 from modmill.flow.words import WordRun, WordSimulator
+from modmill.numbers.curve_text import proved
 from modmill.numbers.curves import Curve, Montgomery
 from modmill.numbers.named_curves import find_curve
+from modmill.numbers.shown import shortened
 from modmill.rtl.memory import DEPTHS
-from modmill.studies.build import require_former, write_machine
+from modmill.studies import engine_files
 from modmill.studies.ecc_page import page, record, restored, vectors
-from modmill.studies.ecc_samples import sample
+from modmill.studies.ecc_samples import Run, jobs
 from modmill.studies.engine_race import Trial, judged
 
-FILES = ("ecc.v", "ecc.json", "vectors.json", "README.md")
+STEM = "ecc"
+"""Of the names of its files."""
 SUMS = 3
 """Sums in a row: more shorten few programmes, and take cycles of the memory's ports."""
 _DISTANCES = (1, 2, 3, 4, 6, 8)
@@ -61,7 +65,8 @@ class EccCore:
     for a ladder). ``shape``: windows and combs. ``contexts``: runs in step, 0 for as many as keep the multiplier busy.
     ``sums``: in a row at most. ``word``: bits of a word of the streams. ``io``: form of the multiplier, none for the
     native one where it can be added. ``cores``: machines side by side behind a router (cluster.py). ``order``: whether
-    it has what the curve's signatures need modulo n too, for which SETUP loads n (order_engine.py).
+    it has what the curve's signatures need modulo n too, for which SETUP loads n (order_engine.py). ``stored``: the
+    Verilog of a folder, which is then simulated as it is; none: it is emitted.
     """
 
     curve: Curve
@@ -78,6 +83,7 @@ class EccCore:
     top: str = "ecc"
     cores: int = 1
     order: bool = False
+    stored: str = field(default="", repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if self.fitted.p != self.curve.p:
@@ -89,7 +95,7 @@ class EccCore:
         chosen = self.operations or (self._first,)
         for operation in chosen:
             if operation not in OPERATIONS:
-                raise Refusal(f"an operation is one of {', '.join(OPERATIONS)}, not {operation!r}")
+                raise Refusal(f"an operation is one of {', '.join(OPERATIONS)}, not {shortened(operation)}")
         if self.order:
             _ = self._loaded
         field_bits = self.curve.p if isinstance(self.curve, Montgomery) else self.curve.n
@@ -230,7 +236,9 @@ class EccCore:
 
     @cached_property
     def verilog(self) -> str:
-        """Verilog-2001 of the coprocessor or coprocessors, module ``top`` first."""
+        """Verilog-2001 of the coprocessor or coprocessors, module ``top`` first; ``stored`` where it is given."""
+        if self.stored:
+            return self.stored
         machine = lambda name: emit.verilog(self.coprocessor, name)  # noqa: E731
         return assembled(machine, emit.verilog, self.top, self.packets)
 
@@ -315,12 +323,20 @@ class EccCore:
 
     def trial(self, operation: str) -> Trial:
         """Two jobs for each machine, exceptional runs among them. Raises ToolError when a result is wrong."""
-        pairs = sample(self.curve, operation, self.bits, 2 * self.cores * self.layout.contexts)
+        pairs = list(chain(*self.vector_jobs(operation)[: 2 * self.cores]))
         found = self.simulate(operation, [run for run, _ in pairs])
         count = judged(found.results, [expected for _, expected in pairs], "result")
         return Trial(count, found.cycles[0], found.firsts[self.cores] - found.firsts[0])
 
     # ---- writing
+
+    def vector_jobs(self, operation: str) -> list[list[tuple[Run, tuple[int, ...]]]]:
+        """Jobs of an operation with what they must give: edges and random runs, no answer twice in a row."""
+        return jobs(self.curve, operation, self.bits, self.layout.contexts, self.cores)
+
+    def page(self, record: Mapping[str, Any]) -> str:
+        """README.md."""
+        return page(record)
 
     def record(self) -> dict[str, Any]:
         """ecc.json."""
@@ -335,11 +351,7 @@ class EccCore:
 
         A folder of a former build is replaced. Raises ValueError when the folder holds anything else.
         """
-        target = Path(folder)
-        require_former(target, FILES)
-        made = self.record() | {"command": command, "tools": tools.versions()}
-        write_machine(target, "ecc", self.verilog, made, self.vectors(), page(made))
-        return target
+        return engine_files.write(folder, STEM, self, command)
 
 
 @dataclass(frozen=True)
@@ -353,12 +365,19 @@ class EccSimulated:
     cycles: list[int]
 
 
-def ecc(curve: Curve | str, design: str, settings: Mapping[str, Any] | None = None, **options: Any) -> EccCore:
+def ecc(
+    curve: Curve | str, design: str, settings: Mapping[str, Any] | None = None, *, allow_pairing: bool = False,
+    **options: Any,
+) -> EccCore:  # fmt: skip
     """A coprocessor around ``design`` for a curve, given by itself or by name; ``options`` as of `EccCore`.
 
+    ``allow_pairing``: also for curves of small embedding degree and Weierstrass curves of even cofactor, for arithmetic
+    on multiples of the base point alone; such a curve is validated first.
     Raises Refusal (ValueError) when there is no such curve, or the design cannot serve it.
     """
-    found = find_curve(curve) if isinstance(curve, str) else curve
+    found = find_curve(curve, pairing=allow_pairing) if isinstance(curve, str) else curve
+    if allow_pairing and not isinstance(curve, str):
+        found = proved(found, pairing=True)
     chosen = find_design(design)
     given = chosen.checked(settings or {})
     return EccCore(found, design, chosen.fit(found.p, **given), given, **options)
@@ -376,7 +395,16 @@ def takes_order(curve: Curve, design: str, settings: Mapping[str, Any], operatio
 
 
 def read(path: str | Path) -> EccCore:
-    """The coprocessor in a folder that ``write`` wrote, made anew.
+    """The coprocessor in a folder that ``write`` wrote: it simulates the Verilog that lies there.
+
+    Raises ValueError (Refusal) when a file is missing or malformed, and when Verilog or ecc.json were edited.
+    """
+    made = remade(path)
+    return replace(made, stored=engine_files.stored_verilog(Path(path), STEM))
+
+
+def remade(path: str | Path) -> EccCore:
+    """The coprocessor that ecc.json of a folder asks for, which need not be the one that lies there.
 
     Raises ValueError (Refusal) when ecc.json is missing or malformed.
     """
@@ -385,8 +413,9 @@ def read(path: str | Path) -> EccCore:
         record = json.loads(place.read_text(encoding="utf-8"))
         options = dict(record["options"])
         options |= {"operations": tuple(options["operations"]), "shape": Shape(**options["shape"])}
+        options.pop("stored", None)
         return ecc(restored(record["curve"]), record["design"], record["given"], **options)
     except FileNotFoundError:
         raise ValueError(f"{place} is missing") from None
-    except (KeyError, TypeError, json.JSONDecodeError) as error:
+    except (KeyError, TypeError, AttributeError, UnicodeDecodeError, json.JSONDecodeError) as error:
         raise ValueError(f"{place} is malformed: {type(error).__name__} {error}") from None

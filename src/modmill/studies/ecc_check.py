@@ -13,7 +13,7 @@ Two coprocessors run side by side (`pair_check`) with the same kinds of messages
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -23,8 +23,9 @@ from modmill.design import Fitted
 from modmill.engines.row_bounds import row_limits
 from modmill.engines.row_machine import run
 from modmill.engines.rows import RowProgramme
-from modmill.studies.ecc import EccCore, read
-from modmill.studies.ecc_samples import sample
+from modmill.studies import engine_files
+from modmill.studies.ecc import STEM, EccCore, remade
+from modmill.studies.ecc_samples import EDGES, Run, sample
 from modmill.studies.pair_check import Answer, Messages, PairReport, Stream, check_pair
 
 RUNS = 10
@@ -38,7 +39,7 @@ def check_ecc(path: str | Path) -> PairReport:
     """Check the coprocessor in a folder. Raises ValueError when a file is missing or malformed, ToolError when a tool
     cannot be run."""
     folder = Path(path)
-    core = read(folder)
+    core = replace(remade(folder), stored=engine_files.verilog_of(folder, STEM))
 
     def messages() -> Messages:
         pair = (
@@ -46,9 +47,47 @@ def check_ecc(path: str | Path) -> PairReport:
             _stream(core, list(_others(core, 2))[::-1], 2),
         )
         patience = 2 * max(map(core.cycles, core.jobs)) + 1000
-        return Messages(lambda _: pair, core.layout.numbers, 0, patience, "scalars, points or numbers")
+        timing = core.contract.timing
+        return Messages(
+            lambda _: pair, _vectors(core), (_short(core, 1), _short(core, 2)), core.layout.numbers, 0, patience,
+            timing.latency + timing.interval + core.rhythm.turn, "scalars, points or numbers",
+        )  # fmt: skip
 
-    return check_pair(folder, "ecc", core, "results", messages)
+    return check_pair(folder, STEM, core, "results", messages)
+
+
+def _vectors(core: EccCore) -> Stream:
+    """The messages of vectors.json."""
+    out, loaded = Stream(), 0
+    for held in core.held:
+        if held.modulus != loaded:
+            loaded = held.modulus
+            out.words += core.packets.sent(core.setup(loaded))
+        for pairs in core.vector_jobs(held.operation):
+            _add(core, out, held.operation, pairs)
+    return out
+
+
+def _short(core: EccCore, seed: int) -> Stream:
+    """SETUP and two jobs of the operation modulo p that takes the fewest cycles."""
+    out, size = Stream(), core.layout.contexts
+    out.words += core.packets.sent(core.setup())
+    operation = min(core.operations, key=core.cycles)
+    pairs = sample(core.curve, operation, core.bits, EDGES + 2 * size, seed)[EDGES:]
+    for batch in (pairs[:size], pairs[size:]):
+        _add(core, out, operation, batch)
+    return out
+
+
+def _add(core: EccCore, out: Stream, operation: str, pairs: Sequence[tuple[Run, tuple[int, ...]]]) -> None:
+    """Append a job to a stream."""
+    k = core.number(operation)
+    wanted = [result for _, result in pairs]
+    answer = Answer(
+        operation, core.modulus(operation), list(chain(*wanted)), len(wanted[0]), core.cycles(operation),
+        core.layout.answer_words(k),
+    )  # fmt: skip
+    out.add(core.packets, core.job(operation, [given for given, _ in pairs]), answer)
 
 
 def _others(core: EccCore, seed: int) -> Iterator[_Loaded]:
@@ -79,17 +118,14 @@ def _stream(core: EccCore, others: list[_Loaded], seed: int) -> Stream:
     cycles = list(map(core.cycles, core.jobs))
     lengths = list(map(lay.answer_words, range(len(core.jobs))))
     loaded = 0
-    for k, held in enumerate(core.held):
+    for held in core.held:
         if held.modulus != loaded:
             loaded = held.modulus
             out.words += packets.sent(core.setup(loaded))
         jobs = max(core.cores, -(-RUNS // size))
         pairs = sample(core.curve, held.operation, core.bits, jobs * size, seed)[:: 1 if seed == 1 else -1]
         for at in range(0, len(pairs), size):
-            batch = pairs[at : at + size]
-            wanted = [result for _, result in batch]
-            answer = Answer(held.operation, loaded, list(chain(*wanted)), len(wanted[0]), cycles[k], lengths[k])
-            out.add(packets, core.job(held.operation, [given for given, _ in batch]), answer)
+            _add(core, out, held.operation, pairs[at : at + size])
     rnd = random.Random(seed)
     for fitted, made in others:
         contract = core.contract_at(fitted)

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from modmill import __version__
 from modmill.numbers.curves import Curve, Edwards, Montgomery, Weierstrass
-from modmill.numbers.named_curves import CURVES, find_curve
+from modmill.numbers.named_curves import CURVES, PAIRING_CURVES, find_curve
 from modmill.studies.build import digest
-from modmill.studies.ecc_samples import sample
+from modmill.studies.engine_files import packets_section, ports_table, stream_ports
 
 if TYPE_CHECKING:
     from modmill.studies.ecc import EccCore
@@ -27,18 +27,20 @@ def describe(curve: Curve) -> dict[str, Any]:
         "form": form, "name": curve.name, "p": hex(curve.p),
         **{letter: hex(value) for letter, value in curve.coefficients().items()},
         "base": [hex(c) for c in curve.base], "n": hex(curve.n), "h": curve.h,
+        **({"arithmetic": curve.unsuited()} if curve.arithmetic else {}),
     }  # fmt: skip
 
 
 def restored(record: Mapping[str, Any]) -> Curve:
     """The curve that ``describe`` described. Raises KeyError or ValueError when the record is malformed."""
-    if any(curve.name == record["name"] for curve in CURVES):
-        return find_curve(record["name"])
+    if any(curve.name == record["name"] for curve in (*CURVES, *PAIRING_CURVES)):
+        return find_curve(record["name"], pairing=True)
     kind = _FORMS[record["form"]]
-    known = ("form", "name", "p", "base", "n", "h")
+    known = ("form", "name", "p", "base", "n", "h", "arithmetic")
     letters = {key: int(value, 16) for key, value in record.items() if key not in known}
     x, y = (int(c, 16) for c in record["base"])
-    return kind(int(record["p"], 16), (x, y), int(record["n"], 16), record["h"], record["name"], **letters)
+    return kind(int(record["p"], 16), (x, y), int(record["n"], 16), record["h"], record["name"],
+                arithmetic="arithmetic" in record, **letters)  # fmt: skip
 
 
 def record(core: EccCore) -> dict[str, Any]:
@@ -72,37 +74,39 @@ def record(core: EccCore) -> dict[str, Any]:
             } for k, held in enumerate(core.held)
         ],
         "slots_in_use": lay.used,
+        "ports": stream_ports(core.word),
         "multiplier": core.contract.describe(),
         "digest": digest(core.verilog),
     }  # fmt: skip
 
 
 def vectors(core: EccCore) -> dict[str, Any]:
-    """vectors.json: words in and out for a job of each programme, after SETUP, from the arithmetic of `numbers`."""
+    """vectors.json: words in and out for jobs of each programme, after SETUP, from the arithmetic of `numbers`."""
     lay, sent = core.layout, core.packets.sent
 
     def setup(modulus: int) -> dict[str, Any]:
         what = {} if modulus == core.curve.p else {"modulus": "n"}
         return {"curve": core.curve.title, **what, "in": list(map(hex, sent(core.setup(modulus)))), "out": []}
 
-    out, loaded = [setup(core.curve.p)], core.curve.p
-    for k, held in enumerate(core.held):
+    out, loaded, number = [setup(core.curve.p)], core.curve.p, 0
+    for held in core.held:
         if held.modulus != loaded:
             loaded = held.modulus
             out.append(setup(loaded))
-        head = [k % core.cores] * core.packets.head
-        pairs = sample(core.curve, held.operation, core.bits, lay.contexts)
-        results = [x for _, expected in pairs for x in expected]
-        out.append({
-            "operation": held.operation,
-            "runs": [
-                {"scalars": list(map(hex, scalars)), **{k: hex(x) for k, x in inputs.items()},
-                 "results": list(map(hex, expected))}
-                for (scalars, inputs), expected in pairs
-            ],
-            "in": list(map(hex, sent(core.job(held.operation, [run for run, _ in pairs]), k))),
-            "out": [hex(w) for w in (*head, *(w for x in results for w in lay.number(x)))] if lay.binary else [],
-        })  # fmt: skip
+        for pairs in core.vector_jobs(held.operation):
+            head = [number % core.cores] * core.packets.head
+            results = [x for _, expected in pairs for x in expected]
+            out.append({
+                "operation": held.operation,
+                "runs": [
+                    {"scalars": list(map(hex, scalars)), **{k: hex(x) for k, x in inputs.items()},
+                     "results": list(map(hex, expected))}
+                    for (scalars, inputs), expected in pairs
+                ],
+                "in": list(map(hex, sent(core.job(held.operation, [run for run, _ in pairs]), number))),
+                "out": [hex(w) for w in (*head, *(w for x in results for w in lay.number(x)))] if lay.binary else [],
+            })  # fmt: skip
+            number += 1
     return {"digest": digest(core.verilog), "messages": out}
 
 
@@ -122,16 +126,25 @@ def page(record: Mapping[str, Any]) -> str:
         if modulo_n else ""
     )  # fmt: skip
     name = record["curve"]["name"] or "a curve of its own"
+    why = record["curve"].get("arithmetic")
+    alone = (
+        f"\nFor arithmetic alone, no ECDH or ECDSA: {why}.\n"
+        "A point that is given must be a multiple of the base point.\n"
+        if why else ""
+    )  # fmt: skip
     return f"""# Elliptic-curve coprocessor: {name} on {record["design"]}
 
 Made by `{record["command"]}`; RTL digest {record["digest"]}.
 Generated cores belong to you: use, change and ship them as you like.
+{alone}
+`ecc.v` holds the module `{options["top"]}`:
 
-`ecc.v` holds the module `{options["top"]}`: `clk`, `rst` (synchronous, active high), `i_valid i_ready i_data` in
-and `o_valid o_ready o_data` out, words of {options["word"]} bits. A word moves in every cycle in which valid and
-ready are high. Numbers are sent least significant word first, {words} words each.
+{ports_table(record["ports"])}
+
+A word moves in every cycle in which valid and ready are high; `o_last` goes with the last word of an answer. Numbers
+are sent least significant word first, {words} words each.
 {options["contexts"]} runs are done in step; a row of the programme takes {record["cycles_of_a_row"]} cycles for each.
-
+{packets_section(options["cores"])}
 ## Messages
 
 `0`, then {record["setup_words"] - 1} words: modulus and constants. They stand first in `vectors.json`.{loading}

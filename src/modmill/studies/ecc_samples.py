@@ -11,9 +11,12 @@ from modmill.engines.order_engine import NUMBERS
 from modmill.engines.points import BLIND
 from modmill.numbers.curves import Curve, Edwards, Montgomery, Point, Weierstrass
 from modmill.numbers.projective import multiple_u, multiples
+from modmill.studies.batches import batches
 
 Run = tuple[tuple[int, ...], Mapping[str, int]]
 """Scalars, and numbers by name."""
+EDGES = 5
+"""Exceptional runs that come first in a sample, at most."""
 
 
 def expected(curve: Curve, operation: str, run: Run) -> tuple[int, ...]:
@@ -59,6 +62,35 @@ def sample(curve: Curve, operation: str, bits: int, count: int, seed: int = 1) -
         run: Run = tuple(scalars), numbers
         out.append((run, expected(curve, operation, run)))
     return out
+
+
+def jobs(
+    curve: Curve, operation: str, bits: int, contexts: int, machines: int = 1, seed: int = 1
+) -> list[list[tuple[Run, tuple[int, ...]]]]:
+    """Jobs of ``contexts`` runs with what they must give, as `batches` lays them out: scalars 0, 1, n - 1, n and those
+    of all ones (numbers 0, 1 and n - 1 modulo n) among random ones."""
+    edges = sample(curve, operation, bits, 3 if operation in NUMBERS or operation == "multiply-two" else EDGES, seed)
+    rnd = random.Random(seed)
+
+    def draw() -> tuple[Run, tuple[int, ...]]:
+        drawn = _drawn(curve, operation, bits, rnd)
+        return drawn, expected(curve, operation, drawn)
+
+    return list(batches(edges, draw, lambda pair: pair[1], lambda found: set(found) <= {0, 1}, contexts, machines))
+
+
+def _drawn(curve: Curve, operation: str, bits: int, rnd: random.Random) -> Run:
+    """A random run."""
+    if operation in NUMBERS:
+        return (), {name: rnd.randrange(curve.n) for name in NUMBERS[operation][0]}
+    if operation == "multiply-two":
+        return (rnd.randrange(curve.n), rnd.randrange(curve.n)), _point(curve, rnd, 2)
+    numbers = {BLIND: rnd.randrange(1, curve.p)}
+    if operation == "ladder":
+        numbers["u"] = rnd.randrange(curve.p)
+    elif operation == "multiply":
+        numbers |= _point(curve, rnd, 2)
+    return (rnd.getrandbits(bits),), numbers
 
 
 def _modulo_order(operation: str, n: int, given: Mapping[str, int]) -> tuple[int, ...]:

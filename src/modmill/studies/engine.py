@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -27,20 +27,26 @@ from modmill.engines.row_sequencer import RowSequencer
 from modmill.flow import emit, tools
 from modmill.flow.words import WordRun, WordSimulator
 from modmill.numbers.primes import prev_prime
+from modmill.numbers.shown import shortened
 from modmill.rtl.memory import DEPTHS
-from modmill.studies.build import digest, require_former, write_machine
+from modmill.studies import engine_files
+from modmill.studies.batches import batches
+from modmill.studies.build import digest
 from modmill.studies.engine_race import Trial, judged
 from modmill.studies.rsa_page import page
 
 METHODS = ("window", "ladder")
 PUBLIC = 65537
-FILES = ("engine.v", "engine.json", "vectors.json", "README.md")
+SHORT = 48
+"""Bits of the exponents of most messages of vectors and checks."""
+STEM = "engine"
+"""Of the names of its files."""
 
 
 def uniform(method: str, window: int, converted: bool) -> Programme:
     """The programme for secret exponents. Raises Refusal for an unknown one."""
     if method not in METHODS:
-        raise Refusal(f"the method must be one of {', '.join(METHODS)}, not {method!r}")
+        raise Refusal(f"the method must be one of {', '.join(METHODS)}, not {shortened(method)}")
     return ladder(converted) if method == "ladder" else fixed_window(window, converted)
 
 
@@ -53,7 +59,7 @@ class EngineCore:
     streams. ``io``: the form of the multiplier; numbers are at the engine's ports as they are at its. ``native``:
     numbers stay in the design's own slot machine, where it has one for that form; else they go between a slot memory
     and the multiplier. ``cores``: machines side by side behind a router, whose packets then go round the messages
-    (cluster.py).
+    (cluster.py). ``stored``: the Verilog of a folder, which is then simulated as it is; none: it is emitted.
     """
 
     design: str
@@ -68,6 +74,7 @@ class EngineCore:
     top: str = "engine"
     native: bool = True
     cores: int = 1
+    stored: str = field(default="", repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if self.io not in self.fitted.forms:
@@ -140,7 +147,9 @@ class EngineCore:
 
     @cached_property
     def verilog(self) -> str:
-        """Verilog-2001 of the machine or machines, module ``top`` first."""
+        """Verilog-2001 of the machine or machines, module ``top`` first; ``stored`` where it is given."""
+        if self.stored:
+            return self.stored
         machine = lambda name: emit.verilog(self.coprocessor, name)  # noqa: E731
         return assembled(machine, emit.verilog, self.top, self.packets)
 
@@ -259,6 +268,7 @@ class EngineCore:
             "digit_bits": lay.digit_bits,
             "cycles_of_a_row": lay.rhythm.turn,
             "slots_in_use": lay.used,
+            "ports": engine_files.stream_ports(lay.word),
             "programmes": [
                 {
                     "command": 1 + k, "name": e.programme.name, "exponent_bits": e.bits, "products": e.products,
@@ -270,33 +280,54 @@ class EngineCore:
             "digest": digest(self.verilog),
         }  # fmt: skip
 
+    def vector_jobs(self, *, full: bool = True) -> Iterator[tuple[int, int, list[tuple[int, int]]]]:
+        """Jobs as (programme, bits of the exponents, pairs of base and exponent): one of full length, with ``full``,
+        then edges and random ones with short exponents and with 65537. No answer comes twice in a row."""
+        p, longest = self.fitted.p, self.layout.powers[0].bits
+        rnd = random.Random(1)
+
+        def jobs(bits: int, edges: list[tuple[int, int]], exponent: int = 0) -> list[list[tuple[int, int]]]:
+            return list(batches(
+                edges, lambda: (rnd.randrange(p), exponent or rnd.getrandbits(bits)), lambda pair: pow(*pair, p),
+                lambda power: power in (0, 1, p - 1), self.results, self.cores,
+            ))  # fmt: skip
+
+        short = min(SHORT, longest)
+        ones = (1 << short) - 1
+        if full and longest > short:
+            yield 0, longest, jobs(longest, [])[0]
+        edges = [(p - 1, ones), (0, 0), (1, ones), (p - 1, 1), (2 % p, 0), (0, 1)]
+        yield from ((0, short, job) for job in jobs(short, edges))
+        public = [(base, PUBLIC) for base in (0, 1, p - 1)]
+        yield from ((1, PUBLIC.bit_length(), job) for job in jobs(0, public, PUBLIC))
+
     def vectors(self) -> dict[str, Any]:
-        """Words in and out for a few powers, from Python's integers."""
+        """Words in and out for edges and random powers, from Python's integers."""
         lay, p = self.layout, self.fitted.p
-        pairs = [(pow(3, k + 2, p), (1 << lay.powers[0].bits) - 1 - 7 * k) for k in range(lay.contexts)]
         out: list[dict[str, Any]] = [
             {"modulus": hex(p), "in": [hex(w) for w in self.sent(self.setup(self.fitted))], "out": []}
         ]
-        for k, jobs in enumerate((pairs, [(base, PUBLIC) for base, _ in pairs])):
-            powers = [pow(base, exponent, p) for base, exponent in jobs]
+        for k, (programme, bits, pairs) in enumerate(self.vector_jobs()):
+            powers = [pow(base, exponent, p) for base, exponent in pairs]
             head = (k % self.cores,) if self.cores > 1 else ()
             out.append({
-                "powers": [[hex(b), hex(e), hex(r)] for (b, e), r in zip(jobs, powers, strict=True)],
-                "in": [hex(w) for w in self.sent(lay.power_job(k, jobs), k)],
+                "exponent_bits": bits,
+                "powers": [[hex(b), hex(e), hex(r)] for (b, e), r in zip(pairs, powers, strict=True)],
+                "in": [hex(w) for w in self.sent(lay.power_job(programme, pairs, bits), k)],
                 "out": [hex(w) for w in (*head, *(w for r in powers for w in lay.number(r)))] if lay.binary else [],
             })  # fmt: skip
         return {"digest": digest(self.verilog), "messages": out}
+
+    def page(self, record: Mapping[str, Any]) -> str:
+        """README.md."""
+        return page(record)
 
     def write(self, folder: str | Path, command: str) -> Path:
         """Write engine.v, engine.json, vectors.json and README.md; return the folder.
 
         A folder of a former build is replaced. Raises ValueError when the folder holds anything else.
         """
-        target = Path(folder)
-        require_former(target, FILES)
-        record = self.record() | {"command": command, "tools": tools.versions()}
-        write_machine(target, "engine", self.verilog, record, self.vectors(), page(record))
-        return target
+        return engine_files.write(folder, STEM, self, command)
 
 
 @dataclass(frozen=True)
@@ -328,16 +359,27 @@ def engine(
 
 
 def read(path: str | Path) -> EngineCore:
-    """The engine in a folder that ``write`` wrote, made anew.
+    """The engine in a folder that ``write`` wrote: it simulates the Verilog that lies there.
+
+    Raises ValueError (Refusal) when a file is missing or malformed, and when Verilog or engine.json were edited.
+    """
+    made = remade(path)
+    return replace(made, stored=engine_files.stored_verilog(Path(path), STEM))
+
+
+def remade(path: str | Path) -> EngineCore:
+    """The engine that engine.json of a folder asks for, which need not be the one that lies there.
 
     Raises ValueError (Refusal) when engine.json is missing or malformed.
     """
     place = Path(path) / "engine.json"
     try:
         record = json.loads(place.read_text(encoding="utf-8"))
-        fitted = find_design(record["design"]).fit(int(record["made_for"], 16), **record["given"])
-        return EngineCore(record["design"], fitted, record["given"], **record["options"])
+        chosen = find_design(record["design"])
+        fitted = chosen.fit(int(record["made_for"], 16), **chosen.checked(record["given"]))
+        options = {key: value for key, value in record["options"].items() if key != "stored"}
+        return EngineCore(record["design"], fitted, record["given"], **options)
     except FileNotFoundError:
         raise ValueError(f"{place} is missing") from None
-    except (KeyError, TypeError, json.JSONDecodeError) as error:
+    except (KeyError, TypeError, AttributeError, UnicodeDecodeError, json.JSONDecodeError) as error:
         raise ValueError(f"{place} is malformed: {type(error).__name__} {error}") from None

@@ -8,14 +8,17 @@ Two engines run side by side (`pair_check`) with the same kinds of messages, but
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from modmill.design import Fitted
-from modmill.studies.engine import PUBLIC, EngineCore, read
+from modmill.studies import engine_files
+from modmill.studies.engine import PUBLIC, SHORT, STEM, EngineCore, remade
 from modmill.studies.pair_check import Answer, Messages, PairReport, Stream, check_pair
 
-SHORT = 48
-"""Bits of the exponents of all messages but one of full length."""
+VERY_SHORT = 12
+"""Bits of the exponents of the messages that are sent from many starts."""
 POWERS = 16
 """Powers of either programme for each modulus, at least."""
 
@@ -26,7 +29,7 @@ def check_engine(path: str | Path, *, full: bool = True) -> PairReport:
     Raises ValueError when a file is missing or malformed, ToolError when a tool cannot be run.
     """
     folder = Path(path)
-    core = read(folder)
+    core = replace(remade(folder), stored=engine_files.verilog_of(folder, STEM))
 
     def messages() -> Messages:
         moduli = [core.fitted, *core.fitted.others()]
@@ -37,9 +40,40 @@ def check_engine(path: str | Path, *, full: bool = True) -> PairReport:
 
         length = core.answer - core.packets.head
         patience = 2 * core.cycles(0) + 1000
-        return Messages(streams, core.layout.numbers, length, patience, "moduli, bases or exponents")
+        timing = core.contract.timing
+        return Messages(
+            streams, _vectors(core, full), (_short(core, 1), _short(core, 2)), core.layout.numbers, length, patience,
+            timing.latency + timing.interval + core.layout.rhythm.turn, "moduli, bases or exponents",
+        )  # fmt: skip
 
-    return check_pair(folder, "engine", core, "powers", messages)
+    return check_pair(folder, STEM, core, "powers", messages)
+
+
+def _vectors(core: EngineCore, full: bool) -> Stream:
+    """The messages of vectors.json; ``full``: with the exponents of full length."""
+    out = Stream()
+    out.words += core.sent(core.setup(core.fitted))
+    for programme, bits, pairs in core.vector_jobs(full=full):
+        _add(core, out, core.fitted.p, programme, bits, pairs)
+    return out
+
+
+def _short(core: EngineCore, seed: int) -> Stream:
+    """The modulus and two jobs: short exponents, 65537."""
+    out, rnd, p = Stream(), random.Random(seed), core.fitted.p
+    out.words += core.sent(core.setup(core.fitted))
+    bits = min(VERY_SHORT, core.layout.powers[0].bits)
+    bases = [rnd.randrange(p) for _ in range(core.results)]
+    _add(core, out, p, 0, bits, [(base, rnd.getrandbits(bits)) for base in bases])
+    _add(core, out, p, 1, PUBLIC.bit_length(), [(base, PUBLIC) for base in bases[::-1]])
+    return out
+
+
+def _add(core: EngineCore, out: Stream, p: int, programme: int, bits: int, pairs: Sequence[tuple[int, int]]) -> None:
+    """Append a job modulo p to a stream."""
+    wanted = [pow(base, exponent, p) for base, exponent in pairs]
+    job = core.layout.power_job(programme, pairs, bits)
+    out.add(core.packets, job, Answer("power", p, wanted, cycles=core.cycles(programme, bits)))
 
 
 def _stream(core: EngineCore, moduli: list[Fitted], full: bool, seed: int) -> Stream:
@@ -59,7 +93,5 @@ def _stream(core: EngineCore, moduli: list[Fitted], full: bool, seed: int) -> St
                      for _ in range(size)]  # fmt: skip
             if programme:
                 pairs = [(base, PUBLIC) for base, _ in pairs]
-            job = layout.power_job(programme, pairs, bits)
-            wanted = [pow(base, exponent, p) for base, exponent in pairs]
-            out.add(core.packets, job, Answer("power", p, wanted, cycles=core.cycles(programme, bits)))
+            _add(core, out, p, programme, bits, pairs)
     return out

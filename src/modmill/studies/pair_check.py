@@ -3,49 +3,35 @@
 """Check a built machine with two streams of words: its files against what makes them, its RTL by simulation.
 
 Two instances run side by side, each with messages of its own: the same kinds of messages in the same order, with other
-numbers. Every number that comes back must be right, and every word of the two must move in the same cycle; then once
-more with pauses and stalls.
+numbers. Every number that comes back must be right, o_last must go with the last word of each answer, and every word of
+the two must move in the same cycle. Then once more with pauses and stalls; then the written vectors; then short
+messages from many starts: random contents of registers and memories, resets of 1, 3 and 40 cycles, the first word
+offered in different cycles after them, and resets in the middle, after which all is sent again.
 """
 
 from __future__ import annotations
 
-import json
+import random
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate, islice
 from pathlib import Path
-from typing import Any, Protocol
 
 from modmill.engines.cluster import Packets
+from modmill.flow.library import Start
 from modmill.flow.lint import lint
 from modmill.flow.tools import ToolError
 from modmill.flow.words import WordRun, WordSimulator
-from modmill.report import sheet
-from modmill.studies.build import digest
 from modmill.studies.check import foreign_words
+from modmill.studies.engine_files import Built, file_differences
 
-
-class Built(Protocol):
-    """What is checked, made anew from its folder."""
-
-    @property
-    def top(self) -> str:
-        """Its first module."""
-
-    @property
-    def word(self) -> int:
-        """Bits of a word."""
-
-    @property
-    def packets(self) -> Packets:
-        """How messages reach its machines."""
-
-    def record(self) -> dict[str, Any]:
-        """The file in JSON."""
-
-    def vectors(self) -> dict[str, Any]:
-        """Words in and out."""
+RESETS = (1, 3, 40)
+"""Lengths of a reset, in cycles."""
+_STARTS = range(4, 17)
+"""How many starts are tried."""
+_EFFORT = 5e11
+"""Cycles times bytes of Verilog that starts may take together: a few seconds."""
 
 
 @dataclass(frozen=True)
@@ -110,15 +96,19 @@ class PairReport:
 class Messages:
     """What a machine is checked with.
 
-    ``streams``: those of the two instances, at full rate or not. ``numbers``: what the words of an answer stand for,
-    modulo its p. ``length``: words of an answer. ``patience``: cycles without a word. ``secret``: what the time of a
-    word must not depend on.
+    ``streams``: those of the two instances, at full rate or not. ``vectors``: what vectors.json holds. ``short``: a few
+    messages for each instance, to be sent from many starts. ``numbers``: what the words of an answer stand for, modulo
+    its p. ``length``: words of an answer. ``patience``: cycles without a word. ``spread``: cycles after a reset within
+    which the first word is offered. ``secret``: what the time of a word must not depend on.
     """
 
     streams: Callable[[bool], tuple[Stream, Stream]]
+    vectors: Stream
+    short: tuple[Stream, Stream]
     numbers: Callable[[Sequence[int], int], list[int]]
     length: int
     patience: int
+    spread: int
     secret: str
 
     def lengths(self, stream: Stream) -> list[int]:
@@ -127,14 +117,14 @@ class Messages:
 
 
 def check_pair(folder: Path, stem: str, core: Built, kind: str, messages: Callable[[], Messages]) -> PairReport:
-    """Check what ``core`` wrote to a folder as stem.v, stem.json and vectors.json; ``kind``: results, in the plural.
+    """Check what lies in a folder as stem.v, stem.json, vectors.json and README.md; ``core``: remade from its record
+    around its Verilog; ``kind``: results, in the plural.
 
     Raises ValueError when a file is missing or malformed, ToolError when a tool cannot be run.
     """
     start = time.monotonic()
-    report = PairReport(folder.resolve().name, kind)
-    header, text = sheet.split(_read(folder / f"{stem}.v"))
-    report.failures += _files(folder, stem, core, header, text)
+    report, text = PairReport(folder.resolve().name, kind), core.verilog
+    report.failures += file_differences(folder, stem, core)
     faults = [f"{stem}.v: uses {word}, which no generated core does" for word in foreign_words(text)]
     faults = faults or [f"{stem}.v: {line}" for line in lint(text, core.top)]
     report.failures += faults
@@ -146,62 +136,75 @@ def check_pair(folder: Path, stem: str, core: Built, kind: str, messages: Callab
                 raise
             report.failures.append(f"{stem}.v: does not compile: {error}")
         else:
-            report.failures += islice(_runs(core.packets, messages(), simulator, report), 1)
+            report.failures += islice(_Simulated(core, messages(), simulator, report).faults(), 1)
     report.seconds = time.monotonic() - start
     return report
 
 
-def _read(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise ValueError(f"{path} is missing") from None
+@dataclass
+class _Simulated:
+    """The runs of a check."""
 
+    core: Built
+    messages: Messages
+    simulator: WordSimulator
+    report: PairReport
+    _seed: int = 0
 
-def _files(folder: Path, stem: str, core: Built, header: str, text: str) -> Iterator[str]:
-    """Whether the files in JSON are what the options ask for, and the digests are those of the RTL."""
-    written = json.loads(_read(folder / f"{stem}.json"))
-    core.__dict__["verilog"] = text  # of the folder: it is judged by simulation, the rest by what makes it
-    recomputed = json.loads(json.dumps(core.record()))
-    for key in sorted(recomputed.keys() - {"modmill", "digest"}):
-        if written.get(key) != recomputed[key]:
-            yield f"{stem}.json: {key} differs from what is recomputed"
-    try:
-        vectors = json.loads(_read(folder / "vectors.json"))
-        same = vectors["messages"] == json.loads(json.dumps(core.vectors()["messages"]))
-    except (KeyError, TypeError, json.JSONDecodeError) as error:
-        raise ValueError(f"{folder / 'vectors.json'} is malformed: {type(error).__name__} {error}") from None
-    if not same:
-        yield "vectors.json: messages differ from what is recomputed"
-    found = sheet.DIGEST_LINE.search(header)
-    recorded = {f"{stem}.json": written.get("digest"), f"{stem}.v": found and found[1]}
-    for name, said in recorded.items():
-        if said != digest(text):
-            yield f"{name}: the RTL has another digest than it says"
+    def faults(self) -> Iterator[str]:
+        """What is wrong, in the order of the runs."""
+        messages = self.messages
+        yield from self._run("at full rate", messages.streams(True), alike=True)
+        yield from self._run("with pauses and stalls", messages.streams(False), Start(reset=RESETS[1], first=0), 0.3)
+        both = messages.vectors, messages.vectors
+        yield from self._run("vectors.json", both, Start(reset=RESETS[2], first=0))
+        before = self.report.cycles
+        yield from self._run("short messages", messages.short)
+        for start, other in self._starts(self.report.cycles - before):
+            yield from self._run(_told(start), messages.short, start, other=other)
 
+    def _starts(self, cycles: int) -> Iterator[tuple[Start, Start]]:
+        """Starts of the two instances for short messages that take so many cycles."""
+        rnd = random.Random(cycles)
+        count = int(_EFFORT / (max(1, cycles) * len(self.core.verilog)))
+        for k in range(max(_STARTS[0], min(_STARTS[-1], count))):
+            first, other = (k if k < _STARTS[-1] // 2 else rnd.randrange(self.messages.spread + 1) for _ in range(2))
+            restart = rnd.randrange(1, cycles + first) if k % 2 else 0
+            how = Start(RESETS[k % len(RESETS)], first, noise=k % 4 < 2, restart=restart)
+            yield how, Start(how.reset, other + k % 3, how.noise, restart)
 
-def _runs(packets: Packets, messages: Messages, simulator: WordSimulator, report: PairReport) -> Iterator[str]:
-    """Faults of the runs at full rate and with pauses and stalls."""
-    for label, gap, stall in (("at full rate", 0.0, 0.0), ("with pauses and stalls", 0.3, 0.3)):
-        streams = messages.streams(not gap)
-        head = packets.head
-        jobs = [(stream.words, sum(length + head for length in messages.lengths(stream))) for stream in streams]
-        runs = simulator.run_pair(*jobs, gap=gap, stall=stall, timeout=messages.patience)
-        report.cycles += max(run.cycles for run in runs)
+    def _run(
+        self, label: str, streams: tuple[Stream, Stream], start: Start | None = None, rate: float = 0.0,
+        *, other: Start | None = None, alike: bool = False,
+    ) -> Iterator[str]:  # fmt: skip
+        """Faults of one run; ``alike``: whether the two instances must do the same in every cycle."""
+        messages, packets = self.messages, self.core.packets
+        self._seed += 1
+        runs = self.simulator.run_pair(
+            *((stream.words, sum(length + packets.head for length in messages.lengths(stream))) for stream in streams),
+            gap=rate, stall=rate, timeout=messages.patience, seed=self._seed,
+            starts=(start or Start(), other or start or Start()),
+        )  # fmt: skip
+        self.report.cycles += max(run.cycles for run in runs)
         for run, stream in zip(runs, streams, strict=True):
-            report.judged += stream.runs
+            self.report.judged += stream.runs
             yield from (f"{label}: {line}" for line in _judged(packets, messages, run, stream))
-        one, two = runs
-        if not gap and (one.accepted, one.valid) != (two.accepted, two.valid):
+        if alike and (runs[0].accepted, runs[0].valid) != (runs[1].accepted, runs[1].valid):
             yield f"{label}: the time of a word depends on {messages.secret}"
-        if not gap and packets.machines == 1:
-            yield from (f"{label}: {line}" for line in _timed(messages, one, streams[0]))
+        if not rate and packets.machines == 1:
+            yield from (f"{label}: {line}" for line in _timed(messages, runs[0], streams[0]))
+
+
+def _told(start: Start) -> str:
+    """A start in words."""
+    again = f", reset again in cycle {start.restart:,}" if start.restart else ""
+    return f"reset of {start.reset} cycle{'s' * (start.reset > 1)}, first word in cycle {start.first}{again}"
 
 
 def _judged(packets: Packets, messages: Messages, run: WordRun, stream: Stream) -> Iterator[str]:
     yield from run.violations
     lengths = messages.lengths(stream)
-    _, words = packets.ordered(run.words, lengths)
+    order, words = packets.ordered(run.words, lengths)
     done = at_word = 0
     for answer, length in zip(stream.answers, lengths, strict=True):
         found = messages.numbers(words[at_word : at_word + length], answer.p)
@@ -211,6 +214,9 @@ def _judged(packets: Packets, messages: Messages, run: WordRun, stream: Stream) 
                 yield f"{answer.what} {done + at // answer.each} modulo {answer.p:#x} is wrong"
                 return
         done += len(answer.numbers) // answer.each
+    lasts = accumulate(lengths[job] + packets.head for job in order)
+    if [k for k, last in enumerate(run.last, 1) if last] != list(lasts):
+        yield "o_last does not go with the last word of each answer, and with no other"
 
 
 def _timed(messages: Messages, run: WordRun, stream: Stream) -> Iterator[str]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 from modmill.contract import Refusal
@@ -14,8 +15,9 @@ from modmill.design import IO
 from modmill.designs import DESIGNS
 from modmill.designs import design as find_design
 from modmill.engines.rsa import Engine, Modelled
+from modmill.numbers.shown import shortened
 from modmill.studies.build import digest
-from modmill.studies.engine import PUBLIC, EngineCore, engine, uniform
+from modmill.studies.engine import PUBLIC, EngineCore, engine, read, uniform
 
 KINDS = ("model", "exact", "rtl")
 DEFAULT = "montgomery-array"
@@ -37,9 +39,10 @@ def engine_for(
     Raises Refusal for an unknown kind, design, form or setting.
     """
     if io not in IO:
-        raise Refusal(f"io must be one of {', '.join(IO)}, not {io!r}")
+        raise Refusal(f"io must be one of {', '.join(IO)}, not {shortened(io)}")
     if kind not in KINDS:
-        raise Refusal(f"the engine must be one of {', '.join(KINDS)}, not {kind!r}")
+        known = ", ".join(KINDS)
+        raise Refusal(f"the engine must be one of {known}, or the folder of a built engine, not {shortened(kind)}")
     given = dict(settings or {})
     find_design(design).checked(given)
     uniform(method, window, True)
@@ -66,6 +69,42 @@ class Work:
     products: int
     cycles: int
     rtl: str
+
+
+@dataclass
+class Stored:
+    """The engine that lies in a folder, its Verilog simulated as it is. ``work`` lists what it did.
+
+    Secret powers run on it; powers of public exponents are done in Python's integers on the host, as of `Simulated`.
+    Raises Refusal for a modulus that the engine does not take, and for exponents longer than it takes.
+    """
+
+    core: EngineCore
+    work: list[Work] = field(default_factory=list)
+
+    @classmethod
+    def read(cls, folder: str | Path) -> Stored:
+        """From a folder that `modmill rsa build` wrote. Raises ValueError when Verilog or record were edited."""
+        return cls(read(folder))
+
+    def secret(self, modulus: int, pairs: Sequence[tuple[int, int]], bits: int) -> list[int]:
+        """Powers by programme 0."""
+        core = self.core
+        width, chosen = core.fitted.p.bit_length(), core.layout.powers[0]
+        if modulus.bit_length() > width:
+            raise Refusal(
+                f"the engine takes moduli of up to {width} bits, not of {modulus.bit_length()}: with CRT those are "
+                "the primes of the key, without it the modulus"
+            )
+        found = core.simulate(core.at(modulus), 0, pairs, bits)
+        products = chosen.programme.products(bits)
+        done = len(pairs), products, max(found.cycles), digest(core.verilog)
+        self.work.append(Work(modulus.bit_length(), chosen.programme.name, *done))
+        return found.powers
+
+    def public(self, modulus: int, bases: Sequence[int], exponent: int) -> list[int]:
+        """Powers on the host."""
+        return [pow(base, exponent, modulus) for base in bases]
 
 
 @dataclass

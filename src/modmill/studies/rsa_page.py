@@ -7,6 +7,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from modmill.studies.engine_files import packets_section, ports_table
+
 
 def page(record: Mapping[str, Any]) -> str:
     """README.md of an engine."""
@@ -23,30 +25,20 @@ def page(record: Mapping[str, Any]) -> str:
         if setup["modulus_words"]
         else ""
     )
-    cores = options.get("cores", 1)
-    packets = (
-        f"""
-## Packets
-
-{cores} machines stand side by side, numbered from 0. Every message goes in a packet: the machine's number, or a word
-of all ones for every machine; the number of words of the message in two words, least significant first; the message. An
-answer is the machine's number, then its words; answers of different machines come in the order in which they are ready.
-"""
-        if cores > 1
-        else ""
-    )
     return f"""# Exponentiation engine: {record["design"]}, {record["modulus_bits"]}-bit moduli
 
 Made by `{record["command"]}`; RTL digest {record["digest"]}.
 Generated cores belong to you: use, change and ship them as you like.
 
-`engine.v` holds the module `{options["top"]}`: `clk`, `rst` (synchronous, active high), `i_valid i_ready i_data` in
-and `o_valid o_ready o_data o_last` out, words of {options["word"]} bits. A word moves in every cycle in which valid and
-ready are high; `o_last` goes with the last word of an answer. Numbers are sent least significant word first, {words}
-words each.
+`engine.v` holds the module `{options["top"]}`:
+
+{ports_table(record["ports"])}
+
+A word moves in every cycle in which valid and ready are high; `o_last` goes with the last word of an answer. Numbers
+are sent least significant word first, {words} words each.
 {options["contexts"]} powers are computed in step; a row of the programme takes {record["cycles_of_a_row"]} cycles for
 each of them.
-{packets}
+{packets_section(options["cores"])}
 ## Messages
 
 `0`: the modulus and what belongs to it. `modmill rsa setup DIR --modulus M` prints the words of this message for M.
