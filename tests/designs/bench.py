@@ -63,6 +63,49 @@ def run(core, pairs, limit=5000, load=None):
     return out
 
 
+def run_slowly(core, pairs, *, idle, stall, load=None):
+    """Results of products one after another: nothing is offered for ``idle`` cycles before each, and each result is
+    taken ``stall`` cycles after it came. A result that comes without operands, or does not stay, is an error."""
+    out = []
+
+    async def bench(ctx):
+        for word in load.words if load else ():
+            ctx.set(core.k_m, word)
+            ctx.set(core.k_valid, 1)
+            while not ctx.get(core.k_ready):
+                await ctx.tick()
+            await ctx.tick()
+            ctx.set(core.k_valid, 0)
+        for a, b in pairs:
+            for _ in range(idle):
+                assert not ctx.get(core.o_valid), "a result without an operand"
+                await ctx.tick()
+            ctx.set(core.i_a, a)
+            ctx.set(core.i_b, b)
+            ctx.set(core.i_valid, 1)
+            while not ctx.get(core.i_ready):
+                await ctx.tick()
+            await ctx.tick()
+            ctx.set(core.i_valid, 0)
+            for _ in range(idle):
+                if ctx.get(core.o_valid):
+                    break
+                await ctx.tick()
+            out.append(ctx.get(core.o_r))
+            for _ in range(stall):
+                await ctx.tick()
+                assert ctx.get(core.o_valid) and ctx.get(core.o_r) == out[-1], "a result did not stay"
+            ctx.set(core.o_ready, 1)
+            await ctx.tick()
+            ctx.set(core.o_ready, 0)
+
+    simulator = Simulator(core)
+    simulator.add_clock(1e-8)
+    simulator.add_testbench(bench)
+    simulator.run()
+    return out
+
+
 def first_difference(trace, seen):
     """Name of the first intermediate that differs between the algorithm and the machine, or ''."""
     return next((name for name, value in trace if name in seen and seen[name] != value), "")
