@@ -81,6 +81,12 @@ def test_scalars_out_of_range_are_refused(recoding, k):
         recoding.digits(k)
 
 
+def test_signed_digits_of_one_bit_are_refused():
+    """To count their digits did not end: none of them is worth more than 0."""
+    with pytest.raises(Refusal, match="signed digits have 2 bits or more, not 1"):
+        Signed(8, 1)
+
+
 def test_strings_of_digits_take_turns():
     assert together((1, 2), (3, 4), (5, 6)) == (1, 3, 5, 2, 4, 6)
     with pytest.raises(ValueError, match="shorter"):

@@ -67,11 +67,18 @@ class Unsigned:
 
 @dataclass(frozen=True)
 class Signed:
-    """Windows of digits worth -2^(w-1) ... 2^(w-1) - 1, for 0 <= k < 2^bits, or -2^bits < k < 2^bits where ``both``."""
+    """Windows of digits worth -2^(w-1) ... 2^(w-1) - 1, for 0 <= k < 2^bits, or -2^bits < k < 2^bits where ``both``.
+
+    Raises Refusal for a window of 1 bit: without a positive digit there is no positive number.
+    """
 
     bits: int
     window: int
     both: bool = False
+
+    def __post_init__(self) -> None:
+        if self.window < 2:
+            raise Refusal(f"signed digits have 2 bits or more, not {self.window}: take a window of 2 or more")
 
     @property
     def count(self) -> int:

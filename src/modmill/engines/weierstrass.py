@@ -196,6 +196,7 @@ def two(curve: Weierstrass, domain: Domain, window: int = 4, joint: bool = False
     require_odd_order(curve)
     better = isomorphism(curve)
     half = endomorphism(better.image)
+    window = max(2, window)  # a signed digit has two bits at least
     recoding = Signed(half.bits, window, both=True) if half else Signed(curve.n.bit_length(), window)
     count = recoding.count
     if window * count * (2 if half else 1) < curve.n.bit_length():
