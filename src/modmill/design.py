@@ -24,6 +24,8 @@ from modmill.numbers.shown import shortened
 from modmill.schedule import Schedule
 
 IO = ("binary", "native")
+SIZE_MAX = 8000
+"""Largest predicted size of a core that is built, in parts (`Fitted.size`): about three minutes."""
 _TRIED = 100
 """Moduli that are tried around an edge."""
 
@@ -138,6 +140,7 @@ class Setting:
     ``least``, ``most``: limits of a whole number for every modulus. ``limits`` narrows them for a modulus and the other
     settings, and ``depends`` says in words how. The default serves every modulus: a design lowers it where it is too
     large. Where ``least`` is 0 and ``automatic`` is set, 0 lets the design choose, whatever ``limits`` gives.
+    ``smaller``: what to do with it for a smaller core, such as ``lower``; empty where it has little to say.
     """
 
     name: str
@@ -149,6 +152,7 @@ class Setting:
     most: int | None = None
     depends: str = ""
     limits: Limits | None = None
+    smaller: str = ""
 
     @property
     def automatic(self) -> bool:
@@ -327,6 +331,12 @@ class Fitted(ABC):
     def cost(self) -> Cost:
         """Predicted cost of the native core."""
 
+    @property
+    def size(self) -> int:
+        """Predicted size in parts, each of which takes about as long to emit: a DSP block, or 32 bits of adders where
+        these come in rows beside no DSP block. 10 to 50 milliseconds a part."""
+        return self.cost.dsp
+
     @abstractmethod
     def trace(self, a: int, b: int) -> Iterator[tuple[str, Any]]:
         """The bit-exact algorithm on port values: (name, value) of every intermediate, the result last."""
@@ -435,6 +445,17 @@ class Design:
             raise
         except ValueError as error:
             raise Refusal(f"{self.name} does not serve this {p.bit_length()}-bit modulus: {error}") from error
+
+    def require_size(self, fitted: Fitted) -> None:
+        """Raise Refusal, with the predicted size and what to change, for a core that takes too long to emit."""
+        if fitted.size <= SIZE_MAX:
+            return
+        hints = [f"{s.smaller} {s.name} (now {fitted.settings[s.name]})" for s in self.settings if s.smaller]
+        raise Refusal(
+            f"{self.name} for this {fitted.p.bit_length()}-bit modulus has a predicted size of {fitted.size:,} parts "
+            f"(DSP blocks, or 32 bits of adders each); at most {SIZE_MAX:,} are built: "
+            f"{' or '.join(hints) or 'take a shorter modulus'}"
+        )
 
     def range(self, name: str, p: int, **settings: Any) -> tuple[int | None, int | None]:
         """The least and the largest value of a setting for a modulus, the others being given or at their defaults.

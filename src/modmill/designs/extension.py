@@ -39,8 +39,8 @@ from modmill.numbers.rns import Base
 from modmill.rtl.extension import LEAST, ROWERS, BaseExtension, Shape, Tables
 from modmill.rtl.product import BLOCKS
 
-MOST = 128
-"""Most moduli in a base that are tried."""
+MOST = 32
+"""Most moduli in a base: the table of -h A for more has more words than a block RAM."""
 
 
 # ---------------------------------------------------------------------------------------------- parameters

@@ -145,6 +145,11 @@ class Iddmm(BinaryMontgomery):
         q = self.params
         return Cost(dsp=2 * q.block.tiles(q.w, q.w), memory_bits=0, multiplications=2 * q.n * (q.n + 1))
 
+    @property
+    def size(self) -> int:
+        """The multipliers, and n^2 pairs of products, which stand in the schedule."""
+        return self.cost.dsp + self.params.n**2 // 256
+
     def trace(self, a: int, b: int) -> Iterator[tuple[str, Any]]:
         q, m = self.params, self.p
         mask = (1 << q.w) - 1
@@ -325,6 +330,7 @@ DESIGNS = (
                 "digit", int, 32, "bits of a digit; printed: 32 and 64", least=2, most=DIGIT_MAX,
                 depends=f"as many as x has bits, {PRINTED_MAX} in any case",
                 limits=lambda p, settings: (2, max(PRINTED_MAX, scanned_bits(p, settings))),
+                smaller="change",
             ),
             Setting("stages", int, 1, "cycles of a digit's product", (1, 2, 3)),
             Setting("dsp", str, "18x18", "DSP block for which products are cut", tuple(BLOCKS)),

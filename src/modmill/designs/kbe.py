@@ -388,8 +388,14 @@ def dealt_alike(pair: BasePair, share: int) -> BasePair:
     return BasePair(next(both), next(both), pair.columns)
 
 
-N_MAX, INTERVAL_MAX = 256, 1 << 14
-"""Most moduli in a base, as 4,096 bits take of 17; and longest interval."""
+N_MAX, INTERVAL_MAX = 128, 1 << 14
+"""Most moduli in a base that can be set, about as many as 2,048 bits take of 17; and longest interval."""
+
+
+def fewest(p: int, settings: Mapping[str, Any]) -> int:
+    """The fewest moduli in each base."""
+    given = {name: settings[name] for name in ("w", "dsp", "loadable")}
+    return fit(p, settings.get("columns", 1), n=0, interval=0, rowers=0, **given).params.pair.n
 
 
 def interval_limits(p: int, settings: Mapping[str, Any]) -> tuple[int, int]:
@@ -404,6 +410,8 @@ SETTINGS = (
     Setting(
         "n", int, 0, "moduli in each base, 0 for the fewest that suffice", least=0, most=N_MAX,
         depends="condition C4 sets the least; rows and rowers must be full",
+        limits=lambda p, settings: (fewest(p, settings), N_MAX),
+        smaller="lower",
     ),
     Setting(
         "interval", int, 0, "cycles between products, 0 for the fewest", least=0, most=INTERVAL_MAX,
@@ -413,6 +421,8 @@ SETTINGS = (
     Setting(
         "rowers", int, 0, "rowers, each for equally many moduli of each base; 0 for one for each",
         least=0, most=N_MAX, depends="they must fill rows, and n must be a multiple of them",
+        limits=lambda p, settings: (settings.get("columns", 1), N_MAX),
+        smaller="lower",
     ),
     Setting("dsp", str, "18x18", "DSP block for which multipliers are cut", tuple(BLOCKS)),
     Setting("loadable", bool, False, "load the modulus at run time, any of that width (native form only)"),

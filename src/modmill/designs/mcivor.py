@@ -100,6 +100,11 @@ class McIvor(BinaryMontgomery):
         """No DSP block, no table."""
         return Cost(dsp=0, memory_bits=0, multiplications=1)
 
+    @property
+    def size(self) -> int:
+        """Two additions a bit; the final one has a choice among all its words."""
+        return self.params.width // 16 + self.params.words // 8
+
     def trace(self, a: int, b: int) -> Iterator[tuple[str, Any]]:
         s = c = 0
         yield "D", b + self.p

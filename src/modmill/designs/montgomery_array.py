@@ -50,8 +50,8 @@ BITS_MAX = 4096
 """Widest modulus that is served."""
 DIGITS_MAX = 256
 """Most digits: 14 more than the widest modulus needs."""
-STREAMS_MAX = 272
-"""Most products interleaved: a folded array of 255 columns needs 256."""
+STREAMS_MAX = 271
+"""Most products interleaved: a folded array of 255 columns needs 256. Prime, so that intervals are coprime to it."""
 LANES_MAX = 64
 """Most arrays side by side."""
 
@@ -451,6 +451,7 @@ DESIGNS = (
                 "digits", int, 0, "digits of 17 bits, 0 for the fewest; more leave room for sums",
                 least=0, most=DIGITS_MAX, depends="2 bits more than p at least",
                 limits=lambda p, settings: (least_digits(p.bit_length()), DIGITS_MAX),
+                smaller="lower",
             ),
             Setting(
                 "streams", int, 0, "products interleaved, 0 for the fewest that suit", least=0, most=STREAMS_MAX,
@@ -465,6 +466,7 @@ DESIGNS = (
             Setting(
                 "lanes", int, 1, "arrays side by side that take products in turn: more DSP blocks",
                 least=1, most=LANES_MAX,
+                smaller="lower",
             ),
         ),
         solve=fit,

@@ -242,6 +242,11 @@ class Multistep(BinaryMontgomery):
         return Cost(dsp=0, memory_bits=0, multiplications=1)
 
     @property
+    def size(self) -> int:
+        """s steps of the operand's width."""
+        return min(self.params.s, self.params.k) * self.params.width // 32
+
+    @property
     def predicted_luts(self) -> int:
         """LUTs with four inputs of the loop: two carry-save additions a step, sum and carry of each bit."""
         return 4 * self.operand_bits * self.params.s
@@ -368,6 +373,7 @@ DESIGNS = (
                 "s", int, 16, "steps (bits of x) in one clock", least=1, most=MAX_BITS + 2,
                 depends="there are as many steps as bits of x: those of p, 2 more without subtract",
                 limits=lambda p, settings: (1, scanned_bits(p, settings)),
+                smaller="lower",
             ),
             Setting(
                 "word", int, 0, "bits of the final adder a cycle; 0: the fewest that hide behind the loop",

@@ -39,7 +39,7 @@ TERMS_MAX = 16
 """Most signed digits of C."""
 
 
-STREAMS_MAX = 272
+STREAMS_MAX = 271
 """Most products interleaved, as in montgomery_array.py."""
 
 # ---------------------------------------------------------------------------------------------- parameters

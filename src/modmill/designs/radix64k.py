@@ -232,6 +232,7 @@ def _design(name: str, section: str, title: str, quotient: str, r: int) -> Desig
             Setting(
                 "r", int, r, f"bits of a digit{', even' if quotient == HALF_TABLES else ''}",
                 least=R_LIMITS[quotient][0], most=R_LIMITS[quotient][1],
+                smaller="raise",
             ),
             Setting("redundant", bool, True, "digits of r + 2 bits without carries between them"),
             Setting(

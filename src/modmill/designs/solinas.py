@@ -403,6 +403,7 @@ DESIGNS = (
                 "rows", int, 1, "digits of y a cycle, a row of DSP blocks each; p = +-1 mod 2^(16 rows)",
                 least=1, most=MAX_BITS // (NEAREST * DIGIT_MIN), depends="p = 1 or -1 mod 2^(16 rows)",
                 limits=lambda p, settings: (1, shape(p)[1] // (NEAREST * DIGIT_MIN)),
+                smaller="lower",
             ),
             Setting(
                 "spare", int, 14, "bits of operands above those of p, at most: room for sums",

@@ -536,14 +536,24 @@ N_MAX = 256
 """Most bits of a channel."""
 
 
-def constants(p: int, *, n: int, base: str, operand: int, T: int, q: int) -> SumOfResidues:
-    """The channels and their constants. Raises ValueError where none serve."""
-    printed = n == 66 and base != "2^n-u" and p in PRINTED_T
+def constants(
+    p: int, *, n: int, base: str, operand: int, T: int = 0, q: int = 0, as_printed: bool = True
+) -> SumOfResidues:
+    """The channels and their constants, the least T and q where they are 0. Raises ValueError where none serve.
+
+    ``as_printed``: the paper's T and q instead, where it has them.
+    """
+    printed = as_printed and n == 66 and base != "2^n-u" and p in PRINTED_T
     size = Fraction(operand)
     options: dict[str, Any] = {"T": T or None, "q": q or None, "operand": size}
     if printed and T in (0, PRINTED_T[p]) and q in (0, PRINTED_Q):
         options |= {"T": PRINTED_T[p], "q": PRINTED_Q, "d": PRINTED_D, "offset": False}
     return solve_over(choose_bases(p, n, base, size), p, **options)
+
+
+def least_constants(p: int, settings: Mapping[str, Any], *kept: str) -> SumOfResidues:
+    """The constants with the least T and q; those of ``kept`` as they are set."""
+    return constants(p, **{name: settings[name] for name in ("n", "base", "operand", *kept)}, as_printed=False)
 
 
 def most_sets(p: int, settings: Mapping[str, Any]) -> int:
@@ -580,6 +590,7 @@ def _settings(sets: int) -> tuple[Setting, ...]:
             "sets", int, sets, "sets of channel multipliers, 0 for one set a channel", least=0, most=SETS_MAX,
             depends="one set for each of the N channels at most",
             limits=lambda p, settings: (0, most_sets(p, settings)),
+            smaller="lower",
         ),
         Setting(
             "operand", int, 2, "operands up to this multiple of the modulus must be accepted",
@@ -587,12 +598,13 @@ def _settings(sets: int) -> tuple[Setting, ...]:
         ),
         Setting(
             "T", int, 0, "fraction bits of kappa's constants, 0 for the printed ones or else the least",
-            least=0, most=2 * N_MAX, depends="2 n at most: constants are then twice as long as channels",
-            limits=lambda p, settings: (1, 2 * settings["n"]),
+            least=0, most=2 * N_MAX, depends="results must stay below 2 p; 2 n at most: constants are then twice as long as channels",
+            limits=lambda p, settings: (least_constants(p, settings, "q").T, 2 * settings["n"]),
         ),
         Setting(
             "q", int, 0, "bits of gamma that enter alpha, 0 for the printed ones or else the least",
-            least=0, most=N_MAX, depends="n at most: all bits of gamma", limits=lambda p, settings: (1, settings["n"]),
+            least=0, most=N_MAX, depends="alpha must be exact; n at most: all bits of gamma",
+            limits=lambda p, settings: (least_constants(p, settings).q, settings["n"]),
         ),
         Setting("dsp", str, "18x18", "DSP block that kappa's multiplier is tiled to", ("18x18", "25x18")),
     )  # fmt: skip

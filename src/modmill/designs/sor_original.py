@@ -393,6 +393,7 @@ _SETTINGS = (
     Setting(
         "channels", int, 40, f"at least that many channels (for moduli above {FEW} bits; fewer below)",
         least=2, most=CHANNELS_MAX,
+        smaller="lower",
     ),
 )  # fmt: skip
 
@@ -418,6 +419,7 @@ DESIGNS = (
             "macs", int, 4, "multiplier-accumulators a channel, at most half the channels",
             least=1, most=CHANNELS_MAX // 2, depends="at most half the channels",
             limits=lambda p, settings: (1, constants(p, settings["n"], settings["channels"]).base.n // 2),
+            smaller="lower",
         ),
     ),
 )  # fmt: skip

@@ -137,6 +137,12 @@ class TencaKoc(BinaryMontgomery):
         """No DSP block, no table."""
         return Cost(dsp=0, memory_bits=0, multiplications=1)
 
+    @property
+    def size(self) -> int:
+        """A word in each element; and each pass, which stands in the schedule."""
+        q = self.params
+        return q.pes * (q.w + 16) // 32 + q.passes
+
     def trace(self, a: int, b: int) -> Iterator[tuple[str, Any]]:
         q, m = self.params, self.p
         s = 0
@@ -340,11 +346,13 @@ DESIGNS = (
                 "w", int, 16, "bits of a word", least=1, most=MAX_BITS + 2,
                 depends="a sum is 1 bit longer than an operand, which has the bits of p, 1 more without subtract",
                 limits=lambda p, settings: (1, added_bits(p, settings)),
+                smaller="lower",
             ),
             Setting(
                 "pes", int, 16, "processing elements P, one bit of x each", least=1, most=MAX_BITS + 2,
                 depends="one for each bit of x at most: those of p, 2 more without subtract",
                 limits=lambda p, settings: (1, scanned_bits(p, settings)),
+                smaller="lower",
             ),
             *SHARED_SETTINGS,
         ),
