@@ -9,10 +9,15 @@ from dataclasses import replace
 from amaranth.hdl import Module, Signal
 
 from modmill.contract import Refusal
-from modmill.design import Multiplier
+from modmill.design import Multiplier, Setting
 from modmill.designs import design
 
 RIGHT = design("multistep")
+SETTINGS = (
+    Setting("s", int, 16, "steps in one clock", least=1, most=18),
+    Setting("word", int, 0, "bits of the final adder a cycle", least=0, most=18),
+    Setting("subtract", bool, True, "with the last subtraction"),
+)
 
 
 class Spoiled(Multiplier):
@@ -46,17 +51,17 @@ class Spoiled(Multiplier):
 
 
 def _native(p, **settings):
-    fitted = RIGHT.solve(p, **settings)
+    fitted = RIGHT.solve(p, **settings, loadable=False)
     fitted.forms = ("native",)
     return fitted
 
 
 def _lost_carry(p, **settings):
-    """Wrong at p / 2, from 6 bits on, and with fewer steps a cycle than 16."""
-    if p.bit_length() > 16:
-        raise Refusal(f"at most 16 bits, not {p.bit_length()}")
+    """Wrong at p / 2, from 4 bits on."""
+    if p.bit_length() > 8:
+        raise Refusal(f"at most 8 bits, not {p.bit_length()}")
     fitted = _native(p, **settings)
-    if p.bit_length() >= 6 and settings["s"] < 16 and not settings["loadable"]:
+    if p.bit_length() >= 4:
         machine = fitted.component
         fitted.component = lambda **options: Spoiled(machine(**options), half=p // 2)
     return fitted
@@ -65,9 +70,8 @@ def _lost_carry(p, **settings):
 def _ghost(p, **settings):
     """A result without an operand, straight after the reset."""
     fitted = _native(p, **settings)
-    if not settings["loadable"]:
-        machine = fitted.component
-        fitted.component = lambda **options: Spoiled(machine(**options), early=True)
+    machine = fitted.component
+    fitted.component = lambda **options: Spoiled(machine(**options), early=True)
     return fitted
 
 
@@ -91,7 +95,7 @@ def _wordy(p, **settings):
 
 
 def _planted(name, solve):
-    return replace(RIGHT, name=name, solve=solve)
+    return replace(RIGHT, name=name, solve=solve, settings=SETTINGS)
 
 
 DESIGNS = (

@@ -219,16 +219,16 @@ def test_solves_that_never_end_are_stopped(tmp_path):
 def test_a_run_finds_and_shrinks_a_carry_lost_at_half_the_modulus(tmp_path):
     record = tmp_path / "rows.jsonl"
     found = explore(
-        100, 3, ["lost-carry"], most=8, workers=1, trial=replace(QUICK, designs=PLANTED), shrink_seconds=20,
+        100, 32, ["lost-carry"], most=2, workers=1, trial=replace(QUICK, designs=PLANTED), shrink_seconds=60,
         record=record,
     )  # fmt: skip
     assert found.failures
     failure = found.failures[0]
-    assert [name for name, _ in failure.smaller.settings] == ["s"]
-    assert 33 <= failure.smaller.p <= 63
-    assert failure.command.startswith(f"modmill build lost-carry -m {failure.smaller.p} --io native --set s=")
+    assert failure.smaller.settings == ()
+    assert 9 <= failure.smaller.p <= 15
+    assert failure.command.startswith(f"modmill build lost-carry -m {failure.smaller.p} --io native --no-check ")
     (row,) = rows.read(record)
-    assert (row.kind, row.seed, row.about["study"]) == ("check", 3, "explore")
+    assert (row.kind, row.seed, row.about["study"]) == ("check", 32, "explore")
     assert row.values["cores"] == sum(row.values[k] for k in ("built", "refused")) == found.cores
     assert row.values["failed"] == len(found.failures)
     assert row.values["least"] < OFTEN
@@ -241,6 +241,15 @@ def test_a_run_reports_crashes_and_what_takes_too_long():
     assert {f.outcome.kind for f in found.failures} == {"crash", "slow"}
     assert all(f.command.startswith("modmill build ") and "check" not in f.command.split() for f in found.failures)
     assert found.line.startswith(f"{found.cores} cores: ")
+
+
+def test_a_crash_shrinks_to_the_smallest_modulus():
+    trial = replace(QUICK, designs=PLANTED)
+    found = explore(60, 2, ["crash"], most=4, workers=1, trial=trial, shrink_seconds=30)
+    smallest = min(found.failures, key=lambda failure: failure.smaller.p)
+    assert smallest.smaller.settings == ()
+    assert 41 <= smallest.smaller.p <= 63
+    assert smallest.case.p > 63
 
 
 def test_an_unknown_design_is_refused():

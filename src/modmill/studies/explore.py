@@ -9,6 +9,7 @@ Parts in `modmill.studies.exploring`: cases are drawn from ``space``, each is ju
 from __future__ import annotations
 
 import os
+import random
 import tempfile
 import threading
 import time
@@ -23,10 +24,12 @@ from modmill.contract import Refusal
 from modmill.design import Design
 from modmill.flow import tools
 from modmill.report.rows import Row, append
+from modmill.studies.explore_engines import EngineCase
+from modmill.studies.explore_engines import draw as draw_engine
 from modmill.studies.exploring.shrink import SECONDS as SHRINK_SECONDS
 from modmill.studies.exploring.shrink import shrink
 from modmill.studies.exploring.space import OFTEN, Case, Drawn, Space
-from modmill.studies.exploring.trial import FAILURES, Outcome, Trial, attempt, designs_of
+from modmill.studies.exploring.trial import FAILURES, Outcome, Trial, attempt, designs_of, engine_attempt
 from modmill.studies.exploring.workers import Died, Overtime, Worker
 from modmill.studies.vector_files import judged
 
@@ -36,6 +39,8 @@ BEHIND = 24
 """A case is drawn when the outcome of that so many before it is known: then the sequence depends on the seed alone."""
 SHRUNK = 20
 """Failures of one run that are made smaller, at most one of each design, form and kind."""
+ENGINES = 0.25
+"""Share of the time for engines."""
 _LOOK_SECONDS = 0.3
 
 
@@ -43,22 +48,27 @@ _LOOK_SECONDS = 0.3
 class Failure:
     """A case that failed, and the small one that it was made to."""
 
-    case: Case
+    case: Case | EngineCase
     outcome: Outcome
-    smaller: Case
+    smaller: Case | EngineCase
 
     @property
     def command(self) -> str:
-        """A command that shows it again."""
-        built = f"{self.smaller.command} --no-check -o explored"
-        return f"{built} && modmill check explored" if self.outcome.kind == "failed" else built
+        """A command that shows it again; of an engine a line of Python."""
+        return self._shown(self.smaller)
 
     def describe(self) -> dict[str, Any]:
         """As JSON holds it."""
         return {
             "kind": self.outcome.kind, "text": self.outcome.text, "command": self.command,
-            "found_with": self.case.command,
+            "found_with": self._shown(self.case),
         }  # fmt: skip
+
+    def _shown(self, case: Case | EngineCase) -> str:
+        if isinstance(case, EngineCase):
+            return case.line
+        built = f"{case.command} --no-check -o explored"
+        return f"{built} && modmill check explored" if self.outcome.kind == "failed" else built
 
 
 @dataclass
@@ -68,6 +78,7 @@ class Found:
     seed: int
     seconds: float = 0.0
     outcomes: Counter[str] = field(default_factory=Counter)
+    engines: Counter[str] = field(default_factory=Counter)
     designs: dict[str, dict[str, int]] = field(default_factory=dict)
     failures: list[Failure] = field(default_factory=list)
     below: dict[str, int] = field(default_factory=dict)
@@ -76,26 +87,25 @@ class Found:
 
     @property
     def cores(self) -> int:
-        """Cases in all."""
+        """Cores in all, refused ones too."""
         return self.outcomes.total()
 
     @property
     def values(self) -> dict[str, Any]:
         """The numbers of a row."""
-        counts = summed(self.outcomes)
         return {
-            "cores": self.cores, **counts, "four_state": self.four_state, "seconds": round(self.seconds, 1),
+            "cores": self.cores, **summed(self.outcomes), "four_state": self.four_state,
+            "engines": {"drawn": self.engines.total(), **summed(self.engines)}, "seconds": round(self.seconds, 1),
             "least": min(self.below.values(), default=OFTEN), "below": self.below, "designs": self.designs,
         }  # fmt: skip
 
     @property
     def line(self) -> str:
         """The result in one line."""
-        n = summed(self.outcomes)
-        return (
-            f"{self.cores:,} cores: {n['built']:,} built, {n['refused']:,} refused, {n['checked']:,} checked, "
-            f"{n['failed']:,} failed in {self.seconds:,.0f} s (seed {self.seed}, Modmill {__version__})"
-        )
+        kinds = [f"{self.cores:,} cores: {_words(summed(self.outcomes))}"]
+        if self.engines:
+            kinds.append(f"{self.engines.total():,} engines: {_words(summed(self.engines))}")
+        return f"{'; '.join(kinds)} in {self.seconds:,.0f} s (seed {self.seed}, Modmill {__version__})"
 
     def describe(self) -> dict[str, Any]:
         """As JSON holds it."""
@@ -115,11 +125,16 @@ def summed(outcomes: Mapping[str, int]) -> dict[str, int]:
     }  # fmt: skip
 
 
+def _words(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{count:,} {kind}" for kind, count in counts.items())
+
+
 def explore(
     seconds: float,
     seed: int,
     names: Sequence[str] = (),
     *,
+    engines: bool = False,
     most: int | None = None,
     workers: int | None = None,
     trial: Trial | None = None,
@@ -129,15 +144,16 @@ def explore(
 ) -> Found:
     """Try random cores for so many seconds; those under way then are finished.
 
-    ``names``: designs to restrict it to; ``most``: so many cores at most; ``workers``: processes, default one for each
-    processor; ``trial``: how each is tried; ``record``: a results file to which a row is added. Ctrl-C ends the run
-    early, with what was found. Raises Refusal for a name that no design has.
+    ``names``: designs to restrict it to; ``engines``: RSA and ECC engines too, in a quarter of the time; ``most``: so
+    many cores at most; ``workers``: processes, default one for each processor; ``trial``: how each core is tried;
+    ``record``: a results file to which a row is added. Ctrl-C ends the run early, with what was found. The same seed
+    tries the same cores, and the same engines, in the same order. Raises Refusal for a name that no design has.
     """
     trial = trial or Trial(seed=seed)
     designs = _chosen(designs_of(trial.designs), names)
     with tempfile.TemporaryDirectory(prefix="modmill-explore-", ignore_cleanup_errors=True) as scratch:
         pool = [Worker(Path(scratch)) for _ in range(workers or len(os.sched_getaffinity(0)))]
-        run = _Run(designs, trial, seed, seconds, most, shrink_seconds)
+        run = _Run(designs, trial, seed, seconds, most, shrink_seconds, engines)
         threads = [threading.Thread(target=run.work, args=(worker,), daemon=True) for worker in pool]
         try:
             for thread in threads:
@@ -181,12 +197,14 @@ class _Run:
 
     def __init__(
         self, designs: Sequence[Design], trial: Trial, seed: int, seconds: float, most: int | None,
-        shrink_seconds: float,
+        shrink_seconds: float, engines: bool,
     ) -> None:  # fmt: skip
         self.found = Found(seed)
         self._designs = {d.name: d for d in designs}
         self._trial, self._most, self._shrink_seconds = trial, most, shrink_seconds
         self._space = Space(designs, seed)
+        self._engines, self._engine_draws = engines, random.Random(f"{seed} engines")
+        self._under_way, self._spent = 0, {"cores": 0.0, "engines": 0.0}  # engines now; seconds so far
         self._drawn: list[Drawn] = []
         self._outcomes: dict[int, Outcome] = {}
         self._learned = 0
@@ -207,7 +225,7 @@ class _Run:
         """What was done so far, in one line."""
         with self._news:
             n = summed(Counter(outcome.kind for outcome in self._outcomes.values()))
-        return ", ".join(f"{count} {kind}" for kind, count in n.items())
+        return _words(n)
 
     def stop(self) -> None:
         """Draw no more cases and pass over outcomes that come now."""
@@ -217,16 +235,47 @@ class _Run:
 
     def work(self, worker: Worker) -> None:
         """Try cases until the time is over."""
-        while (k := self._next()) is not None:
-            case = self._drawn[k].case
-            outcome = self._try(worker, case)
-            with self._news:
-                if self._stopped:
-                    return
-                self._outcomes[k] = outcome
-                self._news.notify_all()
+        while not self._stopped:
+            if self._engine_is_due():
+                self._try_engine(worker)
+            elif not self._try_core(worker):
+                return
+
+    def _engine_is_due(self) -> bool:
+        """Whether an engine comes next: one at a time, in a quarter of the time. Counts it as under way."""
+        with self._news:
+            due = self._engines and not self._under_way and time.monotonic() < self._end
+            if due := due and self._spent["engines"] <= ENGINES * sum(self._spent.values()):
+                self._under_way = 1
+            return due
+
+    def _try_engine(self, worker: Worker) -> None:
+        case = draw_engine(self._engine_draws)
+        outcome = self._try(worker, engine_attempt, case)
+        with self._news:
+            self._under_way = 0
+            if self._stopped:
+                return
+            self._spent["engines"] += outcome.seconds
+            self.found.engines[outcome.kind] += 1
             if outcome.wrong:
-                self._fail(worker, case, outcome)
+                self.found.failures.append(Failure(case, outcome, case))
+
+    def _try_core(self, worker: Worker) -> bool:
+        """Draw a core and try it; False when the run is over."""
+        if (k := self._next()) is None:
+            return False
+        case = self._drawn[k].case
+        outcome = self._try(worker, attempt, self._trial, case)
+        with self._news:
+            if self._stopped:
+                return False
+            self._spent["cores"] += outcome.seconds
+            self._outcomes[k] = outcome
+            self._news.notify_all()
+        if outcome.wrong:
+            self._fail(worker, case, outcome)
+        return True
 
     def finished(self) -> Found:
         """All that was found; no thread runs any more."""
@@ -256,10 +305,11 @@ class _Run:
             self._drawn.append(self._space.draw())
             return k
 
-    def _try(self, worker: Worker, case: Case) -> Outcome:
+    def _try(self, worker: Worker, function: Callable[..., Any], *arguments: Any) -> Outcome:
         start = time.monotonic()
         try:
-            return worker.call(attempt, self._trial, case)
+            found = worker.call(function, *arguments)
+            return Outcome(found.kind, found.text, time.monotonic() - start, getattr(found, "four_state", False))
         except Overtime as slow:
             return Outcome("slow", str(slow), time.monotonic() - start)
         except (Died, RuntimeError) as error:
@@ -276,7 +326,7 @@ class _Run:
                 self._shrunk.add(kind)
 
                 def fails(other: Case) -> bool:
-                    return not self._stopped and self._try(worker, other).kind == outcome.kind
+                    return not self._stopped and self._try(worker, attempt, self._trial, other).kind == outcome.kind
 
                 smaller = shrink(case, self._designs[case.design], fails, self._shrink_seconds)
         with self._news:

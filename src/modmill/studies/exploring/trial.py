@@ -23,6 +23,7 @@ from modmill.flow.simulate import Simulator
 from modmill.studies import four_state as four_states
 from modmill.studies.build import Core, build, widths
 from modmill.studies.check import Effort, Report, verify
+from modmill.studies.explore_engines import EngineCase, EngineOutcome, attempt_engine
 from modmill.studies.exploring.space import Case
 from modmill.studies.exploring.workers import Tell
 
@@ -116,6 +117,12 @@ def attempt(tell: Tell, trial: Trial, case: Case) -> Outcome:
         where = f"{Path(frame.filename).name}:{frame.lineno}"
         outcome = Outcome("crash", f"{type(error).__name__} in {where}: {' '.join(str(error).split())[:300]}")
     return Outcome(outcome.kind, outcome.text, time.monotonic() - start, outcome.four_state)
+
+
+def engine_attempt(tell: Tell, case: EngineCase) -> EngineOutcome:
+    """Try an engine."""
+    with _cache_of_its_own():
+        return attempt_engine(tell, case)
 
 
 def _attempt(tell: Tell, trial: Trial, case: Case) -> Outcome:
