@@ -262,6 +262,7 @@ def build(
     fitted = chosen.fit(wanted.value, **given)
     if io not in fitted.forms:
         raise Refusal(f"{chosen.name} has no {io} form; take --io {' or '.join(fitted.forms)}")
+    chosen.require_size(fitted)
     return Core(chosen, wanted, fitted, io, given, top)
 
 
