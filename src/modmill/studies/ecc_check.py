@@ -41,19 +41,21 @@ def check_ecc(path: str | Path) -> PairReport:
     folder = Path(path)
     core = replace(remade(folder), stored=engine_files.verilog_of(folder, STEM))
 
-    def messages() -> Messages:
-        pair = (
-            _stream(core, list(_others(core, 1)), 1),
-            _stream(core, list(_others(core, 2))[::-1], 2),
-        )
-        patience = 2 * max(map(core.cycles, core.jobs)) + 1000
-        timing = core.contract.timing
-        return Messages(
-            lambda _: pair, _vectors(core), (_short(core, 1), _short(core, 2)), core.layout.numbers, 0, patience,
-            timing.latency + timing.interval + core.rhythm.turn, "scalars, points or numbers",
-        )  # fmt: skip
+    return check_pair(folder, STEM, core, "results", lambda: messages(core))
 
-    return check_pair(folder, STEM, core, "results", messages)
+
+def messages(core: EccCore) -> Messages:
+    """What a core is checked with."""
+    pair = (
+        _stream(core, list(_others(core, 1)), 1),
+        _stream(core, list(_others(core, 2))[::-1], 2),
+    )
+    patience = 2 * max(map(core.cycles, core.jobs)) + 1000
+    timing = core.contract.timing
+    return Messages(
+        lambda _: pair, _vectors(core), (_short(core, 1), _short(core, 2)), core.layout.numbers, 0, patience,
+        timing.latency + timing.interval + core.rhythm.turn, "scalars, points or numbers",
+    )  # fmt: skip
 
 
 def _vectors(core: EccCore) -> Stream:

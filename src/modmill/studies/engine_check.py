@@ -31,22 +31,24 @@ def check_engine(path: str | Path, *, full: bool = True) -> PairReport:
     folder = Path(path)
     core = replace(remade(folder), stored=engine_files.verilog_of(folder, STEM))
 
-    def messages() -> Messages:
-        moduli = [core.fitted, *core.fitted.others()]
+    return check_pair(folder, STEM, core, "powers", lambda: messages(core, full))
 
-        def streams(first: bool) -> tuple[Stream, Stream]:
-            whole = full and first
-            return _stream(core, moduli, whole, 1), _stream(core, moduli[::-1], whole, 2)
 
-        length = core.answer - core.packets.head
-        patience = 2 * core.cycles(0) + 1000
-        timing = core.contract.timing
-        return Messages(
-            streams, _vectors(core, full), (_short(core, 1), _short(core, 2)), core.layout.numbers, length, patience,
-            timing.latency + timing.interval + core.layout.rhythm.turn, "moduli, bases or exponents",
-        )  # fmt: skip
+def messages(core: EngineCore, full: bool = True) -> Messages:
+    """What a core is checked with."""
+    moduli = [core.fitted, *core.fitted.others()]
 
-    return check_pair(folder, STEM, core, "powers", messages)
+    def streams(first: bool) -> tuple[Stream, Stream]:
+        whole = full and first
+        return _stream(core, moduli, whole, 1), _stream(core, moduli[::-1], whole, 2)
+
+    length = core.answer - core.packets.head
+    patience = 2 * core.cycles(0) + 1000
+    timing = core.contract.timing
+    return Messages(
+        streams, _vectors(core, full), (_short(core, 1), _short(core, 2)), core.layout.numbers, length, patience,
+        timing.latency + timing.interval + core.layout.rhythm.turn, "moduli, bases or exponents",
+    )  # fmt: skip
 
 
 def _vectors(core: EngineCore, full: bool) -> Stream:
