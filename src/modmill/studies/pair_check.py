@@ -136,12 +136,12 @@ def check_pair(folder: Path, stem: str, core: Built, kind: str, messages: Callab
                 raise
             report.failures.append(f"{stem}.v: does not compile: {error}")
         else:
-            report.failures += islice(faults(core, messages(), simulator, report), 1)
+            report.failures += islice(simulated(core, messages(), simulator, report), 1)
     report.seconds = time.monotonic() - start
     return report
 
 
-def faults(core: Built, messages: Messages, simulator: WordSimulator, report: PairReport) -> Iterator[str]:
+def simulated(core: Built, messages: Messages, simulator: WordSimulator, report: PairReport) -> Iterator[str]:
     """What simulation finds, in the order of its runs; the simulator holds two instances."""
     return _Simulated(core, messages, simulator, report).faults()
 
