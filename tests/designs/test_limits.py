@@ -87,6 +87,7 @@ def test_the_default_serves_every_modulus_though_it_is_given(bits):
             r"taps takes .* from 1 to 4, not 0x[0-9a-f]{16}\.\.\.[0-9a-f]{8} \(16,610 bits\)",
         ),
     ],
+    ids=range(9),
 )
 def test_what_the_issue_saw_is_refused_at_once(name, settings, why):
     with pytest.raises(Refusal, match=why):
