@@ -198,7 +198,7 @@ def test_a_base_that_cannot_close_the_loop_is_refused():
 
 
 def test_unknown_design():
-    with pytest.raises(Refusal, match="no design is called 'sor'; there are sor-1m-n"):
+    with pytest.raises(Refusal, match="no design is called 'sor'; the nearest are sor-"):
         design("sor")
     assert design("SOR_1M_P").name == "sor-1m-p"
 

@@ -98,7 +98,7 @@ def test_designs_that_do_not_fit_are_predicted(made):
 def test_designs_that_do_not_apply(made):
     found = race("2^61-1", ["sor-1m-p", "sor-2m"], settings={"n": 20, "sets": 99})
     assert [s.state for s in found] == ["does not apply"] * 2
-    assert "sets must be" in found[0].note
+    assert "sets takes" in found[0].note
 
 
 def test_failures_stay_with_their_design(made, monkeypatch):
