@@ -16,9 +16,10 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 from cores import icarus_complaints
 
-from modmill.flow import emit
+from modmill.flow import emit, tools
 from modmill.flow.lint import lint
 from modmill.flow.simulate import Simulator, Widths
+from modmill.studies.build import build
 
 TABLE = [3, 1, 4, 1, 5, 9, 2, 6]
 
@@ -94,6 +95,51 @@ def test_text_is_clean(text: str) -> None:
 
 def test_registers_have_no_initial_values(text: str) -> None:
     assert text.count("initial") == 1  # the ROM
+
+
+class Counters(Elaboratable):
+    """A counter that starts known in simulation, and one that starts unknown."""
+
+    def __init__(self) -> None:
+        self.i_valid, self.o_r = Signal(), Signal(8)
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        known, unknown = (Signal(4, reset_less=True, name=name, init=3) for name in ("known", "unknown"))
+        known.attrs["initial_value"] = 1
+        m.d.sync += [known.eq(known + 1), unknown.eq(unknown + 1)]
+        m.d.comb += self.o_r.eq(Cat(known, unknown))
+        return m
+
+
+def test_initial_values_are_for_simulation_alone(tmp_path: Path) -> None:
+    counters = Counters()
+    counters.signature = wiring.Signature({"i_valid": In(1), "o_r": Out(8)})  # type: ignore[attr-defined]
+    text = emit.verilog(counters)
+    block = "`ifndef SYNTHESIS\n  initial begin\n    known = 4'h3;\n  end\n`endif\n"
+    assert text.count(block) == 1
+    assert "attribute" not in text
+    bare = emit.without_initial_values(text)
+    assert bare == text.replace(block, "")
+    assert emit.without_initial_values(bare) == bare
+    assert lint(text) == []
+    netlists = []
+    for verilog in (text, bare):
+        (tmp_path / "core.v").write_text(verilog)
+        script = "read_verilog core.v; synth -top core; write_verilog -noattr net.v"
+        tools.run(tools.yosys("-q", "-p", script), name="yosys", cwd=tmp_path)
+        netlists.append((tmp_path / "net.v").read_text())
+    assert netlists[0] == netlists[1]
+
+
+def test_stripped_array_is_the_text_without_marks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the attribute changes in a core's text is what `without_initial_values` takes away."""
+    marked = build("montgomery-array", "97", "native", columns=2, lanes=1).verilog
+    monkeypatch.setattr(emit, "_ATTRIBUTES", re.compile(r"^ *attribute \\(?:init|initial_value) .*\n", re.MULTILINE))
+    monkeypatch.setattr(emit, "_initial_value", lambda match: "")
+    plain = build("montgomery-array", "97", "native", columns=2, lanes=1).verilog
+    assert plain != marked
+    assert emit.without_initial_values(marked) == plain
 
 
 def test_emitted_core_works(text: str) -> None:

@@ -43,6 +43,31 @@ def test_scan_back_to_back(digits, extra, downward):
     assert seen[2 : 2 + len(wanted)] == wanted
 
 
+@pytest.mark.parametrize("digits", [4, 5, 16])
+@pytest.mark.parametrize("sooner", [0, 1])
+def test_scan_after_a_reset(digits, sooner):
+    """Whatever was under way, a number that begins CLEAR cycles after the reset is right; a cycle sooner it may not."""
+    width = 17 * digits
+    block = Scan(width, 17, range(digits))
+    begin = Scan.CLEAR - sooner
+    number = random.Random(digits).getrandbits(width)
+    seen = []
+
+    async def bench(ctx):
+        ctx.set(block.go, 1)  # before the reset and during it, for as long as anything takes to leave
+        for _ in range(2 * digits):
+            await ctx.tick()
+        for t in range(begin + digits + 2):
+            ctx.set(block.go, t == begin)
+            ctx.set(block.number, number)
+            seen.append(ctx.get(block.digit))
+            await ctx.tick()
+
+    simulate(block, bench)
+    wanted = [number >> 17 * j & (1 << 17) - 1 for j in range(digits)]
+    assert (seen[begin + 2 :] == wanted) == (not sooner)
+
+
 @pytest.mark.parametrize("digits", [4, 5, 15, 61])
 @pytest.mark.parametrize("late", [0, 1])
 def test_a_digit_is_read_in_one_cycle(digits, late):

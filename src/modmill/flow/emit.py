@@ -12,7 +12,10 @@ What is tidied, and why:
 - Ports with numbers that Amaranth adds (`port$0$6`, `x$59`) get names that do not depend on the rest of the design.
 - Ports come in the order of `PORTS`; the top has `clk` and `rst` even when it has no registers.
 - Initial values of registers are dropped: a register that needs its value must be reset, and simulation starts
-  registers from random values so that a missing reset shows. Contents of memories are kept.
+  registers from random values so that a missing reset shows. Those with the attribute `initial_value` keep theirs
+  for simulation: counters that nothing resets, which four-state simulators would never know. They stand between
+  `ifndef SYNTHESIS and `endif, a macro that synthesis tools define, so hardware starts as without them, at anything.
+  Contents of memories are kept.
 - Yosys prints a constant of 32 bits as a plain decimal number, negative when its highest bit is set. Verilog extends
   that number by its sign where the expression is wider. There it gets its width back: -1 becomes 32'd4294967295.
 - An `Instance` of a multiplier tile (`tiles.py`) or a block RAM (`memories.py`) gets its behavioural module, and keeps
@@ -43,7 +46,11 @@ _CELL = re.compile(r"^  cell \\(\S+) (\S+)\n(.*?)^  end\n", re.MULTILINE | re.DO
 _PORT = re.compile(r"^  wire width (\d+) (input|output) (\d+)  \\(\S+)\n", re.MULTILINE)
 _NAME = re.compile(r"\\\S+")
 _WIRE = re.compile(r"^  (?:wire|memory) .*? \\(\S+)\n", re.MULTILINE)
-_INIT = re.compile(r"^ *attribute \\init .*\n", re.MULTILINE)
+_ATTRIBUTES = re.compile(r"(?:^ *attribute \\(?:init|initial_value) .*\n)+", re.MULTILINE)
+_INITIAL = re.compile(r"^ *attribute \\initial_value .*\n", re.MULTILINE)
+_INITIALISED = re.compile(r"^(  reg (?:\[\d+:\d+\] )?)(\w+) = (\d+'h[\da-f]+);", re.MULTILINE)
+_VERILOG_MODULE = re.compile(r"^module .*?^endmodule\n", re.MULTILINE | re.DOTALL)
+_FOR_SIMULATION = re.compile(r"^`ifndef SYNTHESIS\n  initial begin\n(?:    \w+ = \S+;\n)+  end\n`endif\n", re.MULTILINE)
 _MODULE_TEXT = re.compile(r"^module .*?^endmodule\n", re.MULTILINE | re.DOTALL)
 _WORD = re.compile(r"^  (?:input |output |wire |reg )+\[31:0\] (\w+)", re.MULTILINE)
 _NEGATIVE = re.compile(r"-(\d+)\b")
@@ -82,9 +89,18 @@ def verilog(component: Elaboratable, top: str = "core") -> str:
         printed = tools.run(tools.yosys("-q", "-p", script), name="yosys", cwd=folder)
         if loop := _LOOP.search(printed):
             raise ValueError(f"combinational loop in module {loop.group(1)} through {loop.group(2)}")
-        text = _top_first(_unsigned(_without_escapes((folder / "core.v").read_text())), top)
+        text = _initial_values_last(_unsigned(_without_escapes((folder / "core.v").read_text())))
+        text = _top_first(text, top)
     text = _kept(text, top, getattr(component, "kept", ()))
     return "\n".join(filter(None, [text, tile_modules]))
+
+
+def without_initial_values(verilog: str) -> str:
+    """Emitted Verilog without the initial values of registers; contents of memories stay.
+
+    So a simulator that starts registers at random does so with all of them, as hardware may.
+    """
+    return _FOR_SIMULATION.sub("", verilog)
 
 
 @contextmanager
@@ -120,8 +136,14 @@ def _modules(text: str) -> dict[str, _Module]:
     found = {}
     for path, body in _MODULE.findall(text):
         children = tuple(kind for kind, _, _ in _CELL.findall(body))
-        found[path] = _Module(path, _INIT.sub("", body), children)
+        found[path] = _Module(path, _ATTRIBUTES.sub(_initial_value, body), children)
     return found
+
+
+def _initial_value(attributes: re.Match[str]) -> str:
+    """Of a wire's attributes, the initial value if the text shows it."""
+    found, count = _INITIAL.subn("", attributes.group())
+    return found if count else ""
 
 
 def _widest(modules: dict[str, _Module]) -> int:
@@ -263,8 +285,21 @@ def _kept(text: str, top: str, stems: Iterable[str]) -> str:
     return text
 
 
+def _initial_values_last(text: str) -> str:
+    """Initial values, which Yosys puts into declarations, at the end of each module and for simulation alone."""
+
+    def rewritten(module: re.Match[str]) -> str:
+        values = [f"    {name} = {value};\n" for _, name, value in _INITIALISED.findall(module.group())]
+        if not values:
+            return module.group()
+        body = _INITIALISED.sub(r"\1\2;", module.group()).removesuffix("endmodule\n")
+        return f"{body}`ifndef SYNTHESIS\n  initial begin\n{''.join(values)}  end\n`endif\nendmodule\n"
+
+    return _VERILOG_MODULE.sub(rewritten, text)
+
+
 def _top_first(text: str, top: str) -> str:
-    modules = re.findall(r"^module .*?^endmodule\n", text, flags=re.MULTILINE | re.DOTALL)
+    modules = _VERILOG_MODULE.findall(text)
     return "\n".join(sorted(modules, key=lambda module: not re.match(rf"module {re.escape(top)}\b", module)))
 
 

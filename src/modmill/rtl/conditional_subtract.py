@@ -12,6 +12,7 @@ from amaranth.lib.wiring import In, Out
 
 from modmill.rtl.delay import later
 from modmill.rtl.digits import MEMORY, DigitMemory
+from modmill.rtl.free_running import INITIAL, free_running
 
 LEAD = MEMORY + 1
 """Cycles from ``coming`` to the first digit."""
@@ -43,14 +44,16 @@ class ConditionalSubtract(wiring.Component):
     def elaborate(self, _platform: object) -> Module:
         m = Module()
         digits, bits = self.digits, len(self.digit)
-        ages = Signal(LEAD + digits + MEMORY + 2)  # bit k: the first digit comes LEAD - k cycles from now
+        ages = Signal(
+            LEAD + digits + MEMORY + 2, attrs=INITIAL
+        )  # bit k: the first digit comes LEAD - k cycles from now
         m.d.comb += ages[0].eq(self.coming)
         m.d.sync += ages[1:].eq(ages)
         step = 1 if self.rising else -1
 
         # ---- v >= M
         compared = DigitMemory(bits, digits, 1, self.modulus)
-        place = Signal(range(digits), name="place", reset_less=True)
+        place = free_running(range(digits), name="place")
         m.d.sync += place.eq(place + step)
         with m.If(self.coming):
             m.d.sync += place.eq(0 if self.rising else digits - 1)
@@ -73,14 +76,14 @@ class ConditionalSubtract(wiring.Component):
 
         # ---- v, turned round
         values, minus = DigitMemory(bits, digits, 2), DigitMemory(bits, digits, 1, self.modulus)
-        turn = Signal(reset_less=True)
+        turn = free_running(1, name="turn")
         writing = Signal()
         with m.If(ages[LEAD - 1]):
             m.d.sync += [turn.eq(~turn), writing.eq(1)]
         with m.Elif(ages[LEAD + digits - 1]):
             m.d.sync += writing.eq(0)
-        read_turn = Signal(reset_less=True)
-        reading = Signal(range(digits), name="reading", reset_less=True)
+        read_turn = free_running(1, name="read_turn")
+        reading = free_running(range(digits), name="reading")
         m.d.sync += reading.eq(reading + 1)
         with m.If(ages[LEAD + digits - 1]):
             m.d.sync += [reading.eq(0), read_turn.eq(turn)]

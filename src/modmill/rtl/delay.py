@@ -7,6 +7,8 @@ from __future__ import annotations
 from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib.memory import Memory
 
+from modmill.rtl.free_running import free_running
+
 SHORT = 4
 """Shortest delay in cycles of which all but the last are a RAM."""
 
@@ -61,12 +63,16 @@ class DelayLines:
         one, two = (self._place(count - 1) for count in cycles)
         return self._stored(value, later(self._m, Mux(second, two, one), f"{name}_place"), name)
 
-    def ring(self, first: Value, value: Value, cycles: int, *, name: str, write: Value | None = None) -> Signal:
+    def ring(
+        self, first: Value, value: Value, cycles: int, *, name: str, write: Value | None = None, steers: bool = False
+    ) -> Signal:
         """A register that takes ``value`` where ``first`` is set, else what was written ``cycles`` cycles ago.
 
-        ``write``: what goes round in place of the register's value.
+        ``write``: what goes round in place of the register's value. ``steers``: it is more than data, so it starts
+        known.
         """
-        out = Signal(len(value), name=name, reset_less=True)
+        bits = len(value)
+        out = free_running(bits, name=name) if steers else Signal(bits, name=name, reset_less=True)
         self._m.d.sync += out.eq(Mux(first, value, self._earlier(out if write is None else write, cycles - 1, name)))
         return out
 
@@ -90,12 +96,12 @@ class DelayLines:
             raise ValueError(f"a delay of {cycles} cycles does not fit a memory of {self._depth} words")
         m = self._m
         if self._counter is None:
-            self._counter = Signal(self._bits, name=f"{self._name}_counter", reset_less=True)
+            self._counter = free_running(self._bits, name=f"{self._name}_counter")
             m.d.sync += self._counter.eq(self._counter + 1)
         if cycles == 0:
             return self._counter
         if cycles not in self._places:
-            place = Signal(self._bits, name=f"{self._name}_place{cycles}", reset_less=True)
+            place = free_running(self._bits, name=f"{self._name}_place{cycles}")
             m.d.sync += place.eq(self._counter + (1 - cycles) % self._depth)
             self._places[cycles] = place
         return self._places[cycles]

@@ -18,6 +18,7 @@ from modmill.contract import Timing
 from modmill.design import Multiplier
 from modmill.rtl.delay import DelayLines
 from modmill.rtl.digits import MEMORY, DigitMemory, Results, Scan, widest
+from modmill.rtl.free_running import INITIAL, free_running
 
 START = 2
 """Cycle after acceptance in which y_0 and x_0 enter an array with a column for each digit."""
@@ -70,6 +71,11 @@ class Frame:
     def feeding(self) -> int:
         """Two cycles before the first digit of x enters the array."""
         return self.start - (self.digits - 1 if self.groups == 1 else self.columns) - 2
+
+    @property
+    def meets_reset(self) -> bool:
+        """Whether the first operands after a reset, which are accepted after an interval, are scanned too soon."""
+        return self.interval - self.digits < Scan.CLEAR
 
     @property
     def places(self) -> int:
@@ -138,7 +144,8 @@ class DigitSerial(Multiplier):
     """A multiplier around an array. Subclasses say what the array is and how it is connected, in ``connect``.
 
     Operands are accepted in every ``interval``-th cycle after reset, when they were valid interval - 1 cycles earlier
-    and there is room for the result. What is in the array without having been accepted is computed too, and forgotten.
+    and there is room for the result. A machine that takes no modulus permits them later where ``Frame.meets_reset``.
+    What is in the array without having been accepted is computed too, and forgotten.
     """
 
     def __init__(self, frame: Frame, *, width: int | None = None, k: int = 0) -> None:
@@ -166,6 +173,14 @@ class DigitSerial(Multiplier):
     def connect(self, m: Module, control: Control) -> tuple[Value, Value]:
         """The array's output (digit, z) and whether operands may be accepted (beyond what the frame asks for)."""
         raise NotImplementedError
+
+    def begun(self, m: Module, control: Control, starts: int) -> Value:
+        """Whether the array has begun so many products since the reset, accepted or not."""
+        settled = Signal()
+        count = Signal(range(starts), name="starts")
+        with m.If(control.at(0) & ~settled):
+            m.d.sync += [count.eq(count + 1), settled.eq(count == starts - 1)]
+        return settled
 
     def elaborate(self, _platform: object) -> Module:
         m = Module()
@@ -230,7 +245,7 @@ class DigitSerial(Multiplier):
         frame = self.frame
         memory = DigitMemory(frame.widest, frame.digits, frame.numbers)
         m.submodules.y = memory
-        place = Signal(range(frame.interval), name="y_place", reset_less=True)
+        place = free_running(range(frame.interval), name="y_place")
         number = control.number
         m.d.sync += place.eq(place + 1)
         with m.If(control.at(1 - frame.digits)):
@@ -246,7 +261,7 @@ class DigitSerial(Multiplier):
         lines = DelayLines(m, frame.turn, name="turn")
         strobes = control.passes(frame.start - MEMORY - 1)
         new, out = Signal(width + digit + group), Signal(width + digit + group)
-        due = lines.ring(strobes.any(), new, frame.turn, name="due", write=out)
+        due = lines.ring(strobes.any(), new, frame.turn, name="due", write=out, steers=True)
         m.d.comb += [
             new[:width].eq(number), out.eq(due + (1 << width)),
             memory.r_number.eq(due[:width]), memory.r_digit.eq(due[width : width + digit]),
@@ -269,8 +284,8 @@ class DigitSerial(Multiplier):
         m.submodules.x = memory
         place, scanning = written
         begins = control.passes(frame.feeding - MEMORY)
-        following = Signal(range(frame.places + frame.columns + 1), name="x_following", reset_less=True)
-        number = Signal.like(control.number, name="x_number", reset_less=True)
+        following = free_running(range(frame.places + frame.columns + 1), name="x_following")
+        number = free_running(len(control.number), name="x_number")
         m.d.sync += control.x_place.eq(control.x_place - 1)
         with m.If(begins[0]):
             m.d.sync += [
@@ -295,16 +310,16 @@ class Control:
         self._m, self._frame = m, frame
         self._strobes: dict[int, Signal] = {}
         interval = frame.interval
-        self.phase = Signal(range(interval))
-        wrap = Signal()
+        self.phase = Signal(range(interval), attrs=INITIAL)
+        wrap = Signal(attrs=INITIAL)
         m.d.sync += [wrap.eq(self.phase == interval - 2), self.phase.eq(Mux(wrap, 0, self.phase + 1))]
         self.x = Signal(frame.widest)
-        self.x_place = Signal(range(frame.places + 1), reset_less=True)
+        self.x_place = free_running(range(frame.places + 1), name="x_place")
         """Place of the digit that ``x`` is MEMORY cycles later, where there are several groups."""
         self.y = Signal(frame.widest)
         self.first, self.last = Signal(), Signal()
         self.group = Signal((frame.groups - 1).bit_length())
-        self.number = Signal(range(frame.numbers), name="y_number", reset_less=True)
+        self.number = free_running(range(frame.numbers), name="y_number")
         """Number of the product that is scanned, from cycle 2 - digits for one interval."""
         self.turn = Signal(len(self.number) + interval.bit_length(), name="turn")
         """Number and digit (in the upper bits) of the y that enters the array MEMORY cycles later."""
@@ -315,7 +330,7 @@ class Control:
         """High in that cycle after acceptance, modulo the interval; registered."""
         phase = cycle % self._frame.interval
         if phase not in self._strobes:
-            strobe = Signal(name=f"at{phase}", init=int(phase == 0))
+            strobe = Signal(name=f"at{phase}", init=int(phase == 0), attrs=INITIAL)
             self._m.d.sync += strobe.eq(self.phase == (phase - 1) % self._frame.interval)
             self._strobes[phase] = strobe
         return self._strobes[phase]

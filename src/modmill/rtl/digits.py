@@ -31,13 +31,18 @@ class Scan(wiring.Component):
 
     ``order``: the digits' places, in the order in which they leave. With ``go`` in cycle -1, digit n leaves at
     ``digit`` in cycle n + 1 and is read from the port in some cycle from 0 to n. The next ``go`` may come as many
-    cycles later as there are digits. There is no reset: what was under way leaves ahead of the first number after one.
+    cycles later as there are digits. There is no reset: what was under way leaves ahead of the first number after one,
+    if that begins CLEAR cycles after the reset or later; a ``go`` of before is then GROUP cycles ahead, out of the
+    multiplexers that read this one.
     Cost: for each digit and bit about 0.75 LUTs, and a register for every GROUP digits. All nets are local.
     """
 
     def __init__(self, width: int, bits: int, order: Sequence[int]) -> None:
         self.bits, self.order = bits, tuple(order)
         super().__init__({"number": In(width), "go": In(1), "digit": Out(widest(width, bits, len(self.order)))})
+
+    CLEAR = GROUP - 1
+    """Least cycles from the end of a reset to the first ``go``."""
 
     @staticmethod
     def read_in(n: int) -> int:

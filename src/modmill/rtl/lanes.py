@@ -18,6 +18,7 @@ from amaranth.lib import fifo
 from modmill.contract import Refusal, Timing
 from modmill.design import Multiplier
 from modmill.rtl.digit_serial import DigitSerial
+from modmill.rtl.free_running import INITIAL
 
 
 def timing(lane: Timing, lanes: int) -> Timing:
@@ -58,7 +59,7 @@ class Lanes(Multiplier):
         count, each = len(self._lanes), self.period
         whole = count * each
         # ---- phases: lane k is k * each cycles behind; reset reaches it as much later
-        delays = Signal((count - 1) * each, name="reset_delay", init=-1)
+        delays = Signal((count - 1) * each, name="reset_delay", init=-1, attrs=INITIAL)
         m.d.sync += delays.eq(Cat(Const(0, 1), delays)[: len(delays)])
         phase = Signal(range(whole), name="phase")
         wrap = Signal()
