@@ -86,7 +86,7 @@ def test_refusals_say_why(p, reason):
 
 
 def test_wrong_streams_are_refused():
-    with pytest.raises(Refusal, match="streams takes 0 or 4 to 271 .*, not 3"):
+    with pytest.raises(Refusal, match=r"streams takes 0 or 4 to 271 .*, not 3"):
         ARRAY.fit(2**255 - 19, streams=3)
     with pytest.raises(Refusal, match="coprime to 5, not 15"):
         ARRAY.fit(2**255 - 19, streams=5)
