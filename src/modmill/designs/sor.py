@@ -417,7 +417,7 @@ class Machine(Multiplier):
         self.probes.append(("G", list(gamma), plan["G"].end))
 
         # ---- alpha and its table
-        alpha_sum = Signal(range(n * ((1 << rns.q) - 1) + rns.d + 1))
+        alpha_sum = Signal((n * ((1 << rns.q) - 1) + rns.d).bit_length())  # too large for a range where q is 64 or more
         alpha = Signal(range(max(2, rns.alpha_max + 1)))
         m.d.comb += alpha_sum.eq(sum((g[w - rns.q :] for g in gamma), Const(rns.d)))
         with m.If(cycle == plan["alpha"].end - 1):
