@@ -30,7 +30,7 @@ from modmill.studies.rsa import Stored
 def test_no_answer_comes_twice_and_every_context_has_one_that_counts(contexts, machines):
     rnd = random.Random(contexts)
     edges = [0, 1, 0, 1, 0]
-    made = list(batches(edges, lambda: rnd.randrange(5), lambda run: run, lambda run: run < 2, contexts, machines))
+    made = list(batches(edges, lambda: rnd.randrange(9), lambda run: run, lambda run: run < 2, contexts, machines))
     assert all(len(job) == contexts for job in made) and len(made) >= max(3, 2 * machines)
     for k, job in enumerate(made):
         assert all(made[j] != job for j in (k - 1, k - machines) if j >= 0)
@@ -53,7 +53,7 @@ def test_every_operation_has_edges_and_answers_that_count(curve, contexts):
         for place in range(contexts):
             assert any(set(job[place]) - {0, 1} for job in answers)
         scalars = [run[0] for job in made for run, _ in job]
-        assert (0, 0) in scalars or (0,) in scalars or operation == "signature"
+        assert operation == "signature" or any(0 in scalar for scalar in scalars)
 
 
 @pytest.fixture(scope="module")
@@ -66,8 +66,8 @@ def core(tmp_path_factory):
 DEAD = {
     "zeros": "  assign o_data = 0;",
     "ones": "  assign o_data = 32'hffffffff;",
-    "the job before": "  reg [31:0] before;\n  assign o_data = before;\n"
-    "  always @(posedge clk) if (rst) before <= 0; else if (there & taken) before <= word;",
+    "the job before": "  reg [31:0] held;\n  assign o_data = held;\n"
+    "  always @(posedge clk) if (rst) held <= 0; else if (there & taken) held <= word;",
 }
 
 
@@ -105,7 +105,7 @@ def test_what_lies_in_a_folder_is_simulated(core, tmp_path):
     (right,) = read(core).simulate("ladder", [run]).results
     spoiled(copy, "  assign taken = o_ready; assign o_valid = there; assign o_data = word ^ 1;", "ecc")
     (wrong,) = read(copy).simulate("ladder", [run]).results
-    assert wrong == (right[0] ^ 1,)
+    assert wrong != right
     text = (copy / "ecc.v").read_text()
     (copy / "ecc.v").write_text(text.replace("word ^ 1", "word ^ 3"))
     with pytest.raises(ValueError, match=r"ecc\.v: the RTL has another digest than it says; run modmill ecc check "):

@@ -61,11 +61,15 @@ class Coprocessor(wiring.Component):
         """Cycles from the last word of a job, given without a pause, to the first word of its results.
 
         ``passes``: of the loop, where they are counted. A last word that is a whole number waits in the register of
-        words while the number before it is stored.
+        words while the number before it is stored, and where no digits come before it, until the machine asks for it.
         """
         lay, run = self.layout, self.sequencer
-        waits = lay.number_words == 1 and len(lay.programmes[programme].inputs) > 1
-        last = run.store_cycles + 8 + (run.store_cycles - 1) * waits
+        waits = 0
+        if lay.number_words == 1 and len(lay.programmes[programme].inputs) > 1:
+            waits = run.store_cycles - 1
+        elif lay.number_words == 1 and not lay.digit_words(programme):
+            waits = 2 + run.store_cycles * (lay.contexts > 1)
+        last = run.store_cycles + 8 + waits
         subtracting = 2 * lay.rounds * lay.number_words * ROUND - bool(lay.rounds)
         return last + run.cycles(programme, passes) + run.read_cycles + subtracting
 

@@ -25,6 +25,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from modmill.contract import Binary, Contract, Digits, Refusal, ResiduePair, Residues
+from modmill.design import Multiplier
 from modmill.engines.rows import Unit
 from modmill.numbers.folding import fold_bounds
 from modmill.rtl.memory import DEPTHS
@@ -73,6 +74,20 @@ def _cut(width: int) -> tuple[int, ...]:
 def folds(form: Residues) -> int:
     """Folds of a sum, most of all channels."""
     return max(len(fold_bounds(3 << form.base.w, form.base.w, u)) for u in form.base.u)
+
+
+def acceptance(core: Multiplier) -> tuple[int, int]:
+    """Period and lead of a multiplier, as a `Rhythm` takes them.
+
+    Raises Refusal for one that accepts operands only in cycles that a unit does not know: it would lose them.
+    """
+    period = getattr(core, "native_period", 1)
+    if period > 1:
+        raise Refusal(
+            f"in this form the multiplier accepts operands only in one cycle of {period}, which a unit that offers "
+            "them every turn would miss; take --io native"
+        )
+    return core.period, core.lead
 
 
 @dataclass(frozen=True)

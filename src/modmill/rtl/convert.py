@@ -289,6 +289,8 @@ class BinaryShell(Multiplier):
         self.kept = native.kept
         width = p.bit_length()
         super().__init__(width, width, width)
+        self.native_period = native.period
+        """Operands are accepted only in one cycle of so many, which need not be the first after reset."""
 
     @staticmethod
     def timing(

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 from typing import TypeVar
 
 _Run = TypeVar("_Run")
@@ -25,26 +25,32 @@ def batches(
 ) -> Iterator[list[_Run]]:
     """Jobs of ``contexts`` runs each: every edge once, and between them what ``draw`` gives.
 
-    Every job of two or more runs has a random one, with a result that is not ``trivial``; its place goes round, so that
-    each context has one. With one context the first job of each machine is such a run. No job's answer is that of the
+    The first job of each machine has random runs alone, with results that are not ``trivial``. Each job after it has a
+    random one, whose place goes round; with one context it is an edge or a random run. No job's answer is that of the
     job before it, or of the job before it on its machine. Each machine has two jobs at least.
     """
     waiting = list(edges)
     rooms = contexts - 1
-    count = max(LEAST, 2 * machines, 1 + -(-len(edges) // rooms) if rooms else machines + 2 * len(edges))
+    count = max(LEAST, 2 * machines, machines + (-(-len(edges) // rooms) if rooms else 2 * len(edges)))
     answers: list[tuple[_Result, ...]] = []
+
+    def drawn(taken: Collection[_Result] = ()) -> _Run:
+        for _ in range(_DRAWS):
+            run = draw()
+            if not trivial(found := result(run)) and found not in taken:
+                break
+        return run
+
     for k in range(count):
         before = {answers[j] for j in (k - 1, k - machines) if j >= 0}
         if rooms == 0 and k >= machines and waiting and (result(waiting[0]),) not in before:
             job = [waiting.pop(0)]
         else:
-            others = [waiting.pop(0) if waiting else draw() for _ in range(rooms)]
-            place = k % contexts
+            place = k // machines % contexts
+            others = [waiting.pop(0) if k >= machines and waiting else drawn() for _ in range(rooms)]
             for _ in range(_DRAWS):
-                job = [*others[:place], draw(), *others[place:]]
-                found = tuple(map(result, job))
-                different = rooms == 0 or len(set(found)) > 1
-                if different and found not in before and not trivial(found[place]):
+                job = [*others[:place], drawn(set(map(result, others))), *others[place:]]
+                if tuple(map(result, job)) not in before:
                     break
         answers.append(tuple(map(result, job)))
         yield job

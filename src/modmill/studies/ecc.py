@@ -24,7 +24,7 @@ from modmill.engines.order_engine import order_operations, order_recipe
 from modmill.engines.point_engine import OPERATIONS, Shape, point_programme
 from modmill.engines.points import BLIND, PointProgramme
 from modmill.engines.recipe import Domain
-from modmill.engines.rhythm import NumberedRhythm, Rhythm, busy_contexts
+from modmill.engines.rhythm import NumberedRhythm, Rhythm, acceptance, busy_contexts
 from modmill.engines.row_layout import RowLayout
 from modmill.engines.row_sequencer import RowSequencer
 from modmill.engines.rows import Unit
@@ -129,7 +129,7 @@ class EccCore:
         bound = self.contract.product(Fraction(1), Fraction(1))
         fits = bound + -(-bound // 1) <= self.contract.operand_bound
         trims = isinstance(self.contract.operand, Binary) and not fits
-        return Rhythm(self.contract, self.sums, core.period, core.lead, trims)
+        return Rhythm(self.contract, self.sums, *acceptance(core), trims)
 
     @property
     def modulo_order(self) -> tuple[str, ...]:

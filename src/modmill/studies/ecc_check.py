@@ -64,7 +64,7 @@ def _vectors(core: EccCore) -> Stream:
     for held in core.held:
         if held.modulus != loaded:
             loaded = held.modulus
-            out.words += core.packets.sent(core.setup(loaded))
+            out.load(core.packets.sent(core.setup(loaded)), core.contract)
         for pairs in core.vector_jobs(held.operation):
             _add(core, out, held.operation, pairs)
     return out
@@ -73,7 +73,7 @@ def _vectors(core: EccCore) -> Stream:
 def _short(core: EccCore, seed: int) -> Stream:
     """SETUP and two jobs of the operation modulo p that takes the fewest cycles."""
     out, size = Stream(), core.layout.contexts
-    out.words += core.packets.sent(core.setup())
+    out.load(core.packets.sent(core.setup()), core.contract)
     operation = min(core.operations, key=core.cycles)
     pairs = sample(core.curve, operation, core.bits, EDGES + 2 * size, seed)[EDGES:]
     for batch in (pairs[:size], pairs[size:]):
@@ -123,7 +123,7 @@ def _stream(core: EccCore, others: list[_Loaded], seed: int) -> Stream:
     for held in core.held:
         if held.modulus != loaded:
             loaded = held.modulus
-            out.words += packets.sent(core.setup(loaded))
+            out.load(packets.sent(core.setup(loaded)), core.contract)
         jobs = max(core.cores, -(-RUNS // size))
         pairs = sample(core.curve, held.operation, core.bits, jobs * size, seed)[:: 1 if seed == 1 else -1]
         for at in range(0, len(pairs), size):
@@ -131,7 +131,7 @@ def _stream(core: EccCore, others: list[_Loaded], seed: int) -> Stream:
     rnd = random.Random(seed)
     for fitted, made in others:
         contract = core.contract_at(fitted)
-        out.words += packets.sent(lay.setup(contract, made))
+        out.load(packets.sent(lay.setup(contract, made)), core.contract)
         for k, programme in made.items():
             job, numbers = _random_job(core, k, programme, contract, rnd)
             each = len(programme.results)

@@ -158,7 +158,13 @@ are sent least significant word first, {words} words each.
 |---|---|---|---|---|---|---|---|
 {programmes}
 
-`cycles`: from the last word of a job to the first word of its results, one number for all scalars and points. `blind`
-is a number in [1, p) that the projective coordinates are multiplied by, 1 for none. A result (0, 0) of a Weierstrass
-curve is the point at infinity. `vectors.json` holds messages with their answers.
+`cycles`: from the last word of a job to the first word of its results, one number for all scalars and points.
+{_waiting(record)}`blind` is a number in [1, p) that the projective coordinates are multiplied by, 1 for none. A result
+(0, 0) of a Weierstrass curve is the point at infinity. `vectors.json` holds messages with their answers.
 """
+
+
+def _waiting(record: Mapping[str, Any]) -> str:
+    """What is said of the first job after a modulus, where loading it takes time."""
+    load = record["multiplier"].get("load")
+    return f"The first job after a modulus may wait up to {load['cycles']} cycles more for it.\n" if load else ""

@@ -21,7 +21,7 @@ from modmill.engines.coprocessor import Coprocessor
 from modmill.engines.exponentiation import Exponentiation, Programme, fixed_window, ladder, left_to_right
 from modmill.engines.numbered_rows import NumberedRowSequencer
 from modmill.engines.power_layout import PowerLayout, power_layout
-from modmill.engines.rhythm import NumberedRhythm, Rhythm, busy_contexts
+from modmill.engines.rhythm import NumberedRhythm, Rhythm, acceptance, busy_contexts
 from modmill.engines.row_layout import DIGIT_WORDS
 from modmill.engines.row_sequencer import RowSequencer
 from modmill.flow import emit, tools
@@ -99,20 +99,21 @@ class EngineCore:
             machine = unused(self.fitted.slot_machine(1))
             return NumberedRhythm(self.contract, machine.interval, machine.distance)
         core: Multiplier = unused(self.fitted.core(self.io))
-        return Rhythm(self.contract, 0, core.period, core.lead)
+        return Rhythm(self.contract, 0, *acceptance(core))
 
     @cached_property
     def layout(self) -> PowerLayout:
         """Slots, table and messages. Raises Refusal when the programmes do not fit the multiplier or the memory."""
         contract, beat = self.contract, self.rhythm
-        converted = contract.factor % contract.p != 1
+        others = [x.contract(self.io) for x in self.fitted.others()]
+        converted = any(c.factor % c.p != 1 for c in (contract, *others))  # R may be 1 for the modulus made for alone
         bits = self.bits or contract.p.bit_length()
         programmes = (
             (uniform(self.method, self.window, converted), bits),
             (left_to_right(PUBLIC, converted=converted), PUBLIC.bit_length()),
         )
         powers = tuple(Exponentiation(programme, contract, length) for programme, length in programmes)
-        least = [x.contract(self.io) for x in self.fitted.others()] if isinstance(contract.operand, Binary) else []
+        least = others if isinstance(contract.operand, Binary) else []
         spare = max((Exponentiation(p, c, n).subtractions for p, n in programmes for c in least), default=0)
         contexts = self.contexts
         if not contexts:

@@ -54,7 +54,7 @@ def messages(core: EngineCore, full: bool = True) -> Messages:
 def _vectors(core: EngineCore, full: bool) -> Stream:
     """The messages of vectors.json; ``full``: with the exponents of full length."""
     out = Stream()
-    out.words += core.sent(core.setup(core.fitted))
+    out.load(core.sent(core.setup(core.fitted)), core.contract)
     for programme, bits, pairs in core.vector_jobs(full=full):
         _add(core, out, core.fitted.p, programme, bits, pairs)
     return out
@@ -63,7 +63,7 @@ def _vectors(core: EngineCore, full: bool) -> Stream:
 def _short(core: EngineCore, seed: int) -> Stream:
     """The modulus and two jobs: short exponents, 65537."""
     out, rnd, p = Stream(), random.Random(seed), core.fitted.p
-    out.words += core.sent(core.setup(core.fitted))
+    out.load(core.sent(core.setup(core.fitted)), core.contract)
     bits = min(VERY_SHORT, core.layout.powers[0].bits)
     bases = [rnd.randrange(p) for _ in range(core.results)]
     _add(core, out, p, 0, bits, [(base, rnd.getrandbits(bits)) for base in bases])
@@ -85,7 +85,7 @@ def _stream(core: EngineCore, moduli: list[Fitted], full: bool, seed: int) -> St
     size = layout.contexts
     for k, fitted in enumerate(moduli):
         p = fitted.p
-        out.words += core.sent(core.setup(fitted))
+        out.load(core.sent(core.setup(fitted)), core.contract)
         longest = layout.powers[0].bits
         kinds = [(0, longest)] if full and not k else []
         kinds += [(0, min(SHORT, longest)), (1, PUBLIC.bit_length())] * -(-POWERS // size)

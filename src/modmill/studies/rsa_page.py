@@ -57,5 +57,12 @@ each of them.
 
 Window digits are those of the exponent to the base 2^w, the highest first; the ladder takes the bits of e xor 2 e.
 Shorter exponents take fewer passes and digits. `cycles`: from the last word of a job to the first word of its powers,
-one number for all exponents and bases of a length. `vectors.json` holds messages with their answers.
+one number for all exponents and bases of a length.
+{_waiting(record)}`vectors.json` holds messages with their answers.
 """
+
+
+def _waiting(record: Mapping[str, Any]) -> str:
+    """What is said of the first job after a modulus, where loading it takes time."""
+    load = record["multiplier"].get("load")
+    return f"The first job after a modulus may wait up to {load['cycles']} cycles more for it.\n" if load else ""

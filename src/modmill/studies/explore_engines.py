@@ -1,0 +1,315 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""Random engines, each built in a folder and checked there: RSA engines and coprocessors for small curves.
+
+    rsa    modulus of 16 to 1,100 bits, odd lengths and shapes, built in or loaded; every multiplier, form, method,
+           window, number of contexts and of machines
+    ecc    a random curve of every form over 6 to 20 bits, its points counted; every operation, multiplier, form,
+           window, comb, number of contexts and of machines, blinded scalars, arithmetic modulo the order
+
+A draw is a value (`EngineCase`) that says in one line of Python how to make the engine again. An engine that builds and
+fails its check is what is looked for; so is an exception that is no refusal.
+"""
+
+from __future__ import annotations
+
+import random
+import tempfile
+import time
+import traceback
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from math import isqrt
+from pathlib import Path
+from typing import Any
+
+from modmill.contract import Refusal
+from modmill.design import Design, Setting
+from modmill.designs import DESIGNS
+from modmill.engines.point_engine import OPERATIONS, Shape
+from modmill.numbers.curves import Affine, Curve, Edwards, Montgomery, Weierstrass, square_root
+from modmill.numbers.primes import next_prime
+from modmill.studies.ecc import EccCore, ecc
+from modmill.studies.ecc_check import check_ecc
+from modmill.studies.engine import EngineCore, engine
+from modmill.studies.engine_check import check_engine
+
+KINDS = ("rsa", "ecc")
+LARGEST = 1_200_000
+"""Characters of Verilog up to which an engine is simulated: one so large compiles for minutes."""
+LONGEST = 3e13
+"""Cycles of the longest job times characters of Verilog up to which an engine is simulated."""
+SECONDS = 150.0
+"""An engine that takes longer, its check included, counts as a failure."""
+WORDS = (16, 17, 24, 31, 32, 33, 48, 63, 64)
+FAILURES = ("failed", "crash", "slow", "message")
+_REFUSAL = 500
+"""Characters of a refusal at most."""
+_SELDOM = ("extension", "channel")
+"""In the names of designs that serve few engines, or none."""
+
+
+@dataclass(frozen=True)
+class EngineCase:
+    """A draw: ``kind`` of `KINDS`, and the arguments of `studies.engine.engine` or `studies.ecc.ecc`."""
+
+    kind: str
+    design: str
+    arguments: tuple[tuple[str, Any], ...]
+    settings: tuple[tuple[str, Any], ...] = ()
+    curve: Curve | None = None
+
+    @property
+    def line(self) -> str:
+        """Python that makes the engine again (with Curve classes, Shape, `ecc` and `engine` imported)."""
+        given = ", ".join(f"{name}={value!r}" for name, value in self.arguments)
+        if self.curve is None:
+            return f"engine({self.design!r}, settings={dict(self.settings)!r}, {given})"
+        on = ", ".join(f"{k}={v:#x}" for k, v in self.curve.coefficients().items())
+        c = self.curve
+        text = f"{type(c).__name__}({c.p:#x}, ({c.base[0]:#x}, {c.base[1]:#x}), {c.n:#x}, {c.h}, {on})"
+        return f"ecc({text}, {self.design!r}, {dict(self.settings)!r}, {given})"
+
+    def make(self) -> EccCore | EngineCore:
+        """The engine. Raises Refusal where there is none."""
+        if self.curve is not None:
+            return ecc(self.curve, self.design, dict(self.settings), **dict(self.arguments))
+        return engine(self.design, settings=dict(self.settings), **dict(self.arguments))
+
+
+@dataclass(frozen=True)
+class EngineOutcome:
+    """What became of a case.
+
+    ``kind``: refused; checked; built, when it is too large to be simulated; or a failure: ``failed`` (its check fails),
+    ``crash`` (an exception that is no refusal), ``slow`` (over `SECONDS`), ``message`` (refused in several or too many
+    words). ``text``: the refusal or what was found.
+    """
+
+    case: EngineCase
+    kind: str
+    text: str = ""
+    seconds: float = 0.0
+
+    @property
+    def wrong(self) -> bool:
+        """Whether it is a failure."""
+        return self.kind in FAILURES
+
+
+# ---------------------------------------------------------------------------------------------- draws
+
+
+def draw(rnd: random.Random, small: bool = False) -> EngineCase:
+    """A random engine; ``small``: none that takes long to compile."""
+    return (_rsa if rnd.randrange(2) else _ecc)(rnd, small)
+
+
+def _design(rnd: random.Random) -> Design:
+    while True:
+        found = rnd.choice(DESIGNS)
+        if not any(word in found.name for word in _SELDOM) or not rnd.randrange(8):
+            return found
+
+
+def _settings(rnd: random.Random, design: Design, p: int) -> tuple[tuple[str, Any], ...]:
+    """Up to two settings of a design, at or beside their limits and defaults."""
+    chosen = rnd.sample(design.settings, min(len(design.settings), rnd.choice((0, 0, 1, 1, 2))))
+    values = {s.name: s.default for s in design.settings}
+    return tuple((s.name, _value(rnd, s, p, values)) for s in chosen)
+
+
+def _value(rnd: random.Random, setting: Setting, p: int, values: Mapping[str, Any]) -> Any:
+    if setting.kind is bool:
+        return rnd.random() < 0.5
+    if setting.choices:
+        return rnd.choice(setting.choices)
+    if setting.kind is not int:
+        return setting.default
+    least, most = setting.least, setting.most
+    with suppress(Exception):  # a design that does not serve the modulus says so when it is built
+        least, most = setting.range(p, values)
+    low = least if least is not None else max(1, setting.default - 2)
+    high = min(most if most is not None else low + 8, low + 24)
+    return rnd.choice((low, setting.default, rnd.randint(low, max(low, high))))
+
+
+def _common(rnd: random.Random, small: bool) -> list[tuple[str, Any]]:
+    return [
+        ("contexts", rnd.choice((0, 1, 1, 2, 2, 3, 4, 5) if not small else (1, 1, 2, 3))),
+        ("word", rnd.choice(WORDS)),
+        ("cores", rnd.choice((1,) * 12 + ((2, 3) if not small else (1,)))),
+    ]
+
+
+def _modulus(rnd: random.Random, bits: int) -> int:
+    """An odd number of so many bits: dense, sparse, all ones, next to a power of two, or prime."""
+    top = 1 << bits - 1
+    match rnd.randrange(6):
+        case 0:
+            return 2 * top - 1
+        case 1:
+            return top + 1
+        case 2:
+            return top | 1 << rnd.randrange(bits - 1) | 1
+        case 3:
+            found = next_prime(top | rnd.getrandbits(bits - 1))
+            return found if found.bit_length() == bits else top + 1
+    return top | rnd.getrandbits(bits - 1) | 1
+
+
+def _rsa(rnd: random.Random, small: bool) -> EngineCase:
+    size = rnd.random()
+    bits = (
+        rnd.randint(16, 64) if small or size < 0.75 else rnd.randint(65, 200) if size < 0.97 else rnd.randint(201, 1100)
+    )
+    design = _design(rnd)
+    p = _modulus(rnd, bits)
+    loads = any(s.name == "loadable" for s in design.settings)
+    given = [("width", bits)] if loads and rnd.randrange(2) else [("p", p)]
+    options = [
+        ("bits", rnd.choice((bits, bits, bits + rnd.randint(1, 64), rnd.randint(1, bits)))),
+        ("method", rnd.choice(("window", "window", "ladder"))),
+        ("window", rnd.randint(1, 5)), ("io", rnd.choice(("native", "native", "binary"))),
+        ("native", bool(rnd.randrange(4))), *_common(rnd, small or bits > 200),
+    ]  # fmt: skip
+    return EngineCase("rsa", design.name, (*given, *options), _settings(rnd, design, p))
+
+
+def _ecc(rnd: random.Random, small: bool) -> EngineCase:
+    form = rnd.choice(("weierstrass", "weierstrass -3", "weierstrass 0", "montgomery", "edwards", "edwards -1"))
+    shortest = 6 if form.startswith("weierstrass") else 10  # a cofactor of 4 leaves too small an order below that
+    curve = random_curve(rnd, form, max(shortest, rnd.choice((6, 7, 8, 9, 10, 10, 11, 12, 13, 14, 15, 16, 17, 20))))
+    design = _design(rnd)
+    operations = OPERATIONS[:3]
+    chosen = tuple(sorted(rnd.sample(operations, rnd.choice((1, 1, 1, 2) if small else (1, 1, 2, 3)))))
+    field = (curve.p if isinstance(curve, Montgomery) else curve.n).bit_length()
+    options: list[tuple[str, Any]] = [
+        ("operations", ("ladder",) if isinstance(curve, Montgomery) else chosen),
+        ("bits", rnd.choice((0, 0, field, field + rnd.randint(1, 20)))),
+        ("shape", Shape(rnd.randint(1, 4), rnd.randint(1, 4), rnd.randint(1, 3), rnd.random() < 0.2)),
+        ("sums", rnd.choice((3, 3, 0, 1, 2, 4, 5))), ("io", rnd.choice(("", "", "native", "binary"))),
+        ("order", rnd.random() < 0.25), *_common(rnd, small),
+    ]  # fmt: skip
+    return EngineCase("ecc", design.name, tuple(options), _settings(rnd, design, curve.p), curve)
+
+
+def random_curve(rnd: random.Random, form: str, bits: int) -> Curve:
+    """A curve over a random prime of so many bits that passes its validation, its points counted.
+
+    ``form``: weierstrass (with a after it, or a random one), montgomery, or edwards (with a after it, or a random one);
+    the last two have a cofactor of 4 or more and need 10 bits. Multiples of a random point are gone through from one
+    end of Hasse's interval to the other; where one alone is neutral, that is the number of points.
+    """
+    while True:
+        p = next_prime(1 << bits - 1 | rnd.getrandbits(bits - 1))
+        curve = _equation(rnd, form, p)
+        P = None if curve is None else _point(rnd, curve)
+        if curve is None or P is None:
+            continue
+        least, most = p + 1 - isqrt(4 * p), p + 1 + isqrt(4 * p)
+        Q, found = curve.multiply(least, P), list[int]()
+        for m in range(least, most + 1):
+            if curve.zero == Q:
+                found.append(m)
+            Q = curve.add(Q, P)
+        if len(found) != 1:
+            continue
+        n = max(_prime_factors(found[0]))
+        h = found[0] // n
+        made = replace(curve, base=curve.multiply(h, P) or (0, 0), n=n, h=h)
+        with suppress(ValueError):
+            made.validate()
+            return made
+
+
+def _equation(rnd: random.Random, form: str, p: int) -> Curve | None:
+    """A random curve without base point; None where a number drawn does not serve."""
+    name, _, a = form.partition(" ")
+    one, two = rnd.randrange(p), rnd.randrange(p)
+    first = int(a) % p if a else one
+    if name == "weierstrass":
+        return Weierstrass(p, (0, 0), 1, a=first, b=two)
+    if name == "montgomery":
+        return Montgomery(p, (0, 0), 1, A=one, B=rnd.choice((1, 1, max(1, two))))
+    made = Edwards(p, (0, 1), 1, a=first, d=two)
+    with suppress(ValueError):
+        made._check_equation()
+        return made
+    return None
+
+
+def _point(rnd: random.Random, curve: Curve) -> Affine | None:
+    p, x = curve.p, rnd.randrange(1, curve.p)
+    match curve:
+        case Weierstrass():
+            y = square_root(curve.right(x), p)
+        case Montgomery():
+            y = square_root(curve.right(x) * pow(curve.B, -1, p), p)
+        case Edwards() if (1 - curve.d * x * x) % p:
+            y = square_root((1 - curve.a * x * x) * pow(1 - curve.d * x * x, -1, p), p)
+        case _:
+            y = None
+    return None if not y else (x, y)
+
+
+def _prime_factors(number: int) -> list[int]:
+    found = []
+    for q in range(2, isqrt(number) + 1):
+        while number % q == 0:
+            found.append(q)
+            number //= q
+    return [*found, number] if number > 1 else found or [1]
+
+
+# ---------------------------------------------------------------------------------------------- trials
+
+
+def attempt_engine(tell: Callable[[str, float], None], case: EngineCase) -> EngineOutcome:
+    """Build an engine in a folder and check it there. ``tell`` hears of each stage and its time limit in seconds."""
+    start = time.monotonic()
+    try:
+        kind, text = _attempt(tell, case)
+    except Refusal as refusal:
+        text = str(refusal)
+        kind = "message" if "\n" in text or not 0 < len(text) <= _REFUSAL else "refused"
+    except Exception as error:
+        frame = traceback.extract_tb(error.__traceback__)[-1]
+        kind = "crash"
+        text = f"{type(error).__name__} in {Path(frame.filename).name}:{frame.lineno}: {' '.join(str(error).split())}"
+    seconds = time.monotonic() - start
+    if kind == "checked" and seconds > SECONDS:
+        kind, text = "slow", f"{seconds:.0f} s, at most {SECONDS:.0f} are allowed"
+    return EngineOutcome(case, kind, text[:600], seconds)
+
+
+def _attempt(tell: Callable[[str, float], None], case: EngineCase) -> tuple[str, str]:
+    tell("to choose its parameters", SECONDS)
+    core = case.make()
+    longest = max(map(core.cycles, core.jobs)) if isinstance(core, EccCore) else core.cycles(0)
+    tell("to write its files", SECONDS)
+    if len(core.verilog) > LARGEST or len(core.verilog) * longest > LONGEST:
+        return "built", ""
+    tell("to check it", SECONDS)
+    with tempfile.TemporaryDirectory(prefix="modmill-explore-") as folder:
+        place = core.write(Path(folder) / case.kind, "modmill explore")
+        report = check_ecc(place) if isinstance(core, EccCore) else check_engine(place)
+    return ("failed", report.failures[0]) if report.failures else ("checked", "")
+
+
+def explore_engine(
+    rnd: random.Random, deadline: float, tell: Callable[[str, float], None] = lambda stage, limit: None
+) -> EngineOutcome:
+    """Draw one engine and try it. ``deadline``: of `time.monotonic()`; less than a minute before it, engines are
+    small."""
+    return attempt_engine(tell, draw(rnd, deadline - time.monotonic() < 60))
+
+
+def explore_engines(seconds: float, seed: int, *, small: bool = False, most: int = 0) -> Iterator[EngineOutcome]:
+    """Try random engines one after another, for so many seconds or ``most`` engines; ``small``: small ones alone."""
+    rnd, start = random.Random(seed), time.monotonic()
+    done = 0
+    while time.monotonic() - start < seconds and (not most or done < most):
+        done += 1
+        yield attempt_engine(lambda stage, limit: None, draw(rnd, small))

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""Random engines are right or refused; a planted fault is found; what the exploration found stays found."""
+
+import random
+import time
+
+import pytest
+
+from modmill.contract import Refusal
+from modmill.engines.row_layout import RowLayout
+from modmill.numbers.curves import Curve
+from modmill.studies.engine import engine
+from modmill.studies.explore_engines import EngineCase, attempt_engine, draw, explore_engine, random_curve
+
+SMALL = EngineCase("rsa", "multistep", (("width", 17), ("bits", 5), ("contexts", 2), ("word", 32), ("window", 2)))
+
+
+def tried(case):
+    return attempt_engine(lambda stage, limit: None, case)
+
+
+def test_random_engines_are_right_or_refused():
+    rnd, kinds = random.Random(7), []
+    while kinds.count("checked") < 3:
+        outcome = explore_engine(rnd, time.monotonic())
+        assert not outcome.wrong, (outcome.case.line, outcome.text)
+        kinds.append(outcome.kind)
+
+
+def test_a_wrong_constant_is_found(monkeypatch):
+    """The number 1 that leads out of the multiplier's domain is 3 in the message that sets a modulus."""
+    plain = RowLayout.number
+    monkeypatch.setattr(RowLayout, "number", lambda layout, x: plain(layout, 3 if x == 1 else x))
+    outcome = tried(SMALL)
+    assert outcome.wrong and outcome.kind == "failed" and "is wrong" in outcome.text
+
+
+def test_what_is_no_refusal_is_a_crash(monkeypatch):
+    monkeypatch.setattr(RowLayout, "setup", lambda *_: 1 // 0)
+    outcome = tried(SMALL)
+    assert outcome.kind == "crash" and outcome.text.startswith("ZeroDivisionError in test_explore_engines.py:")
+    monkeypatch.setattr(RowLayout, "__post_init__", lambda _: (_ for _ in ()).throw(Refusal("a\nb")))
+    assert tried(SMALL).kind == "message"
+
+
+def test_numbers_of_one_word_come_when_they_were_predicted():
+    """65537 needs no digits: the last base waited for the one before it, which the prediction did not know."""
+    for contexts in (1, 2, 3):
+        core = engine("multistep", width=14, bits=10, method="ladder", contexts=contexts)
+        assert core.layout.number_words == 1
+        found = core.simulate(core.fitted, 1, [(5, 65537)] * contexts)
+        assert found.cycles == [core.cycles(1)]
+
+
+def test_an_engine_for_any_modulus_of_a_length_whose_largest_prime_is_a_mersenne_number():
+    """It is made for 2^17 - 1, for which R = 1: that says nothing of the moduli that are loaded."""
+    core = engine("multistep", width=17, bits=5, contexts=1)
+    assert core.fitted.p == 2**17 - 1 and core.contract.factor % core.fitted.p == 1
+    assert "square" in core.layout.numbers_of_modulus
+
+
+def test_a_multiplier_with_a_rhythm_of_its_own_behind_conversions_is_refused():
+    """Its operands were lost: it takes them in one cycle of 19, which the engine took for any cycle."""
+    core = engine("kbe", p=622259933793501085, io="binary", contexts=1)
+    with pytest.raises(Refusal, match="accepts operands only in one cycle of 19, which a unit that offers them"):
+        _ = core.layout
+
+
+@pytest.mark.parametrize("form", ["weierstrass", "weierstrass -3", "weierstrass 0", "montgomery", "edwards -1"])
+def test_random_curves_are_usable_and_their_points_counted(form):
+    curve = random_curve(random.Random(form), form, 10)
+    assert isinstance(curve, Curve) and curve.bits in (10, 11)
+    curve.validate()
+    points = sum(curve._holds(x, y) for x in range(curve.p) for y in range(curve.p)) + (curve.zero is None)
+    assert points == curve.n * curve.h
+
+
+def test_every_kind_of_choice_is_drawn():
+    rnd = random.Random(1)
+    cases = [draw(rnd) for _ in range(300)]
+    for name, least in (("method", 2), ("contexts", 6), ("word", 9), ("io", 3), ("sums", 6), ("order", 2)):
+        assert len({dict(case.arguments).get(name) for case in cases} - {None}) >= least, name
+    assert len({case.design for case in cases}) > 20 and {type(case.curve).__name__ for case in cases} >= {
+        "Weierstrass", "Montgomery", "Edwards"
+    }  # fmt: skip
+    assert all(case.line.startswith((f"{'ecc' if case.curve else 'engine'}(",)) for case in cases)
