@@ -280,6 +280,11 @@ def test_edited_vectors(copy, monkeypatch):
     [
         ("endmodule", '  initial $system("true");\nendmodule', r"uses \$system, which no generated core does"),
         ("endmodule", 'endmodule\n`include "x"', "uses `include"),
+        (
+            "endmodule",
+            '`ifndef SYNTHESIS\n  initial begin\n    phase = $system("x");\n  end\n`endif\nendmodule',
+            r"uses \$system",
+        ),
         ("module core(", "module other(", "there is no module core"),
         ("i_b;\n", "i_c;\n", "port i_b is missing"),
         (";\n  wire clk", "\n  wire clk", "core.v: "),

@@ -48,9 +48,11 @@ _NAME = re.compile(r"\\\S+")
 _WIRE = re.compile(r"^  (?:wire|memory) .*? \\(\S+)\n", re.MULTILINE)
 _ATTRIBUTES = re.compile(r"(?:^ *attribute \\(?:init|initial_value) .*\n)+", re.MULTILINE)
 _INITIAL = re.compile(r"^ *attribute \\initial_value .*\n", re.MULTILINE)
-_INITIALISED = re.compile(r"^(  reg (?:\[\d+:\d+\] )?)(\w+) = (\d+'h[\da-f]+);", re.MULTILINE)
+_INITIALISED = re.compile(r"^(  reg (?:\[\d+:\d+\] )?)(\w+) = (\d+'h[\da-f]+|-?\d+);", re.MULTILINE)
 _VERILOG_MODULE = re.compile(r"^module .*?^endmodule\n", re.MULTILINE | re.DOTALL)
-_FOR_SIMULATION = re.compile(r"^`ifndef SYNTHESIS\n  initial begin\n(?:    \w+ = \S+;\n)+  end\n`endif\n", re.MULTILINE)
+_FOR_SIMULATION = re.compile(
+    r"^`ifndef SYNTHESIS\n  initial begin\n(?:    \w+ = (?:\d+'h[\da-f]+|-?\d+);\n)+  end\n`endif\n", re.MULTILINE
+)
 _MODULE_TEXT = re.compile(r"^module .*?^endmodule\n", re.MULTILINE | re.DOTALL)
 _WORD = re.compile(r"^  (?:input |output |wire |reg )+\[31:0\] (\w+)", re.MULTILINE)
 _NEGATIVE = re.compile(r"-(\d+)\b")

@@ -225,8 +225,8 @@ def text_differences(core: Core, folder: Folder) -> Iterator[str]:
 
 
 def foreign_words(verilog: str) -> list[str]:
-    """System tasks and directives in a Verilog text."""
-    return sorted(set(_SYSTEM_TASK.findall(_COMMENT.sub(" ", verilog))))
+    """System tasks and directives in a Verilog text, those around initial values left out."""
+    return sorted(set(_SYSTEM_TASK.findall(_COMMENT.sub(" ", without_initial_values(verilog)))))
 
 
 def rtl_faults(verilog: str, contract: Contract, top: str = "core") -> Iterator[str]:
