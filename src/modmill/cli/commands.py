@@ -21,7 +21,7 @@ if sys.argv[1:] == ["--version"]:  # answered before anything is imported: it sh
 
 import typer
 
-from modmill.cli import ecc, ecc_build, ecc_vectors, explore, rsa, rsa_vectors, site
+from modmill.cli import ecc, ecc_build, ecc_vectors, explore, mutate, rsa, rsa_vectors, site
 from modmill.cli.options import Output, Record, Route, Router, Seeds, Set, Target
 from modmill.numbers.shown import name as shown_name
 
@@ -406,6 +406,7 @@ def _bar() -> Iterator[Callable[[str, int, int], None]]:
 
 
 site.add_to(app, _bar)
+mutate.add_to(app, _bar)
 explore.add_to(app, _bar)
 ecc_vectors.add_to(ecc.app, _bar)
 rsa_vectors.add_to(rsa.app, _bar)

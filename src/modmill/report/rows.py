@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-KINDS = ("check", "synth", "route")
+KINDS = ("check", "synth", "route", "mutate")
 
 Key = tuple[str, str, str, str, int | None]
 
@@ -25,7 +25,8 @@ Key = tuple[str, str, str, str, int | None]
 class Row:
     """One measurement.
 
-    ``kind``: check (simulated against the contract), synth (resources), route (clock). ``digest``: of the RTL.
+    ``kind``: check (simulated against the contract), synth (resources), route (clock), mutate (how many planted
+    faults check finds). ``digest``: of the RTL.
     ``tool``: name and version. ``target`` is empty for a check, ``seed`` None but for a route. ``values`` holds the
     numbers; ``about`` says in words what was measured (design, modulus, io, parameters, date).
     """

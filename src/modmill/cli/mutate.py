@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""The command ``modmill mutate``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from modmill.cli.options import Record
+
+Bar = Callable[[], AbstractContextManager[Callable[[str, int, int], None]]]
+"""What shows the progress of a command."""
+
+
+def add_to(app: typer.Typer, bar: Bar) -> None:
+    """Add the command."""
+
+    @app.command()
+    def mutate(
+        folder: Annotated[
+            Path, typer.Argument(metavar="DIR", help="A folder that build, rsa build or ecc build wrote.")
+        ],
+        count: Annotated[int, typer.Option(min=1, max=10_000, help="Mutants.")] = 100,
+        seed: Annotated[int, typer.Option(min=0, help="Which mutants are drawn.")] = 1,
+        as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead.")] = False,
+        record: Record = None,
+    ) -> None:
+        """Plant small faults in a core, one at a time: `check` must find each, or it is proved to be none.
+
+        Status 1 when a mutant survives.
+        """
+        from modmill.report.rows import put
+        from modmill.studies.mutate import Subject, check_mutants
+
+        subject = Subject.read(folder)
+        with bar() as progress:
+            report = check_mutants(subject, count, seed, progress=progress)
+        if record is not None:
+            put(record, report.row())
+        print(json.dumps(report.describe(), indent=2) if as_json else "\n".join(report.lines))
+        if report.survivors:
+            raise typer.Exit(1)

@@ -1,0 +1,600 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""Mutants of a netlist: small faults, all of them in one Verilog text, of which a run chooses one.
+
+Yosys flattens a Verilog text to cells of whole words. A mutant changes one place; the five classes are
+
+    cell         another operation: add for subtract, and for or, the inputs of a multiplexer swapped, a comparison
+    constant     one bit of a constant flipped, one bit of a ROM flipped
+    connection   one input bit stuck at 0 or 1, inverted, or taken from its neighbour
+    reset        the reset of a register dropped, one bit of its reset value flipped
+    initial      one bit of the initial contents of a register or a written memory flipped
+
+Every mutant has an enable: with all enables low the text behaves as the original. In simulation the enables follow
+the environment variable `CHOICE` at power-up (0: none), so that one compiled library serves all mutants. Places that
+no path joins to an output (a cone of influence bit by bit) are not drawn.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import re
+import tempfile
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from modmill.flow import tools
+
+CLASSES = ("cell", "constant", "connection", "reset", "initial")
+"""Classes of mutants: the same number is drawn of each, as far as there are places, but of the last."""
+INITIAL_SHARE = 20
+"""One mutant in so many is of initial contents at most: most are of memories that are written before they are read."""
+CHOICE = "MODMILL_MUTANT"
+"""Environment variable with the number of the mutant that a simulation runs."""
+DROPPED = "the reset is dropped"
+"""What is said of a register's mutant without reset."""
+ENABLES = "modmill_mutants"
+"""Input of the mutated module: bit k enables mutant k, bit 0 none."""
+
+Bit = int | str
+"""A bit of a netlist: the number of a net, or a constant "0", "1", "x"."""
+Cell = dict[str, Any]
+
+UNWRITTEN = "modmill_unwritten_"
+"""How names of registers begin that tell whether a word of a memory is still unwritten."""
+
+_READ = (
+    "read_verilog core.v; hierarchy -check -top {top}; proc; flatten; opt_expr; opt_dff -simple-dffe; opt_expr; "
+    "opt_clean; memory_collect; check -assert; write_json core.json"
+)
+_WRITE = "read_json mutants.json; check -assert; write_verilog -noattr mutants.v"
+_OTHER = {
+    "$add": ("$sub",), "$sub": ("$add",), "$and": ("$or", "$xor"), "$or": ("$and", "$xor"), "$xor": ("$or", "$xnor"),
+    "$xnor": ("$xor",), "$eq": ("$ne",), "$ne": ("$eq",), "$lt": ("$le", "$ge"), "$le": ("$lt", "$gt"),
+    "$gt": ("$ge", "$le"), "$ge": ("$gt", "$lt"), "$mul": ("$add",), "$reduce_or": ("$reduce_and",),
+    "$reduce_and": ("$reduce_or",), "$reduce_bool": ("$reduce_and",), "$reduce_xor": ("$reduce_or",),
+    "$logic_not": ("$reduce_bool",), "$logic_and": ("$logic_or",), "$logic_or": ("$logic_and",), "$not": ("$pos",),
+    "$shl": ("$shr",), "$shr": ("$shl",),
+}  # fmt: skip
+_BITWISE = {"$and", "$or", "$xor", "$xnor", "$not", "$pos", "$mux"}
+_CARRYING = {"$add", "$sub", "$mul", "$neg"}
+REGISTERS = {"$dff", "$dffe", "$sdff", "$sdffe", "$sdffce"}
+"""Types of registers: all that a core with one clock and synchronous resets has."""
+_FIXED = {"CLK", "RD_CLK", "WR_CLK", "ARST", "RD_ARST", "RD_SRST", "RD_EN"}
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One change. ``kind``: its class. ``what``: the change in words. ``cell``: type of the cell. ``name``: of the
+    wire or register that the cell drives, or of the nearest named one behind it. ``path``: the instances around it."""
+
+    kind: str
+    what: str
+    cell: str
+    name: str
+    path: str
+
+    @property
+    def line(self) -> str:
+        """The mutant in one line."""
+        return f"{self.kind}: {self.what} ({self.cell[1:]} of {'.'.join(filter(None, (self.path, self.name)))})"
+
+
+@dataclass(frozen=True)
+class _Site:
+    mutant: Mutant
+    place: str
+    apply: Callable[[Netlist], Callable[[Bit], None]]
+
+
+@dataclass(frozen=True)
+class Mutated:
+    """Mutants in one text. ``mutants[k - 1]`` is enabled by bit k of `ENABLES`, an input of the module `module` of
+    ``netlist`` (Yosys's JSON). ``verilog``: the text whose module `top` runs the mutant chosen by `CHOICE`.
+    ``places``: for each mutant the cell that is changed."""
+
+    top: str
+    mutants: tuple[Mutant, ...]
+    netlist: dict[str, Any]
+    verilog: str
+    places: tuple[str, ...]
+
+    @property
+    def module(self) -> dict[str, Any]:
+        """Ports, cells and net names of the mutated module."""
+        found: dict[str, Any] = self.netlist["modules"][_inner(self.top)]
+        return found
+
+
+def _inner(top: str) -> str:
+    return f"{top}_with_mutants"
+
+
+@contextmanager
+def chosen(number: int) -> Iterator[None]:
+    """Simulations that start within run this mutant; 0 for the original."""
+    before = os.environ.get(CHOICE)
+    os.environ[CHOICE] = str(number)
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[CHOICE]
+        else:
+            os.environ[CHOICE] = before
+
+
+def mutate(verilog: str, top: str, count: int, seed: int = 1) -> Mutated:
+    """Draw ``count`` mutants (fewer where there are fewer places) and put them into one text.
+
+    The same text, count and seed give the same mutants. Raises ValueError for a count below 1, ToolError when Yosys
+    cannot read the text.
+    """
+    if count < 1:
+        raise ValueError(f"the number of mutants must be at least 1, not {count}")
+    netlist = Netlist.read(verilog, top)
+    sites = _drawn(netlist, count, random.Random(seed))
+    sites.sort(key=_order)
+    enables = netlist.add_input(ENABLES, len(sites) + 1)
+    for site, enable in zip(sites, enables[1:], strict=True):
+        site.apply(netlist)(enable)
+    netlist.settle()
+    whole = {"creator": "modmill", "modules": {_inner(top): netlist.module}}
+    with tempfile.TemporaryDirectory(prefix="modmill-mutate-") as name:
+        folder = Path(name)
+        (folder / "mutants.json").write_text(json.dumps(whole))
+        tools.run(tools.yosys("-q", "-p", _WRITE), name="yosys", cwd=folder)
+        text = _PARALLEL.sub("", (folder / "mutants.v").read_text())
+    mutants, places = tuple(site.mutant for site in sites), tuple(site.place for site in sites)
+    return Mutated(top, mutants, whole, _shell(netlist.module, top) + text, places)
+
+
+def _order(site: _Site) -> int:
+    """Changes that take a register apart come after those that need it whole."""
+    if site.mutant.kind == "reset":
+        return 1 if site.mutant.what == DROPPED else 2
+    return 3 * (site.mutant.kind == "initial")
+
+
+def _shell(module: dict[str, Any], top: str) -> str:
+    """The module that reads the choice at power-up. ``$c`` is Verilator's way to C."""
+    ports = {name: port for name, port in module["ports"].items() if name != ENABLES}
+    bits = len(module["ports"][ENABLES]["bits"])
+    lines = [f"module {top}({', '.join(ports)});"]
+    lines += [f"  {port['direction']} [{len(port['bits']) - 1}:0] {name};" for name, port in ports.items()]
+    lines += [
+        "  reg [31:0] chosen;",
+        f'  initial chosen = $c32("(std::getenv(\\"{CHOICE}\\") ? std::atoi(std::getenv(\\"{CHOICE}\\")) : 0)");',
+        f"  wire [{bits - 1}:0] enables = {bits}'d1 << chosen;",
+        f"  {_inner(top)} with_mutants({', '.join(f'.{name}({name})' for name in ports)}, .{ENABLES}(enables));",
+        "endmodule",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _drawn(netlist: Netlist, count: int, rnd: random.Random) -> list[_Site]:
+    """The same number of each class as far as there are places (see `INITIAL_SHARE`); in a class uniform over cells,
+    then places."""
+    kinds: dict[str, list[list[_Site]]] = {kind: [] for kind in CLASSES}
+    for group in netlist.sites():
+        kinds[group[0].mutant.kind].append(group)
+    for groups in kinds.values():
+        for group in groups:
+            rnd.shuffle(group)
+        rnd.shuffle(groups)
+    queues = {kind: _in_turn(groups) for kind, groups in kinds.items()}
+    taken: dict[str, list[_Site]] = {kind: [] for kind in CLASSES}
+    while queues and sum(map(len, taken.values())) < count:
+        for kind in list(queues):
+            if sum(map(len, taken.values())) == count:
+                break
+            site = next(queues[kind], None)
+            if site is None or (kind == "initial" and len(taken[kind]) >= count / INITIAL_SHARE):
+                del queues[kind]
+            else:
+                taken[kind].append(site)
+    return [site for kind in CLASSES for site in taken[kind]]
+
+
+def _in_turn(groups: Sequence[list[_Site]]) -> Iterator[_Site]:
+    """The first of each group, then the second of each."""
+    for k in range(max(map(len, groups), default=0)):
+        yield from (group[k] for group in groups if k < len(group))
+
+
+class Netlist:
+    """A module of whole-word cells, as Yosys's JSON has it, that can be changed."""
+
+    def __init__(self, module: dict[str, Any]) -> None:
+        self.module = module
+        self.cells: dict[str, Cell] = {
+            name: cell for name, cell in module["cells"].items() if cell["type"] != "$scopeinfo"
+        }
+        module["cells"] = self.cells
+        nets = [b for cell in self.cells.values() for bits in cell["connections"].values() for b in bits]
+        nets += [b for port in module["ports"].values() for b in port["bits"]]
+        self._next = 1 + max((b for b in nets if isinstance(b, int)), default=1)
+        self._names, self._initial = self._named()
+        self._feeds = self._fanout()
+        self._drivers = {
+            bit: (name, port, k)
+            for name, cell in self.cells.items()
+            for port, bits in cell["connections"].items()
+            if cell["port_directions"][port] == "output"
+            for k, bit in enumerate(bits)
+        }
+        self._sources: dict[str, tuple[str, str]] = {}
+        self._reset_values: dict[str, list[Bit]] = {}
+
+    @classmethod
+    def read(cls, verilog: str, top: str) -> Netlist:
+        """The netlist of a text. Raises ToolError when Yosys cannot read it or a cell is of an unknown type."""
+        with tempfile.TemporaryDirectory(prefix="modmill-mutate-") as name:
+            folder = Path(name)
+            (folder / "core.v").write_text(re.sub(r"\(\* keep_hierarchy \*\)\n", "", verilog))
+            tools.run(tools.yosys("-q", "-p", _READ.format(top=top)), name="yosys", cwd=folder)
+            module = json.loads((folder / "core.json").read_text())["modules"][top]
+        return cls(module)
+
+    # ---- what is there
+
+    def _named(self) -> tuple[dict[Bit, str], dict[Bit, str]]:
+        """A name for each net that has one in the source, the longest path first; initial values by net."""
+        names: dict[Bit, str] = {}
+        initial: dict[Bit, str] = {}
+        for name, net in self.module["netnames"].items():
+            value = net.get("attributes", {}).get("init", "")
+            for k, bit in enumerate(net["bits"]):
+                if value and k < len(value) and value[-1 - k] in "01":
+                    initial[bit] = value[-1 - k]
+                if not net["hide_name"] and not _NUMBERED.search(name):
+                    known = names.get(bit)
+                    index = f"[{k}]" if len(net["bits"]) > 1 else ""
+                    if known is None or name.count(".") > known.count("."):
+                        names[bit] = name + index
+        return names, initial
+
+    def _fanout(self) -> dict[Bit, list[str]]:
+        found: dict[Bit, list[str]] = defaultdict(list)
+        for name, cell in self.cells.items():
+            for port, bits in cell["connections"].items():
+                if cell["port_directions"][port] == "input":
+                    for bit in bits:
+                        found[bit].append(name)
+        return found
+
+    def outputs(self, cell: Cell) -> list[Bit]:
+        """All output bits of a cell."""
+        return [
+            b for port, bits in cell["connections"].items() if cell["port_directions"][port] == "output" for b in bits
+        ]
+
+    def source(self, name: str) -> tuple[str, str]:
+        """Instances around, and the wire that a cell drives or the nearest named one behind it."""
+        seen, level = {name}, [name]
+        while level:
+            for each in level:
+                for bit in self.outputs(self.cells[each]):
+                    if bit in self._names:
+                        path, _, wire = self._names[bit].rpartition(".")
+                        return path, wire if each == name else f"-> {wire}"
+            behind = [c for each in level for bit in self.outputs(self.cells[each]) for c in self._feeds[bit]]
+            level = [c for c in dict.fromkeys(behind) if c not in seen]
+            seen.update(level)
+        return "", name
+
+    def live(self) -> set[tuple[str, str, int]]:
+        """Input bits of cells (cell, port, place) that a path joins to an output of the module."""
+        todo = [bit for port in self.module["ports"].values() if port["direction"] == "output" for bit in port["bits"]]
+        seen, found = set(todo), set[tuple[str, str, int]]()
+        while todo:
+            if (driver := self._drivers.get(todo.pop())) is None:
+                continue
+            name, port, k = driver
+            cell = self.cells[name]
+            for place in _behind(cell, port, k):
+                found.add((name, *place))
+                bit = cell["connections"][place[0]][place[1]]
+                if bit not in seen:
+                    seen.add(bit)
+                    todo.append(bit)
+        return found
+
+    # ---- places for mutants
+
+    def sites(self) -> Iterator[list[_Site]]:
+        """Groups of places, each of one class and one cell."""
+        live = self.live()
+        places = defaultdict(list)
+        for name, port, k in sorted(live):
+            places[name].append((port, k))
+        resets = set(self.module["ports"].get("rst", {"bits": []})["bits"])
+        for name in sorted(places):
+            cell = self.cells[name]
+            groups: dict[str, list[_Site]] = {kind: [] for kind in CLASSES}
+            here = (partial(self._site, name, cell["type"]), groups)
+            self._operation_sites(cell, *here)
+            for port, k in places[name]:
+                if port not in _FIXED:
+                    self._input_sites(cell, port, k, resets, *here)
+            if cell["type"] in REGISTERS:
+                self._register_sites(cell, [k for port, k in places[name] if port == "D"], resets, *here)
+            if cell["type"] == "$mem_v2":
+                self._memory_sites(cell, *here)
+            yield from (group for group in groups.values() if group)
+
+    def _site(self, name: str, type_: str, kind: str, what: str, apply: Callable[[Netlist, str, Bit], None]) -> _Site:
+        if name not in self._sources:
+            self._sources[name] = self.source(name)
+        path, wire = self._sources[name]
+        return _Site(Mutant(kind, what, type_, wire, path), name, lambda net: partial(apply, net, name))
+
+    def _operation_sites(self, cell: Cell, site: Callable[..., _Site], groups: dict[str, list[_Site]]) -> None:
+        for other in _OTHER.get(cell["type"], ()):
+            if len(cell["connections"]["A"]) > 1 or not cell["type"].startswith("$reduce"):
+                what = f"{cell['type'][1:]} becomes {other[1:]}"
+                groups["cell"].append(site("cell", what, partial(_apply_operation, other)))
+        if cell["type"] == "$mux" and cell["connections"]["A"] != cell["connections"]["B"]:
+            groups["cell"].append(site("cell", "the inputs of the multiplexer are swapped", _apply_swap))
+
+    def _input_sites(
+        self,
+        cell: Cell,
+        port: str,
+        k: int,
+        resets: set[Bit],
+        site: Callable[..., _Site],
+        groups: dict[str, list[_Site]],
+    ) -> None:
+        bits = cell["connections"][port]
+        if bits[k] in ("0", "1"):
+            what = f"constant bit {k} of {port} is {1 - int(bits[k])}"
+            groups["constant"].append(site("constant", what, partial(_apply_input, port, k, "inverted")))
+        elif isinstance(bits[k], int) and bits[k] not in resets:
+            for change in ("stuck at 0", "stuck at 1", "inverted"):
+                what = f"bit {k} of {port} is {change}"
+                groups["connection"].append(site("connection", what, partial(_apply_input, port, k, change)))
+            near = [j for j in (k - 1, k + 1) if 0 <= j < len(bits) and bits[j] != bits[k] and isinstance(bits[j], int)]
+            for j in near:
+                what = f"bit {k} of {port} is taken from bit {j}"
+                groups["connection"].append(site("connection", what, partial(_apply_input, port, k, f"bit {j}")))
+
+    def _register_sites(
+        self, cell: Cell, bits: list[int], resets: set[Bit], site: Callable[..., _Site], groups: dict[str, list[_Site]]
+    ) -> None:
+        active = int(cell["parameters"].get("SRST_POLARITY", "0"), 2)
+        if "SRST" in cell["connections"] and active and self.of_reset(cell["connections"]["SRST"][0], resets):
+            groups["reset"].append(site("reset", DROPPED, _apply_dropped))
+            for k in bits:
+                value = cell["parameters"]["SRST_VALUE"][-1 - k]
+                what = f"bit {k} of the reset value is {1 - int(value, 2) if value in '01' else 1}"
+                if value in "01":
+                    groups["reset"].append(site("reset", what, partial(_apply_register, "reset", k)))
+        for k in bits:
+            if (value := self._initial.get(cell["connections"]["Q"][k])) is not None:
+                what = f"bit {k} of the initial value is {1 - int(value)}"
+                groups["initial"].append(site("initial", what, partial(_apply_register, "initial", k)))
+
+    def of_reset(self, bit: Bit, resets: set[Bit]) -> bool:
+        """Whether a reset of a register follows `rst`: that port, or one gate of it and others."""
+        if bit in resets or bit not in self._drivers:
+            return bit in resets
+        pins = self.cells[self._drivers[bit][0]]["connections"]
+        return any(b in resets for port in ("A", "B", "S") for b in pins.get(port, ()))
+
+    def _memory_sites(self, cell: Cell, site: Callable[..., _Site], groups: dict[str, list[_Site]]) -> None:
+        parameters = cell["parameters"]
+        width, written = int(parameters["WIDTH"], 2), int(parameters["WR_PORTS"], 2)
+        kind, name = ("initial", "memory") if written else ("constant", "ROM")
+        contents = parameters["INIT"]
+        for at, value in enumerate(reversed(contents)):
+            if value in "01" and at < width * int(parameters["SIZE"], 2):
+                what = f"bit {at % width} of word {at // width} of the {name} is {1 - int(value)}"
+                groups[kind].append(site(kind, what, partial(_apply_memory, at // width, at % width)))
+
+    # ---- changing it
+
+    def settle(self) -> None:
+        """Make unknown constants 0: Verilator refuses some of them."""
+        for cell in self.cells.values():
+            for port, bits in cell["connections"].items():
+                cell["connections"][port] = ["0" if bit in ("x", "z") else bit for bit in bits]
+
+    def add_input(self, name: str, bits: int) -> list[Bit]:
+        """A new input port."""
+        nets: list[Bit] = list(range(self._next, self._next + bits))
+        self._next += bits
+        self.module["ports"][name] = {"direction": "input", "bits": nets}
+        self.module["netnames"][name] = {"hide_name": 0, "bits": nets, "attributes": {}}
+        return nets
+
+    def fresh(self, bits: int) -> list[Bit]:
+        """New nets."""
+        nets: list[Bit] = list(range(self._next, self._next + bits))
+        self._next += bits
+        return nets
+
+    def add(self, type_: str, y: list[Bit] | None = None, width: int = 1, **inputs: list[Bit]) -> list[Bit]:
+        """A new cell of unsigned inputs; returns its output."""
+        out = self.fresh(width) if y is None else y
+        parameters = {}
+        if type_ == "$mux":
+            parameters["WIDTH"] = _number(len(out))
+        else:
+            for port, bits in inputs.items():
+                parameters[f"{port}_WIDTH"], parameters[f"{port}_SIGNED"] = _number(len(bits)), _number(0)
+            parameters["Y_WIDTH"] = _number(len(out))
+        self._put(type_, parameters, {**inputs, "Y": out})
+        return out
+
+    def _put(self, type_: str, parameters: dict[str, str], connections: dict[str, list[Bit]]) -> None:
+        ways = {port: "output" if port == "Y" else "input" for port in connections}
+        self.cells[f"$modmill${len(self.cells)}"] = {
+            "hide_name": 1, "type": type_, "parameters": parameters, "attributes": {}, "port_directions": ways,
+            "connections": connections,
+        }  # fmt: skip
+
+    def copy(self, cell: Cell, type_: str) -> list[Bit]:
+        """A new cell with the inputs of another, but of this type; returns its output."""
+        out = self.fresh(len(cell["connections"]["Y"]))
+        parameters = dict(cell["parameters"])
+        if type_ == "$pos":
+            parameters = {k: v for k, v in parameters.items() if k[0] in "AY"}
+        self._put(type_, parameters, {**cell["connections"], "Y": out})
+        return out
+
+    def move_initial(self, old: Bit, new: Bit) -> None:
+        """Give the initial value of a net to a new one."""
+        for net in self.module["netnames"].values():
+            value = net.get("attributes", {}).get("init", "")
+            if value and old in net["bits"]:
+                k = len(net["bits"]) - 1 - net["bits"].index(old)
+                net["attributes"]["init"] = value[:k] + "x" + value[k + 1 :] if k < len(value) else value
+        self.module["netnames"][f"modmill_initial_{new}"] = {
+            "hide_name": 1, "bits": [new], "attributes": {"init": self._initial[old]}
+        }  # fmt: skip
+
+    def unwritten(self, memory: str, word: int, k: int) -> list[Bit]:
+        """A register that is 1 until bit ``k`` of a word of a memory is written; 1 where nothing writes it."""
+        pins, parameters = self.cells[memory]["connections"], self.cells[memory]["parameters"]
+        width, bits = int(parameters["WIDTH"], 2), int(parameters["ABITS"], 2)
+        ports = range(int(parameters["WR_PORTS"], 2))
+        if not ports:
+            return ["1"]
+        at: list[Bit] = [str(word >> j & 1) for j in range(bits)]
+        held, writes = self.fresh(1), list[Bit]()
+        for port in ports:
+            here = self.add("$eq", A=pins["WR_ADDR"][port * bits : (port + 1) * bits], B=at)
+            writes += self.add("$and", A=here, B=[pins["WR_EN"][port * width + k]])
+        later = self.add("$and", A=held, B=self.add("$logic_not", A=writes))
+        name = f"{UNWRITTEN}{len(self.cells)}"
+        self.cells[f"${name}"] = register(self.module["ports"]["clk"]["bits"], later, held)
+        self.module["netnames"][name] = {"hide_name": 0, "bits": held, "attributes": {"init": "1"}}
+        return held
+
+    def plain(self, name: str, flipped: int | None = None, enable: Bit = "0") -> Cell:
+        """A register with its reset taken apart into multiplexers before it, bit ``flipped`` of the value flipped."""
+        cell = self.cells[name]
+        pins, parameters = cell["connections"], cell["parameters"]
+        value = self._reset_values.setdefault(name, list(reversed(parameters.get("SRST_VALUE", ""))))
+        if flipped is not None:
+            value[flipped] = self.add("$xor", A=[value[flipped]], B=[enable])[0]
+        if "SRST" not in pins:
+            return cell
+        reset = pins.pop("SRST")
+        pins["D"] = self.add("$mux", self.fresh(len(pins["D"])), A=pins["D"], B=value, S=reset)
+        if cell["type"] == "$sdffe":
+            pins["EN"] = self.add("$or", A=pins["EN"], B=reset)
+        cell["type"] = "$dff" if cell["type"] == "$sdff" else "$dffe"
+        del parameters["SRST_POLARITY"], parameters["SRST_VALUE"], cell["port_directions"]["SRST"]
+        return cell
+
+
+def register(clk: list[Bit], d: list[Bit], q: list[Bit]) -> Cell:
+    """A register without reset."""
+    return {
+        "hide_name": 1, "type": "$dff", "attributes": {}, "connections": {"CLK": clk, "D": d, "Q": q},
+        "parameters": {"WIDTH": _number(len(d)), "CLK_POLARITY": "1"},
+        "port_directions": {"CLK": "input", "D": "input", "Q": "output"},
+    }  # fmt: skip
+
+
+_PARALLEL = re.compile(r"\(\* parallel_case \*\)|// synopsys parallel_case")
+"""A mutant may break this promise: the first of several selected inputs counts then."""
+_NUMBERED = re.compile(r"(^|\.)_\d+_(\[|$)")
+
+
+def _number(value: int) -> str:
+    return f"{value:032b}"
+
+
+def _behind(cell: Cell, port: str, k: int) -> Iterable[tuple[str, int]]:
+    """Input bits of a cell on which bit ``k`` of an output depends."""
+    pins, type_ = cell["connections"], cell["type"]
+    inputs = [p for p in pins if cell["port_directions"][p] == "input" and p not in ("CLK", "RD_CLK", "WR_CLK")]
+    for p in inputs:
+        bits = range(len(pins[p]))
+        if p in ("A", "B") and type_ in _BITWISE:
+            yield from ((p, j) for j in bits if j == min(k, len(pins[p]) - 1) or j == k)
+        elif p in ("A", "B") and type_ in _CARRYING:
+            yield from ((p, j) for j in bits if j <= k)
+        elif p == "D" and type_ in REGISTERS:
+            yield p, k
+        elif type_ == "$mem_v2":
+            width = int(cell["parameters"]["WIDTH"], 2)
+            yield from ((p, j) for j in bits if p not in ("WR_DATA", "WR_EN") or j % width == k % width)
+        else:
+            yield from ((p, j) for j in bits)
+
+
+def _apply_operation(other: str, net: Netlist, name: str, enable: Bit) -> None:
+    _choose(net, net.cells[name], net.copy(net.cells[name], other), enable)
+
+
+def _choose(net: Netlist, cell: Cell, other: list[Bit], enable: Bit) -> None:
+    """Drive the output of a cell from elsewhere while enabled."""
+    out = cell["connections"]["Y"]
+    own = cell["connections"]["Y"] = net.fresh(len(out))
+    net.add("$mux", out, A=own, B=other, S=[enable])
+
+
+def _apply_swap(net: Netlist, name: str, enable: Bit) -> None:
+    pins = net.cells[name]["connections"]
+    pins["S"] = net.add("$xor", A=pins["S"], B=[enable])
+
+
+def _apply_input(port: str, k: int, change: str, net: Netlist, name: str, enable: Bit) -> None:
+    bits = net.cells[name]["connections"][port] = list(net.cells[name]["connections"][port])
+    if change.startswith("bit"):
+        bits[k] = net.add("$mux", net.fresh(1), A=[bits[k]], B=[bits[int(change[4:])]], S=[enable])[0]
+    elif change == "stuck at 0":
+        bits[k] = net.add("$and", A=[bits[k]], B=net.add("$not", A=[enable]))[0]
+    else:
+        bits[k] = net.add("$or" if change == "stuck at 1" else "$xor", A=[bits[k]], B=[enable])[0]
+
+
+def _apply_dropped(net: Netlist, name: str, enable: Bit) -> None:
+    cell, rst = net.cells[name], net.module["ports"]["rst"]["bits"]
+    pins = cell["connections"]
+    kept = net.add("$not", A=net.add("$and", A=[enable], B=list(rst)))
+    pins["SRST"] = net.add("$and", A=pins["SRST"], B=kept)
+
+
+def _apply_register(which: str, k: int, net: Netlist, name: str, enable: Bit) -> None:
+    """Flip a bit of the reset value, or keep a bit inverted in the register, which flips the initial value alone."""
+    if which == "reset":
+        net.plain(name, k, enable)
+        return
+    pins = net.plain(name)["connections"]
+    pins["D"], out = list(pins["D"]), pins["Q"][k]
+    pins["D"][k] = net.add("$xor", A=[pins["D"][k]], B=[enable])[0]
+    inside = net.fresh(1)
+    pins["Q"] = [*pins["Q"][:k], *inside, *pins["Q"][k + 1 :]]
+    net.move_initial(out, inside[0])
+    net.add("$xor", [out], A=inside, B=[enable])
+
+
+def _apply_memory(word: int, k: int, net: Netlist, name: str, enable: Bit) -> None:
+    """Invert a bit of a word where it is read, until it is written."""
+    cell = net.cells[name]
+    kept = net.add("$and", A=[enable], B=net.unwritten(name, word, k))
+    pins, parameters = cell["connections"], cell["parameters"]
+    width, bits = int(parameters["WIDTH"], 2), int(parameters["ABITS"], 2)
+    at = [str(word >> j & 1) for j in range(bits)]
+    for port in range(int(parameters["RD_PORTS"], 2)):
+        if int(parameters["RD_CLK_ENABLE"][-1 - port]):
+            raise tools.ToolError(f"yosys: a memory of {name} has a registered read port")
+        place = port * width + k
+        out = pins["RD_DATA"][place]
+        inside = net.fresh(1)
+        pins["RD_DATA"] = [*pins["RD_DATA"][:place], *inside, *pins["RD_DATA"][place + 1 :]]
+        here = net.add("$eq", A=pins["RD_ADDR"][port * bits : (port + 1) * bits], B=list(at))
+        net.add("$xor", [out], A=inside, B=net.add("$and", A=here, B=kept))

@@ -1,0 +1,241 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""How good is `check`: it runs on mutants of the core in a folder and must find each, or the mutant is no fault.
+
+The digest, the record and the written vectors are put aside: only simulation judges. All mutants stand in one text
+(`flow.mutate`) that is compiled once. A mutant that passes the short check of `build` is compared with the original by
+proof (`flow.equivalence`), and without one gets the whole check. What is neither found nor proved equivalent has
+survived and is shown with its place.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from modmill import __version__
+from modmill.contract import Refusal
+from modmill.flow import tools
+from modmill.flow.equivalence import Prover
+from modmill.flow.mutate import CLASSES, Mutant, chosen, mutate
+from modmill.flow.simulate import Simulator
+from modmill.flow.words import WordSimulator
+from modmill.report.rows import Row
+from modmill.studies import ecc, ecc_check, engine, engine_check, pair_check
+from modmill.studies.build import digest, load, widths
+from modmill.studies.check import FULL, SHORT, Report, simulate
+
+VECTORS = 500
+"""Random products for each mutant. Corners, starts and chains are those of `check`."""
+SUBJECTS: tuple[tuple[str, str, str, dict[str, Any]], ...] = (
+    ("channel-multiply", "8191", "native", {}), ("channel-reduce", "8191", "native", {}),
+    ("wide", "8191", "native", {}), ("orup", "8191", "native", {}), ("mcivor", "8191", "native", {}),
+    ("iddmm", "8191", "native", {}), ("multistep", "8191", "native", {}), ("solinas", "2^31-1", "native", {}),
+    ("radix64k-mul", "8191", "native", {}), ("radix64k-ram", "8191", "native", {}),
+    ("radix64k-table", "8191", "native", {}), ("mm-pa-n", "8191", "native", {"n": 14}),
+    ("mm-pa-p", "8191", "native", {"n": 14}), ("mm-spa", "8191", "native", {"n": 14}),
+    ("sor-1m-n", "8191", "native", {"n": 14}), ("sor-1m-p", "8191", "native", {"n": 14}),
+    ("sor-2m", "8191", "native", {"n": 14}), ("sor-nm", "8191", "native", {"n": 14}),
+    ("sor-ring", "8191", "native", {"w": 12}), ("tenca-koc", "8191", "native", {"w": 12}),
+    ("montgomery-array", "8191", "native", {}), ("pseudo-mersenne", "2^61-1", "native", {}),
+    ("hbe", "8191", "native", {"n": 2}), ("kbe", "8191", "native", {"n": 2}),
+    ("kbe-extension", "8191", "native", {"n": 6}), ("hbe-extension", "8191", "native", {"n": 6}),
+)  # fmt: skip
+"""The cores whose rates ``results`` holds: every design at a small modulus."""
+STATES = ("killed", "equivalent", "survived")
+
+Check = Callable[[int, bool], str]
+"""Simulates a mutant, shortly or as `check` does; returns the first fault, empty when there is none."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a mutant. ``state``: one of `STATES`. ``why``: the fault that was found, or how it was proved
+    equivalent, or what the proof came to."""
+
+    mutant: Mutant
+    number: int
+    state: str
+    why: str
+
+    @property
+    def line(self) -> str:
+        """The outcome in one line."""
+        return f"{self.number} {self.mutant.line}: {self.state}{f', {self.why}' if self.why else ''}"
+
+
+@dataclass
+class MutantReport:
+    """What a check found of mutants. ``about`` says in words what was mutated."""
+
+    name: str
+    digest: str
+    seed: int
+    about: dict[str, Any]
+    outcomes: list[Outcome] = field(default_factory=list)
+    seconds: float = 0.0
+
+    @property
+    def counts(self) -> Counter[str]:
+        """Mutants by state."""
+        return Counter(outcome.state for outcome in self.outcomes)
+
+    @property
+    def survivors(self) -> list[Outcome]:
+        """Mutants that were neither found nor proved equivalent."""
+        return [outcome for outcome in self.outcomes if outcome.state == "survived"]
+
+    def classes(self) -> dict[str, dict[str, int]]:
+        """Mutants of each class, and how many were killed, are equivalent, survived."""
+        found = {}
+        for kind in CLASSES:
+            states = Counter(o.state for o in self.outcomes if o.mutant.kind == kind)
+            if states:
+                found[kind] = {"mutants": states.total(), **{state: states[state] for state in STATES}}
+        return found
+
+    @property
+    def lines(self) -> Iterator[str]:
+        """The report for a terminal."""
+        counts = self.counts
+        found = ", ".join(f"{counts[state]} {state}" for state in STATES)
+        yield f"{self.name}: {len(self.outcomes)} mutants: {found}; {self.seconds:.0f} s"
+        for kind, row in self.classes().items():
+            yield f"  {kind:<11} {row['mutants']:>4} " + ", ".join(f"{row[state]} {state}" for state in STATES)
+        yield from (f"  {outcome.line}" for outcome in self.outcomes if outcome.state != "killed")
+
+    def describe(self) -> dict[str, Any]:
+        """As JSON holds it."""
+        return {
+            "name": self.name, "digest": self.digest, "seed": self.seed, **self.values(),
+            "outcomes": [
+                {"number": o.number, "class": o.mutant.kind, "what": o.mutant.what, "cell": o.mutant.cell,
+                 "name": o.mutant.name, "path": o.mutant.path, "state": o.state, "why": o.why} for o in self.outcomes
+            ],
+        }  # fmt: skip
+
+    def values(self) -> dict[str, Any]:
+        """The numbers of a row."""
+        proved = Counter(o.why for o in self.outcomes if o.state == "equivalent")
+        return {
+            "mutants": len(self.outcomes), **{state: self.counts[state] for state in STATES},
+            "classes": self.classes(), "proved": dict(sorted(proved.items())),
+            "survivors": [o.line for o in self.survivors], "seconds": round(self.seconds, 1),
+        }  # fmt: skip
+
+    def row(self) -> Row:
+        """As ``results`` keeps it."""
+        by = ", ".join(f"{tool} {tools.version(tool)}" for tool in ("yosys", "verilator"))
+        about = {**self.about, "modmill": __version__, "tools": by}
+        return Row("mutate", self.digest, f"modmill {__version__}", "", self.seed, self.values(), about)
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What is mutated. ``check``: makes, from a mutated text, what simulates it."""
+
+    name: str
+    verilog: str
+    top: str
+    about: dict[str, Any]
+    check: Callable[[str], Check]
+
+    @classmethod
+    def read(cls, path: str | Path, vectors: int = VECTORS) -> Subject:
+        """The core or engine in a folder. Raises ValueError when there is none, or its digest is not the recorded."""
+        folder = Path(path)
+        for name, make in (("contract.json", _core), ("engine.json", _engine), ("ecc.json", _ecc)):
+            if (folder / name).exists():
+                return make(folder, vectors)
+        raise Refusal(f"{folder} holds no core: contract.json, engine.json or ecc.json is needed")
+
+
+def _core(folder: Path, vectors: int) -> Subject:
+    core = load(folder)
+    contract = core.contract
+
+    def check(verilog: str) -> Check:
+        simulator = Simulator(verilog, top=core.top, widths=widths(contract), instances=2)
+
+        def run(number: int, short: bool) -> str:
+            report = Report(core.name)
+            with chosen(number):
+                simulate(core, simulator, vectors, report, effort=SHORT if short else FULL)
+            return next(iter(report.failures), "")
+
+        return run
+
+    about = {
+        "design": core.design.name, "modulus": hex(core.modulus.value), "io": core.io,
+        "parameters": dict(core.fitted.settings),
+    }  # fmt: skip
+    return Subject(core.name, core.verilog, core.top, about, check)
+
+
+def _engine(folder: Path, _: int) -> Subject:
+    core = engine.read(folder)
+    what = {"engine": "rsa", **core.about()}
+    return _machine(folder, core, what, lambda: engine_check.messages(core), "powers")
+
+
+def _ecc(folder: Path, _: int) -> Subject:
+    core = ecc.read(folder)
+    return _machine(folder, core, {"engine": "ecc", **core.about()}, lambda: ecc_check.messages(core), "results")
+
+
+def _machine(
+    folder: Path, core: Any, about: dict[str, Any], messages: Callable[[], pair_check.Messages], kind: str
+) -> Subject:
+    name, given = folder.resolve().name, messages()
+
+    def check(verilog: str) -> Check:
+        simulator = WordSimulator(verilog, core.word, top=core.top, instances=2)
+
+        def run(number: int, short: bool) -> str:
+            if not short:
+                return ""  # there is one check of engines, and it ran
+            report = pair_check.PairReport(name, kind)
+            with chosen(number):
+                return next(islice(pair_check.simulated(core, given, simulator, report), 1), "")
+
+        return run
+
+    return Subject(name, core.verilog, core.top, about, check)
+
+
+def check_mutants(
+    subject: Subject, count: int, seed: int = 1, *, progress: Callable[[str, int, int], None] | None = None,
+    proof_seconds: float = 20,
+) -> MutantReport:  # fmt: skip
+    """Draw mutants, simulate each, and try to prove those that pass equivalent, for ``proof_seconds`` each.
+
+    Raises ValueError when the original itself fails, ToolError when a tool cannot be run.
+    """
+    start = time.monotonic()
+    report = MutantReport(subject.name, digest(subject.verilog), seed, subject.about)
+    mutated = mutate(subject.verilog, subject.top, count, seed)
+    check = subject.check(mutated.verilog)
+    if fault := check(0, True) or check(0, False):
+        raise ValueError(f"{subject.name} fails its check before anything is changed: {fault}")
+    total = len(mutated.mutants)
+    found = dict[int, str]()
+    for number, mutant in enumerate(mutated.mutants, 1):
+        if progress:
+            progress(mutant.line, number - 1, total)
+        found[number] = check(number, True)
+    left = [number for number, why in found.items() if not why]
+    proved = Prover(mutated).prove(left, proof_seconds) if left and proof_seconds else {}
+    for number in left:
+        if number not in proved:
+            found[number] = check(number, False)
+    for number, mutant in enumerate(mutated.mutants, 1):
+        why = found[number] or proved.get(number, "")
+        state = "killed" if found[number] else "equivalent" if why else "survived"
+        report.outcomes.append(Outcome(mutant, number, state, why))
+    report.seconds = time.monotonic() - start
+    return report

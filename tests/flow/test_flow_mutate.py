@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""Mutants in one text do as the original until one is chosen; none that simulation finds is proved equivalent."""
+
+from collections import Counter
+
+import pytest
+
+from modmill.flow.equivalence import STATELESS, Prover
+from modmill.flow.lint import lint
+from modmill.flow.miter import REACHED
+from modmill.flow.mutate import CLASSES, DROPPED, chosen, mutate
+from modmill.flow.simulate import Simulator, Widths
+from modmill.flow.tools import ToolError
+
+ADDER = """
+module core(clk, rst, i_valid, i_ready, i_a, i_b, o_valid, o_ready, o_r);
+  input clk, rst, i_valid, o_ready;
+  input [3:0] i_a, i_b;
+  output i_ready, o_valid;
+  output [4:0] o_r;
+  reg full, again;
+  reg [4:0] total [1:0];
+  reg at, kept;
+  wire take = i_valid & i_ready;
+  initial begin total[0] = 5'd0; total[1] = 5'd0; kept = 1'b0; end
+  assign i_ready = o_ready | ~full;
+  assign o_valid = full & again;
+  assign o_r = total[kept];
+  always @(posedge clk) begin
+    if (take) total[at] <= i_a + i_b;
+    if (take) kept <= at;
+    if (rst) at <= 1'b0; else if (take) at <= ~at;
+    if (rst) full <= 1'b0; else if (i_ready) full <= i_valid;
+    if (rst) again <= 1'b0; else again <= take | (full & ~o_ready);
+  end
+endmodule
+"""
+"""Adds two numbers. ``again`` is equal to ``full`` in every state that a reset reaches, and made in another way."""
+A = [(k * 7 + 3) % 16 for k in range(64)]
+B = [(k * k + k // 16) % 16 for k in range(64)]
+
+
+@pytest.fixture(scope="module")
+def mutated():
+    """Most mutants of the adder that there are."""
+    return mutate(ADDER, "core", 160)
+
+
+@pytest.fixture(scope="module")
+def found(mutated):
+    """Numbers of the mutants that simulation finds."""
+    simulator = Simulator(mutated.verilog, widths=Widths(4, 4, 5))
+    wanted = [a + b for a, b in zip(A, B, strict=True)]
+
+    def right(number):
+        with chosen(number):
+            runs = [simulator.run(A, B, gap=g, stall=s, seed=k + 1, timeout=100)
+                    for k, (g, s) in enumerate(((0, 0), (0.3, 0.3), (0.5, 0), (0, 0.6)))]  # fmt: skip
+        return all(run.results == wanted and not run.violations for run in runs) and runs[0].cycles == 66
+
+    assert right(0), "the original must pass"
+    return {number for number in range(1, len(mutated.mutants) + 1) if not right(number)}
+
+
+@pytest.fixture(scope="module")
+def proved(mutated, found):
+    """How mutants are proved equivalent, tried with those that pass and 20 that do not."""
+    some = sorted(found)[:: len(found) // 20]
+    return Prover(mutated).prove(sorted({*range(1, len(mutated.mutants) + 1)} - found | {*some}), 5)
+
+
+def numbers(mutated, **wanted):
+    """Numbers of mutants with these fields."""
+    return {
+        number
+        for number, mutant in enumerate(mutated.mutants, 1)
+        if all(getattr(mutant, name) == value for name, value in wanted.items())
+    }
+
+
+def test_every_class_is_drawn_and_named(mutated):
+    kinds = Counter(mutant.kind for mutant in mutated.mutants)
+    assert set(kinds) == set(CLASSES)
+    assert numbers(mutated, kind="reset", what=DROPPED, name="full")
+    assert all(mutant.name for mutant in mutated.mutants)
+
+
+def test_classes_share_a_draw(mutated):
+    some = mutate(ADDER, "core", 25, seed=3)
+    kinds = Counter(mutant.kind for mutant in some.mutants)
+    assert len(some.mutants) == 25
+    assert max(kinds[k] for k in CLASSES[:4]) - min(kinds[k] for k in CLASSES[:4]) <= 1
+    assert kinds["initial"] <= 2
+    assert some.verilog == mutate(ADDER, "core", 25, seed=3).verilog
+    assert some.mutants != mutate(ADDER, "core", 25, seed=4).mutants
+
+
+def test_simulation_finds_what_must_be_found(mutated, found):
+    assert numbers(mutated, what="add becomes sub") <= found
+    assert numbers(mutated, kind="reset", name="full", what=DROPPED) <= found
+    assert len(found) > len(mutated.mutants) / 2
+
+
+def test_nothing_that_simulation_finds_is_proved_equivalent(found, proved):
+    assert found
+    assert not found & set(proved)
+
+
+def test_known_equivalent_mutants_are_proved(mutated, proved):
+    """full & again is full | again, as both are equal in every state that a reset reaches."""
+    gate = numbers(mutated, cell="$and", name="o_valid", what="and becomes or")
+    assert gate
+    assert {proved.get(number) for number in gate} == {REACHED}
+
+
+def test_a_mutant_that_changes_no_function_is_proved_at_once():
+    text = ADDER.replace("full & again;", "(full & again) | (full & again & i_a[0]);")
+    same = mutate(text, "core", 1000)
+    wanted = numbers(same, what="bit 0 of B is stuck at 0", cell="$or", name="o_valid")
+    assert wanted
+    assert Prover(same).prove(sorted(wanted), 5) == dict.fromkeys(wanted, STATELESS)
+
+
+def test_mutated_text_is_clean_but_for_what_chooses(mutated):
+    assert [line for line in lint(mutated.verilog) if "$c" not in line and "chosen" not in line] == []
+
+
+def test_refusals():
+    with pytest.raises(ValueError, match="at least 1, not 0"):
+        mutate(ADDER, "core", 0)
+    with pytest.raises(ToolError, match="yosys"):
+        mutate("module core(;", "core", 1)

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""Mutants of a whole core: `check` finds them or they are equivalent; a check that is made blind lets them pass."""
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from modmill.cli.commands import app
+from modmill.designs import DESIGNS
+from modmill.flow.mutate import mutate
+from modmill.report.rows import read
+from modmill.studies import judge
+from modmill.studies.build import build
+from modmill.studies.mutate import SUBJECTS, Subject
+
+COUNT = 20
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A small core."""
+    return build("channel-multiply", "8191", "native").write(tmp_path_factory.mktemp("mutate") / "core")
+
+
+@pytest.fixture(scope="module")
+def reported(folder):
+    """What the command says, as JSON, and the row that it wrote."""
+    rows = folder.parent / "mutants.jsonl"
+    result = CliRunner().invoke(app, ["mutate", str(folder), "--count", str(COUNT), "--json", "--record", str(rows)])
+    return result.exit_code, json.loads(result.stdout), list(read(rows))
+
+
+def test_every_mutant_is_found_or_proved_equivalent(reported):
+    status, report, _ = reported
+    states = [outcome["state"] for outcome in report["outcomes"]]
+    assert len(states) == COUNT
+    assert status == states.count("survived") == report["survived"] == 0
+    assert states.count("killed") >= COUNT // 2
+    assert states.count("equivalent") >= 1
+    assert report["classes"]["reset"]["mutants"] >= 4
+    assert all(outcome["why"] for outcome in report["outcomes"])
+
+
+def test_the_row_says_what_was_mutated(reported, folder):
+    _, report, (row,) = reported
+    assert row.kind == "mutate"
+    assert row.digest == report["digest"] == json.loads((folder / "contract.json").read_text())["digest"]
+    assert (row.about["design"], row.about["modulus"], row.seed) == ("channel-multiply", "0x1fff", 1)
+    assert row.values["killed"] + row.values["equivalent"] == COUNT
+
+
+def test_a_blind_judge_lets_wrong_values_pass(reported, folder, monkeypatch):
+    wrong = [o["number"] for o in reported[1]["outcomes"] if "not congruent" in o["why"]]
+    assert wrong
+    subject = Subject.read(folder)
+    check = subject.check(mutate(subject.verilog, subject.top, COUNT, 1).verilog)
+    assert check(wrong[0], True)
+    monkeypatch.setattr(judge, "values", lambda *_: iter(()))
+    assert not check(wrong[0], True)
+
+
+def test_every_design_is_in_the_table_of_rates():
+    assert {name for name, *_ in SUBJECTS} == {design.name for design in DESIGNS}
+
+
+def test_a_folder_without_a_core_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="holds no core"):
+        Subject.read(tmp_path)
