@@ -88,7 +88,8 @@ def test_a_folder_makes_the_same_core_again(tmp_path, x25519):
     assert again.verilog == x25519.verilog
     assert again.record()["digest"] == record["digest"]
     vectors = json.loads((folder / "vectors.json").read_text())
-    setup, job = vectors["messages"]
+    assert len(vectors["messages"]) == 4
+    setup, job = vectors["messages"][:2]
     words = [int(word, 16) for word in setup["in"] + job["in"]]
     run = x25519._simulator.run(words, len(job["out"]), timeout=10**6)
     assert run.words == [int(word, 16) for word in job["out"]]
