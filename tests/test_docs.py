@@ -160,7 +160,8 @@ def told(text, rows):
     refused = sum(row.values["refused"] for row in exact)
     count = (
         f"all {len(exact)} files with keys of up to 4096 bits, {vectors + refused:,} vectors, {refused} of them "
-        f"refused for their keys of 8192 bits and {vectors:,} run bit-exactly, and {through} of {len(rtl)} files through RTL"
+        f"refused for their keys of 8192 bits and {vectors:,} run bit-exactly, and {through} of {len(rtl)} files "
+        "through RTL"
     )
     return count in " ".join(text.split()) and not any(row.values["faults"] for row in rows)
 

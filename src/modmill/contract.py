@@ -313,6 +313,8 @@ class Contract:
     """1: the core has one operand, o = a * factor (mod p)."""
     load: Load | None = None
     """How p is loaded; all else here holds while p is loaded. None: p is built in."""
+    power_up: int = 1
+    """Rising edges of clk for which the first reset after power-up must last where registers may then hold anything."""
 
     @property
     def largest_operand(self) -> int:
@@ -367,6 +369,7 @@ class Contract:
             "latency": self.timing.latency,
             "interval": self.timing.interval,
             "in_flight": self.timing.in_flight,
+            "power_up_reset": self.power_up,
             **({"load": {"words": [hex(word) for word in load.words], "cycles": load.cycles}} if load else {}),
             "ports": {
                 "clk": {"direction": "in", "width": 1},

@@ -255,6 +255,8 @@ class Fitted(ABC):
     """1 for a core with one operand, whose second is taken as 1: ``trace`` and ``corners`` have b = 0 there."""
     forms: tuple[str, ...] = IO
     """The forms that there are, of ``binary`` and ``native``."""
+    power_up = 1
+    """Cycles of the first reset after power-up, at least (see Contract)."""
 
     @property
     @abstractmethod
@@ -371,6 +373,7 @@ class Fitted(ABC):
                 gain=self.gain,
                 operands=self.operands,
                 load=self.load,
+                power_up=self.power_up,
             )
         one = Fraction(1)
         width = Binary(self.p.bit_length())
@@ -386,6 +389,7 @@ class Fitted(ABC):
             timing=self.binary_timing(),
             operands=self.operands,
             load=self.load,
+            power_up=self.power_up,
         )
 
     @abstractmethod

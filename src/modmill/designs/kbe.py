@@ -36,7 +36,7 @@ from modmill.numbers.rns import Base
 from modmill.numbers.shown import shortened
 from modmill.rtl.convert import BinaryShell
 from modmill.rtl.cox_constants import Tables
-from modmill.rtl.cox_programme import Programme, Shape, programme
+from modmill.rtl.cox_programme import TREE, Programme, Shape, programme
 from modmill.rtl.cox_rower import CoxRower
 from modmill.rtl.cox_slots import CoxSlots
 from modmill.rtl.fold import multiplexers
@@ -110,6 +110,10 @@ def tables(p: int, q: Params, *, plain: bool) -> Tables:
 
 class RnsMontgomery(Fitted):
     """RNS Montgomery multiplication on the cox-rower machine for one modulus, KBE or HBE by the pair's columns."""
+
+    power_up = 1 + TREE
+    """What the registers of the tree of control words hold at power-up must be through before the reset ends: it could
+    write to the constants in block RAM."""
 
     def __init__(self, p: int, params: Params, settings: dict[str, Any]) -> None:
         self.p, self.params, self.settings = p, params, settings

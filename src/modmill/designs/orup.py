@@ -370,7 +370,7 @@ DESIGNS = (
                 least=2,
                 most=DIGIT_MAX,
                 smaller="raise",
-            ),  # fmt: skip
+            ),
             Setting("delay", int, TILE_REGISTERS, "d: iterations from a quotient digit to its use", (0, 1, 2, 3, 4)),
             Setting("loadable", bool, False, "load the modulus at run time, any odd one of at most that width"),
         ),

@@ -50,9 +50,10 @@ _HEADERS = ("verilated.h", "cstdint", "cstring", "memory", "random")
 class Start:
     """How a run begins: power-up with random contents of all registers and memories, then a reset.
 
-    ``reset``: cycles of the reset. ``first``: the first cycle after it, counted from 0, in which anything is offered.
-    ``noise``: whether the core runs on random inputs before that reset (after a reset as long). ``restart``: the
-    cycle in which a reset cuts the run off, which then begins anew; 0: none does.
+    ``reset``: cycles of a reset; the one after power-up lasts longer where the core needs it. ``first``: the first
+    cycle after it, counted from 0, in which anything is offered. ``noise``: whether the core runs on random inputs
+    before that reset (after one as long). ``restart``: the cycle in which a reset cuts the run off, which then begins
+    anew; 0: none does.
     """
 
     reset: int = 1
@@ -64,15 +65,15 @@ class Start:
         if self.reset < 1 or self.first < 0 or self.restart < 0:
             raise ValueError(f"a reset lasts 1 cycle or more and nothing starts before cycle 0, not {self}")
 
-    def job(self, seed: int) -> "StartJob":
-        """As the bench takes it."""
-        return StartJob(seed % 2**64, self.reset, self.first, self.noise, self.restart)
+    def job(self, seed: int, power_up: int) -> "StartJob":
+        """As the bench takes it; ``power_up``: cycles of the reset after power-up at least."""
+        return StartJob(seed % 2**64, self.reset, power_up, self.first, self.noise, self.restart)
 
 
 class StartJob(ctypes.Structure):
     """A start and a seed; the same layout stands in model.cpp."""
 
-    _fields_ = [(name, ctypes.c_uint64) for name in ("seed", "reset", "first", "noise", "restart")]
+    _fields_ = [(name, ctypes.c_uint64) for name in ("seed", "reset", "power_up", "first", "noise", "restart")]
 
 
 class Library:

@@ -14,6 +14,7 @@
 struct Start {  // how a run begins; the same layout stands in library.py
     uint64_t seed;
     uint64_t reset;    // cycles of the reset before the run
+    uint64_t power_up; // cycles of the first reset at least
     uint64_t first;    // first cycle after it in which anything is offered
     uint64_t noise;    // whether the model runs on noise before that reset
     uint64_t restart;  // cycle in which the run is cut off by another such reset and begins anew; 0: none

@@ -101,7 +101,8 @@ class Simulator:
     """A core compiled for simulation.
 
     `verilog` is the text of the core, `top` its module, `widths` those of its ports. With `instances=2` the library
-    holds two cores side by side (for `run_pair`). `cache=False` compiles anew. The first use on a machine takes a few
+    holds two cores side by side (for `run_pair`). `cache=False` compiles anew. `power_up`: cycles of the reset after
+    power-up at least, as the contract says. The first use on a machine takes a few
     seconds more, because Verilator's runtime is compiled too.
 
     Raises ToolError when the text does not compile.
@@ -115,9 +116,11 @@ class Simulator:
         widths: Widths,
         cache: bool = True,
         instances: int = 1,
+        power_up: int = 1,
     ) -> None:
         self.widths = widths
         self.instances = instances
+        self._power_up = power_up
         self._library = Library(
             verilog, top, "harness.cpp", _macros(widths), _ports(widths), _pins(widths), _Job, instances=instances,
             cache=cache,
@@ -201,7 +204,7 @@ class Simulator:
             times = [(ctypes.c_uint64 * max(1, len(a)))() for _ in range(3)]
             times.append((ctypes.c_uint64 * max(1, len(stream)))())
             packed = _packed("a", a, self.widths.a), _packed("b", b, self.widths.b)
-            start = starts[k].job(2 * seed + k)
+            start = starts[k].job(2 * seed + k, self._power_up)
             jobs[k] = _Job(start, len(a), *packed, len(stream), k_words, before, *pauses, timeout, r, *times)
             buffers.append((packed, r, times))
         self._library.run(jobs)

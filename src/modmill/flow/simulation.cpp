@@ -27,17 +27,18 @@ struct Simulation {
         context.randSeed(static_cast<int>(seeded(how.seed) & 0x7fffffff));
         model = std::make_unique<Vmodel>(&context);
         begin();
+        const uint64_t first = how.reset > how.power_up ? how.reset : how.power_up;
         if (how.noise) {
             std::mt19937_64 noise(how.seed);
             for (auto& b : bench) b->disturb(noise);
-            reset(how.reset);
+            reset(first);
             for (uint64_t k = NOISE_LEAST + (noise() & NOISE_MASK); k; --k) {
                 for (auto& b : bench) b->disturb(noise);
                 low();
                 high();
             }
         }
-        reset(how.reset);
+        reset(how.noise ? how.reset : first);
         begin();
     }
 

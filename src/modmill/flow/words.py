@@ -68,13 +68,23 @@ class _Job(ctypes.Structure):  # the same layout stands in words.cpp
 class WordSimulator:
     """An engine compiled for simulation: its Verilog, its module and the bits of its words (at most 64).
 
-    With ``instances=2`` two engines stand side by side. Raises ToolError when the text does not compile.
+    With ``instances=2`` two engines stand side by side. ``power_up``: cycles of the reset after power-up at least.
+    Raises ToolError when the text does not compile.
     """
 
-    def __init__(self, verilog: str, word: int, *, top: str = "core", instances: int = 1, cache: bool = True) -> None:
+    def __init__(
+        self,
+        verilog: str,
+        word: int,
+        *,
+        top: str = "core",
+        instances: int = 1,
+        cache: bool = True,
+        power_up: int = 1,
+    ) -> None:
         if not 1 <= word <= 64:
             raise ValueError(f"words have 1 to 64 bits, not {word}")
-        self.word, self.instances = word, instances
+        self.word, self.instances, self._power_up = word, instances, power_up
         macros = {"MODMILL_WORD": "std::declval<Vmodel>().i_data{}"}
         ports = {port: (way, word if port.endswith("data") else 1) for port, way in _PORTS.items()}
         pins = [*(f"top.{port}{{}}" for port in _PORTS), f"{(1 << word) - 1:#x}ull"]
@@ -121,7 +131,7 @@ class WordSimulator:
             i = (ctypes.c_uint64 * max(1, len(words)))(*words)
             o, valid, last = ((ctypes.c_uint64 * max(1, wanted))() for _ in range(3))
             accepted = (ctypes.c_uint64 * max(1, len(words)))()
-            start = starts[k].job(2 * seed + k)
+            start = starts[k].job(2 * seed + k, self._power_up)
             table[k] = _Job(start, len(words), i, wanted, o, accepted, valid, last, *pauses, timeout, _DRAIN_CYCLES)
             kept.append((i, o, accepted, valid, last))
         self._library.run(table)

@@ -209,7 +209,7 @@ class Core:
 
     @cached_property
     def _simulator(self) -> Simulator:
-        return Simulator(self.verilog, top=self.top, widths=widths(self.contract))
+        return Simulator(self.verilog, top=self.top, widths=widths(self.contract), power_up=self.contract.power_up)
 
     def _vectors(self, digest: str) -> dict[str, Any]:
         pairs = operands.corners(self.fitted, self.io)

@@ -280,7 +280,7 @@ def verify(
         return
     try:
         text = without_initial_values(verilog)
-        simulator = Simulator(text, top=core.top, widths=widths(contract), instances=2)
+        simulator = Simulator(text, top=core.top, widths=widths(contract), instances=2, power_up=contract.power_up)
     except ToolError as error:
         if "%Error" not in str(error):
             raise

@@ -276,9 +276,14 @@ class EccCore:
              for (scalars, _), numbers in zip(runs, given, strict=True)],
         )  # fmt: skip
 
+    @property
+    def power_up(self) -> int:
+        """Cycles of the first reset after power-up, at least: those of the multiplier."""
+        return self.contract.power_up
+
     @cached_property
     def _simulator(self) -> WordSimulator:
-        return WordSimulator(self.verilog, self.word, top=self.top)
+        return WordSimulator(self.verilog, self.word, top=self.top, power_up=self.power_up)
 
     def simulate(
         self, operation: str, runs: Sequence[tuple[tuple[int, ...], Mapping[str, int]]], **pauses: float

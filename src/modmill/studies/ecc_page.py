@@ -12,7 +12,7 @@ from modmill import __version__
 from modmill.numbers.curves import Curve, Edwards, Montgomery, Weierstrass
 from modmill.numbers.named_curves import CURVES, PAIRING_CURVES, find_curve
 from modmill.studies.build import digest
-from modmill.studies.engine_files import packets_section, ports_table, stream_ports
+from modmill.studies.engine_files import packets_section, ports_table, reset_line, stream_ports
 
 if TYPE_CHECKING:
     from modmill.studies.ecc import EccCore
@@ -57,6 +57,7 @@ def record(core: EccCore) -> dict[str, Any]:
             "cores": core.cores, **({"order": True} if core.order else {}),
         },
         "modulus": "loaded" if core.contract.load else hex(core.curve.p),
+        "power_up_reset": core.power_up,
         "number_words": lay.number_words,
         "digits_in_a_word": lay.per_word,
         "digit_bits": lay.digit_bits,
@@ -141,6 +142,7 @@ Generated cores belong to you: use, change and ship them as you like.
 
 {ports_table(record["ports"])}
 
+{reset_line(record["power_up_reset"])}
 A word moves in every cycle in which valid and ready are high; `o_last` goes with the last word of an answer. Numbers
 are sent least significant word first, {words} words each.
 {options["contexts"]} runs are done in step; a row of the programme takes {record["cycles_of_a_row"]} cycles for each.

@@ -154,9 +154,14 @@ class EngineCore:
         machine = lambda name: emit.verilog(self.coprocessor, name)  # noqa: E731
         return assembled(machine, emit.verilog, self.top, self.packets)
 
+    @property
+    def power_up(self) -> int:
+        """Cycles of the first reset after power-up, at least: those of the multiplier."""
+        return self.contract.power_up
+
     @cached_property
     def _simulator(self) -> WordSimulator:
-        return WordSimulator(self.verilog, self.word, top=self.top)
+        return WordSimulator(self.verilog, self.word, top=self.top, power_up=self.power_up)
 
     def at(self, p: int) -> Fitted:
         """The multiplier while ``p`` is loaded. Raises Refusal when it cannot be."""
@@ -256,6 +261,7 @@ class EngineCore:
             "parameters": dict(self.fitted.settings),
             "modulus": "loaded" if contract.load else hex(contract.p),
             "modulus_bits": contract.p.bit_length(),
+            "power_up_reset": self.power_up,
             "number_words": lay.number_words,
             "number": contract.operand.describe(),
             "setup": {

@@ -54,6 +54,10 @@ class Built(Protocol):
         """Bits of a word."""
 
     @property
+    def power_up(self) -> int:
+        """Cycles of the first reset after power-up, at least."""
+
+    @property
     def packets(self) -> Packets:
         """How messages reach its machines."""
 
@@ -84,6 +88,12 @@ def ports_table(ports: Mapping[str, Mapping[str, Any]]) -> str:
     """The ports of a record as a table of the data sheet."""
     rows = [f"| `{name}` | {p['direction']} | {p['width']} | {_MEANINGS[name]} |" for name, p in ports.items()]
     return "\n".join(["| port | direction | bits | meaning |", "|---|---|---|---|", *rows])
+
+
+def reset_line(power_up: int) -> str:
+    """What the data sheet says of the reset."""
+    longer = f", and over {power_up} after power-up" if power_up > 1 else ""
+    return f"Hold `rst` high over at least one rising edge of `clk` before the first word{longer}."
 
 
 def packets_section(cores: int) -> str:

@@ -160,7 +160,7 @@ def _core(folder: Path, vectors: int) -> Subject:
     contract = core.contract
 
     def check(verilog: str) -> Check:
-        simulator = Simulator(verilog, top=core.top, widths=widths(contract), instances=2)
+        simulator = Simulator(verilog, top=core.top, widths=widths(contract), instances=2, power_up=contract.power_up)
 
         def run(number: int, short: bool) -> str:
             report = Report(core.name)
@@ -194,7 +194,7 @@ def _machine(
     name, given = folder.resolve().name, messages()
 
     def check(verilog: str) -> Check:
-        simulator = WordSimulator(verilog, core.word, top=core.top, instances=2)
+        simulator = WordSimulator(verilog, core.word, top=core.top, instances=2, power_up=core.power_up)
 
         def run(number: int, short: bool) -> str:
             if not short:

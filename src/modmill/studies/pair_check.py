@@ -142,7 +142,7 @@ def check_pair(folder: Path, stem: str, core: Built, kind: str, messages: Callab
     report.failures += faults
     if not faults:
         try:
-            simulator = WordSimulator(bare, core.word, top=core.top, instances=2)
+            simulator = WordSimulator(bare, core.word, top=core.top, instances=2, power_up=core.power_up)
         except ToolError as error:
             if "%Error" not in str(error):
                 raise

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from modmill.studies.engine_files import packets_section, ports_table
+from modmill.studies.engine_files import packets_section, ports_table, reset_line
 
 
 def page(record: Mapping[str, Any]) -> str:
@@ -34,6 +34,7 @@ Generated cores belong to you: use, change and ship them as you like.
 
 {ports_table(record["ports"])}
 
+{reset_line(record["power_up_reset"])}
 A word moves in every cycle in which valid and ready are high; `o_last` goes with the last word of an answer. Numbers
 are sent least significant word first, {words} words each.
 {options["contexts"]} powers are computed in step; a row of the programme takes {record["cycles_of_a_row"]} cycles for

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import os
+import pkgutil
 import random
 import re
 import tempfile
@@ -13,7 +14,6 @@ import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from importlib import import_module
 from pathlib import Path
 
 from modmill.contract import Refusal
@@ -99,8 +99,8 @@ class Trial:
 
 def designs_of(where: str) -> Sequence[Design]:
     """The designs of ``module:NAME``."""
-    module, _, name = where.partition(":")
-    return getattr(import_module(module), name)
+    found: Sequence[Design] = pkgutil.resolve_name(where)
+    return found
 
 
 def attempt(tell: Tell, trial: Trial, case: Case) -> Outcome:
