@@ -5,9 +5,11 @@
 import random
 
 import pytest
+from bench import operands, run
 
 from modmill.designs import design
 from modmill.numbers.moduli import parse_modulus
+from modmill.numbers.rns import signed_digits
 from modmill.numbers.sum_of_residues import alpha_offset
 
 SECP = parse_modulus("secp256k1").value
@@ -133,3 +135,13 @@ def test_original_sor_closes_the_loop_with_forty_channels():
         *_, (_, x) = fitted.trace(x, x)
         number = number * number % SECP
         assert form.decode(x) % SECP == number
+
+
+def test_ring_folds_by_every_negative_digit():
+    """In some channels u has three negative digits and one positive one: more than the positive terms of the fold."""
+    fitted = design("sor-ring").fit(2**83 - 1, w=13, digits=4)
+    assert [-1, -1, -1, 1] in [sorted(sign for _, sign in signed_digits(u)) for u in fitted.params.base.u]
+    form, pairs = fitted.representation, operands(fitted.contract("native"), 4)
+    for (a, b), (r, _, _) in zip(pairs, run(fitted.component(), pairs), strict=True):
+        assert r == list(fitted.trace(a, b))[-1][1]
+        assert (form.decode(r) - form.decode(a) * form.decode(b)) % fitted.p == 0

@@ -178,9 +178,11 @@ class Rower(wiring.Component):
         shifted = [(upper << k if k else upper, sign) for k, sign in signed_digits(self.u)]
         plus: list[Value] = [term for term, sign in shifted if sign > 0]
         minus: list[Value] = [term for term, sign in shifted if sign < 0]
-        pairs = [a - b for a, b in zip([lower, *plus], minus, strict=False)]
-        rest = [lower, *plus][len(minus) :]
-        pairs += [sum(rest[i + 1 : i + 2], rest[i]) for i in range(0, len(rest), 2)]
+        plus = [lower, *plus]
+        both = min(len(plus), len(minus))
+        pairs = [a - b for a, b in zip(plus[:both], minus[:both], strict=True)]
+        pairs += [sum(plus[i + 1 : i + 2], plus[i]) for i in range(both, len(plus), 2)]
+        pairs += [-sum(minus[i + 1 : i + 2], minus[i]) for i in range(both, len(minus), 2)]
         stages = fold_cycles(self.digits) - 1
         for stage in range(stages):
             if stage == stages - 1:

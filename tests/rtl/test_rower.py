@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""One rower by itself: its folding loop for every number of positive and negative digits of u, against the formula."""
+
+import random
+
+from amaranth.sim import Simulator
+
+from modmill.numbers.folding import fold_bounds, reduce
+from modmill.numbers.rns import signed_digits
+from modmill.rtl.rower import PRODUCT, Programme, Rower, Slot, fold_cycles
+
+
+def signs(u):
+    """Positive and negative digits of u."""
+    found = [sign for _, sign in signed_digits(u)]
+    return found.count(1), found.count(-1)
+
+
+def every_choice_of_signs(w):
+    """For each number of positive and negative digits that a u below 2^(w - 1) can have, the least and largest u."""
+    found = {}
+    for u in range(1, 1 << (w - 1), 2):
+        first, _ = found.get(signs(u), (u, u))
+        found[signs(u)] = first, u
+    return sorted({u for pair in found.values() for u in pair if makes_progress(w, u)})
+
+
+def makes_progress(w, u):
+    try:
+        return bool(fold_bounds(1 << 2 * w, w, u))
+    except ValueError:
+        return False
+
+
+def products(w, u, pairs):
+    """Residues of products that a rower makes, one after another; its folding loop is made for the digits of u."""
+    digits = len(signed_digits(u))
+    bound = ((1 << w) - 1) ** 2 + 1
+    ends = PRODUCT + len(fold_bounds(bound, w, u)) * fold_cycles(digits)
+    interval = ends + 2
+    folds = dict.fromkeys(range(PRODUCT + 1, ends), "loop") | {PRODUCT: "product"}
+    programme = Programme(interval, {0: Slot("in", None)}, folds, frozenset({ends}), frozenset(), frozenset())
+    rower, out = Rower(w, u, programme, digits=digits), []
+
+    async def bench(ctx):
+        for a, b in [(0, 0), *pairs]:
+            ctx.set(rower.x, a)
+            ctx.set(rower.y, b)
+            await ctx.tick().repeat(interval)
+            out.append(ctx.get(rower.held))
+
+    simulator = Simulator(rower)
+    simulator.add_clock(1e-8)
+    simulator.add_testbench(bench)
+    simulator.run()
+    return out[1:]
+
+
+def test_folding_loop_for_every_choice_of_signs():
+    w, rnd = 13, random.Random(13)
+    us, top = every_choice_of_signs(w), (1 << w) - 1
+    assert {(1, 3), (1, 5), (2, 4), (3, 0), (6, 0)} <= set(map(signs, us))
+    for u in us:
+        pairs = [(top, top), (top, 1), (0, top), *((rnd.randrange(top), rnd.randrange(top)) for _ in range(5))]
+        assert products(w, u, pairs) == [reduce(a * b, top * top + 1, w, u) for a, b in pairs], (u, signs(u))
