@@ -94,6 +94,14 @@ def test_additions_of_one_word_compare_nothing_with_zero(loadable):
     assert lint(build("mcivor", 7, "native", loadable=loadable).verilog) == []
 
 
+@pytest.mark.parametrize("settings", [{"r": 8}, {"r": 8, "loadable": True}, {"redundant": False}])
+@pytest.mark.parametrize("io", ["native", "binary"])
+def test_loops_of_two_iterations_compare_nothing_with_zero(io, settings):
+    core = build("radix64k-mul", 7, io, **settings)
+    assert core.fitted.shape.steps == 2
+    assert lint(core.verilog) == []
+
+
 @pytest.mark.parametrize(
     ("name", "modulus", "settings"),
     [("solinas", "P-192", {}), ("wide", "0xc7c1856d", {"dsp": "25x18"}), ("wide", "0xfc000001", {})],

@@ -231,11 +231,12 @@ class DigitLoop(Multiplier):
         active, self._first = Signal(name="active"), Signal(name="first")
         place = Signal(range(q.steps), name="place")
         self._ready = Signal(name="may_accept")
-        accepting = self._step if last - 1 + self._late == 0 else active
+        earliest = last - 1 + self._late
+        accepting = active & (place >= earliest) if earliest else self._step  # no comparison with zero for the lint
         m.d.comb += [
             self._first.eq(place == 0),
             self._step.eq(active & ~(self._first & self.o_valid & ~self.o_ready)),
-            self._ready.eq(~self._fresh & (~active | (accepting & (place >= last - 1 + self._late)))),
+            self._ready.eq(~self._fresh & (~active | accepting)),
             self._accept.eq(self.i_valid & self.i_ready),
         ]
         self._idle = ~active & ~self._fresh & ~self.o_valid & ~self.waits
