@@ -157,5 +157,11 @@ def test_refusals():
         simulate(fitted("hbe", "2^61-1", loadable=True).slot_machine(3), [])
     with pytest.raises(Refusal, match="1024"):
         fitted("kbe", "secp256k1").slot_machine(600)
+    short = fitted("kbe", "2^61-1", interval=19)
+    with pytest.raises(
+        Refusal,
+        match=r"^interval = 19 does not serve n = 4: there is no schedule with interval 19; take 21 or 0, the least$",
+    ):
+        short.slot_machine(4)
     with pytest.raises(Refusal, match="not 8"):
         fitted("kbe", "secp256k1", rowers=8).slot_machine(4)

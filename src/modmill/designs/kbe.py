@@ -41,6 +41,7 @@ from modmill.rtl.cox_rower import CoxRower
 from modmill.rtl.cox_slots import CoxSlots
 from modmill.rtl.fold import multiplexers
 from modmill.rtl.product import BLOCKS, DSP18, DspBlock
+from modmill.schedule import ScheduleError
 
 # ---------------------------------------------------------------------------------------------- parameters
 
@@ -123,7 +124,7 @@ class RnsMontgomery(Fitted):
     @cached_property
     def programme(self) -> Programme:
         """The machine's programme."""
-        return programme(self.params.shape, self.settings["interval"])
+        return placed(self.params.shape, self.settings["interval"])
 
     @property
     def period(self) -> int:
@@ -171,13 +172,14 @@ class RnsMontgomery(Fitted):
     def slot_machine(self, numbers: int) -> CoxSlots:
         """The rowers as a slot machine, which adds up two products before it reduces.
 
-        Raises Refusal when the bases do not carry two, when rowers serve several channels, or when there is no room.
+        Raises Refusal when the bases do not carry two, when rowers serve several channels, when there is no room, or
+        when the interval that was set is too short for it.
         """
         if self.params.proof.largest_products < 2:
             raise Refusal(f"the bases carry one product before a reduction, not two: take n = {self.params.a.n + 1}")
         if self.params.share > 1:
             raise Refusal(f"the slot machine has a rower for every channel, not {self.params.shape.rowers}")
-        plan = programme(replace(self.params.shape, numbered=True), self.settings["interval"])
+        plan = placed(replace(self.params.shape, numbered=True), self.settings["interval"])
         return CoxSlots(plan, tables(self.p, self.params, plain=False), numbers, loadable=self.settings["loadable"])
 
     def _trace(self, pairs: list[tuple[int, int]]) -> Iterator[tuple[str, Any]]:
@@ -362,7 +364,21 @@ def fit(p: int, columns: int, *, w: int, n: int, interval: int, rowers: int, dsp
         pair, proof = alike, better
     settings = {"w": w, "n": n, "interval": interval, "rowers": rowers, "dsp": dsp, "loadable": loadable}
     fitted = RnsMontgomery(served, Params(pair, proof, share, BLOCKS[dsp]), settings)
+    if interval:
+        placed(fitted.params.shape, interval)
     return fitted.at(p) if loadable else fitted
+
+
+def placed(shape: Shape, interval: int) -> Programme:
+    """The programme with that interval, 0 for the least. Raises Refusal where none is found, with what is accepted."""
+    try:
+        return programme(shape, interval)
+    except ScheduleError as error:
+        if not interval or shape.share > 1:
+            hint = "take a longer one, or 0 for the least that is found" if interval else "take other rowers"
+        else:
+            hint = f"take {programme(shape).interval} or 0, the least"
+        raise Refusal(f"interval = {interval} does not serve n = {shape.n}: {error}; {hint}") from error
 
 
 def _pair(p: int, columns: int, w: int, n: int) -> tuple[BasePair, Sufficiency]:
@@ -403,10 +419,14 @@ def fewest(p: int, settings: Mapping[str, Any]) -> int:
 
 
 def interval_limits(p: int, settings: Mapping[str, Any]) -> tuple[int, int]:
-    """Multiplications of a product in each rower, and four times as many."""
+    """The least interval that has a schedule, and four times a product's multiplications in each rower.
+
+    Where rowers serve several channels each the first is those multiplications: a search would take minutes.
+    """
     given = {name: settings[name] for name in ("w", "n", "rowers", "dsp", "loadable")}
-    least = fit(p, settings.get("columns", 1), interval=0, **given).params.shape.least_interval
-    return least, 4 * least
+    shape = fit(p, settings.get("columns", 1), interval=0, **given).params.shape
+    least = shape.least_interval if shape.share > 1 else placed(shape, 0).interval
+    return least, max(least, 4 * shape.least_interval)
 
 
 SETTINGS = (
@@ -419,8 +439,8 @@ SETTINGS = (
     ),
     Setting(
         "interval", int, 0, "cycles between products, 0 for the fewest", least=0, most=INTERVAL_MAX,
-        depends="the multiplications of a product in each rower, and at most four times as many: products then hardly "
-        "overlap", limits=lambda p, settings: interval_limits(p, settings),
+        depends="the least that has a schedule, and four times the multiplications of a product in each rower, when "
+        "products hardly overlap", limits=lambda p, settings: interval_limits(p, settings),
     ),
     Setting(
         "rowers", int, 0, "rowers, each for equally many moduli of each base; 0 for one for each",
