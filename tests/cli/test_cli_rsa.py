@@ -97,7 +97,8 @@ def test_a_check_of_a_built_engine(tmp_path):
     (tmp_path / "engine" / "engine.v").write_text(f"{text}// more\n")
     run = modmill("rsa", "check", "engine", "--short", cwd=tmp_path)
     assert run.returncode == 1
-    assert run.stdout.startswith("FAIL engine: 2 differences; ")
+    assert run.stdout.startswith("FAIL engine: 3 differences; ")
+    assert "engine.v: was edited" in run.stdout
 
 
 def test_refusals(keys):

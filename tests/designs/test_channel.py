@@ -175,6 +175,6 @@ def test_a_modulus_far_from_a_power_of_two_is_refused(name):
         design(name).fit(5 * 3**30)
     with pytest.raises(Refusal, match="at least 3, got 131072"):
         design(name).fit(1 << 17)
-    with pytest.raises(Refusal, match="registers takes 1 to 3, not 4"):
+    with pytest.raises(Refusal, match="registers takes a whole number from 1 to 3, not 4"):
         design(name).fit(97, registers=4)
     assert design(name).fit(2**255 - 19).params.u == 19

@@ -56,7 +56,7 @@ def test_the_carry_is_below_2_b():
 
 
 def test_refusals():
-    with pytest.raises(Refusal, match="digit takes a whole number from 2 on, not 1"):
+    with pytest.raises(Refusal, match="digit takes a whole number from 2 to 256, not 1"):
         fit(97, digit=1)
     with pytest.raises(Refusal, match="stages takes one of 1, 2, 3"):
         fit(97, stages=4)

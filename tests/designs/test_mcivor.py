@@ -38,7 +38,7 @@ def test_same_residues_as_one_step_a_clock():
 
 
 def test_refusals():
-    with pytest.raises(Refusal, match="word takes a whole number from 1 on, not 0"):
+    with pytest.raises(Refusal, match="word takes a whole number from 1 to 8194, not 0"):
         fit(97, word=0)
     with pytest.raises(Refusal, match="got 98"):
         fit(98)

@@ -78,7 +78,6 @@ def test_fewer_columns_take_more_cycles(columns, dsp, interval):
     full = ARRAY.fit(2**256 - 189)
     x, y = full.corners()[-1]
     assert list(fitted.trace(x, y)) == list(full.trace(x, y))
-    assert ARRAY.fit(2**256 - 189, columns=16).cost == full.cost
 
 
 @pytest.mark.parametrize(("p", "columns"), [(2**61 - 1, 1), (2**80 - 65, 2)])

@@ -51,7 +51,7 @@ def test_p_is_below_m_plus_y_at_every_step(m):
 
 def test_clocks_of_the_loop():
     assert fit(SECP256K1).params.loop == PRINTED_CLOCKS
-    for s in (1, 2, 3, 5, 7, 16, 100, 256, 300):
+    for s in (1, 2, 3, 5, 7, 16, 100, 256):
         q = fit(SECP256K1, s=s).params
         assert q.k == q.s * q.t + q.r and q.loop == q.t + (q.r > 0)
 
@@ -99,7 +99,7 @@ def test_erratum_k_plus_1_steps_are_not_enough_without_subtraction():
 
 
 def test_refusals():
-    with pytest.raises(Refusal, match="from 1 on, not 0"):
+    with pytest.raises(Refusal, match="s takes a whole number from 1 to 8194, not 0"):
         fit(97, s=0)
     with pytest.raises(Refusal, match="odd and at least 3, got 96"):
         fit(96)

@@ -86,7 +86,7 @@ def test_the_loop_closes_only_with_4_Mt_below_2_to_the_k_n():
 
 
 def test_refusals():
-    with pytest.raises(Refusal, match=r"digit takes 2 to 17 \(one DSP block\), not 18"):
+    with pytest.raises(Refusal, match="digit takes a whole number from 2 to 17, not 18"):
         fit(97, digit=18)
     with pytest.raises(Refusal, match="delay takes one of 0, 1, 2, 3, 4"):
         fit(97, delay=5)

@@ -598,7 +598,8 @@ def _settings(sets: int) -> tuple[Setting, ...]:
         ),
         Setting(
             "T", int, 0, "fraction bits of kappa's constants, 0 for the printed ones or else the least",
-            least=0, most=2 * N_MAX, depends="results must stay below 2 p; 2 n at most: constants are then twice as long as channels",
+            least=0, most=2 * N_MAX,
+            depends="results must stay below 2 p; 2 n at most: constants are then twice as long as channels",
             limits=lambda p, settings: (least_constants(p, settings, "q").T, 2 * settings["n"]),
         ),
         Setting(

@@ -63,19 +63,20 @@ def predictions(designs: Iterable[Design] = DESIGNS) -> tuple[list[Prediction], 
             continue
         names = {s.name for s in design.settings}
         for bits in WIDTHS:
-            made = [settings for settings in WIDER if settings.keys() <= names]
-            for settings in made:
+            why = ""
+            for settings in (settings for settings in WIDER if settings.keys() <= names):
                 try:
                     fitted = design.fit(modulus(design, bits), **settings)
                     plan, cost = fitted.schedule, fitted.cost
                 except Refusal as refusal:
-                    if settings is made[-1]:
-                        refused.append(str(refusal))
+                    why = why or str(refusal)  # that of the narrowest channels, which the others are tried for
                     continue
                 found.append(
                     Prediction(design, bits, settings, cost.dsp, cost.memory_bits, plan.latency, plan.interval)
                 )
                 break
+            else:
+                refused.append(why)
     return found, refused
 
 

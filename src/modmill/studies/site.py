@@ -299,7 +299,7 @@ class Site:
         rows = self._store.rows
         kinds = {
             "check": "check: simulation against the contract", "synth": "synth: resources",
-            "route": "route: clock after place and route",
+            "route": "route: clock after place and route", "mutate": "mutate: faults planted in the netlist",
         }  # fmt: skip
         by_tool: dict[tuple[str, str], list[Row]] = {}
         for row in rows:

@@ -13,6 +13,7 @@ import traceback
 import warnings
 from collections.abc import Callable
 from math import inf
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -107,7 +108,7 @@ class Worker:
         """End the process for good; a call under way raises Died."""
         self._closed = True
         process = self._process
-        if process is not None:
+        if process is not None and process.pid is not None:
             for pid in [process.pid, *descendants(process.pid)]:
                 _kill(pid)
 
@@ -120,7 +121,9 @@ class Worker:
         if self._process is None or self._pipe is None:
             self._pipe, theirs = _METHOD.Pipe()
             self._process = _METHOD.Process(target=_serve, args=(theirs, str(self._scratch)), daemon=True)
-            # Ctrl-C reaches the whole foreground group, but only the parent answers it.
+            # Ctrl-C reaches the whole foreground group, but only the parent answers it. The tracker of resources comes
+            # first: starting it unblocks the signal.
+            resource_tracker.ensure_running()
             before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
             try:
                 self._process.start()
