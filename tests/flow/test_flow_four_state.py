@@ -249,7 +249,7 @@ def test_run_that_takes_too_long_is_stopped():
 def test_text_that_icarus_refuses():
     if four_state.available():
         with pytest.raises(ToolError, match=r"iverilog: .*syntax error"):
-            four_state.run(GOOD.replace("endmodule", "end module"), A, B, widths=WIDTHS)
+            FourState(GOOD.replace("endmodule", "end module"), widths=WIDTHS)
 
 
 @pytest.mark.parametrize("there", [(), ("iverilog",), ("iverilog", "vvp")])
@@ -261,4 +261,4 @@ def test_without_icarus_it_is_said_in_one_line(tmp_path, monkeypatch, there):
     monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}/nowhere")
     assert not four_state.available() and four_state.version() is None
     with pytest.raises(ToolError, match=r"needs Icarus Verilog .* apt install iverilog$"):
-        four_state.run(GOOD, A, B, widths=WIDTHS)
+        FourState(GOOD, widths=WIDTHS)

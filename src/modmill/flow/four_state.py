@@ -279,27 +279,6 @@ class FourState:
             return (folder / "log").read_text().splitlines()
 
 
-def run(
-    verilog: str,
-    a: Sequence[int],
-    b: Sequence[int],
-    *,
-    top: str = "core",
-    widths: Widths,
-    loads: Loads = (),
-    gap: float = 0.0,
-    stall: float = 0.0,
-    seed: int = 1,
-    reset: int = 1,
-    first: int = 1,
-    timeout: int = TIMEOUT,
-) -> FourStateRun:
-    """One run of a core, which is compiled for it: ``FourState(...).run(...)``, and raises what they do."""
-    return FourState(verilog, top=top, widths=widths).run(
-        a, b, loads=loads, gap=gap, stall=stall, seed=seed, reset=reset, first=first, timeout=timeout
-    )
-
-
 def differences(one: Run, other: Run, names: tuple[str, str] = ("Verilator", "Icarus")) -> Iterator[str]:
     """Where two runs of the same operands without pauses and stalls differ, one line for each kind of difference.
 

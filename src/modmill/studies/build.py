@@ -305,26 +305,6 @@ def require_former(folder: Path, files: Collection[str]) -> None:
         )
 
 
-def write_machine(
-    target: Path, stem: str, verilog: str, record: Mapping[str, Any], vectors: Mapping[str, Any], page: str
-) -> None:
-    """Write ``stem``.v, ``stem``.json, vectors.json and README.md of a machine with streams of words; the record says
-    the command and the digest. A folder there is replaced."""
-    head = (
-        "// SPDX-License-Identifier: Apache-2.0",
-        f"// Made by Modmill {__version__}. Generated cores belong to you: use, change and ship them as you like.",
-        f"// Command: {record['command']}",
-        f"// RTL digest: {record['digest']} (of all text after the first empty line)",
-        f"// Messages and numbers: README.md and {stem}.json",
-    )
-    write_folder(target, {
-        f"{stem}.v": "\n".join(head) + "\n\n" + verilog,
-        f"{stem}.json": json.dumps(record, indent=2) + "\n",
-        "vectors.json": json.dumps(vectors, indent=1) + "\n",
-        "README.md": page,
-    })  # fmt: skip
-
-
 def write_folder(target: Path, texts: Mapping[str, str]) -> None:
     """Write files beside and rename, so that the folder is there whole or not at all; a folder there is replaced."""
     target = target.resolve()

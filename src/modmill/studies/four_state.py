@@ -114,7 +114,7 @@ class _Bench:
         whole = [product for _, products in turns for product in products]
         seen = self._compiled.run(
             [p.a for p in whole], [p.b for p in whole], loads=words, gap=gap, stall=stall, seed=self._seed,
-            reset=reset, first=first, timeout=self._patience,
+            reset=max(reset, self._contract.power_up), first=first, timeout=self._patience,
         )  # fmt: skip
         self._judge(label, seen)
         if not seen.unknown:
@@ -127,7 +127,7 @@ class _Bench:
         """At full rate, and the same in two states, cycle by cycle."""
         label, pair = "four-state, at full rate", ([p.a for p in products], [p.b for p in products])
         stream = loads(self._contract)
-        seen = self._compiled.run(*pair, loads=stream, timeout=self._patience)
+        seen = self._compiled.run(*pair, loads=stream, reset=self._contract.power_up, timeout=self._patience)
         self._judge(label, seen)
         if not seen.unknown:
             self._note(
