@@ -408,6 +408,8 @@ def dealt_alike(pair: BasePair, share: int) -> BasePair:
     return BasePair(next(both), next(both), pair.columns)
 
 
+SEARCHED = 8
+"""Most moduli in a base for which the limits of the interval are searched, in seconds."""
 N_MAX, INTERVAL_MAX = 128, 1 << 14
 """Most moduli in a base that can be set, about as many as 2,048 bits take of 17; and longest interval."""
 
@@ -421,11 +423,13 @@ def fewest(p: int, settings: Mapping[str, Any]) -> int:
 def interval_limits(p: int, settings: Mapping[str, Any]) -> tuple[int, int]:
     """The least interval that has a schedule, and four times a product's multiplications in each rower.
 
-    Where rowers serve several channels each the first is those multiplications: a search would take minutes.
+    Where rowers serve several channels or there are more than SEARCHED, the first is those multiplications, which may
+    be a little less: a search would take up to minutes. `fit` then refuses what has no schedule.
     """
     given = {name: settings[name] for name in ("w", "n", "rowers", "dsp", "loadable")}
     shape = fit(p, settings.get("columns", 1), interval=0, **given).params.shape
-    least = shape.least_interval if shape.share > 1 else placed(shape, 0).interval
+    searched = shape.share == 1 and shape.n <= SEARCHED
+    least = placed(shape, 0).interval if searched else shape.least_interval
     return least, max(least, 4 * shape.least_interval)
 
 
