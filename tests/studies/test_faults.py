@@ -342,6 +342,17 @@ def test_control_without_reset(copy):
     assert check(copy, vectors=20).failures
 
 
+def test_timing_that_a_reset_does_not_settle():
+    """A counter that goes round without a reset gives right products, but when depends on what it held."""
+    core = modmill.build("wide", 8191, "native")
+    (name,) = re.findall(r"^    phase <= (\w+);$", core.verilog, re.MULTILINE)
+    faulty = re.sub(rf"^(  assign {name} = )rst \? \S+ : (\w+;)$", r"\1\2", core.verilog, flags=re.MULTILINE)
+    assert faulty != core.verilog
+    report = Report("core")
+    verify(core, faulty, 20, report)
+    assert any("timing depends on what registers held before the reset" in line for line in report.failures)
+
+
 def test_initial_values_do_not_count(copy):
     """Registers that only their initial values make right are found: simulation starts them at random."""
     forge(

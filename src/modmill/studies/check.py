@@ -448,7 +448,8 @@ class _Bench:
                 return
 
     def _cuts(self, products: Sequence[Product]) -> None:
-        """A reset while products are under way; the products after it are judged."""
+        """A reset while products are under way; the products after it are judged. The two cores start from different
+        contents of their registers, and do the same in every cycle nevertheless."""
         rnd, timing = random.Random(self._seed), self._contract.timing
         count = timing.in_flight + AT_START
         for k in range(self._effort.cuts):
@@ -460,6 +461,8 @@ class _Bench:
             for half, run in zip(halves, runs, strict=True):
                 label = f"a reset of {start.reset} in cycle {start.restart}"
                 self._note(label, judge.values(self._contract, half, run))
+            if not pause:
+                self._note(label, judge.same_timing(*runs, "what registers held before the reset, or the operands"))
             self._report.counts["after a reset"] += 2 * count
             if self._found():
                 return

@@ -55,12 +55,13 @@ def interval(contract: Contract, run: Run) -> Iterator[str]:
             return
 
 
-def same_timing(one: Run, other: Run) -> Iterator[str]:
-    """Whether two runs under the same pauses and stalls, with different operands, behaved alike in every cycle."""
+def same_timing(one: Run, other: Run, differs: str = "the operands") -> Iterator[str]:
+    """Whether two runs under the same pauses and stalls behaved alike in every cycle; ``differs``: what they do not
+    have in common."""
     for what in ("accepted", "valid", "taken"):
         first, second = getattr(one, what), getattr(other, what)
         if first != second:
             k = next((k for k, (x, y) in enumerate(zip(first, second, strict=False)) if x != y), None)
             k = min(len(first), len(second)) if k is None else k
-            yield f"timing depends on the operands: {what} differs at product {k}"
+            yield f"timing depends on {differs}: {what} differs at product {k}"
             return
