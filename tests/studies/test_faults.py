@@ -346,7 +346,7 @@ def test_timing_that_a_reset_does_not_settle():
     """A counter that goes round without a reset gives right products, but when depends on what it held."""
     core = modmill.build("wide", 8191, "native")
     (name,) = re.findall(r"^    phase <= (\w+);$", core.verilog, re.MULTILINE)
-    faulty = re.sub(rf"^(  assign {name} = )rst \? \S+ : (\w+;)$", r"\1\2", core.verilog, flags=re.MULTILINE)
+    faulty = re.sub(rf"^(  assign {name} = )rst \? \S+ : (\S+;)$", r"\1\2", core.verilog, flags=re.MULTILINE)
     assert faulty != core.verilog
     report = Report("core")
     verify(core, faulty, 20, report)

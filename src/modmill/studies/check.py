@@ -462,7 +462,9 @@ class _Bench:
                 label = f"a reset of {start.reset} in cycle {start.restart}"
                 self._note(label, judge.values(self._contract, half, run))
             if not pause:
-                self._note(label, judge.same_timing(*runs, "what registers held before the reset, or the operands"))
+                self._note(
+                    label, judge.same_timing(runs[0], runs[1], "what registers held before the reset, or the operands")
+                )
             self._report.counts["after a reset"] += 2 * count
             if self._found():
                 return
