@@ -3,6 +3,7 @@
 """The simulator reports results, times and every planted fault of the handshake."""
 
 import random
+from pathlib import Path
 
 import pytest
 from cores import (
@@ -20,6 +21,7 @@ from cores import (
     P,
 )  # fmt: skip
 
+from modmill.flow import library
 from modmill.flow.library import Start
 from modmill.flow.simulate import Simulator, Widths
 from modmill.flow.tools import ToolError
@@ -144,3 +146,15 @@ def test_refusals(good: Simulator) -> None:
     with pytest.raises(ToolError, match=r"verilator: .*log:"):
         Simulator("module core(; endmodule", widths=WIDTHS)
     assert good.run([], []).results == []
+
+
+def test_what_is_compiled_once_has_one_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A compiled header holds its path: caches that share the runtime through links must give the same one."""
+    (tmp_path / "real").mkdir()
+    found = set()
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "verilator-runtime").symlink_to(tmp_path / "real")
+        monkeypatch.setenv("MODMILL_CACHE", str(tmp_path / name))
+        found.add(library._once(["key"]))
+    assert len(found) == 1

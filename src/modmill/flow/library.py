@@ -230,7 +230,7 @@ def _once(key: Sequence[Any]) -> Path:
     digest = hashlib.sha256(json.dumps(key).encode()).hexdigest()[:16]
     folder = tools.cache_dir() / "verilator-runtime" / digest
     folder.mkdir(parents=True, exist_ok=True)
-    return folder
+    return folder.resolve()  # a compiled header holds its path, and a cache may be reached through several
 
 
 def _kept(target: Path, make: Callable[[Path], object]) -> Path:
