@@ -51,9 +51,9 @@ class Start:
     """How a run begins: power-up with random contents of all registers and memories, then a reset.
 
     ``reset``: cycles of a reset; the one after power-up lasts longer where the core needs it. ``first``: the first
-    cycle after it, counted from 0, in which operands or words are offered. ``noise``: whether the core runs on random inputs
-    before that reset (after one as long). ``restart``: the cycle in which a reset cuts the run off, which then begins
-    anew; 0: none does.
+    cycle after it, counted from 0, in which operands or words are offered. ``noise``: whether the core runs on random
+    inputs before that reset (after one as long). ``restart``: the cycle in which a reset cuts the run off, which then
+    begins anew; 0: none does.
     """
 
     reset: int = 1
