@@ -98,13 +98,14 @@ class _Site:
 class Mutated:
     """Mutants in one text. ``mutants[k - 1]`` is enabled by bit k of `ENABLES`, an input of the module `module` of
     ``netlist`` (Yosys's JSON). ``verilog``: the text whose module `top` runs the mutant chosen by `CHOICE`.
-    ``places``: for each mutant the cell that is changed."""
+    ``places``: for each mutant the cell that is changed. ``resets``: registers that `rst` sets."""
 
     top: str
     mutants: tuple[Mutant, ...]
     netlist: dict[str, Any]
     verilog: str
     places: tuple[str, ...]
+    resets: frozenset[str]
 
     @property
     def module(self) -> dict[str, Any]:
@@ -142,6 +143,7 @@ def mutate(verilog: str, top: str, count: int, seed: int = 1) -> Mutated:
     netlist = Netlist.read(verilog, top)
     sites = _drawn(netlist, count, random.Random(seed))
     sites.sort(key=_order)
+    resets = frozenset(netlist.reset_registers())
     enables = netlist.add_input(ENABLES, len(sites) + 1)
     for site, enable in zip(sites, enables[1:], strict=True):
         site.apply(netlist)(enable)
@@ -153,7 +155,7 @@ def mutate(verilog: str, top: str, count: int, seed: int = 1) -> Mutated:
         tools.run(tools.yosys("-q", "-p", _WRITE), name="yosys", cwd=folder)
         text = _PARALLEL.sub("", (folder / "mutants.v").read_text())
     mutants, places = tuple(site.mutant for site in sites), tuple(site.place for site in sites)
-    return Mutated(top, mutants, whole, _shell(netlist.module, top) + text, places)
+    return Mutated(top, mutants, whole, _shell(netlist.module, top) + text, places, resets)
 
 
 def _order(site: _Site) -> int:
@@ -389,6 +391,13 @@ class Netlist:
             return bit in resets
         pins = self.cells[self._drivers[bit][0]]["connections"]
         return any(b in resets for port in ("A", "B", "S") for b in pins.get(port, ()))
+
+    def reset_registers(self) -> Iterator[str]:
+        """Names of the registers that `rst` sets."""
+        resets = set(self.module["ports"].get("rst", {"bits": []})["bits"])
+        for name, cell in self.cells.items():
+            if "SRST" in cell["connections"] and self.of_reset(cell["connections"]["SRST"][0], resets):
+                yield name
 
     def _memory_sites(self, cell: Cell, site: Callable[..., _Site], groups: dict[str, list[_Site]]) -> None:
         parameters = cell["parameters"]

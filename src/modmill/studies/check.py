@@ -434,6 +434,7 @@ class _Bench:
         each = 200 + 2 * (timing.latency + AT_START * timing.interval) + (contract.load.cycles if contract.load else 0)
         most = min(self._effort.starts, 2 * self._effort.cycles // (each * len(RESETS)) + 2)
         firsts = spread(timing.latency + timing.interval + 1, most)
+        accepted: dict[int, int] = {}
         for k, (reset, place) in enumerate(itertools.product(RESETS, range(0, len(firsts), 2))):
             pair = firsts[place], firsts[min(place + 1, len(firsts) - 1)]
             starts = tuple(Start(reset, first, noise=k % 2 == 1) for first in pair)
@@ -443,9 +444,12 @@ class _Bench:
                 label = f"a reset of {reset}, first operands in cycle {first}"
                 self._note(label, judge.values(contract, half, run))
                 self._note(label, judge.latency(contract, replace(run, valid=run.valid[:1])))
+                if accepted.setdefault(first, run.accepted[0] if run.accepted else -1) not in run.accepted[:1]:
+                    self._note(label, ["the first operands were taken in another cycle than after another reset"])
             self._report.counts["started"] += 2 * AT_START
             if self._found():
                 return
+        self._note("starts", judge.starts(contract, accepted))
 
     def _cuts(self, products: Sequence[Product]) -> None:
         """A reset while products are under way; the products after it are judged. The two cores start from different

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from modmill.contract import Contract
@@ -53,6 +53,30 @@ def interval(contract: Contract, run: Run) -> Iterator[str]:
         if late - early != wanted:
             yield f"result {k} came {late - early} cycles after the one before, the contract says {wanted}"
             return
+
+
+def starts(contract: Contract, accepted: Mapping[int, int]) -> Iterator[str]:
+    """Whether an idle core takes its first operands when it should: at once, or in turns, which begin with the cycle
+    after the reset and last for the interval each. ``accepted``: for each cycle after a reset from which operands were
+    offered, the cycle in which the core took them. A core may decide some cycles before its turn. Of a core that
+    converts binary integers nothing is said: what converts them takes operands before the machine does."""
+    if contract.io != "native":
+        return
+    step, offered = contract.timing.interval, min(accepted)
+    first = accepted[offered]
+    wait = first - offered
+    if wait == 0 or (contract.load and all(at - n == wait for n, at in accepted.items())):
+        late = next((n for n, at in accepted.items() if at != n + wait), None)
+        if late is not None:
+            yield f"operands offered in cycle {late} were taken in cycle {accepted[late]}, others at once"
+        return
+    for n, at in accepted.items():
+        if at % step:
+            yield f"operands offered in cycle {n} were taken in cycle {at}, where no turn of {step} begins"
+            return
+    most = min(at - n for n, at in accepted.items())
+    if any(at - step - n >= most for n, at in accepted.items() if at > first):
+        yield f"operands were not always taken in the next turn of {step}"
 
 
 def same_timing(one: Run, other: Run, differs: str = "the operands") -> Iterator[str]:

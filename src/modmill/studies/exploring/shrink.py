@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 from hypothesis import HealthCheck, Phase, find, settings
@@ -44,8 +45,13 @@ def shrink(case: Case, design: Design, fails: Callable[[Case], bool], seconds: f
             best = smaller
         return known[smaller]
 
+    for without in (
+        case.settings,
+        *((setting,) for setting in case.settings),
+    ):  # what a failure does not need goes first
+        still(replace(best, settings=tuple(s for s in best.settings if s not in without)))
     with suppress(HypothesisException):  # none of its cases failed in time
-        find(_simpler(case, design), still, settings=_SETTINGS)
+        find(_simpler(best, design), still, settings=_SETTINGS)
     return best
 
 

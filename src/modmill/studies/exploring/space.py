@@ -22,8 +22,8 @@ OFTEN = 3
 HUGE = 100_000
 """A value of a whole number that has no upper limit of its own."""
 STEERED = 4
-"""Of so many cases of a design one is drawn for its least covered class, one for the least covered class outside the
-limits (which costs next to nothing), the others from pairs."""
+"""Of so many cases of a design one is drawn for its least covered class, two for the least covered class outside the
+limits (which costs next to nothing), as long as there are classes to be tried; the others from pairs."""
 
 _OUTSIDE = frozenset({"below", "beyond", "huge"})
 _SIZES = ("tiny", "narrow", "word", "middle")
@@ -76,7 +76,13 @@ def classes(setting: Setting) -> list[str]:
     if setting.kind is not int:
         return ["default"]
     upper = ["most", "beyond"] if setting.most is not None or setting.limits is not None else ["huge"]
-    return ["default", "below", "least", "between", *upper]
+    found = ["default", "below", "least", "between", *upper]
+    if setting.limits is None and setting.least is not None:
+        if setting.automatic and setting.least == 0:  # which stands for the default
+            found.remove("least")
+        if setting.most is not None and not set(range(setting.least + 1, setting.most)) - {setting.default}:
+            found.remove("between")
+    return found
 
 
 def label(setting: Setting, value: Any, p: int, values: Mapping[str, Any]) -> set[str]:
@@ -157,7 +163,8 @@ class _Corner:
         counts = self.counts
         counts.drawn += 1
         turn = counts.drawn % STEERED
-        chosen = self._rarest(outside=turn == 0) if turn < 2 else self._pair()
+        outside = turn % 2 == 0
+        chosen = self._rarest(outside) if turn != 1 and self._lacks(outside) else self._pair()
         size = chosen["size"]
         for larger, chance in _LARGER.items():
             if size == "middle" and self._rnd.random() < chance:
@@ -192,6 +199,10 @@ class _Corner:
             self._rnd.shuffle(rows)
             self._pairs = iter(rows)
         return found
+
+    def _lacks(self, outside: bool) -> bool:
+        """Whether a class, inside or outside the limits, is still to be tried."""
+        return any(self.counts.covered[key] < OFTEN for key in self.wanted if (key[1] in _OUTSIDE) == outside)
 
     def _rarest(self, outside: bool) -> Mapping[str, str]:
         """A class that is least covered, inside or outside the limits; most of the rest at its default."""
