@@ -350,7 +350,17 @@ def test_timing_that_a_reset_does_not_settle():
     assert faulty != core.verilog
     report = Report("core")
     verify(core, faulty, 20, report)
-    assert any("timing depends on what registers held before the reset" in line for line in report.failures)
+    assert any("in another cycle than after another reset" in line for line in report.failures)
+
+
+def test_turns_that_begin_elsewhere_after_a_reset():
+    core = modmill.build("wide", 8191, "native")
+    (name,) = re.findall(r"^    phase <= (\w+);$", core.verilog, re.MULTILINE)
+    faulty = re.sub(rf"^(  assign {name} = rst \? 2'h)0", r"\g<1>2", core.verilog, flags=re.MULTILINE)
+    assert faulty != core.verilog
+    report = Report("core")
+    verify(core, faulty, 20, report)
+    assert any("where no turn of 4 begins" in line for line in report.failures)
 
 
 def test_initial_values_do_not_count(copy):
