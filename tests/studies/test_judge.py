@@ -101,3 +101,14 @@ def test_an_idle_core_takes_operands_at_once_or_in_turns(taken, words):
     lines = list(judge.starts(CONTRACT, {n: taken(n) for n in range(20)}))
     assert bool(lines) == bool(words)
     assert words in "".join(lines)
+
+
+def test_a_core_that_could_take_operands_takes_them():
+    accepted = [1, 5, 20, 24, 31]
+    taken = [6, 10, 30, 31, 36]
+    good = run(offered=[0, 2, 20, 21, 26], accepted=accepted, taken=taken)
+    assert not list(judge.waits(CONTRACT, good)), "the last waits for the place of a result that is taken in cycle 30"
+    late = replace(good, offered=[0, 2, 19, 21, 26])
+    assert list(judge.waits(CONTRACT, late)) == [
+        "product 2: operands were taken in cycle 20, they could be in cycle 19"
+    ]

@@ -49,25 +49,28 @@ _ARITHMETIC = ("$add", "$sub", "$neg", "$lt", "$le", "$gt", "$ge", "$eq", "$ne")
 def equivalent(
     mutated: Mutated, numbers: Sequence[int], seconds: float = 20, *, power_up: int = 1, largest: int | None = None
 ) -> set[int]:
-    """Those of the mutants that are proved equivalent, with ``seconds`` for each and view. ``power_up``: cycles of the
-    reset after power-up. ``largest``: of the numbers at i_a and i_b. Raises ToolError when Yosys cannot be run."""
+    """Those of the mutants that are proved equivalent, with ``seconds`` for each view, more for the last.
+
+    ``power_up``: cycles of the reset after power-up. ``largest``: of the numbers at i_a and i_b. Raises ToolError when
+    Yosys cannot be run."""
     found = set[int]()
     for view in _views(mutated):
         left = [k for k in numbers if k not in found]
         miters = {f"m{k}": _miter(mutated, k, view, power_up, largest) for k in left}
         if miters:
-            found |= {int(name[1:]) for name in _unreached(miters, seconds)}
+            found |= {int(name[1:]) for name in _unreached(miters, seconds * view.patience)}
     return found
 
 
 @dataclass(frozen=True)
 class _View:
     """``kept``: registers that are exact. ``cut``: gates that are not. ``words``: one bit for each other register says
-    that it may differ, not one for each of its bits."""
+    that it may differ, not one for each of its bits. ``patience``: how much longer than others it may take."""
 
     kept: Set[str]
     cut: Set[str]
     words: bool = False
+    patience: int = 1
 
 
 def _views(mutated: Mutated) -> Iterator[_View]:
@@ -87,7 +90,7 @@ def _views(mutated: Mutated) -> Iterator[_View]:
     yield _View(kept, products)
     if bits(registers) <= _EXACT_BITS:
         large = {n for n in products if len(cells[n]["connections"]["Y"]) > _PRODUCT_BITS}
-        yield _View(registers, large)
+        yield _View(registers, large, patience=4)
 
 
 def _behind(module: Mapping[str, Any], registers: Iterable[str], through: bool) -> set[str]:

@@ -60,6 +60,7 @@ struct Job {  // the same layout stands in simulate.py
     uint32_t stall;
     uint64_t timeout;
     uint32_t* r;
+    uint64_t* offered;
     uint64_t* accepted;
     uint64_t* valid;
     uint64_t* taken;
@@ -212,6 +213,7 @@ private:
         put(i_a, job->a + job->accepted_count * A_WORDS, A_WORDS);
         put(i_b, job->b + job->accepted_count * B_WORDS, B_WORDS);
         i_valid = 1;
+        job->offered[job->accepted_count] = cycle;
         presenting = true;
     }
 

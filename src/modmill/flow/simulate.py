@@ -49,10 +49,10 @@ class Widths:
 class Run:
     """What one simulation showed. Cycle 0 is the first cycle after reset (the last one, where a run is cut off).
 
-    The k-th entries belong together: the operands were accepted at the end of cycle `accepted[k]`, the result was
-    first valid in cycle `valid[k]` and was taken at the end of cycle `taken[k]`. `cycles` ends with the last result
-    taken. `loaded` has the cycles at whose ends the words of stream k were accepted. `violations` lists faults of the
-    handshake, one line each; with a timeout `results` is short.
+    The k-th entries belong together: the operands were first valid in cycle `offered[k]` and accepted at the end of
+    cycle `accepted[k]`, the result was first valid in cycle `valid[k]` and was taken at the end of cycle `taken[k]`.
+    `cycles` ends with the last result taken. `loaded` has the cycles at whose ends the words of stream k were accepted.
+    `violations` lists faults of the handshake, one line each; with a timeout `results` is short.
     """
 
     results: list[int]
@@ -62,6 +62,7 @@ class Run:
     cycles: int
     violations: list[str]
     loaded: list[int] = field(default_factory=list)
+    offered: list[int] = field(default_factory=list)
 
     @property
     def latencies(self) -> list[int]:
@@ -82,6 +83,7 @@ class _Job(ctypes.Structure):  # the same layout stands in harness.cpp
         ("stall", ctypes.c_uint32),
         ("timeout", ctypes.c_uint64),
         ("r", ctypes.POINTER(ctypes.c_uint32)),
+        ("offered", ctypes.POINTER(ctypes.c_uint64)),
         ("accepted", ctypes.POINTER(ctypes.c_uint64)),
         ("valid", ctypes.POINTER(ctypes.c_uint64)),
         ("taken", ctypes.POINTER(ctypes.c_uint64)),
@@ -201,7 +203,7 @@ class Simulator:
             if len(a) != len(b):
                 raise ValueError(f"as many operands b as a are needed, not {len(b)} and {len(a)}")
             r = (ctypes.c_uint32 * max(1, len(a) * _words(self.widths.r)))()
-            times = [(ctypes.c_uint64 * max(1, len(a)))() for _ in range(3)]
+            times = [(ctypes.c_uint64 * max(1, len(a)))() for _ in range(4)]
             times.append((ctypes.c_uint64 * max(1, len(stream)))())
             packed = _packed("a", a, self.widths.a), _packed("b", b, self.widths.b)
             start = starts[k].job(2 * seed + k, self._power_up)
@@ -226,7 +228,7 @@ def _packed(name: str, values: Sequence[int], bits: int) -> bytes:
 def _result(job: _Job, r: "ctypes.Array[ctypes.c_uint32]", times: list, bits: int) -> Run:
     size = 4 * _words(bits)
     raw = bytes(r)
-    accepted, valid, taken, loaded = times
+    offered, accepted, valid, taken, loaded = times
     missing = f"{job.taken_count} results of {job.operands} operands ({job.accepted_count} accepted)"
     return Run(
         results=[int.from_bytes(raw[k * size : (k + 1) * size], "little") for k in range(job.taken_count)],
@@ -236,6 +238,7 @@ def _result(job: _Job, r: "ctypes.Array[ctypes.c_uint32]", times: list, bits: in
         cycles=job.cycles,
         violations=violations(job, _FAULTS, missing),
         loaded=list(loaded[: job.loaded_count]),
+        offered=list(offered[: job.accepted_count]),
     )
 
 

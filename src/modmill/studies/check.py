@@ -46,6 +46,8 @@ RESETS = (1, 3, 40)
 """Cycles of the resets from which a core is started."""
 AT_START = 3
 """Products after such a reset."""
+AT_ONCE = 24
+"""Starts with operands in the first cycle after the reset, where what registers held before shows most."""
 
 
 @dataclass(frozen=True)
@@ -340,6 +342,7 @@ class _Bench:
     ) -> None:
         self._contract, self._simulator, self._report, self._seed = contract, simulator, report, seed
         self._effort = effort
+        self._at_once = False  # whether an idle core takes operands in any cycle
         self._before = len(report.failures)
         timing = contract.timing
         load = contract.load.cycles if contract.load else 0
@@ -363,6 +366,7 @@ class _Bench:
             lambda: self._stream("with pauses and stalls", edge, free[half:], 0.3, 0.3),
             lambda: self._stream("with pauses", edge, [], 0.5, 0.0),
             lambda: self._stream("with stalls", edge, [], 0.0, 0.6),
+            lambda: self._waits([*edge[:OTHER], *free[:OTHER]]),
             lambda: self._moduli([*edge[: OTHER // 2], *free[: OTHER // 2]], others),
             self._chains,
         ):
@@ -433,7 +437,7 @@ class _Bench:
         contract, timing = self._contract, self._contract.timing
         each = 200 + 2 * (timing.latency + AT_START * timing.interval) + (contract.load.cycles if contract.load else 0)
         most = min(self._effort.starts, 2 * self._effort.cycles // (each * len(RESETS)) + 2)
-        firsts = spread(timing.latency + timing.interval + 1, most)
+        firsts = [0] * AT_ONCE + spread(timing.latency + timing.interval + 1, most)
         accepted: dict[int, int] = {}
         for k, (reset, place) in enumerate(itertools.product(RESETS, range(0, len(firsts), 2))):
             pair = firsts[place], firsts[min(place + 1, len(firsts) - 1)]
@@ -450,6 +454,7 @@ class _Bench:
             if self._found():
                 return
         self._note("starts", judge.starts(contract, accepted))
+        self._at_once = contract.io == "native" and not contract.load and accepted[0] == 0
 
     def _cuts(self, products: Sequence[Product]) -> None:
         """A reset while products are under way; the products after it are judged. The two cores start from different
@@ -472,6 +477,15 @@ class _Bench:
             self._report.counts["after a reset"] += 2 * count
             if self._found():
                 return
+
+    def _waits(self, products: Sequence[Product]) -> None:
+        """Long pauses: does the core take operands whenever it can?"""
+        runs = self._pair(products, products, 0.9, 0.0, self._seed)
+        for run in runs:
+            self._note("with long pauses", judge.values(self._contract, products, run))
+            if self._at_once:
+                self._note("with long pauses", judge.waits(self._contract, run))
+        self._report.counts["after pauses"] += 2 * len(products)
 
     def _moduli(self, own: list[Product], others: Sequence[tuple[Contract, list[Product]]]) -> None:
         """One modulus after another in the same core, its own before, between and after."""

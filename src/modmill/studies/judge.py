@@ -79,6 +79,18 @@ def starts(contract: Contract, accepted: Mapping[int, int]) -> Iterator[str]:
         yield f"operands were not always taken in the next turn of {step}"
 
 
+def waits(contract: Contract, run: Run) -> Iterator[str]:
+    """Operands that a core which takes them at once when it is idle took later than it could: when the interval was
+    over and a place for the result was free. A place is free in the cycle in which a result is taken, or after it."""
+    step, places = contract.timing.interval, contract.timing.in_flight
+    for k in range(1, len(run.accepted)):
+        soonest = max(run.offered[k], run.accepted[k - 1] + step)
+        freed = run.taken[k - places] if k >= places else -1
+        if run.accepted[k] not in ((soonest,) if freed < soonest else (freed, freed + 1)):
+            yield f"product {k}: operands were taken in cycle {run.accepted[k]}, they could be in cycle {soonest}"
+            return
+
+
 def same_timing(one: Run, other: Run, differs: str = "the operands") -> Iterator[str]:
     """Whether two runs under the same pauses and stalls behaved alike in every cycle; ``differs``: what they do not
     have in common."""
