@@ -191,12 +191,21 @@ class _Miter(Netlist):
 
     def after(self, cell: Cell, pins: Mapping[str, list[Bit]]) -> list[Bit]:
         """What a register holds next."""
-        if "EN" not in pins:
-            return pins["D"]
-        held, new = pins["Q"], pins["D"]
-        if not int(cell["parameters"]["EN_POLARITY"], 2):
-            held, new = new, held
-        return self.add("$mux", width=len(new), A=held, B=new, S=pins["EN"])
+        parameters, new = cell["parameters"], pins["D"]
+
+        def chosen(port: str, low: list[Bit], high: list[Bit]) -> list[Bit]:
+            if not int(parameters[f"{port}_POLARITY"], 2):
+                low, high = high, low
+            return self.add("$mux", width=len(new), A=low, B=high, S=pins[port])
+
+        value: list[Bit] = [bit if bit in "01" else "0" for bit in reversed(parameters.get("SRST_VALUE", ""))]
+        if cell["type"] == "$sdffce":
+            new = chosen("SRST", new, value)
+        if "EN" in pins:
+            new = chosen("EN", pins["Q"], new)
+        if cell["type"] in ("$sdff", "$sdffe"):
+            new = chosen("SRST", new, value)
+        return new
 
     def memory(self, name: str, cell: Cell, one: Mapping[str, list[Bit]], two: Mapping[str, list[Bit]]) -> None:
         """Reads give any value, the same on both sides unless their words differ: one bit for each word, or one for
