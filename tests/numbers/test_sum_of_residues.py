@@ -66,7 +66,7 @@ def test_the_offset_and_the_limit_are_needed(q):
     assert wrong(d, range(limit, TOY.M))
 
 
-@pytest.mark.parametrize("p", [5, 7, 11, 19])
+@pytest.mark.parametrize("p", [5, 7, 11, 19, 27, 31])
 @pytest.mark.parametrize(("offset", "multiplied"), [(True, False), (False, False), (True, True)])
 @pytest.mark.parametrize("s", [0, 1])
 def test_beta_exhaustively(p, offset, multiplied, s):
@@ -85,6 +85,17 @@ def test_beta_exhaustively(p, offset, multiplied, s):
                 assert 0 <= result <= rns.z_max and (result - z) % p == 0
                 worst = max(worst, result)
         assert worst * 3 >= rns.z_max, "the bound is far from what occurs"
+
+
+def test_a_modulus_of_the_base_is_reached():
+    """r_i = 0 in all channels but one, whose residue 2^w - 1 is p: nothing is hidden, and z = p = _most occurs."""
+    p = (1 << 66) - 1
+    rns = solve(p, Base(66, (p, p - 4, p - 8)))
+    g = ((1 << 66) - 1, 0, 0)
+    alpha = rns.alpha(g)
+    z = sum(x * r for x, r in zip(g, rns.r, strict=True)) + rns.v[alpha] - rns.kappa(g, alpha) * p
+    assert z == p == rns.z_max
+    assert p < rns.beta * p
 
 
 def test_constants_of_the_paper():

@@ -131,19 +131,22 @@ class SumOfResidues:
         return sum(t * r for t, r in zip(self.tops, self.r, strict=True)) + max(self.v)
 
     @cached_property
-    def beta(self) -> Fraction:
-        """z < beta p, exact: 1 - 2^-T + what the truncations of r_i / p, gamma_i and v_alpha / p can hide."""
-        scale = self.p << self.T
+    def _most(self) -> Fraction:
+        """z is at most p (1 - 2^-T) and what the truncations of r_i / p, gamma_i and v_alpha / p can hide."""
         hidden = sum(t * ((r << self.T) - c * self.p) for t, r, c in zip(self.tops, self.r, self.c, strict=True))
         hidden += ((1 << self.s) - 1) * sum(self.c) * self.p
         hidden += max((v << self.T) - e * self.p for v, e in zip(self.v, self.e, strict=True))
-        return Fraction(scale - self.p + hidden, scale)
+        return Fraction((self.p << self.T) - self.p + hidden, 1 << self.T)
+
+    @cached_property
+    def beta(self) -> Fraction:
+        """z < beta p, exact. Where ``_most`` is a whole number z may reach it, so beta p is one more."""
+        return (self._most + (self._most.denominator == 1)) / self.p
 
     @property
     def z_max(self) -> int:
         """Largest z that beta allows."""
-        bound = self.beta * self.p
-        return -(-bound.numerator // bound.denominator) - 1
+        return int(self._most)
 
     @property
     def product_limit(self) -> int:
