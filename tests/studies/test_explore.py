@@ -297,3 +297,21 @@ def test_a_fixed_part_of_the_space(name):
 
 def test_planted_designs_are_where_trials_look():
     assert {d.name for d in planted_designs.DESIGNS} >= {"lost-carry", "ghost", "endless", "busy", "crash", "wordy"}
+
+
+def test_a_worker_that_is_closed_while_its_process_starts_ends_too(tmp_path, monkeypatch):
+    worker = Worker(tmp_path)
+    started = worker._started
+
+    def close_before_it_is_there():
+        pipe = started()
+        process, worker._process = worker._process, None
+        worker.close()
+        worker._process = process
+        return pipe
+
+    monkeypatch.setattr(worker, "_started", close_before_it_is_there)
+    start = time.monotonic()
+    with pytest.raises(Died):
+        worker.call(attempt, Trial(PLANTED, limits=Limits(fit=60)), Case("endless", 97, "native"))
+    assert time.monotonic() - start < 30

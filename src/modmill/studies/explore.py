@@ -222,10 +222,8 @@ class _Run:
 
     @property
     def status(self) -> str:
-        """What was done so far, in one line."""
-        with self._news:
-            n = summed(Counter(outcome.kind for outcome in self._outcomes.values()))
-        return _words(n)
+        """What was done so far, in one line. It takes no lock: Ctrl-C may come here, and a lock would stay taken."""
+        return _words(summed(Counter(outcome.kind for outcome in list(self._outcomes.values()))))
 
     def stop(self) -> None:
         """Draw no more cases and pass over outcomes that come now."""

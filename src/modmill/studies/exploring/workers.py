@@ -65,6 +65,9 @@ class Worker:
             began = time.monotonic(), self._spent()
             while True:
                 if not pipe.poll(_LOOK_SECONDS):
+                    if self._closed:  # while the process was being started
+                        self.kill()
+                        raise Died("the worker is closed")
                     if self._over(limit, *began):
                         self.kill()
                         raise Overtime(stage, limit)
