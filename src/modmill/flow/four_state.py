@@ -20,7 +20,7 @@ import subprocess
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from modmill.flow import tools
@@ -324,7 +324,7 @@ class _Watch:
             stopped = Counter(bool(set("xzXZ") & set(line.split(" ")[0])) for line in lines)[True] >= _UNKNOWN_CYCLES
             why = "the handshake stayed unknown" if stopped else f"nothing happened for {timeout} cycles"
             violations.append(f"timeout: {missing}, {why}")
-        found = Run(seen.results, seen.accepted, seen.valid, seen.taken, cycles, violations, seen.loaded)
+        found = replace(seen, cycles=cycles, violations=violations, offered=seen.offered[: len(seen.accepted)])
         return FourStateRun(found, unknown)
 
     def _fault(self, text: str, cycle: int) -> None:
@@ -338,6 +338,8 @@ class _Watch:
                 self._fault(f"{name} is {bit}", cycle)
         seen = self._run
         offered = len(seen.accepted) + i_valid
+        if len(seen.offered) < offered:
+            seen.offered.append(cycle)
         if cycle == 0 and o_valid:
             self._fault(_AFTER_RESET, cycle)
         loaded = k_valid and k_ready
