@@ -121,6 +121,41 @@ def test_a_mutant_that_changes_no_function_is_proved():
     assert equivalent(same, sorted(wanted), 5) == wanted
 
 
+CLEARED = """
+module core(clk, rst, i_valid, i_ready, i_a, i_b, o_valid, o_ready, o_r);
+  input clk, rst, i_valid, o_ready;
+  input [3:0] i_a, i_b;
+  output i_ready, o_valid;
+  output [3:0] o_r;
+  reg full;
+  reg [3:0] total;
+  assign i_ready = 1'b1;
+  assign o_valid = full;
+  assign o_r = total;
+  always @(posedge clk) begin
+    if (rst) full <= 1'b0; else full <= i_valid;
+    if (i_b[0]) total <= 4'd0; else total <= i_a;
+  end
+endmodule
+"""
+
+
+def test_a_register_with_a_reset_of_its_own_is_seen_with_it():
+    """Planted: its reset is stuck, and what it would take instead is the same in both."""
+    text = mutate(CLEARED, "core", 1000)
+    wrong = numbers(text, what="bit 0 of SRST is stuck at 0")
+    assert wrong
+    assert equivalent(text, sorted(wrong), 5) == set()
+
+
+def test_operands_beyond_the_largest_do_not_count():
+    text = mutate(CLEARED, "core", 1000)
+    top = numbers(text, what="bit 3 of D is stuck at 0")
+    assert top
+    assert equivalent(text, sorted(top), 5) == set()
+    assert equivalent(text, sorted(top), 5, largest=7) == top
+
+
 def test_mutated_text_is_clean_but_for_what_chooses(mutated):
     assert [line for line in lint(mutated.verilog) if "$c" not in line and "chosen" not in line] == []
 

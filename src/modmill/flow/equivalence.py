@@ -149,7 +149,8 @@ def _asked(folder: Path, names: Sequence[str], prove: str, timeout: float) -> di
 def _never(aiger: Path) -> bool:
     """Whether the one output is the constant 0: `pdr` says nothing then."""
     header, *lines = aiger.read_bytes().split(b"\n")
-    return lines[int(header.split()[3])] == b"0"
+    latches = int(header.split()[3])
+    return lines[latches : latches + 1] == [b"0"]
 
 
 class _Miter(Netlist):
@@ -302,20 +303,21 @@ def _miter(mutated: Mutated, number: int, view: _View, power_up: int, largest: i
         else:
             for side in range(1 + both):
                 net.cells[f"{name}${side}"] = {**cell, "connections": sides[side], "attributes": {}}
-    counts = net.add("$not", A=[reset]) + ([] if largest is None else [_in_range(net, ports, largest)])
+    running = net.gate("$not", [reset])
+    counts = [running] if largest is None else [running, _in_range(net, ports, largest, running)]
     wrong = net.gate("$reduce_or", [*_outputs(net, ports, seen), "0"])
     net.module["ports"]["bad"] = {"direction": "output", "bits": net.add("$reduce_and", A=[wrong, *counts])}
     return net.module
 
 
-def _in_range(net: _Miter, ports: Mapping[str, Any], largest: int) -> Bit:
-    """A bit that is 1 as long as no operand above ``largest`` was offered."""
+def _in_range(net: _Miter, ports: Mapping[str, Any], largest: int, running: Bit) -> Bit:
+    """A bit that is 1 as long as no operand above ``largest`` was offered but during a reset."""
     wrong = []
     for name in ("i_a", "i_b"):
         if name in ports:
             bits = ports[name]["bits"]
             wrong.append(net.gate("$gt", bits, ["1" if largest >> k & 1 else "0" for k in range(len(bits))]))
-    now = net.gate("$and", ports["i_valid"]["bits"], [net.gate("$reduce_or", wrong)])
+    now = net.gate("$reduce_and", [*ports["i_valid"]["bits"], net.gate("$reduce_or", wrong), running])
     before = net.fresh(1)
     either = net.gate("$or", before, [now])
     net.held([either], before)
