@@ -86,8 +86,14 @@ def test_the_default_serves_every_modulus_though_it_is_given(bits):
             {"taps": 10**5000},
             r"taps takes .* from 1 to 4, not 0x[0-9a-f]{16}\.\.\.[0-9a-f]{8} \(16,610 bits\)",
         ),
+        (
+            "kbe",
+            {"n": 128, "w": 34, "rowers": 31},
+            "rowers takes 0 or 32 to 128 for this 256-bit modulus, not 31: .* 4 of",
+        ),
+        ("hbe", {"n": 128, "w": 34, "columns": 3, "rowers": 30}, "rowers takes 0 or 33 to 128 .*, not 30: "),
     ],
-    ids=range(9),
+    ids=range(11),
 )
 def test_what_the_issue_saw_is_refused_at_once(name, settings, why):
     with pytest.raises(Refusal, match=why):

@@ -414,6 +414,15 @@ N_MAX, INTERVAL_MAX = 128, 1 << 14
 """Most moduli in a base that can be set, about as many as 2,048 bits take of 17; and longest interval."""
 
 
+SHARE_MAX = 4
+"""Most moduli of each base for a rower. With more, the search for a schedule takes minutes and mostly finds none."""
+
+
+def fewest_rowers(n: int, columns: int) -> int:
+    """The fewest rowers that fill rows and serve ``n`` moduli in each base."""
+    return -(-n // (SHARE_MAX * columns)) * columns
+
+
 def fewest(p: int, settings: Mapping[str, Any]) -> int:
     """The fewest moduli in each base."""
     given = {name: settings[name] for name in ("w", "dsp", "loadable")}
@@ -448,8 +457,11 @@ SETTINGS = (
     ),
     Setting(
         "rowers", int, 0, "rowers, each for equally many moduli of each base; 0 for one for each",
-        least=0, most=N_MAX, depends="they must fill rows, and n must be a multiple of them",
-        limits=lambda p, settings: (settings.get("columns", 1), N_MAX),
+        least=0, most=N_MAX,
+        depends=f"they must fill rows, n must be a multiple of them, and each serves at most {SHARE_MAX} of each base",
+        limits=lambda p, settings: (
+            fewest_rowers(settings["n"] or fewest(p, settings), settings.get("columns", 1)), N_MAX
+        ),
         smaller="lower",
     ),
     Setting("dsp", str, "18x18", "DSP block for which multipliers are cut", tuple(BLOCKS)),
