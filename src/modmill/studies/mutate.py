@@ -3,9 +3,9 @@
 """How good is `check`: it runs on mutants of the core in a folder and must find each, or the mutant is no fault.
 
 The digest, the record and the written vectors are put aside: only simulation judges. All mutants stand in one text
-(`flow.mutate`) that is compiled once. A mutant that passes the short check of `build` is compared with the original by
-proof (`flow.equivalence`), and without one gets the whole check. What is neither found nor proved equivalent has
-survived and is shown with its place.
+(`flow.mutate`) that is compiled once. A mutant that passes the short check of `build` gets the whole check, and one that
+passes that too is compared with the original by proof (`flow.equivalence`). What is neither found nor proved equivalent
+has survived and is shown with its place.
 """
 
 from __future__ import annotations
@@ -232,13 +232,10 @@ def check_mutants(
     for number, mutant in enumerate(mutated.mutants, 1):
         if progress:
             progress(mutant.line, number - 1, total)
-        found[number] = check(number, True)
+        found[number] = check(number, True) or check(number, False)
     left = [number for number, why in found.items() if not why]
     equal = equivalent(mutated, left, proof_seconds, power_up=subject.power_up, largest=subject.largest)
     proved = dict.fromkeys(equal, REACHED)
-    for number in left:
-        if number not in proved:
-            found[number] = check(number, False)
     for number, mutant in enumerate(mutated.mutants, 1):
         why = found[number] or proved.get(number, "")
         state = "killed" if found[number] else "equivalent" if why else "survived"
