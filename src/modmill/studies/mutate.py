@@ -3,7 +3,7 @@
 """How good is `check`: it runs on mutants of the core in a folder and must find each, or the mutant is no fault.
 
 The digest, the record and the written vectors are put aside: only simulation judges. All mutants stand in one text
-(`flow.mutate`) that is compiled once. A mutant that passes the short check of `build` gets the whole check, and one that
+(`flow.mutate`) that is compiled once. A mutant that passes the short check of `build` gets the whole check; one that
 passes that too is compared with the original by proof (`flow.equivalence`). What is neither found nor proved equivalent
 has survived and is shown with its place.
 """
