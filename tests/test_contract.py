@@ -8,7 +8,7 @@ import pytest
 
 import modmill
 from modmill.contract import Binary, Digits, ResiduePair, Residues
-from modmill.numbers.rns import Base
+from modmill.numbers.rns.residues import Base
 
 A, B = Base(8, (255, 253, 251)), Base(8, (247, 241, 239))
 FORMS = [Binary(12), Residues(A), ResiduePair(A, B), Digits(6, 3)]

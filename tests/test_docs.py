@@ -13,7 +13,7 @@ from modmill.designs import DESIGNS
 from modmill.report.rows import read
 
 ROOT = Path(__file__).resolve().parents[1]
-MODULES = {d.module for d in DESIGNS}
+PAGES = {d.page for d in DESIGNS}
 
 _PYTHON = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _FENCE = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
@@ -77,9 +77,9 @@ def faults(root):
                 continue
             if not (page.parent / link.split("#")[0]).exists():
                 yield f"{where}: broken link {link}"
-    for module in MODULES:
-        if not (root / "docs" / "designs" / f"{module.replace('_', '-')}.md").exists():
-            yield f"docs/designs: no page for {module}.py"
+    for page in PAGES:
+        if not (root / "docs" / "designs" / f"{page}.md").exists():
+            yield f"docs/designs: no page {page}.md"
 
 
 def test_commands_designs_and_links_exist():
@@ -119,7 +119,7 @@ def test_planted_faults_are_caught(copy, page, addition, fault):
 
 def test_a_missing_page_of_a_design_is_caught(copy):
     (copy / "docs" / "designs" / "sor-ring.md").unlink()
-    assert "docs/designs: no page for sor_ring.py" in list(faults(copy))
+    assert "docs/designs: no page sor-ring.md" in list(faults(copy))
 
 
 def examples(page):

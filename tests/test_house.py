@@ -5,6 +5,8 @@
 import ast
 import re
 import subprocess
+from graphlib import CycleError, TopologicalSorter
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -14,8 +16,8 @@ PACKAGE = ROOT / "src" / "modmill"
 
 # A module imports from its own room and from those before it.
 ROOMS = (
-    "numbers", "contract", "schedule", "placement", "slots", "design", "rtl", "designs", "engines", "flow", "report",
-    "studies", "__init__", "cli",
+    "version", "numbers", "contract", "schedule", "placement", "slots", "design", "rtl", "designs", "engines", "flow",
+    "report", "cores", "studies", "__init__", "cli",
 )  # fmt: skip
 # Two rooms may import less: an engine runs on any multiplier and names no design; a flow knows a core by its contract.
 ALLOWED = {room: set(ROOMS[: place + 1]) for place, room in enumerate(ROOMS)}
@@ -64,6 +66,29 @@ def violations(package):
     return found
 
 
+def circles(package):
+    """Return the circles of imports between the files of the package at this path, those for type checkers left out."""
+    files = {}
+    for path in package.rglob("*.py"):
+        parts = ["modmill", *path.relative_to(package).with_suffix("").parts]
+        files[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    assert files, f"no source under {package}"
+    graph = {}
+    for name, path in files.items():
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        for node in ast.walk(tree):
+            if isinstance(node, ast.If) and getattr(node.test, "id", "") == "TYPE_CHECKING":
+                node.body = []
+        here = name.split(".") if path.name == "__init__.py" else name.split(".")[:-1]
+        wanted = {full for _, full in imported(tree, here)}
+        graph[name] = {full if full in files else full.rpartition(".")[0] for full in wanted} & set(files) - {name}
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        return [" -> ".join(error.args[1])]
+    return []
+
+
 def tracked():
     """Return the paths that git tracks and that are there."""
     listing = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
@@ -97,25 +122,44 @@ def test_imports_run_downward():
     assert violations(PACKAGE) == []
 
 
+def test_no_circle_between_files():
+    assert circles(PACKAGE) == []
+
+
+def test_a_planted_circle_is_caught(tmp_path):
+    package = tmp_path / "modmill"
+    package.mkdir()
+    (package / "one.py").write_text("from modmill import two\nfrom typing import TYPE_CHECKING\n")
+    (package / "two.py").write_text("if TYPE_CHECKING:\n    from modmill.one import f\n")
+    assert circles(package) == []
+    (package / "two.py").write_text("def g():\n    from modmill.one import f\n")
+    (found,) = circles(package)
+    assert set(found.split(" -> ")) == {"modmill.one", "modmill.two"}
+
+
 @pytest.mark.parametrize(
     ("module", "source", "caught"),
     [
-        ("numbers/rns.py", "import modmill.designs.sor", "modmill.designs.sor"),
-        ("numbers/rns.py", "from modmill import contract", "modmill.contract"),
+        ("numbers/rns/residues.py", "import modmill.designs.sor.improved", "modmill.designs.sor.improved"),
+        ("numbers/rns/residues.py", "from modmill import contract", "modmill.contract"),
         ("numbers/deep/er.py", "from ...rtl import fold", "modmill.rtl.fold"),
         ("contract.py", "from .schedule import Schedule", "modmill.schedule.Schedule"),
         ("rtl/fold.py", "def f():\n    from modmill.designs import DESIGNS", "modmill.designs.DESIGNS"),
-        ("designs/sor.py", "from modmill.engines.rsa import Rsa", "modmill.engines.rsa.Rsa"),
-        ("designs/sor.py", "from modmill.flow import emit", "modmill.flow.emit"),
+        ("designs/sor/improved.py", "from modmill.engines.rsa.rsa import Rsa", "modmill.engines.rsa.rsa.Rsa"),
+        ("designs/sor/improved.py", "from modmill.flow import emit", "modmill.flow.emit"),
         ("designs/__init__.py", "from ..flow import emit", "modmill.flow.emit"),
-        ("engines/rsa.py", "from modmill.designs import DESIGNS", "modmill.designs.DESIGNS"),
-        ("engines/rsa.py", "import importlib\nimportlib.import_module('modmill.designs.sor')", "modmill.designs.sor"),
+        ("engines/rsa/rsa.py", "from modmill.designs import DESIGNS", "modmill.designs.DESIGNS"),
+        (
+            "engines/rsa/rsa.py",
+            "import importlib\nimportlib.import_module('modmill.designs.sor.improved')",
+            "modmill.designs.sor.improved",
+        ),
         ("flow/emit.py", "from modmill.designs import DESIGNS", "modmill.designs.DESIGNS"),
         ("flow/emit.py", "from modmill.rtl import fold", "modmill.rtl.fold"),
         ("report/table.py", "from modmill.studies import race", "modmill.studies.race"),
-        ("studies/race.py", "from modmill.cli import main", "modmill.cli.main"),
+        ("studies/race/cores.py", "from modmill.cli import main", "modmill.cli.main"),
         ("__init__.py", "from modmill.cli import main", "modmill.cli.main"),
-        ("studies/race.py", "from importlib import import_module\nimport_module(name)", "modmill.?"),
+        ("studies/race/cores.py", "from importlib import import_module\nimport_module(name)", "modmill.?"),
         ("extra/thing.py", "", "room extra is not in ROOMS"),
     ],
 )
@@ -129,7 +173,7 @@ def test_planted_upward_import_is_caught(tmp_path, module, source, caught):
 
 def test_downward_imports_are_accepted(tmp_path):
     sources = {
-        "designs/sor.py": "import os\nfrom modmill.numbers import rns\nfrom ..rtl import fold\nfrom . import hbe",
+        "designs/sor/improved.py": "import os\nfrom modmill.numbers import rns\nfrom ...rtl import fold",
         "flow/emit.py": "from modmill.contract import Contract\nfrom modmill.flow.tools import run",
         "cli.py": "from modmill import __version__, engines, studies\nfrom modmill.designs import DESIGNS",
         "__main__.py": "from modmill.cli import main",
@@ -164,6 +208,8 @@ def test_planted_file_faults_are_caught(tmp_path):
 def test_every_design_file_is_in_the_table_of_designs():
     from modmill.designs import DESIGNS
 
-    files = {path.stem for path in (PACKAGE / "designs").glob("*.py")} - {"__init__"}
-    assert files, "there is no design"
-    assert {design.module for design in DESIGNS} == files
+    files = [path for path in (PACKAGE / "designs").rglob("*.py") if "\nDESIGNS" in path.read_text(encoding="utf-8")]
+    assert len(files) > 10
+    names = {".".join(("modmill", *path.relative_to(PACKAGE).with_suffix("").parts)) for path in files}
+    found = {d.name for name in names - {"modmill.designs.__init__"} for d in import_module(name).DESIGNS}
+    assert found == {d.name for d in DESIGNS}

@@ -20,27 +20,31 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
-__all__ = ["DESIGNS", "MODULI", "TARGETS", "Core", "build", "check", "load", "race"]
+from modmill.version import __version__
+
+__all__ = ["DESIGNS", "MODULI", "TARGETS", "Core", "__version__", "build", "check", "load", "race"]
 
 if TYPE_CHECKING:
+    from modmill.cores.multiplier.build import Core, build
+    from modmill.cores.multiplier.check import check
+    from modmill.cores.multiplier.folder import load
     from modmill.designs import DESIGNS
     from modmill.flow.targets import TARGETS
     from modmill.numbers.moduli import MODULI
-    from modmill.studies.build import Core, build, load
-    from modmill.studies.check import check
-    from modmill.studies.race import race
+    from modmill.studies.race.cores import race
 
 
 def __getattr__(name: str) -> Any:
     """The interface, each name imported when first used, so that ``import modmill`` stays cheap."""
     place: Any
-    if name in ("Core", "build", "load"):
-        from modmill.studies import build as place
+    if name in ("Core", "build"):
+        from modmill.cores.multiplier import build as place
+    elif name == "load":
+        from modmill.cores.multiplier import folder as place
     elif name == "check":
-        from modmill.studies import check as place
+        from modmill.cores.multiplier import check as place
     elif name == "race":
-        from modmill.studies import race as place
+        from modmill.studies.race import cores as place
     elif name == "DESIGNS":
         from modmill import designs as place
     elif name == "MODULI":

@@ -22,8 +22,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from modmill.numbers import redundant
-from modmill.numbers.rns import Base
+from modmill.numbers import redundant_digits as redundant
+from modmill.numbers.rns.residues import Base
 
 PORTS = (
     "clk", "rst", "k_valid", "k_ready", "k_m", "i_valid", "i_ready", "i_a", "i_b", "o_valid", "o_ready", "o_r",
@@ -33,6 +33,10 @@ PORTS = (
 
 class Refusal(ValueError):
     """A request that cannot be met; the message says in one line what is wrong, with the numbers."""
+
+
+class Fault(RuntimeError):
+    """A result failed its check and was not released."""
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from amaranth.lib.wiring import In, Out
 
 from modmill.contract import Binary, Contract, Form, Load, Refusal, Timing
 from modmill.numbers.moduli import MAX_BITS
+from modmill.numbers.shown import name as shown_name
 from modmill.numbers.shown import shortened
 from modmill.schedule import Schedule
 
@@ -415,12 +416,12 @@ class Fitted(ABC):
 class Design:
     """A named instance of a published design.
 
-    ``module`` is the stem of the file that holds it, ``paper`` the name of its instance in the paper, ``operands`` 1
-    for a design whose cores have one operand.
+    ``page`` is the name of its page in the documentation, ``paper`` the name of its instance in the paper,
+    ``operands`` 1 for a design whose cores have one operand.
     """
 
     name: str
-    module: str
+    page: str
     title: str
     source: Source
     needs: str
@@ -483,3 +484,16 @@ class Design:
             name: known[name].parse(value) if isinstance(value, str) else known[name].check(value)
             for name, value in settings.items()
         }
+
+
+def parse_set(texts: Sequence[str]) -> dict[str, str]:
+    """``key=value`` texts as a mapping. Raises Refusal for one without ``=`` or given twice."""
+    found: dict[str, str] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals or not name:
+            raise Refusal(f"--set takes key=value, not {shortened(text)}")
+        if name in found:
+            raise Refusal(f"--set {shown_name(name)} is given twice")
+        found[name] = value
+    return found

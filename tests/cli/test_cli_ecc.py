@@ -17,8 +17,8 @@ from typer.testing import CliRunner
 
 from modmill.cli import ecc
 from modmill.cli.commands import _one_line
-from modmill.numbers.curves import Weierstrass
-from modmill.numbers.named_curves import CURVES, find_curve
+from modmill.numbers.curves.affine import Weierstrass
+from modmill.numbers.curves.named import CURVES, find_curve
 
 OPENSSL = pytest.mark.skipif(not shutil.which("openssl"), reason="openssl is not installed")
 EC = {

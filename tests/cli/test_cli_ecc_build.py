@@ -17,8 +17,8 @@ from typer.testing import CliRunner
 from modmill import cli
 from modmill.cli.commands import _one_line
 from modmill.contract import Refusal
-from modmill.studies.ecc import ecc, read
-from modmill.studies.ecc_engine import RtlPointEngine
+from modmill.cores.ecc.engine import RtlPointEngine
+from modmill.cores.ecc.machine import ecc, read
 
 BUILD = "ecc", "build", "--curve", "secp160k1"
 

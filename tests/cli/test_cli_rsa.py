@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
 from messages import MESSAGE
 
-from modmill.studies.engine import engine
+from modmill.cores.rsa.machine import engine
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ import pytest
 from command import modmill
 
 from modmill.contract import Refusal
-from modmill.studies.site import MARK, require_replaceable
+from modmill.studies.site.site import MARK, require_replaceable
 
 
 @pytest.mark.parametrize(

@@ -6,11 +6,11 @@ import random
 
 import pytest
 
+from modmill.cores.multiplier.build import build
 from modmill.flow.emit import without_initial_values
 from modmill.flow.library import Start
-from modmill.flow.simulate import Simulator
+from modmill.flow.simulate import Simulator, widths
 from modmill.rtl.digit_serial import Frame
-from modmill.studies.build import build, widths
 
 MODULUS = (1 << 201) - 45
 """Twelve digits, a product every 12 cycles: the first scan begins with the end of the reset."""

@@ -8,11 +8,11 @@ import pytest
 from amaranth.sim import Simulator
 
 from modmill.contract import Refusal
+from modmill.cores.multiplier.build import build
+from modmill.cores.multiplier.verify import Report, verify
 from modmill.designs import design
 from modmill.designs.channel import DESIGNS, MOST_FOLDS
 from modmill.numbers.folding import fold
-from modmill.studies.build import build
-from modmill.studies.check import Report, verify
 
 NAMES = [d.name for d in DESIGNS]
 PAPER = {17: 145, 20: 159, 24: 125, 28: 95}

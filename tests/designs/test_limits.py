@@ -5,10 +5,10 @@
 import pytest
 
 from modmill.contract import Refusal
+from modmill.cores.multiplier.build import build
 from modmill.design import SIZE_MAX, Setting
 from modmill.designs import DESIGNS, design
 from modmill.numbers.moduli import parse_modulus
-from modmill.studies.build import build
 
 M61, P256 = 2**61 - 1, parse_modulus("P-256").value
 FITS = {"solinas": (1 << 127) - 1, "channel-multiply": M61, "channel-reduce": M61, "pseudo-mersenne": 2**255 - 19}

@@ -11,10 +11,10 @@ from bench import first_difference, run
 
 from marks import long
 from modmill.contract import Refusal
+from modmill.cores.multiplier.build import build
+from modmill.cores.multiplier.verify import Report, verify
 from modmill.designs import design
 from modmill.numbers.moduli import parse_modulus
-from modmill.studies.build import build
-from modmill.studies.check import Report, verify
 
 ARRAY = design("montgomery-array")
 DIGIT = 17

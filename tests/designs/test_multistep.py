@@ -6,12 +6,12 @@ import pytest
 from bench import first_difference, run
 
 from modmill.contract import Refusal
+from modmill.cores.multiplier.build import build
+from modmill.cores.multiplier.verify import Report, verify
 from modmill.designs import design
-from modmill.designs.multistep import PRINTED_CLOCKS, step
+from modmill.designs.multistep.design import PRINTED_CLOCKS, step
 from modmill.flow import prove
 from modmill.numbers.moduli import parse_modulus
-from modmill.studies.build import build
-from modmill.studies.check import Report, verify
 
 SECP256K1 = parse_modulus("secp256k1").value
 

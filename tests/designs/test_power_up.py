@@ -5,11 +5,10 @@
 import pytest
 
 import modmill
+from modmill.cores.multiplier import judge, operands
 from modmill.flow.emit import without_initial_values
 from modmill.flow.library import Start
-from modmill.flow.simulate import Simulator
-from modmill.studies import judge, operands
-from modmill.studies.build import widths
+from modmill.flow.simulate import Simulator, widths
 
 SEEDS = range(150)
 

@@ -9,10 +9,10 @@ import pytest
 
 from marks import long
 from modmill.contract import Refusal
+from modmill.cores.multiplier.build import build
+from modmill.cores.multiplier.verify import Report, verify
 from modmill.designs import design
 from modmill.numbers.moduli import parse_modulus
-from modmill.studies.build import build
-from modmill.studies.check import Report, verify
 
 ARRAY = design("pseudo-mersenne")
 SERVED = ["Ed25519", "secp256k1", "Ed448", "P-192", "P-224", "P-384", "P-521", "secp160r1", "M127", "Goldilocks"]

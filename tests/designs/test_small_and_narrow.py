@@ -9,11 +9,11 @@ import pytest
 from bench import run_slowly
 
 from modmill.contract import Refusal
+from modmill.cores.multiplier.build import build
+from modmill.cores.multiplier.operands import binary_corners
 from modmill.designs import design
 from modmill.flow.lint import lint
-from modmill.flow.simulate import Simulator
-from modmill.studies.build import build, widths
-from modmill.studies.operands import binary_corners
+from modmill.flow.simulate import Simulator, widths
 
 EXTREMES = {
     "iddmm": (

@@ -9,13 +9,13 @@ from bench import first_difference, operands, run
 
 from marks import long
 from modmill.contract import Refusal
+from modmill.cores.multiplier.build import build
+from modmill.cores.multiplier.verify import Report, verify
 from modmill.designs import design
+from modmill.designs.solinas.product_columns import overflow
+from modmill.designs.solinas.sparse_quotient import Term, carry_most
 from modmill.flow import prove
 from modmill.numbers.moduli import parse_modulus
-from modmill.rtl.product_columns import overflow
-from modmill.rtl.sparse_quotient import Term, carry_most
-from modmill.studies.build import build
-from modmill.studies.check import Report, verify
 
 SOLINAS = design("solinas")
 SERVED = [

@@ -9,8 +9,8 @@ from bench import operands, run
 
 from modmill.designs import design
 from modmill.numbers.moduli import parse_modulus
-from modmill.numbers.rns import signed_digits
-from modmill.numbers.sum_of_residues import alpha_offset
+from modmill.numbers.rns.residues import signed_digits
+from modmill.numbers.rns.sum_of_residues import alpha_offset
 
 SECP = parse_modulus("secp256k1").value
 ED = parse_modulus("2^255-19").value

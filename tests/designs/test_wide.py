@@ -6,10 +6,10 @@ import pytest
 from bench import judge_all
 
 from modmill.contract import Refusal
+from modmill.cores.multiplier.build import build
 from modmill.designs import design
 from modmill.numbers.moduli import parse_modulus
 from modmill.schedule import Schedule, ScheduleError
-from modmill.studies.build import build
 
 
 def fit(p, **settings):

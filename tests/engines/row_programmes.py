@@ -4,7 +4,7 @@
 
 import random
 
-from modmill.engines.rows import ENTRY, FIXED, PAIR, Place, Row, RowProgramme, Task
+from modmill.engines.microcode.program import ENTRY, FIXED, PAIR, Place, Row, RowProgramme, Task
 
 
 def replay(programme, digits, inputs, p, multiply):

@@ -4,7 +4,7 @@
 
 from functools import lru_cache
 
-from modmill.numbers.curves import Edwards, Montgomery, Weierstrass, square_root
+from modmill.numbers.curves.affine import Edwards, Montgomery, Weierstrass, square_root
 from modmill.numbers.primes import is_prime
 
 

@@ -10,12 +10,12 @@ from amaranth.lib import fifo, wiring
 from amaranth.lib.wiring import In, Out
 
 from modmill.contract import Refusal
+from modmill.cores.rsa.check import check_engine
+from modmill.cores.rsa.machine import engine
 from modmill.design import unused
-from modmill.engines.cluster import Router, answers, everyone, joined, packet
+from modmill.engines.machine.cluster import Router, answers, everyone, joined, packet
 from modmill.flow.emit import verilog
 from modmill.flow.words import WordSimulator
-from modmill.studies.engine import engine
-from modmill.studies.engine_check import check_engine
 
 WORD, LENGTH = 8, 5
 

@@ -10,13 +10,13 @@ from row_programmes import random_programme, random_run, replay, rng
 from modmill.contract import Refusal
 from modmill.design import unused
 from modmill.designs import design
-from modmill.engines.coprocessor import Coprocessor
-from modmill.engines.field_unit import FieldUnit
-from modmill.engines.rhythm import Rhythm, busy_contexts, slices, unit
-from modmill.engines.row_check import check_rows
-from modmill.engines.row_layout import RowLayout
-from modmill.engines.row_sequencer import RowSequencer
-from modmill.engines.rows import ENTRY, PAIR, Place, Row, RowProgramme, Task
+from modmill.engines.machine.datapath import FieldUnit
+from modmill.engines.machine.layout import RowLayout
+from modmill.engines.machine.sequencer import RowSequencer
+from modmill.engines.machine.timing import Rhythm, busy_contexts, slices, unit
+from modmill.engines.machine.top import Coprocessor
+from modmill.engines.microcode.hazards import check_rows
+from modmill.engines.microcode.program import ENTRY, PAIR, Place, Row, RowProgramme, Task
 from modmill.flow.emit import verilog
 from modmill.flow.words import WordSimulator
 

@@ -11,17 +11,17 @@ import pytest
 from small_curves import points
 
 from modmill.contract import Refusal
+from modmill.cores.ecc.machine import ecc
+from modmill.cores.ecc.page import describe, restored
 from modmill.designs import design
-from modmill.engines.ecc import Ecc, ReferenceEngine, require_weierstrass
-from modmill.engines.order_engine import order_operations
-from modmill.engines.point_engine import RowPointEngine, Shape
-from modmill.engines.rows import Unit
-from modmill.numbers.curve_text import parse_curve
-from modmill.numbers.curves import Weierstrass
-from modmill.numbers.named_curves import CURVES, PAIRING_CURVES, find_curve
+from modmill.engines.ecc.blinding import Ecc, ReferenceEngine, require_weierstrass
+from modmill.engines.ecc.order_engine import order_operations
+from modmill.engines.ecc.point_engine import RowPointEngine, Shape
+from modmill.engines.microcode.program import Unit
+from modmill.numbers.curves.affine import Weierstrass
+from modmill.numbers.curves.named import CURVES, PAIRING_CURVES, find_curve
+from modmill.numbers.curves.text import parse_curve
 from modmill.numbers.primes import is_prime
-from modmill.studies.ecc import ecc
-from modmill.studies.ecc_page import describe, restored
 
 UNIT = Unit(3, 1, 1, 1024, 1024)
 KINDS = ("0", "minus 3", "other", "b = 0")

@@ -10,11 +10,11 @@ import cryptography_vectors
 import pytest
 
 from modmill.contract import Refusal
-from modmill.engines.ec_keys import Key, read_curve, read_key
-from modmill.engines.ecc import require_scalar
-from modmill.numbers.curves import Weierstrass
-from modmill.numbers.named_curves import find_curve
-from modmill.numbers.projective import multiples
+from modmill.engines.ecc.blinding import require_scalar
+from modmill.engines.ecc.keys import Key, read_curve, read_key
+from modmill.numbers.curves.affine import Weierstrass
+from modmill.numbers.curves.named import find_curve
+from modmill.numbers.curves.projective import multiples
 
 ROOT = Path(cryptography_vectors.__file__).parent / "asymmetric"
 EXPLICIT = sorted((ROOT / "EC").glob("*explicit*seed.pem"))

@@ -9,14 +9,13 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from modmill.contract import Refusal
-from modmill.engines import ecdh, ecdsa, eddsa
-from modmill.engines.ecc import BLIND, Ecc, HostOrder, ReferenceEngine, both_orders, require_point
-from modmill.engines.rsa import Fault
-from modmill.numbers.curves import Edwards, Montgomery, Weierstrass, square_root
-from modmill.numbers.named_curves import CURVE448, CURVE25519, CURVES, ED448, ED25519, find_curve
-from modmill.numbers.points import encode_edwards, encode_u
-from modmill.studies import ecc_edges as edges
+from modmill.contract import Fault, Refusal
+from modmill.engines.ecc import ecdh, ecdsa, eddsa
+from modmill.engines.ecc.blinding import BLIND, Ecc, HostOrder, ReferenceEngine, both_orders, require_point
+from modmill.numbers.curves.affine import Edwards, Montgomery, Weierstrass, square_root
+from modmill.numbers.curves.encoding import encode_edwards, encode_u
+from modmill.numbers.curves.named import CURVE448, CURVE25519, CURVES, ED448, ED25519, find_curve
+from modmill.studies.vectors import ecc_edges as edges
 
 P256, K256 = find_curve("P-256"), find_curve("secp256k1")
 WEIERSTRASS = [curve for curve in CURVES if isinstance(curve, Weierstrass)]

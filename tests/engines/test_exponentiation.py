@@ -10,7 +10,7 @@ import pytest
 
 from modmill.contract import Binary, Contract, Refusal, Timing
 from modmill.designs import design
-from modmill.engines.exponentiation import (
+from modmill.engines.rsa.exponentiation import (
     ENTRY,
     Exponentiation,
     Programme,

@@ -6,12 +6,12 @@ import pytest
 from small_curves import edwards, montgomery, points, weierstrass
 
 from modmill.contract import Refusal
-from modmill.engines import edwards as edwards_programmes
-from modmill.engines import weierstrass as weierstrass_programmes
-from modmill.engines.expressions import Section
-from modmill.engines.formulas import Extended, Homogeneous, Jacobian, Prepared, early_ladder_step, ladder_step
-from modmill.engines.recipe import Domain
-from modmill.numbers.named_curves import find_curve
+from modmill.engines.ecc import edwards as edwards_programmes
+from modmill.engines.ecc import weierstrass as weierstrass_programmes
+from modmill.engines.ecc.formulas import Extended, Homogeneous, Jacobian, Prepared, early_ladder_step, ladder_step
+from modmill.engines.microcode.expressions import Section
+from modmill.engines.microcode.recipe import Domain
+from modmill.numbers.curves.named import find_curve
 
 CURVES = [weierstrass(23, -3), weierstrass(31, 0, 20), weierstrass(29, 5)]
 EDWARDS = [edwards(29, -1), edwards(23, 1), edwards(31, 9)]

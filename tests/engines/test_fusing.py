@@ -7,8 +7,8 @@ import random
 import pytest
 from test_rows import UNITS, assembled
 
-from modmill.engines.expressions import MUL, READ, Section
-from modmill.engines.fusing import fused
+from modmill.engines.microcode.expressions import MUL, READ, Section
+from modmill.engines.microcode.fusing import fused
 
 P, FACTOR = 1009, pow(1 << 12, -1, 1009)
 ONE = (1 << 12) % P

@@ -5,9 +5,9 @@
 import pytest
 from small_curves import points, weierstrass
 
-from modmill.engines.isomorphism import isomorphism
-from modmill.numbers.curves import Weierstrass
-from modmill.numbers.named_curves import CURVES, find_curve
+from modmill.engines.ecc.isomorphism import isomorphism
+from modmill.numbers.curves.affine import Weierstrass
+from modmill.numbers.curves.named import CURVES, find_curve
 
 
 def moved(P, u, p):

@@ -9,12 +9,12 @@ import pytest
 from modmill.contract import Refusal
 from modmill.design import unused
 from modmill.designs import design
-from modmill.engines.coprocessor import Coprocessor
-from modmill.engines.numbered_rows import NumberedRowSequencer
-from modmill.engines.rhythm import NumberedRhythm
-from modmill.engines.row_check import check_rows
-from modmill.engines.row_layout import RowLayout
-from modmill.engines.rows import ENTRY, PAIR, Place, Row, RowProgramme, Task, Unit
+from modmill.engines.machine.layout import RowLayout
+from modmill.engines.machine.slot_sequencer import NumberedRowSequencer
+from modmill.engines.machine.timing import NumberedRhythm
+from modmill.engines.machine.top import Coprocessor
+from modmill.engines.microcode.hazards import check_rows
+from modmill.engines.microcode.program import ENTRY, PAIR, Place, Row, RowProgramme, Task, Unit
 from modmill.flow.emit import verilog
 from modmill.flow.words import WordSimulator
 

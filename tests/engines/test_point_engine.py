@@ -9,16 +9,16 @@ import pytest
 
 from modmill.contract import Refusal
 from modmill.designs import design
-from modmill.engines.ecc import Ecc, HostOrder, PointEngine, ReferenceEngine
-from modmill.engines.order_engine import NUMBERS, RowOrder, order_operations
-from modmill.engines.point_engine import RowPointEngine, Shape
-from modmill.engines.row_machine import exact, largest, plain
-from modmill.engines.rows import Unit
-from modmill.numbers.curves import Montgomery
-from modmill.numbers.named_curves import find_curve
-from modmill.studies import ecc_edges as edges
-from modmill.studies.ecc_cases import faults, sample
-from modmill.studies.ecc_published import wycheproof
+from modmill.engines.ecc.blinding import Ecc, HostOrder, PointEngine, ReferenceEngine
+from modmill.engines.ecc.order_engine import NUMBERS, RowOrder, order_operations
+from modmill.engines.ecc.point_engine import RowPointEngine, Shape
+from modmill.engines.microcode.interpreter import exact, largest, plain
+from modmill.engines.microcode.program import Unit
+from modmill.numbers.curves.affine import Montgomery
+from modmill.numbers.curves.named import find_curve
+from modmill.studies.vectors import ecc_edges as edges
+from modmill.studies.vectors.ecc_cases import faults, sample
+from modmill.studies.vectors.ecc_files import wycheproof
 
 TRIMS = Unit(3, 1, 1, 128, 512, trims=True)
 LATE = Unit(2, 19, 2, 128, 512, trims=True)

@@ -8,12 +8,12 @@ import pytest
 from small_curves import edwards, montgomery, points, weierstrass
 
 from modmill.contract import Refusal
-from modmill.engines import weierstrass as weierstrass_programmes
-from modmill.engines.point_engine import Shape, point_programme
-from modmill.engines.recipe import Domain
-from modmill.numbers.curves import Montgomery, Weierstrass
-from modmill.numbers.named_curves import find_curve
-from modmill.numbers.projective import multiple_u, multiples
+from modmill.engines.ecc import weierstrass as weierstrass_programmes
+from modmill.engines.ecc.point_engine import Shape, point_programme
+from modmill.engines.microcode.recipe import Domain
+from modmill.numbers.curves.affine import Montgomery, Weierstrass
+from modmill.numbers.curves.named import find_curve
+from modmill.numbers.curves.projective import multiple_u, multiples
 
 
 def affine(curve, P):

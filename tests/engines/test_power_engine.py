@@ -11,18 +11,18 @@ import pytest
 
 from marks import long
 from modmill.contract import Load, Refusal
+from modmill.cores.rsa.machine import engine
 from modmill.design import Multiplier, unused
 from modmill.designs import design
-from modmill.engines.coprocessor import Coprocessor
-from modmill.engines.exponentiation import Exponentiation, fixed_window, ladder, left_to_right
-from modmill.engines.power_layout import power_layout
-from modmill.engines.power_rows import power_rows
-from modmill.engines.rhythm import Rhythm
-from modmill.engines.row_layout import RowLayout
-from modmill.engines.row_sequencer import RowSequencer
+from modmill.engines.machine.layout import RowLayout
+from modmill.engines.machine.sequencer import RowSequencer
+from modmill.engines.machine.timing import Rhythm
+from modmill.engines.machine.top import Coprocessor
+from modmill.engines.rsa.exponentiation import Exponentiation, fixed_window, ladder, left_to_right
+from modmill.engines.rsa.layout import power_layout
+from modmill.engines.rsa.powers import power_rows
 from modmill.flow.emit import verilog
 from modmill.flow.words import WordSimulator
-from modmill.studies.engine import engine
 from trial import loadable
 from trial.bench import drive
 

@@ -11,13 +11,13 @@ from test_exponentiation import montgomery, plain
 
 from modmill.contract import Refusal
 from modmill.designs import design
-from modmill.engines.exponentiation import EITHER, ENTRY, Exponentiation, Programme, Step, fixed_window, ladder
-from modmill.engines.exponentiation import left_to_right as power_of
-from modmill.engines.power_rows import numbers_of, power_rows
-from modmill.engines.row_bounds import row_limits
-from modmill.engines.row_check import Hazard, check_rows
-from modmill.engines.row_machine import exact, largest, run
-from modmill.engines.rows import Row, Unit
+from modmill.engines.microcode.bounds import row_limits
+from modmill.engines.microcode.hazards import Hazard, check_rows
+from modmill.engines.microcode.interpreter import exact, largest, run
+from modmill.engines.microcode.program import Row, Unit
+from modmill.engines.rsa.exponentiation import EITHER, ENTRY, Exponentiation, Programme, Step, fixed_window, ladder
+from modmill.engines.rsa.exponentiation import left_to_right as power_of
+from modmill.engines.rsa.powers import numbers_of, power_rows
 
 P = 2**31 - 1
 PROGRAMMES = [*(fixed_window(w) for w in (1, 2, 3, 5)), ladder(), power_of(65537), power_of(37, start="one", bits=7)]

@@ -7,11 +7,11 @@ import random
 import pytest
 
 from modmill.contract import Refusal
-from modmill.engines.chains import chain, power
-from modmill.engines.endomorphism import endomorphism
-from modmill.engines.recoding import Comb, Gray, Odd, Signed, Unsigned, together
+from modmill.engines.ecc.addition_chains import chain, power
+from modmill.engines.ecc.endomorphism import endomorphism
+from modmill.engines.ecc.recoding import Comb, Gray, Odd, Signed, Unsigned, together
+from modmill.numbers.curves.named import find_curve
 from modmill.numbers.moduli import parse_modulus
-from modmill.numbers.named_curves import find_curve
 
 
 @pytest.mark.parametrize("window", [1, 2, 3, 5])

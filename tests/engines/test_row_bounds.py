@@ -9,18 +9,17 @@ from fractions import Fraction
 import pytest
 from test_rows import IDLE, UNIT, programme, task, wide
 
-from modmill.contract import Refusal
+from modmill.contract import Fault, Refusal
 from modmill.designs import design
-from modmill.engines.assembly import assemble
-from modmill.engines.expressions import Section
-from modmill.engines.point_engine import point_programme
-from modmill.engines.recipe import Domain, Recipe
-from modmill.engines.row_bounds import row_limits, settle, sum_bound, trimmed
-from modmill.engines.row_machine import largest, run
-from modmill.engines.rows import ENTRY, Place, Row, Unit
-from modmill.engines.rsa import Fault
-from modmill.numbers.curves import Montgomery
-from modmill.numbers.named_curves import find_curve
+from modmill.engines.ecc.point_engine import point_programme
+from modmill.engines.microcode.assembly import assemble
+from modmill.engines.microcode.bounds import row_limits, settle, sum_bound, trimmed
+from modmill.engines.microcode.expressions import Section
+from modmill.engines.microcode.interpreter import largest, run
+from modmill.engines.microcode.program import ENTRY, Place, Row, Unit
+from modmill.engines.microcode.recipe import Domain, Recipe
+from modmill.numbers.curves.affine import Montgomery
+from modmill.numbers.curves.named import find_curve
 
 P = 101
 

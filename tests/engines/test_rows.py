@@ -9,18 +9,17 @@ from functools import lru_cache
 
 import pytest
 
-from modmill.contract import Binary, Contract, Refusal, Timing
-from modmill.engines.assembly import assemble
-from modmill.engines.expressions import Section
-from modmill.engines.point_engine import point_programme
-from modmill.engines.recipe import Domain
-from modmill.engines.row_check import Hazard, check_rows
-from modmill.engines.row_machine import run
-from modmill.engines.rows import ENTRY, PAIR, Place, Row, RowProgramme, Task, Unit
-from modmill.engines.rsa import Fault
-from modmill.engines.scheduling import Layers, distance, place, ready_to_place
-from modmill.numbers.curves import Montgomery
-from modmill.numbers.named_curves import find_curve
+from modmill.contract import Binary, Contract, Fault, Refusal, Timing
+from modmill.engines.ecc.point_engine import point_programme
+from modmill.engines.microcode.assembly import assemble
+from modmill.engines.microcode.expressions import Section
+from modmill.engines.microcode.hazards import Hazard, check_rows
+from modmill.engines.microcode.interpreter import run
+from modmill.engines.microcode.program import ENTRY, PAIR, Place, Row, RowProgramme, Task, Unit
+from modmill.engines.microcode.recipe import Domain
+from modmill.engines.microcode.scheduling import Layers, distance, place, ready_to_place
+from modmill.numbers.curves.affine import Montgomery
+from modmill.numbers.curves.named import find_curve
 from modmill.report.chart import chart
 
 UNITS = {

@@ -13,11 +13,11 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
 
 from marks import long
-from modmill.contract import Refusal
+from modmill.contract import Fault, Refusal
 from modmill.designs import design
-from modmill.engines import padding as padded
-from modmill.engines.exponentiation import ladder
-from modmill.engines.rsa import BITS, Fault, Modelled, PrivateKey, PublicKey, Rsa
+from modmill.engines.rsa import padding as padded
+from modmill.engines.rsa.exponentiation import ladder
+from modmill.engines.rsa.rsa import BITS, Modelled, PrivateKey, PublicKey, Rsa
 
 SHA = {"sha256": hashes.SHA256(), "sha512": hashes.SHA512(), "sha1": hashes.SHA1()}
 

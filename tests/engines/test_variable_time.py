@@ -10,15 +10,15 @@ from small_curves import weierstrass
 
 from modmill.contract import Refusal
 from modmill.designs import design
-from modmill.engines.assembly import assemble
-from modmill.engines.ecc import ReferenceEngine
-from modmill.engines.recipe import Domain
-from modmill.engines.row_machine import exact
-from modmill.engines.rows import Unit
-from modmill.engines.variable_time import VariableTimeEngine, Widths, variable_time_two, wnaf
-from modmill.numbers.curves import Weierstrass
-from modmill.numbers.named_curves import find_curve
-from modmill.numbers.projective import multiples
+from modmill.engines.ecc.blinding import ReferenceEngine
+from modmill.engines.ecc.variable_time import VariableTimeEngine, Widths, variable_time_two, wnaf
+from modmill.engines.microcode.assembly import assemble
+from modmill.engines.microcode.interpreter import exact
+from modmill.engines.microcode.program import Unit
+from modmill.engines.microcode.recipe import Domain
+from modmill.numbers.curves.affine import Weierstrass
+from modmill.numbers.curves.named import find_curve
+from modmill.numbers.curves.projective import multiples
 
 UNIT = Unit(3, 1, 1, 1024, 1024)
 

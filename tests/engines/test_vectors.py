@@ -16,9 +16,9 @@ from typer.testing import CliRunner
 from marks import long
 from modmill.cli import app
 from modmill.contract import Refusal
-from modmill.engines.rsa import Rsa
-from modmill.studies import rsa_vectors as study
-from modmill.studies.rsa import engine_for
+from modmill.cores.rsa.engine import engine_for
+from modmill.engines.rsa.rsa import Rsa
+from modmill.studies.vectors import rsa as study
 
 FILES = study.files()
 TOO_LONG = {name for name in FILES if "_8192_" in name}

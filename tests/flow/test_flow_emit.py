@@ -16,10 +16,10 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 from cores import icarus_complaints
 
+from modmill.cores.multiplier.build import build
 from modmill.flow import emit, tools
 from modmill.flow.lint import lint
 from modmill.flow.simulate import Simulator, Widths
-from modmill.studies.build import build
 
 TABLE = [3, 1, 4, 1, 5, 9, 2, 6]
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from modmill.cores.multiplier.build import build
 from modmill.designs import DESIGNS
-from modmill.studies.build import build
 
 FILE = Path(__file__).parent / "digests.json"
 ONE_FORM = {"kbe-extension", "hbe-extension", "orup"}  # these have no binary form
@@ -38,7 +38,7 @@ def test_file_lists_all_designs_and_no_others():
 
 
 def test_digest_does_not_depend_on_hash_seed():
-    code = "from modmill.studies.build import build; print(build('sor-2m', '97', 'native').digest)"
+    code = "from modmill.cores.multiplier.build import build; print(build('sor-2m', '97', 'native').digest)"
     found = {
         subprocess.run(
             [sys.executable, "-c", code], env={**__import__("os").environ, "PYTHONHASHSEED": seed},

@@ -4,7 +4,7 @@
 
 from itertools import islice
 
-from modmill.numbers.rns import pseudo_mersenne
+from modmill.numbers.rns.residues import pseudo_mersenne
 
 
 def greedy(w, count):

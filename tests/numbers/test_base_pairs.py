@@ -12,7 +12,9 @@ from math import gcd, prod
 import pytest
 from moduli_by_greed import greedy
 
-from modmill.numbers.base_pairs import (
+from modmill.numbers.moduli import parse_modulus
+from modmill.numbers.primes import is_prime
+from modmill.numbers.rns.base_pairs import (
     BasePair,
     Inequality,
     Sufficiency,
@@ -24,9 +26,7 @@ from modmill.numbers.base_pairs import (
     kawamura_condition,
     sufficiency,
 )
-from modmill.numbers.moduli import parse_modulus
-from modmill.numbers.primes import is_prime
-from modmill.numbers.rns import Base, pseudo_mersenne
+from modmill.numbers.rns.residues import Base, pseudo_mersenne
 
 P256 = parse_modulus("secp256k1").value
 P384 = parse_modulus("P-384").value

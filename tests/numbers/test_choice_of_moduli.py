@@ -10,9 +10,9 @@ from math import gcd, isqrt, prod
 import pytest
 from moduli_by_greed import greedy
 
-from modmill.numbers import base_pairs
-from modmill.numbers.base_pairs import BasePair, Choice, choose_moduli
-from modmill.numbers.rns import Base, signed_digits
+from modmill.numbers.rns import base_pairs
+from modmill.numbers.rns.base_pairs import BasePair, Choice, choose_moduli
+from modmill.numbers.rns.residues import Base, signed_digits
 
 # (w, number of moduli): (least possible largest u, the greedy choice's)
 LARGEST_U = {

@@ -7,9 +7,9 @@ from fractions import Fraction
 
 import pytest
 
-from modmill.numbers.base_pairs import kawamura_condition
-from modmill.numbers.cox import Cox, Loop, first_bound
-from modmill.numbers.rns import Base
+from modmill.numbers.rns.base_pairs import kawamura_condition
+from modmill.numbers.rns.cox import Cox, Loop, first_bound
+from modmill.numbers.rns.residues import Base
 
 COUNTEREXAMPLE = Base(7, (128, 127, 125, 123, 121, 119))
 

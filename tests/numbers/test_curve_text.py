@@ -4,9 +4,9 @@
 
 import pytest
 
-from modmill.numbers.curve_text import FORMS, parse_curve
-from modmill.numbers.curves import Edwards, Montgomery, Weierstrass
-from modmill.numbers.named_curves import CURVES
+from modmill.numbers.curves.affine import Edwards, Montgomery, Weierstrass
+from modmill.numbers.curves.named import CURVES
+from modmill.numbers.curves.text import FORMS, parse_curve
 
 TOY = "weierstrass p=23 a=18 b=1 x=0 y=1 n=29"
 

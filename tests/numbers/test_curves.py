@@ -7,18 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from modmill.numbers.curves import Edwards, Montgomery, Weierstrass, square_root
-from modmill.numbers.named_curves import (
-    CURVE448,
-    CURVE25519,
-    CURVES,
-    ED448,
-    ED25519,
-    curve_of_oid,
-    find_curve,
-    same_curve,
-)
-from modmill.numbers.points import (
+from modmill.numbers.curves.affine import Edwards, Montgomery, Weierstrass, square_root
+from modmill.numbers.curves.encoding import (
     decode_edwards,
     decode_sec1,
     decode_u,
@@ -27,6 +17,16 @@ from modmill.numbers.points import (
     encode_sec1,
     encode_u,
     lift_x,
+)
+from modmill.numbers.curves.named import (
+    CURVE448,
+    CURVE25519,
+    CURVES,
+    ED448,
+    ED25519,
+    curve_of_oid,
+    find_curve,
+    same_curve,
 )
 
 P256 = find_curve("P-256")

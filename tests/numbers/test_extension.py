@@ -10,13 +10,13 @@ from math import ceil, gcd, log2
 
 import pytest
 
-from modmill.numbers.counting import Count, Tally
-from modmill.numbers.cox import Cox, first_bound
-from modmill.numbers.cox_edges import cox_edges
-from modmill.numbers.exact_extension import MixedRadix, ShenoyKumaresan
-from modmill.numbers.extension import HBE, KBE, Approximate
-from modmill.numbers.fixed_point import FixedPoint, FixedPointCox
-from modmill.numbers.rns import Base, coprime, pseudo_mersenne
+from modmill.numbers.rns.counting import Count, Tally
+from modmill.numbers.rns.cox import Cox, first_bound
+from modmill.numbers.rns.cox_edges import cox_edges
+from modmill.numbers.rns.exact_extension import MixedRadix, ShenoyKumaresan
+from modmill.numbers.rns.extension import HBE, KBE, Approximate
+from modmill.numbers.rns.fixed_point import FixedPoint, FixedPointCox
+from modmill.numbers.rns.residues import Base, coprime, pseudo_mersenne
 
 TOY = Base(4, (16, 15, 13, 11))
 FAR = Base(5, (17, 19, 23, 29))

@@ -9,10 +9,10 @@ from dataclasses import replace
 import pytest
 from test_curves import TOYS, points
 
-from modmill.numbers import projective
-from modmill.numbers.curves import Montgomery
-from modmill.numbers.named_curves import CURVES, find_curve
-from modmill.numbers.projective import multiple_u, multiples
+from modmill.numbers.curves import projective
+from modmill.numbers.curves.affine import Montgomery
+from modmill.numbers.curves.named import CURVES, find_curve
+from modmill.numbers.curves.projective import multiple_u, multiples
 
 TOY_W, TOY_M, TOY_E = TOYS
 

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import pytest
 
-from modmill.numbers.redundant import (
+from modmill.numbers.redundant_digits import (
     HALF_TABLES,
     MULTIPLIERS,
     TABLE,

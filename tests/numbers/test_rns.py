@@ -8,7 +8,7 @@ from math import gcd
 
 import pytest
 
-from modmill.numbers.rns import Base, mersenne_like, pseudo_mersenne, signed_digits, smallest_base
+from modmill.numbers.rns.residues import Base, mersenne_like, pseudo_mersenne, signed_digits, smallest_base
 
 TABLE_1 = tuple((1 << 66) - u for u in (1, 5, 9, 17, 33, 65, 257, 513))
 

@@ -7,10 +7,10 @@ from fractions import Fraction
 
 import pytest
 
-from modmill.numbers.extension import HBE, KBE
-from modmill.numbers.hybrid_position import HybridPosition
-from modmill.numbers.rns import Base, pseudo_mersenne
-from modmill.numbers.rns_costs import (
+from modmill.numbers.rns.extension import HBE, KBE
+from modmill.numbers.rns.hybrid_position import HybridPosition
+from modmill.numbers.rns.residues import Base, pseudo_mersenne
+from modmill.numbers.rns.rns_costs import (
     BE_MM,
     HPR_2,
     HPR_4,
@@ -26,7 +26,7 @@ from modmill.numbers.rns_costs import (
     product,
     product_ratio,
 )
-from modmill.numbers.rns_montgomery import Gandino
+from modmill.numbers.rns.rns_montgomery import Gandino
 
 # (n^2, n) terms of Table II as printed: KBE, HBE with r = 2, HBE with r = 4
 PRINTED = {

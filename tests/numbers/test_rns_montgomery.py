@@ -10,18 +10,18 @@ from math import ceil, prod
 
 import pytest
 
-from modmill.numbers.counting import Count
-from modmill.numbers.cox import Cox
-from modmill.numbers.cox_edges import cox_edges
-from modmill.numbers.double_level import DoubleLevel
-from modmill.numbers.exact_extension import MixedRadix
-from modmill.numbers.extension import KBE
-from modmill.numbers.hybrid_position import HybridPosition
+from modmill.numbers.curves.square_roots import DoubleQ, SingleQ, root
 from modmill.numbers.moduli import parse_modulus
 from modmill.numbers.primes import is_prime
-from modmill.numbers.quadratic_residues import DoubleQ, SingleQ, root
-from modmill.numbers.rns import Base, coprime, pseudo_mersenne
-from modmill.numbers.rns_montgomery import Full, Gandino, Guillermin, pair_of
+from modmill.numbers.rns.counting import Count
+from modmill.numbers.rns.cox import Cox
+from modmill.numbers.rns.cox_edges import cox_edges
+from modmill.numbers.rns.double_level import DoubleLevel
+from modmill.numbers.rns.exact_extension import MixedRadix
+from modmill.numbers.rns.extension import KBE
+from modmill.numbers.rns.hybrid_position import HybridPosition
+from modmill.numbers.rns.residues import Base, coprime, pseudo_mersenne
+from modmill.numbers.rns.rns_montgomery import Full, Gandino, Guillermin, pair_of
 
 P256, SECP = (parse_modulus(name).value for name in ("P-256", "secp256k1"))
 P384, BP384 = (parse_modulus(name).value for name in ("P-384", "brainpoolP384r1"))

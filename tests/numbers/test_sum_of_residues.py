@@ -9,14 +9,8 @@ from fractions import Fraction
 import pytest
 
 from modmill.numbers.moduli import parse_modulus
-from modmill.numbers.rns import Base, mersenne_like, pseudo_mersenne, smallest_base
-from modmill.numbers.sum_of_residues import (
-    SumOfResidues,
-    alpha_limit,
-    alpha_offset,
-    least_closed_T,
-    solve,
-)
+from modmill.numbers.rns.residues import Base, mersenne_like, pseudo_mersenne, smallest_base
+from modmill.numbers.rns.sum_of_residues import SumOfResidues, alpha_limit, alpha_offset, least_closed_T, solve
 
 SECP = parse_modulus("secp256k1").value
 ED = parse_modulus("2^255-19").value

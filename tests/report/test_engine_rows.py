@@ -18,7 +18,7 @@ from modmill.report.engine_rows import Work, is_engine, measured_engines, work_o
 from modmill.report.engines import EngineStanding
 from modmill.report.rows import Store, read
 from modmill.report.traces import rows as rows_of
-from modmill.studies.engine_race import EngineRace
+from modmill.studies.race.machines import EngineRace
 
 SAMPLE = list(read(Path(__file__).resolve().parents[1] / "site" / "engines.jsonl"))
 FOUND = measured_engines(SAMPLE)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from modmill.report.errata import parse
-from modmill.studies.reproduce import PAPERS
+from modmill.studies.papers.reproduce import PAPERS
 
 ROOT = Path(__file__).resolve().parents[2]
 TEXT = (ROOT / "docs" / "errata.md").read_text()

@@ -10,10 +10,9 @@ import pytest
 
 import modmill
 from marks import long
-from modmill.flow.simulate import Simulator
+from modmill.cores.multiplier import operands
+from modmill.flow.simulate import Simulator, widths
 from modmill.report import sheet
-from modmill.studies import operands
-from modmill.studies.build import widths
 
 
 @pytest.fixture(scope="module", params=["native", "binary"])

@@ -11,7 +11,7 @@ import pytest
 from modmill.report.families import FAMILIES
 from modmill.report.picture import Point, front, picture
 from modmill.report.rows import append, read
-from modmill.studies.contenders import race_picture
+from modmill.studies.race.measured_cores import race_picture
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -8,7 +8,7 @@ import pytest
 from amaranth.hdl import Module, Signal
 from amaranth.sim import Simulator
 
-from modmill.rtl.carry_select import LATENCY, carry_select_sum
+from modmill.designs.solinas.carry_select import LATENCY, carry_select_sum
 
 
 @pytest.mark.parametrize("carry", [0, 1])

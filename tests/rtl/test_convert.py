@@ -9,7 +9,7 @@ import pytest
 from amaranth.sim import Simulator
 
 from modmill.numbers.moduli import parse_modulus
-from modmill.numbers.rns import Base, mersenne_like, pseudo_mersenne
+from modmill.numbers.rns.residues import Base, mersenne_like, pseudo_mersenne
 from modmill.rtl.convert import BinaryToResidues, ResiduesToBinary, ToBinary
 
 

@@ -11,15 +11,15 @@ from bench import first_difference, operands, run
 
 from marks import long
 from modmill.contract import Refusal
+from modmill.cores.multiplier.build import build
 from modmill.designs import design
-from modmill.designs.kbe import Params, RnsMontgomery, tables
-from modmill.numbers.base_pairs import Sufficiency, sufficiency
+from modmill.designs.cox_rower.kbe import Params, RnsMontgomery, tables
+from modmill.designs.cox_rower.multiplier import CoxRower
+from modmill.designs.cox_rower.schedule import PRODUCT, Programme, jobs, memory_plan, programme
 from modmill.numbers.moduli import parse_modulus
+from modmill.numbers.rns.base_pairs import Sufficiency, sufficiency
 from modmill.placement import verify
-from modmill.rtl.cox_programme import PRODUCT, Programme, jobs, memory_plan, programme
-from modmill.rtl.cox_rower import CoxRower
 from modmill.schedule import ScheduleError
-from modmill.studies.build import build
 
 CURVES = ["secp256k1", "P-256", "P-384", "P-521"]
 

@@ -7,7 +7,7 @@ import random
 import pytest
 from arrays import digits, simulate
 
-from modmill.rtl.folded_array import FoldedArray
+from modmill.designs.montgomery_array.folded_array import FoldedArray
 
 DIGIT = 17
 

@@ -9,7 +9,7 @@ from amaranth.sim import Simulator
 from arrays import digits, simulate, traffic
 
 from marks import long
-from modmill.rtl.montgomery_array import STREAMS_MIN, MontgomeryArray, NegativeInverse
+from modmill.designs.montgomery_array.array import STREAMS_MIN, MontgomeryArray, NegativeInverse
 
 DIGIT = 17
 

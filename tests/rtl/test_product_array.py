@@ -7,7 +7,7 @@ import random
 import pytest
 from arrays import simulate, traffic
 
-from modmill.rtl.product_array import LOW, STREAMS_MIN, ProductArray
+from modmill.designs.pseudo_mersenne.product_array import LOW, STREAMS_MIN, ProductArray
 
 DIGIT = 17
 

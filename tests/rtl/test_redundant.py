@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Blocks for redundant digits: exhaustively or at random against numbers.redundant, cycle counts included."""
+"""Blocks for redundant digits: exhaustively or at random against numbers.redundant_digits, cycle counts included."""
 
 import random
 import warnings
@@ -9,8 +9,8 @@ import pytest
 from amaranth.hdl import UnusedElaboratable
 from amaranth.sim import Simulator
 
-from modmill.numbers.redundant import HALF_TABLES, TABLE, Montgomery, digits, largest_spread, spread
-from modmill.rtl.redundant import COLUMN, DigitsToBinary, Inverse, Multiples, SubtractOnce
+from modmill.designs.radix64k.blocks import COLUMN, DigitsToBinary, Inverse, Multiples, SubtractOnce
+from modmill.numbers.redundant_digits import HALF_TABLES, TABLE, Montgomery, digits, largest_spread, spread
 
 warnings.filterwarnings("ignore", category=UnusedElaboratable)
 

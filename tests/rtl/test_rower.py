@@ -6,9 +6,9 @@ import random
 
 from amaranth.sim import Simulator
 
+from modmill.designs.sor.ring_rower import PRODUCT, Programme, Rower, Slot, fold_cycles
 from modmill.numbers.folding import fold_bounds, reduce
-from modmill.numbers.rns import signed_digits
-from modmill.rtl.rower import PRODUCT, Programme, Rower, Slot, fold_cycles
+from modmill.numbers.rns.residues import signed_digits
 
 
 def signs(u):

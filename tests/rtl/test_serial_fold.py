@@ -7,8 +7,8 @@ import random
 import pytest
 from arrays import simulate
 
-from modmill.numbers.rns import signed_digits
-from modmill.rtl.serial_fold import SerialFold, terms
+from modmill.designs.pseudo_mersenne.serial_fold import SerialFold, terms
+from modmill.numbers.rns.residues import signed_digits
 
 DIGIT = 17
 CONSTANTS = [1, 19, 2**16 * (2**32 + 977), 2**60 - 2**20 + 1, (1 << 34) - 1, 2**17 * 5]

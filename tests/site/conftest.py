@@ -13,7 +13,7 @@ import pytest
 from modmill.designs import design
 from modmill.report import pages
 from modmill.report.rows import Store
-from modmill.studies.site import MARK, Site, write
+from modmill.studies.site.site import MARK, Site, write
 
 
 @pytest.fixture(scope="session")

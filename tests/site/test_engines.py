@@ -12,8 +12,8 @@ from modmill.report import pages
 from modmill.report.engine_rows import measured_engines
 from modmill.report.rows import Store, read
 from modmill.report.traces import row_id
-from modmill.studies import engine_pages
-from modmill.studies.site import Site
+from modmill.studies.site import machine_pages as engine_pages
+from modmill.studies.site.site import Site
 
 ROWS = list(read(Path(__file__).with_name("engines.jsonl")))
 FOUND = measured_engines(ROWS)

@@ -17,8 +17,8 @@ from modmill.report.picture import _colours
 from modmill.report.reproduction import UNKNOWN, Line
 from modmill.report.rows import Store
 from modmill.report.traces import row_id
-from modmill.studies.reproduce import PAPERS, reproduce
-from modmill.studies.site import MARK, Site
+from modmill.studies.papers.reproduce import PAPERS, reproduce
+from modmill.studies.site.site import MARK, Site
 
 PROSE_MAY_QUOTE = ("errata.html", "rows.html", "paper-")
 """Pages whose text quotes papers: there a number with a unit may stand in a sentence."""

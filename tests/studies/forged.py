@@ -5,9 +5,9 @@
 import json
 import re
 
+from modmill.cores.engine_files import names
+from modmill.flow.emit import digest
 from modmill.report.seal import record_text, sealed
-from modmill.studies.build import digest
-from modmill.studies.engine_files import names
 
 INSIDE = """module {top}(input clk, input rst, input i_valid, output i_ready, input [31:0] i_data,
               output o_valid, input o_ready, output [31:0] o_data, output o_last);

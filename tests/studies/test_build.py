@@ -10,8 +10,11 @@ import pytest
 
 import modmill
 from modmill.contract import Refusal
-from modmill.studies import build as build_module
-from modmill.studies.build import FILES, Folder, digest, parse_set
+from modmill.cores import folder as folder_module
+from modmill.cores.multiplier.build import FILES
+from modmill.cores.multiplier.folder import Folder
+from modmill.design import parse_set
+from modmill.flow.emit import digest
 
 P = 2**61 - 1
 
@@ -156,7 +159,7 @@ def test_failed_rename_brings_the_old_folder_back(core, folder, monkeypatch):
             raise OSError(28, "No space left on device")
         rename(source, target)
 
-    monkeypatch.setattr(build_module.os, "rename", fail_for_new)
+    monkeypatch.setattr(folder_module.os, "rename", fail_for_new)
     with pytest.raises(OSError, match="No space left"):
         core.write(folder)
     assert (folder / "README.md").read_text() == "old"

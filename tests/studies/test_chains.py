@@ -8,9 +8,9 @@ import random
 import pytest
 
 from marks import long
+from modmill.cores.multiplier.build import build
 from modmill.flow.simulate import Simulator, Widths
 from modmill.numbers.moduli import parse_modulus
-from modmill.studies.build import build
 
 LENGTH = 1000
 
@@ -79,7 +79,7 @@ def test_thousand_products_in_rns_montgomery_form(design, modulus):
 
 def test_a_kappa_for_special_primes_breaks_the_chain():
     """The planted fault: kappa divided by 2^W instead of p, as printed, fails for P-256 within a few products."""
-    from modmill.designs.sor import Params, Sor
+    from modmill.designs.sor.improved import Params, Sor
     from modmill.flow.emit import verilog
 
     p = parse_modulus("P-256").value

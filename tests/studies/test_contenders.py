@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from modmill.cores.multiplier.build import build
 from modmill.numbers.moduli import parse_modulus
 from modmill.report.families import FAMILIES, family
 from modmill.report.rows import Store
 from modmill.report.traces import rows
-from modmill.studies import scaling, site
-from modmill.studies.build import build
-from modmill.studies.contenders import contenders, modulus_name
-from modmill.studies.measured import Bench, is_about
+from modmill.studies.papers.bench import Bench, is_about
+from modmill.studies.race.measured_cores import contenders, modulus_name
+from modmill.studies.site import scaling, site
 
 ALL = Store(Path("/nowhere")).rows
 FOUND = contenders(ALL)
@@ -105,11 +105,11 @@ def test_what_a_row_is_about():
 def test_every_multiplier_has_a_family():
     from modmill.designs import DESIGNS
 
-    named = [module for f in FAMILIES for module in f.modules]
+    named = [page for f in FAMILIES for page in f.pages]
     assert len(named) == len(set(named))
-    without = {d.module for d in DESIGNS if family(d.module) is None}
+    without = {d.page for d in DESIGNS if family(d.page) is None}
     assert without == {"extension", "channel"}
-    assert set(named) <= {d.module for d in DESIGNS}
+    assert set(named) <= {d.page for d in DESIGNS}
 
 
 # ---------------------------------------------------------------------------------------------- scaling

@@ -9,11 +9,11 @@ import pytest
 from small_curves import montgomery
 
 from modmill.contract import Refusal
-from modmill.numbers.named_curves import find_curve
-from modmill.studies.ecc import ecc, read
-from modmill.studies.ecc_engine import RtlPointEngine, Work
-from modmill.studies.ecc_page import describe, restored
-from modmill.studies.ecc_samples import expected, sample
+from modmill.cores.ecc.engine import RtlPointEngine, Work
+from modmill.cores.ecc.machine import ecc, read
+from modmill.cores.ecc.page import describe, restored
+from modmill.cores.ecc.samples import expected, sample
+from modmill.numbers.curves.named import find_curve
 
 
 @pytest.fixture(scope="module")

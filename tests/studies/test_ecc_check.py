@@ -10,11 +10,11 @@ import pytest
 from forged import forged, spoiled, stamped
 from small_curves import montgomery, weierstrass
 
+from modmill.cores.ecc import samples as ecc_samples
+from modmill.cores.ecc.check import check_ecc
+from modmill.cores.ecc.machine import ecc, remade
+from modmill.cores.engine_files import file_differences, verilog_of
 from modmill.flow.words import WordSimulator
-from modmill.studies import ecc_samples
-from modmill.studies.ecc import ecc, remade
-from modmill.studies.ecc_check import check_ecc
-from modmill.studies.engine_files import file_differences, verilog_of
 
 
 @pytest.fixture(scope="module")

@@ -12,12 +12,12 @@ import pytest
 
 from marks import long
 from modmill.contract import Refusal
-from modmill.engines import ecdh, eddsa
-from modmill.engines.ecc import Ecc, ReferenceEngine, require_point
-from modmill.numbers.named_curves import CURVE448, CURVE25519, ED448, ED25519, find_curve
-from modmill.numbers.projective import multiple_u, multiples
-from modmill.studies import ecc_published as published
-from modmill.studies.ecc_cases import faults, sample
+from modmill.engines.ecc import ecdh, eddsa
+from modmill.engines.ecc.blinding import Ecc, ReferenceEngine, require_point
+from modmill.numbers.curves.named import CURVE448, CURVE25519, ED448, ED25519, find_curve
+from modmill.numbers.curves.projective import multiple_u, multiples
+from modmill.studies.vectors import ecc_files as published
+from modmill.studies.vectors.ecc_cases import faults, sample
 
 NAMES = sorted(published.wycheproof_files())
 WYCHEPROOF = [name for name in NAMES if not name.startswith("more/")]

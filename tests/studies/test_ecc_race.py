@@ -7,7 +7,7 @@ from small_curves import montgomery, weierstrass
 
 from modmill.contract import Refusal
 from modmill.report.rows import read
-from modmill.studies.ecc_race import operation_of, race_operation
+from modmill.studies.race.ecc import operation_of, race_operation
 
 
 def test_a_race_measures_once_and_records(cache):

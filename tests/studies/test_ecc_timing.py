@@ -11,11 +11,11 @@ from typer.testing import CliRunner
 
 from modmill.cli import commands, ecc_vectors
 from modmill.contract import Refusal
-from modmill.engines import row_sequencer
+from modmill.cores.ecc import machine as ecc_study
+from modmill.cores.ecc.machine import EccCore, ecc
+from modmill.engines.machine import sequencer as row_sequencer
 from modmill.report.rows import read
-from modmill.studies import ecc as ecc_study
-from modmill.studies import ecc_timing as study
-from modmill.studies.ecc import EccCore, ecc
+from modmill.studies.vectors import ecc_timing as study
 
 
 def ladder():

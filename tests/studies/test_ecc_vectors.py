@@ -12,13 +12,13 @@ from typer.testing import CliRunner
 from marks import long
 from modmill.cli import app
 from modmill.contract import Refusal
-from modmill.engines.ecc import ReferenceEngine
-from modmill.engines.order_engine import RowOrder
-from modmill.numbers.named_curves import find_curve
+from modmill.engines.ecc.blinding import ReferenceEngine
+from modmill.engines.ecc.order_engine import RowOrder
+from modmill.numbers.curves.named import find_curve
 from modmill.report.rows import read
-from modmill.studies import ecc_vectors as study
-from modmill.studies.ecc_edges import exceptional
-from modmill.studies.ecc_published import wycheproof
+from modmill.studies.vectors import ecc as study
+from modmill.studies.vectors.ecc_edges import exceptional
+from modmill.studies.vectors.ecc_files import wycheproof
 
 
 def found(chosen, make, tmp_path, **options):

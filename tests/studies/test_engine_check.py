@@ -10,9 +10,9 @@ import pytest
 from forged import forged, spoiled
 
 from marks import long
-from modmill.studies.engine import engine, remade
-from modmill.studies.engine_check import check_engine
-from modmill.studies.engine_files import file_differences, verilog_of
+from modmill.cores.engine_files import file_differences, verilog_of
+from modmill.cores.rsa.check import check_engine
+from modmill.cores.rsa.machine import engine, remade
 
 WIDTH = 64
 

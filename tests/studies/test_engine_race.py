@@ -8,12 +8,13 @@ import json
 import pytest
 
 from modmill import cli
+from modmill.cores.rsa.machine import engine
+from modmill.cores.trial import judged
 from modmill.flow.floorplan import DSP
 from modmill.flow.tools import ToolError
 from modmill.report import engines as report
 from modmill.report.rows import Row, Store, read
-from modmill.studies.engine import engine
-from modmill.studies.engine_race import EngineRace, as_core, judged
+from modmill.studies.race.machines import EngineRace, as_core
 
 
 @functools.cache
@@ -73,7 +74,7 @@ def test_what_does_not_fit_is_told(cache):
     monkey = Store(cache / "cache" / "rows.jsonl")
     race = EngineRace("ecp5-85k")
     from modmill.flow import tools
-    from modmill.studies.build import digest
+    from modmill.flow.emit import digest
 
     key = digest(core.verilog)
     monkey.add(Row("check", key, f"verilator {tools.version('verilator')}", "", None, {"latency": 1, "period": 1}))
@@ -88,8 +89,8 @@ def test_what_does_not_fit_is_told(cache):
 )
 def test_several_machines_are_routed_in_their_parts_of_the_device(cache, monkeypatch, cores, floorplan, wanted):
     from modmill.flow import tools
-    from modmill.studies import engine_race
-    from modmill.studies.build import digest
+    from modmill.flow.emit import digest
+    from modmill.studies.race import machines as engine_race
 
     core, asked = small(cores), []
     store, key = Store(cache / "cache" / "rows.jsonl"), digest(core.verilog)

@@ -15,14 +15,14 @@ from forged import spoiled, stamped
 from small_curves import edwards, montgomery, weierstrass
 
 from modmill.contract import Refusal
+from modmill.cores.batches import batches
+from modmill.cores.ecc.check import check_ecc
+from modmill.cores.ecc.machine import ecc, read
+from modmill.cores.ecc.samples import jobs
+from modmill.cores.rsa.engine import Stored
+from modmill.cores.rsa.machine import engine
+from modmill.cores.rsa.machine import read as read_engine
 from modmill.flow.words import WordSimulator
-from modmill.studies.batches import batches
-from modmill.studies.ecc import ecc, read
-from modmill.studies.ecc_check import check_ecc
-from modmill.studies.ecc_samples import jobs
-from modmill.studies.engine import engine
-from modmill.studies.engine import read as read_engine
-from modmill.studies.rsa import Stored
 
 
 @pytest.mark.parametrize("machines", [1, 2, 3])

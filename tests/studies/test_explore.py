@@ -11,10 +11,10 @@ import planted_designs
 import pytest
 
 from modmill.contract import Refusal
+from modmill.cores.multiplier.verify import SHORT
 from modmill.design import Setting
 from modmill.designs import DESIGNS, design
 from modmill.report import rows
-from modmill.studies.check import SHORT
 from modmill.studies.explore import Failure, Found, explore, summed
 from modmill.studies.exploring import moduli
 from modmill.studies.exploring.shrink import shrink, smaller_moduli

@@ -8,9 +8,9 @@ import time
 import pytest
 
 from modmill.contract import Refusal
-from modmill.engines.row_layout import RowLayout
-from modmill.numbers.curves import Curve
-from modmill.studies.engine import engine
+from modmill.cores.rsa.machine import engine
+from modmill.engines.machine.layout import RowLayout
+from modmill.numbers.curves.affine import Curve
 from modmill.studies.explore_engines import EngineCase, attempt_engine, draw, explore_engine, random_curve
 
 SMALL = EngineCase("rsa", "multistep", (("width", 17), ("bits", 5), ("contexts", 2), ("word", 32), ("window", 2)))

@@ -9,12 +9,14 @@ import shutil
 import pytest
 
 import modmill
+from modmill.cores.multiplier.build import FILES, RECORD, FaultyCore
+from modmill.cores.multiplier.check import check
+from modmill.cores.multiplier.verify import Report, spread, verify
 from modmill.flow import four_state
+from modmill.flow.emit import digest
 from modmill.flow.simulate import Simulator
 from modmill.flow.tools import ToolError
 from modmill.report import seal
-from modmill.studies.build import FILES, RECORD, FaultyCore, digest
-from modmill.studies.check import Report, check, spread, verify
 
 P = 2**31 - 1
 SECP256K1 = 2**256 - 2**32 - 977
@@ -158,7 +160,7 @@ def test_fault_in_a_256_bit_core(tmp_path):
 
 
 def test_edited_rtl_without_new_digests(copy, monkeypatch):
-    monkeypatch.setattr("modmill.studies.check.verify", lambda *_, **__: None)
+    monkeypatch.setattr("modmill.cores.multiplier.check.verify", lambda *_, **__: None)
     path = copy / "core.v"
     path.write_text(path.read_text().replace("endmodule", "  // harmless\nendmodule", 1))
     report = check(copy, vectors=20)
@@ -195,7 +197,7 @@ def test_edited_rtl_without_new_digests(copy, monkeypatch):
     ],
 )
 def test_edited_contract(copy, field, value, monkeypatch):
-    monkeypatch.setattr("modmill.studies.check.verify", lambda *_, **__: None)
+    monkeypatch.setattr("modmill.cores.multiplier.check.verify", lambda *_, **__: None)
     path = copy / "contract.json"
     record = json.loads(path.read_text())
     assert record.get(field) != value or field == "closed"
@@ -209,7 +211,7 @@ def test_edited_contract(copy, field, value, monkeypatch):
 
 
 def test_field_taken_away(copy, monkeypatch):
-    monkeypatch.setattr("modmill.studies.check.verify", lambda *_, **__: None)
+    monkeypatch.setattr("modmill.cores.multiplier.check.verify", lambda *_, **__: None)
     path = copy / "contract.json"
     record = json.loads(path.read_text())
     del record["latency"]
@@ -223,7 +225,7 @@ def test_field_taken_away(copy, monkeypatch):
 
 @pytest.mark.parametrize("name", FILES)
 def test_one_letter_of_any_file_is_found(copy, name, monkeypatch):
-    monkeypatch.setattr("modmill.studies.check.verify", lambda *_, **__: None)
+    monkeypatch.setattr("modmill.cores.multiplier.check.verify", lambda *_, **__: None)
     path = copy / name
     path.write_text(path.read_text().replace(" ", "  ", 1))
     assert any(line.startswith(f"{name}: was edited") for line in check(copy).failures)
@@ -241,7 +243,7 @@ def test_one_letter_of_any_file_is_found(copy, name, monkeypatch):
     ],
 )
 def test_header_that_an_integrator_reads(folders, tmp_path, old, new, monkeypatch):
-    monkeypatch.setattr("modmill.studies.check.verify", lambda *_, **__: None)
+    monkeypatch.setattr("modmill.cores.multiplier.check.verify", lambda *_, **__: None)
     folder = shutil.copytree(folders["binary"], tmp_path / "core")
     path = folder / "core.v"
     latency = json.loads((folder / RECORD).read_text())["latency"]
@@ -253,14 +255,14 @@ def test_header_that_an_integrator_reads(folders, tmp_path, old, new, monkeypatc
 
 
 def test_fusesoc_file_that_is_gone(copy, monkeypatch):
-    monkeypatch.setattr("modmill.studies.check.verify", lambda *_, **__: None)
+    monkeypatch.setattr("modmill.cores.multiplier.check.verify", lambda *_, **__: None)
     (path,) = copy.glob("*.core")
     path.unlink()
     assert check(copy).failures == [f"{path.name}: is missing, but contract.json lists it"]
 
 
 def test_edited_vectors(copy, monkeypatch):
-    monkeypatch.setattr("modmill.studies.check.verify", lambda *_, **__: None)
+    monkeypatch.setattr("modmill.cores.multiplier.check.verify", lambda *_, **__: None)
     path = copy / "vectors.json"
     vectors = json.loads(path.read_text())
     right = vectors["vectors"][5]["value"]
@@ -291,7 +293,7 @@ def test_edited_vectors(copy, monkeypatch):
     ],
 )
 def test_texts_that_are_not_simulated(copy, old, new, words, monkeypatch):
-    monkeypatch.setattr("modmill.studies.check.Simulator", None)
+    monkeypatch.setattr("modmill.cores.multiplier.verify.Simulator", None)
     forge(copy, lambda body: body.replace(old, new, 1))
     failures = check(copy, vectors=20).failures
     assert failures

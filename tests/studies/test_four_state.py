@@ -6,12 +6,12 @@ import re
 
 import pytest
 
+from modmill.cores.multiplier import four_state
+from modmill.cores.multiplier.build import build
 from modmill.designs import DESIGNS
 from modmill.flow import four_state as icarus
-from modmill.flow.simulate import Simulator
+from modmill.flow.simulate import Simulator, widths
 from modmill.flow.tools import ToolError
-from modmill.studies import four_state
-from modmill.studies.build import build, widths
 
 WIDE = {"pseudo-mersenne", "solinas"}  # they need 52 bits, and a modulus near a power of two
 FIXED = {"kbe", "hbe"}  # their small cores have no cycle left in which a modulus could be loaded

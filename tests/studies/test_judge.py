@@ -8,9 +8,9 @@ from fractions import Fraction
 import pytest
 
 from modmill.contract import Binary, Contract, Timing
+from modmill.cores.multiplier import judge
+from modmill.cores.multiplier.operands import judged
 from modmill.flow.simulate import Run
-from modmill.studies import judge
-from modmill.studies.operands import judged
 
 P = 97
 CONTRACT = Contract(

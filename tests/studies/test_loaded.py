@@ -10,10 +10,9 @@ import pytest
 from test_faults import forge
 
 import modmill
+from modmill.cores.multiplier.check import check
+from modmill.cores.multiplier.folder import Folder, words_for
 from modmill.flow import prove
-from modmill.studies.build import Folder
-from modmill.studies.check import check
-from modmill.studies.load import words_for
 
 P = 2**31 - 1
 SETTINGS = {"loadable": True, "w": 12, "interval": 20}

@@ -8,11 +8,11 @@ import pytest
 from typer.testing import CliRunner
 
 from modmill.cli.commands import app
+from modmill.cores.multiplier import judge
+from modmill.cores.multiplier.build import build
 from modmill.designs import DESIGNS
 from modmill.flow.mutate import mutate
 from modmill.report.rows import read
-from modmill.studies import judge
-from modmill.studies.build import build
 from modmill.studies.mutate import SUBJECTS, Subject
 
 COUNT = 20

@@ -8,11 +8,11 @@ import pytest
 
 import modmill
 from modmill.contract import Refusal
+from modmill.cores.multiplier.check import check
+from modmill.cores.multiplier.folder import Folder
 from modmill.flow import lint, prove
 from modmill.flow.route import port_widths, shell
-from modmill.studies import race
-from modmill.studies.build import Folder
-from modmill.studies.check import check
+from modmill.studies.race import cores as race
 
 P = 2**31 - 1
 

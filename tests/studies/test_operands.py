@@ -6,8 +6,8 @@ import random
 
 import pytest
 
+from modmill.cores.multiplier import operands
 from modmill.designs import design
-from modmill.studies import operands
 
 P = 2**61 - 1
 

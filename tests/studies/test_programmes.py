@@ -7,10 +7,10 @@ import re
 import pytest
 
 from modmill.contract import Refusal
-from modmill.engines.ecc import ReferenceEngine
-from modmill.engines.point_engine import Shape
-from modmill.numbers.named_curves import find_curve
-from modmill.studies.programmes import OnDesign, explanation, table
+from modmill.cores.ecc.explain import OnDesign, explanation, table
+from modmill.engines.ecc.blinding import ReferenceEngine
+from modmill.engines.ecc.point_engine import Shape
+from modmill.numbers.curves.named import find_curve
 
 
 def test_the_table_has_every_operation_with_its_rows():

@@ -13,13 +13,13 @@ from pathlib import Path
 import pytest
 
 from modmill.contract import Refusal
+from modmill.cores.multiplier.verify import Report
 from modmill.flow.route import Routed
 from modmill.flow.synthesise import Synthesis
 from modmill.flow.tools import ToolError
 from modmill.report.rows import Store, append, read
-from modmill.studies import race as race_module
-from modmill.studies.check import Report
-from modmill.studies.race import race
+from modmill.studies.race import cores as race_module
+from modmill.studies.race.cores import race
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from modmill import __version__
+from modmill.version import __version__
 
 if sys.argv[1:] == ["--version"]:  # answered before anything is imported: it should take no time
     print(f"modmill {__version__}")
@@ -26,8 +26,8 @@ from modmill.cli.options import Output, Record, Route, Router, Seeds, Set, Targe
 from modmill.numbers.shown import name as shown_name
 
 if TYPE_CHECKING:
-    from modmill.numbers.base_pairs import BasePair, Sufficiency
-    from modmill.studies.build import Core
+    from modmill.cores.multiplier.build import Core
+    from modmill.numbers.rns.base_pairs import BasePair, Sufficiency
 
 _MESSAGE = 380
 """Characters of a refusal, at most."""
@@ -139,8 +139,8 @@ def bases(
     as_json: Json = False,
 ) -> None:
     """Two bases for RNS Montgomery multiplication, with every inequality that proves them sufficient."""
-    from modmill.numbers.base_pairs import base_pair
     from modmill.numbers.moduli import parse_modulus
+    from modmill.numbers.rns.base_pairs import base_pair
 
     wanted = parse_modulus(modulus)
     pair, proof = base_pair(wanted.value, width, columns, n=channels)
@@ -164,7 +164,7 @@ def _bases_lines(name: str, pair: BasePair, proof: Sufficiency) -> Iterator[str]
     from math import log2
     from textwrap import wrap
 
-    from modmill.numbers.base_pairs import approximate, kawamura_condition
+    from modmill.numbers.rns.base_pairs import approximate, kawamura_condition
 
     c = pair.columns
     kind = f"{pair.n} + {pair.n} moduli 2^{pair.w} - u in rows of {c}"
@@ -199,8 +199,9 @@ def _bases_lines(name: str, pair: BasePair, proof: Sufficiency) -> Iterator[str]
 
 
 def _core(design: str, modulus: str, sets: list[str], io: str, top: str = "core") -> Core:
+    from modmill.cores.multiplier.build import build
+    from modmill.design import parse_set
     from modmill.designs import design as find_design
-    from modmill.studies.build import build, parse_set
 
     given = find_design(design).checked(parse_set(sets))
     return build(design, modulus, io, top, **given)
@@ -222,7 +223,7 @@ def build(
 
     It is simulated before it is written: a core that gives a wrong result is not.
     """
-    from modmill.studies.build import require_replaceable
+    from modmill.cores.multiplier.build import require_replaceable
 
     core = _core(design, modulus, sets, io, top)
     folder = output or Path(core.name)
@@ -248,8 +249,8 @@ def check(
     as_json: Json = False,
 ) -> None:
     """Verify what lies in a folder: recompute its contract, simulate its RTL. Exit status 1 when it fails."""
-    from modmill.studies.check import SHOWN
-    from modmill.studies.check import check as checked
+    from modmill.cores.multiplier.check import SHOWN
+    from modmill.cores.multiplier.check import check as checked
 
     report = checked(folder, vectors, four_state=four_state)
     if as_json:
@@ -271,7 +272,7 @@ def load(
     as_json: Json = False,
 ) -> None:
     """The words that load another modulus into a built core, one a line in hexadecimal."""
-    from modmill.studies.load import words_for
+    from modmill.cores.multiplier.folder import words_for
 
     contract = words_for(folder, modulus).contract
     if as_json:
@@ -292,7 +293,7 @@ def explain(
     """The algorithm with its constants and bounds, and its schedule as a cycle chart."""
     import shutil
 
-    from modmill.studies.explain import explanation
+    from modmill.cores.multiplier.explain import explanation
 
     core = _core(design, modulus, sets, "native")
     print(explanation(core, width or shutil.get_terminal_size((100, 24)).columns))
@@ -323,10 +324,10 @@ def race(
         ecc_build.race(modulus, operation, design, sets, target=target, route=route, router=router, seeds=seeds,
                        output=output, record=record)  # fmt: skip
         return
+    from modmill.design import parse_set
     from modmill.numbers.moduli import parse_modulus
     from modmill.report import standing
-    from modmill.studies.build import parse_set
-    from modmill.studies.race import race as raced
+    from modmill.studies.race.cores import race as raced
 
     wanted = parse_modulus(modulus)
     if output is not None and str(output) != "-":
@@ -366,15 +367,19 @@ def readme(
         bool, typer.Option("--check", help="Only tell whether it is up to date (status 1 if not).")
     ] = False,
 ) -> None:
-    """Write the README's table of results and its picture anew from the rows that ship."""
+    """Write anew the README's tables and picture, from the rows that ship, and the picture of docs/architecture.md."""
+    from modmill.report.architecture import redrawn
     from modmill.report.readme import rewritten
     from modmill.report.rows import shipped_folder
-    from modmill.studies.contenders import race_picture
+    from modmill.studies.race.measured_cores import race_picture
 
+    house = path.parent / "docs" / "architecture.md"
     texts = {
         path: rewritten(path.read_text(encoding="utf-8"), shipped_folder()),
         path.parent / "docs" / "race.svg": race_picture(shipped_folder()),
     }
+    if house.exists():
+        texts[house] = redrawn(house.read_text(encoding="utf-8"), Path(__file__).resolve().parents[1])
     if check:
         raise typer.Exit(int(any(not p.exists() or p.read_text(encoding="utf-8") != t for p, t in texts.items())))
     for place, text in texts.items():
@@ -384,7 +389,7 @@ def readme(
 @app.command(hidden=True)
 def placements() -> None:
     """Solve the schedules that ship, and write them anew (minutes)."""
-    from modmill.studies.placements import solve_all
+    from modmill.studies.race.placements import solve_all
 
     with _bar() as progress:
         print(f"{solve_all(lambda job: progress(job, 0, 0))} placements")

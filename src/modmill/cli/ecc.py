@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from modmill.engines.ec_keys import Key
-    from modmill.engines.ecc import Ecc, PointEngine
-    from modmill.numbers.curves import Curve, Point
+    from modmill.engines.ecc.blinding import Ecc, PointEngine
+    from modmill.engines.ecc.keys import Key
+    from modmill.numbers.curves.affine import Curve, Point
 
 _PATH = 1000
 """A text of this length is no path."""
@@ -64,7 +64,7 @@ def ecdh(
     output: Output = None,
 ) -> None:
     """The shared secret of two keys on a Weierstrass curve: the x-coordinate, raw. The peer's point is validated."""
-    from modmill.engines import ecdh as protocol
+    from modmill.engines.ecc import ecdh as protocol
 
     own, other = _pair(key, peer, passphrase)
     ecc = _ecc(engine, own.curve, blind_scalar, blind_coordinates)
@@ -88,7 +88,7 @@ def ecdsa_sign(
     output: Output = None,
 ) -> None:
     """Sign a file by ECDSA."""
-    from modmill.engines import ecdsa
+    from modmill.engines.ecc import ecdsa
 
     own = _key(key, passphrase)
     ecc = _ecc(engine, own.curve, blind_scalar, blind_coordinates, check)
@@ -109,7 +109,7 @@ def ecdsa_verify(
     engine: Engine = "reference",
 ) -> None:
     """Verify a file's signature by ECDSA; status 1 if it is wrong."""
-    from modmill.engines import ecdsa
+    from modmill.engines.ecc import ecdsa
 
     theirs = _key(key, passphrase)
     ecc = _ecc(engine, theirs.curve)
@@ -156,7 +156,7 @@ def eddsa_sign(
     output: Output = None,
 ) -> None:
     """Sign a file by Ed25519 or Ed448, as the key says."""
-    from modmill.engines import eddsa
+    from modmill.engines.ecc import eddsa
 
     own = _key(key, passphrase)
     ecc = _ecc(engine, own.curve, blind_scalar, blind_coordinates, check)
@@ -176,7 +176,7 @@ def eddsa_verify(
     engine: Engine = "reference",
 ) -> None:
     """Verify a file's signature by Ed25519 or Ed448, with the cofactor; status 1 if it is wrong."""
-    from modmill.engines import eddsa
+    from modmill.engines.ecc import eddsa
 
     theirs = _key(key, passphrase)
     ecc = _ecc(engine, theirs.curve)
@@ -190,7 +190,7 @@ def eddsa_verify(
 @app.command()
 def curves() -> None:
     """Every named curve with its form, its length, its object identifier and its source."""
-    from modmill.numbers.named_curves import CURVES
+    from modmill.numbers.curves.named import CURVES
 
     for curve in CURVES:
         names = ", ".join((curve.name, *curve.aliases))
@@ -229,10 +229,10 @@ def programme(
     width: Annotated[int, typer.Option(min=40, help="Columns of the chart.")] = 100,
 ) -> None:
     """Multiples of points as rows for a field unit: how many rows, products and slots, or the rows drawn."""
+    from modmill.cores.ecc.explain import OnDesign, explanation, table
+    from modmill.design import parse_set
     from modmill.designs import design
-    from modmill.engines.point_engine import Shape
-    from modmill.studies.build import parse_set
-    from modmill.studies.programmes import OnDesign, explanation, table
+    from modmill.engines.ecc.point_engine import Shape
 
     on = OnDesign(
         read_curve(curve), multiplier, io, sums, (product_distance, sum_distance), Shape(window, teeth, columns, joint),
@@ -247,8 +247,8 @@ def read_curve(text: str, *, pairing: bool = False) -> Curve:
 
     Raises ValueError for everything else, and for a curve that fails its validation.
     """
-    from modmill.engines.ec_keys import read_curve as of_file
-    from modmill.numbers.curve_text import parse_curve
+    from modmill.engines.ecc.keys import read_curve as of_file
+    from modmill.numbers.curves.text import parse_curve
 
     if "=" not in text and len(text) < _PATH and Path(text).is_file():
         return of_file(Path(text).read_bytes(), pairing=pairing)
@@ -258,9 +258,9 @@ def read_curve(text: str, *, pairing: bool = False) -> Curve:
 def _engine(text: str, curve: Curve) -> PointEngine:
     """The engine that ``--engine`` names, for a curve."""
     from modmill.contract import Refusal
-    from modmill.engines.ecc import ReferenceEngine
-    from modmill.studies.ecc import read
-    from modmill.studies.ecc_engine import RtlPointEngine
+    from modmill.cores.ecc.engine import RtlPointEngine
+    from modmill.cores.ecc.machine import read
+    from modmill.engines.ecc.blinding import ReferenceEngine
 
     if text == "reference":
         return ReferenceEngine(curve)
@@ -275,7 +275,7 @@ def _engine(text: str, curve: Curve) -> PointEngine:
 
 
 def _ecc(engine: str, curve: Curve, blind: int = 0, coordinates: bool = False, check: bool = True) -> Ecc:
-    from modmill.engines.ecc import Ecc, HostOrder
+    from modmill.engines.ecc.blinding import Ecc, HostOrder
 
     found = _engine(engine, curve)
     order = getattr(found, "order", HostOrder())
@@ -286,7 +286,7 @@ def _exchange(
     name: str, keys: tuple[Key, Key], allow_zero: bool, engine: str, blind: int, coordinates: bool, output: Path | None
 ) -> Ecc:
     from modmill.contract import Refusal
-    from modmill.engines.ecdh import exchange_u, public_u
+    from modmill.engines.ecc.ecdh import exchange_u, public_u
 
     own, other = keys
     if name not in own.curve.aliases:
@@ -298,7 +298,7 @@ def _exchange(
 
 
 def _key(path: Path, passphrase: Path | None = None) -> Key:
-    from modmill.engines.ec_keys import read_key
+    from modmill.engines.ecc.keys import read_key
 
     return read_key(path.read_bytes(), passphrase.read_text().rstrip("\n") if passphrase else None)
 

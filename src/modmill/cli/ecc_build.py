@@ -15,7 +15,7 @@ from modmill.cli.options import Floorplan, Output, Record, Route, Router, Seeds,
 from modmill.cli.rsa import verdict
 
 if TYPE_CHECKING:
-    from modmill.numbers.curves import Curve
+    from modmill.numbers.curves.affine import Curve
 
 Io = Annotated[str, typer.Option(help="Form of the multiplier: native or binary; default: what can be added.")]
 Window = Annotated[int, typer.Option(min=1, max=6, help="Bits of a digit of a scalar.")]
@@ -61,11 +61,12 @@ def build(
     """Emit a coprocessor: Verilog, its messages, and vectors."""
     import shlex
 
-    from modmill.engines.point_engine import Shape
-    from modmill.numbers.curves import Montgomery
-    from modmill.studies.build import parse_set, require_name
-    from modmill.studies.ecc import ecc, takes_order
-    from modmill.studies.ecc_race import operation_of
+    from modmill.cores.ecc.machine import ecc, takes_order
+    from modmill.design import parse_set
+    from modmill.engines.ecc.point_engine import Shape
+    from modmill.flow.emit import require_name
+    from modmill.numbers.curves.affine import Montgomery
+    from modmill.studies.race.ecc import operation_of
 
     require_name(top)
     on = read_curve(curve, pairing=allow_pairing)
@@ -101,7 +102,7 @@ def check(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder that `modmill ecc build` wrote.")],
 ) -> None:
     """Verify a built coprocessor: its files, its results, its time. Status 1 when it fails."""
-    from modmill.studies.ecc_check import check_ecc
+    from modmill.cores.ecc.check import check_ecc
 
     verdict(check_ecc(folder))
 
@@ -133,8 +134,8 @@ def race(
     record: Record = None,
 ) -> None:
     """Whole coprocessors around several multipliers: simulated, synthesised, routed; operations per second."""
-    from modmill.engines.point_engine import Shape
-    from modmill.studies.build import parse_set
+    from modmill.design import parse_set
+    from modmill.engines.ecc.point_engine import Shape
 
     race_curve(
         read_curve(curve), operation, multiplier, output, target=target, settings=parse_set(sets), with_route=route,
@@ -152,7 +153,7 @@ def race_curve(
     from rich.console import Console
 
     from modmill.report import engines as report
-    from modmill.studies.ecc_race import race_operation
+    from modmill.studies.race.ecc import race_operation
 
     console = Console(width=None if sys.stdout.isatty() else 150, highlight=False, markup=False)
     status = Console(stderr=True)

@@ -104,11 +104,11 @@ def add_to(app: typer.Typer, bar: Bar) -> None:
         record: Record = None,
     ) -> None:
         """Constant time: cycles of each operation in simulated hardware, many scalars; status 1 if not one number."""
-        from modmill.engines.point_engine import OPERATIONS, Shape
-        from modmill.numbers.curves import Montgomery
-        from modmill.studies.build import parse_set
-        from modmill.studies.ecc import ecc
-        from modmill.studies.ecc_timing import timings
+        from modmill.cores.ecc.machine import ecc
+        from modmill.design import parse_set
+        from modmill.engines.ecc.point_engine import OPERATIONS, Shape
+        from modmill.numbers.curves.affine import Montgomery
+        from modmill.studies.vectors.ecc_timing import timings
 
         on = read_curve(curve)
         every = OPERATIONS[3:] if isinstance(on, Montgomery) else OPERATIONS[:3]
@@ -147,8 +147,8 @@ def add_to(app: typer.Typer, bar: Bar) -> None:
         record: Record = None,
     ) -> None:
         """Wycheproof, NIST's and the RFCs' vectors through a coprocessor; status 1 if one has a wrong outcome."""
-        from modmill.studies import ecc_vectors as study
-        from modmill.studies.build import parse_set
+        from modmill.design import parse_set
+        from modmill.studies.vectors import ecc as study
 
         chosen = study.select(list(map(read_curve, curves)), count, names)
         make = partial(

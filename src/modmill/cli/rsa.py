@@ -13,8 +13,8 @@ import typer
 from modmill.cli.options import Floorplan, Output, Record, Route, Router, Seeds, Set, Target
 
 if TYPE_CHECKING:
-    from modmill.engines.rsa import Engine, PublicKey
-    from modmill.studies.pair_check import PairReport
+    from modmill.cores.pair_check import PairReport
+    from modmill.engines.rsa.rsa import Engine, PublicKey
 
 app = typer.Typer(no_args_is_help=True, help="RSA with real keys on an exponentiation engine around any multiplier.")
 
@@ -47,10 +47,11 @@ def build(
     import shlex
 
     from modmill.contract import Refusal
-    from modmill.engines.rsa import BITS
-    from modmill.studies.build import parse_set, require_name
-    from modmill.studies.engine import engine
-    from modmill.studies.rsa import DEFAULT
+    from modmill.cores.rsa.engine import DEFAULT
+    from modmill.cores.rsa.machine import engine
+    from modmill.design import parse_set
+    from modmill.engines.rsa.rsa import BITS
+    from modmill.flow.emit import require_name
 
     require_name(top)
     if bits not in BITS:
@@ -106,12 +107,12 @@ def race(
     from rich.console import Console
 
     from modmill.contract import Refusal
-    from modmill.engines.rsa import BITS
+    from modmill.cores.rsa.engine import loaded
+    from modmill.cores.rsa.machine import engine
+    from modmill.design import parse_set
+    from modmill.engines.rsa.rsa import BITS
     from modmill.report import engines as report
-    from modmill.studies.build import parse_set
-    from modmill.studies.engine import engine
-    from modmill.studies.engine_race import EngineRace
-    from modmill.studies.rsa import loaded
+    from modmill.studies.race.machines import EngineRace
 
     if bits not in BITS:
         raise Refusal(f"RSA moduli have {BITS[0]} to {BITS[-1]} bits, not {bits}")
@@ -187,10 +188,10 @@ def run(
 ) -> None:
     """Decrypt, encrypt, sign or verify with a real key. Every private result is checked before it is released."""
     from modmill.contract import Refusal
-    from modmill.engines import padding as padded
-    from modmill.engines.rsa import Rsa
-    from modmill.studies.build import parse_set
-    from modmill.studies.rsa import DEFAULT, Stored, engine_for
+    from modmill.cores.rsa.engine import DEFAULT, Stored, engine_for
+    from modmill.design import parse_set
+    from modmill.engines.rsa import padding as padded
+    from modmill.engines.rsa.rsa import Rsa
 
     wanted = [path for path in (decrypt, encrypt, sign, verify) if path is not None]
     if len(wanted) != 1:
@@ -236,8 +237,8 @@ def setup(
     modulus: Annotated[str, typer.Option("--modulus", "-m", help="0x hex, a decimal, or an expression.")],
 ) -> None:
     """The words that load a modulus into a built engine, one a line in hex."""
+    from modmill.cores.rsa.machine import read
     from modmill.numbers.moduli import parse_modulus
-    from modmill.studies.engine import read
 
     core = read(folder)
     for word in core.setup(core.at(parse_modulus(modulus).value)):
@@ -250,7 +251,7 @@ def check(
     full: Annotated[bool, typer.Option("--full/--short", help="One message with exponents of full length.")] = True,
 ) -> None:
     """Verify a built engine: its files, its powers, and that its time depends on nothing. Status 1 when it fails."""
-    from modmill.studies.engine_check import check_engine
+    from modmill.cores.rsa.check import check_engine
 
     verdict(check_engine(folder, full=full))
 
@@ -265,7 +266,7 @@ def verdict(report: PairReport) -> None:
 
 
 def _key(path: Path, passphrase: Path | None) -> PublicKey:
-    from modmill.engines.padding import read_key
+    from modmill.engines.rsa.padding import read_key
 
     return read_key(path.read_bytes(), passphrase.read_text().rstrip("\n") if passphrase else None)
 

@@ -28,7 +28,7 @@ def add_to(app: typer.Typer, bar: Bar) -> None:
         record: Record = None,
     ) -> None:
         """Wycheproof's vectors for RSA, with CRT, blinded and checked; status 1 if one has a wrong outcome."""
-        from modmill.studies import rsa_vectors as study
+        from modmill.studies.vectors import rsa as study
 
         chosen = study.select(count, names)
         machine = study.machine(engine, multiplier, sets)

@@ -65,7 +65,7 @@ def add_to(app: typer.Typer, bar: Bar) -> None:
         browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the browser.")] = True,
     ) -> None:
         """Serve the site on this machine and open the browser. Ctrl-C ends it."""
-        from modmill.studies import site as pages
+        from modmill.studies.site import site as pages
 
         if folder is None:
             with bar() as progress:
@@ -74,7 +74,7 @@ def add_to(app: typer.Typer, bar: Bar) -> None:
 
 
 def _write(site: Path, papers: list[str], measure: bool, emit: bool, record: Path | None, bar: Bar) -> None:
-    from modmill.studies.site import write
+    from modmill.studies.site.site import write
 
     stale: list[str] = []
     with bar() as progress:
@@ -91,8 +91,8 @@ def _print(papers: list[str], measure: bool, output: Path | None, record: Path |
     from rich.console import Console
 
     from modmill.report.reproduction import as_data, show
-    from modmill.studies.reproduce import PAPERS, require_papers
-    from modmill.studies.reproduce import reproduce as reproduced
+    from modmill.studies.papers.reproduce import PAPERS, require_papers
+    from modmill.studies.papers.reproduce import reproduce as reproduced
 
     require_papers(papers)
     if output is not None and str(output) != "-":

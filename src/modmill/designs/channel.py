@@ -29,7 +29,7 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from modmill.contract import Binary, Contract, Refusal, Timing
 from modmill.design import Cost, Design, Fitted, Multiplier, Setting, Source
 from modmill.numbers.folding import fold, fold_bounds
-from modmill.numbers.rns import signed_digits
+from modmill.numbers.rns.residues import signed_digits
 from modmill.rtl.fold import SelectedFold, bits, fold_step
 from modmill.rtl.periodic import every_cycle
 from modmill.rtl.product import BLOCKS, DspBlock, Tile, tile_rows
@@ -329,7 +329,7 @@ def fit(p: int, multiplies: bool, *, dsp: str, registers: int) -> Channel:
 
 def _design(name: str, paper: str, title: str, multiplies: bool) -> Design:
     return Design(
-        name=name, module="channel", title=title, paper=paper,
+        name=name, page="channel", title=title, paper=paper,
         source=Source(
             "L. Djath, K. Bigou, A. Tisserand",
             "Hierarchical Approach in RNS Base Extension for Asymmetric Cryptography",

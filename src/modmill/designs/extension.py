@@ -9,7 +9,7 @@ Formula: xi_i = x T_i mod a_i,  T_i = A_i^-1,  A_i = A / a_i
          KBE  x_j = sum_i xi_i |A_i| - h A mod b_j
          HBE  X_r = xi_2r a_(2r+1) + xi_(2r+1) a_2r,  x_j = sum_r |X_r| |A / (a_2r a_(2r+1))| - h A mod b_j
          h    = floor((sum trunc(X_r) + d) / 2^t)
-Range:   exact: the same x for x < (1 - d / 2^t) A, d = floor(2^t E) (numbers.cox);
+Range:   exact: the same x for x < (1 - d / 2^t) A, d = floor(2^t E) (numbers.rns.cox);
          not exact: x + h A for every x < A, h up to the sum of the largest X_r / A_r.
 
 Deviations from the papers: two rowers serve all channels one after another, where the papers have one for each; both
@@ -30,12 +30,12 @@ from typing import Any
 
 from modmill.contract import Refusal, Residues, Timing
 from modmill.design import Cost, Design, Fitted, Multiplier, Setting, Source
-from modmill.numbers.base_pairs import approximate, choose_moduli
-from modmill.numbers.cox import Cox, first_bound
-from modmill.numbers.cox_edges import cox_edges
-from modmill.numbers.extension import HBE, KBE
 from modmill.numbers.folding import reduce
-from modmill.numbers.rns import Base
+from modmill.numbers.rns.base_pairs import approximate, choose_moduli
+from modmill.numbers.rns.cox import Cox, first_bound
+from modmill.numbers.rns.cox_edges import cox_edges
+from modmill.numbers.rns.extension import HBE, KBE
+from modmill.numbers.rns.residues import Base
 from modmill.rtl.extension import LEAST, ROWERS, BaseExtension, Shape, Tables
 from modmill.rtl.product import BLOCKS
 
@@ -257,7 +257,7 @@ SETTINGS = (
 DESIGNS = (
     Design(
         name="kbe-extension",
-        module="extension",
+        page="extension",
         title="base extension of Kawamura on two rowers",
         source=Source(
             "S. Kawamura, M. Koike, F. Sano, A. Shimbo",
@@ -274,7 +274,7 @@ DESIGNS = (
     ),
     Design(
         name="hbe-extension",
-        module="extension",
+        page="extension",
         title="hierarchical base extension, two moduli a row, on two rowers",
         source=Source(
             "L. Djath, K. Bigou, A. Tisserand",

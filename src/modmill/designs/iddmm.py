@@ -27,7 +27,7 @@ from amaranth.hdl import Array, Cat, Module, Mux, Signal, Value
 
 from modmill.contract import Load
 from modmill.design import Cost, Design, Multiplier, Setting, Source
-from modmill.designs.multistep import PLACES, SHARED_SETTINGS, BinaryMontgomery, scanned_bits
+from modmill.designs.multistep.design import PLACES, SHARED_SETTINGS, BinaryMontgomery, scanned_bits
 from modmill.rtl.acceptance import Acceptance
 from modmill.rtl.product import BLOCKS, DspBlock, tiled
 from modmill.rtl.words import WordSubtraction, widened
@@ -315,7 +315,7 @@ class Machine(Multiplier):
 DESIGNS = (
     Design(
         name="iddmm",
-        module="iddmm",
+        page="iddmm",
         title="digit-digit Montgomery multiplication with two digit multipliers",
         source=Source(
             "M. Morales-Sandoval, A. Diaz-Perez",

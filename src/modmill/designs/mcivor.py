@@ -24,7 +24,7 @@ from typing import Any
 from amaranth.hdl import Array, Cat, Module, Mux, Signal
 
 from modmill.design import Cost, Design, Multiplier, Setting, Source
-from modmill.designs.multistep import PLACES, SHARED_SETTINGS, BinaryMontgomery, added_bits, majority
+from modmill.designs.multistep.design import PLACES, SHARED_SETTINGS, BinaryMontgomery, added_bits, majority
 from modmill.numbers.moduli import MAX_BITS
 from modmill.rtl.acceptance import Acceptance
 from modmill.rtl.words import CarrySaveWords, WordSubtraction, widened
@@ -217,7 +217,7 @@ class Machine(Multiplier):
 DESIGNS = (
     Design(
         name="mcivor",
-        module="mcivor",
+        page="mcivor",
         title="bit-serial Montgomery multiplication in carry-save with B + M made beforehand",
         source=Source(
             "C. McIvor, M. McLoone, J. V. McCanny, A. Daly, W. Marnane",

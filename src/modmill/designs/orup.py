@@ -26,7 +26,7 @@ from amaranth.hdl import Const, Module, Mux, Signal, Value
 
 from modmill.contract import Binary, Load, Refusal, Timing
 from modmill.design import Cost, Design, Fitted, Multiplier, Setting, Source
-from modmill.designs.multistep import PLACES
+from modmill.designs.multistep.design import PLACES
 from modmill.numbers.montgomery import edges
 from modmill.numbers.shown import shortened
 from modmill.rtl.acceptance import Acceptance
@@ -351,7 +351,7 @@ def fit(p: int, **settings: Any) -> Orup:
 DESIGNS = (
     Design(
         name="orup",
-        module="orup",
+        page="orup",
         title="high-radix Montgomery multiplication with quotient pipelining",
         source=Source(
             "H. Orup",

@@ -27,7 +27,7 @@ from typing import Any
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
 
 from modmill.design import Cost, Design, Multiplier, Setting, Source
-from modmill.designs.multistep import PLACES, SHARED_SETTINGS, BinaryMontgomery, added_bits, scanned_bits
+from modmill.designs.multistep.design import PLACES, SHARED_SETTINGS, BinaryMontgomery, added_bits, scanned_bits
 from modmill.numbers.moduli import MAX_BITS
 from modmill.rtl.acceptance import Acceptance
 from modmill.rtl.words import WordSubtraction, widened
@@ -331,7 +331,7 @@ class Machine(Multiplier):
 DESIGNS = (
     Design(
         name="tenca-koc",
-        module="tenca_koc",
+        page="tenca-koc",
         title="multiple-word radix-2 Montgomery multiplication on a row of processing elements",
         source=Source(
             "A. F. Tenca, C. K. Koc",

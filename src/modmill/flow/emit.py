@@ -28,6 +28,7 @@ for the 1,600 tiles: beyond `_CHECKED_BITS` and `_CHECKED_SIZE` no one searches 
 """
 
 import gc
+import hashlib
 import re
 import tempfile
 from collections.abc import Iterable, Iterator
@@ -38,8 +39,9 @@ from pathlib import Path
 from amaranth.back import rtlil
 from amaranth.hdl import Elaboratable, _nir
 
-from modmill.contract import PORTS
+from modmill.contract import PORTS, Refusal
 from modmill.flow import memories, tiles, tools
+from modmill.numbers.shown import shortened
 
 _MODULE = re.compile(r"^(?:attribute [^\n]*\n)*module \\(\S+)\n(.*?)^end\n", re.MULTILINE | re.DOTALL)
 _CELL = re.compile(r"^  cell \\(\S+) (\S+)\n(.*?)^  end\n", re.MULTILINE | re.DOTALL)
@@ -67,6 +69,17 @@ _LOOP = re.compile(r"found logic loop in module (.*?):.*?\n    wire \\?(.*?)\n",
 _SCRIPT = (
     "read_verilog -lib tiles.v; read_rtlil core.il; proc; opt_expr; opt_dff -simple-dffe; opt_clean; "
     "{check} rename -unescape; write_verilog -noattr -decimal core.v"
+)
+_KEYWORDS = frozenset(
+    """always and assign automatic begin buf bufif0 bufif1 case casex casez cell cmos config deassign default defparam
+    design disable edge else end endcase endconfig endfunction endgenerate endmodule endprimitive endspecify endtable
+    endtask event for force forever fork function generate genvar highz0 highz1 if ifnone incdir include initial inout
+    input instance integer join large liblist library localparam macromodule medium module nand negedge nmos nor
+    noshowcancelled not notif0 notif1 or output parameter pmos posedge primitive pull0 pull1 pulldown pullup
+    pulsestyle_onevent pulsestyle_ondetect rcmos real realtime reg release repeat rnmos rpmos rtran rtranif0 rtranif1
+    scalared showcancelled signed small specify specparam strong0 strong1 supply0 supply1 table task time tran tranif0
+    tranif1 tri tri0 tri1 triand trior trireg unsigned use vectored wait wand weak0 weak1 while wire wor xnor xor
+    """.split()  # noqa: SIM905 - readable as it stands
 )
 
 
@@ -336,3 +349,16 @@ def _without_escapes(text: str) -> str:
         taken.add(name)
         text = re.sub(rf"\\{re.escape(escaped)}\s", f"{name} ", text)
     return text
+
+
+def digest(verilog: str) -> str:
+    """``sha256:`` and the digest of a Verilog text."""
+    return "sha256:" + hashlib.sha256(verilog.encode()).hexdigest()
+
+
+def require_name(top: str) -> None:
+    """Raise Refusal unless a Verilog module can have that name."""
+    if not re.fullmatch(r"[A-Za-z_]\w{0,63}", top):
+        raise Refusal(f"the module's name must be letters, digits and underscores, not {shortened(top)}")
+    if top in _KEYWORDS:
+        raise Refusal(f"the module's name must not be a keyword of Verilog, and {shortened(top)} is one")

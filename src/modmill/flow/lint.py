@@ -7,6 +7,7 @@ import tempfile
 from pathlib import Path
 
 from modmill.flow import tools
+from modmill.flow.emit import without_initial_values
 
 _CHECKED = ("UNDRIVEN", "MULTIDRIVEN", "PINMISSING", "LATCH", "IMPLICIT")
 _UNCHECKED = ("WIDTH", "CASEOVERLAP", "UNOPTFLAT", "MULTITOP")
@@ -32,3 +33,14 @@ def lint(verilog: str, top: str = "core") -> list[str]:
         )
     findings = _FINDING.findall(text)
     return [line for line in findings if "Exiting due to" not in line]
+
+
+_SYSTEM_TASK = re.compile(r"\$(?!(?:un)?signed\b)\w+|`\w+")
+
+
+COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+
+
+def foreign_words(verilog: str) -> list[str]:
+    """System tasks and directives in a Verilog text, those around initial values left out."""
+    return sorted(set(_SYSTEM_TASK.findall(COMMENT.sub(" ", without_initial_values(verilog)))))

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from modmill.contract import PORTS
+from modmill.contract import PORTS, Contract
 from modmill.flow.library import Library, Start, StartJob, chances, violations
 
 Loads = Sequence[tuple[int, Sequence[int]]]
@@ -267,3 +267,14 @@ def _macros(widths: Widths) -> dict[str, str]:
         macros[f"{name}_LAST"] = f"{(1 << ((bits - 1) % 32 + 1)) - 1:#x}u" if bits else "0u"
         macros[f"MODMILL_{name}"] = f"std::declval<Vmodel>().{port}{{}}" if bits else _ABSENT[port]
     return macros
+
+
+def widths(contract: Contract) -> Widths:
+    """Port widths, as the simulator takes them."""
+    second = contract.operand.width if contract.operands == 2 else 0
+    return Widths(contract.operand.width, second, contract.result.width, contract.load.width if contract.load else 0)
+
+
+def loads(contract: Contract, place: int = 0) -> Loads:
+    """The words that a core with a loaded modulus needs before the operands at ``place``."""
+    return [(place, contract.load.words)] if contract.load else []

@@ -24,16 +24,16 @@ from typing import Any
 from modmill.contract import Digits
 from modmill.design import Design
 from modmill.designs import DESIGNS
-from modmill.engines.point_engine import Shape
-from modmill.engines.rsa import BITS
+from modmill.engines.ecc.point_engine import Shape
+from modmill.engines.rsa.rsa import BITS
 from modmill.flow.targets import target as find_target
-from modmill.numbers.named_curves import find_curve
+from modmill.numbers.curves.named import find_curve
 from modmill.numbers.primes import prev_prime
 from modmill.report.families import Family, family
 from modmill.report.rows import Row
 from modmill.report.traces import traced
 
-_DESIGNS = {d.name: d for d in DESIGNS if d.operands == 2 and family(d.module)}
+_DESIGNS = {d.name: d for d in DESIGNS if d.operands == 2 and family(d.page)}
 _WORDS = {
     "multiply": "any point", "multiply-base": "fixed base", "multiply-two": "sum of two multiples", "ladder": "ladder",
 }  # fmt: skip
@@ -78,7 +78,7 @@ class MeasuredEngine:
     @property
     def family(self) -> Family:
         """Of its multiplier."""
-        found = family(self.design.module)
+        found = family(self.design.page)
         assert found is not None
         return found
 

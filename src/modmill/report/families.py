@@ -10,28 +10,28 @@ from dataclasses import dataclass
 @dataclass(frozen=True)
 class Family:
     """``key`` is its name in style sheets and data, ``symbol`` its shape in charts (a name that plotly knows),
-    ``modules`` the files of its designs. ``residues``: whether numbers are residues; ``special``: for primes of a
+    ``pages`` those of its designs. ``residues``: whether numbers are residues; ``special``: for primes of a
     special form only.
     """
 
     key: str
     title: str
     symbol: str
-    modules: tuple[str, ...]
+    pages: tuple[str, ...]
     residues: bool = False
     special: bool = False
 
 
 FAMILIES = (
     Family("rns-montgomery", "RNS Montgomery", "circle", ("kbe", "hbe"), residues=True),
-    Family("sum-of-residues", "Sum of residues", "diamond", ("sor", "sor_ring", "sor_original"), residues=True),
-    Family("digits", "Montgomery, digits", "square", ("montgomery_array", "radix64k", "iddmm", "orup", "wide")),
-    Family("bits", "Montgomery, bit by bit", "triangle-up", ("multistep", "tenca_koc", "mcivor")),
-    Family("special", "Special primes", "star", ("pseudo_mersenne", "solinas"), special=True),
+    Family("sum-of-residues", "Sum of residues", "diamond", ("sor", "sor-ring", "sor-original"), residues=True),
+    Family("digits", "Montgomery, digits", "square", ("montgomery-array", "radix64k", "iddmm", "orup", "wide")),
+    Family("bits", "Montgomery, bit by bit", "triangle-up", ("multistep", "tenca-koc", "mcivor")),
+    Family("special", "Special primes", "star", ("pseudo-mersenne", "solinas"), special=True),
 )
 """Families of multipliers. Blocks (extensions of a base, channels) belong to none."""
 
 
-def family(module: str) -> Family | None:
-    """The family of the designs in a file of ``designs``, None for a block."""
-    return next((f for f in FAMILIES if module in f.modules), None)
+def family(page: str) -> Family | None:
+    """The family of the designs that share a page, None for a block."""
+    return next((f for f in FAMILIES if page in f.pages), None)

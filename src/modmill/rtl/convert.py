@@ -16,8 +16,8 @@ from amaranth.lib.wiring import In, Out
 
 from modmill.contract import Timing
 from modmill.design import Multiplier
-from modmill.numbers.rns import Base
-from modmill.numbers.sum_of_residues import alpha_limit, alpha_offset
+from modmill.numbers.rns.residues import Base
+from modmill.numbers.rns.sum_of_residues import alpha_limit, alpha_offset
 from modmill.rtl import fold
 from modmill.rtl.product import Tile
 

@@ -13,7 +13,7 @@ from functools import lru_cache
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 
 from modmill.numbers.folding import fold_bound, fold_bounds
-from modmill.numbers.rns import signed_digits
+from modmill.numbers.rns.residues import signed_digits
 
 
 def bits(bound: int) -> int:

@@ -19,7 +19,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from modmill import __version__
 from modmill.contract import Refusal
 from modmill.design import Design
 from modmill.flow import tools
@@ -31,7 +30,8 @@ from modmill.studies.exploring.shrink import shrink
 from modmill.studies.exploring.space import OFTEN, Case, Drawn, Space
 from modmill.studies.exploring.trial import FAILURES, Outcome, Trial, attempt, designs_of, engine_attempt
 from modmill.studies.exploring.workers import Died, Overtime, Worker
-from modmill.studies.vector_files import judged
+from modmill.studies.vectors.files import judged
+from modmill.version import __version__
 
 Progress = Callable[[str, int, int], None]
 

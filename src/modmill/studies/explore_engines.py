@@ -25,15 +25,15 @@ from pathlib import Path
 from typing import Any
 
 from modmill.contract import Refusal
+from modmill.cores.ecc.check import check_ecc
+from modmill.cores.ecc.machine import EccCore, ecc
+from modmill.cores.rsa.check import check_engine
+from modmill.cores.rsa.machine import EngineCore, engine
 from modmill.design import Design, Setting
 from modmill.designs import DESIGNS
-from modmill.engines.point_engine import OPERATIONS, Shape
-from modmill.numbers.curves import Affine, Curve, Edwards, Montgomery, Weierstrass, square_root
+from modmill.engines.ecc.point_engine import OPERATIONS, Shape
+from modmill.numbers.curves.affine import Affine, Curve, Edwards, Montgomery, Weierstrass, square_root
 from modmill.numbers.primes import next_prime
-from modmill.studies.ecc import EccCore, ecc
-from modmill.studies.ecc_check import check_ecc
-from modmill.studies.engine import EngineCore, engine
-from modmill.studies.engine_check import check_engine
 
 KINDS = ("rsa", "ecc")
 LARGEST = 1_200_000
@@ -52,7 +52,7 @@ _SELDOM = ("extension", "channel")
 
 @dataclass(frozen=True)
 class EngineCase:
-    """A draw: ``kind`` of `KINDS`, and the arguments of `studies.engine.engine` or `studies.ecc.ecc`."""
+    """A draw: ``kind`` of `KINDS`, and the arguments of `cores.rsa.machine.engine` or `cores.ecc.machine.ecc`."""
 
     kind: str
     design: str

@@ -18,17 +18,22 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from modmill import __version__
 from modmill.contract import Binary, Refusal
+from modmill.cores import pair_check
+from modmill.cores.ecc import check as ecc_check
+from modmill.cores.ecc import machine as ecc
+from modmill.cores.multiplier.folder import load
+from modmill.cores.multiplier.verify import FULL, SHORT, Report, simulate
+from modmill.cores.rsa import check as engine_check
+from modmill.cores.rsa import machine as engine
 from modmill.flow import tools
+from modmill.flow.emit import digest
 from modmill.flow.equivalence import REACHED, equivalent
 from modmill.flow.mutate import CLASSES, Mutant, chosen, mutate
-from modmill.flow.simulate import Simulator
+from modmill.flow.simulate import Simulator, widths
 from modmill.flow.words import WordSimulator
 from modmill.report.rows import Row
-from modmill.studies import ecc, ecc_check, engine, engine_check, pair_check
-from modmill.studies.build import digest, load, widths
-from modmill.studies.check import FULL, SHORT, Report, simulate
+from modmill.version import __version__
 
 VECTORS = 500
 """Random products for each mutant. Corners, starts and chains are those of `check`."""

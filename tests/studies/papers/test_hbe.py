@@ -9,14 +9,14 @@ from math import log2
 
 import pytest
 
+from modmill.cores.multiplier.build import Core, build
 from modmill.flow import tools
 from modmill.numbers.moduli import parse_modulus
 from modmill.report.reproduction import UNKNOWN, Line, as_data
 from modmill.report.rows import Row, append
-from modmill.studies.build import Core, build
-from modmill.studies.ours import Rows
 from modmill.studies.papers import hbe
-from modmill.studies.reproduce import PAPERS, reproduce
+from modmill.studies.papers.ours import Rows
+from modmill.studies.papers.reproduce import PAPERS, reproduce
 
 # Transcribed from the paper once more, row by row as it prints them.
 TABLE_I = """

@@ -6,12 +6,12 @@ from fractions import Fraction
 
 import pytest
 
+from modmill.cores.multiplier.build import build
 from modmill.flow import tools
 from modmill.report.rows import Row, append
-from modmill.studies.build import build
-from modmill.studies.measured import Bench
 from modmill.studies.papers import multistep
-from modmill.studies.reproduce import PAPERS, reproduce
+from modmill.studies.papers.bench import Bench
+from modmill.studies.papers.reproduce import PAPERS, reproduce
 
 # Transcribed from the paper once more, as it prints it.
 TABLE_1 = """

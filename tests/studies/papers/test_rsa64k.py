@@ -11,16 +11,16 @@ from pathlib import Path
 
 import pytest
 
+from modmill.cores.multiplier.build import build
 from modmill.flow import tools
 from modmill.numbers.moduli import parse_modulus
 from modmill.numbers.primes import is_prime
 from modmill.report.reproduction import UNKNOWN
 from modmill.report.rows import Row, append, read
-from modmill.studies.build import build
-from modmill.studies.measured import modulus_value
-from modmill.studies.ours import Rows
 from modmill.studies.papers import rsa64k
-from modmill.studies.reproduce import reproduce
+from modmill.studies.papers.bench import modulus_value
+from modmill.studies.papers.ours import Rows
+from modmill.studies.papers.reproduce import reproduce
 
 ROOT = Path(__file__).resolve().parents[3]
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from modmill.studies.measured import Bench
 from modmill.studies.papers import sor
+from modmill.studies.papers.bench import Bench
 
 # Transcribed from the paper once more, row by row as it prints them.
 TABLE_1 = """

@@ -17,12 +17,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from modmill.contract import Refusal
+from modmill.cores.multiplier import four_state as four_states
+from modmill.cores.multiplier.build import Core, build
+from modmill.cores.multiplier.verify import Effort, Report, verify
 from modmill.design import IO, Design, Fitted
 from modmill.flow import four_state, tools
-from modmill.flow.simulate import Simulator
-from modmill.studies import four_state as four_states
-from modmill.studies.build import Core, build, widths
-from modmill.studies.check import Effort, Report, verify
+from modmill.flow.simulate import Simulator, widths
 from modmill.studies.explore_engines import EngineCase, EngineOutcome, attempt_engine
 from modmill.studies.exploring.space import Case
 from modmill.studies.exploring.workers import Tell

@@ -5,8 +5,8 @@
 L. Djath, K. Bigou, A. Tisserand, Hierarchical Approach in RNS Base Extension for Asymmetric Cryptography, ARITH 2019.
 
 Printed values are the paper's own (Vivado HLS 2017.4, XC7Z020); those of the talk's slides are said to be so.
-Predicted values follow from the cost formulas (numbers.rns_costs), from the proof of a pair of bases
-(numbers.base_pairs), from a core's schedule, or by arithmetic from printed cells, which the text of the section says.
+Predicted values follow from the cost formulas (numbers.rns.rns_costs), from the proof of a pair of bases
+(base_pairs), from a core's schedule, or by arithmetic from printed cells, which the text of the section says.
 Measured values are rows of this repository: cycles from simulation, resources from Yosys, delays of the logic without
 routing from Yosys' sta (a lower limit, marked), clocks from nextpnr on ECP5. What has no row shows as ``-``.
 """
@@ -19,17 +19,17 @@ from fractions import Fraction
 
 from modmill.contract import Refusal
 from modmill.designs import design
-from modmill.numbers import rns_costs
-from modmill.numbers.base_pairs import base_pair, choose_moduli, deal
-from modmill.numbers.extension import HBE, KBE
 from modmill.numbers.moduli import parse_modulus
-from modmill.numbers.rns_costs import BE_MM, HPR_2, HPR_4, Algorithm
-from modmill.numbers.rns_montgomery import Gandino
+from modmill.numbers.rns import rns_costs
+from modmill.numbers.rns.base_pairs import base_pair, choose_moduli, deal
+from modmill.numbers.rns.extension import HBE, KBE
+from modmill.numbers.rns.rns_costs import BE_MM, HPR_2, HPR_4, Algorithm
+from modmill.numbers.rns.rns_montgomery import Gandino
 from modmill.report.plots import Plot, Series
 from modmill.report.reproduction import Line, Section
 from modmill.report.traces import counted
-from modmill.studies.measured import Bench
-from modmill.studies.ours import NO_ROW, ROUTED, Ours, Rows, over, seeds, shown, times
+from modmill.studies.papers.bench import Bench
+from modmill.studies.papers.ours import NO_ROW, ROUTED, Ours, Rows, over, seeds, shown, times
 
 WIDTHS = (17, 20, 24, 28)
 """w of all implementations."""

@@ -14,13 +14,13 @@ from fractions import Fraction
 
 from modmill.designs import design
 from modmill.designs.iddmm import Iddmm
-from modmill.designs.multistep import PRINTED_ALUTS, PRINTED_CLOCKS, PRINTED_MHZ, Multistep
+from modmill.designs.multistep.design import PRINTED_ALUTS, PRINTED_CLOCKS, PRINTED_MHZ, Multistep
 from modmill.numbers.moduli import parse_modulus
 from modmill.report.chart import chart
 from modmill.report.clocks import routed_by
 from modmill.report.plots import Plot, Series
 from modmill.report.reproduction import Line, Section
-from modmill.studies.measured import Bench
+from modmill.studies.papers.bench import Bench
 
 MODULUS = "2^256-189"
 """Any 256-bit modulus does: it is loaded."""

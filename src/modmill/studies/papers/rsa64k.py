@@ -6,7 +6,7 @@ K. Nakano, K. Kawakami, K. Shigemoto, RSA Encryption and Decryption using the Re
 Workshops 2009.
 
 Printed values are the paper's own (XST 10.1i, XC2VP30-6). Predicted values are counted by running the algorithm
-(numbers.redundant), follow from a core's schedule, or are arithmetic on printed cells, which the line says. Measured
+(redundant_digits), follow from a core's schedule, or are arithmetic on printed cells, which the line says. Measured
 values are rows of this repository: cycles from simulation, resources from Yosys, clocks from nextpnr on ECP5, another
 device than the paper's. What has no row shows as ``-``.
 """
@@ -20,7 +20,7 @@ from functools import partial
 
 from modmill.designs import design
 from modmill.numbers.moduli import parse_modulus
-from modmill.numbers.redundant import (
+from modmill.numbers.redundant_digits import (
     Montgomery,
     Radix,
     digits,
@@ -32,8 +32,8 @@ from modmill.numbers.redundant import (
 from modmill.report.clocks import routed_by
 from modmill.report.reproduction import UNKNOWN, Line, Section
 from modmill.report.traces import traced
-from modmill.studies.measured import Bench
-from modmill.studies.ours import ROUTED, Ours, Rows, seeds, shown
+from modmill.studies.papers.bench import Bench
+from modmill.studies.papers.ours import ROUTED, Ours, Rows, seeds, shown
 
 SIZES = (64, 128, 256, 512, 1024)
 R = 16

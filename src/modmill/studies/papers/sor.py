@@ -18,17 +18,17 @@ from amaranth.hdl import Cat, Module, Mux, Signal
 
 from modmill.design import Multiplier
 from modmill.designs import design
-from modmill.designs.sor import Sor
+from modmill.designs.sor.improved import Sor
 from modmill.numbers.moduli import parse_modulus
 from modmill.numbers.primes import is_prime
-from modmill.numbers.rns import Base
-from modmill.numbers.sum_of_residues import SumOfResidues
+from modmill.numbers.rns.residues import Base
+from modmill.numbers.rns.sum_of_residues import SumOfResidues
 from modmill.report.chart import chart
 from modmill.report.plots import Plot, Series
 from modmill.report.reproduction import Line, Section
 from modmill.rtl import fold
 from modmill.rtl.product import DSP18, product
-from modmill.studies.measured import Bench
+from modmill.studies.papers.bench import Bench
 
 TABLE_1 = tuple((1 << 66) - u for u in (1, 5, 9, 17, 33, 65, 257, 513))
 

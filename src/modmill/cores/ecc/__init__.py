@@ -1,0 +1,7 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""Coprocessors for a curve: made, written to a folder, checked, run.
+
+In reading order: `machine`, `page` (the files beside the Verilog), `samples` (operations and their answers), `check`,
+`engine` (protocols on the simulated RTL), `explain` (a program as a chart).
+"""

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""Programmes of points explained: rows, products and slots on a design, bounds, and the rows as a chart."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from modmill.contract import Binary, Contract, Refusal
+from modmill.design import Fitted
+from modmill.designs import design as find_design
+from modmill.engines.ecc.point_engine import OPERATIONS, RowPointEngine, Shape
+from modmill.engines.ecc.variable_time import variable_time_two
+from modmill.engines.microcode.assembly import assemble
+from modmill.engines.microcode.expressions import READ
+from modmill.engines.microcode.interpreter import exact
+from modmill.engines.microcode.program import Unit
+from modmill.engines.microcode.scheduling import Placed
+from modmill.numbers.curves.affine import Curve, Montgomery, Weierstrass
+from modmill.numbers.shown import shortened
+from modmill.report.chart import chart
+
+ROOM = 1024
+"""Slots of a unit whose memory is not looked at."""
+
+
+@dataclass(frozen=True)
+class OnDesign:
+    """A curve's programmes on a design, for a unit of which only the sums and distances are said.
+
+    ``distances``: rows after which a product and a sum can be read; 1, 1 where contexts hide the latency. ``sums`` is 0
+    where the design adds up products. Raises Refusal where the design does not serve the curve's p.
+    """
+
+    curve: Curve
+    design: str
+    io: str = "native"
+    sums: int = 3
+    distances: tuple[int, int] = (1, 1)
+    shape: Shape = field(default_factory=Shape)
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def fitted(self) -> Fitted:
+        """The design for the curve's p."""
+        return find_design(self.design).fit(self.curve.p, **self.settings)
+
+    @property
+    def contract(self) -> Contract:
+        """The multiplier's contract. Raises Refusal for a form that the design does not have."""
+        forms = self.fitted.forms
+        if self.io not in forms:
+            raise Refusal(f"{self.design} has no {self.io} form; it has {' and '.join(forms)}")
+        return self.fitted.contract(self.io)
+
+    @property
+    def unit(self) -> Unit:
+        """The unit: sums are trimmed where numbers are binary and an operand may not be 4 p."""
+        contract = self.contract
+        added = self.io == "native" and hasattr(self.fitted, "combine")
+        trims = not added and isinstance(contract.operand, Binary) and contract.operand_bound < 4
+        if min(self.distances) < 1:
+            raise Refusal(f"results can be read 1 row later at the earliest, not {min(self.distances)}")
+        if not added and self.sums < 1:
+            raise Refusal(f"this unit does at least 1 sum a row, not {self.sums}")
+        return Unit(0 if added else self.sums, *self.distances, ROOM, ROOM, added=added, trims=trims)
+
+    def engine(self) -> RowPointEngine:
+        """The point engine bit by bit."""
+        fitted, contract = self.fitted, self.contract
+        return RowPointEngine(self.curve, contract, self.unit, self.shape, lambda _: exact(fitted, contract))
+
+    @property
+    def operations(self) -> tuple[str, ...]:
+        """What the curve has."""
+        return OPERATIONS[3:] if isinstance(self.curve, Montgomery) else OPERATIONS[:3]
+
+    @property
+    def bits(self) -> int:
+        """Bits of a scalar: of n, or of p for a ladder."""
+        return (self.curve.p if isinstance(self.curve, Montgomery) else self.curve.n).bit_length()
+
+
+def table(on: OnDesign) -> str:
+    """All operations of a curve on a design: their rows, products and slots; the last for one pair of scalars."""
+    engine = on.engine()
+    heads = ("operation", "rows", "products", "used", "table rows", "slots", "shared", "trimmed", "reductions")
+    lines = [heads]
+    made = [(operation, engine.programme(operation, on.bits)[1]) for operation in on.operations]
+    if isinstance(on.curve, Weierstrass):
+        rnd = random.Random(1)
+        pair = rnd.randrange(1, on.curve.n), rnd.randrange(1, on.curve.n)
+        if recipe := variable_time_two(on.curve, engine.domain, *pair):
+            made.append(("multiply-two, variable time", assemble(recipe, engine.contract, engine.unit)))
+    for operation, found in made:
+        p = found.programme
+        lines.append((
+            operation, str(p.rows), str(p.products), f"{p.products / p.rows:.1%}",
+            str(len(p.before) + len(p.loop) + len(p.after)), str(p.slots), str(p.shared_slots),
+            str(found.settled.trims_in_all), str(len(found.settled.reductions)),
+        ))  # fmt: skip
+    widths = [max(len(line[k]) for line in lines) for k in range(len(heads))]
+    texts = []
+    for line in lines:
+        cells = [f"{cell:>{w}}" for cell, w in zip(line, widths, strict=True)]
+        texts.append("  ".join([f"{line[0]:<{widths[0]}}", *cells[1:]]))
+    return "\n".join(texts)
+
+
+def explanation(on: OnDesign, operation: str, width: int = 100) -> str:
+    """One operation: its facts, then each section with its chart, whose cycles are rows."""
+    if operation not in on.operations:
+        raise Refusal(f"{on.curve.title} has {', '.join(on.operations)}, not {shortened(operation)}")
+    engine = on.engine()
+    made, found = engine.programme(operation, on.bits)
+    facts = [("programme", made.recipe.name), ("design", f"{on.design}, {on.io} form"), *found.facts()]
+    label = max(len(name) for name, _ in facts)
+    lines = [f"{name:<{label}}  {text}" for name, text in facts]
+    for part, times in zip(found.parts, found.recipe.repeats, strict=True):
+        if part.length:
+            lines += ["", f"{part.section.name}: {part.length} rows, {times} times (columns are rows)", ""]
+            lines.append(chart(part.schedule(engine.unit, _names(part)), width))
+    return "\n".join(lines)
+
+
+def _names(part: Placed) -> dict[int, str]:
+    """What each operation of a section is called: the variable that it sets, or its sign and its number."""
+    signs = {"mul": "×", "add": "+", "sub": "−", READ: ""}
+    nodes = part.section.nodes
+    names = {k: f"{signs[node.kind]}{k}" for k, node in enumerate(nodes)}
+    for name, k in part.section.outputs.items():
+        text = name if isinstance(name, str) else f"{name[0]}{name[1]}"
+        names[k] = f"{signs[nodes[k].kind]}{text}"
+    return names

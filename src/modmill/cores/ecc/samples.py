@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""Runs of a coprocessor's operations, exceptional ones first, and what they must give by `numbers`."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Mapping
+
+from modmill.cores.batches import batches
+from modmill.engines.ecc.order_engine import NUMBERS
+from modmill.engines.ecc.points import BLIND
+from modmill.numbers.curves.affine import Curve, Edwards, Montgomery, Point, Weierstrass
+from modmill.numbers.curves.projective import multiple_u, multiples
+
+Run = tuple[tuple[int, ...], Mapping[str, int]]
+"""Scalars, and numbers by name."""
+EDGES = 5
+"""Exceptional runs that come first in a sample, at most."""
+
+
+def expected(curve: Curve, operation: str, run: Run) -> tuple[int, ...]:
+    """The results of a run."""
+    scalars, numbers = run
+    if operation in NUMBERS:
+        return _modulo_order(operation, curve.n, numbers)
+    if operation == "ladder":
+        assert isinstance(curve, Montgomery)
+        return (multiple_u(curve, scalars[0], numbers["u"]),)
+    terms: list[tuple[int, Point]] = []
+    if operation != "multiply":
+        terms.append((scalars[0], curve.base))
+    if operation != "multiply-base":
+        terms.append((scalars[-1], (numbers["x"], numbers["y"])))
+    found = multiples(curve, terms)
+    return found if found is not None else (0, 0)
+
+
+def sample(curve: Curve, operation: str, bits: int, count: int, seed: int = 1) -> list[tuple[Run, tuple[int, ...]]]:
+    """So many runs with what they must give: scalars 0, 1, n - 1, n and those of all ones, then random ones.
+
+    For what is done modulo n, numbers 0, 1 and n - 1, then random ones.
+    """
+    rnd = random.Random(seed)
+    if operation in NUMBERS:
+        return [(run, expected(curve, operation, run)) for run in _numbers(curve.n, operation, count, rnd)]
+    size = curve.n.bit_length() if operation == "multiply-two" else bits
+    edges = [k for k in (0, 1, curve.n - 1, curve.n, (1 << size) - 1) if k >> size == 0]
+    if operation == "multiply-two":
+        edges = [0, 1, curve.n - 1]
+    out = []
+    for k in range(count):
+        scalars = [edges[k] if k < len(edges) else rnd.getrandbits(size)]
+        numbers = {BLIND: rnd.randrange(1, curve.p)}
+        if operation == "multiply-two":
+            scalars = [edges[(k + j) % len(edges)] if k < len(edges) else rnd.randrange(curve.n) for j in range(2)]
+            del numbers[BLIND]
+        if operation == "ladder":
+            numbers["u"] = [0, 1, curve.p - 1, curve.base[0]][k] if k < 4 else rnd.randrange(curve.p)
+        elif operation != "multiply-base":
+            numbers |= _point(curve, rnd, k)
+        run: Run = tuple(scalars), numbers
+        out.append((run, expected(curve, operation, run)))
+    return out
+
+
+def jobs(
+    curve: Curve, operation: str, bits: int, contexts: int, machines: int = 1, seed: int = 1
+) -> list[list[tuple[Run, tuple[int, ...]]]]:
+    """Jobs of ``contexts`` runs with what they must give, as `batches` lays them out: scalars 0, 1, n - 1, n and those
+    of all ones (numbers 0, 1 and n - 1 modulo n) among random ones."""
+    edges = sample(curve, operation, bits, 3 if operation in NUMBERS or operation == "multiply-two" else EDGES, seed)
+    rnd = random.Random(seed)
+
+    def draw() -> tuple[Run, tuple[int, ...]]:
+        drawn = _drawn(curve, operation, bits, rnd)
+        return drawn, expected(curve, operation, drawn)
+
+    return list(batches(edges, draw, lambda pair: pair[1], lambda found: set(found) <= {0, 1}, contexts, machines))
+
+
+def _drawn(curve: Curve, operation: str, bits: int, rnd: random.Random) -> Run:
+    """A random run."""
+    if operation in NUMBERS:
+        return (), {name: rnd.randrange(curve.n) for name in NUMBERS[operation][0]}
+    if operation == "multiply-two":
+        return (rnd.randrange(curve.n), rnd.randrange(curve.n)), _point(curve, rnd, 2)
+    numbers = {BLIND: rnd.randrange(1, curve.p)}
+    if operation == "ladder":
+        numbers["u"] = rnd.randrange(curve.p)
+    elif operation == "multiply":
+        numbers |= _point(curve, rnd, 2)
+    return (rnd.getrandbits(bits),), numbers
+
+
+def _modulo_order(operation: str, n: int, given: Mapping[str, int]) -> tuple[int, ...]:
+    """By Python's integers; the inverse of 0 is 0."""
+    match operation:
+        case "signature":
+            return (pow(given["k"], n - 2, n) * (given["z"] + given["r"] * given["d"]) % n,)
+        case "quotients":
+            w = pow(given["s"], n - 2, n)
+            return given["z"] * w % n, given["r"] * w % n
+    return ((given["r"] + given["k"] * given["s"]) % n,)
+
+
+def _numbers(n: int, operation: str, count: int, rnd: random.Random) -> Iterator[Run]:
+    names, _ = NUMBERS[operation]
+    edges = (0, 1, n - 1)
+    for k in range(count):
+        yield (), {x: edges[(k + j) % 3] if k < 3 else rnd.randrange(n) for j, x in enumerate(names)}
+
+
+def _point(curve: Curve, rnd: random.Random, number: int) -> dict[str, int]:
+    """A point other than O: G, -G or a multiple of G."""
+    assert isinstance(curve, Weierstrass | Edwards)
+    scalar = {0: 1, 1: curve.n - 1}.get(number, 0) or rnd.randrange(1, curve.n)
+    P = multiples(curve, [(scalar, curve.base)])
+    assert P is not None
+    return {"x": P[0], "y": P[1]}

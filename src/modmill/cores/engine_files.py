@@ -1,0 +1,243 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""The files of a built engine: rendered from its record, sealed, read back, compared with what they should be.
+
+engine.v or ecc.v    a header, an empty line, the Verilog
+.json of that name   the record, with a digest of each other file and a seal (report/seal.py)
+vectors.json         messages with their answers
+README.md            the data sheet
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Protocol
+
+from modmill.cores.folder import require_former, write_folder
+from modmill.engines.machine.cluster import Packets
+from modmill.flow import tools
+from modmill.flow.emit import digest
+from modmill.report import sheet
+from modmill.report.seal import folder_texts, record_text, seal_differences, sealed
+
+_MEANINGS = {
+    "clk": "clock, rising edge",
+    "rst": "synchronous reset, active high",
+    "i_valid": "a word of a message is offered",
+    "i_ready": "the word is accepted in this cycle if offered",
+    "i_data": "word of a message",
+    "o_valid": "a word of an answer is there",
+    "o_ready": "the word is taken in this cycle if there",
+    "o_data": "word of an answer",
+    "o_last": "the word is the last one of its answer",
+}
+_DECLARED = re.compile(
+    r"\b(input|output|inout)\s+(?:wire\s+|reg\s+)*(?:\[\s*(\d+)\s*:\s*(\d+)\s*\]\s*)?"
+    r"([A-Za-z_]\w*(?:\s*,\s*(?!input\b|output\b|inout\b)[A-Za-z_]\w*)*)"
+)
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+_ONLY_WRITTEN = ("modmill", "command", "tools", "digest")
+"""What a check takes from the record as it lies there: the seal covers it, and nothing else says it."""
+
+
+class Built(Protocol):
+    """An engine with files."""
+
+    @property
+    def top(self) -> str:
+        """Its first module."""
+
+    @property
+    def word(self) -> int:
+        """Bits of a word."""
+
+    @property
+    def power_up(self) -> int:
+        """Cycles of the first reset after power-up, at least."""
+
+    @property
+    def packets(self) -> Packets:
+        """How messages reach its machines."""
+
+    @property
+    def verilog(self) -> str:
+        """Its text: the one that lies in its folder where it was read from one."""
+
+    def record(self) -> dict[str, Any]:
+        """The record without command, tools and seal."""
+
+    def vectors(self) -> dict[str, Any]:
+        """Messages with their answers."""
+
+    def page(self, record: Mapping[str, Any]) -> str:
+        """The data sheet."""
+
+
+def stream_ports(word: int) -> dict[str, dict[str, Any]]:
+    """Direction and width of every port, for words of so many bits."""
+    outputs = ("i_ready", "o_valid", "o_data", "o_last")
+    return {
+        name: {"direction": "out" if name in outputs else "in", "width": word if name.endswith("_data") else 1}
+        for name in _MEANINGS
+    }
+
+
+def ports_table(ports: Mapping[str, Mapping[str, Any]]) -> str:
+    """The ports of a record as a table of the data sheet."""
+    rows = [f"| `{name}` | {p['direction']} | {p['width']} | {_MEANINGS[name]} |" for name, p in ports.items()]
+    return "\n".join(["| port | direction | bits | meaning |", "|---|---|---|---|", *rows])
+
+
+def reset_line(power_up: int) -> str:
+    """What the data sheet says of the reset."""
+    longer = f", and over {power_up} after power-up" if power_up > 1 else ""
+    return f"Hold `rst` high over at least one rising edge of `clk` before the first word{longer}."
+
+
+def packets_section(cores: int) -> str:
+    """The section of the data sheet on packets; empty for one machine."""
+    if cores == 1:
+        return ""
+    return f"""
+## Packets
+
+{cores} machines stand side by side, numbered from 0. Every message goes in a packet: the machine's number, or a word
+of all ones for every machine; the number of words of the message in two words, least significant first; the message. An
+answer is the machine's number, then its words; answers of different machines come in the order in which they are ready.
+"""
+
+
+def module_ports(verilog: str, top: str) -> dict[str, dict[str, Any]] | None:
+    """Direction and width of each port of a module of a Verilog text, by name; None where there is no such module."""
+    module = re.search(rf"\bmodule\s+{re.escape(top)}\b.*?\bendmodule\b", _COMMENT.sub(" ", verilog), re.DOTALL)
+    if module is None:
+        return None
+    found = {}
+    for way, high, low, names in _DECLARED.findall(module[0]):
+        for name in re.split(r"\s*,\s*", names.strip()):
+            found[name] = {"direction": way.removesuffix("put"), "width": int(high or 0) - int(low or 0) + 1}
+    return found
+
+
+def port_differences(verilog: str, top: str, ports: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+    """One line for each port that the Verilog and the record's ``ports`` do not agree on."""
+    found = module_ports(verilog, top)
+    if found is None:
+        yield f"there is no module {top}"
+        return
+    for name in sorted(found.keys() | ports.keys()):
+        real, said = (
+            f"{p['direction']}put of {p['width']} bits" if p else "no port" for p in (found.get(name), ports.get(name))
+        )
+        if real != said:
+            yield f"port {name}: {real}, the data sheet says {said}"
+
+
+def rendered(stem: str, core: Built, written: Mapping[str, Any]) -> dict[str, str]:
+    """The text of each file; ``written``: what its record says beside what the engine does (command, tools)."""
+    made = core.record() | dict(written)
+    texts = {
+        f"{stem}.v": _header(stem, made) + "\n" + core.verilog,
+        "vectors.json": json.dumps(core.vectors() | {"digest": made["digest"]}, indent=1) + "\n",
+        "README.md": core.page(made),
+    }
+    return {**texts, f"{stem}.json": record_text(sealed(made, texts))}
+
+
+def _header(stem: str, made: Mapping[str, Any]) -> str:
+    command = " ".join(str(made.get("command", "")).split())  # a line end would end the comment
+    return "".join(f"// {line}\n" for line in (
+        "SPDX-License-Identifier: Apache-2.0",
+        f"Made by Modmill {made['modmill']}. Generated cores belong to you: use, change and ship them as you like.",
+        f"Command: {command}",
+        f"RTL digest: {made['digest']} (of all text after the first empty line)",
+        f"Ports, messages and numbers: README.md and {stem}.json",
+    ))  # fmt: skip
+
+
+def names(stem: str) -> tuple[str, ...]:
+    """The names of all files."""
+    return f"{stem}.v", f"{stem}.json", "vectors.json", "README.md"
+
+
+def write(folder: str | Path, stem: str, core: Built, command: str) -> Path:
+    """Write the files; return the folder. A folder of a former build is replaced.
+
+    Raises ValueError when the folder holds anything else.
+    """
+    target = Path(folder)
+    require_former(target, names(stem))
+    write_folder(target, rendered(stem, core, {"command": command, "tools": tools.versions()}))
+    return target
+
+
+def texts_of(folder: Path, stem: str) -> dict[str, str]:
+    """All files of a folder. Raises ValueError for one that is missing or no text, and for a malformed record."""
+    found = folder_texts(folder, names(stem))
+    for name in names(stem):
+        if name not in found:
+            raise ValueError(f"{folder / name} is missing")
+    return found
+
+
+def stored_verilog(folder: Path, stem: str) -> str:
+    """The Verilog that lies in a folder, to be simulated as it is.
+
+    Raises ValueError where a file is missing, and where Verilog or record are not as they were written.
+    """
+    texts = texts_of(folder, stem)
+    of_both = f"{stem}.v", f"{stem}.json"
+    for line in [*_other_digests(stem, texts), *seal_differences(texts, f"{stem}.json")]:
+        if line.startswith(of_both):
+            raise ValueError(f"{folder / line}; run modmill {'ecc' if stem == 'ecc' else 'rsa'} check {folder}")
+    return sheet.split(texts[f"{stem}.v"])[1]
+
+
+def verilog_of(folder: Path, stem: str) -> str:
+    """The Verilog that lies in a folder, to be judged. Raises ValueError where there is none."""
+    return sheet.split(texts_of(folder, stem)[f"{stem}.v"])[1]
+
+
+def _other_digests(stem: str, texts: Mapping[str, str]) -> Iterator[str]:
+    header, text = sheet.split(texts[f"{stem}.v"])
+    found = sheet.DIGEST_LINE.search(header)
+    said = {f"{stem}.v": found and found[1], f"{stem}.json": _object(texts, f"{stem}.json").get("digest")}
+    for name, recorded in said.items():
+        if recorded != digest(text):
+            yield f"{name}: the RTL has another digest than it says"
+
+
+def _object(texts: Mapping[str, str], name: str) -> dict[str, Any]:
+    try:
+        found = json.loads(texts[name])
+    except (json.JSONDecodeError, RecursionError) as error:
+        raise ValueError(f"{name} is malformed: {type(error).__name__} {error}") from None
+    if not isinstance(found, dict):
+        raise ValueError(f"{name} is malformed: not a JSON object")
+    return found
+
+
+def file_differences(folder: Path, stem: str, core: Built) -> Iterator[str]:
+    """One line for each thing in a folder that is not what ``core``, remade from its record around the Verilog that
+    lies there, would have written. Raises ValueError where a file is missing or its JSON malformed."""
+    texts = texts_of(folder, stem)
+    name = f"{stem}.json"
+    record, _ = _object(texts, name), _object(texts, "vectors.json")
+    yield from seal_differences(texts, name)
+    yield from _other_digests(stem, texts)
+    wanted = rendered(stem, core, {key: record[key] for key in _ONLY_WRITTEN if key in record})
+    remade = json.loads(wanted[name])
+    keys = (remade.keys() | record.keys()) - {"files", "seal", *_ONLY_WRITTEN}
+    yield from (f"{name}: {key} differs from what is recomputed" for key in sorted(keys)
+                if record.get(key) != remade.get(key))  # fmt: skip
+    yield from (f"{name}: {key} is missing" for key in _ONLY_WRITTEN if key not in record)
+    header, again = (sheet.split(of[f"{stem}.v"])[0] for of in (texts, wanted))
+    if header != again:
+        yield f"{stem}.v: its header differs from what is recomputed"
+    for other in ("vectors.json", "README.md"):
+        if texts[other] != wanted[other]:
+            yield f"{other}: differs from what is recomputed"
+    yield from (f"{stem}.v: {line}" for line in port_differences(core.verilog, core.top, remade["ports"]))

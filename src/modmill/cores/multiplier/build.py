@@ -1,0 +1,251 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""From a design and a modulus to a core, and to the folder that holds it."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import threading
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from modmill.contract import Contract, Refusal
+from modmill.cores.folder import write_folder
+from modmill.cores.multiplier import operands
+from modmill.cores.multiplier.explain import explanation
+from modmill.cores.multiplier.verify import SHORT, Report, verify
+from modmill.design import IO, Design, Fitted
+from modmill.designs import design as find_design
+from modmill.flow import emit, tools
+from modmill.flow.emit import digest, require_name
+from modmill.flow.simulate import Simulator, loads, widths
+from modmill.numbers.moduli import Modulus, parse_modulus
+from modmill.numbers.shown import shortened
+from modmill.report import seal, sheet
+from modmill.version import __version__
+
+RECORD = "contract.json"
+FILES = ("core.v", RECORD, "vectors.json", "test_core.py", "README.md")
+"""What a folder holds, beside the FuseSoC file."""
+
+VOUCHED = 120
+"""Random products that a core is simulated with before it is written."""
+
+_MADE_BY_BENCH = {"sim_build", "__pycache__", ".pytest_cache", "build"}
+_EMITTING = threading.Lock()  # emit patches Amaranth for a moment
+
+
+class FaultyCore(RuntimeError):
+    """A core that gives wrong results; the message says in one line which, and how to see it again."""
+
+
+@dataclass(frozen=True)
+class Core:
+    """A design fitted to a modulus, with its RTL.
+
+    ``given`` holds the parameters that the user set; all others follow from them. ``verilog`` is the RTL without the
+    header of core.v.
+    """
+
+    design: Design
+    modulus: Modulus
+    fitted: Fitted
+    io: str
+    given: Mapping[str, Any] = field(default_factory=dict)
+    top: str = "core"
+
+    @cached_property
+    def verilog(self) -> str:
+        """Verilog-2001 of the core, module ``top`` first; all other modules' names begin with that name."""
+        with _EMITTING:
+            return emit.verilog(self.fitted.core(self.io), self.top)
+
+    @cached_property
+    def contract(self) -> Contract:
+        """What the core promises."""
+        return self.fitted.contract(self.io)
+
+    @cached_property
+    def digest(self) -> str:
+        """``sha256:`` and the digest of the RTL."""
+        return digest(self.verilog)
+
+    @property
+    def name(self) -> str:
+        """Design, modulus and io in one word."""
+        return f"{self.design.name}-{self.modulus.name or f'{self.modulus.bits}bit'}-{self.io}"
+
+    @property
+    def command(self) -> str:
+        """The command that makes this core."""
+        sets = [word for name, value in self.given.items() for word in ("--set", f"{name}={value}")]
+        modulus = self.modulus.name or hex(self.modulus.value)
+        top = ["--top", self.top] if self.top != "core" else []
+        return shlex.join(["modmill", "build", self.design.name, "--modulus", modulus, *sets, "--io", self.io, *top])
+
+    def record(self) -> dict[str, Any]:
+        """All of contract.json but the digest and the tools' versions."""
+        return {
+            "modmill": __version__,
+            "command": self.command,
+            "design": self.design.name,
+            "paper": self.design.paper,
+            "title": self.design.title,
+            "source": str(self.design.source),
+            "parameters": dict(self.fitted.settings),
+            "given": dict(self.given),
+            "top": self.top,
+            "modulus_name": self.modulus.name,
+            **({"made_for": hex(self.modulus.value)} if self.contract.p != self.modulus.value else {}),
+            "prime": self.modulus.prime,
+            **self.contract.describe(),
+            "cost": asdict(self.fitted.cost),
+        }
+
+    def multiply(self, a: int, b: int = 0) -> int:
+        """a * b * factor through the bit-exact algorithm: canonical for binary io, else below result_bound * p.
+
+        A core with one operand gives a * factor, whatever ``b``. Raises Refusal for operands that the contract does not
+        cover.
+        """
+        self._require(a, b if self.contract.operands == 2 else 0)
+        result = self.fitted.multiply(a, b)
+        return result % self.contract.p if self.io == "binary" else result
+
+    def simulate(self, pairs: Iterable[tuple[int, int]], *, gap: float = 0.0, stall: float = 0.0) -> list[int]:
+        """The results of the RTL for pairs of numbers, as numbers. The first call compiles the core (seconds).
+
+        For a core with one operand the second of each pair must be 0.
+        ``gap`` and ``stall`` are the probabilities that producer and consumer pause. Raises Refusal for operands that
+        the contract does not cover, ToolError when the RTL does not compile or gives fewer results than operands.
+        """
+        pairs = list(pairs)
+        for a, b in pairs:
+            self._require(a, b)
+        form, c = self.contract.operand, self.contract
+        second = [form.encode(b) if c.operands == 2 else b for _, b in pairs]
+        run = self._simulator.run([form.encode(a) for a, _ in pairs], second, loads=loads(c), gap=gap, stall=stall)
+        if run.violations:
+            raise tools.ToolError(f"simulation: {run.violations[0]}")
+        return [c.result.decode(r) for r in run.results]
+
+    def explain(self) -> str:
+        """Constants, bounds, schedule and an example product, as text."""
+        return explanation(self)
+
+    def write(self, folder: str | Path | None = None, *, check: bool = True) -> Path:
+        """Check the core, then write core.v, contract.json, vectors.json, test_core.py, README.md and the FuseSoC file.
+
+        Everything is written beside and renamed, so the folder is there whole or not at all. A folder of a former
+        build is replaced. ``check=False`` leaves out the simulation (see `check.SHORT`) and says so in the files.
+        Returns the folder. Raises ValueError when the folder holds anything else, OSError when it cannot be written,
+        FaultyCore when the check finds something: then nothing is written.
+        """
+        target = Path(folder) if folder is not None else Path(self.name)
+        require_replaceable(target)
+        if check:
+            self.vouch()
+        record = self.record()
+        place = list(record).index("cost")
+        items = list(record.items())
+        items[place:place] = [("digest", self.digest), ("build_check", "passed" if check else "none: --no-check")]
+        record = json.loads(json.dumps(dict([*items, ("tools", tools.versions())])))
+        texts = self.texts(record, self.verilog)
+        write_folder(target, {**texts, RECORD: seal.record_text(seal.sealed(record, texts))})
+        return target
+
+    def texts(self, record: Mapping[str, Any], verilog: str) -> dict[str, str]:
+        """All files of the folder but contract.json, as that record and the RTL give them."""
+        return {
+            "core.v": sheet.core_text(verilog, record, self.name),
+            "vectors.json": json.dumps(self._vectors(record["digest"]), indent=1) + "\n",
+            "test_core.py": sheet.render("test_core.py", record, self.name),
+            "README.md": sheet.render("README.md", record, self.name),
+            self._fusesoc: sheet.render("fusesoc.core", record, self.name),
+        }
+
+    @property
+    def _fusesoc(self) -> str:
+        return f"modmill_{sheet.identifier(self.name)}.core"
+
+    def vouch(self) -> None:
+        """Simulate corners, some random operands and starts. Raises FaultyCore with the first difference found."""
+        report = Report(self.name)
+        verify(self, self.verilog, VOUCHED, report, effort=SHORT)
+        if report.failures:
+            raise FaultyCore(
+                f"{self.name} is wrong, so nothing was written ({report.failures[0]}); to look at it: "
+                f"{self.command} --no-check -o DIR && modmill check DIR"
+            )
+
+    def _require(self, a: int, b: int) -> None:
+        c = self.contract
+        if a < 0 or b < 0:
+            raise Refusal(f"operands must not be negative, got {min(a, b)}")
+        if not operands.numbers_covered(c, a, b):
+            limit = sheet.multiple(str(c.operand_bound), up=False)
+            raise Refusal(f"operands must be below {limit}, got numbers of {a.bit_length()} and {b.bit_length()} bits")
+
+    @cached_property
+    def _simulator(self) -> Simulator:
+        return Simulator(self.verilog, top=self.top, widths=widths(self.contract), power_up=self.contract.power_up)
+
+    def _vectors(self, digest: str) -> dict[str, Any]:
+        pairs = operands.corners(self.fitted, self.io)
+        pairs += operands.randoms(self.contract, 64, seed=int(digest[7:15], 16))
+        two = self.contract.operands == 2
+        return {
+            "digest": digest,
+            "operands": "port values",
+            "value": f"a * {'b * ' if two else ''}factor mod the modulus; "
+            "o_r is congruent to it and below the bound of contract.json",
+            "vectors": [
+                {"a": hex(p.a), **({"b": hex(p.b)} if two else {}), "value": hex(p.value)}
+                for p in operands.judged(self.contract, pairs)
+            ],
+        }
+
+
+def build(
+    design: str | Design, modulus: str | int | Modulus, io: str = "binary", top: str = "core", **settings: Any
+) -> Core:
+    """Fit a design to a modulus and make its core.
+
+    ``modulus``: a number, or what ``parse_modulus`` reads. ``io``: ``binary`` (operands below p, canonical results)
+    or ``native`` (the design's own representation). ``settings``: the design's parameters.
+    ``top``: name of the Verilog module, and beginning of all other modules' names.
+    Raises ValueError (Refusal) in one line when something is unknown or the design cannot serve the modulus.
+    """
+    if io not in IO:
+        raise Refusal(f"io must be one of {', '.join(IO)}, not {shortened(io)}")
+    require_name(top)
+    chosen = find_design(design) if isinstance(design, str) else design
+    wanted = parse_modulus(str(modulus)) if isinstance(modulus, (str, int)) else modulus
+    given = chosen.checked(settings)
+    fitted = chosen.fit(wanted.value, **given)
+    if io not in fitted.forms:
+        raise Refusal(f"{chosen.name} has no {io} form; take --io {' or '.join(fitted.forms)}")
+    chosen.require_size(fitted)
+    return Core(chosen, wanted, fitted, io, given, top)
+
+
+# ---------------------------------------------------------------------------------------------- folders
+
+
+def require_replaceable(folder: Path) -> None:
+    """Raise ValueError unless the folder is missing, empty, or a former build and nothing else."""
+    if not folder.exists() and not folder.is_symlink():
+        return
+    if not folder.is_dir():
+        raise ValueError(f"{folder} exists and is not a folder")
+    entries = {entry.name for entry in folder.iterdir()}
+    if not entries:
+        return
+    foreign = sorted(e for e in entries - set(FILES) - _MADE_BY_BENCH if not e.endswith(".core"))
+    if foreign or not set(FILES) <= entries:
+        what = f"it holds {foreign[0]}" if foreign else f"it lacks {sorted(set(FILES) - entries)[0]}"
+        raise ValueError(f"{folder} exists and is no former build ({what}); choose another folder with -o")

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""Check the core in a folder: every file by recomputing it, the RTL by `verify`. Nothing that lies there is trusted."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from modmill.contract import Contract
+from modmill.cores.multiplier import operands
+from modmill.cores.multiplier.build import RECORD, Core
+from modmill.cores.multiplier.folder import Folder
+from modmill.cores.multiplier.verify import Report, verify
+from modmill.flow import four_state as icarus
+from modmill.flow.emit import digest
+from modmill.flow.tools import ToolError
+from modmill.report import seal, sheet
+from modmill.version import __version__
+
+SHOWN = 10
+"""Differences that a report lists."""
+
+
+def check(path: str | Path, vectors: int = 2000, *, four_state: bool = False) -> Report:
+    """Check the core in a folder: seal and contents of every file, lint, and ``vectors`` random products in simulation.
+
+    ``four_state``: some products in Icarus too, where registers start at x.
+    Raises ValueError when a file is missing, truncated or malformed, ToolError when a tool cannot be run.
+    """
+    start = time.monotonic()
+    if four_state and not icarus.available():
+        raise ToolError(icarus.MISSING)
+    folder = Folder.read(path)
+    report = Report(folder.path.resolve().name)
+    report.failures += seal.seal_differences(folder.texts, RECORD)
+    try:
+        core = folder.refit()
+    except ValueError as error:
+        report.failures.append(f"contract.json: what it asks for cannot be built: {error}")
+    else:
+        report.name = core.name
+        report.failures += record_differences(folder.record, core.record())
+        report.failures += digest_differences(folder)
+        report.failures += vector_differences(core.contract, folder)
+        report.failures += text_differences(core, folder)
+        extra = [(a, b) for a, b, _ in folder.vectors]
+        verify(core, folder.verilog, vectors, report, extra=extra, four_state=four_state)
+    report.seconds = time.monotonic() - start
+    return report
+
+
+# ---------------------------------------------------------------------------------------------- what is written
+
+
+def record_differences(written: dict[str, Any], recomputed: dict[str, Any]) -> Iterator[str]:
+    """Fields of contract.json that differ from those recomputed; versions, digests and how the folder was checked are
+    not among them."""
+    recomputed = json.loads(json.dumps(recomputed))
+    apart = {"modmill", "tools", "digest", "build_check", *seal.KEYS}
+    by = (
+        ""
+        if written.get("modmill") == recomputed["modmill"]
+        else (f" (made by Modmill {_short(written.get('modmill'))}, this is {recomputed['modmill']})")
+    )
+    for key in dict.fromkeys([*recomputed, *written]):
+        if key in apart:
+            continue
+        if key not in written:
+            yield f"contract.json: {key} is missing{by}"
+        elif key not in recomputed:
+            yield f"contract.json: {key} is not a field of a contract{by}"
+        elif type(written[key]) is not type(recomputed[key]) or written[key] != recomputed[key]:
+            yield f"contract.json: {key} is {_short(written[key])}, recomputed {_short(recomputed[key])}{by}"
+
+
+def _short(value: Any) -> str:
+    text = json.dumps(value)
+    return text if len(text) <= 70 else f"{text[:50]}...{text[-15:]}"
+
+
+def digest_differences(folder: Folder) -> Iterator[str]:
+    """Whether core.v, its header and contract.json agree on the digest of the RTL."""
+    actual, recorded = digest(folder.verilog), folder.record["digest"]
+    header = sheet.DIGEST_LINE.search(folder.header)
+    if header is None:
+        yield "core.v: its header has no RTL digest"
+    elif header[1] != actual:
+        yield f"core.v: the RTL has digest {actual[:23]}..., its header says {header[1][:23]}..."
+    if recorded != actual:
+        yield f"core.v: the RTL has digest {actual[:23]}..., contract.json says {recorded[:23]}..."
+
+
+def vector_differences(contract: Contract, folder: Folder) -> Iterator[str]:
+    """Whether vectors.json holds enough vectors, covered by the contract, with the right products."""
+    if len(folder.vectors) < 64 and contract.p**2 > len(folder.vectors):
+        yield f"vectors.json: {len(folder.vectors)} vectors, at least 64 are expected"
+    for k, (a, b, value) in enumerate(folder.vectors):
+        if not operands.covered(contract, a, b):
+            yield f"vectors.json: operands of vector {k} are not covered by the contract"
+        elif value != (expected := operands.judged(contract, [(a, b)])[0].value):
+            yield f"vectors.json: value of vector {k} is {value:#x}, recomputed {expected:#x}"
+
+
+def text_differences(core: Core, folder: Folder) -> Iterator[str]:
+    """Files that are not what their record gives, line by line; not looked at where another version made them."""
+    if folder.record.get("modmill") != __version__:
+        return
+    record = {key: value for key, value in folder.record.items() if key not in seal.KEYS}
+    try:
+        wanted = core.texts(record, folder.verilog)
+    except Exception as error:  # a record that was edited may hold anything
+        yield f"contract.json: the other files cannot be made from it: {type(error).__name__} {_short(str(error))}"
+        return
+    for name, text in wanted.items():
+        found = folder.texts.get(name)
+        if found is not None and found != text:
+            pairs = itertools.zip_longest(found.splitlines(), text.splitlines(), fillvalue="")
+            line, (one, two) = next(((k, p) for k, p in enumerate(pairs, 1) if p[0] != p[1]), (0, ("", "")))
+            yield f"{name}: line {line} is {_short(one)}, the contract gives {_short(two)}"
+
+
+# ---------------------------------------------------------------------------------------------- what it does

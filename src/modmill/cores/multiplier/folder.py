@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""A core as it lies in a folder, and what loads another modulus into it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from modmill.contract import Refusal
+from modmill.cores.multiplier.build import FILES, Core, build
+from modmill.designs import design as find_design
+from modmill.flow.emit import digest
+from modmill.numbers.moduli import Modulus, parse_modulus
+from modmill.report import seal, sheet
+
+
+@dataclass(frozen=True)
+class Folder:
+    """A built core as it lies in a folder: what its files say, not yet believed."""
+
+    path: Path
+    record: dict[str, Any]
+    header: str
+    verilog: str
+    vectors: list[tuple[int, int, int]]
+    texts: dict[str, str]
+    """All files by name, with their line ends."""
+
+    @classmethod
+    def read(cls, path: str | Path) -> Folder:
+        """Read a folder. Raises ValueError, naming the file, when one is missing, truncated or malformed."""
+        folder = Path(path)
+        if not folder.is_dir():
+            raise ValueError(f"{folder} is no folder")
+        record = _json(folder / "contract.json")
+        for key, kind in _KINDS.items():
+            if not isinstance(record.get(key), kind):
+                raise ValueError(
+                    f"{folder / 'contract.json'}: {key!r} is missing or malformed (or another version made this folder)"
+                )
+        try:
+            int(record["modulus"], 16)
+            int(record.get("made_for", "0x0"), 16)
+        except (TypeError, ValueError):
+            raise ValueError(f"{folder / 'contract.json'}: 'modulus' is not a hexadecimal number") from None
+        rows: Any = _json(folder / "vectors.json").get("vectors")
+        try:
+            two = record.get("operands") != 1
+            vectors = [(int(v["a"], 16), int(v["b"], 16) if two else 0, int(v["value"], 16)) for v in rows]
+        except (KeyError, TypeError, ValueError):
+            raise ValueError(f"{folder / 'vectors.json'}: 'vectors' is missing or malformed") from None
+        header, verilog = sheet.split(_text(folder / "core.v"))
+        if not verilog.strip():
+            raise ValueError(f"{folder / 'core.v'} holds no Verilog")
+        names = [f.name for f in folder.iterdir() if f.name in FILES or f.suffix == ".core"]
+        return cls(folder, record, header, verilog, vectors, seal.folder_texts(folder, names))
+
+    def refit(self) -> Core:
+        """The core that contract.json asks for, from its design, modulus, io and given parameters.
+
+        Raises ValueError (Refusal) when there is none.
+        """
+        r = self.record
+        given = find_design(r["design"]).checked(r["given"])  # a name that is no parameter must not get further
+        return build(r["design"], int(r.get("made_for", r["modulus"]), 16), r["io"], r["top"], **given)
+
+
+_KINDS = {"design": str, "modulus": str, "io": str, "given": dict, "top": str, "digest": str}
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise ValueError(f"{path} is missing") from None
+    except UnicodeDecodeError:
+        raise ValueError(f"{path} is not a text") from None
+
+
+def _json(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(_text(path))
+    except json.JSONDecodeError as error:
+        raise ValueError(f"{path} is truncated or malformed: {error.msg} in line {error.lineno}") from None
+    except RecursionError:
+        raise ValueError(f"{path} is malformed: nested too deep") from None
+    if not isinstance(found, dict):
+        raise ValueError(f"{path} is malformed: not a JSON object")
+    return found
+
+
+def load(path: str | Path) -> Core:
+    """The core that lies in a folder, with its RTL as it lies there.
+
+    Raises ValueError when a file is missing or malformed, or when its RTL has another digest than contract.json says;
+    ``check`` tells whether the core keeps its contract.
+    """
+    folder = Folder.read(path)
+    if digest(folder.verilog) != folder.record["digest"]:
+        raise ValueError(f"{folder.path / 'core.v'} has another digest than contract.json says; run modmill check")
+    core = folder.refit()
+    core.__dict__["verilog"] = folder.verilog
+    return core
+
+
+def words_for(path: str | Path, modulus: str | int | Modulus) -> Core:
+    """The core in a folder while another modulus is loaded: ``contract.load`` has the words for it.
+
+    Raises ValueError (Refusal) when the core's modulus is built in, or when the core cannot take this one.
+    """
+    core = Folder.read(path).refit()
+    if core.contract.load is None:
+        raise Refusal(f"{path}: the modulus of this core is built in; a core with --set loadable=true takes others")
+    wanted = parse_modulus(str(modulus)) if isinstance(modulus, (str, int)) else modulus
+    if wanted.bits > core.modulus.bits:
+        raise Refusal(f"this core takes moduli of at most {core.modulus.bits} bits, not one of {wanted.bits} bits")
+    return replace(core, modulus=wanted, fitted=core.fitted.at(wanted.value))

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""Check a core in four states: no x reaches an output after reset, and its results and its timing are those of the two
+states. A few products, because Icarus is slow."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import accumulate
+from typing import TYPE_CHECKING
+
+from modmill.contract import Contract
+from modmill.cores.multiplier import judge, operands
+from modmill.cores.multiplier.operands import Product
+from modmill.flow.four_state import FourState, FourStateRun, differences
+from modmill.flow.simulate import Simulator, loads, widths
+from modmill.flow.tools import ToolError
+
+if TYPE_CHECKING:
+    from modmill.cores.multiplier.build import Core
+
+CYCLES = 3000
+"""Cycles simulated for a core, roughly; more where the least number of products needs more."""
+SECONDS = 40.0
+"""Time that Icarus may take for a core, roughly; fewer products are tried in one that it simulates slowly."""
+LEAST = 2
+"""Products of one run at least."""
+MOST = 48
+"""Products of one run at most."""
+
+
+@dataclass
+class Found:
+    """What a check in four states found: ``failures`` one line each; products and cycles in all runs."""
+
+    failures: list[str] = field(default_factory=list)
+    products: int = 0
+    cycles: int = 0
+
+
+def check(
+    core: Core,
+    verilog: str,
+    *,
+    simulator: Simulator | None = None,
+    seed: int = 1,
+    cycles: int = CYCLES,
+    seconds: float = SECONDS,
+) -> Found:
+    """Simulate a Verilog text in four states against a core's contract.
+
+    All runs start from x: two products from the first cycle after a reset of one cycle; after a reset of three
+    cycles a later start, pauses and stalls; where the modulus is loaded, another one in between; and at last full
+    rate, whose cycles are compared with those of a ``simulator`` of the same text if there is one. ``cycles`` and
+    ``seconds`` limit the number of products, not below two a run.
+
+    The text must have passed ``check.rtl_faults``. Raises ToolError when Icarus is not installed or fails.
+    """
+    contract, found = core.contract, Found()
+    try:
+        compiled = FourState(verilog, top=core.top, widths=widths(contract))
+    except ToolError as error:
+        if not str(error).startswith("iverilog:"):
+            raise
+        found.failures.append(f"four-state: core.v does not compile: {error}")
+        return found
+    corners = [pair for pair in operands.corners(core.fitted, core.io) if operands.covered(contract, *pair)]
+    bench = _Bench(contract, compiled, found, seed)
+    start = time.monotonic()
+    bench.run(
+        "four-state, at once", [(contract, operands.judged(contract, _some(contract, corners, LEAST, seed)))], first=0
+    )
+    rate = found.cycles / (time.monotonic() - start)
+    count = _count(contract, min(cycles, seconds * rate) / 3)
+    products = operands.judged(contract, _some(contract, corners, count, seed))
+    bench.run(
+        "four-state, with pauses and stalls", [(contract, products)], gap=0.3, stall=0.3, reset=3,
+        first=2 + contract.timing.latency,
+    )  # fmt: skip
+    if others := core.fitted.others():
+        other = others[seed % len(others)].contract(core.io)
+        turn = (other, operands.judged(other, operands.randoms(other, LEAST, seed)[:LEAST]))
+        bench.run("four-state, loaded with others", [(contract, products[:1]), turn, (contract, products[1:2])])
+    bench.compare(simulator, products[::-1])
+    return found
+
+
+def _count(contract: Contract, cycles: float) -> int:
+    """Products that fit into so many cycles."""
+    timing = contract.timing
+    load = contract.load.cycles if contract.load else 0
+    return max(LEAST, min(MOST, int(cycles - timing.latency - load) // timing.interval))
+
+
+def _some(contract: Contract, corners: Sequence[tuple[int, int]], count: int, seed: int) -> list[tuple[int, int]]:
+    """So many pairs of operands, fewer where p is tiny: half of them corners."""
+    chosen = list(corners[:: max(1, 2 * len(corners) // count)][: count // 2])
+    return chosen + operands.randoms(contract, count - len(chosen), seed)[: count - len(chosen)]
+
+
+class _Bench:
+    def __init__(self, contract: Contract, compiled: FourState, found: Found, seed: int) -> None:
+        self._contract, self._compiled, self._found, self._seed = contract, compiled, found, seed
+        timing = contract.timing
+        load = contract.load.cycles if contract.load else 0
+        self._patience = 8 * (timing.latency + timing.interval + load) + 200
+
+    def run(
+        self, label: str, turns: Sequence[tuple[Contract, Sequence[Product]]], *,
+        gap: float = 0.0, stall: float = 0.0, reset: int = 1, first: int = 1,
+    ) -> None:  # fmt: skip
+        """One run of products under a contract each; where the modulus is loaded, it is before each turn."""
+        starts = [0, *accumulate(len(products) for _, products in turns)]
+        words = [load for start, (c, _) in zip(starts, turns, strict=False) for load in loads(c, start)]
+        whole = [product for _, products in turns for product in products]
+        seen = self._compiled.run(
+            [p.a for p in whole], [p.b for p in whole], loads=words, gap=gap, stall=stall, seed=self._seed,
+            reset=max(reset, self._contract.power_up), first=first, timeout=self._patience,
+        )  # fmt: skip
+        self._judge(label, seen)
+        if not seen.unknown:
+            for start, (contract, products) in zip(starts, turns, strict=False):
+                results = seen.run.results[start : start + len(products)]
+                part = replace(seen.run, results=results, violations=[])
+                self._note(label, judge.values(contract, products[: len(results)], part))
+
+    def compare(self, simulator: Simulator | None, products: Sequence[Product]) -> None:
+        """At full rate, and the same in two states, cycle by cycle."""
+        label, pair = "four-state, at full rate", ([p.a for p in products], [p.b for p in products])
+        stream = loads(self._contract)
+        seen = self._compiled.run(*pair, loads=stream, reset=self._contract.power_up, timeout=self._patience)
+        self._judge(label, seen)
+        if not seen.unknown:
+            self._note(
+                label, judge.values(self._contract, products[: len(seen.run.results)], replace(seen.run, violations=[]))
+            )
+        if simulator is None:
+            return
+        if simulator.instances == 2:
+            two_state, _ = simulator.run_pair(pair, pair, loads=stream, timeout=self._patience)
+        else:
+            two_state = simulator.run(*pair, loads=stream, timeout=self._patience)
+        self._note(label, differences(two_state, seen.run))
+
+    def _judge(self, label: str, seen: FourStateRun) -> None:
+        self._note(label, [*seen.unknown, *seen.run.violations])
+        self._found.products += len(seen.run.results)
+        self._found.cycles += seen.run.cycles
+
+    def _note(self, label: str, lines: Iterable[str]) -> None:
+        self._found.failures += [f"{label}: {line}" for line in lines]

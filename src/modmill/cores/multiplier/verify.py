@@ -1,0 +1,428 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""Judge RTL against a fitted design: ports, lint, and simulation against Python's integers."""
+
+from __future__ import annotations
+
+import itertools
+import random
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from modmill.contract import PORTS, Contract
+from modmill.cores.multiplier import four_state as four_states
+from modmill.cores.multiplier import judge, operands
+from modmill.cores.multiplier.operands import Product
+from modmill.design import Fitted
+from modmill.flow.emit import without_initial_values
+from modmill.flow.library import Start
+from modmill.flow.lint import COMMENT, foreign_words, lint
+from modmill.flow.simulate import Run, Simulator, loads, widths
+from modmill.flow.tools import ToolError
+
+if TYPE_CHECKING:
+    from modmill.cores.multiplier.build import Core
+
+CHAINS = 2
+"""Chains side by side in each of the two instances."""
+
+
+OTHER = 64
+"""Products with each modulus that a loaded core gets besides its own, and as many with its own before and after."""
+
+
+LONE = 64
+"""Products that are sent into an idle core, one by one, to measure the latency."""
+
+
+RESETS = (1, 3, 40)
+"""Cycles of the resets from which a core is started."""
+
+
+AT_START = 3
+"""Products after such a reset."""
+
+
+AT_ONCE = 24
+"""Starts with operands in the first cycle after the reset, where what registers held before shows most."""
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How much is simulated beside the operands.
+
+    ``chain``: dependent products in a chain. ``starts``: first cycles of operands after a reset, at most; fewer where
+    all of them would take more than ``cycles``. ``cuts``: runs that a reset cuts off.
+    """
+
+    chain: int
+    starts: int
+    cuts: int
+    cycles: int
+
+
+FULL = Effort(chain=1000, starts=1 << 14, cuts=48, cycles=4_000_000)
+
+
+SHORT = Effort(chain=40, starts=60, cuts=6, cycles=400_000)
+"""What `build` does before it leaves a folder."""
+
+
+_PORT = re.compile(r"^\s*(input|output)\s+(?:wire\s+|reg\s+)?(?:\[(\d+):0\]\s*)?(\w+)\s*;", re.MULTILINE)
+
+
+@dataclass
+class Report:
+    """What a check found. ``failures`` holds one line each; ``counts`` how many products of each kind were judged."""
+
+    name: str
+    failures: list[str] = field(default_factory=list)
+    counts: Counter[str] = field(default_factory=Counter)
+    latency: int | None = None
+    interval: int | None = None
+    load: int | None = None
+    cycles: int = 0
+    seconds: float = 0.0
+
+    @property
+    def passed(self) -> bool:
+        """Whether nothing was found."""
+        return not self.failures
+
+    @property
+    def products(self) -> int:
+        """Products judged in all."""
+        return self.counts.total()
+
+    @property
+    def line(self) -> str:
+        """The verdict in one line."""
+        kinds = ", ".join(f"{count} {kind}" for kind, count in self.counts.items())
+        timing = f"latency {self.latency}, interval {self.interval}; " if self.latency is not None else ""
+        if self.load is not None:
+            timing = f"load {self.load}, {timing}"
+        found = "" if self.passed else f"{len(self.failures)} difference{'s' * (len(self.failures) != 1)}; "
+        return (
+            f"{'PASS' if self.passed else 'FAIL'} {self.name}: {found}{timing}"
+            f"{self.products} products{f' ({kinds})' if kinds else ''} in {self.cycles} cycles, {self.seconds:.1f} s"
+        )
+
+    def describe(self) -> dict[str, Any]:
+        """As JSON holds it."""
+        return {
+            "passed": self.passed,
+            "name": self.name,
+            "failures": self.failures,
+            "products": self.products,
+            "counts": dict(self.counts),
+            "latency": self.latency,
+            "interval": self.interval,
+            **({"load": self.load} if self.load is not None else {}),
+            "cycles": self.cycles,
+            "seconds": round(self.seconds, 3),
+        }
+
+
+def rtl_faults(verilog: str, contract: Contract, top: str = "core") -> Iterator[str]:
+    """Faults seen without simulation: wrong ports, system tasks and directives, what lint finds.
+
+    A core that has one is not simulated: a text that Modmill did not write could do anything.
+    """
+    text = COMMENT.sub(" ", verilog)
+    for word in foreign_words(verilog):
+        yield f"core.v: uses {word}, which no generated core does"
+    module = re.search(rf"\bmodule\s+{top}\b.*?\bendmodule\b", text, re.DOTALL)
+    if module is None:
+        yield f"core.v: there is no module {top}"
+        return
+    found = {name: (way, int(high or 0) + 1) for way, high, name in _PORT.findall(module[0])}
+    described = contract.describe()["ports"]
+    for name in (name for name in PORTS if name in described):
+        wanted = f"{described[name]['direction']}put", described[name]["width"]
+        if found.get(name) != wanted:
+            is_ = "missing" if name not in found else f"{found[name][0]} of {found[name][1]} bits"
+            yield f"core.v: port {name} is {is_}, the contract says {wanted[0]} of {wanted[1]} bits"
+    for name in (name for name in PORTS if name in found and name not in described):
+        yield f"core.v: port {name} is there, the contract has none"
+
+
+def verify(
+    core: Core,
+    verilog: str,
+    vectors: int,
+    report: Report,
+    *,
+    extra: Sequence[tuple[int, int]] = (),
+    seed: int = 1,
+    effort: Effort = FULL,
+    loaded: Sequence[Fitted] = (),
+    four_state: bool = False,
+) -> None:
+    """Lint and simulate a Verilog text against a core's contract; findings and counts go to ``report``.
+
+    Two instances run side by side in one simulation: the corner operands, ``extra`` and ``vectors`` random ones, at
+    full rate and with pauses of the producer and stalls of the consumer; single products for the latency; first
+    operands in every cycle after resets of 1, 3 and 40 cycles from random contents of all registers and memories; runs
+    that a reset cuts off; chains of dependent products where the contract is closed; and where the modulus is loaded,
+    other moduli and those of ``loaded`` one after another. Initial values of registers are left out: a core must be
+    right without them. ``four_state``: then as `cores.multiplier.four_state` does, with the initial values.
+    """
+    contract = core.contract
+    faults = list(rtl_faults(verilog, contract, core.top)) or [f"core.v: {line}" for line in lint(verilog, core.top)]
+    report.failures += faults
+    if faults:
+        return
+    try:
+        text = without_initial_values(verilog)
+        simulator = Simulator(text, top=core.top, widths=widths(contract), instances=2, power_up=contract.power_up)
+    except ToolError as error:
+        if "%Error" not in str(error):
+            raise
+        report.failures.append(f"core.v: does not compile: {error}")
+        return
+    before = len(report.failures)
+    simulate(core, simulator, vectors, report, extra=extra, seed=seed, effort=effort, loaded=loaded)
+    if four_state and len(report.failures) == before:
+        found = four_states.check(core, verilog, simulator=simulator, seed=seed)
+        report.failures += found.failures
+        report.counts["in four states"] += found.products
+        report.cycles += found.cycles
+
+
+def simulate(
+    core: Core,
+    simulator: Simulator,
+    vectors: int,
+    report: Report,
+    *,
+    extra: Sequence[tuple[int, int]] = (),
+    seed: int = 1,
+    effort: Effort = FULL,
+    loaded: Sequence[Fitted] = (),
+) -> None:
+    """All that ``verify`` does after compiling, on a simulator with two instances."""
+    _Bench(core.contract, simulator, report, seed, effort).run(
+        [pair for pair in [*operands.corners(core.fitted, core.io), *extra] if operands.covered(core.contract, *pair)],
+        operands.randoms(core.contract, vectors, seed),
+        [_sample(fitted, core.io, seed) for fitted in [*core.fitted.others(), *loaded]],
+    )
+
+
+def _sample(fitted: Fitted, io: str, seed: int) -> tuple[Contract, list[Product]]:
+    """A contract, and ``OTHER`` products that it covers: half of them corners."""
+    contract = fitted.contract(io)
+    corners = [pair for pair in operands.corners(fitted, io) if operands.covered(contract, *pair)]
+    random.Random(seed).shuffle(corners)
+    chosen = corners[: OTHER // 2]
+    return contract, operands.judged(contract, chosen + operands.randoms(contract, OTHER - len(chosen), seed)[:OTHER])
+
+
+def spread(end: int, most: int) -> list[int]:
+    """At most so many of the numbers below ``end``: all of them, or the first half so many and others evenly."""
+    if end <= most:
+        return list(range(end))
+    dense = most // 2
+    rest = most - dense
+    return [*range(dense), *(dense + (end - dense) * k // rest for k in range(rest))]
+
+
+class _Bench:
+    """Runs of one compiled pair of cores, judged as they come."""
+
+    def __init__(
+        self, contract: Contract, simulator: Simulator, report: Report, seed: int, effort: Effort = FULL
+    ) -> None:
+        self._contract, self._simulator, self._report, self._seed = contract, simulator, report, seed
+        self._effort = effort
+        self._at_once = False  # whether an idle core takes operands in any cycle
+        self._before = len(report.failures)
+        timing = contract.timing
+        load = contract.load.cycles if contract.load else 0
+        self._patience = 8 * (timing.latency + timing.interval + load) + 200  # cycles; no stall is that long
+
+    def run(
+        self,
+        corners: Sequence[tuple[int, int]],
+        randoms: Sequence[tuple[int, int]],
+        others: Sequence[tuple[Contract, list[Product]]] = (),
+    ) -> None:
+        """All runs, until one finds something."""
+        contract = self._contract
+        edge, free = operands.judged(contract, corners), operands.judged(contract, randoms)
+        half = len(free) // 2
+        for phase in (
+            lambda: self._lone([*edge, *free[:LONE]]),
+            lambda: self._starts([*free, *edge]),
+            lambda: self._cuts([*free, *edge]),
+            lambda: self._stream("at full rate", edge, free[:half], 0.0, 0.0),
+            lambda: self._stream("with pauses and stalls", edge, free[half:], 0.3, 0.3),
+            lambda: self._stream("with pauses", edge, [], 0.5, 0.0),
+            lambda: self._stream("with stalls", edge, [], 0.0, 0.6),
+            lambda: self._waits([*edge[:OTHER], *free[:OTHER]]),
+            lambda: self._moduli([*edge[: OTHER // 2], *free[: OTHER // 2]], others),
+            self._chains,
+        ):
+            phase()
+            if self._found():
+                return
+
+    def _found(self) -> bool:
+        return len(self._report.failures) > self._before
+
+    def _pair(
+        self,
+        first: Sequence[Product],
+        second: Sequence[Product],
+        gap: float,
+        stall: float,
+        seed: int,
+        starts: tuple[Start, Start] = (Start(), Start()),
+    ) -> list[Run]:
+        one, two = (([p.a for p in products], [p.b for p in products]) for products in (first, second))
+        runs = self._simulator.run_pair(
+            one, two, loads=loads(self._contract), gap=gap, stall=stall, seed=seed, timeout=self._patience,
+            starts=starts,
+        )  # fmt: skip
+        self._report.cycles += max(run.cycles for run in runs)
+        return list(runs)
+
+    def _note(self, label: str, lines: Iterable[str]) -> None:
+        self._report.failures += [f"{label}: {line}" for line in lines]
+
+    def _stream(self, label: str, edge: list[Product], free: list[Product], gap: float, stall: float) -> None:
+        """The same products in two orders in the two cores, and once more to see whether timing depends on them."""
+        products = edge + free
+        mixed = products[::-1]
+        one, two = self._pair(products, mixed, gap, stall, self._seed)
+        self._note(label, judge.values(self._contract, products, one))
+        self._note(f"{label}, second core", judge.values(self._contract, mixed, two))
+        if not gap and not stall:
+            self._note(label, judge.interval(self._contract, one))
+            full = one.valid[-2:]
+            self._report.interval = full[-1] - full[0] if len(full) == 2 else None
+        again, _ = self._pair(mixed, products, gap, stall, self._seed)
+        self._note(label, judge.values(self._contract, mixed, again))
+        self._note(label, judge.same_timing(one, again))
+        self._report.counts["corner"] += 3 * len(edge)
+        if free:
+            self._report.counts["random"] += 3 * len(free)
+
+    def _lone(self, products: Sequence[Product]) -> None:
+        """Products one by one into an idle core."""
+        chosen = list(products[:: max(1, len(products) // LONE)])
+        for k, (first, second) in enumerate(zip(chosen, reversed(chosen), strict=True)):
+            runs = self._pair([first], [second], 0.0, 0.0, self._seed + k)
+            for run, product in zip(runs, (first, second), strict=True):
+                self._note("alone", judge.values(self._contract, [product], run))
+                self._note("alone", judge.latency(self._contract, run))
+                self._note("alone", judge.load(self._contract, run))
+                if run.loaded and run.accepted:
+                    self._report.load = max(self._report.load or 0, run.accepted[0] - run.loaded[0])
+                if run.latencies:
+                    self._report.latency = run.latencies[0]
+            self._report.counts["alone"] += 2
+            if self._found():
+                return
+
+    def _starts(self, products: Sequence[Product]) -> None:
+        """First operands, or words of the modulus, in every cycle after a reset; with noise before and without."""
+        contract, timing = self._contract, self._contract.timing
+        each = 200 + 2 * (timing.latency + AT_START * timing.interval) + (contract.load.cycles if contract.load else 0)
+        most = min(self._effort.starts, 2 * self._effort.cycles // (each * len(RESETS)) + 2)
+        firsts = [0] * AT_ONCE + spread(timing.latency + timing.interval + 1, most)
+        accepted: dict[int, int] = {}
+        for k, (reset, place) in enumerate(itertools.product(RESETS, range(0, len(firsts), 2))):
+            pair = firsts[place], firsts[min(place + 1, len(firsts) - 1)]
+            starts = tuple(Start(reset, first, noise=k % 2 == 1) for first in pair)
+            halves = [[products[(2 * k + h + i) % len(products)] for i in range(AT_START)] for h in range(2)]
+            runs = self._pair(halves[0], halves[1], 0.0, 0.0, self._seed + k, starts=(starts[0], starts[1]))
+            for first, half, run in zip(pair, halves, runs, strict=True):
+                label = f"a reset of {reset}, first operands in cycle {first}"
+                self._note(label, judge.values(contract, half, run))
+                self._note(label, judge.latency(contract, replace(run, valid=run.valid[:1])))
+                if accepted.setdefault(first, run.accepted[0] if run.accepted else -1) not in run.accepted[:1]:
+                    self._note(label, ["the first operands were taken in another cycle than after another reset"])
+            self._report.counts["started"] += 2 * AT_START
+            if self._found():
+                return
+        self._note("starts", judge.starts(contract, accepted))
+        self._at_once = contract.io == "native" and not contract.load and accepted[0] == 0
+
+    def _cuts(self, products: Sequence[Product]) -> None:
+        """A reset while products are under way; the products after it are judged. The two cores start from different
+        contents of their registers, and do the same in every cycle nevertheless."""
+        rnd, timing = random.Random(self._seed), self._contract.timing
+        count = timing.in_flight + AT_START
+        for k in range(self._effort.cuts):
+            start = Start(RESETS[k % len(RESETS)], rnd.randrange(timing.interval + 1), k % 4 == 3,
+                          1 + rnd.randrange(2 * timing.latency + count * timing.interval))  # fmt: skip
+            halves = rnd.choices(products, k=count), rnd.choices(products, k=count)
+            pause = 0.3 * (k % 2)
+            runs = self._pair(*halves, pause, pause, self._seed + k, starts=(start, start))
+            for half, run in zip(halves, runs, strict=True):
+                label = f"a reset of {start.reset} in cycle {start.restart}"
+                self._note(label, judge.values(self._contract, half, run))
+            if not pause:
+                self._note(
+                    label, judge.same_timing(runs[0], runs[1], "what registers held before the reset, or the operands")
+                )
+            self._report.counts["after a reset"] += 2 * count
+            if self._found():
+                return
+
+    def _waits(self, products: Sequence[Product]) -> None:
+        """Long pauses: does the core take operands whenever it can?"""
+        runs = self._pair(products, products, 0.9, 0.0, self._seed)
+        for run in runs:
+            self._note("with long pauses", judge.values(self._contract, products, run))
+            if self._at_once:
+                self._note("with long pauses", judge.waits(self._contract, run))
+        self._report.counts["after pauses"] += 2 * len(products)
+
+    def _moduli(self, own: list[Product], others: Sequence[tuple[Contract, list[Product]]]) -> None:
+        """One modulus after another in the same core, its own before, between and after."""
+        if not others:
+            return
+        turns = [(self._contract, own)]
+        for other in others:
+            turns += [other, (self._contract, own)]
+        starts = [0, *itertools.accumulate(len(products) for _, products in turns)]
+        words = [load for start, (c, _) in zip(starts, turns, strict=False) for load in loads(c, start)]
+        whole = [product for _, products in turns for product in products]
+        one = [p.a for p in whole], [p.b for p in whole]
+        for gap, stall in ((0.0, 0.0), (0.3, 0.3)):
+            for run in self._simulator.run_pair(
+                one, one, loads=words, gap=gap, stall=stall, seed=self._seed, timeout=self._patience
+            ):
+                self._report.cycles += run.cycles
+                self._note("loading", run.violations)
+                for start, (c, products) in zip(starts, turns, strict=False):
+                    part = replace(run, results=run.results[start : start + len(products)], violations=[])
+                    self._note(f"loaded with {c.p:#x}", judge.values(c, products, part))
+            self._report.counts["loaded"] += 2 * len(whole)
+
+    def _chains(self) -> None:
+        """Results become operands, as they stand at the port, step after step."""
+        contract = self._contract
+        if not contract.closed:
+            return
+        rnd = random.Random(self._seed)
+        top = contract.largest_operand
+        x = [operands.port(contract, v, rnd) for v in (top, *(rnd.randrange(top + 1) for _ in range(2 * CHAINS - 1)))]
+        y = [operands.port(contract, rnd.randrange(top + 1), rnd) for _ in x]
+        for step in range(self._effort.chain):
+            pairs = [(a, a if step % 3 == 0 else b) for a, b in zip(x, y, strict=True)]  # a square in every third step
+            if contract.operands == 1:
+                pairs = [(a, 0) for a in x]
+            products = operands.judged(contract, pairs)
+            halves = products[:CHAINS], products[CHAINS:]
+            runs = self._pair(*halves, 0.0, 0.0, self._seed + step)
+            for half, run in zip(halves, runs, strict=True):
+                self._note(f"chain, step {step}", judge.values(contract, half, run))
+            self._report.counts["chained"] += len(products)
+            if self._found():
+                return
+            x = [result for run in runs for result in run.results]

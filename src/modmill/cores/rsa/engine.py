@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""RSA on the designs of the house: by the engine's model, by the designs' bit-exact algorithms, by simulated RTL."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from modmill.contract import Refusal
+from modmill.cores.rsa.machine import PUBLIC, EngineCore, engine, read, uniform
+from modmill.design import IO
+from modmill.designs import DESIGNS
+from modmill.designs import design as find_design
+from modmill.engines.rsa.rsa import Engine, Modelled
+from modmill.flow.emit import digest
+from modmill.numbers.shown import shortened
+
+KINDS = ("model", "exact", "rtl")
+DEFAULT = "montgomery-array"
+"""The multiplier that is taken unless another is named."""
+
+
+def loaded() -> list[str]:
+    """The designs whose modulus can be loaded."""
+    return [d.name for d in DESIGNS if any(s.name == "loadable" for s in d.settings)]
+
+
+def engine_for(
+    kind: str, design: str = DEFAULT, settings: Mapping[str, Any] | None = None, *, method: str = "window",
+    window: int = 5, contexts: int = 1, io: str = "native",
+) -> Engine:  # fmt: skip
+    """An engine around a design: ``model`` runs the programme on the design's contract, ``exact`` on its bit-exact
+    algorithm, ``rtl`` on the simulated hardware. ``io``: the form of the multiplier.
+
+    Raises Refusal for an unknown kind, design, form or setting.
+    """
+    if io not in IO:
+        raise Refusal(f"io must be one of {', '.join(IO)}, not {shortened(io)}")
+    if kind not in KINDS:
+        known = ", ".join(KINDS)
+        raise Refusal(f"the engine must be one of {known}, or the folder of a built engine, not {shortened(kind)}")
+    given = dict(settings or {})
+    find_design(design).checked(given)
+    uniform(method, window, True)
+    if kind == "rtl":
+        return Simulated(design, given, method, window, contexts, io)
+
+    def fit(p: int) -> Any:
+        fitted = find_design(design).fit(p, **given)
+        contract = fitted.contract(io)
+        least = contract.result_bound <= 1  # the binary form ends with the least residue
+        exact = (lambda a, b: fitted.multiply(a, b) % p) if least else fitted.multiply
+        return contract, exact if kind == "exact" else None
+
+    return Modelled(fit, lambda converted: uniform(method, window, converted))
+
+
+@dataclass(frozen=True)
+class Work:
+    """One batch of powers in simulation. ``rtl``: digest of the machine's text."""
+
+    modulus_bits: int
+    programme: str
+    powers: int
+    products: int
+    cycles: int
+    rtl: str
+
+
+@dataclass
+class Stored:
+    """The engine that lies in a folder, its Verilog simulated as it is. ``work`` lists what it did.
+
+    Secret powers run on it; powers of public exponents are done in Python's integers on the host, as of `Simulated`.
+    Raises Refusal for a modulus that the engine does not take, and for exponents longer than it takes.
+    """
+
+    core: EngineCore
+    work: list[Work] = field(default_factory=list)
+
+    @classmethod
+    def read(cls, folder: str | Path) -> Stored:
+        """From a folder that `modmill rsa build` wrote. Raises ValueError when Verilog or record were edited."""
+        return cls(read(folder))
+
+    def secret(self, modulus: int, pairs: Sequence[tuple[int, int]], bits: int) -> list[int]:
+        """Powers by programme 0."""
+        core = self.core
+        width, chosen = core.fitted.p.bit_length(), core.layout.powers[0]
+        if modulus.bit_length() > width:
+            raise Refusal(
+                f"the engine takes moduli of up to {width} bits, not of {modulus.bit_length()}: with CRT those are "
+                "the primes of the key, without it the modulus"
+            )
+        found = core.simulate(core.at(modulus), 0, pairs, bits)
+        products = chosen.programme.products(bits)
+        done = len(pairs), products, max(found.cycles), digest(core.verilog)
+        self.work.append(Work(modulus.bit_length(), chosen.programme.name, *done))
+        return found.powers
+
+    def public(self, modulus: int, bases: Sequence[int], exponent: int) -> list[int]:
+        """Powers on the host."""
+        return [pow(base, exponent, modulus) for base in bases]
+
+
+@dataclass
+class Simulated:
+    """The engine in simulated hardware. ``work`` lists what it did.
+
+    Secret powers run on a machine as wide as the modulus; for a design that loads its modulus one machine serves all
+    moduli of a length. Powers of public exponents are for the check and for blinding: they are done in Python's
+    integers on the host, unless ``whole`` asks for a machine as wide as n.
+    """
+
+    design: str
+    given: Mapping[str, Any]
+    method: str = "window"
+    window: int = 5
+    contexts: int = 1
+    io: str = "native"
+    whole: bool = False
+    work: list[Work] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._machine = lru_cache(maxsize=8)(self._made)
+
+    def secret(self, modulus: int, pairs: Sequence[tuple[int, int]], bits: int) -> list[int]:
+        """Powers by programme 0 of the RTL."""
+        return self._powers(modulus, pairs, 0, bits)
+
+    def public(self, modulus: int, bases: Sequence[int], exponent: int) -> list[int]:
+        """Powers by programme 1 of the RTL where ``whole`` asks for it, else on the host."""
+        if self.whole and exponent == PUBLIC:
+            return self._powers(modulus, [(base, exponent) for base in bases], 1, modulus.bit_length())
+        return [pow(base, exponent, modulus) for base in bases]
+
+    def _powers(self, modulus: int, pairs: Sequence[tuple[int, int]], programme: int, bits: int) -> list[int]:
+        core = self._machine(0 if self._loadable else modulus, modulus.bit_length(), bits)
+        found = core.simulate(core.at(modulus), programme, pairs)
+        chosen = core.layout.powers[programme]
+        done = len(pairs), chosen.products, max(found.cycles), digest(core.verilog)
+        self.work.append(Work(modulus.bit_length(), chosen.programme.name, *done))
+        return found.powers
+
+    @property
+    def _loadable(self) -> bool:
+        known = {s.name for s in find_design(self.design).settings}
+        return "loadable" in known and self.given.get("loadable") not in (False, "false", "no", "0")
+
+    def _made(self, modulus: int, width: int, bits: int) -> EngineCore:
+        return engine(
+            self.design, modulus, 0 if modulus else width, self.given, bits=bits, method=self.method,
+            window=self.window, contexts=self.contexts, io=self.io,
+        )  # fmt: skip

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""The page beside an exponentiation engine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from modmill.cores.engine_files import packets_section, ports_table, reset_line
+
+
+def page(record: Mapping[str, Any]) -> str:
+    """README.md of an engine."""
+    setup, words, options = record["setup"], record["number_words"], record["options"]
+    programmes = "\n".join(
+        f"| {p['command']} | {p['name']} | {p['exponent_bits']} | {p['passes']} | {p['digit_words']} | "
+        f"{p['products']} | {p['rows']} | {p['cycles']} |"
+        for p in record["programmes"]
+    )
+    multiples = f", 2^{record['rounds'] - 1} times and so on down to once" if record["rounds"] > 1 else ""
+    loaded = (
+        f"- {setup['modulus_words']} words of the modulus{multiples}, then\n"
+        f"  {setup['key_words']} words for the multiplier's own stream, then\n"
+        if setup["modulus_words"]
+        else ""
+    )
+    return f"""# Exponentiation engine: {record["design"]}, {record["modulus_bits"]}-bit moduli
+
+Made by `{record["command"]}`; RTL digest {record["digest"]}.
+Generated cores belong to you: use, change and ship them as you like.
+
+`engine.v` holds the module `{options["top"]}`:
+
+{ports_table(record["ports"])}
+
+{reset_line(record["power_up_reset"])}
+A word moves in every cycle in which valid and ready are high; `o_last` goes with the last word of an answer. Numbers
+are sent least significant word first, {words} words each.
+{options["contexts"]} powers are computed in step; a row of the programme takes {record["cycles_of_a_row"]} cycles for
+each of them.
+{packets_section(options["cores"])}
+## Messages
+
+`0`: the modulus and what belongs to it. `modmill rsa setup DIR --modulus M` prints the words of this message for M.
+{loaded}- {len(setup["numbers"])} numbers of {words} words: {", ".join(setup["numbers"]) or "none"}
+  (one = 1, square = R^2 mod p with R = 1 / factor)
+
+`1 + programme`: powers
+- the passes of the loop and the words of digits of one context, one word each
+- for each of the {options["contexts"]} contexts: the words of its digits, {record["digits_in_a_word"]} digits of
+  {record["digit_bits"]} bits in each from the least significant bit on, the first used first; then its base
+- out: {options["contexts"]} powers of {words} words
+
+| command | programme | exponent bits | passes | words of digits | products | rows | cycles |
+|---|---|---|---|---|---|---|---|
+{programmes}
+
+Window digits are those of the exponent to the base 2^w, the highest first; the ladder takes the bits of e xor 2 e.
+Shorter exponents take fewer passes and digits. `cycles`: from the last word of a job to the first word of its powers,
+one number for all exponents and bases of a length.
+{_waiting(record)}`vectors.json` holds messages with their answers.
+"""
+
+
+def _waiting(record: Mapping[str, Any]) -> str:
+    """What is said of the first job after a modulus, where loading it takes time."""
+    load = record["multiplier"].get("load")
+    return f"The first job after a modulus may wait up to {load['cycles']} cycles more for it.\n" if load else ""

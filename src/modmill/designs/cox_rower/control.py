@@ -1,0 +1,245 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""The control of a cox-rower machine: one word for all rowers in each cycle of a period, from its programme."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.lib import data
+
+from modmill.contract import Refusal
+from modmill.designs.cox_rower.schedule import OPERAND, OPERANDS, PRODUCT, TREE, Programme
+from modmill.schedule import ScheduleError
+
+
+class Word(data.StructLayout):
+    """The rowers' control word of one cycle, for rowers that serve ``share`` channels of each base; ``pair``: they
+    keep sums of two products in a register of their own."""
+
+    def __init__(self, address: int, h: int, share: int, pair: bool = False) -> None:
+        self.h_source = len(OPERANDS) * share
+        self.modulus_source = self.h_source + 1
+        super().__init__({
+            "constant": address,  # port A
+            "word": address,  # port B
+            "write": 1,
+            "outside": 1,  # write what comes from outside, not the residue
+            "source": self.modulus_source.bit_length(),  # which word from outside: of the operands, h or a constant
+            "h": h,
+            "ring": 1,  # the multiplier takes the ring's value, not the memory's
+            "clear": 1,
+            "add": 1,
+            "catch_product": 1,
+            "catch_sum": 1,
+            **({"catch_pair": 1, "enter_pair": 1} if pair else {}),
+            "enter_product": 1,
+            "enter_sum": 1,
+            "base": (2 * share - 1).bit_length(),  # the fold is modulo which of the rower's a_i, b_i
+            "wait": 1,
+            "hat": 1,
+            "hat_first": 1,
+            "load": 1,
+            "out_w": share,  # one bit for each word
+            "out_zeta": share,
+        })  # fmt: skip
+
+
+class Phase:
+    """The cycle of the period: 0 after reset, and whenever the programme is in cycle ``p.accept``."""
+
+    def __init__(self, m: Module, p: Programme) -> None:
+        self._programme = p
+        self.signal = phase = Signal(range(p.interval), name="phase")
+        wrap = Signal(name="wrap")
+        m.d.sync += [wrap.eq(phase == p.interval - 2), phase.eq(Mux(wrap, 0, phase + 1))]
+
+    def at(self, cycle: int) -> Value:
+        """High in that cycle of the programme, modulo the interval (combinational)."""
+        return self.signal == (cycle - self._programme.accept) % self._programme.interval
+
+
+class Control:
+    """The word's fields over the cycles of a period, gathered by ``put`` and driven by ``drive``.
+
+    What stands in ``signal`` in cycle t is for the rowers' cycle t + TREE.
+    """
+
+    def __init__(self, p: Programme, word: Word, phase: Phase) -> None:
+        self._programme, self._word, self._phase = p, word, phase.signal
+        self.signal = Signal(word, name="control")
+        self.fields: dict[str, dict[int, int | Value]] = {name: {} for name in word.members}
+
+    def put(self, field: str, cycle: int, value: int | Value = 1) -> None:
+        """Set a field for the rowers' cycle. Raises ScheduleError when it is taken in that cycle of the period."""
+        p = self._programme
+        key = (cycle - TREE - 1 - p.accept) % p.interval
+        if key in self.fields[field]:
+            raise ScheduleError(f"{field} is set twice in cycle {key} of {p.interval}")
+        self.fields[field][key] = value
+
+    def store(self, address: Value, cycle: int, *, source: int | None = None) -> None:
+        """Write the residue, or the word from outside with that number."""
+        self.put("word", cycle, address)
+        self.put("write", cycle)
+        if source is not None:
+            self.put("outside", cycle)
+            self.put("source", cycle - 1, source)
+
+    def product(
+        self,
+        held: Callable[[str, int], Value],
+        constant: Callable[[str, int], int],
+        summed: Callable[[int], Value] | None = None,
+    ) -> None:
+        """All of one product. ``held(word, cycle)``: address of one of its words for the rowers' cycle;
+        ``constant(name, k)``: of a constant of the rower's k-th channel; ``summed(cycle)``: whether a second product
+        is added to the first."""
+        p, shape, put = self._programme, self._programme.shape, self.put
+        share, named = shape.share, shape.named
+
+        def read(name: str, cycle: int) -> None:
+            put("word", cycle, held(name, cycle))
+
+        def reduce(name: str, result: str, modulus: int) -> None:
+            """A fold, modulo the rower's a_i or, from ``share`` on, b_i of that number."""
+            for entry in p.entries(name) if modulus else ():
+                put("base", entry, modulus)
+            self.store(held(result, p.residue(name)), p.residue(name))
+
+        def product(name: str, operand: str, other: int | str, result: str, modulus: int) -> None:
+            t = p[name]
+            read(operand, t)
+            put("constant", t, held(other, t) if isinstance(other, str) else other)
+            put("catch_product", t + PRODUCT)
+            put("enter_product", p[f"{name} fold"])
+            reduce(f"{name} fold", result, modulus)
+
+        def two_products(name: str, base: str, result: str, modulus: int) -> None:
+            t = p[name]
+            for k, (operand, other) in enumerate((("x", "y"), ("v", "z"))):
+                read(operand + base, t + k)
+                put("constant", t + k, held(other + base, t + k))
+                put("add", t + k + PRODUCT, summed(t + k + PRODUCT) if k and summed else 1)
+            put("clear", t + PRODUCT - 1)
+            register = "pair" if shape.pair else "sum"
+            put(f"catch_{register}", p[f"catch {name}"])
+            put(f"enter_{register}", p[f"{name} fold"])
+            reduce(f"{name} fold", result, modulus)
+
+        if shape.numbered:
+            two_products("s", "a", "s", 0)
+            two_products("w~", "b", "wt", 1)
+        for k in () if shape.numbered else range(share):
+            product(named("s", k), named("xa", k), named("ya", k), named("s", k), k)
+        for k in range(share):
+            product(named("xi", k), named("s", k), constant("xi", k), named("xi", k), k)
+        for k in () if shape.numbered else range(share):
+            product(named("w~", k), named("xb", k), named("yb", k), named("wt", k), share + k)
+        for k in range(share):
+            read(named("wt", k), p[named("w~ c", k)])
+            put("constant", p[named("w~ c", k)], constant("wt", k))
+            read("h", p[named("h B", k)])
+            put("constant", p[named("h B", k)], constant("h", k))
+        address = shape.fixed
+        for extension, source, moduli in ((1, "xi", share), (2, "zeta", 0)):
+            for k in range(share):
+                if shape.loop:
+                    t = p[f"read {extension}"] + k
+                    read(named(source, k), t)
+                    put("wait", t + OPERAND - 1)
+                else:
+                    hat, made = p[named(f"hat {extension}", k)], shape.hat_cycles - shape.parts
+                    for part in range(shape.parts):
+                        read(named(source, k), hat + part)
+                        cofactor = ((extension - 1) * share + k) * shape.parts + part
+                        put("constant", hat + part, constant("h", share) + cofactor)
+                        put("hat", hat + part + made)
+                    put("hat_first", hat + made)
+                    for step in range(p.n) if moduli + k else ():
+                        put("base", p.run(extension, k) + 1 + step, moduli + k)
+                put("load", p[f"load {extension}"] + k)
+            for k in range(share):
+                for slot in range(p.first(extension, k), p.first(extension, k) + p.n):
+                    put("constant", slot, address)
+                    put("ring", slot + OPERAND - 1)
+                    put("add", slot + PRODUCT)
+                    address += 1
+        for k in range(share):
+            put("add", p[named("w~ c", k)] + PRODUCT)
+            put("add", p[named("h B", k)] + PRODUCT)
+            put("clear", p[named("w~ c", k)] + PRODUCT - 1)
+            put("clear", p.first(2, k) + PRODUCT - 1)
+        for extension, result, moduli in ((1, "zeta", share), (2, "w", 0)):
+            for k in range(share):
+                put("catch_sum", p[named(f"catch {extension}", k)])
+                put("enter_sum", p[f"{named(result, k)} fold"])
+                reduce(f"{named(result, k)} fold", named(result, k), moduli + k)
+        self.store(held("h", p["h"]), p["h"], source=self._word.h_source)
+
+    def load(
+        self, m: Module, addresses: Sequence[int], valid: Signal, ready: Signal, idle: Value, loading: Signal
+    ) -> None:
+        """Words of stream k into these addresses of all rowers, one in every period, as ``loading`` then says.
+
+        A word is written in a cycle in which no product uses the memory's port, and is ready in the cycle in which the
+        rowers take it. The first waits for ``idle``. Raises Refusal when the period has no such cycle.
+        """
+        interval = self._programme.interval
+        busy = set(self.fields["word"]) | {(k + 1) % interval for k in self.fields["source"]}
+        spare = next((k for k in range(interval) if k not in busy), None)
+        if spare is None:
+            m._MustUse__used = True
+            raise Refusal(
+                f"no modulus can be loaded: products take all {interval} cycles of the block RAMs' ports; "
+                f"set interval={interval + 1}"
+            )
+        index = Signal(range(len(addresses) + 1))
+        writing = Signal()
+        decide = (spare - 3) % interval  # the interval's decision; writing is then set for one period
+        with m.If(self._phase == decide):
+            m.d.sync += writing.eq(valid & (loading | idle))
+            with m.If(valid & idle):
+                m.d.sync += loading.eq(1)
+        target = Signal(len(self.signal.word))
+        with m.Switch(index):
+            for k, address in enumerate(addresses):
+                with m.Case(k):
+                    m.d.comb += target.eq(address)
+        self.fields["word"][spare] = target
+        self.fields["write"][spare] = writing
+        self.fields["outside"][spare] = 1
+        self.fields["source"][(spare - 1) % interval] = self._word.modulus_source
+        taken = Signal()
+        m.d.sync += taken.eq((self._phase == (spare + TREE - 1) % interval) & writing)
+        m.d.comb += ready.eq(taken)
+        with m.If(taken):
+            m.d.sync += index.eq(index + 1)
+            with m.If(index == len(addresses) - 1):
+                m.d.sync += [index.eq(0), loading.eq(0)]
+
+    def drive(self, m: Module, idle: int, *, clear: bool = False) -> None:
+        """Registers for all fields but h; ``idle``: the address in cycles without one.
+
+        ``clear``: bits that no cycle sets are 0. Without it they keep whatever they hold at power-up, for machines in
+        which they do not matter.
+        """
+        for name, values in self.fields.items():
+            if name == "h":
+                continue
+            field = self.signal[name]
+            signal = Signal(len(Value.cast(field)), name=name, reset_less=name != "write")
+            m.d.comb += field.eq(signal)
+            if all(isinstance(v, int) for v in values.values()):
+                for bit in range(len(signal)):
+                    on = [k for k, v in values.items() if isinstance(v, int) and v >> bit & 1]
+                    if on or clear:
+                        m.d.sync += signal[bit].eq(Cat(*(self._phase == k for k in on)).any() if on else 0)
+                continue
+            with m.Switch(self._phase):
+                for k, v in values.items():
+                    with m.Case(k):
+                        m.d.sync += signal.eq(v)
+                with m.Default():
+                    m.d.sync += signal.eq(idle if name == "word" else 0)

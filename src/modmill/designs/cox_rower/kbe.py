@@ -1,0 +1,487 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""RNS Montgomery multiplication with Kawamura's base extension on the cox-rower machine.
+
+Source:  S. Kawamura, M. Koike, F. Sano, A. Shimbo, Cox-Rower Architecture for Fast Parallel Montgomery Multiplication,
+         EUROCRYPT 2000, Sections 3 and 4 (base extension, cox-rower); the order of operations is that of
+         F. Gandino, F. Lamberti, P. Montuschi, J.-C. Bajard, A General Approach for Improving RNS Montgomery
+         Exponentiation Using Pre-processing, ARITH 2011; the machine and its schedule are ours.
+Formula: s = x y,  xi_i = s |-p^-1 A_i^-1| mod a_i,  zeta_j = x~ y~ |B_j A^-1| + sum xi_i |p a_i^-1 B_j^-1| mod b_j,
+         w_i = sum zeta_j |B_j| - h |B| mod a_i,  h = floor((sum trunc(zeta_j) + d) / 2^t)
+Range:   x, y < lambda p gives w < lambda p, w = x y A^-1 (mod p); lambda exact (numbers.rns.base_pairs.Sufficiency).
+
+Residues over B are kept as x~_j = x B_j^-1 mod b_j, which is the form in which an extension needs them. The first
+extension has no cox: it gives q + h A for some h <= n, which the range of A absorbs. The second is exact.
+A product takes 2 n + 5 multiplications of every rower, and with several in flight that many cycles. With n / m rowers
+each serves m channels of either base: m (2 n + 5) multiplications.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from math import gcd
+from typing import Any
+
+from modmill.contract import Load, Refusal, ResiduePair, Timing
+from modmill.design import Cost, Design, Fitted, Multiplier, Setting, Source, unused
+from modmill.designs.cox_rower.constants import Tables
+from modmill.designs.cox_rower.multiplier import CoxRower
+from modmill.designs.cox_rower.schedule import TREE, Programme, Shape, programme
+from modmill.designs.cox_rower.slot_machine import CoxSlots
+from modmill.numbers.folding import reduce
+from modmill.numbers.primes import prev_prime
+from modmill.numbers.rns.base_pairs import BasePair, Sufficiency, approximate, base_pair, sufficiency
+from modmill.numbers.rns.cox import Cox
+from modmill.numbers.rns.residues import Base
+from modmill.numbers.shown import shortened
+from modmill.rtl.convert import BinaryShell
+from modmill.rtl.fold import multiplexers
+from modmill.rtl.product import BLOCKS, DSP18, DspBlock
+from modmill.schedule import ScheduleError
+
+# ---------------------------------------------------------------------------------------------- parameters
+
+
+@dataclass(frozen=True)
+class Params:
+    """A base pair with the proof that it suffices for p; ``share``: channels of each base that a rower serves.
+
+    ``block``: the DSP block for which multipliers are cut.
+    """
+
+    pair: BasePair
+    proof: Sufficiency
+    share: int = 1
+    block: DspBlock = DSP18
+
+    @property
+    def a(self) -> Base:
+        """Base A: its product is the Montgomery factor."""
+        return self.pair.a
+
+    @property
+    def b(self) -> Base:
+        """Base B."""
+        return self.pair.b
+
+    @property
+    def first_cox(self) -> Cox:
+        """Rows of A; the first extension takes no h from it."""
+        return self.proof.coxes[0]
+
+    @cached_property
+    def cox(self) -> Cox:
+        """The cox of the second extension."""
+        return self.proof.coxes[1]
+
+    @cached_property
+    def shape(self) -> Shape:
+        """The machine."""
+        rowers = self.pair.n // self.share
+        u = tuple((*self.a.u[i::rowers], *self.b.u[i::rowers]) for i in range(rowers))
+        return Shape(self.pair.w, self.pair.columns, u, self.proof.t, self.proof.offset, block=self.block)
+
+
+def tables(p: int, q: Params, *, plain: bool) -> Tables:
+    """Constants of the machine; ``plain``: operands come as residues over B, not scaled by B_j^-1."""
+    a, b = q.a, q.b
+    rows_a, rows_b = q.first_cox.products, q.cox.products
+    scaled = [pow(a.M, -1, m) * (1 if plain else x) % m for x, m in zip(b.cofactors, b.moduli, strict=True)]
+    if plain:
+        scaled = [x * k % m for x, k, m in zip(scaled, b.inverses, b.moduli, strict=True)]
+    return Tables(
+        xi=[-pow(p, -1, m) * k % m for k, m in zip(a.inverses, a.moduli, strict=True)],
+        wt=scaled,
+        h=[-b.M % m for m in a.moduli],
+        partner_a=q.first_cox.cofactors,
+        partner_b=q.cox.cofactors,
+        first=[
+            [p * pow(row, -1, m) * k % m for k, m in zip(b.inverses, b.moduli, strict=True)] for row in rows_a
+        ],
+        second=[[b.M // row % m for m in a.moduli] for row in rows_b],
+    )  # fmt: skip
+
+
+# ---------------------------------------------------------------------------------------------- algorithm
+
+
+class RnsMontgomery(Fitted):
+    """RNS Montgomery multiplication on the cox-rower machine for one modulus, KBE or HBE by the pair's columns."""
+
+    power_up = 1 + TREE
+    """What the registers of the tree of control words hold at power-up must be through before the reset ends: it could
+    write to the constants in block RAM."""
+
+    def __init__(self, p: int, params: Params, settings: dict[str, Any]) -> None:
+        self.p, self.params, self.settings = p, params, settings
+        if settings["loadable"]:
+            self.forms = ("native",)  # the conversions hold multiples of p
+
+    @cached_property
+    def programme(self) -> Programme:
+        """The machine's programme."""
+        return placed(self.params.shape, self.settings["interval"])
+
+    @property
+    def period(self) -> int:
+        """Operands are accepted every so many cycles."""
+        return self.programme.interval
+
+    @property
+    def factor(self) -> int:
+        return pow(self.params.a.M, -1, self.p)
+
+    @property
+    def schedule(self) -> Any:
+        return self.programme.schedule
+
+    @property
+    def representation(self) -> ResiduePair:
+        return ResiduePair(self.params.a, self.params.b)
+
+    @cached_property
+    def bounds(self) -> tuple[Fraction, Fraction, Fraction]:
+        proof = self.params.proof
+        return proof.operand, proof.operand**2, proof.result
+
+    @property
+    def gain(self) -> Fraction:
+        return Fraction(self.p, self.params.a.M)
+
+    @cached_property
+    def cost(self) -> Cost:
+        shape = self.params.shape
+        return Cost(
+            dsp=shape.rowers * shape.tiles,
+            memory_bits=shape.rowers * shape.w * shape.constants,
+            multiplications=shape.rowers * shape.least_interval,
+        )
+
+    def trace(self, a: int, b: int) -> Iterator[tuple[str, Any]]:
+        return self._trace([(a, b)])
+
+    def combine(self, a: int, b: int, c: int, e: int) -> int:
+        """(a b + c e) A^-1 on port values: what an operation of the slot machine gives, bit by bit."""
+        *_, (_, result) = self._trace([(a, b), (c, e)])
+        return result
+
+    def slot_machine(self, numbers: int) -> CoxSlots:
+        """The rowers as a slot machine, which adds up two products before it reduces.
+
+        Raises Refusal when the bases do not carry two, when rowers serve several channels, when there is no room, or
+        when the interval that was set is too short for it.
+        """
+        if self.params.proof.largest_products < 2:
+            raise Refusal(f"the bases carry one product before a reduction, not two: take n = {self.params.a.n + 1}")
+        if self.params.share > 1:
+            raise Refusal(f"the slot machine has a rower for every channel, not {self.params.shape.rowers}")
+        plan = placed(replace(self.params.shape, numbered=True), self.settings["interval"])
+        return CoxSlots(plan, tables(self.p, self.params, plain=False), numbers, loadable=self.settings["loadable"])
+
+    def _trace(self, pairs: list[tuple[int, int]]) -> Iterator[tuple[str, Any]]:
+        """The algorithm on a sum of products."""
+        q, shape = self.params, self.params.shape
+        k = tables(self.p, q, plain=False)
+        n, c, w = shape.n, shape.columns, shape.w
+        form = self.representation
+        words = [(form.unpack(a), form.unpack(b)) for a, b in pairs]
+
+        def mod(moduli: Base, i: int, t: int) -> int:
+            return reduce(t, shape.fold_bound, w, moduli.u[i])
+
+        def term(hat: int, moduli: Base, i: int) -> int:
+            return hat if c == 1 else mod(moduli, i, hat)
+
+        def seen(name: str, values: list[int]) -> Iterator[tuple[str, list[int]]]:
+            """The values as the rowers have them, one channel of each after another."""
+            each = len(values) // shape.share
+            return ((shape.named(name, g), values[g * each : (g + 1) * each]) for g in range(shape.share))
+
+        s = [mod(q.a, i, sum(x[i] * y[i] for x, y in words)) for i in range(n)]
+        yield from seen("s", s)
+        xi = [mod(q.a, i, s[i] * k.xi[i]) for i in range(n)]
+        yield from seen("xi", xi)
+        tilde = [mod(q.b, j, sum(x[n + j] * y[n + j] for x, y in words)) for j in range(n)]
+        yield from seen("w~", tilde)
+        big_x = q.first_cox.hats(xi)
+        if c > 1:
+            yield from seen("X", big_x)
+        zeta = [
+            mod(q.b, j, tilde[j] * k.wt[j] + sum(term(v, q.b, j) * k.first[r][j] for r, v in enumerate(big_x)))
+            for j in range(n)
+        ]
+        yield from seen("zeta", zeta)
+        big_z = q.cox.hats(zeta)
+        if c > 1:
+            yield from seen("Z", big_z)
+        h = q.cox.h(big_z, q.proof.offset)
+        yield "h", h
+        result = [
+            mod(q.a, i, h * k.h[i] + sum(term(v, q.a, i) * k.second[r][i] for r, v in enumerate(big_z)))
+            for i in range(n)
+        ]
+        yield "w", form.pack([*result, *zeta])
+
+    def component(self, *, scaled: bool = False) -> CoxRower:
+        loadable = self.settings["loadable"]
+        return CoxRower(self.programme, tables(self.p, self.params, plain=scaled), loadable=loadable)
+
+    @property
+    def load(self) -> Load | None:
+        if not self.settings["loadable"]:
+            return None
+        core = unused(self.component())
+        return Load(self.params.shape.rowers * self.params.a.w, tuple(core.modulus_words()), core.load_cycles)
+
+    def at(self, p: int) -> RnsMontgomery:
+        if not self.settings["loadable"]:
+            raise Refusal("the modulus of this core is built in")
+        if p < 3 or p % 2 == 0:
+            raise Refusal(f"the modulus must be odd and at least 3, got {shortened(p)}")
+        try:
+            proof = sufficiency(self.params.pair, p, t=self.params.proof.t).require()
+        except ValueError as error:
+            raise Refusal(f"the bases of this core do not serve {shortened(p)}: {error}") from error
+        return RnsMontgomery(p, replace(self.params, proof=proof), self.settings)
+
+    @cached_property
+    def _binary_top(self) -> int:
+        """Largest result for operands below p."""
+        bound = (self.params.proof.gain + self.gain) * self.p
+        return min(bound.numerator // bound.denominator, self.params.proof.limit - 1)
+
+    def _both(self) -> Base:
+        return Base(self.params.a.w, self.params.a.moduli + self.params.b.moduli)
+
+    def binary_component(self) -> Multiplier:
+        return BinaryShell(
+            self.component(scaled=True), self._both(), self.p, self._binary_top, self.binary_timing(), out=self.params.b
+        )
+
+    def binary_timing(self) -> Timing:
+        native = self.contract("native").timing
+        return BinaryShell.timing(
+            native, self._both(), self.p, self._binary_top, self.period, lead=self.programme.lead, out=self.params.b
+        )
+
+    def corners(self) -> list[tuple[int, int]]:
+        form = self.representation
+        return [(form.encode(x), form.encode(y)) for x, y in edge_numbers(self)]
+
+    def facts(self) -> list[tuple[str, str]]:
+        q, shape, plan, proof = self.params, self.params.shape, self.programme, self.params.proof
+        return [
+            ("base A", f"n = {shape.n} moduli 2^{shape.w} - u, u = {', '.join(map(str, q.a.u))}"),
+            ("base B", f"u = {', '.join(map(str, q.b.u))}"),
+            ("rows", f"{shape.steps} of {shape.columns}"),
+            *([("rowers", f"{shape.rowers}, {shape.share} channels of each base")] if shape.share > 1 else []),
+            ("first extension", f"without a cox: below {approximate(proof.gain)} A"),
+            ("cox of the second", f"t = {proof.t}, offset d = {proof.offset} / 2^{proof.t}; h <= {shape.h_max}"),
+            ("operands", f"below lambda = {approximate(proof.operand)} p, results below {approximate(proof.result)} p"),
+            ("products added up", f"up to {proof.largest_products} before one reduction"),
+            ("slots", f"{shape.least_interval} multiplications of each rower a product, interval {plan.interval}"),
+            ("one product alone", f"first to last multiplication {plan.last_slot + 1} cycles"),
+            *([("modulus", f"loaded: {len(self.load.words)} words, {self.load.cycles} cycles")] if self.load else []),
+        ]  # fmt: skip
+
+
+def edge_numbers(fitted: RnsMontgomery, seed: int = 1) -> list[tuple[int, int]]:
+    """Operands at the edges: of the contract, of the cox, and of the first extension (xi all large or all small).
+
+    The cox is nearest to failing for a small result whose Z_r lie just below multiples of 2^drop: what it does not see
+    is then largest. Such zeta are chosen row by row, the last one so that the result is small (through the CRT), and
+    operands are tried until exactly that result comes out.
+    """
+    rnd = random.Random(seed)
+    q, p = fitted.params, fitted.p
+    top = fitted.contract("native").largest_operand
+    out = [(x, y) for x in (0, 1, p - 1, p, top) if x <= top for y in (0, 1, top)]
+    for _ in range(40):
+        size = q.proof.gain * p / q.b.M * rnd.randrange(256, 768) / 1024  # what small operands lead to
+        result = q.b.from_gammas(edge_zeta(q.cox, size, rnd))
+        if result >= q.proof.limit or result >= q.proof.result * p:
+            continue
+        x = result * q.a.M % p
+        for k in range(min(30, (top - x) // p + 1)):
+            if fitted.multiply(x + k * p, 1) == result:
+                out.append((x + k * p, 1))
+                break
+    for _ in range(6):
+        for wanted in ([m - 1 for m in q.a.moduli], [1] * q.a.n, [rnd.choice((0, m - 1)) for m in q.a.moduli]):
+            target = -q.a.from_gammas(wanted) * p % q.a.M
+            x = rnd.randrange(1, top + 1)
+            if gcd(x, q.a.M) == 1:
+                out.append((x, min(target * pow(x, -1, q.a.M) % q.a.M, top)))
+    return list(dict.fromkeys(out))
+
+
+def edge_zeta(cox: Cox, size: Fraction, rnd: random.Random) -> list[int]:
+    """zeta whose Z_r lie just below multiples of 2^drop in all rows but the last, which brings x / B near ``size``."""
+    zeta: list[int] = []
+    part = Fraction(0)
+    for row, product in zip(cox.rows[:-1], cox.products, strict=False):
+        values = [rnd.randrange(m) for m in row[:-1]]
+        partners = [product // m for m in row]
+        low = sum(v * k for v, k in zip(values, partners, strict=False))
+        unit = 1 << cox.drop
+        edges = [(e * unit - 1 - low) // partners[-1] for e in range(1, (cox.tops[0] >> cox.drop) + 2)]
+        usable = [v for v in edges if 0 <= v < row[-1]]
+        values.append(rnd.choice(usable) if usable else rnd.randrange(row[-1]))
+        zeta += values
+        part += Fraction(low + values[-1] * partners[-1], product)
+    row = cox.rows[-1]
+    values = [rnd.randrange(m) for m in row[:-1]]
+    part += sum((Fraction(v, m) for v, m in zip(values, row, strict=False)), Fraction(0))
+    need = (size - part) % 1 * row[-1]
+    zeta += [*values, -(-need.numerator // need.denominator) % row[-1]]
+    return zeta
+
+
+# ---------------------------------------------------------------------------------------------- design
+
+
+def fit(p: int, columns: int, *, w: int, n: int, interval: int, rowers: int, dsp: str, loadable: bool) -> RnsMontgomery:
+    """Least n for which condition C4 holds, over moduli 2^w - u with few signed digits in u; a multiple of ``rowers``.
+
+    With ``loadable`` the bases are those for the largest prime as wide as p, so that they depend on its width only.
+    """
+    if rowers % columns:
+        raise Refusal(f"rowers must fill rows of {columns}, got rowers = {rowers}")
+    if rowers and n % rowers:
+        raise Refusal(f"n must be a multiple of rowers, got n = {n} and rowers = {rowers}")
+    served = prev_prime(1 << p.bit_length()) if loadable else p
+    pair, proof = _pair(served, columns, w, n)
+    if rowers and pair.n % rowers:
+        pair, proof = _pair(served, columns, w, -(-pair.n // rowers) * rowers)
+    share = pair.n // rowers if rowers else 1
+    alike = dealt_alike(pair, share)
+    better = sufficiency(alike, served)
+    if better.holds:
+        pair, proof = alike, better
+    settings = {"w": w, "n": n, "interval": interval, "rowers": rowers, "dsp": dsp, "loadable": loadable}
+    fitted = RnsMontgomery(served, Params(pair, proof, share, BLOCKS[dsp]), settings)
+    if interval:
+        placed(fitted.params.shape, interval)
+    return fitted.at(p) if loadable else fitted
+
+
+def placed(shape: Shape, interval: int) -> Programme:
+    """The programme with that interval, 0 for the least. Raises Refusal where none is found, with what is accepted."""
+    try:
+        return programme(shape, interval)
+    except ScheduleError as error:
+        if not interval or shape.share > 1:
+            hint = "take a longer one, or 0 for the least that is found" if interval else "take other rowers"
+        else:
+            hint = f"take {programme(shape).interval} or 0, the least"
+        raise Refusal(f"interval = {interval} does not serve n = {shape.n}: {error}; {hint}") from error
+
+
+def _pair(p: int, columns: int, w: int, n: int) -> tuple[BasePair, Sufficiency]:
+    """A pair of bases of ``n`` moduli, 0 for the fewest. Raises ValueError when there is none."""
+    reason: ValueError | None = None
+    for digits in (3, 7):
+        try:
+            return base_pair(p, w, columns, n=n or None, even=False, digits=digits)
+        except ValueError as error:
+            reason = error
+    raise reason or ValueError("no base pair")
+
+
+def dealt_alike(pair: BasePair, share: int) -> BasePair:
+    """The same moduli, dealt so that the u of each rower share as many signed digits as a greedy choice finds."""
+    left = sorted(pair.a.u + pair.b.u)
+    a: list[list[int]] = []
+    b: list[list[int]] = []
+    while left:
+        own = [left.pop()]
+        while len(own) < 2 * share:
+            own.append(min(left, key=lambda v: (multiplexers((*own, v)), -v)))
+            left.remove(own[-1])
+        for base, us in zip((a, b) if len(a) % 2 else (b, a), (own[::2], own[1::2]), strict=True):
+            base.append([(1 << pair.w) - u for u in us])
+    both = (Base(pair.w, tuple(own[k] for k in range(share) for own in base)) for base in (a, b))
+    return BasePair(next(both), next(both), pair.columns)
+
+
+SEARCHED = 8
+"""Most moduli in a base for which the limits of the interval are searched, in seconds."""
+N_MAX, INTERVAL_MAX = 128, 1 << 14
+"""Most moduli in a base that can be set, about as many as 2,048 bits take of 17; and longest interval."""
+
+
+SHARE_MAX = 4
+"""Most moduli of each base for a rower. With more, the search for a schedule takes minutes and mostly finds none."""
+
+
+def fewest_rowers(n: int, columns: int) -> int:
+    """The fewest rowers that fill rows and serve ``n`` moduli in each base."""
+    return -(-n // (SHARE_MAX * columns)) * columns
+
+
+def fewest(p: int, settings: Mapping[str, Any]) -> int:
+    """The fewest moduli in each base."""
+    given = {name: settings[name] for name in ("w", "dsp", "loadable")}
+    return fit(p, settings.get("columns", 1), n=0, interval=0, rowers=0, **given).params.pair.n
+
+
+def interval_limits(p: int, settings: Mapping[str, Any]) -> tuple[int, int]:
+    """The least interval that has a schedule, and four times a product's multiplications in each rower.
+
+    Where rowers serve several channels or there are more than SEARCHED, the first is those multiplications, which may
+    be a little less: a search would take up to minutes. `fit` then refuses what has no schedule.
+    """
+    given = {name: settings[name] for name in ("w", "n", "rowers", "dsp", "loadable")}
+    shape = fit(p, settings.get("columns", 1), interval=0, **given).params.shape
+    searched = shape.share == 1 and shape.n <= SEARCHED
+    least = placed(shape, 0).interval if searched else shape.least_interval
+    return least, max(least, 4 * shape.least_interval)
+
+
+SETTINGS = (
+    Setting("w", int, 17, "bits of a channel, up to four DSP blocks", least=12, most=34),
+    Setting(
+        "n", int, 0, "moduli in each base, 0 for the fewest that suffice", least=0, most=N_MAX,
+        depends="condition C4 sets the least; rows and rowers must be full",
+        limits=lambda p, settings: (fewest(p, settings), N_MAX),
+        smaller="lower",
+    ),
+    Setting(
+        "interval", int, 0, "cycles between products, 0 for the fewest", least=0, most=INTERVAL_MAX,
+        depends="the least that has a schedule, and four times the multiplications of a product in each rower, when "
+        "products hardly overlap", limits=lambda p, settings: interval_limits(p, settings),
+    ),
+    Setting(
+        "rowers", int, 0, "rowers, each for equally many moduli of each base; 0 for one for each",
+        least=0, most=N_MAX,
+        depends=f"they must fill rows, n must be a multiple of them, and each serves at most {SHARE_MAX} of each base",
+        limits=lambda p, settings: (
+            fewest_rowers(settings["n"] or fewest(p, settings), settings.get("columns", 1)), N_MAX
+        ),
+        smaller="lower",
+    ),
+    Setting("dsp", str, "18x18", "DSP block for which multipliers are cut", tuple(BLOCKS)),
+    Setting("loadable", bool, False, "load the modulus at run time, any of that width (native form only)"),
+)  # fmt: skip
+
+DESIGNS = (
+    Design(
+        name="kbe",
+        page="kbe",
+        title="RNS Montgomery multiplication with Kawamura's base extension on the cox-rower machine",
+        source=Source(
+            "S. Kawamura, M. Koike, F. Sano, A. Shimbo",
+            "Cox-Rower Architecture for Fast Parallel Montgomery Multiplication",
+            "EUROCRYPT",
+            2000,
+            "Sections 3 and 4; machine and schedule are ours",
+        ),
+        needs="any odd modulus of at least 2 bits, as long as enough coprime channel moduli exist",
+        settings=SETTINGS,
+        solve=lambda p, **settings: fit(p, 1, **settings),
+    ),
+)

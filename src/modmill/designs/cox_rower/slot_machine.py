@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""The cox-rower as a slot machine: numbers stay in the rowers, and operations name them by their slots.
+
+One operation:   slot[d] = slot[a] slot[b] A^-1,  or  (slot[a] slot[b] + slot[c] slot[e]) A^-1   (mod p)
+
+Two products are added up before the reduction, which costs one multiplication more in each base and no reduction.
+With A mod p in a slot it adds, with -A mod p it subtracts:
+
+    sum   a A + c A        difference   a A + c (p - A)        negative   c (p - A)
+
+so every result is reduced, and below the same bound. A number is kept as x mod a_i and x~_j in two words of every
+rower's block RAM. The machine takes one operation an interval and does not wait for results: an operation may read what
+another wrote if it comes at least `distance` operations later. Numbers come in and leave at ports of their own, one an
+interval each, in cycles that operations leave free.
+"""
+
+from __future__ import annotations
+
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+
+from modmill.contract import Refusal
+from modmill.design import SlotMachine
+from modmill.designs.cox_rower.constants import Constants, Tables
+from modmill.designs.cox_rower.control import Control, Phase, Word
+from modmill.designs.cox_rower.multiplier import Chain
+from modmill.designs.cox_rower.schedule import OPERAND, TREE, Programme
+
+DEPTH = 1024
+"""Words of a block RAM."""
+OPERATION = ("destination", "a", "b", "c", "e")
+
+
+class CoxSlots(SlotMachine):
+    """The machine for ``numbers`` slots; a number at its ports has its words over A, then over B, as of `ResiduePair`.
+
+    Timing depends on no number and on no slot. Cost: as `CoxRower`, and registers for the slots of the operations
+    under way. Raises Refusal when the block RAMs have no room for so many numbers.
+    """
+
+    kept = ("row", "rower", "branch")
+
+    def __init__(self, p: Programme, tables: Tables, numbers: int, *, loadable: bool = False) -> None:
+        if not p.shape.numbered:
+            raise ValueError("the programme is not one for numbered slots")
+        self._programme, self._constants, self._loadable = p, Constants(p, tables), loadable
+        self.numbers = numbers
+        self._slot_bits = numbers.bit_length()  # one more slot takes what belongs to no operation
+        self._plan()
+        super().__init__(
+            self._slot_bits,
+            2 * p.shape.n * p.shape.w,
+            interval=p.interval,
+            distance=p.distance,
+            k=p.shape.rowers * p.shape.w if loadable else 0,
+        )
+        self.modulus_words = self._constants.modulus_words() if loadable else ()
+
+    def _plan(self) -> None:
+        """The lower half of the memory: constants, then words of the operations under way; numbers in the upper."""
+        p, shape = self._programme, self._programme.shape
+        first, last = p.origin, max(p[name] for name in ("h B", "w~ c", "read 2" if shape.loop else "hat 2"))
+        self._under_way = -(-(last - first) // p.interval) + 2
+        self._first = -(-shape.constants // shape.slot)
+        half = 1 << max(self._slot_bits + 1, ((self._first + self._under_way) * shape.slot - 1).bit_length())
+        if 2 * half > DEPTH:
+            raise Refusal(
+                f"{shape.constants} constants, {self._under_way} operations under way and {self.numbers} numbers need "
+                f"{2 * half} words of block RAM, of {DEPTH}"
+            )
+        self._depth = 2 * half
+
+    def elaborate(self, _platform: object) -> Module:
+        m = Module()
+        p = self._programme
+        shape, interval = p.shape, p.interval
+        w, n = shape.w, shape.n
+        address = self._depth.bit_length() - 1
+        word_bits = shape.slot.bit_length() - 1
+        nothing = self.numbers
+        word = Word(address, max(1, shape.h_max.bit_length()), 1, shape.pair)
+        phase = Phase(m, p)
+        at = phase.at
+
+        # ---- operations under way: the slots they name, and where their other words are
+        oldest = self._under_way + 1
+        last = max(p.residue("w fold"), p.residue("zeta fold"), p["h B"])
+        oldest = max(oldest, -(-(last - p.origin) // interval) + 1)
+        take, loading = Signal(), Signal()
+        m.d.comb += [
+            self.i_ready.eq(at(p.origin - 1) & ~(loading | self.k_valid if self._loadable else Const(0))),
+            take.eq(self.i_valid & self.i_ready),
+        ]
+        named = {
+            name: [Signal(self._slot_bits, name=f"{name}{k}", init=nothing) for k in range(oldest)]
+            for name in OPERATION
+        }
+        full = [Signal(name=f"full{k}") for k in range(oldest)]
+        sums = [Signal(name=f"sum{k}") for k in range(oldest)]
+        next_place = Signal(address - 1 - word_bits, init=self._first)
+        places = [Signal(len(next_place), name=f"place{k}", init=self._first) for k in range(oldest)]
+        with m.If(at(p.origin - 1)):
+            end = self._first + self._under_way - 1
+            m.d.sync += next_place.eq(Mux(next_place == end, self._first, next_place + 1))
+            m.d.sync += [full[0].eq(take), sums[0].eq(self.i_sum), places[0].eq(next_place)]
+            m.d.sync += [named[name][0].eq(Mux(take, getattr(self, f"i_{name}"), nothing)) for name in OPERATION]
+            for k in range(1, oldest):
+                m.d.sync += [full[k].eq(full[k - 1]), sums[k].eq(sums[k - 1]), places[k].eq(places[k - 1])]
+                m.d.sync += [named[name][k].eq(named[name][k - 1]) for name in OPERATION]
+
+        # ---- a number from outside: decided when its slot must stand, accepted when its second word is taken
+        control = Control(p, word, phase)
+        inputs = [p["in a"], p["in b"]]
+        entering, x_slot = Signal(), Signal(self._slot_bits)
+        with m.If(at(min(inputs) - TREE - 2)):
+            m.d.sync += [entering.eq(self.x_valid), x_slot.eq(Mux(self.x_valid, self.x_slot, nothing))]
+        accepted = Signal()
+        m.d.sync += accepted.eq(at(max(inputs) - 2) & entering)
+        m.d.comb += self.x_ready.eq(accepted)
+
+        # ---- a number that leaves
+        reading = min(p.outputs) - TREE - 2
+        leave, going, q_slot = Signal(), Signal(), Signal(self._slot_bits)
+        m.d.comb += [leave.eq(at(reading) & self.q_valid & (~self.o_valid | self.o_ready)), self.q_ready.eq(leave)]
+        with m.If(at(reading)):
+            m.d.sync += [going.eq(leave), q_slot.eq(self.q_slot)]
+        arrive = Signal()
+        m.d.sync += arrive.eq(at(p.valid - 2) & going)
+        with m.If(arrive):
+            m.d.sync += self.o_valid.eq(1)
+        with m.Elif(self.o_ready):
+            m.d.sync += self.o_valid.eq(0)
+
+        # ---- the control word
+        reads = {"x": "a", "y": "b", "v": "c", "z": "e"}
+
+        def number(slot: Value, over_b: bool) -> Value:
+            return Cat(Const(int(over_b), 1), slot, Const(0, address - 2 - self._slot_bits), Const(1, 1))
+
+        def held(name: str, cycle: int) -> Value:
+            age = (cycle - TREE - 1 - p.origin) // interval
+            if name in ("w", "zeta"):
+                return number(named["destination"][age], name == "zeta")
+            if len(name) == 2 and name[0] in reads and name[1] in "ab":
+                return number(named[reads[name[0]]][age], name[1] == "b")
+            return Cat(Const(shape.words.index(name), word_bits), places[age], Const(0, 1))
+
+        for k, name in enumerate(("in a", "in b")):
+            control.store(number(x_slot, k == 1), p[name], source=k)
+        control.product(held, self._constants.address, lambda cycle: sums[(cycle - TREE - 1 - p.origin) // interval])
+        for over_b, name in enumerate(("w", "zeta")):
+            t = p[f"out {name}"]
+            control.put("word", t, number(q_slot, over_b == 1))
+            control.put(f"out_{name}", t + OPERAND - 1, going)
+        if self._loadable:
+            idle = ~Cat(full).any() & ~take
+            control.load(m, self._constants.modulus_addresses, self.k_valid, self.k_ready, idle, loading)
+        control.drive(m, number(Const(nothing, self._slot_bits), False), clear=True)
+
+        # ---- rows, the tree of control, the ring, the cox
+        contents = self._constants.contents(blank=self._loadable)
+        chain = Chain(p, phase, control, word, contents, word.h_source + int(self._loadable))
+
+        def connect(i: int) -> None:
+            parts: list[Value] = [self.x_number.word_select(i, w), self.x_number.word_select(n + i, w)]
+            parts += [Const(0, (word.h_source - 2) * w)]
+            parts += [self.k_m.word_select(i, w)] if self._loadable else []
+            m.d.comb += chain.outside(i).eq(Cat(*parts))
+            over_a, over_b = chain.result(i, 0)
+            m.d.comb += [self.o_number.word_select(i, w).eq(over_a), self.o_number.word_select(n + i, w).eq(over_b)]
+
+        chain.build(m, self._depth, connect)
+        return m

@@ -1,0 +1,7 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""Our high-radix Montgomery multiplier on a linear array, products interleaved.
+
+`design` (bounds, algorithm, schedule, design), `array` (a column for each digit), `folded_array` (fewer columns than
+digits), `lanes` (several arrays behind one port).
+"""

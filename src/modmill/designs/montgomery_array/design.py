@@ -1,0 +1,474 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""High-radix Montgomery multiplication on a pipelined linear array, products interleaved so that no DSP block idles.
+
+Source:  P. L. Montgomery, Modular Multiplication Without Trial Division, Mathematics of Computation 44 (1985) 519-521,
+         for the reduction; S. E. Eldridge, C. D. Walter, Hardware Implementation of Montgomery's Modular Multiplication
+         Algorithm, IEEE Transactions on Computers 42 (1993) 693-699, for the array. Digits, interleaving and schedule
+         are ours.
+Formula: S = 0; for i = 0 ... d - 1:  t = (S + x_0 y_i) mod 2^17,  q_i = t m' mod 2^17,
+         S = (S + x y_i + q_i M) / 2^17,  with m' = -M^-1 mod 2^17
+Range:   x, y < lambda M give S < (lambda^2 M / R + 1) M <= lambda M, R = 2^(17 d), S = x y / R (mod M)
+
+lambda = 2^(17 d - 1 - bits of M), at least 2, so nothing is subtracted at the end. The modulus is loaded at run time,
+any odd one of that width or below, or built in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+
+from modmill.contract import Binary, Contract, Load, Refusal, Timing
+from modmill.design import Cost, Design, Fitted, Multiplier, Setting, Source
+from modmill.designs.montgomery_array.array import (
+    DIGIT,
+    ENTRY,
+    HEAD,
+    PRODUCT,
+    STREAMS_MIN,
+    SUM,
+    MontgomeryArray,
+    NegativeInverse,
+)
+from modmill.designs.montgomery_array.folded_array import FoldedArray
+from modmill.designs.montgomery_array.lanes import Lanes, timing
+from modmill.numbers.shown import shortened
+from modmill.rtl.conditional_subtract import LEAD, ConditionalSubtract
+from modmill.rtl.delay import later
+from modmill.rtl.digit_serial import DIGITS_MIN, Control, DigitSerial, Frame, least_streams
+from modmill.rtl.digits import MEMORY, DigitMemory
+from modmill.rtl.free_running import free_running
+from modmill.schedule import Schedule, Step
+
+BITS_MAX = 4096
+"""Widest modulus that is served."""
+DIGITS_MAX = 256
+"""Most digits: 14 more than the widest modulus needs."""
+STREAMS_MAX = 271
+"""Most products interleaved: a folded array of 255 columns needs 256. Prime, so that intervals are coprime to it."""
+LANES_MAX = 64
+"""Most arrays side by side."""
+
+# ---------------------------------------------------------------------------------------------- parameters
+
+
+@dataclass(frozen=True)
+class Params:
+    """Digits, streams and interval of a core for moduli of up to ``bits`` bits.
+
+    ``columns``: of the folded array, which go through ``groups`` groups in an iteration; 0: one for each digit.
+    """
+
+    bits: int
+    digits: int
+    streams: int
+    interval: int
+    columns: int = 0
+    groups: int = 1
+
+    @property
+    def blocks(self) -> int:
+        """DSP blocks: three in the head and two in each further column."""
+        return 2 * self.columns + 3 if self.columns else 2 * self.digits + 1
+
+    def array(self, modulus: int | None) -> MontgomeryArray | FoldedArray:
+        """The array."""
+        if self.columns:
+            return FoldedArray(self.digits, self.columns, self.groups, self.streams, modulus)
+        return MontgomeryArray(self.digits, self.streams, modulus)
+
+    @property
+    def operand_bits(self) -> int:
+        """Operands and results are below 2^operand_bits."""
+        return DIGIT * self.digits - 1
+
+    @property
+    def spare(self) -> int:
+        """log2 lambda."""
+        return self.operand_bits - self.bits
+
+    @property
+    def R(self) -> int:
+        """The Montgomery factor's inverse."""
+        return 1 << DIGIT * self.digits
+
+    @cached_property
+    def frame(self) -> Frame:
+        """Sizes and times of the multiplier around the array."""
+        if self.columns:
+            latency = FoldedArray.latency(self.digits, self.columns, self.groups, self.streams)
+        else:
+            latency = MontgomeryArray.latency(self.digits, self.streams)
+        return Frame(
+            DIGIT, self.digits, self.operand_bits, self.streams, self.interval, latency,
+            groups=self.groups, columns=self.columns,
+        )  # fmt: skip
+
+    @cached_property
+    def binary_frame(self) -> Frame:
+        """The same with a subtraction at the end: for x, y < M the result is below (M / R + 1) M < 2 M."""
+        latency = self.frame.latency + ConditionalSubtract.latency(self.digits)
+        return replace(self.frame, latency=latency, rising=True)
+
+    @property
+    def loading(self) -> int:
+        """Periods from the first word of a modulus to the one in which its digits have begun to enter the array."""
+        feeding = self.frame.feeding
+        return -(-(self.digits + MEMORY - feeding) // self.interval) + (feeding >= 0)
+
+
+# ---------------------------------------------------------------------------------------------- schedule
+
+
+def steps(p: Params) -> Schedule:
+    """Each iteration in the head and in the columns; then the result through its memory."""
+    out: list[Step] = []
+    frame = p.frame
+    above: tuple[str, ...] = ()
+    columns = p.columns or p.digits
+    for i in range(p.digits):
+        start = frame.start + ENTRY + i * frame.turn
+        out.append(Step(f"xy{i}", "head", start, PRODUCT, busy=1))
+        out.append(Step(f"t{i}", "t", start + PRODUCT, 1, (f"xy{i}", *above)))
+        out.append(Step(f"q{i}", "q", start + PRODUCT + 1, PRODUCT, (f"t{i}",), busy=1))
+        for g, column in enumerate(frame.passes(start + HEAD + 1)):
+            name = f"S{i}" if p.groups == 1 else f"S{i}.{g}"
+            out.append(Step(f"{name}/1", "column 1", column, SUM + 1, (f"q{i}",), busy=1))
+            if columns > 1:
+                out.append(Step(name, "other columns", column + 1, SUM + columns - 2, (f"q{i}",), busy=1))
+        lowest = f"S{i}" if p.groups == 1 else f"S{i}.0"
+        above = (f"{lowest}/1",)
+    arrival = frame.arrival
+    last = frame.passes(arrival)[-1] + frame.places // p.groups - 1
+    out.append(Step("digits of S", "results", arrival, last + 1 - arrival, (lowest if columns > 1 else above[0],)))
+    out.append(Step("S", "port", last + 1, frame.timing.latency - last - 1, ("digits of S",)))
+    return Schedule(tuple(out), p.interval)
+
+
+# ---------------------------------------------------------------------------------------------- algorithm
+
+
+class MontgomeryMultiplication(Fitted):
+    """The array for one modulus, built in or loaded."""
+
+    def __init__(self, p: int, params: Params, settings: dict[str, Any]) -> None:
+        self.p, self.params, self.settings = p, params, settings
+        if params.columns:
+            self.forms = ("native",)  # the last subtraction takes the digits in one run
+
+    @property
+    def loadable(self) -> bool:
+        """Whether the modulus is loaded."""
+        return bool(self.settings["loadable"])
+
+    @property
+    def factor(self) -> int:
+        return pow(self.params.R, -1, self.p)
+
+    @cached_property
+    def schedule(self) -> Schedule:
+        return steps(self.params)
+
+    @property
+    def representation(self) -> Binary:
+        return Binary(self.params.operand_bits)
+
+    @property
+    def bounds(self) -> tuple[Fraction, Fraction, Fraction]:
+        limit = Fraction(1 << self.params.spare)
+        return limit, limit**2, limit**2 * self.gain + 1
+
+    @property
+    def gain(self) -> Fraction:
+        return Fraction(self.p, self.params.R)
+
+    @property
+    def cost(self) -> Cost:
+        """Constants: the modulus and m'."""
+        d = self.params.digits
+        return Cost(dsp=self.params.blocks * self.lanes, memory_bits=DIGIT * (d + 1), multiplications=d * (2 * d + 1))
+
+    def trace(self, a: int, b: int) -> Iterator[tuple[str, Any]]:
+        mask = (1 << DIGIT) - 1
+        inverse = -pow(self.p, -1, 1 << DIGIT) % (1 << DIGIT)
+        s = 0
+        for i in range(self.params.digits):
+            digit = b >> DIGIT * i & mask
+            low = (s + a * digit) & mask
+            yield f"t{i}", low
+            q = low * inverse & mask
+            yield f"q{i}", q
+            s = (s + a * digit + q * self.p) >> DIGIT
+        yield "S", s
+
+    def multiply(self, a: int, b: int) -> int:
+        """The same S in one step: the digits q are those of -a b / M mod R, whatever way they are found."""
+        q = a * b * self._inverse % self.params.R
+        return (a * b + q * self.p) // self.params.R
+
+    @cached_property
+    def _inverse(self) -> int:
+        return -pow(self.p, -1, self.params.R) % self.params.R
+
+    @property
+    def load(self) -> Load | None:
+        if not self.loadable:
+            return None
+        words = tuple(self.p >> DIGIT * j & (1 << DIGIT) - 1 for j in range(self.params.digits))
+        return Load(DIGIT, words, (self.params.loading + 1) * self.params.interval)
+
+    def at(self, p: int) -> MontgomeryMultiplication:
+        if not self.loadable:
+            raise Refusal("the modulus of this core is built in")
+        if p < 3 or p % 2 == 0 or p >> self.params.bits:
+            raise Refusal(f"the modulus must be odd, at least 3 and below 2^{self.params.bits}, got {shortened(p)}")
+        return MontgomeryMultiplication(p, self.params, self.settings)
+
+    def component(self, *, scaled: bool = False) -> Multiplier:
+        return self._laned(binary=False)
+
+    @property
+    def lanes(self) -> int:
+        """Arrays side by side."""
+        return int(self.settings["lanes"])
+
+    def _laned(self, *, binary: bool) -> Multiplier:
+        modulus, frame = None if self.loadable else self.p, self.params.binary_frame if binary else self.params.frame
+        made = [Machine(self.params, modulus, binary=binary) for _ in range(self.lanes)]
+        return made[0] if self.lanes == 1 else Lanes(made, frame.room)
+
+    def facts(self) -> list[tuple[str, str]]:
+        p, load = self.params, self.load
+        return [
+            ("digits", f"d = {p.digits} of {DIGIT} bits, R = 2^{DIGIT * p.digits}"),
+            ("operands", f"below 2^{p.spare} p, results below (2^{2 * p.spare} p / R + 1) p"),
+            ("interleaved", f"{p.streams} streams; a product every {p.interval} cycles"),
+            ("columns", f"{p.columns or p.digits}, each for {p.groups} digit{'s' * (p.groups > 1)}"),
+            ("lanes", f"{self.lanes}, each of {p.blocks} DSP blocks; they take products in turn"),
+            ("DSP blocks", f"{self.cost.dsp}, each product {self.cost.multiplications} multiplications"),
+            ("modulus", f"loaded: {len(load.words)} words, {load.cycles} cycles" if load else "built in"),
+        ]
+
+    def corners(self) -> list[tuple[int, int]]:
+        """Operands of all ones and single digits; q all zeros or all ones; results at their bound and at 0 and M."""
+        p, top = self.p, self.contract("native").largest_operand
+        ones = (1 << DIGIT) - 1
+        special = [
+            0,
+            1,
+            p - 1,
+            p,
+            p + 1,
+            2 * p - 1,
+            top,
+            top - 1,
+            ones,
+            1 << DIGIT,
+            (1 << self.params.operand_bits - 1),
+        ]
+        special = [x for x in dict.fromkeys(special) if x <= top]
+        out = [(x, y) for x in special for y in special]
+        for q in (0, self.params.R - 1, 1, self.params.R >> 1, int("01" * (DIGIT * self.params.digits // 2), 2)):
+            product = -q * p % self.params.R  # x y of this size mod R makes the digits q
+            for y in (1, 3, top | 1):
+                x = product * pow(y, -1, self.params.R) % self.params.R
+                if y <= top and x <= top:
+                    out.append((x, y))
+        return out
+
+    def contract(self, io: str) -> Contract:
+        found = super().contract(io)
+        found = replace(found, timing=timing(found.timing, self.lanes))
+        if io == "native":
+            return found
+        width = Binary(self.params.bits)
+        return replace(found, operand=width, result=width)
+
+    def binary_timing(self) -> Timing:
+        return self.params.binary_frame.timing
+
+    def binary_component(self) -> Multiplier:
+        return self._laned(binary=True)
+
+
+# ---------------------------------------------------------------------------------------------- machine
+
+
+class Machine(DigitSerial):
+    """The array behind the multiplier interface. ``modulus``: None where it is loaded.
+
+    Stream k takes the digits of M, least significant first. Meanwhile -M^-1 mod 2^17 is computed; then the digits enter
+    the array in place of an operand's.
+    """
+
+    def __init__(self, params: Params, modulus: int | None, *, binary: bool = False) -> None:
+        self._params, self._modulus, self._binary = params, modulus, binary
+        frame = params.binary_frame if binary else params.frame
+        super().__init__(frame, width=params.bits if binary else None, k=DIGIT if modulus is None else 0)
+        self._array = array = params.array(modulus)
+        for i in range(params.digits):
+            entered = frame.start + i * frame.turn
+            self.probes.append((f"t{i}", array.head.low, entered + ENTRY + PRODUCT + 1))
+            self.probes.append((f"q{i}", array.head.quotient, entered + ENTRY + HEAD))
+
+    def connect(self, m: Module, control: Control) -> tuple[Value, Value]:
+        m.submodules.array = array = self._array
+        x = Signal(DIGIT, reset_less=True)
+        m.d.comb += [array.x.eq(x), array.y.eq(control.y), array.first.eq(control.first), array.last.eq(control.last)]
+        if isinstance(array, FoldedArray):
+            m.d.comb += array.group.eq(control.group)
+        permitted: Value = Const(1)
+        if self._modulus is None:
+            port, digit, entering, loaded = self._load(m, control)
+            m.d.sync += [
+                x.eq(Mux(entering, digit, control.x)),
+                array.load.eq(entering & control.passes(self.frame.start - 1).any()),
+            ]
+            permitted = loaded & ~self.k_valid
+        else:
+            m.d.sync += x.eq(control.x)
+            if self.frame.meets_reset:
+                permitted = self.begun(m, control, 2)
+        if not self._binary:
+            return array.z, permitted
+        digits = range(self._params.digits)
+        modulus = [(self._modulus or 0) >> DIGIT * j & (1 << DIGIT) - 1 for j in digits]
+        m.submodules.subtract = subtract = ConditionalSubtract(DIGIT, len(digits), modulus, rising=False)
+        m.d.comb += [
+            subtract.coming.eq(control.at(self._params.frame.arrival - LEAD)),
+            subtract.digit.eq(array.z),
+        ]
+        if self._modulus is None:
+            m.d.comb += Cat(subtract.w_enable, subtract.w_digit, subtract.w_d).eq(port)
+        return subtract.out, permitted
+
+    def _load(self, m: Module, control: Control) -> tuple[Value, Value, Value, Value]:
+        """A port for memories of M; its digit for the array; whether that enters now; whether a modulus is there."""
+        digits = self._params.digits
+        filling, pending, entering, loaded = Signal(), Signal(), Signal(), Signal()
+        may = Signal()
+        m.d.sync += may.eq(control.at(-1) & control.idle & ~pending & ~entering)
+        m.d.comb += self.k_ready.eq(filling | may)
+        take = self.k_valid & self.k_ready
+        place = Signal(range(digits))
+        frame = self.frame
+        memory = DigitMemory(DIGIT, frame.places + (frame.groups > 1), 1)
+        inverse = NegativeInverse()
+        m.submodules.modulus, m.submodules.inverse = memory, inverse
+        taken, lowest = Signal(), Signal()
+        m.d.sync += [taken.eq(take), lowest.eq(take & ~filling)]
+        word, written = later(m, self.k_m, "word"), later(m, place, "word_place")
+        # above the highest digit the folded array reads zeros, which nothing before a reset may overwrite
+        enable = taken if frame.groups == 1 else taken & (written < digits)
+        port = Cat(enable, written, word)
+        m.d.comb += [
+            Cat(memory.w_enable, memory.w_digit[: len(written)], memory.w_d).eq(port),
+            inverse.m.eq(word), inverse.start.eq(lowest), self._array.inverse.eq(inverse.inverse),
+        ]  # fmt: skip
+        with m.If(take):
+            m.d.sync += [place.eq(place + 1), filling.eq(1), loaded.eq(0)]
+            with m.If(place == digits - 1):
+                m.d.sync += [place.eq(0), filling.eq(0), pending.eq(1)]
+        # in the period before the digits enter
+        chosen = Signal()
+        with m.If(control.at(frame.feeding - MEMORY)):
+            m.d.sync += chosen.eq(pending)
+        if frame.groups == 1:
+            reading = free_running(range(digits), name="reading")
+            m.d.sync += reading.eq(reading - 1)
+            with m.If(control.at(frame.feeding - MEMORY)):
+                m.d.sync += reading.eq(digits - 1)
+            m.d.comb += memory.r_digit.eq(reading)
+        else:
+            m.d.comb += memory.r_digit.eq(control.x_place)
+        with m.If(control.at(frame.feeding)):
+            m.d.sync += entering.eq(chosen & pending)
+        with m.If(control.at(0) & entering):
+            m.d.sync += [pending.eq(0), loaded.eq(1)]
+        return port, memory.q, entering, loaded
+
+
+# ---------------------------------------------------------------------------------------------- design
+
+
+def least_digits(bits: int) -> int:
+    """The fewest digits with 2^(17 d) >= 4 * 2^bits."""
+    return max(DIGITS_MIN, -(-(bits + 2) // DIGIT))
+
+
+def folding(digits: int, columns: int) -> tuple[int, int, int]:
+    """Groups of digits, columns of the folded array (0 where it is not folded), and its fewest streams."""
+    groups = -(-digits // columns) if columns else 1
+    folded = columns if groups > 1 else 0
+    return groups, folded, max(folded + 1, -(-STREAMS_MIN // groups)) if folded else STREAMS_MIN
+
+
+def stream_limits(p: int, settings: Mapping[str, Any]) -> tuple[int, int]:
+    """The fewest streams, and the most."""
+    digits = settings["digits"] or least_digits(p.bit_length())
+    return folding(digits, settings["columns"])[2], STREAMS_MAX
+
+
+def fit(p: int, *, loadable: bool, digits: int, streams: int, columns: int, lanes: int) -> MontgomeryMultiplication:
+    """The fewest digits with 2^(17 d) >= 4 * 2^bits, so that lambda >= 2."""
+    settings = {"loadable": loadable, "digits": digits, "streams": streams, "columns": columns, "lanes": lanes}
+    bits = p.bit_length()
+    if bits > BITS_MAX:
+        raise Refusal(f"moduli have at most {BITS_MAX} bits, this one has {bits}")
+    d = digits or least_digits(bits)
+    groups, folded, fewest = folding(d, columns)
+    found, interval = least_streams(d, fewest, groups, folded, lanes)
+    params = Params(bits, d, streams or found, interval, folded, groups)
+    try:
+        params.frame  # noqa: B018 - its conditions
+    except ValueError as error:
+        raise Refusal(f"streams = {streams}: {error}") from error
+    return MontgomeryMultiplication(p, params, settings)
+
+
+DESIGNS = (
+    Design(
+        name="montgomery-array",
+        page="montgomery-array",
+        title="High-radix Montgomery multiplication on an interleaved linear array, modulus loaded or built in",
+        source=Source(
+            "P. L. Montgomery; S. E. Eldridge, C. D. Walter",
+            "Modular Multiplication Without Trial Division; Hardware Implementation of Montgomery's Algorithm",
+            "Mathematics of Computation 44; IEEE Transactions on Computers 42",
+            1993,
+            "digits, interleaving and schedule are ours",
+        ),
+        needs=f"any odd modulus of at most {BITS_MAX} bits",
+        settings=(
+            Setting("loadable", bool, True, "load the modulus at run time, any odd one of that width or below"),
+            Setting(
+                "digits", int, 0, "digits of 17 bits, 0 for the fewest; more leave room for sums",
+                least=0, most=DIGITS_MAX, depends="2 bits more than p at least",
+                limits=lambda p, settings: (least_digits(p.bit_length()), DIGITS_MAX),
+                smaller="lower",
+            ),
+            Setting(
+                "streams", int, 0, "products interleaved, 0 for the fewest that suit", least=0, most=STREAMS_MAX,
+                depends="a product's digits must be through the array when they are due; more make it wait longer",
+                limits=stream_limits,
+            ),
+            Setting(
+                "columns", int, 0, "columns behind the head, fewer than digits: less DSP blocks, more cycles",
+                least=0, most=DIGITS_MAX - 1, depends="fewer than digits; as many change nothing",
+                limits=lambda p, settings: (1, (settings["digits"] or least_digits(p.bit_length())) - 1),
+            ),
+            Setting(
+                "lanes", int, 1, "arrays side by side that take products in turn: more DSP blocks",
+                least=1, most=LANES_MAX,
+                smaller="lower",
+            ),
+        ),
+        solve=fit,
+    ),
+)  # fmt: skip

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""The Montgomery array with fewer columns than digits: each column serves one digit of every group.
+
+Group g of an iteration holds digits g c + 1 ... g c + c on the c columns, and goes through them ``streams`` cycles
+after group g - 1: what the last column hands on comes back to the first one in time. The head is used once an
+iteration.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from amaranth.hdl import Cat, Module, Mux
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from modmill.designs.montgomery_array.array import DIGIT, ENTRY, HEAD, PRODUCT, STREAMS_MIN, SUM, Column, Head, carried
+from modmill.rtl.delay import DelayLines, later
+
+BACK = ("y", "q", "xy", "qm", "k")
+"""What the last column hands back to the first."""
+
+
+class FoldedArray(wiring.Component):
+    """As MontgomeryArray, with c = ``columns`` columns for c f >= d digits above the lowest, f = ``groups`` >= 2.
+
+    A product starts in some cycle s and takes a cycle of each column every K = ``streams`` > c cycles. Digit y_i enters
+    at ``y`` in cycle s + i f K; x_0 at ``x`` in cycle s, and digit g c + p, p = 1 ... c, in cycle s + g K - p, zero
+    where there is none. ``group`` is g from cycle s + g K on in every iteration, ``first`` is set then in the first,
+    ``last`` in the last, ``load`` where x is M. Digit g c + p - 1 of S leaves at ``z`` in cycle s + ``latency`` +
+    g K + c - p.
+
+    f K must be at least STREAMS_MIN. Latency: (d - 1) f K + c + 20. Cost: 2 c + 3 DSP blocks.
+    """
+
+    def __init__(self, digits: int, columns: int, groups: int, streams: int, modulus: int | None = None) -> None:
+        turn = groups * streams
+        if columns * groups < digits or groups < 2:
+            raise ValueError(f"{groups} groups of {columns} columns do not hold {digits} digits")
+        if streams <= columns or turn < STREAMS_MIN:
+            raise ValueError(
+                f"the array needs more than {columns} streams and at least {STREAMS_MIN} / {groups}, not {streams}"
+            )
+        self.groups, self.modulus, self.wait = groups, modulus, streams - columns
+        mask = (1 << DIGIT) - 1
+        parts = None if modulus is None else [modulus >> DIGIT * j & mask for j in range(columns * groups + 1)]
+        lowest = (parts[0], -pow(parts[0], -1, 1 << DIGIT) % (1 << DIGIT)) if parts else None
+        self.head = Head(turn, lowest, groups)
+        self.columns = [
+            Column(
+                turn, parts and parts[p::columns][:groups], groups,
+                wait=turn - streams + columns - 3 if p == columns else None, edge=p == columns,
+            )
+            for p in range(1, columns + 1)
+        ]  # fmt: skip
+        super().__init__(
+            {
+                "x": In(DIGIT), "y": In(DIGIT), "first": In(1), "last": In(1), "group": In((groups - 1).bit_length()),
+                **({"load": In(1), "inverse": In(DIGIT)} if modulus is None else {}),
+                "z": Out(DIGIT),
+            }
+        )  # fmt: skip
+
+    @staticmethod
+    def latency(digits: int, columns: int, groups: int, streams: int) -> int:
+        """Cycles from s to the first digit of the result."""
+        return ENTRY + (digits - 1) * groups * streams + HEAD + columns + SUM + 1
+
+    def elaborate(self, _platform: object) -> Module:
+        m = Module()
+        m.submodules.head = head = self.head
+        inputs = ["x", "y", "first", "last", "group", *(["load", "inverse"] if self.modulus is None else [])]
+        m.d.comb += [getattr(head, name).eq(getattr(self, name)) for name in inputs]
+        first, last = self.columns[0], self.columns[-1]
+        names = carried(self.groups)
+        chain: list[Head | Column] = [head, *self.columns]
+        for j, (before, column) in enumerate(pairwise(chain), 1):
+            m.submodules[f"column{j}"] = column
+            skipped = BACK if before is head else ()
+            m.d.comb += [
+                getattr(column, f"i_{name}").eq(getattr(before, f"o_{name}")) for name in names if name not in skipped
+            ]
+            m.d.comb += before.s.eq(self.columns[j - 1].t)
+        m.d.comb += [last.s.eq(first.t), self.z.eq(last.o_z)]
+        # back to the first column, unless the head begins an iteration
+        lines = DelayLines(m, max(self.wait, PRODUCT + SUM), name="back")
+        handed = Cat(*(getattr(last, f"o_{name}") for name in BACK))
+        returned = lines.line(handed, self.wait, name="returned")
+        inner = later(m, head.o_group != 0, "inner")
+        at = {"y": inner, "q": inner}
+        at |= dict.fromkeys(("xy", "qm"), lines.line(inner, PRODUCT, name="inner_product"))
+        at["k"] = lines.line(inner, SUM, name="inner_carry")
+        start = 0
+        for name in BACK:
+            value = returned[start : start + names[name]]
+            m.d.comb += getattr(first, f"i_{name}").eq(Mux(at[name], value, getattr(head, f"o_{name}")))
+            start += names[name]
+        return m

@@ -1,0 +1,388 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""Multi-step radix-2 Montgomery multiplication: s bits of x a clock, in carry-save, without DSP blocks.
+
+Source:  X. Zhang, X. Dong, A high speed Montgomery processor of 256-bit on FPGA, Algorithms 2 and 3, Figures 2 and 3.
+Formula: p <- (p + x_i y + q m) / 2,  q = (p + x_i y) mod 2,  for i = 0 ... k - 1, k = s t + r;  z = p or p - m
+Range:   p < m + y at every step, so x, y < m leave z < m after one subtraction. Without it, k + 2 steps take x, y < 2 m
+         to z < 2 m; k + 1 steps do not.
+
+Deviations from the paper:
+- Algorithm 3 reuses i for both loops and lets the inner one run to k - 1; the bit index is i s + j for j < s, and
+  t s + j for j < r in the remainder.
+- The paper counts the clocks of the loop only, t + [r > 0]. The carry-save result still has to be added up and
+  compared with m: that is done here word by word beside the next product's loop, and counted in the latency.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+from amaranth.hdl import Module, Mux, Signal, Value
+
+from modmill.contract import Binary, Load, Refusal, Timing
+from modmill.design import Cost, Design, Fitted, Multiplier, Setting, Source
+from modmill.designs.multistep.carry_save import CarrySaveAdder
+from modmill.numbers.moduli import MAX_BITS
+from modmill.numbers.montgomery import edges
+from modmill.numbers.shown import shortened
+from modmill.rtl.acceptance import Acceptance
+from modmill.rtl.words import CarrySaveWords, WordSubtraction
+from modmill.schedule import Schedule, Step
+
+PLACES = 2
+"""Products under way: one in the loop, one in the final addition or waiting at the output."""
+
+LEAST_WORD = 16
+"""Bits of the final adder, unless a wider one is needed to hide it behind the loop."""
+
+
+# ---------------------------------------------------------------------------------------------- what is shared
+
+
+class BinaryMontgomery(Fitted):
+    """Montgomery multiplication of binary numbers: what all such designs share.
+
+    Settings ``subtract`` (operands and results below p, one subtraction at the end; else below 2 p) and, where there is
+    one, ``loadable``. The binary form is the one with the subtraction.
+    """
+
+    def __init__(self, p: int, settings: dict[str, Any], bits: int = 0) -> None:
+        """``bits``: width of the modulus that the core is made for, where that is not p's."""
+        self.p, self.settings = p, settings
+        self.bits = bits or p.bit_length()
+        self.subtract: bool = settings["subtract"]
+        self.loadable: bool = settings.get("loadable", False)
+
+    @property
+    @abstractmethod
+    def R(self) -> int:
+        """The power of two that the product is divided by; it depends on ``bits`` only."""
+
+    @property
+    def operand_bits(self) -> int:
+        """Width of operands and results."""
+        return self.bits + (not self.subtract)
+
+    @property
+    def factor(self) -> int:
+        return pow(self.R, -1, self.p)
+
+    @property
+    def representation(self) -> Binary:
+        return Binary(self.operand_bits)
+
+    @property
+    def bounds(self) -> tuple[Fraction, Fraction, Fraction]:
+        one, two = Fraction(1), Fraction(2)
+        return (one, one, one) if self.subtract else (two, two**2, 4 * Fraction(self.p, self.R) + 1)
+
+    @property
+    def gain(self) -> Fraction:
+        return Fraction(0) if self.subtract else Fraction(self.p, self.R)
+
+    @property
+    def load(self) -> Load | None:
+        return Load(self.bits, (self.p,), 1) if self.loadable else None
+
+    def at(self, p: int) -> BinaryMontgomery:
+        if not self.loadable:
+            raise Refusal("the modulus of this core is built in")
+        if p < 3 or p % 2 == 0 or p >> self.bits:
+            raise Refusal(f"this core takes odd moduli from 3 to 2^{self.bits} - 1, not {shortened(p)}")
+        return type(self)(p, self.settings, self.bits)
+
+    def _binary(self) -> BinaryMontgomery:
+        """The same R and operands below p, with the subtraction."""
+        out = type(self)(self.p, self.settings, self.bits)
+        out.subtract = True
+        return out
+
+    def binary_component(self) -> Multiplier:
+        return self._binary().component()
+
+    def binary_timing(self) -> Timing:
+        plan = self._binary().schedule
+        return Timing(plan.latency, plan.interval, plan.in_flight)
+
+    def corners(self) -> list[tuple[int, int]]:
+        return edges(self.p, self.R, self.contract("native").largest_operand + 1)
+
+
+def scanned_bits(p: int, settings: Mapping[str, Any]) -> int:
+    """Bits of x that are gone through."""
+    return p.bit_length() + 2 * (not settings["subtract"])
+
+
+def added_bits(p: int, settings: Mapping[str, Any]) -> int:
+    """Bits of a sum of two operands."""
+    return p.bit_length() + (not settings["subtract"]) + 1
+
+
+SHARED_SETTINGS = (
+    Setting("subtract", bool, True, "operands and results below p; false: below 2 p, without the last subtraction"),
+    Setting("loadable", bool, False, "load the modulus at run time, any odd one of at most that width"),
+)
+
+
+# ---------------------------------------------------------------------------------------------- parameters
+
+
+@dataclass(frozen=True)
+class Params:
+    """``k`` steps, ``s`` of them a clock; ``word`` bits of the final adder, 0 to choose."""
+
+    k: int
+    s: int
+    operand_bits: int
+    word: int
+
+    @property
+    def t(self) -> int:
+        """Clocks of s steps."""
+        return self.k // self.s
+
+    @property
+    def r(self) -> int:
+        """Steps of the last clock, 0 if there is none: k = s t + r."""
+        return self.k % self.s
+
+    @property
+    def loop(self) -> int:
+        """Clocks of the loop."""
+        return self.t + (self.r > 0)
+
+    @property
+    def width(self) -> int:
+        """Bits of S and of C: their sum is below m + y."""
+        return self.operand_bits + 1
+
+    @property
+    def adder(self) -> int:
+        """Bits that the final adder takes a cycle: as given, or the fewest that hide it behind the loop."""
+        if self.word:
+            return min(self.word, self.width)
+        wanted = min(self.width, LEAST_WORD)
+        while wanted < self.width and Params(self.k, self.s, self.operand_bits, wanted).interval > self.loop:
+            wanted += 1
+        return wanted
+
+    @property
+    def words(self) -> int:
+        """Cycles of the final addition."""
+        return -(-self.width // self.adder)
+
+    @property
+    def latency(self) -> int:
+        """Accepting, the loop, the final addition, the subtraction one word behind it, the choice."""
+        return 1 + self.loop + self.words + 2
+
+    @property
+    def interval(self) -> int:
+        """The loop, where the final addition of the product before it is done in time and its result is taken."""
+        return max(self.loop, self.words, -(-(self.latency + 1) // PLACES))
+
+    @property
+    def done(self) -> list[int]:
+        """Steps done after each clock of the loop."""
+        return [min((clock + 1) * self.s, self.k) for clock in range(self.loop)]
+
+
+# ---------------------------------------------------------------------------------------------- algorithm
+
+
+def majority(a: int, b: int, c: int) -> int:
+    """The carries of a carry-save addition."""
+    return a & b | a & c | b & c
+
+
+def step(s: int, c: int, xy: int, m: int) -> tuple[int, int]:
+    """One step on the pair (S, C): add x_i y, add q m, halve."""
+    s, c = s ^ c ^ xy, majority(s, c, xy) << 1
+    qm = m if s & 1 else 0
+    return (s ^ c ^ qm) >> 1, majority(s, c, qm)
+
+
+class Multistep(BinaryMontgomery):
+    """Multi-step Montgomery multiplication for one modulus, or for all of its width."""
+
+    @cached_property
+    def params(self) -> Params:
+        """Steps and widths."""
+        k = self.bits + 2 * (not self.settings["subtract"])
+        return Params(k, self.settings["s"], self.operand_bits, self.settings["word"])
+
+    @property
+    def R(self) -> int:
+        return 1 << self.params.k
+
+    @property
+    def schedule(self) -> Schedule:
+        q = self.params
+        steps = [
+            Step(f"p{done}", "steps", 1 + clock, 1, (f"p{q.done[clock - 1]}",) if clock else ())
+            for clock, done in enumerate(q.done)
+        ]
+        last, start = f"p{q.k}", 1 + q.loop
+        behind = "d" if self.subtract else "z"
+        for j in range(q.words):
+            steps.append(Step(f"v{j}", "adder", start + j, 1, (last,) if j == 0 else (f"v{j - 1}",)))
+            steps.append(Step(f"{behind}{j}", "subtractor" if self.subtract else "words", start + j + 1, 1, (f"v{j}",)))
+        steps.append(Step("z", "choice", start + q.words + 1, 1, (f"{behind}{q.words - 1}",)))
+        return Schedule(tuple(steps), q.interval)
+
+    @property
+    def cost(self) -> Cost:
+        """No DSP block, no table."""
+        return Cost(dsp=0, memory_bits=0, multiplications=1)
+
+    @property
+    def size(self) -> int:
+        """s steps of the operand's width."""
+        return min(self.params.s, self.params.k) * self.params.width // 32
+
+    @property
+    def predicted_luts(self) -> int:
+        """LUTs with four inputs of the loop: two carry-save additions a step, sum and carry of each bit."""
+        return 4 * self.operand_bits * self.params.s
+
+    def trace(self, a: int, b: int) -> Iterator[tuple[str, Any]]:
+        q, m = self.params, self.p
+        s = c = 0
+        for i in range(q.k):
+            s, c = step(s, c, b if a >> i & 1 else 0, m)
+            if i + 1 in q.done:
+                yield f"p{i + 1}", [s, c]
+        v = s + c
+        yield "v", v
+        yield "z", v - m if self.subtract and v >= m else v
+
+    def component(self, *, scaled: bool = False) -> Multiplier:
+        return Machine(self)
+
+    def facts(self) -> list[tuple[str, str]]:
+        q = self.params
+        return [
+            ("steps", f"k = {q.k} = {q.s} * {q.t} + {q.r}: {q.loop} clocks"),
+            ("R", f"2^{q.k}"),
+            ("operands", "below p" if self.subtract else "below 2 p"),
+            ("final adder", f"{q.adder} bits a cycle, {q.words} cycles"),
+            ("LUTs of the loop", f"4 * {self.operand_bits} * {q.s} = {self.predicted_luts}"),
+            ("modulus", "loaded, one word" if self.loadable else "built in"),
+        ]
+
+
+# ---------------------------------------------------------------------------------------------- machine
+
+
+class Machine(Multiplier):
+    """A chain of s steps with the pair (S, C) around it, and the final adder and subtractor beside it.
+
+    The machine never stalls: operands are accepted while one of two places for a result is left. Timing does not
+    depend on values. Latency 3 + loop + words, interval ``Params.interval``. Cost: about 4 s LUTs a bit, and 4 more.
+    """
+
+    kept = ("add_xy", "add_qm")
+
+    def __init__(self, fitted: Multistep) -> None:
+        self._fitted = fitted
+        width = fitted.operand_bits
+        super().__init__(width, width, width, k=fitted.bits if fitted.loadable else 0)
+
+    def elaborate(self, _platform: object) -> Module:
+        m = Module()
+        fitted, q = self._fitted, self._fitted.params
+        front = Acceptance(m, self, fitted.p, fitted.bits, PLACES)
+        modulus = front.modulus
+
+        # ---- control: clock 0 waits, clocks 1 ... loop run, then 0 again unless the interval is longer
+        clock = Signal(range(q.interval + 1))
+        last = Signal()
+        with m.If(front.accept):
+            m.d.sync += clock.eq(1)
+        with m.Elif(clock == q.interval):
+            m.d.sync += clock.eq(0)
+        with m.Elif(clock != 0):
+            m.d.sync += clock.eq(clock + 1)
+        m.d.comb += last.eq(clock == q.loop)
+        front.connect((clock == 0) | (clock == q.interval))
+
+        # ---- the loop
+        x = Signal(max(1, q.k), name="x", reset_less=True)
+        y = Signal(fitted.operand_bits, name="y", reset_less=True)
+        s, c = Signal(q.width, name="S", reset_less=True), Signal(q.width, name="C", reset_less=True)
+        pairs = self._steps(m, s, c, x, y, modulus)
+        after_s, after_c = pairs[min(q.s, q.k) - 1]
+        if q.r and q.t:
+            rest_s, rest_c = pairs[q.r - 1]
+            after_s, after_c = Mux(last, rest_s, after_s), Mux(last, rest_c, after_c)
+        with m.If(front.accept):
+            m.d.sync += [x.eq(self.i_a), y.eq(self.i_b), s.eq(0), c.eq(0)]
+        with m.Else():
+            m.d.sync += [x.eq(x >> q.s), s.eq(after_s), c.eq(after_c)]
+        self.probes += [(f"p{done}", [s, c], 2 + clock) for clock, done in enumerate(q.done[:-1])]
+
+        # ---- the end
+        words = CarrySaveWords(m, last, after_s, after_c, modulus, word=q.adder, count=q.words)
+        WordSubtraction(
+            m, self, words.z, words.modulus_word, words.valid, words.last, count=q.words, subtract=fitted.subtract
+        )
+        return m
+
+    def _steps(self, m: Module, s: Value, c: Value, x: Value, y: Value, modulus: Value) -> list[tuple[Signal, Signal]]:
+        """The pair after each step of one clock."""
+        width = self._fitted.params.width
+        pairs = []
+        for j in range(min(self._fitted.params.s, self._fitted.params.k)):
+            m.submodules[f"add_xy{j}"] = one = CarrySaveAdder(width + 1)
+            m.submodules[f"add_qm{j}"] = two = CarrySaveAdder(width + 1)
+            m.d.comb += [one.s.eq(s), one.c.eq(c), one.a.eq(y), one.on.eq(x[j])]
+            m.d.comb += [two.s.eq(one.sum), two.c.eq(one.carry << 1), two.a.eq(modulus), two.on.eq(one.sum[0])]
+            s, c = Signal(width, name=f"S{j + 1}"), Signal(width, name=f"C{j + 1}")
+            m.d.comb += [s.eq(two.sum[1:]), c.eq(two.carry)]
+            pairs.append((s, c))
+        return pairs
+
+
+# ---------------------------------------------------------------------------------------------- design
+
+PRINTED_CLOCKS, PRINTED_MHZ, PRINTED_ALUTS = 16, 76.8, 17161
+"""Table 1 and Section 4, 256 bits, s = 16, Stratix III. Clocks reproduced for the loop; the clock and area are another
+device's."""
+
+DESIGNS = (
+    Design(
+        name="multistep",
+        page="multistep",
+        title="multi-step radix-2 Montgomery multiplication in carry-save",
+        source=Source(
+            "X. Zhang, X. Dong",
+            "A high speed Montgomery processor of 256-bit on FPGA",
+            "(venue not printed)",
+            2016,
+            "Algorithms 2 and 3, corrected, Figures 2 and 3",
+        ),
+        needs="any odd modulus",
+        settings=(
+            Setting(
+                "s", int, 16, "steps (bits of x) in one clock", least=1, most=MAX_BITS + 2,
+                depends="there are as many steps as bits of x: those of p, 2 more without subtract",
+                limits=lambda p, settings: (1, scanned_bits(p, settings)),
+                smaller="lower",
+            ),
+            Setting(
+                "word", int, 0, "bits of the final adder a cycle; 0: the fewest that hide behind the loop",
+                least=0, most=MAX_BITS + 2,
+                depends="a sum is 1 bit longer than an operand, which has the bits of p, 1 more without subtract",
+                limits=lambda p, settings: (1, added_bits(p, settings)),
+            ),
+            *SHARED_SETTINGS,
+        ),
+        solve=lambda p, **settings: Multistep(p, settings),
+    ),
+)  # fmt: skip

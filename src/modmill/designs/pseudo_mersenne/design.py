@@ -1,0 +1,418 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""Multiplication modulo p = 2^k - c on a pipelined linear array: the whole product, then folds without multipliers.
+
+Source:  R. E. Crandall, Method and Apparatus for Public Key Exchange in a Cryptographic System, US patent 5159632,
+         1992, for the reduction; array, digits, interleaving and the serial folds are ours.
+Formula: v = x y;  then v <- v mod 2^n + floor(v / 2^n) C, n = 17 d, C = 2^(n - k) c, as often as the range needs
+Range:   x, y < 2^(n + 1) give v < 2^(n + 1) after the last fold, exactly bounded fold by fold; v = x y (mod p)
+
+d columns of one DSP block each take a product every d cycles. C is never multiplied: its signed digits are shifts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+from amaranth.hdl import Module, Mux, Value
+
+from modmill.contract import Binary, Refusal, Timing
+from modmill.design import Cost, Design, Fitted, Multiplier, Setting, Source
+from modmill.designs.pseudo_mersenne.product_array import (
+    DIGIT,
+    ENTRY,
+    HIGHEST,
+    LOW,
+    PRODUCT,
+    STREAMS_MIN,
+    SUM,
+    ProductArray,
+)
+from modmill.designs.pseudo_mersenne.serial_fold import SerialFold
+from modmill.numbers.rns.residues import signed_digits
+from modmill.rtl.conditional_subtract import LEAD, ConditionalSubtract
+from modmill.rtl.delay import DelayLines, later
+from modmill.rtl.digit_serial import DIGITS_MIN, START, Control, DigitSerial, Frame, least_streams
+from modmill.rtl.digits import MEMORY, DigitMemory
+from modmill.rtl.free_running import free_running
+from modmill.schedule import Schedule, Step
+
+FOLDS_MAX = 4
+"""Most folds that are built."""
+
+TERMS_MAX = 16
+"""Most signed digits of C."""
+
+
+STREAMS_MAX = 271
+"""Most products interleaved, as in montgomery_array.py."""
+
+# ---------------------------------------------------------------------------------------------- parameters
+
+
+@dataclass(frozen=True)
+class Params:
+    """p = 2^k - c on an array of ``digits`` columns."""
+
+    k: int
+    c: int
+    digits: int
+    streams: int
+    interval: int
+
+    @property
+    def n(self) -> int:
+        """Numbers are folded at 2^n."""
+        return DIGIT * self.digits
+
+    @property
+    def C(self) -> int:
+        """2^n = C (mod p)."""
+        return self.c << (self.n - self.k)
+
+    @cached_property
+    def bounds(self) -> tuple[int, ...]:
+        """Exclusive bounds of v: the product's, then after each fold. Raises Refusal where folding does not end."""
+        top = 1 << (self.n + 1)
+        bounds = [(top - 1) ** 2 + 1]
+        while bounds[-1] > top:
+            if len(bounds) > FOLDS_MAX:
+                raise Refusal(
+                    f"c = 2^{self.k} - p has {self.c.bit_length()} bits: {FOLDS_MAX} folds at 2^{self.n} by "
+                    f"C = 2^{self.n - self.k} c leave numbers of {(bounds[-1] - 1).bit_length()} bits, at most "
+                    f"{self.n + 1} are accepted; c must be narrower"
+                )
+            h, low = (bounds[-1] - 1) >> self.n, (bounds[-1] - 1) & ((1 << self.n) - 1)
+            bounds.append(max(h * self.C + low, (h - 1) * self.C + (1 << self.n) - 1) + 1)
+        return tuple(bounds)
+
+    @property
+    def folds(self) -> int:
+        """Number of folds."""
+        return len(self.bounds) - 1
+
+    def serial_folds(self) -> list[SerialFold]:
+        """The folding units, in order."""
+        widths = [HIGHEST + 1] + [DIGIT] * (self.folds - 1)
+        gaps = self.interval > self.digits
+        return [
+            SerialFold(self.digits, DIGIT, self.C, width, final=k == self.folds - 1, gaps=gaps)
+            for k, width in enumerate(widths)
+        ]
+
+    @property
+    def product(self) -> int:
+        """Cycle after acceptance in which the first high digit of the product leaves the array."""
+        return START + ProductArray.latency(self.digits, self.streams)
+
+    @property
+    def folding(self) -> int:
+        """Cycle in which the product's lowest digits enter the first fold."""
+        return self.product + self.digits + MEMORY
+
+    @property
+    def folded(self) -> int:
+        """Cycle in which the lowest digit of v leaves the last fold."""
+        return self.folding + sum(unused(unit).latency for unit in self.serial_folds())
+
+    @cached_property
+    def frame(self) -> Frame:
+        """Sizes and times of the multiplier around the array."""
+        kept = self.folding + self.digits - START
+        latency = self.folded - START
+        return Frame(DIGIT, self.digits, self.n + 1, self.streams, self.interval, latency, rising=True, kept=kept)
+
+    @property
+    def highest(self) -> int:
+        """Bits of p in the highest digit."""
+        return self.k - DIGIT * (self.digits - 1)
+
+    def top_fold(self) -> SerialFold:
+        """v mod 2^k + floor(v / 2^k) c, which is below 2 p."""
+        return SerialFold(self.digits, DIGIT, self.c, HIGHEST + 1 - self.highest, final=True, gaps=False)
+
+    @property
+    def top_bound(self) -> int:
+        """Exclusive bound after it."""
+        return (1 << self.k) + ((self.bounds[-1] - 1) >> self.k) * self.c
+
+    @cached_property
+    def binary_frame(self) -> Frame:
+        """The same with a fold at 2^k and a subtraction at the end."""
+        more = self.digits + unused(self.top_fold()).latency + ConditionalSubtract.latency(self.digits)
+        return replace(self.frame, latency=self.frame.latency + more)
+
+
+def unused(unit: SerialFold) -> SerialFold:
+    """A unit that gives its latency and is not built."""
+    unit._MustUse__used = True
+    return unit
+
+
+# ---------------------------------------------------------------------------------------------- schedule
+
+
+def steps(p: Params) -> Schedule:
+    """Each iteration in the columns, the folds, the result through its memory."""
+    out: list[Step] = []
+    above: tuple[str, ...] = ()
+    for i in range(p.digits):
+        start = START + ENTRY + i * p.streams
+        out.append(Step(f"xy{i}", "products", start, PRODUCT + 1, busy=1))
+        out.append(Step(f"T{i}", "column 0", start + PRODUCT + 1, SUM - PRODUCT - 1, (f"xy{i}", *above), busy=1))
+        out.append(Step(f"T{i}/1", "column 1", start + PRODUCT + 2, SUM - PRODUCT, (f"xy{i}",), busy=1))
+        above = (f"T{i}/1",)
+    out.append(Step("x y", "memory", p.product, p.digits + MEMORY, above, busy=p.digits))
+    at, before = p.folding, "x y"
+    for k, unit in enumerate(p.serial_folds(), 1):
+        out.append(Step(f"v{k}", f"fold {k}", at, unused(unit).latency, (before,), busy=p.digits))
+        at, before = at + unit.latency, f"v{k}"
+    out.append(Step("digits of v", "results", at, p.digits, (before,)))
+    end = at + p.digits
+    out.append(Step("v", "port", end, p.frame.timing.latency - end, ("digits of v",)))
+    return Schedule(tuple(out), p.interval)
+
+
+# ---------------------------------------------------------------------------------------------- algorithm
+
+
+class PseudoMersenne(Fitted):
+    """The array and its folds for one modulus."""
+
+    def __init__(self, p: int, params: Params, settings: dict[str, Any]) -> None:
+        self.p, self.params, self.settings = p, params, settings
+
+    @property
+    def factor(self) -> int:
+        return 1
+
+    @cached_property
+    def schedule(self) -> Schedule:
+        return steps(self.params)
+
+    @property
+    def representation(self) -> Binary:
+        return Binary(self.params.n + 1)
+
+    @property
+    def bounds(self) -> tuple[Fraction, Fraction, Fraction]:
+        operand = Fraction(1 << self.params.n + 1, self.p)
+        return operand, operand**2, Fraction(self.params.bounds[-1], self.p)
+
+    @property
+    def cost(self) -> Cost:
+        """One DSP block for each digit; no constants but shifts."""
+        d = self.params.digits
+        return Cost(dsp=d, memory_bits=0, multiplications=d * d)
+
+    def trace(self, a: int, b: int) -> Iterator[tuple[str, Any]]:
+        p, mask = self.params, (1 << DIGIT) - 1
+        v = a * b
+        for j in range(p.digits):
+            yield f"low{j}", v >> DIGIT * j & mask
+        for j in range(p.digits):
+            top = j == p.digits - 1
+            yield f"high{j}", v >> p.n + DIGIT * j & (-1 if top else mask)
+        for k in range(1, p.folds + 1):
+            v = (v >> p.n) * p.C + (v & (1 << p.n) - 1)
+            if k < p.folds:
+                for j in range(p.digits):
+                    yield f"v{k}_{j}", v >> DIGIT * j & mask
+                    yield f"over{k}_{j}", v >> p.n + DIGIT * j & mask
+        yield "v", v
+
+    def component(self, *, scaled: bool = False) -> Multiplier:
+        return Machine(self.params)
+
+    def facts(self) -> list[tuple[str, str]]:
+        p = self.params
+        signed = " ".join(f"{'+-'[sign < 0]} 2^{k}" for k, sign in signed_digits(p.C)).removeprefix("+ ")
+        return [
+            ("modulus", f"2^{p.k} - c, c = {p.c if p.c.bit_length() < 80 else hex(p.c)}"),
+            ("digits", f"d = {p.digits} of {DIGIT} bits, the highest {HIGHEST}; folds at 2^{p.n}"),
+            ("C", signed),
+            ("after each fold", ", ".join(f"{(b - 1).bit_length()} bits" for b in p.bounds[1:])),
+            ("operands", f"below 2^{p.n + 1}, about {float(self.bounds[0]):.6g} p"),
+            ("interleaved", f"{p.streams} streams; a product every {p.interval} cycles"),
+        ]
+
+    def corners(self) -> list[tuple[int, int]]:
+        """Operands at the ends, products around multiples of 2^n, folds that carry through all digits."""
+        params, p = self.params, self.p
+        top, edge = (1 << params.n + 1) - 1, 1 << params.n
+        special = [0, 1, 2, p - 1, p, p + 1, 2 * p, edge - 1, edge, edge + 1, top, top - 1, top >> 1, params.C]
+        special += [int("10" * (params.n // 2), 2), (1 << params.n // 2) - 1, 1 << params.n // 2]
+        special = [x for x in dict.fromkeys(special) if x <= top]
+        out = [(x, y) for x in special for y in special]
+        for target in (edge - 1, edge, edge - params.C, top, edge - 1 - params.C):
+            # v after the folds is at most a few C away from x y mod (2^n - C) where that is small
+            for y in (3, top - 6, edge + 2):
+                if (modulus := edge - params.C) > 1:
+                    try:
+                        x = target * pow(y, -1, modulus) % modulus
+                    except ValueError:
+                        continue
+                    out.append((x, y))
+        return out
+
+    def binary_timing(self) -> Timing:
+        return self.params.binary_frame.timing
+
+    def binary_component(self) -> Multiplier:
+        return Machine(self.params, binary=True)
+
+
+# ---------------------------------------------------------------------------------------------- machine
+
+
+class Machine(DigitSerial):
+    """The array, a memory for each half of the products, and the folds, behind the multiplier interface."""
+
+    def __init__(self, params: Params, *, binary: bool = False) -> None:
+        self._params, self._binary = params, binary
+        super().__init__(params.binary_frame if binary else params.frame, width=params.k if binary else None)
+        self._array = array = ProductArray(params.digits, params.streams)
+        self._folds = folds = params.serial_folds()
+        digits = range(params.digits)
+        self.probes += [(f"low{i}", array.low, START + LOW + i * params.streams) for i in digits]
+        self.probes += [(f"high{j}", array.high, params.product + params.digits - 1 - j) for j in digits]
+        at = params.folding
+        for k, unit in enumerate(folds[:-1], 1):
+            at += unit.latency
+            self.probes += [(f"v{k}_{j}", unit.o_low, at + j) for j in digits]
+            self.probes += [(f"over{k}_{j}", unit.o_high, at + j) for j in digits]
+
+    def connect(self, m: Module, control: Control) -> tuple[Value, Value]:
+        p, frame = self._params, self.frame
+        m.submodules.array = array = self._array
+        m.d.comb += [
+            array.x.eq(later(m, control.x, "x")), array.y.eq(control.y),
+            array.first.eq(control.first), array.last.eq(control.last),
+        ]  # fmt: skip
+
+        # ---- both halves of the product through memories: they come in another order than the folds take them
+        low = DigitMemory(DIGIT, p.digits, frame.numbers)
+        high = DigitMemory(HIGHEST + 1, p.digits, frame.numbers)
+        m.submodules.low, m.submodules.high = low, high
+        lines = DelayLines(m, LOW + MEMORY, name="low")
+        turn = lines.line(control.turn, LOW + MEMORY, name="low_turn")
+        width = len(control.number)
+        m.d.comb += [
+            low.w_number.eq(turn[:width]), low.w_digit.eq(turn[width:]), low.w_d.eq(array.low),
+            low.w_enable.eq(turn[width:] < p.digits),
+        ]  # fmt: skip
+        place = free_running(range(p.interval), name="high_place")
+        number = free_running(width, name="high_number")
+        m.d.sync += place.eq(place - 1)
+        with m.If(control.at(p.product - 1)):
+            m.d.sync += [place.eq(p.digits - 1), number.eq(self._number(control, p.product - 1))]
+        m.d.comb += [
+            high.w_number.eq(number), high.w_digit.eq(place), high.w_d.eq(array.high),
+            high.w_enable.eq(place < p.digits),
+        ]  # fmt: skip
+        taken = p.folding - MEMORY
+        digit = free_running(range(p.interval), name="digit")
+        whole = free_running(width, name="whole_number")
+        m.d.sync += digit.eq(digit + 1)
+        with m.If(control.at(taken - 1)):
+            m.d.sync += [digit.eq(0), whole.eq(self._number(control, taken - 1))]
+        for memory in (low, high):
+            m.d.comb += [memory.r_number.eq(whole), memory.r_digit.eq(digit)]
+
+        # ---- folds
+        at, low_digit, high_digit = p.folding, low.q, high.q
+        for k, unit in enumerate(self._folds, 1):
+            m.submodules[f"fold{k}"] = unit
+            m.d.comb += [unit.first.eq(control.at(at)), unit.low.eq(low_digit), unit.high.eq(high_digit)]
+            at += unit.latency
+            low_digit = unit.o_low
+            if not unit.final:
+                high_digit = unit.o_high
+        return self._reduced(m, control, low_digit) if self._binary else low_digit, self._settled(m, control)
+
+    def _settled(self, m: Module, control: Control) -> Value:
+        """Every stream has begun a product since the reset: none writes low digits where it must not."""
+        return self.begun(m, control, self._params.streams + 2)
+
+    def _reduced(self, m: Module, control: Control, digit: Value) -> Value:
+        """v mod p: what is beyond 2^k is known with the highest digit, so the digits wait for it."""
+        p = self._params
+        start = p.folded + p.digits
+        lines = DelayLines(m, p.digits, name="top")
+        waited = lines.line(digit, p.digits, name="waited")
+        beyond = later(m, digit[p.highest :], "beyond")
+        m.submodules.top_fold = fold = p.top_fold()
+        last = control.at(start + p.digits - 1)
+        m.d.comb += [
+            fold.first.eq(control.at(start)),
+            fold.low.eq(Mux(last, waited[: p.highest], waited[:DIGIT])),
+            fold.high.eq(Mux(fold.first, beyond, 0)),
+        ]
+        modulus = [((1 << p.k) - p.c) >> DIGIT * j & (1 << DIGIT) - 1 for j in range(p.digits)]
+        subtract = ConditionalSubtract(HIGHEST, p.digits, modulus, rising=True)
+        m.submodules.subtract = subtract
+        m.d.comb += [
+            subtract.coming.eq(control.at(start + fold.latency - LEAD)),
+            subtract.digit.eq(Mux(control.at(start + fold.latency + p.digits - 1), fold.o_low, fold.o_low[:DIGIT])),
+        ]
+        return subtract.out
+
+    def _number(self, control: Control, cycle: int) -> Value:
+        """Number of the product that was accepted so many cycles ago."""
+        since = (cycle - (2 - self._params.digits)) // self._params.interval
+        return control.number - since
+
+
+# ---------------------------------------------------------------------------------------------- design
+
+
+def fit(p: int, *, streams: int) -> PseudoMersenne:
+    """The fewest digits that hold p."""
+    k = p.bit_length()
+    c = (1 << k) - p
+    d = max(DIGITS_MIN, -(-k // DIGIT))
+    found, interval = least_streams(d, STREAMS_MIN)
+    params = Params(k, c, d, streams or found, interval)
+    if d > -(-k // DIGIT):
+        raise Refusal(f"the modulus must have at least {DIGIT * (DIGITS_MIN - 1) + 1} bits, this one has {k}")
+    count = len(signed_digits(params.C))
+    if count > TERMS_MAX:
+        raise Refusal(f"c = 2^{k} - p has {count} signed digits, at most {TERMS_MAX} are accepted")
+    try:
+        params.frame  # noqa: B018 - its conditions
+    except ValueError as error:
+        raise Refusal(str(error)) from error
+    if params.top_bound > 2 * p:
+        raise Refusal(
+            f"c = 2^{k} - p has {c.bit_length()} bits: a fold at 2^{k} leaves more than 2 p; c must be narrower"
+        )
+    return PseudoMersenne(p, params, {"streams": streams})
+
+
+DESIGNS = (
+    Design(
+        name="pseudo-mersenne",
+        page="pseudo-mersenne",
+        title="Multiplication modulo 2^k - c on an interleaved linear array, folds by shifts",
+        source=Source(
+            "R. E. Crandall",
+            "Method and Apparatus for Public Key Exchange in a Cryptographic System",
+            "US patent 5159632",
+            1992,
+            "the reduction; array, digits, interleaving and folds are ours",
+        ),
+        needs="p = 2^k - c with c of less than about half of p's bits and few signed digits",
+        settings=(
+            Setting(
+                "streams", int, 0, "products interleaved, 0 for the fewest that suit", least=0, most=STREAMS_MAX,
+                depends="a product's digits must be through the array when they are due; more make it wait longer",
+                limits=lambda p, settings: (STREAMS_MIN, STREAMS_MAX),
+            ),
+        ),
+        solve=fit,
+    ),
+)  # fmt: skip

@@ -1,0 +1,324 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""Blocks for redundant radix-2^r numbers: digit sums without carries, tables of multiples of M, -M^-1, conversion.
+
+Source: K. Nakano, K. Kawakami, K. Shigemoto, RSA Encryption and Decryption using the Redundant Number System on the
+        FPGA, IPDPS Workshops 2009, Sections 2 and 5; the formulas are those of numbers.redundant_digits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.lib import memory, wiring
+from amaranth.lib.wiring import In, Out
+
+from modmill.numbers.redundant_digits import Montgomery
+from modmill.rtl.memory import DEPTHS, BlockRam
+
+COLUMN = 18
+"""Bits of a table's column: the word of one block RAM with two ports."""
+
+
+def columns(bits: int) -> int:
+    """Block RAMs side by side for words of so many bits."""
+    return -(-bits // COLUMN)
+
+
+def zero(bits: int = 1) -> Const:
+    """Nothing to add."""
+    return Const(0, bits)
+
+
+def total(terms: Sequence[Value]) -> Value:
+    """The sum of the terms; constant zeros of one bit are left out."""
+    left = [t for t in terms if not (isinstance(t, Const) and t.value == 0)]
+    return sum(left[1:], left[0]) if left else zero()
+
+
+@dataclass(frozen=True)
+class DigitSums:
+    """The adders of Lemma 3 and of the reduction, combinational, one for each digit; no carry passes a digit.
+
+    ``m`` is the module to add to, ``r`` the bits of a principal part. Digits are as wide as their values.
+    """
+
+    m: Module
+    r: int
+
+    def low(self, x: Value) -> Value:
+        """Principal bits."""
+        return x[: self.r]
+
+    def high(self, x: Value) -> Value:
+        """What stands above them."""
+        return x[self.r :] if len(x) > self.r else zero()
+
+    def product_sum(
+        self, products: Sequence[Value], c: Sequence[Value], limits: Sequence[int], name: str
+    ) -> list[Signal]:
+        """T = X y + C from the digit products X_i y and the d + 1 digits of C; ``limits``: largest digits of T."""
+        d = len(products)
+        padded = [zero(), zero(), *products, zero(), zero()]
+        out = []
+        for i in range(d + 2):
+            terms = [
+                padded[i][2 * self.r :] if len(padded[i]) > 2 * self.r else zero(),
+                padded[i + 1][self.r : 2 * self.r] if len(padded[i + 1]) > self.r else zero(),
+                self.low(padded[i + 2]),
+                self.high(c[i - 1]) if i else zero(),
+                self.low(c[i]) if i <= d else zero(),
+            ]
+            out.append(self._digit(terms, limits[i], f"{name}{i}"))
+        return out
+
+    def reduce(
+        self, t: Sequence[Value], u: Sequence[Value], v: Sequence[Value], carry: Value, limits: Sequence[int], name: str
+    ) -> list[Signal]:
+        """C = (T + U + V) / 2^r, where ``carry`` is what the digits 0 bring; ``limits``: largest digits of C."""
+        out = []
+        for i in range(1, len(t)):
+            last = i == len(t) - 1
+            terms = [
+                t[i] if last else self.low(t[i]),
+                self.high(t[i - 1]),
+                u[i] if i < len(u) else zero(),
+                v[i] if i < len(v) else zero(),
+                carry if i == 1 else zero(),
+            ]
+            out.append(self._digit(terms, limits[i - 1], f"{name}{i - 1}"))
+        return out
+
+    def _digit(self, terms: Sequence[Value], limit: int, name: str) -> Signal:
+        digit = Signal(max(1, limit.bit_length()), name=name)
+        self.m.d.comb += digit.eq(total(terms))
+        return digit
+
+
+def joined(digits: Sequence[Value], r: int, d: int) -> Value:
+    """A number of more than ``d`` digits that fits d of r + 2 bits: what stands above becomes redundant bits."""
+    wide = [Cat(x, Const(0, r + 2))[: r + 2] for x in digits]
+    top = (wide[d - 1][r:] + wide[d][:2])[:2]
+    return Cat(*wide[: d - 1], wide[d - 1][:r], top)
+
+
+class Inverse(wiring.Component):
+    """x = -m^-1 mod 2^r for an odd ``m`` of r bits that stays, one bit a cycle from ``start`` on.
+
+    t <- (t + x_i m) / 2 with x_i = t mod 2, from t = 1: after r steps 1 + x m = 0 (mod 2^r).
+    ``done`` is high in the cycle in which the last bit is found, ``cycles`` = r after start, and ``x`` valid from the
+    next one on. Cost: an adder of r bits, 2 r flip-flops.
+    """
+
+    def __init__(self, r: int) -> None:
+        self.r = r
+        super().__init__({"start": In(1), "m": In(r), "x": Out(r), "done": Out(1)})
+
+    @staticmethod
+    def cycles(r: int) -> int:
+        """From start to done."""
+        return r
+
+    def elaborate(self, _platform: object) -> Module:
+        m = Module()
+        t, x = Signal(self.r + 1, reset_less=True), Signal(self.r, reset_less=True)
+        left = Signal(range(self.r + 1))
+        with m.If(self.start):
+            m.d.sync += [t.eq(1), left.eq(self.r)]
+        with m.Elif(left != 0):
+            m.d.sync += [
+                t.eq((t + Mux(t[0], self.m, 0))[1:]),
+                x.eq(Cat(x[1:], t[0])),
+                left.eq(left - 1),
+            ]
+        m.d.comb += [self.x.eq(x), self.done.eq(left == 1)]
+        return m
+
+
+class Multiples(wiring.Component):
+    """A table of multiples of M in block RAM: word z is (k M) >> bits for the k < 2^bits with z + k M = 0 (mod 2^bits).
+
+    Ports A and B read a word each in every cycle, one cycle after its address. ``g_q`` is the lower ``bits`` bits of
+    the word at ``g_address``, in the same cycle; leave it open where it is not needed (``with_g`` false).
+    With ``fixed`` the contents are constants. Else they are computed from ``m``, which must stay: a strobe at ``start``
+    writes word -k M for k = 0, 1, ..., adding M once a cycle, column by column; each column of 18 bits works one
+    cycle behind the one below it, so that carries pass one register and no wire is longer than to the neighbour.
+    ``done`` is high in the cycle in which the last word is written, ``cycles`` after start. While the table is filled
+    nothing may be read. With several ``readers`` the addresses of each stand side by side, and each reads its share
+    of the columns, the first the lowest ones.
+    Cost: ceil(width / 18) block RAMs of 2^bits words; filled on chip, also an adder and about 50 flip-flops for each.
+    """
+
+    def __init__(
+        self, modulus_bits: int, bits: int, *, fixed: Montgomery | None, with_g: bool, readers: int = 1
+    ) -> None:
+        assert 1 << bits in DEPTHS
+        self.bits, self._fixed, self._with_g = bits, fixed, with_g
+        self.width, self._readers = modulus_bits, readers
+        self.columns = columns(self.width)
+        super().__init__({
+            "start": In(1), "m": In(modulus_bits), "done": Out(1),
+            "a_address": In(bits * readers), "a_q": Out(self.width),
+            "b_address": In(bits * readers), "b_q": Out(self.width),
+            "g_address": In(bits), "g_q": Out(bits),
+        })  # fmt: skip
+
+    @staticmethod
+    def cycles(modulus_bits: int, bits: int) -> int:
+        """From start to done."""
+        return (1 << bits) + columns(modulus_bits)
+
+    def elaborate(self, _platform: object) -> Module:
+        m = Module()
+        words = self._fixed.words(self.bits) if self._fixed else []
+        start, valid, last, address, carry = self._lowest(m)
+        for c in range(self.columns):
+            low, size = c * COLUMN, min(COLUMN, self.width - c * COLUMN)
+            part = [word >> low & (1 << size) - 1 for word in words]
+            ram = BlockRam(size, 1 << self.bits, part, registers=1)
+            m.submodules[f"column{c}"] = ram
+            reader = c * self._readers // self.columns
+            a_address, b_address = (x.word_select(reader, self.bits) for x in (self.a_address, self.b_address))
+            m.d.comb += [
+                ram.a_address.eq(a_address), self.a_q[low : low + size].eq(ram.a_q),
+                ram.b_address.eq(Mux(valid, address, b_address)), self.b_q[low : low + size].eq(ram.b_q),
+            ]  # fmt: skip
+            number, above = Signal(size, name=f"kM{c}", reset_less=True), Signal(name=f"carry{c}", reset_less=True)
+            if c == 0 and self._with_g:
+                self._add_g(m, words, address, number, valid)
+            if self._fixed:
+                continue
+            here = Signal(size + 1, name=f"sum{c}")
+            first = low + self.bits
+            m.d.comb += [
+                here.eq(number + self._modulus[first : first + size] + carry),
+                ram.b_write.eq(valid), ram.b_d.eq(number),
+            ]  # fmt: skip
+            m.d.sync += [number.eq(Mux(start, 0, here)), above.eq(here[size])]
+            m.d.comb += self.done.eq(last) if c == self.columns - 1 else []
+            start, valid, last, address = (
+                self._delayed(m, c, name, x)
+                for name, x in (("start", start), ("valid", valid), ("last", last), ("address", address))
+            )
+            carry = above
+        return m
+
+    def _add_g(self, m: Module, words: Sequence[int], address: Value, number: Value, valid: Value) -> None:
+        """The memory of the lowest bits, read in the cycle of its address."""
+        mask = (1 << self.bits) - 1
+        m.submodules.g = g = memory.Memory(shape=self.bits, depth=1 << self.bits, init=[word & mask for word in words])
+        look = g.read_port(domain="comb")
+        m.d.comb += [look.addr.eq(self.g_address), self.g_q.eq(look.data)]
+        if not self._fixed:
+            write = g.write_port()
+            m.d.comb += [write.addr.eq(address), write.data.eq(number), write.en.eq(valid)]
+
+    def _lowest(self, m: Module) -> tuple[Value, ...]:
+        """Start, writing, last, address and carry for the first column: the count of k, and k M mod 2^bits."""
+        if self._fixed:
+            return (zero(),) * 5
+        bits = self.bits
+        left = Signal(range((1 << bits) + 1))
+        number, here = Signal(bits, name="kM_low", reset_less=True), Signal(bits + 1)
+        first, valid, last, carry = Signal(), Signal(), Signal(), Signal(name="carry_low", reset_less=True)
+        address = Signal(bits, reset_less=True)
+        m.d.comb += here.eq(number + self._modulus[:bits])
+        with m.If(self.start):
+            m.d.sync += [left.eq(1 << bits), number.eq(0)]
+        with m.Else():
+            m.d.sync += number.eq(here)
+            with m.If(left != 0):
+                m.d.sync += left.eq(left - 1)
+        m.d.sync += [
+            first.eq(self.start), valid.eq(left != 0), last.eq(left == 1), address.eq(-number), carry.eq(here[bits]),
+        ]  # fmt: skip
+        return first, valid, last, address, carry
+
+    @property
+    def _modulus(self) -> Value:
+        """M with zeros above."""
+        return Cat(self.m, Const(0, self.bits + COLUMN))
+
+    def _delayed(self, m: Module, c: int, name: str, x: Value) -> Signal:
+        """The same one cycle later, for the next column."""
+        q = Signal(len(x), name=f"{name}{c}", reset_less=name == "address")
+        m.d.sync += q.eq(x)
+        return q
+
+
+class DigitsToBinary(wiring.Component):
+    """A redundant number below 2 M to the binary number modulo M: carries resolved and M subtracted, digit by digit.
+
+    Stream ``i`` carries d digits of r + 2 bits, ``m`` is M, which must stay; stream ``o`` the number, canonical.
+    Latency and interval: d + 1 cycles. Cost: two adders of r + 3 bits, d (3 r + 2) flip-flops.
+    """
+
+    def __init__(self, r: int, d: int, bits: int) -> None:
+        self.r, self.d, self.bits = r, d, bits
+        super().__init__({
+            "i_valid": In(1), "i_ready": Out(1), "i_x": In((r + 2) * d), "m": In(bits), "busy": Out(1),
+            "o_valid": Out(1), "o_ready": In(1), "o_r": Out(bits),
+        })  # fmt: skip
+
+    @property
+    def latency(self) -> int:
+        """Cycles from acceptance to the valid result, and between numbers."""
+        return self.d + 1
+
+    def elaborate(self, _platform: object) -> Module:
+        m = Module()
+        r, d, wide = self.r, self.d, self.r + 2
+        left = Signal(range(d + 1))
+        x = Signal(wide * d, reset_less=True)
+        modulus, less = Signal(r * d, reset_less=True), Signal(r * d, reset_less=True)
+        carry, borrow = Signal(3, reset_less=True), Signal(reset_less=True)
+        digit, difference = Signal(r + 3), Signal(r + 1)
+        m.d.comb += [
+            self.i_ready.eq((left == 0) & (~self.o_valid | self.o_ready)),
+            digit.eq(x[:wide] + carry),
+            difference.eq(digit[:r] - modulus[:r] - borrow),
+            self.busy.eq((left != 0) | self.o_valid),
+        ]
+        with m.If(self.o_ready):
+            m.d.sync += self.o_valid.eq(0)
+        with m.If(self.i_valid & self.i_ready):
+            m.d.sync += [x.eq(self.i_x), modulus.eq(self.m), carry.eq(0), borrow.eq(0), left.eq(d)]
+        with m.Elif(left != 0):
+            m.d.sync += [
+                x.eq(Cat(x[wide:], digit[:r], Const(0, 2))), modulus.eq(modulus[r:]),
+                less.eq(Cat(less[r:], difference[:r])), left.eq(left - 1),
+                carry.eq(digit[r:]), borrow.eq(difference[r]),
+            ]  # fmt: skip
+            with m.If(left == 1):
+                m.d.sync += self.o_valid.eq(1)
+        number = Cat(*(x.word_select(i, wide)[:r] for i in range(d)))
+        m.d.comb += self.o_r.eq(Mux(borrow & (carry == 0), number, less))
+        return m
+
+
+class SubtractOnce(wiring.Component):
+    """A binary number below 2 M to the one modulo M: one subtraction of full width.
+
+    Stream ``i`` carries numbers of ``width`` bits, ``m`` is M, which must stay; stream ``o`` the number, canonical.
+    Latency and interval: 1 cycle. Cost: an adder of width + 1 bits, a register of ``bits``.
+    """
+
+    def __init__(self, width: int, bits: int) -> None:
+        super().__init__({
+            "i_valid": In(1), "i_ready": Out(1), "i_x": In(width), "m": In(bits), "busy": Out(1),
+            "o_valid": Out(1), "o_ready": In(1), "o_r": Out(bits),
+        })  # fmt: skip
+
+    def elaborate(self, _platform: object) -> Module:
+        m = Module()
+        result = Signal(len(self.o_r), reset_less=True)
+        less = Signal(len(self.i_x) + 1)
+        m.d.comb += [
+            self.i_ready.eq(~self.o_valid | self.o_ready), less.eq(self.i_x - self.m), self.o_r.eq(result),
+            self.busy.eq(self.o_valid),
+        ]  # fmt: skip
+        with m.If(self.i_ready):
+            m.d.sync += [self.o_valid.eq(self.i_valid), result.eq(Mux(less[-1], self.i_x, less))]
+        return m

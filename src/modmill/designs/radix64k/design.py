@@ -1,0 +1,247 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""Montgomery multiplication on redundant radix-2^r numbers, one digit of Y in every clock cycle.
+
+Source:  K. Nakano, K. Kawakami, K. Shigemoto, RSA Encryption and Decryption using the Redundant Number System on the
+         FPGA, IPDPS Workshops 2009, Section 5: Theorem 9 (multipliers), Lemma 7 (full table), Theorem 10 (half tables).
+Formula: T = X y_i + C,  z = T mod 2^r,  C <- (T + k M) / 2^r with z + k M = 0 (mod 2^r),  i = 0 ... n - 1
+         k M by a multiplier for k = z (-M^-1) and one for each digit of M; or f(z) from a table; or h(z_lo) +
+         h(z_hi + g(z_lo)) 2^(r/2) from one table with two ports
+Range:   X, Y < operand M give C = X Y 2^(-r n) (mod M), C < operand M (numbers.redundant_digits.Montgomery)
+
+Deviations from the paper: one digit more, so R = 2^(r n) >= 4 M, instead of its subtraction of M, which does not keep
+numbers in range; g and h corrected; the two halves of each k M_j enter the last adder of a digit as they are, so the
+adders of Lemma 2 for k M are not needed; X y_i passes the multipliers' output registers, which lie outside the loop.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+from modmill.contract import Binary, Contract, Digits, Form, Load, Refusal, Timing
+from modmill.design import Cost, Design, Fitted, Multiplier, Setting, Source
+from modmill.designs.radix64k.machine import FIRST, Canonical, DigitLoop, Shape
+from modmill.numbers.redundant_digits import HALF_TABLES, MULTIPLIERS, TABLE, Montgomery, Radix, digits, largest_spread
+from modmill.numbers.shown import shortened
+from modmill.rtl.memory import DEPTHS
+from modmill.schedule import Schedule, Step
+
+R_MAX = 16
+"""A digit of r + 2 bits is an operand of an 18 x 18 bit DSP block."""
+
+
+R_LIMITS = {MULTIPLIERS: (4, R_MAX), HALF_TABLES: (8, R_MAX), TABLE: (4, DEPTHS[-1].bit_length() - 1)}
+"""Bits of a digit: r + 2 bits are one operand of a DSP block; a table has 2^(r / 2) or 2^r words, 16 to 1,024."""
+OPERAND_MAX = 1 << 16
+"""Largest multiple of the modulus for operands: as a modulus 16 bits longer."""
+LOOKUPS_MAX = 1024
+
+# ---------------------------------------------------------------------------------------------- algorithm
+
+
+class Radix64K(Fitted):
+    """Montgomery multiplication digit by digit for one modulus."""
+
+    def __init__(self, p: int, shape: Shape, settings: dict[str, Any]) -> None:
+        self.p, self.shape, self.settings = p, shape, settings
+
+    @property
+    def factor(self) -> int:
+        return pow(self.shape.m.R, -1, self.p)
+
+    @cached_property
+    def schedule(self) -> Schedule:
+        q = self.shape
+        out = [Step("X, Y", "operands", 0, 1)]
+        name = "T" if q.tables else "C"
+        for i in range(q.steps):
+            at = FIRST + i
+            out.append(Step(f"Xy{i}", "X y", at - 1, 1, ("X, Y",)))
+            reads = [f"Xy{i}"] + ([f"{name}{i - 1}"] if i else []) + ([f"kM{i - 1}"] if i and q.tables else [])
+            out.append(Step(f"{name}{i}", "digits" if q.tables else "k, k M, digits", at, 1, tuple(reads)))
+            if q.tables and i < q.m.n:
+                out.append(Step(f"kM{i}", "table", at, 1, (f"Xy{i}",)))
+        return Schedule(tuple(out), interval=q.steps)
+
+    @property
+    def representation(self) -> Form:
+        return self.shape.form
+
+    @property
+    def bounds(self) -> tuple[Fraction, Fraction, Fraction]:
+        operand = Fraction(self.shape.m.operand)
+        return operand, operand**2, self.shape.m.result_below(operand**2)
+
+    @property
+    def gain(self) -> Fraction:
+        return Fraction(self.p, self.shape.m.R)
+
+    @property
+    def cost(self) -> Cost:
+        q = self.shape
+        d, e = q.m.d, len(q.m.modulus_digits)
+        more = q.lookups - 1
+        g = q.table_bits if q.m.quotient == HALF_TABLES else 0
+        words = q.bits + g + more * (q.lookup_bits + g)
+        return Cost(
+            dsp=d + more if q.tables else d + e + 1,
+            memory_bits=words << q.table_bits if q.tables else 0,
+            multiplications=d * min(d, q.m.n) + (0 if q.tables else q.m.n * (e + 1)),
+        )
+
+    def trace(self, a: int, b: int) -> Iterator[tuple[str, Any]]:
+        q, m, form = self.shape, self.shape.m, self.representation
+        name = "T" if q.tables else "C"
+        if isinstance(form, Digits):
+            x, y = form.unpack(a), form.unpack(b)
+            c: Sequence[int] = ()
+            for i, (t, c) in enumerate(m.steps(x, y)):
+                yield f"{name}{i}", list(t if q.tables else c)
+            yield "r", form.pack(m.joined(Radix(m.r).product_sum(x, 0, c) if q.tables else c))
+        else:
+            result = 0
+            for i, (total_, result) in enumerate(m.plain_steps(a, b)):
+                yield f"{name}{i}", total_ if q.tables else result
+            yield "r", result
+
+    def component(self, *, scaled: bool = False) -> Multiplier:
+        return DigitLoop(self.shape)
+
+    def binary_component(self) -> Multiplier:
+        return Canonical(self.shape)
+
+    def binary_timing(self) -> Timing:
+        return Canonical.timing(self.shape)
+
+    def contract(self, io: str) -> Contract:
+        """As for every design; a core whose modulus is loaded has ports as wide as its largest modulus."""
+        contract = super().contract(io)
+        width = Binary(self.shape.bits)
+        return contract if io == "native" else replace(contract, operand=width, result=width)
+
+    @cached_property
+    def load(self) -> Load | None:
+        if not self.shape.loadable:
+            return None
+        return Load(self.shape.m.r, self.shape.m.modulus_digits, self.shape.load_cycles)
+
+    def at(self, p: int) -> Fitted:
+        if not self.shape.loadable:
+            return super().at(p)
+        bits = self.shape.bits
+        if p < 3 or p % 2 == 0 or p >> bits:
+            raise Refusal(f"the modulus must be odd, at least 3 and below 2^{bits}, got {shortened(p)}")
+        return Radix64K(p, replace(self.shape, m=replace(self.shape.m, M=p)), self.settings)
+
+    def facts(self) -> list[tuple[str, str]]:
+        q, m = self.shape, self.shape.m
+        t, c = m.digit_limits()
+        kind = f"{m.d} redundant digits of {m.r + 2} bits" if q.redundant else f"{q.form.width} bits, no redundancy"
+        how = {
+            MULTIPLIERS: f"{len(m.modulus_digits)} multipliers, and one for k",
+            TABLE: f"f: 2^{m.r} words of {q.bits} bits",
+            HALF_TABLES: f"h: 2^{m.half} words of {q.bits} bits, two ports; g: 2^{m.half} words of {m.half} bits",
+        }[m.quotient]
+        return [
+            ("numbers", kind),
+            ("iterations", f"n = {m.n} for d = {m.d} digits; R = 2^{m.r * m.n}"),
+            ("k M", how),
+            *(
+                [("largest digits", f"T {max(t)}, C {max(c)}, of {(1 << m.r + 2) - 1}"),
+                 ("highest digit of C", f"at most {c[-1]}")] if q.redundant else []
+            ),
+            ("operands", f"below {m.operand} p give results below (p / R {m.operand}^2 + 1) p"),
+            *([("z", f"made {q.lookups} times, each for its share of the table")] if q.lookups > 1 else []),
+            *([("modulus", f"loaded: {len(self.load.words)} words, {self.load.cycles} cycles")] if self.load else []),
+        ]  # fmt: skip
+
+    def corners(self) -> list[tuple[int, int]]:
+        """Operands at the ends of the range and with digits at theirs; one beyond it with a smaller other; z = 0, and z
+        with either half zero."""
+        m, form = self.shape.m, self.representation
+        top = m.operand * self.p - 1
+        half = 1 << m.half
+        numbers = [0, 1, 2, self.p - 1, self.p, self.p + 1, top - 1, top, m.R % self.p, top // 2]
+        numbers += [(top >> s) << s for s in (1, m.half, m.r, m.r + 1)] + [half, half - 1, (half - 1) * half]
+        numbers += [value for k in (m.r, m.r + 1) for value in (1 << k, (1 << k) - 1)]
+        chosen = list(dict.fromkeys(x for x in numbers if 0 <= x <= top))
+        ports = [form.encode(x) for x in chosen]
+        if isinstance(form, Digits):
+            ports += [form.pack(largest_spread(digits(x, m.r, m.d), m.r)) for x in chosen]
+        pairs = [(a, ports[-k - 1]) for k, a in enumerate(ports)]
+        pairs += [*((a, form.encode(top)) for a in ports), *((a, a) for a in ports)]
+        largest = (1 << form.width) - 1  # the port's largest value, and what may stand at the other one
+        least = min((top + 1) ** 2 // form.decode(largest) - 1, form.end - 1)
+        if least >= 0:
+            others = [form.encode(least), form.any(least, random.Random(1)), min(least, (1 << (m.r + 2)) - 1)]
+            pairs += [pair for y in others for pair in ((largest, y), (y, largest))]
+        return list(dict.fromkeys(pairs))
+
+
+# ---------------------------------------------------------------------------------------------- designs
+
+
+def fit(p: int, quotient: str, *, r: int, redundant: bool, operand: int, loadable: bool, lookups: int = 1) -> Radix64K:
+    """Digits and iterations for the length of p."""
+    if quotient == HALF_TABLES and r % 2:
+        raise Refusal(f"half tables take an even r from 8 to {R_MAX}, not {r}")
+    m = Montgomery(p, r, quotient, operand, least=2, bits=p.bit_length())
+    shape = Shape(m, redundant, loadable, lookups)
+    settings = {"r": r, "redundant": redundant, "operand": operand, "loadable": loadable}
+    if quotient != MULTIPLIERS:
+        settings["lookups"] = lookups
+    return Radix64K(p, shape, settings)
+
+
+def most_lookups(p: int, quotient: str, settings: Mapping[str, Any]) -> int:
+    """Block RAMs side by side in the table."""
+    return fit(p, quotient, **{**settings, "lookups": 1}).shape.columns
+
+
+def _lookups(quotient: str) -> Setting:
+    return Setting(
+        "lookups", int, 1, "how often z is made, each for its share of the table's block RAMs",
+        least=1, most=LOOKUPS_MAX, depends="one for each block RAM that the table is wide at most",
+        limits=lambda p, settings: (1, most_lookups(p, quotient, settings)),
+    )  # fmt: skip
+
+
+def _design(name: str, section: str, title: str, quotient: str, r: int) -> Design:
+    return Design(
+        name=name, page="radix64k", title=title, paper=section,
+        source=Source(
+            "K. Nakano, K. Kawakami, K. Shigemoto",
+            "RSA Encryption and Decryption using the Redundant Number System on the FPGA",
+            "IPDPS Workshops", 2009, f"{section}; the range of operands is ours",
+        ),
+        needs="any odd modulus of at least 2 bits",
+        settings=(
+            Setting(
+                "r", int, r, f"bits of a digit{', even' if quotient == HALF_TABLES else ''}",
+                least=R_LIMITS[quotient][0], most=R_LIMITS[quotient][1],
+                smaller="raise",
+            ),
+            Setting("redundant", bool, True, "digits of r + 2 bits without carries between them"),
+            Setting(
+                "operand", int, 2, "operands up to this multiple of the modulus must be accepted",
+                least=2, most=OPERAND_MAX,
+            ),
+            Setting("loadable", bool, False, "load the modulus at run time, any of that width"),
+            *((_lookups(quotient),) if quotient != MULTIPLIERS else ()),
+        ),
+        solve=lambda p, **settings: fit(p, quotient, **settings),
+    )  # fmt: skip
+
+
+DESIGNS = (
+    _design("radix64k-mul", "Theorem 9", "Redundant radix-2^r Montgomery, k M by multipliers", MULTIPLIERS, 16),
+    _design(
+        "radix64k-ram", "Theorem 10", "Redundant radix-2^r Montgomery, k M from tables of half digits", HALF_TABLES, 16
+    ),
+    _design("radix64k-table", "Lemma 7", "Redundant radix-2^r Montgomery, k M from a table of all digits", TABLE, 8),
+)

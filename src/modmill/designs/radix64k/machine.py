@@ -1,0 +1,471 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""The machine that multiplies digit by digit, one iteration a cycle: loop, loading of a modulus, binary form around it.
+
+Source: K. Nakano, K. Kawakami, K. Shigemoto, RSA Encryption and Decryption using the Redundant Number System on the
+        FPGA, IPDPS Workshops 2009, Section 5, Figures 1 to 3, with the deviations that designs.radix64k.design lists.
+
+The arithmetic is numbers.redundant_digits.Montgomery: its ``quotient`` decides where k M comes from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from modmill.contract import Binary, Digits, Form, Timing
+from modmill.design import Multiplier
+from modmill.designs.radix64k.blocks import (
+    COLUMN,
+    DigitsToBinary,
+    DigitSums,
+    Inverse,
+    Multiples,
+    SubtractOnce,
+    columns,
+    joined,
+    total,
+)
+from modmill.numbers.redundant_digits import HALF_TABLES, MULTIPLIERS, TABLE, Montgomery
+from modmill.rtl.product import Tile
+
+FIRST = 2
+"""Cycle of the first iteration: the operands enter their registers in cycle 0, X y_0 those of the multipliers in 1."""
+
+
+@dataclass(frozen=True)
+class Shape:
+    """The arithmetic, whether digits are ``redundant``, whether the modulus is ``loadable``, and how often z is made
+    (``lookups``: each one reads its share of the table)."""
+
+    m: Montgomery
+    redundant: bool
+    loadable: bool
+    lookups: int = 1
+
+    @property
+    def tables(self) -> bool:
+        """Whether k M comes from block RAM, one cycle after its address."""
+        return self.m.quotient != MULTIPLIERS
+
+    @property
+    def steps(self) -> int:
+        """Cycles of the loop: one an iteration, and with tables one more to add the last k M."""
+        return self.m.n + self.tables
+
+    @property
+    def bits(self) -> int:
+        """Bits of the modulus."""
+        return self.m.top.bit_length()
+
+    @property
+    def table_bits(self) -> int:
+        """Bits of a table's address."""
+        return self.m.half if self.m.quotient == HALF_TABLES else self.m.r
+
+    @cached_property
+    def form(self) -> Form:
+        """Numbers at the ports."""
+        limit = self.m.operand * self.m.top - 1
+        return Digits(self.m.r, self.m.d) if self.redundant else Binary(limit.bit_length())
+
+    @cached_property
+    def x_digits(self) -> tuple[int, ...]:
+        """Bits of each digit of X."""
+        r, d = self.m.r, self.m.d
+        return (r + 2,) * d if self.redundant else (*(r,) * (d - 1), self.form.width - r * (d - 1))
+
+    @property
+    def y_digit(self) -> int:
+        """Bits of a digit of Y."""
+        return self.m.r + 2 * self.redundant
+
+    @property
+    def y_digits(self) -> int:
+        """Digits of Y."""
+        return self.m.d if self.redundant else -(-self.form.width // self.m.r)
+
+    @property
+    def columns(self) -> int:
+        """Block RAMs of the table."""
+        return columns(self.bits)
+
+    @property
+    def lookup_bits(self) -> int:
+        """Bits of a word that z depends on, in whole block RAMs."""
+        return min(self.bits, COLUMN * columns(2 * self.m.r))
+
+    def table(self, bits: int, *, readers: int = 1) -> Multiples:
+        """The table of multiples, its words cut to ``bits``."""
+        fixed = None if self.loadable else self.m
+        return Multiples(bits, self.table_bits, fixed=fixed, with_g=self.m.quotient == HALF_TABLES, readers=readers)
+
+    def addends(self, table: Multiples) -> tuple[Value, Value]:
+        """Both addends over 2^r that stand at a table's outputs."""
+        return (table.a_q, Const(0, 1)) if self.m.quotient == TABLE else (table.a_q[self.m.half :], table.b_q)
+
+    @property
+    def load_cycles(self) -> int:
+        """From the first word of a modulus to the first cycle in which operands are accepted."""
+        unit = Multiples.cycles(self.bits, self.table_bits) if self.tables else Inverse.cycles(self.m.r)
+        return len(self.m.modulus_digits) + unit + 1
+
+
+def look(
+    m: Module, shape: Shape, table: Multiples, step: Value, first: Value, digit: Value, product: Value,
+    words: Sequence[Value],
+) -> Value:  # fmt: skip
+    """Addresses for the next words of a table's first reader, and the carry out of digit 0 that those at its outputs
+    bring.
+
+    ``digit``: what the state has for the lowest digit of C; ``product``: X_0 y. Only the ``words`` come late, so z is
+    that digit and the new product, added while the words are read, and then the words in one carry-save step and one
+    sum; the two bits of the carry enter at free places.
+    """
+    q = shape.m
+    r, half = q.r, q.half
+    early, z = Signal(r, name="early"), Signal(r, name="z")
+    seen = Signal(r if q.quotient == TABLE else half + 1, name="seen", reset_less=True)
+    if q.quotient == TABLE:
+        following: Value = z
+        carries: list[Value] = [seen.any(), Const(0, 1)]
+        m.d.comb += table.a_address.word_select(0, r).eq(z)
+    else:
+        following = Signal(half + 1, name="upper")
+        carries = [seen[:half].any(), seen[half]]
+        m.d.comb += [
+            table.g_address.eq(z[:half]),
+            following.eq(z[half:] + table.g_q + z[:half].any()),
+            table.a_address.word_select(0, half).eq(z[:half]),
+            table.b_address.word_select(0, half).eq(following[:half]),
+        ]
+    u, v, low, high = (Mux(first, 0, x) for x in (words[0][:r], words[1][:r], *carries))
+    majority = (early & u) | (early & v) | (u & v)
+    m.d.comb += [
+        early.eq(Mux(first, 0, digit) + product[:r]),
+        z.eq((Cat(Const(1, 1), early ^ u ^ v) + Cat(low, high, majority[: r - 1]))[1:]),
+    ]
+    with m.If(step):
+        m.d.sync += seen.eq(following)
+    return carries[0] + carries[1]
+
+
+class Lookup(wiring.Component):
+    """The lowest digit of C once more, for addresses beside a part of the table that is far away.
+
+    It has all that z depends on: the state's lowest digit, ``low`` + ``high`` in the next cycle of a ``step``, the
+    product of ``x`` and ``y``, and the lowest columns of the table. The addresses are those of `look`, in the same
+    cycle. Cost: a DSP block, ceil(2 r / 18) block RAMs, some 200 look-up tables.
+    """
+
+    def __init__(self, shape: Shape, low: int, high: int) -> None:
+        self._shape = shape
+        bits = shape.table_bits
+        super().__init__({
+            "step": In(1), "first": In(1), "low": In(low), "high": In(high),
+            "x": In(shape.x_digits[0]), "y": In(shape.y_digit),
+            "start": In(1), "m": In(shape.lookup_bits),
+            "a_address": Out(bits), "b_address": Out(bits),
+        })  # fmt: skip
+
+    def elaborate(self, _platform: object) -> Module:
+        m = Module()
+        table = self._shape.table(len(self.m))
+        m.submodules.multiples = table
+        m.submodules.xy = tile = Tile(len(self.x), len(self.y), 1)
+        low, high = (Signal(len(x), name=f"{x.name}_q", reset_less=True) for x in (self.low, self.high))
+        m.d.comb += [
+            table.start.eq(self.start), table.m.eq(self.m), tile.a.eq(self.x), tile.b.eq(self.y),
+            self.a_address.eq(table.a_address), self.b_address.eq(table.b_address),
+        ]  # fmt: skip
+        with m.If(self.step):
+            m.d.sync += [low.eq(self.low), high.eq(self.high)]
+        look(m, self._shape, table, self.step, self.first, low + high, tile.p, self._shape.addends(table))
+        return m
+
+
+class DigitLoop(Multiplier):
+    """d digit multipliers for X y_i, then the loop: k M, and one sum for each digit into the registers T or C.
+
+    The result stays in the loop's registers until it is taken; the next product may enter its operands while the last
+    iteration but one is under way, and waits before its first one while a result is in its place. Nothing depends on
+    values. With a loadable modulus ``k_m`` takes its digits, lowest first.
+    Latency: n + 2 cycles, with tables n + 3; interval: 2 cycles less. ``late``: operands are accepted so many cycles
+    later. Cost: d DSP blocks, and for k M one for each digit of M and one for k, or the table; redundant, an adder of
+    five terms and d (r + 2) flip-flops each for X, Y and the loop.
+    """
+
+    kept = ("lookup",)
+
+    def __init__(self, shape: Shape, *, late: int = 0) -> None:
+        self._shape, self._late = shape, late
+        width = shape.form.width
+        self.modulus = Signal(shape.bits, name="modulus")
+        self.waits = Signal(name="waits")
+        """High while results of ours are under way elsewhere; no modulus is loaded then."""
+        super().__init__(width, width, width, k=shape.m.r if shape.loadable else 0)
+
+    def elaborate(self, _platform: object) -> Module:
+        m = Module()
+        q = self._shape
+        self._control(m)
+        self._products(m)
+        if q.loadable:
+            self._loading(m)
+        else:
+            m.d.comb += self.modulus.eq(q.m.M)
+        (self._digits if q.redundant else self._plain)(m)
+        return m
+
+    # ---- control
+
+    def _control(self, m: Module) -> None:
+        q = self._shape
+        last = q.steps - 1
+        self._accept, self._fresh, self._step = Signal(name="accept"), Signal(name="fresh"), Signal(name="step")
+        active, self._first = Signal(name="active"), Signal(name="first")
+        place = Signal(range(q.steps), name="place")
+        self._ready = Signal(name="may_accept")
+        earliest = last - 1 + self._late
+        accepting = active & (place >= earliest) if earliest else self._step  # no comparison with zero for the lint
+        m.d.comb += [
+            self._first.eq(place == 0),
+            self._step.eq(active & ~(self._first & self.o_valid & ~self.o_ready)),
+            self._ready.eq(~self._fresh & (~active | accepting)),
+            self._accept.eq(self.i_valid & self.i_ready),
+        ]
+        self._idle = ~active & ~self._fresh & ~self.o_valid & ~self.waits
+        m.d.sync += self._fresh.eq(self._accept)
+        ends = self._step & (place == last)
+        with m.If(self._fresh):
+            m.d.sync += active.eq(1)
+        with m.Elif(ends):
+            m.d.sync += active.eq(0)
+        with m.If(self._step):
+            m.d.sync += place.eq(Mux(place == last, 0, place + 1))
+        with m.If(ends):
+            m.d.sync += self.o_valid.eq(1)
+        with m.Elif(self.o_ready):
+            m.d.sync += self.o_valid.eq(0)
+        if not q.loadable:
+            m.d.comb += self.i_ready.eq(self._ready)
+
+    def _loading(self, m: Module) -> None:
+        """Words into the register of the modulus, then the unit that makes constants of it."""
+        q = self._shape
+        words, r = len(q.m.modulus_digits), q.m.r
+        register = Signal(r * words, name="modulus_words", reset_less=True)
+        word, loaded = Signal(range(words), name="word"), Signal(name="loaded")
+        self._start, self._prepared = Signal(name="start_preparing"), Signal(name="prepared")
+        preparing = Signal(name="preparing")
+        m.d.comb += [
+            self.modulus.eq(register),
+            self.k_ready.eq(self._idle & ~preparing),
+            self.i_ready.eq(self._ready & loaded & ~self.k_valid),
+        ]
+        m.d.sync += self._start.eq(0)
+        with m.If(self.k_valid & self.k_ready):
+            m.d.sync += [register.eq(Cat(register[r:], self.k_m)), loaded.eq(0), word.eq(word + 1)]
+            with m.If(word == words - 1):
+                m.d.sync += [word.eq(0), preparing.eq(1), self._start.eq(1)]
+        with m.If(self._prepared):
+            m.d.sync += [preparing.eq(0), loaded.eq(1)]
+
+    # ---- X y_i, in the multipliers' output registers
+
+    def _products(self, m: Module) -> None:
+        q = self._shape
+        x = Signal(len(self.i_a), name="X", reset_less=True)
+        wide = q.y_digit
+        y = Signal(wide * max(2, q.y_digits), name="Y", reset_less=True)
+        digit = Signal(wide, name="y")
+        m.d.comb += digit.eq(Mux(self._step & ~self._fresh, y[wide : 2 * wide], y[:wide]))
+        with m.If(self._accept):
+            m.d.sync += [x.eq(self.i_a), y.eq(self.i_b)]
+        with m.Elif(self._step & ~self._fresh):
+            m.d.sync += y.eq(y[wide:])
+        self._xy: list[Value] = []
+        low = 0
+        for j, bits in enumerate(q.x_digits):
+            tile = Tile(bits, wide, 1)
+            m.submodules[f"xy{j}"] = tile
+            m.d.comb += [tile.a.eq(x[low : low + bits]), tile.b.eq(digit)]
+            self._xy.append(tile.p)
+            low += bits
+        self._x0, self._y0 = x[: q.x_digits[0]], digit
+
+    # ---- k M
+
+    def _multiplied(self, m: Module, z: Value) -> tuple[list[Value], list[Value], Value]:
+        """Low and high parts of each k M_j, and the carry out of digit 0, in the cycle of z."""
+        q = self._shape.m
+        r = q.r
+        quotient = Tile(r, r, 0)
+        m.submodules.quotient = quotient
+        if self._shape.loadable:
+            m.submodules.inverse = inverse = Inverse(r)
+            m.d.comb += [inverse.start.eq(self._start), inverse.m.eq(self.modulus[:r]), self._prepared.eq(inverse.done)]
+            factor: Value = inverse.x
+        else:
+            factor = Const(q.inverse, r)
+        k = Signal(r, name="k")
+        m.d.comb += [quotient.a.eq(z), quotient.b.eq(factor), k.eq(quotient.p[:r])]
+        parts: list[Value] = []
+        for j in range(len(q.modulus_digits)):
+            bits = min(r, self._shape.bits - r * j)
+            tile = Tile(r, bits, 0)
+            m.submodules[f"km{j}"] = tile
+            m.d.comb += [tile.a.eq(k), tile.b.eq(self.modulus[r * j : r * j + bits])]
+            parts.append(tile.p)
+        low = [p[:r] for p in parts]
+        high = [Const(0, 1), *(p[r:] if len(p) > r else Const(0, 1) for p in parts)]
+        return low, high, z.any()
+
+    def _table(self, m: Module) -> Multiples:
+        """The table of multiples; its words stand at the outputs one cycle after `_look`."""
+        q = self._shape
+        self._multiples = table = q.table(q.bits, readers=q.lookups)
+        m.submodules.multiples = table
+        if q.loadable:
+            m.d.comb += [
+                table.start.eq(self._start), table.m.eq(self.modulus), self._prepared.eq(table.done),
+            ]  # fmt: skip
+        return table
+
+    def _look(self, m: Module, digit: Value, words: Sequence[Value]) -> Value:
+        """Addresses for the first share of the table; returns the carry out of digit 0."""
+        return look(m, self._shape, self._multiples, self._step, self._first, digit, self._xy[0], words)
+
+    def _look_elsewhere(self, m: Module, low: Value, high: Value) -> None:
+        """Addresses for the other shares; ``low`` + ``high`` become what the state has for the lowest digit of C."""
+        q, table = self._shape, self._multiples
+        for share in range(1, q.lookups):
+            m.submodules[f"lookup{share}"] = lookup = Lookup(q, len(low), len(high))
+            m.d.comb += [
+                lookup.step.eq(self._step), lookup.first.eq(self._first), lookup.low.eq(low), lookup.high.eq(high),
+                lookup.x.eq(self._x0), lookup.y.eq(self._y0),
+                lookup.start.eq(self._start if q.loadable else 0), lookup.m.eq(self.modulus),
+                table.a_address.word_select(share, q.table_bits).eq(lookup.a_address),
+                table.b_address.word_select(share, q.table_bits).eq(lookup.b_address),
+            ]  # fmt: skip
+
+    # ---- the loop on redundant digits
+
+    def _digits(self, m: Module) -> None:
+        q = self._shape.m
+        t_limits, c_limits = q.digit_limits()
+        sums = DigitSums(m, q.r)
+        name, limits = ("T", t_limits) if self._shape.tables else ("C", c_limits)
+        state = [Signal(max(1, v.bit_length()), name=f"{name}_{i}", reset_less=True) for i, v in enumerate(limits)]
+        if self._shape.tables:
+            words = self._shape.addends(self._table(m))
+            carry = self._look(m, sums.low(state[1]) + sums.high(state[0]), words)
+            u, v = (_split(word, q.r) for word in words)
+            c = sums.reduce(state, [Const(0, 1), *u], [Const(0, 1), *v], carry, c_limits, "C")
+            following = sums.product_sum(self._xy, self._masked(c), t_limits, "next_T")
+            self._look_elsewhere(m, sums.low(following[1]), sums.high(following[0]))
+        else:
+            t = sums.product_sum(self._xy, self._masked(state), t_limits, "T")
+            low, high, carry_ = self._multiplied(m, t[0][: q.r])
+            following = sums.reduce(t, low, high, carry_, c_limits, "next_C")
+        with m.If(self._step):
+            m.d.sync += [digit.eq(x) for digit, x in zip(state, following, strict=True)]
+        m.d.comb += self.o_r.eq(joined(state, q.r, q.d))
+        self._probe(name, state)
+
+    def _masked(self, c: list[Signal]) -> list[Value]:
+        """Digits of C, zero in the first iteration."""
+        return [Mux(self._first, 0, digit) for digit in c]
+
+    # ---- the loop with carries
+
+    def _plain(self, m: Module) -> None:
+        q = self._shape.m
+        r = q.r
+        size = q.sum_limit(redundant=False).bit_length() + r
+        xy = Signal(size, name="Xy")
+        low, high = Cat(*(p[:r] for p in self._xy)), Cat(*(p[r:] for p in self._xy))
+        m.d.comb += xy.eq(low + (high << r))
+        name = "T" if self._shape.tables else "C"
+        state = Signal(size, name=name, reset_less=True)
+        if self._shape.tables:
+            words = self._shape.addends(self._table(m))
+            carry = self._look(m, state[r : 2 * r], words)
+            c, following = Signal(size - r, name="C"), Signal(size, name="next_T")
+            m.d.comb += [c.eq(total([state[r:], *words, carry])), following.eq(Mux(self._first, 0, c) + xy)]
+            self._look_elsewhere(m, following[r : 2 * r], Const(0, 1))
+        else:
+            t, following = Signal(size, name="T"), Signal(size - r, name="next_C")
+            m.d.comb += t.eq(Mux(self._first, 0, state) + xy)
+            lows, highs, _ = self._multiplied(m, t[:r])
+            m.d.comb += following.eq((t + Cat(*lows) + (Cat(*highs[1:]) << r)) >> r)
+        with m.If(self._step):
+            m.d.sync += state.eq(following)
+        m.d.comb += self.o_r.eq(state)
+        self._probe(name, state)
+
+    def _probe(self, name: str, state: Signal | list[Signal]) -> None:
+        self.probes = [(f"{name}{i}", state, FIRST + 1 + i) for i in range(self._shape.m.n)]
+
+
+def _split(word: Value, r: int) -> list[Value]:
+    """Digits of r bits, the last one shorter."""
+    return [word[i : i + r] for i in range(0, len(word), r)]
+
+
+class Canonical(Multiplier):
+    """The machine between operands below M in binary, whose digits are redundant as they are, and canonical results.
+
+    Redundant results become binary digit by digit (d + 1 cycles); others pass one subtraction (1 cycle).
+    Latency: the sum; interval: the longer of the two.
+    """
+
+    kept = DigitLoop.kept
+
+    def __init__(self, shape: Shape) -> None:
+        self._shape = shape
+        self._machine = DigitLoop(shape, late=max(0, self._after(shape) - shape.steps))
+        super().__init__(shape.bits, shape.bits, shape.bits, k=shape.m.r if shape.loadable else 0)
+
+    @staticmethod
+    def _after(shape: Shape) -> int:
+        return shape.m.d + 1 if shape.redundant else 1
+
+    @classmethod
+    def timing(cls, shape: Shape) -> Timing:
+        """Timing of the whole."""
+        latency = FIRST + shape.steps + cls._after(shape)
+        interval = max(shape.steps, cls._after(shape))
+        return Timing(latency, interval, -(-latency // interval))
+
+    def elaborate(self, _platform: object) -> Module:
+        m = Module()
+        q, machine = self._shape, self._machine
+        after: DigitsToBinary | SubtractOnce = (
+            DigitsToBinary(q.m.r, q.m.d, q.bits) if q.redundant else SubtractOnce(q.form.width, q.bits)
+        )
+        m.submodules.multiplier = machine
+        m.submodules.to_binary = after
+
+        def operand(x: Value) -> Value:
+            if not q.redundant:
+                return x
+            return Cat(*(Cat(digit, Const(0, q.m.r + 2))[: q.m.r + 2] for digit in _split(x, q.m.r)))
+
+        m.d.comb += [
+            machine.i_valid.eq(self.i_valid), self.i_ready.eq(machine.i_ready),
+            machine.i_a.eq(operand(self.i_a)), machine.i_b.eq(operand(self.i_b)),
+            after.i_valid.eq(machine.o_valid), machine.o_ready.eq(after.i_ready), after.i_x.eq(machine.o_r),
+            after.m.eq(machine.modulus), machine.waits.eq(after.busy),
+            self.o_valid.eq(after.o_valid), after.o_ready.eq(self.o_ready), self.o_r.eq(after.o_r),
+        ]  # fmt: skip
+        if q.loadable:
+            m.d.comb += [
+                machine.k_valid.eq(self.k_valid), machine.k_m.eq(self.k_m), self.k_ready.eq(machine.k_ready),
+            ]  # fmt: skip
+        return m

@@ -1,0 +1,422 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""Montgomery multiplication for sparse primes p = -1 or 1 mod 2^z: the quotient's digits are digits of the sum itself.
+
+Source:  J. A. Solinas, Generalized Mersenne Numbers, Technical Report CORR 99-39, University of Waterloo, 1999, for the
+         primes; P. L. Montgomery, Modular Multiplication Without Trial Division, Mathematics of Computation 44 (1985)
+         519-521, for the method. Columns, word-by-word quotient and schedule are ours.
+Formula: p = 2^z c - 1:  V = x y + Q (p + 1),          Q = V mod R,  z = (V - Q) / R = (x y + Q p) / R
+         p = 2^z c + 1:  V = x y - Q (p - 1) + p R,    Q = V mod R,  z = (V - Q) / R = (x y - Q p) / R + p
+         with R = 2^(r d); p + 1 or p - 1 is a few signed powers of 2, so Q (p +- 1) is a few shifts of Q
+Range:   x, y < 2^b give 0 <= z < 2^(2 b) / R + p <= 2^b for p < 2^(b - 1) and b <= r d - 1; z = x y / R (mod p)
+
+No multiplier but those of x y. Word i of Q depends on words below it only through Q 2^z, z / W words later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.lib import fifo
+
+from modmill.contract import Binary, Refusal, Timing
+from modmill.design import Cost, Design, Fitted, Multiplier, Setting, Source
+from modmill.designs.solinas.carry_select import LATENCY, carry_select_sum
+from modmill.designs.solinas.product_columns import ProductColumns, overflow
+from modmill.designs.solinas.sparse_quotient import CYCLES, NEAREST, QuotientWords, Term, stages
+from modmill.numbers.moduli import MAX_BITS
+from modmill.numbers.montgomery import edges
+from modmill.numbers.rns.residues import signed_digits
+from modmill.rtl.acceptance import Acceptance
+from modmill.rtl.delay import DelayLines, later
+from modmill.schedule import Schedule, Step
+
+DIGIT, DIGIT_MIN = 17, 8
+"""Bits of a digit, at most and at least: a DSP block multiplies two of 17."""
+TERMS_MAX = 6
+"""Most signed powers of 2 of p + 1 or p - 1."""
+LEAST_STEPS = 4
+"""Least number of cycles in which the digits of y come."""
+ADDENDS = 3
+"""Numbers that one addition of the end takes."""
+
+# ---------------------------------------------------------------------------------------------- parameters
+
+
+@dataclass(frozen=True)
+class Params:
+    """``rows`` digits of y a cycle; ``digits`` of ``r`` bits a number; operands below 2^``operand_bits``.
+
+    ``terms``: what Q is multiplied by, without 1; ``added``: 0, or p where p = 1 mod 2^z.
+    """
+
+    r: int
+    digits: int
+    rows: int
+    operand_bits: int
+    interval: int
+    terms: tuple[Term, ...]
+    added: int
+
+    @property
+    def n(self) -> int:
+        """R = 2^n."""
+        return self.r * self.digits
+
+    @property
+    def word(self) -> int:
+        """Bits of a word of Q: W."""
+        return self.r * self.rows
+
+    @property
+    def steps(self) -> int:
+        """Words of Q, and cycles in which the digits of y come."""
+        return self.digits // self.rows
+
+    @property
+    def first(self) -> int:
+        """Cycle after acceptance in which the first T is in its registers."""
+        return 1 + ProductColumns.latency(self.rows)
+
+    @property
+    def last(self) -> int:
+        """Cycle in which the last T is."""
+        return self.first + self.steps - 1
+
+    @property
+    def additions(self) -> list[list[int]]:
+        """How many numbers each addition of each stage of the end takes: columns, shifts of Q, p."""
+        out, left = [], 1 + len(self.terms) + (self.added > 0)
+        while left > 1:
+            groups = [min(ADDENDS, left - k) for k in range(0, left, ADDENDS)]
+            out.append(groups)
+            left = len(groups)
+        return out
+
+    @property
+    def gathered(self) -> int:
+        """Cycle in which all of Q is there."""
+        return self.last + CYCLES
+
+    @property
+    def summed(self) -> int:
+        """Cycle in which the digits of the result are there, with what lies above each of them."""
+        return self.gathered + len(self.additions)
+
+    @property
+    def arrival(self) -> int:
+        """Cycle in which the result is there: the latency."""
+        return self.summed + LATENCY
+
+    @property
+    def binary_arrival(self) -> int:
+        """The same with the subtraction of p behind it."""
+        return self.arrival + 1 + LATENCY
+
+    def timing(self, latency: int) -> Timing:
+        """Timing of a core of that latency."""
+        return Timing(latency, self.interval, -(-latency // self.interval))
+
+
+def shape(p: int) -> tuple[int, int, int]:
+    """(sign, z, p + sign): p = -sign mod 2^z."""
+    sign = 1 if p % 4 == 3 else -1
+    near = p + sign
+    return sign, (near & -near).bit_length() - 1, near
+
+
+def made(p: int, settings: Mapping[str, Any]) -> Params:
+    """The parameters with these rows, at the least interval."""
+    return fit(p, settings["rows"], 1, 0).params
+
+
+def fit(p: int, rows: int, spare: int, interval: int) -> Solinas:
+    """Parameters for p. Raises Refusal where p has not the form, or too many digits of y a cycle are asked for."""
+    bits = p.bit_length()
+    sign, z, near = shape(p)
+    powers = signed_digits(near)
+    form = f"p = {-sign} mod 2^{z}"
+    r = min(DIGIT, z // (NEAREST * rows))
+    if r < DIGIT_MIN:
+        raise Refusal(
+            f"solinas: {form}; {rows} digits of at least {DIGIT_MIN} bits a cycle need "
+            f"p = 1 or -1 mod 2^{NEAREST * rows * DIGIT_MIN}"
+        )
+    if len(powers) > TERMS_MAX:
+        raise Refusal(f"solinas: p {'-+'[sign > 0]} 1 has {len(powers)} signed digits, at most {TERMS_MAX} are served")
+    steps = max(-(-(bits + 2) // (r * rows)), LEAST_STEPS)
+    terms = tuple(Term(e, sign_e != sign) for e, sign_e in powers)
+    n = steps * rows * r
+    params = Params(r, steps * rows, rows, min(n - 1, bits + spare), interval or steps, terms, p if sign < 0 else 0)
+    try:
+        stages(terms, params.word)
+    except ValueError as error:
+        raise Refusal(f"solinas: {form}: {error}") from None
+    return Solinas(p, params, {"rows": rows, "spare": spare, "interval": interval})
+
+
+# ---------------------------------------------------------------------------------------------- algorithm
+
+
+class Solinas(Fitted):
+    """The multiplier for one modulus."""
+
+    def __init__(self, p: int, params: Params, settings: dict[str, Any]) -> None:
+        self.p, self.params, self.settings = p, params, settings
+
+    @property
+    def R(self) -> int:
+        """What products are divided by."""
+        return 1 << self.params.n
+
+    @property
+    def factor(self) -> int:
+        return pow(self.R, -1, self.p)
+
+    @property
+    def representation(self) -> Binary:
+        return Binary(self.params.operand_bits)
+
+    @property
+    def bounds(self) -> tuple[Fraction, Fraction, Fraction]:
+        operand = Fraction(1 << self.params.operand_bits, self.p)
+        return operand, operand**2, operand**2 * Fraction(self.p, self.R) + 1
+
+    @property
+    def gain(self) -> Fraction:
+        return Fraction(self.p, self.R)
+
+    @cached_property
+    def schedule(self) -> Schedule:
+        q = self.params
+        out: list[Step] = []
+        for i in range(q.steps):
+            above = (f"T{i - 1}",) if i else ()
+            out.append(Step(f"x y{i}", "DSP blocks", 1 + i, q.first - 2, busy=1))
+            out.append(Step(f"T{i}", "columns", q.first - 1 + i, 1, (f"x y{i}", *above)))
+            back = i - min(t.e for t in q.terms) // q.word
+            known = (f"Q{back}",) if back >= 0 else ()
+            out.append(Step(f"V{i}", "terms", q.first + i, CYCLES - 1, (f"T{i}",), busy=1))
+            carried = (f"Q{i - 1}",) if i else ()
+            out.append(Step(f"Q{i}", "carry", q.first + CYCLES - 1 + i, 1, (f"V{i}", *carried, *known)))
+        last = q.steps - 1
+        out.append(Step("h", "high columns", q.last, 1, (f"T{last}",), busy=q.gathered - q.last))
+        out.append(Step("f", "additions", q.gathered, len(q.additions), ("h", f"Q{last}"), busy=1))
+        out.append(Step("z", "carry select", q.summed, LATENCY, ("f",), busy=1))
+        return Schedule(tuple(out), q.interval)
+
+    @property
+    def cost(self) -> Cost:
+        """A DSP block for each digit of x and row; shifts only beside them."""
+        q = self.params
+        return Cost(dsp=q.digits * q.rows, memory_bits=0, multiplications=q.digits**2)
+
+    def trace(self, a: int, b: int) -> Iterator[tuple[str, Any]]:
+        q = self.params
+        mask, words = (1 << q.r) - 1, (1 << q.word) - 1
+        x = [a >> q.r * j & mask for j in range(q.digits)]
+        c = [0] * q.digits
+        Q, carry = 0, sum(t.negative for t in q.terms)
+        for i in range(q.steps):
+            T = [low + over for low, over in zip(
+                [v & mask for v in c] + [0] * q.rows, [0] + [v >> q.r for v in c] + [0] * (q.rows - 1), strict=True
+            )]  # fmt: skip
+            for e in range(q.rows):
+                y = b >> q.r * (q.rows * i + e) & mask
+                for j, digit in enumerate(x):
+                    T[j + e] += digit * y & mask
+                    T[j + e + 1] += digit * y >> q.r
+            yield f"T{i}", T[: q.rows]
+            c = T[q.rows :]
+            v = sum(t << q.r * k for k, t in enumerate(T[: q.rows])) + carry
+            for term in q.terms:
+                piece = (Q << term.e) >> q.word * i & words
+                v += piece ^ words if term.negative else piece
+            yield f"Q{i}", v & words
+            Q, carry = Q | (v & words) << q.word * i, v >> q.word
+        h = [low + over for low, over in zip([v & mask for v in c], [0] + [v >> q.r for v in c[:-1]], strict=True)]
+        yield "h", h
+        f = [digit + (q.added >> q.r * k & mask) for k, digit in enumerate(h)]
+        for term in q.terms:
+            shifted = Q >> q.n - term.e
+            shifted = ~shifted if term.negative else shifted
+            f = [digit + (shifted >> q.r * k & mask) for k, digit in enumerate(f)]
+        yield "f", f
+        yield "z", (sum(digit << q.r * k for k, digit in enumerate(f)) + carry) % self.R
+
+    def component(self, *, scaled: bool = False) -> Multiplier:
+        return Machine(self)
+
+    def facts(self) -> list[tuple[str, str]]:
+        q = self.params
+        powers = " ".join(f"{'+-'[t.negative]} Q 2^{t.e}" for t in q.terms)
+        return [
+            ("V", f"x y {powers}{' + p R' if q.added else ''}, Q = V mod R, z = (V - Q) / R"),
+            ("R", f"2^{q.n}"),
+            ("digits", f"{q.digits} of {q.r} bits, {q.rows} of y a cycle: {q.steps} cycles"),
+            ("operands", f"below 2^{q.operand_bits}, about {float(self.bounds[0]):.6g} p"),
+            ("additions at the end", f"{len(q.additions)} stages, then chunks of {2 * q.r} bits"),
+        ]
+
+    def corners(self) -> list[tuple[int, int]]:
+        return edges(self.p, self.R, 1 << self.params.operand_bits)
+
+    def binary_timing(self) -> Timing:
+        return self.params.timing(self.params.binary_arrival)
+
+    def binary_component(self) -> Multiplier:
+        return Machine(self, binary=True)
+
+
+# ---------------------------------------------------------------------------------------------- machine
+
+
+class Machine(Multiplier):
+    """Columns, quotient, the additions at the end, a queue. Nothing stalls inside; timing depends on no value.
+
+    Operands are accepted in any cycle, ``interval`` after the last ones, while there is room for their result. The
+    binary form subtracts p once: for x, y < p the result is below p^2 / R + p < 2 p.
+    Cost for 256 bits and one row on ECP5: 16 DSP blocks, about 4,600 LUTs and 3,700 flip-flops.
+    """
+
+    kept = ProductColumns.kept
+
+    def __init__(self, fitted: Solinas, *, binary: bool = False) -> None:
+        self._fitted, self._binary = fitted, binary
+        q = fitted.params
+        width = fitted.p.bit_length() if binary else q.operand_bits
+        super().__init__(width, width, width)
+
+    def elaborate(self, _platform: object) -> Module:
+        m = Module()
+        q = self._fitted.params
+        arrival = q.binary_arrival if self._binary else q.arrival
+        room = q.timing(arrival).in_flight + 1
+        front = Acceptance(m, self, self._fitted.p, self._fitted.p.bit_length(), room)
+        ages = Signal(arrival, name="ages")
+        m.d.sync += ages.eq(Cat(front.accept, ages))
+        taken = Signal()
+        with m.If(ages[q.interval - 2]):
+            m.d.sync += taken.eq(0)
+        with m.Elif(front.accept):
+            m.d.sync += taken.eq(1)
+        front.connect(~taken)
+
+        def at(cycle: int) -> Value:
+            return ages[cycle - 1]
+
+        x, y = (Signal(q.n, name=name, reset_less=True) for name in "xy")
+        m.d.sync += y.eq(y >> q.word)
+        with m.If(front.accept):
+            m.d.sync += [x.eq(self.i_a), y.eq(self.i_b)]
+        m.submodules.columns = columns = ProductColumns(q.r, q.digits, q.rows)
+        m.d.comb += [columns.x.eq(x), columns.y.eq(y[: q.word]), columns.first.eq(at(q.first - 2))]
+        lowest = [columns.out[k] for k in range(q.rows)]
+        most = sum(overflow(q.rows) << q.r * (k + 1) for k in range(q.rows))
+        quotient = QuotientWords(
+            m, lowest, q.r, q.terms, words=q.steps, digits_most=most, start=q.first, at=at
+        )  # fmt: skip
+        z = self._end(m, [columns.c[k] for k in range(q.digits)], quotient, at(q.last))
+        if self._binary:
+            z = self._below_p(m, z)
+        # results that are not taken as soon as they are there wait in a queue
+        m.submodules.queue = queue = fifo.SyncFIFO(width=len(self.o_r), depth=room)
+        m.d.comb += [
+            queue.w_data.eq(z), queue.w_en.eq(at(arrival) & (queue.r_rdy | ~self.o_ready)),
+            self.o_r.eq(Mux(queue.r_rdy, queue.r_data, z)), self.o_valid.eq(queue.r_rdy | at(arrival)),
+            queue.r_en.eq(self.o_ready),
+        ]  # fmt: skip
+        self.probes += [(f"T{i}", lowest, q.first + i) for i in range(q.steps)]
+        seen = Signal(q.word, name="q")
+        m.d.comb += seen.eq(quotient.word)
+        self.probes += [(f"Q{i}", seen, q.first + CYCLES + i) for i in range(q.steps)]
+        return m
+
+    def _end(self, m: Module, columns: Sequence[Value], quotient: QuotientWords, done: Value) -> Value:
+        """z, ``arrival`` cycles after acceptance: the high columns, the shifts of Q, p where it is added, the carry."""
+        q = self._fitted.params
+        h = [Signal(q.r + 1, name=f"h{k}", reset_less=True) for k in range(q.digits)]
+        with m.If(done):
+            for k, digit in enumerate(h):
+                m.d.sync += digit.eq(columns[k][: q.r] + (columns[k - 1][q.r :] if k else 0))
+        self.probes.append(("h", h, q.last + 1))
+        whole = Cat(*reversed(quotient.history))
+        numbers: list[list[Value]] = [list(h)]
+        for term in q.terms:
+            shifted = Cat(whole[q.n - term.e :], Const(0, q.n - term.e))
+            numbers.append(_digits(~shifted if term.negative else shifted, q.r))
+        if q.added:
+            numbers.append(_digits(Const(q.added, q.n), q.r))
+        for stage, groups in enumerate(q.additions):
+            left, numbers = numbers, []
+            for g, size in enumerate(groups):
+                taken, left = left[:size], left[size:]
+                sums = [sum(values[1:], values[0]) for values in zip(*taken, strict=True)]
+                numbers.append([later(m, value, f"f{k}_{stage}_{g}") for k, value in enumerate(sums)])
+        (f,) = numbers
+        self.probes.append(("f", [Signal.cast(digit) for digit in f], q.summed))
+        lines = DelayLines(m, len(q.additions), name="carry")
+        carry = lines.line(quotient.carry, len(q.additions), name="carry_in")
+        low = Cat(*(digit[: q.r] for digit in f))
+        over = Cat(*(Cat(value, Const(0, q.r - len(value))) for value in (carry, *(digit[q.r :] for digit in f[:-1]))))
+        z, _ = carry_select_sum(m, low[: q.operand_bits], over[: q.operand_bits], 0, 2 * q.r, "z")
+        return z
+
+    def _below_p(self, m: Module, z: Value) -> Value:
+        """z or z - p, LATENCY + 1 cycles later, for z < 2 p."""
+        p, bits = self._fitted.p, self._fitted.p.bit_length() + 1
+        whole: Value = later(m, z[:bits], "whole")
+        minus = Const((1 << bits) - 1 - p, bits)
+        difference, not_below = carry_select_sum(m, whole, minus, 1, 2 * self._fitted.params.r, "difference")
+        for k in range(LATENCY):
+            whole = later(m, whole, f"whole_{k}")
+        return Mux(not_below, difference, whole)[:-1]
+
+
+def _digits(value: Value, bits: int) -> list[Value]:
+    """The digits of a number."""
+    return [value[k : k + bits] for k in range(0, len(value), bits)]
+
+
+# ---------------------------------------------------------------------------------------------- design
+
+DESIGNS = (
+    Design(
+        name="solinas",
+        page="solinas",
+        title="Montgomery multiplication for sparse primes, whose quotient needs no multiplier",
+        source=Source(
+            "J. A. Solinas",
+            "Generalized Mersenne Numbers",
+            "Technical Report CORR 99-39, University of Waterloo",
+            1999,
+            "for the primes; P. L. Montgomery, Mathematics of Computation 44, for the method; machine ours",
+        ),
+        needs="p = 1 or -1 mod 2^16 at least, p - 1 or p + 1 of at most 6 signed powers of 2",
+        settings=(
+            Setting(
+                "rows", int, 1, "digits of y a cycle, a row of DSP blocks each; p = +-1 mod 2^(16 rows)",
+                least=1, most=MAX_BITS // (NEAREST * DIGIT_MIN), depends="p = 1 or -1 mod 2^(16 rows)",
+                limits=lambda p, settings: (1, shape(p)[1] // (NEAREST * DIGIT_MIN)),
+                smaller="lower",
+            ),
+            Setting(
+                "spare", int, 14, "bits of operands above those of p, at most: room for sums",
+                least=1, most=MAX_BITS, depends="the digits have room for that many; more change nothing",
+                limits=lambda p, settings: (1, made(p, settings).n - 1 - p.bit_length()),
+            ),
+            Setting(
+                "interval", int, 0, "cycles between products, 0 for the fewest", least=0, most=MAX_BITS,
+                depends="the cycles that a product takes of the DSP blocks, and at most those of a whole product: "
+                "then the machine does one at a time",
+                limits=lambda p, settings: (made(p, settings).steps, made(p, settings).arrival),
+            ),
+        ),
+        solve=fit,
+    ),
+)  # fmt: skip

@@ -1,0 +1,12 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""Modular multiplication by a sum of residues (SOR).
+
+    M. A. Mehrabi, Improved Sum of Residues Modular Multiplication Algorithm, Cryptography 3 (2019) 14
+
+    Algorithm 2, Figures 1 to 5, A1 to A3   `improved`: SOR_1M_N, SOR_1M_P, SOR_2M and N multipliers
+    Algorithm 1 (Phillips, Kong, Lim)       `original`: MM_PA and MM_SPA, with which the paper compares itself
+    beyond the paper                        `ring`: our own machine for the same algorithm, on `ring_rower`
+
+The integers behind them stand in `numbers.rns.sum_of_residues`; the paper's tables in `studies.papers.sor`.
+"""

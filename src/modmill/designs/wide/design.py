@@ -1,0 +1,261 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""Montgomery multiplication with wide multipliers: one for x y, then q, then q m, or one for each, fully parallel.
+
+Source:  C. J. McIvor, M. McLoone, J. V. McCanny, Hardware Elliptic Curve Cryptographic Processor Over GF(p), with 256
+         multipliers; Y. Gong, S. Li, High-throughput FPGA implementation of 256-bit Montgomery modular multiplier, 81.
+Formula: T = x y,  q = (T mod R) m' mod R,  m' = -m^-1 mod R,  v = (T + q m) / R
+Range:   x, y < m leave v < 2 m for R > m, one subtraction remains; without it R > 4 m takes operands below 2 m to
+         results below 2 m. The low halves of T and q m add up to R, or are both 0: v = T_hi + (q m)_hi + [T_lo > 0].
+
+256 tiles are all products of sixteen digits of 16 bits, 81 = 3^4 are what Karatsuba's method leaves of them after four
+levels. One pipelined multiplier serves a product in three cycles, and the products in between belong to others; three
+take operands every cycle.
+
+Deviations from the papers, of which only the figures are at hand: schedule and pipelining are ours; theirs take 32 and
+15 cycles a product.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+
+from modmill.design import Cost, Design, Multiplier, Setting, Source
+from modmill.designs.multistep.design import SHARED_SETTINGS, BinaryMontgomery, scanned_bits
+from modmill.designs.wide.karatsuba import Karatsuba
+from modmill.rtl.periodic import Period, every_cycle
+from modmill.rtl.product import BLOCKS
+from modmill.schedule import Schedule, Step
+
+# ---------------------------------------------------------------------------------------------- parameters
+
+
+@dataclass(frozen=True)
+class Params:
+    """R = 2^``multiplier.width``; ``count``: 1 or 3 such multipliers."""
+
+    multiplier: Karatsuba
+    count: int
+
+    @property
+    def product(self) -> int:
+        """Cycles of a long product: a register behind the choice of its operands, and the multiplier."""
+        return 1 + self.multiplier.latency
+
+    @property
+    def slots(self) -> tuple[int, int, int]:
+        """Cycles in which x y, q and q m begin."""
+        return 1, 1 + self.product, 1 + 2 * self.product
+
+    @property
+    def ready(self) -> int:
+        """Cycle in which q m is there."""
+        return 1 + 3 * self.product
+
+    @property
+    def arrival(self) -> int:
+        """Cycle in which the result goes to the queue."""
+        return self.ready + 3
+
+    @property
+    def interval(self) -> int:
+        """Least number of cycles between products for which the three slots never meet on one multiplier."""
+        if self.count == 3:
+            return 1
+        return next(i for i in range(3, 3 * self.product + 1) if len({s % i for s in self.slots}) == 3)
+
+    @property
+    def held(self) -> int:
+        """Products whose T waits for q m."""
+        return -(-2 * self.product // self.interval)
+
+
+# ---------------------------------------------------------------------------------------------- algorithm
+
+
+class Wide(BinaryMontgomery):
+    """The wide multiplier for one modulus."""
+
+    @cached_property
+    def params(self) -> Params:
+        """The multiplier."""
+        width = self.bits + 2 * (not self.settings["subtract"])
+        multiplier = Karatsuba(width, self.settings["levels"], BLOCKS[self.settings["dsp"]])
+        return Params(multiplier, self.settings["multipliers"])
+
+    @property
+    def period(self) -> int:
+        """Operands are accepted every so many cycles."""
+        return self.params.interval
+
+    @property
+    def R(self) -> int:
+        return 1 << self.params.multiplier.width
+
+    @property
+    def m_prime(self) -> int:
+        """-m^-1 mod R."""
+        return -pow(self.p, -1, self.R) % self.R
+
+    @property
+    def schedule(self) -> Schedule:
+        q = self.params
+        units = [f"multiplier {i}" for i in (1, 2, 3)] if q.count == 3 else ["multiplier"] * 3
+        steps = [
+            Step("T", units[0], q.slots[0], q.product, busy=1),
+            Step("q", units[1], q.slots[1], q.product, ("T",), busy=1),
+            Step("q m", units[2], q.slots[2], q.product, ("q",), busy=1),
+            Step("v", "adder", q.ready, 1, ("q m",)),
+            Step("d", "subtractor" if self.subtract else "register", q.ready + 1, 1, ("v",)),
+            Step("z", "choice", q.ready + 2, 1, ("d",)),
+            Step("out", "queue", q.arrival, 1, ("z",)),
+        ]
+        return Schedule(tuple(steps), q.interval)
+
+    @property
+    def cost(self) -> Cost:
+        """The multipliers' tiles, no table."""
+        return Cost(self.params.count * self.params.multiplier.tiles, 0, 3)
+
+    def trace(self, a: int, b: int) -> Iterator[tuple[str, Any]]:
+        R = self.R
+        t = a * b
+        yield "T", t
+        q = (t % R) * self.m_prime % R
+        yield "q", q
+        yield "q m", q * self.p
+        v = (t + q * self.p) // R
+        yield "v", v
+        yield "z", v - self.p if self.subtract and v >= self.p else v
+
+    def component(self, *, scaled: bool = False) -> Multiplier:
+        return Machine(self)
+
+    def facts(self) -> list[tuple[str, str]]:
+        k = self.params.multiplier
+        return [
+            ("multiplier", f"{k.width} x {k.width} bits, split {k.splits} times: {k.tiles} tiles"),
+            ("products", f"{3**k.splits} of {k.leaf} x {k.leaf} bits, {k.latency} cycles"),
+            ("R", f"2^{k.width}"),
+            ("operands", "below p" if self.subtract else "below 2 p"),
+            ("T that wait", f"{self.params.held}"),
+        ]
+
+
+# ---------------------------------------------------------------------------------------------- machine
+
+
+class Machine(Multiplier):
+    """One or three pipelined long multipliers; adder, subtractor, queue.
+
+    Operands are accepted every ``interval`` cycles, when there is room for the result: the machine itself never stalls.
+    Timing does not depend on values. Cost: the multipliers, about 4 LUTs a bit, a register of T's upper half for each
+    product that waits for q m (for each cycle of two multipliers, where there are three), and the queue.
+    """
+
+    def __init__(self, fitted: Wide) -> None:
+        self._fitted = fitted
+        width = fitted.operand_bits
+        super().__init__(width, width, width, period=fitted.params.interval)
+
+    def elaborate(self, _platform: object) -> Module:
+        m = Module()
+        fitted, p = self._fitted, self._fitted.params
+        width = p.multiplier.width
+        m_prime, modulus = Const(fitted.m_prime, width), Const(fitted.p, width)
+        x, y = (Signal(fitted.operand_bits, name=name, reset_less=True) for name in "xy")
+        m.d.sync += [x.eq(self.i_a), y.eq(self.i_b)]
+
+        # ---- the products; T_hi and [T_lo > 0] wait for q m
+        waiting: Value = Const(1, 1)
+        if p.count == 3:
+            t = self._product(m, x, y, "T")
+            q = self._product(m, t[:width], m_prime, "q")
+            qm = self._product(m, q[:width], modulus, "qm")
+        else:
+            period = Period(m, self, p.interval, p.arrival)
+            waiting, third = (period.strobe(*slot) for slot in zip(("second", "third"), p.slots[1:], strict=True))
+            low = Signal(width, name="low")
+            first = Mux(waiting | third, low, x)
+            t = q = qm = self._product(m, first, Mux(waiting, m_prime, Mux(third, modulus, y)), "product")
+            m.d.comb += low.eq(qm[:width])
+        held: Value = Cat(t[:width].any(), t[width:])
+        with m.If(waiting):
+            for k in range(p.held):
+                register = Signal(width + 1, name=f"T{k}", reset_less=True)
+                m.d.sync += register.eq(held)
+                held = register
+
+        # ---- the end
+        v, before = Signal(width + 1, name="v", reset_less=True), Signal(width + 1, name="v_before", reset_less=True)
+        m.d.sync += [v.eq(held[1:] + qm[width:] + held[0]), before.eq(v)]
+        result: Value = before
+        if fitted.subtract:
+            d = Signal(width + 2, name="d", reset_less=True)
+            m.d.sync += d.eq(v - fitted.p)
+            result = Mux(d[-1], before, d)
+        z = Signal(fitted.operand_bits, name="z", reset_less=True)
+        m.d.sync += z.eq(result)
+        if p.count == 3:
+            every_cycle(m, self, z, p.arrival)
+        else:
+            period.finish(z)
+        q_seen = Signal(width, name="q_seen")
+        m.d.comb += q_seen.eq(q[:width])
+        self.probes += [("T", t, p.slots[1]), ("q", q_seen, p.slots[2]), ("q m", qm, p.ready), ("v", v, p.ready + 1)]
+        return m
+
+    def _product(self, m: Module, a: Value, b: Value, name: str) -> Signal:
+        """a * b behind a register of the operands."""
+        multiplier = self._fitted.params.multiplier
+        left, right = (Signal(multiplier.width, name=f"{name}_{side}", reset_less=True) for side in "ab")
+        out = Signal(2 * multiplier.width, name=name)
+        m.d.sync += [left.eq(a), right.eq(b)]
+        m.d.comb += out.eq(multiplier.build(m, left, right, name))
+        return out
+
+
+# ---------------------------------------------------------------------------------------------- design
+
+LEVELS_MAX = 9
+"""Levels for a modulus of 8,192 bits."""
+
+
+def most_levels(p: int, settings: Mapping[str, Any]) -> int:
+    """Levels until nothing is left to split."""
+    return Karatsuba(scanned_bits(p, settings), LEVELS_MAX, BLOCKS[settings["dsp"]]).splits
+
+
+DESIGNS = (
+    Design(
+        name="wide",
+        page="wide",
+        title="Montgomery multiplication with one or three wide multipliers, by Karatsuba's method",
+        source=Source(
+            "Y. Gong, S. Li",
+            "High-throughput FPGA implementation of 256-bit Montgomery modular multiplier",
+            "ETCS",
+            2010,
+            "81 multipliers, with levels = 0 the 256 of McIvor et al.; [14] and [13] of Zhang and Dong; schedule ours",
+        ),
+        needs="any odd modulus",
+        settings=(
+            Setting(
+                "levels", int, 4, "levels of Karatsuba's method; 0: all products of digits", least=0, most=LEVELS_MAX,
+                depends="halves are split as long as they are wider than a DSP block; more levels change nothing",
+                limits=lambda p, settings: (0, most_levels(p, settings)),
+                smaller="raise",
+            ),
+            Setting("multipliers", int, 1, "1: x y, q and q m one after another; 3: one for each, every cycle", (1, 3),
+                    smaller="lower"),
+            Setting("dsp", str, "18x18", "DSP block for which products are cut", tuple(BLOCKS)),
+            SHARED_SETTINGS[0],
+        ),
+        solve=lambda p, **settings: Wide(p, settings),
+    ),
+)  # fmt: skip

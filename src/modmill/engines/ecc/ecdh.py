@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""Agreement on a secret: ECDH on Weierstrass curves, X25519 and X448 on Montgomery ones.
+
+    ECDH      Z = x of d Q                  SEC 1 v2.0, section 3.3.1 (the cofactor is 1, or Q is shown to be in <G>)
+    X         u of clamp(k) P               RFC 7748, section 5
+
+Public points of ECDH are validated (SEC 1, 3.2.2.1). X25519 and X448 take every u; where the result is zero, the other
+side has sent a point of small order, and by default the secret is refused (RFC 7748, section 6).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from modmill.contract import Refusal
+from modmill.engines.ecc.blinding import Ecc, require_point, require_scalar, require_weierstrass
+from modmill.numbers.curves.affine import Montgomery, Point
+from modmill.numbers.curves.encoding import clamp, decode_u, encode_u
+
+
+def exchange(ecc: Ecc, items: Sequence[tuple[int, Point]]) -> list[bytes]:
+    """The shared secret of each (d, Q), an x-coordinate, as long as the field's prime.
+
+    Raises Refusal for d outside [1, n - 1], for a public point that is neutral, off the curve or outside the group,
+    and for a curve of another form.
+    """
+    curve = require_weierstrass(ecc.curve)
+    scalars = [require_scalar(curve, d) for d, _ in items]
+    points = [require_point(curve, Q) for _, Q in items]
+    secrets = []
+    for P in ecc.multiply(scalars, points):
+        if P is None:
+            raise Refusal("the shared point is the point at infinity")
+        secrets.append(P[0].to_bytes(curve.size, "big"))
+    return secrets
+
+
+def exchange_u(ecc: Ecc, items: Sequence[tuple[bytes, bytes]], *, allow_zero: bool = False) -> list[bytes]:
+    """X25519 or X448, as the engine's curve says: the shared secret of each (private key, public key).
+
+    Raises Refusal for keys of a wrong length, for a curve of another form, and for a secret of zeros only, unless
+    ``allow_zero``.
+    """
+    curve = _montgomery(ecc)
+    scalars = [_scalar(curve, secret) for secret, _ in items]
+    found = ecc.ladder(scalars, [_u(curve, public) for _, public in items], curve.bits)
+    if not allow_zero and 0 in found:
+        raise Refusal("the shared secret is zero: the public key is a point of small order")
+    return [encode_u(curve, u) for u in found]
+
+
+def public_u(ecc: Ecc, secrets: Sequence[bytes]) -> list[bytes]:
+    """The public keys of X25519 or X448 private keys. Raises Refusal for a wrong length."""
+    curve = _montgomery(ecc)
+    return exchange_u(ecc, [(secret, encode_u(curve, curve.base[0])) for secret in secrets])
+
+
+def _montgomery(ecc: Ecc) -> Montgomery:
+    curve = ecc.curve
+    if not isinstance(curve, Montgomery):
+        raise Refusal(f"{curve.title} is no Montgomery curve: X25519 and X448 need Curve25519 and Curve448")
+    return curve
+
+
+def _scalar(curve: Montgomery, secret: bytes) -> int:
+    if len(secret) != curve.size:
+        raise Refusal(f"a private key of {curve.title} has {curve.size} bytes, not {len(secret)}")
+    return clamp(curve, int.from_bytes(secret, "little"))
+
+
+def _u(curve: Montgomery, public: bytes) -> int:
+    try:
+        return decode_u(curve, public)
+    except ValueError as error:
+        raise Refusal(str(error)) from None

@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""ECDSA: signatures with deterministic or random nonces, their verification, and their two forms in bytes.
+
+    e = the leftmost bits of the message's hash, as many as n has
+    r = x of k G mod n,   s = k^-1 (e + r d) mod n
+    valid where r and s are in [1, n) and x of (e s^-1) G + (r s^-1) Q is r mod n
+
+Sources: FIPS 186-5 (2023), section 6.4; deterministic nonces, RFC 6979 (2013), section 3.2; DER form, RFC 3279, section
+2.2.3; raw form, r and s with as many bytes each as n has, IEEE P1363. k G and the double multiple run on the engine;
+the hash on the host; arithmetic modulo n where `Ecc.order` says.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from Crypto.Util.asn1 import DerSequence
+
+from modmill.contract import Fault, Refusal
+from modmill.engines.ecc.blinding import Ecc, require_point, require_scalar, require_weierstrass
+from modmill.numbers.curves.affine import Curve, Point
+from modmill.numbers.shown import shortened
+
+HASHES = {
+    name: name.replace("-", "_").replace("shake", "shake_") for name in (
+        "sha1", "sha224", "sha256", "sha384", "sha512", "sha512-224", "sha512-256",
+        "sha3-224", "sha3-256", "sha3-384", "sha3-512", "shake128", "shake256",
+    )
+}  # fmt: skip
+"""Hashes by the names of the command, as `hashlib` calls them."""
+_SHAKE = {"shake128": 32, "shake256": 64}
+"""Bytes of output of SHAKE (RFC 8692, section 3)."""
+NONCES = ("deterministic", "random")
+FORMS = ("der", "raw")
+_TRIES = 64
+
+Signature = tuple[int, int]
+"""(r, s)."""
+
+
+def digest(name: str, message: bytes) -> bytes:
+    """The hash of a message. Raises Refusal for an unknown hash and one that this Python does not have."""
+    hashed = _new(name)(message)
+    return bytes(hashed.digest(_SHAKE[name]) if name in _SHAKE else hashed.digest())
+
+
+def nonces(n: int, d: int, hashed: bytes, hash: str = "sha256", extra: bytes = b"") -> Iterator[int]:
+    """The nonces of RFC 6979 in their order, each in [1, n), for the private scalar d and a message's hash.
+
+    ``extra``: the additional data of its section 3.6. Raises Refusal for SHAKE, for which it has none.
+    """
+    if hash in _SHAKE:
+        raise Refusal(f"deterministic nonces come from HMAC, which {hash} has not; take random ones")
+    new, bits = _new(hash), n.bit_length()
+    size = -(-bits // 8)
+    key_data = d.to_bytes(size, "big") + (leftmost(hashed, bits) % n).to_bytes(size, "big") + extra
+
+    def mac(key: bytes, data: bytes) -> bytes:
+        return hmac.new(key, data, new).digest()
+
+    V, K = b"\1" * len(hashed), bytes(len(hashed))
+    for separator in (b"\0", b"\1"):
+        K = mac(K, V + separator + key_data)
+        V = mac(K, V)
+    while True:
+        T = b""
+        while 8 * len(T) < bits:
+            V = mac(K, V)
+            T += V
+        k = leftmost(T, bits)
+        if 0 < k < n:
+            yield k
+        K = mac(K, V + b"\0")
+        V = mac(K, V)
+
+
+def leftmost(data: bytes, bits: int) -> int:
+    """The number that the first ``bits`` bits of the data are, all of them where there are fewer."""
+    return int.from_bytes(data, "big") >> max(0, 8 * len(data) - bits)
+
+
+def sign(
+    ecc: Ecc,
+    items: Sequence[tuple[int, bytes]],
+    hash: str = "sha256",
+    nonce: str = "deterministic",
+    *,
+    low_s: bool = False,
+) -> list[Signature]:
+    """The signature of each (private scalar, message). ``low_s``: of s and n - s the smaller, as Bitcoin wants it.
+
+    With ``Ecc.check`` each is verified before any is released; raises Fault when one is wrong. Raises Refusal for a
+    scalar out of range, an unknown hash, and a curve of another form.
+    """
+    curve = require_weierstrass(ecc.curve)
+    hashes = [digest(hash, message) for _, message in items]
+    scalars = [require_scalar(curve, d) for d, _ in items]
+    if nonce not in NONCES:
+        raise Refusal(f"nonces are {' or '.join(NONCES)}, not {shortened(nonce)}")
+    draws = [
+        nonces(curve.n, d, hashed, hash) if nonce == "deterministic" else _random(ecc, curve.n)
+        for d, hashed in zip(scalars, hashes, strict=True)
+    ]
+    found: dict[int, Signature] = {}
+    for _ in range(_TRIES):  # r or s is zero once in about n tries
+        open_items = [i for i in range(len(items)) if i not in found]
+        if not open_items:
+            break
+        ks = [next(draws[i]) for i in open_items]
+        es = [leftmost(hashes[i], curve.n.bit_length()) for i in open_items]
+        for i, signature in zip(open_items, _signed(ecc, curve, [scalars[i] for i in open_items], ks, es), strict=True):
+            if all(signature):
+                found[i] = signature
+    else:
+        raise Fault(f"r or s was zero in {_TRIES} tries; nothing is released")
+    signatures = [(r, min(s, curve.n - s) if low_s else s) for r, s in (found[i] for i in range(len(items)))]
+    if ecc.check:
+        _check(ecc, items, signatures, hash)
+    return signatures
+
+
+def verify(
+    ecc: Ecc, items: Sequence[tuple[Point, bytes, Signature]], hash: str = "sha256", *, low_s: bool = False
+) -> list[bool]:
+    """Whether each (public point, message, signature) is right. ``low_s``: s above n / 2 is not.
+
+    Raises Refusal for a public point that is neutral or off the curve, an unknown hash, and a curve of another form.
+    """
+    curve = require_weierstrass(ecc.curve)
+    n = curve.n
+    for Q in {Q for Q, _, _ in items}:
+        require_point(curve, Q)
+    good = [i for i, (_, _, (r, s)) in enumerate(items) if 0 < r < n and 0 < s < n and (2 * s < n or not low_s)]
+    zs = [leftmost(digest(hash, items[i][1]), n.bit_length()) % n for i in good]
+    both = ecc.order.quotients(n, [(items[i][2][1], z, items[i][2][0]) for i, z in zip(good, zs, strict=True)])
+    points = ecc.multiply_two(both, [items[i][0] for i in good])
+    right = {i for i, P in zip(good, points, strict=True) if P is not None and P[0] % n == items[i][2][0]}
+    return [i in right for i in range(len(items))]
+
+
+def encode(curve: Curve, signature: Signature, form: str = "der") -> bytes:
+    """The bytes of a signature, in DER or raw. Raises Refusal for another form."""
+    if _form(form) == "der":
+        return bytes(DerSequence(signature).encode())
+    size = -(-curve.n.bit_length() // 8)
+    return b"".join(number.to_bytes(size, "big") for number in signature)
+
+
+def decode(curve: Curve, data: bytes, form: str = "der") -> Signature:
+    """The signature in bytes; its numbers may be out of range. Raises Refusal for bytes that are none."""
+    if _form(form) == "der":
+        try:
+            numbers = DerSequence().decode(data, strict=True, nr_elements=2, only_ints_expected=True)
+        except (ValueError, IndexError) as error:
+            raise Refusal(f"no signature in DER: {error}") from None
+        return int(numbers[0]), int(numbers[1])
+    size = -(-curve.n.bit_length() // 8)
+    if len(data) != 2 * size:
+        raise Refusal(f"a raw signature of {curve.title} has {2 * size} bytes, not {len(data)}")
+    return int.from_bytes(data[:size], "big"), int.from_bytes(data[size:], "big")
+
+
+def _new(name: str) -> Callable[..., Any]:
+    if name not in HASHES:
+        raise Refusal(f"hash must be one of {', '.join(HASHES)}, not {shortened(name)}")
+    try:
+        hashlib.new(HASHES[name])
+    except ValueError:
+        raise Refusal(f"this Python's hashlib has no {name}") from None
+    return lambda data=b"": hashlib.new(HASHES[name], data)
+
+
+def _form(form: str) -> str:
+    if form not in FORMS:
+        raise Refusal(f"the form of a signature must be one of {', '.join(FORMS)}, not {shortened(form)}")
+    return form
+
+
+def _random(ecc: Ecc, n: int) -> Iterator[int]:
+    while True:
+        yield 1 + ecc.below(n - 1)
+
+
+def _signed(ecc: Ecc, curve: Curve, ds: Sequence[int], ks: Sequence[int], es: Sequence[int]) -> list[Signature]:
+    """(r, s) for private scalars, nonces and hashes; either may come out zero."""
+    n = curve.n
+    rs = [P[0] % n if P else 0 for P in ecc.multiply_base(ks)]
+    ss = ecc.order.signatures(n, [(k, e % n, r, d) for k, e, r, d in zip(ks, es, rs, ds, strict=True)])
+    return list(zip(rs, ss, strict=True))
+
+
+def _check(ecc: Ecc, items: Sequence[tuple[int, bytes]], signatures: Sequence[Signature], hash: str) -> None:
+    keys = list({d for d, _ in items})
+    publics = dict(zip(keys, ecc.multiply_base(keys), strict=True))
+    if None in publics.values() or not all(
+        verify(ecc, [(publics[d], message, one) for (d, message), one in zip(items, signatures, strict=True)], hash)
+    ):
+        raise Fault("a signature failed its verification; nothing is released")

@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""Programmes for a x^2 + y^2 = 1 + d x^2 y^2, a a square and d none: multiples of any point, of the base point, of
+both.
+
+All sums are the complete ones and take any points, those of small order and the neutral one (0, 1) included. Tables
+hold points made ready to be added (``Prepared``); those of constants with Z = 1.
+"""
+
+from __future__ import annotations
+
+from modmill.engines.ecc.formulas import EdwardsForm, Extended, Prepared
+from modmill.engines.ecc.points import BLIND, PointProgramme, blinded, give_affine
+from modmill.engines.ecc.recoding import Comb, Signed, Unsigned, together
+from modmill.engines.microcode.expressions import Section
+from modmill.engines.microcode.recipe import Domain, Recipe
+from modmill.engines.microcode.scheduling import Layers
+from modmill.numbers.curves.affine import Edwards
+from modmill.numbers.curves.projective import multiples
+
+_XYZ = ("X", "Y", "Z")
+_PREPARED = ("M", "P", "T", "Z")
+
+
+def form(curve: Edwards, domain: Domain, section: Section) -> EdwardsForm:
+    """The curve's formulas in a section; a = 1 and a = -1 need no product."""
+    a = 1 if curve.a == 1 else -1 if curve.a == curve.p - 1 else 0
+    return EdwardsForm(a or domain.constant(section, curve.a), domain.constant(section, curve.d), domain.added)
+
+
+def _point(section: Section) -> Extended:
+    return Extended(*(section.variable(name) for name in _XYZ))
+
+
+def _set(section: Section, P: Extended) -> None:
+    for name, value in zip(_XYZ, (P.X, P.Y, P.Z), strict=True):
+        section.set(name, value)
+
+
+def _neutral(domain: Domain, section: Section) -> Extended:
+    zero, one = section.constant(0), domain.constant(section, 1)
+    return Extended(zero, one, one, zero)
+
+
+def _entry(section: Section) -> Prepared:
+    return Prepared(*(section.entry("T" + name) for name in _PREPARED))
+
+
+def _table(curve: Edwards, domain: Domain, section: Section, P: Extended, window: int) -> None:
+    """Set a table of multiples of P from -2^(w-1) to 2^(w-1) - 1, prepared."""
+    E, half = form(curve, domain, section), 1 << window - 1
+    of = {0: _neutral(domain, section), 1: P}
+    first = E.prepared(P)
+    for k in range(2, half + 1):
+        of[k] = E.double(of[k // 2]) if k % 2 == 0 else E.add(of[k - 1], first)
+    prepared = {k: E.prepared(Q) for k, Q in of.items()}
+    for digit in range(2 * half):
+        worth = digit - half
+        Q = prepared[abs(worth)]
+        assert Q.Z is not None
+        values = (Q.minus, Q.plus, Q.dT, Q.Z)
+        if worth < 0:  # -(x, y) = (-x, y)
+            values = (Q.plus, Q.minus, -Q.dT, Q.Z) if E.minus_one else (-Q.minus, Q.plus, -Q.dT, Q.Z)
+        for name, value in zip(_PREPARED, values, strict=True):
+            section.set(("T" + name, digit), value)
+
+
+def _from_entry(curve: Edwards, domain: Domain, section: Section) -> Extended:
+    """The point of an entry, without T."""
+    Q = _entry(section)
+    assert Q.Z is not None
+    if form(curve, domain, section).minus_one:
+        return Extended(Q.plus - Q.minus, Q.plus + Q.minus, Q.Z)
+    return Extended(Q.minus, Q.plus, Q.Z)
+
+
+def _constants(curve: Edwards, domain: Domain, worth: list[list[int]]) -> dict[str, tuple[int, ...]]:
+    """Shared tables of prepared multiples of the base point with Z = 1."""
+    p = curve.p
+    minus_one = curve.a == p - 1 and not domain.added
+    shared = {}
+    for column, table in enumerate(worth):
+        points = [multiples(curve, [(w % curve.n, curve.base)]) for w in table]
+        numbers = []
+        for P in points:
+            assert P is not None
+            x, y = P
+            dT = curve.d * x * y
+            numbers.append((y - x, y + x, 2 * dT) if minus_one else (x, y, dT))
+        for place, name in enumerate(_PREPARED[:3]):
+            shared[f"G{column}{name}"] = tuple(domain.value(row[place]) for row in numbers)
+    return shared
+
+
+def _constant_entry(section: Section, column: int) -> Prepared:
+    return Prepared(*(section.entry(f"G{column}{name}") for name in _PREPARED[:3]))
+
+
+def _finish(domain: Domain, after: Section) -> None:
+    P = _point(after)
+    give_affine(domain, after, P.X, P.Y, P.Z)
+
+
+def multiply(curve: Edwards, domain: Domain, bits: int, window: int = 4) -> PointProgramme:
+    """k P for any point P = (x, y) and k in [0, 2^bits), ``window`` bits a pass."""
+    recoding = Signed(bits, max(2, window))
+    window = recoding.window
+    before, first, loop, after = (Section(name) for name in ("table", "first digit", "pass", "affine"))
+    x, y = before.variable("x"), before.variable("y")
+    X, Y, Z = blinded(domain, before, x, y)
+    _table(curve, domain, before, Extended(X, Y, Z, domain.enter(x) * Y), window)
+    _set(first, _from_entry(curve, domain, first))
+    first.next_digit()
+    E, P = form(curve, domain, loop), _point(loop)
+    for _ in range(window):
+        P = E.double(P)
+    _set(loop, E.add(P, _entry(loop)))
+    loop.next_digit()
+    _finish(domain, after)
+    tables = tuple(("T" + name, 1 << window) for name in _PREPARED)
+    recipe = Recipe(
+        f"{curve.title} multiple, window {window}", domain, ("x", "y", BLIND), ("x", "y"), (before, first), loop, after,
+        passes=recoding.count - 1, window=window, layers=Layers(tables=tables),
+    )  # fmt: skip
+    return PointProgramme("multiply", curve.title, recipe, recoding.digits)
+
+
+def base(curve: Edwards, domain: Domain, bits: int, teeth: int = 5, columns: int = 2) -> PointProgramme:
+    """k G for k in [0, 2^bits) by a comb: a doubling and ``columns`` sums a pass, columns 2^teeth shared entries."""
+    comb = Comb(bits, teeth, columns)
+    worth = [[comb.worth(digit, column) for digit in range(1 << teeth)] for column in range(columns)]
+    before, loop, after = Section("start"), Section("pass"), Section("affine")
+    zero = before.constant(0)
+    (one,) = blinded(domain, before)
+    _set(before, Extended(zero, one + zero, one))
+    E, P = form(curve, domain, loop), _point(loop)
+    P = E.double(P)
+    for column in range(columns):
+        P = E.add(P, _constant_entry(loop, column))
+        loop.next_digit()
+    _set(loop, P)
+    _finish(domain, after)
+    recipe = Recipe(
+        f"{curve.title} base multiple, comb {teeth} x {columns}", domain, (BLIND,), ("x", "y"), (before,), loop, after,
+        passes=comb.passes, window=teeth, shared=_constants(curve, domain, worth),
+    )  # fmt: skip
+    return PointProgramme("multiply-base", curve.title, recipe, comb.digits)
+
+
+def two(curve: Edwards, domain: Domain, window: int = 4) -> PointProgramme:
+    """u1 G + u2 P for u1, u2 below n and any point P = (x, y), both with windows of ``window`` bits."""
+    recoding = Signed(curve.n.bit_length(), max(2, window))
+    window, count = recoding.window, recoding.count
+    plain = Unsigned(curve.n.bit_length(), window, least=count)
+    before, loop, after = Section("table"), Section("pass"), Section("affine")
+    X, Y = domain.enter(before.variable("x")), domain.enter(before.variable("y"))
+    _table(curve, domain, before, Extended(X, Y, domain.constant(before, 1), X * Y), window)
+    _set(before, _neutral(domain, before))
+    E, P = form(curve, domain, loop), _point(loop)
+    for _ in range(window):
+        P = E.double(P)
+    P = E.add(P, _entry(loop))
+    loop.next_digit()
+    _set(loop, E.add(P, _constant_entry(loop, 0)))
+    loop.next_digit()
+    _finish(domain, after)
+    recipe = Recipe(
+        f"{curve.title} sum of two multiples, window {window}", domain, ("x", "y"), ("x", "y"), (before,), loop, after,
+        passes=count, window=window, layers=Layers(tables=tuple(("T" + name, 1 << window) for name in _PREPARED)),
+        shared=_constants(curve, domain, [list(range(1 << window))]),
+    )  # fmt: skip
+    return PointProgramme(
+        "multiply-two", curve.title, recipe, lambda u1, u2: together(recoding.digits(u2), plain.digits(u1))
+    )

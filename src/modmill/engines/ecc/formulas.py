@@ -1,0 +1,255 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""Point formulas, as expressions on elements: in brackets the products of two numbers, then those by constants.
+
+Weierstrass, y^2 = x^3 + a x + b, homogeneous (X : Y : Z), x = X / Z, y = Y / Z, O = (0 : 1 : 0); with b3 = 3 b
+
+    complete sum    X = (X1 Y2 + X2 Y1) (Y1 Y2 - S) - (Y1 Z2 + Y2 Z1) M
+                    Y = (Y1 Y2 + S) (Y1 Y2 - S) + (3 X1 X2 + a Z1 Z2) M
+                    Z = (Y1 Z2 + Y2 Z1) (Y1 Y2 + S) + (X1 Y2 + X2 Y1) (3 X1 X2 + a Z1 Z2)
+                    S = a (X1 Z2 + X2 Z1) + b3 Z1 Z2,   M = a (X1 X2 - a Z1 Z2) + b3 (X1 Z2 + X2 Z1)
+
+    It is exceptional where P1 - P2 has order two, and only there: never in a group of odd order. J. Renes,
+    C. Costello, L. Batina: Complete addition formulas for prime order elliptic curves, EUROCRYPT 2016, Section 3, from
+    W. Bosma, H. Lenstra: Complete systems of two addition laws for elliptic curves, J. Number Theory 53, 1995.
+
+Jacobian, x = X / Z^2, y = Y / Z^3: doubling has no exceptional case either, but a point O = (0 : 1 : 0) of the
+homogeneous form has no Jacobian form (X Z, Y Z^2, Z). Where doublings follow one another they cost less products so.
+
+    double          w = 3 X^2 + a Z^4, X' = w^2 - 8 X Y^2, Y' = w (4 X Y^2 - X') - 8 Y^4, Z' = 2 Y Z
+                    M. Brown, D. Hankerson, J. Lopez, A. Menezes: Software implementation of the NIST elliptic curves
+                    over prime fields, CT-RSA 2001, Section 4.1
+
+Edwards, a x^2 + y^2 = 1 + d x^2 y^2, extended (X : Y : Z : T), T = X Y / Z; complete where a is a square and d is none.
+H. Hisil, K. Wong, G. Carter, E. Dawson: Twisted Edwards curves revisited, ASIACRYPT 2008, Sections 3.1 to 3.3.
+
+Montgomery, the ladder's step on (X : Z), u = X / Z: RFC 7748, Section 5.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from modmill.contract import Refusal
+from modmill.engines.microcode.expressions import Element
+
+SMALL = 64
+"""Constants up to here are multiplied by with additions, which cost no product."""
+
+
+@dataclass(frozen=True)
+class Homogeneous:
+    """A point (X : Y : Z). ``Z`` None stands for 1."""
+
+    X: Element
+    Y: Element
+    Z: Element | None = None
+
+
+@dataclass(frozen=True)
+class Jacobian:
+    """A point with x = X / Z^2, y = Y / Z^3. ``aZ4``: a Z^4, where a is neither 0 nor -3."""
+
+    X: Element
+    Y: Element
+    Z: Element
+    aZ4: Element | None = None
+
+
+@dataclass(frozen=True)
+class WeierstrassForm:
+    """A curve y^2 = x^3 + a x + b in a section: ``a`` as a whole number where it is 0 or -3, ``b3`` = 3 b as a whole
+    number where it is small, else as elements. ``added``: for units that add up two products."""
+
+    a: Element | int
+    b3: Element | int
+    added: bool = False
+
+    def _a(self, x: Element) -> Element | None:
+        """a x, None where it is 0."""
+        return None if isinstance(self.a, int) and self.a == 0 else x * self.a
+
+    def add(self, P: Homogeneous, Q: Homogeneous) -> Homogeneous:
+        """P + Q for all points [12 + 2 b3 + 3 a, one less where Z of Q is 1]; Q with Z = 1 is not O."""
+        if P.Z is None:
+            raise Refusal("the first point of a sum has a Z")
+        xx, yy = P.X * Q.X, P.Y * Q.Y
+        xy = self._cross(P.X, P.Y, Q.X, Q.Y, xx, yy)
+        if Q.Z is None:
+            zz, xz, yz = P.Z, P.X + Q.X * P.Z, P.Y + Q.Y * P.Z
+        else:
+            zz = P.Z * Q.Z
+            xz, yz = self._cross(P.X, P.Z, Q.X, Q.Z, xx, zz), self._cross(P.Y, P.Z, Q.Y, Q.Z, yy, zz)
+        s, azz = zz * self.b3, self._a(zz)
+        m, three = xz * self.b3, 3 * xx
+        if azz is not None:
+            s, three = self._plus(s, xz), three + azz
+            m = self._plus(m, xx - azz)
+        low, high = yy - s, yy + s
+        return Homogeneous(xy * low - yz * m, high * low + three * m, yz * high + xy * three)
+
+    def _cross(self, x1: Element, y1: Element, x2: Element, y2: Element, xx: Element, yy: Element) -> Element:
+        """x1 y2 + x2 y1, with one product where xx = x1 x2 and yy = y1 y2 are known and two are not added up."""
+        return x1 * y2 + x2 * y1 if self.added else (x1 + y1) * (x2 + y2) - (xx + yy)
+
+    def _plus(self, x: Element, y: Element) -> Element:
+        """x + a y."""
+        return x - 3 * y if isinstance(self.a, int) and self.a == -3 else x + y * self.a
+
+    def double(self, P: Homogeneous) -> Homogeneous:
+        """2 P for all points [11 + 2 b3 + 3 a; 8 + 1 b3 where a = 0]."""
+        if P.Z is None:
+            raise Refusal("a point that is doubled has a Z")
+        yy, zz, yz = P.Y * P.Y, P.Z * P.Z, P.Y * P.Z
+        xy = P.X * P.Y
+        if isinstance(self.a, int) and self.a == 0:
+            s = zz * self.b3
+            low = yy - 3 * s
+            return Homogeneous((2 * xy) * low, low * (yy + s) + (8 * s) * yy, (2 * yy) * (4 * yz))
+        xx, xz = P.X * P.X, 2 * (P.X * P.Z)
+        azz = zz * self.a
+        s, m = self._plus(zz * self.b3, xz), self._plus(xz * self.b3, xx - azz)
+        low, three = yy - s, 3 * xx + azz
+        return Homogeneous((2 * xy) * low - (2 * yz) * m, low * (yy + s) + three * m, (4 * yy) * (2 * yz))
+
+    def first_double(self, P: Homogeneous) -> Jacobian:
+        """2 P in Jacobian form, for P other than O [7; for general a 9 and 1 a]: Z' = 2 Y Z of the homogeneous Y and Z,
+        w = 3 X^2 + a Z^2, X' = w^2 - 8 X Y^2 Z, Y' = w (4 X Y^2 Z - X') - 8 (Y^2 Z)^2."""
+        if P.Z is None:
+            raise Refusal("a point that is doubled has a Z")
+        yz = P.Y * P.Z
+        yyz = P.Y * yz
+        azz = None if isinstance(self.a, int) else P.Z * P.Z * self.a
+        return self._tangent(self._slope(P.X, P.Z, azz), P.X, yyz, yz, azz)
+
+    def double_jacobian(self, P: Jacobian) -> Jacobian:
+        """2 P for all points [8; 7 where a = 0; the last of several has no use for aZ4, and one less for general a]."""
+        return self._tangent(self._slope(P.X, P.Z * P.Z, P.aZ4), P.X, P.Y * P.Y, P.Y * P.Z, P.aZ4)
+
+    def _slope(self, x: Element, z: Element, azz: Element | None) -> Element:
+        """3 x^2 + a z^2."""
+        if isinstance(self.a, int) and self.a == -3:
+            return 3 * ((x - z) * (x + z))
+        return 3 * (x * x) if azz is None else 3 * (x * x) + azz
+
+    def _tangent(self, w: Element, x: Element, yy: Element, yz: Element, azz: Element | None) -> Jacobian:
+        """w^2 - 2 S, w (3 S - w^2) - 8 yy^2 and 2 yz with S = 4 x yy; small factors stand where nothing waits for
+        them."""
+        if self.added:
+            S = (4 * x) * yy
+            X = w * w - 2 * S
+            return Jacobian(X, w * (S - X) - yy * (8 * yy), 2 * yz, None if azz is None else (16 * yy) * yy * azz)
+        S, ww, half = (4 * x) * yy, w * w, (2 * yy) * (2 * yy)
+        twice = 2 * S
+        y = w * ((S - ww) + twice) - 2 * half
+        return Jacobian(ww - twice, y, 2 * yz, None if azz is None else 4 * (half * azz))
+
+    @staticmethod
+    def homogeneous(P: Jacobian) -> Homogeneous:
+        """The same point as (X Z : Y : Z^3) [3]; O stays O where Y is not 0."""
+        return Homogeneous(P.X * P.Z, P.Y, P.Z * P.Z * P.Z)
+
+
+@dataclass(frozen=True)
+class Extended:
+    """A point (X : Y : Z : T) of an Edwards curve with T = X Y / Z; T is None where it is not needed."""
+
+    X: Element
+    Y: Element
+    Z: Element
+    T: Element | None = None
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A point made ready to be added, as an ``EdwardsForm`` wants it: for a = -1 minus, plus = Y - X, Y + X, dT = 2 d T
+    and Z doubled; else minus, plus = X, Y and dT = d T. ``Z`` None stands for 1."""
+
+    minus: Element
+    plus: Element
+    dT: Element
+    Z: Element | None = None
+
+
+@dataclass(frozen=True)
+class EdwardsForm:
+    """A curve a x^2 + y^2 = 1 + d x^2 y^2 in a section: ``a`` is 1 or -1, or an element; ``d`` an element. ``added``:
+    for units that add up two products."""
+
+    a: Element | int
+    d: Element
+    added: bool = False
+
+    @property
+    def minus_one(self) -> bool:
+        """Whether a = -1 and Y - X and Y + X are multiplied."""
+        return isinstance(self.a, int) and self.a == -1 and not self.added
+
+    def prepared(self, P: Extended) -> Prepared:
+        """P ready to be added [1 d]."""
+        if P.T is None:
+            raise Refusal("a point that is prepared has a T")
+        dT = P.T * self.d
+        if self.minus_one:
+            return Prepared(P.Y - P.X, P.Y + P.X, dT + dT, P.Z + P.Z)
+        return Prepared(P.X, P.Y, dT, P.Z)
+
+    def add(self, P: Extended, Q: Prepared) -> Extended:
+        """P + Q for all points [8 where a = -1, 9 where a = 1, else 9 and 1 a; one less where Z of Q is 1]."""
+        if P.T is None:
+            raise Refusal("the first point of a sum has a T")
+        c = P.T * Q.dT
+        if self.minus_one:
+            A, B = (P.Y - P.X) * Q.minus, (P.Y + P.X) * Q.plus
+            D = 2 * P.Z if Q.Z is None else P.Z * Q.Z
+            E, H = B - A, B + A
+        else:
+            A, B = P.X * Q.minus, P.Y * Q.plus
+            D = P.Z if Q.Z is None else P.Z * Q.Z
+            E = P.X * Q.plus + P.Y * Q.minus if self.added else (P.X + P.Y) * (Q.minus + Q.plus) - (A + B)
+            H = B - A * self.a
+            if self.added:
+                G = D + c
+                return self._sum(E, 2 * D - G, G, H)
+        return self._sum(E, D - c, D + c, H)
+
+    @staticmethod
+    def _sum(E: Element, F: Element, G: Element, H: Element) -> Extended:
+        return Extended(E * F, G * H, F * G, E * H)
+
+    def double(self, P: Extended) -> Extended:
+        """2 P for all points [8, one less where T is not used; and 1 a where a is not 1 or -1]."""
+        A, B, C = P.X * P.X, P.Y * P.Y, 2 * (P.Z * P.Z)
+        S = (P.X + P.Y) * (P.X + P.Y)
+        if self.minus_one:  # E, F, G, H with their signs changed, two of which meet in each product
+            H, G = A + B, A - B
+            E, F = H - S, C + G
+            return Extended(E * F, G * H, F * G, E * H)
+        D = A * self.a
+        E, G = 2 * (P.X * P.Y) if self.added else S - (A + B), D + B
+        return self._sum(E, G - C, G, D - B)
+
+
+def ladder_step(
+    X2: Element, Z2: Element, X3: Element, Z3: Element, u: Element, a24: Element
+) -> tuple[Element, Element, Element, Element]:
+    """(X2 : Z2) doubled, and the sum of both, whose difference has the coordinate u [9 and 1 a24 = (A - 2) / 4]."""
+    A, B, C, D = X2 + Z2, X2 - Z2, X3 + Z3, X3 - Z3
+    AA, BB, DA, CB = A * A, B * B, D * A, C * B
+    E = AA - BB
+    plus, minus = DA + CB, DA - CB
+    return AA * BB, E * (AA + E * a24), plus * plus, (minus * minus) * u
+
+
+def early_ladder_step(
+    X2: Element, Z2: Element, X3: Element, Z3: Element, u: Element, a: Element
+) -> tuple[Element, Element, Element, Element]:
+    """The same by other sums [9 and 1 a = A - 2].
+
+    X2 Z2 takes the place of (X2 - Z2)^2. It needs no sum, so a multiplier has work while those of both points are made.
+    """
+    A, B, C, D = X2 + Z2, X2 - Z2, X3 + Z3, X3 - Z3
+    XZ, AA, DA, CB = X2 * Z2, A * A, D * A, C * B
+    E = 2 * (2 * XZ)
+    plus, minus = DA + CB, DA - CB
+    return AA * (AA - E), E * (AA + XZ * a), plus * plus, (minus * minus) * u

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""Curves y^2 = x^3 + a x + b with better constants: (x, y) -> (u^2 x, u^3 y) leads to a' = u^4 a, b' = u^6 b.
+
+A curve whose a is neither 0 nor -3 goes to a' = -3 where -3 / a is a fourth power; one with a = 0 to a b' with small
+3 b', so that it is multiplied by with few sums. All Brainpool curves of the r1 kind have the first (RFC 5639, Section
+3, lists the images as t1), secp256k1 has 3 b' = 1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from modmill.numbers.curves.affine import Weierstrass, square_root
+
+_FEW_SUMS = (1, 2, 4, 3, 8, 5, 6)
+"""Factors in the order of what multiplying by them, and by three times as much, costs."""
+
+
+@dataclass(frozen=True)
+class Isomorphism:
+    """The image of a curve, its base point included, and u: 1 where the curve stays as it is."""
+
+    image: Weierstrass
+    u: int
+
+    @property
+    def trivial(self) -> bool:
+        """Whether nothing changes."""
+        return self.u == 1
+
+
+@lru_cache(maxsize=32)
+def isomorphism(curve: Weierstrass) -> Isomorphism:
+    """The isomorphism to the best constants that there is."""
+    p = curve.p
+    if curve.a == 0:
+        wanted = [(k * pow(3 * curve.b, -1, p) % p, 6) for k in _FEW_SUMS]
+        if 3 * curve.b % p in _FEW_SUMS[:2]:
+            wanted = []
+    else:
+        wanted = [] if curve.a == p - 3 else [(-3 * pow(curve.a, -1, p) % p, 4)]
+    for value, degree in wanted:
+        u = _fourth_root(value, p) if degree == 4 else _sixth_root(value, p)
+        if u is not None:
+            x, y = curve.base
+            base = u * u * x % p, u**3 * y % p
+            return Isomorphism(replace(curve, base=base, a=u**4 * curve.a % p, b=u**6 * curve.b % p), u)
+    return Isomorphism(curve, 1)
+
+
+def _fourth_root(value: int, p: int) -> int | None:
+    root = square_root(value, p)
+    if root is None:
+        return None
+    found = square_root(root, p)
+    return found if found is not None else square_root(p - root, p)
+
+
+def _sixth_root(value: int, p: int) -> int | None:
+    """A sixth root, for p other than 1 mod 9."""
+    exponent = {2: (2 * p - 1) // 3, 5: (2 * p - 1) // 3, 8: (2 * p - 1) // 3, 4: (2 * p + 1) // 9, 7: (p + 2) // 9}
+    if p % 9 not in exponent:
+        return None
+    root = pow(value, exponent[p % 9], p)
+    if pow(root, 3, p) != value:
+        return None
+    return square_root(root, p)

@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""Keys of elliptic curves in files: PEM and DER, by PyCryptodome's reader of containers and of ASN.1.
+
+    private   PKCS#8, encrypted or not (RFC 5958); ECPrivateKey (RFC 5915); for the four RFC 7748 curves RFC 8410
+    public    SubjectPublicKeyInfo (RFC 5480, RFC 8410)
+    curve     by object identifier, or with explicit parameters over a prime field (SEC 1 v2.0, appendix C.2)
+
+A curve with explicit parameters is validated; where it has the parameters of a named curve, it is that curve.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+
+from Crypto.IO import PEM, PKCS8
+from Crypto.Util.asn1 import ContextTag, DerBitString, DerObject, DerObjectId, DerOctetString, DerSequence
+
+from modmill.contract import Refusal
+from modmill.engines.ecc import eddsa
+from modmill.engines.ecc.blinding import Ecc, ReferenceEngine, require_point, require_scalar, require_weierstrass
+from modmill.engines.ecc.ecdh import public_u
+from modmill.engines.pem import require_label
+from modmill.numbers.curves.affine import Curve, Edwards, Point, Weierstrass
+from modmill.numbers.curves.encoding import decode_sec1, edwards_size
+from modmill.numbers.curves.named import curve_of_oid
+from modmill.numbers.curves.projective import multiples
+from modmill.numbers.curves.text import proved
+
+_EC = "1.2.840.10045.2.1"
+_PRIME_FIELD = "1.2.840.10045.1.1"
+_PARAMETERS = re.compile(r"-----BEGIN EC PARAMETERS-----.*?-----END EC PARAMETERS-----", re.DOTALL)
+_LABELS = ("PRIVATE KEY", "ENCRYPTED PRIVATE KEY", "EC PRIVATE KEY", "PUBLIC KEY")
+"""Labels of PEM files with a key."""
+_PEM = re.compile(r"-----BEGIN ((?:EC |ENCRYPTED )?PRIVATE KEY|PUBLIC KEY)-----.*?-----END \1-----", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Key:
+    """A key as its standard has it in bytes.
+
+    secret: None for a public key; for a Weierstrass curve the scalar, most significant byte first; else the private key
+    of RFC 7748 or the seed of RFC 8032. public: None where the file has none; a SEC 1 point, a u, or an Edwards point.
+    """
+
+    curve: Curve
+    secret: bytes | None
+    public: bytes | None
+
+    @property
+    def scalar(self) -> int:
+        """The private scalar, in [1, n). Raises Refusal when it is out of range, and for a curve of another form."""
+        return require_scalar(require_weierstrass(self.curve), int.from_bytes(self.private, "big"))
+
+    @property
+    def private(self) -> bytes:
+        """The private half. Raises Refusal when there is none."""
+        if self.secret is None:
+            raise Refusal("this file holds a public key; a private one is needed")
+        return self.secret
+
+    @property
+    def point(self) -> Point:
+        """The public point, valid. Raises Refusal when it is not or is missing, and for a curve of another form."""
+        curve = require_weierstrass(self.curve)
+        if self.public is None:
+            raise Refusal("this file holds a private key without its public point")
+        try:
+            P = decode_sec1(curve, self.public)
+        except ValueError as error:
+            raise Refusal(str(error)) from None
+        return require_point(curve, P)
+
+
+def read_key(data: bytes, passphrase: str | None = None) -> Key:
+    """The key in a PEM or DER file, private where the file holds it.
+
+    Raises Refusal when it is none, when its passphrase is missing or wrong, when its curve is not known or fails its
+    validation, when a scalar or a point is not one of the curve, and when the two do not belong together.
+    """
+    try:
+        key = _read(data, passphrase.encode() if passphrase is not None else None)
+    except Refusal:
+        raise
+    except (ValueError, IndexError, TypeError, OverflowError) as error:
+        why = str(error) or "unknown format"
+        raise Refusal(f"no key of an elliptic curve that can be read: {why}") from None
+    if key.public is not None:
+        given = key.point if isinstance(key.curve, Weierstrass) else key.public
+        if key.secret is not None and _public_of(key, key.secret) != given:
+            raise Refusal("a wrong private key: the public key beside it does not belong to it")
+    return key
+
+
+def read_curve(data: bytes, *, pairing: bool = False) -> Curve:
+    """The curve of a PEM file of `EC PARAMETERS`, or of a key. ``pairing`` as of `parse_curve`, for parameters alone.
+
+    Raises Refusal as `read_key` does.
+    """
+    found = _PARAMETERS.search(data.decode("ascii", "replace"))
+    if not found:
+        return read_key(data).curve
+    try:
+        return _curve(PEM.decode(found[0])[0], pairing=pairing)
+    except Refusal:
+        raise
+    except (ValueError, IndexError, TypeError, OverflowError) as error:
+        raise Refusal(f"no curve that can be read: {str(error) or 'unknown format'}") from None
+
+
+def _read(data: bytes, passphrase: bytes | None) -> Key:
+    found = _PEM.search(data.decode("ascii", "replace"))
+    if found:
+        der, kind, _ = PEM.decode(found[0], passphrase)
+        if kind == "PUBLIC KEY":
+            return _public(der)
+        return _sec1(der, None) if kind == "EC PRIVATE KEY" else _pkcs8(der, passphrase)
+    require_label(data, _LABELS)
+    if b"-----BEGIN" in data:
+        raise Refusal("the PEM file's key has no end: the line -----END with the same label is missing")
+    first = DerSequence().decode(data)
+    if len(first) == 2 and first.item_types() == [DerSequence, DerBitString]:
+        return _public(data)
+    if first[0] == 1 and first.item_types()[1] is DerOctetString:
+        return _sec1(data, None)
+    return _pkcs8(data, passphrase)
+
+
+def _public(der: bytes) -> Key:
+    items = DerSequence().decode(der, nr_elements=2)
+    oid, parameters = _algorithm(items[0])
+    point = DerBitString().decode(items[1], strict=True).value
+    if oid == _EC:
+        return Key(_curve(parameters), None, point)
+    curve = _curve_8410(oid, parameters)
+    return Key(curve, None, _sized(curve, point, "public"))
+
+
+def _pkcs8(der: bytes, passphrase: bytes | None) -> Key:
+    found = PKCS8.unwrap(der, passphrase)
+    if found.oid == _EC:
+        return _sec1(found.private_key, found.params)
+    curve = _curve_8410(found.oid, found.params)
+    secret = DerOctetString().decode(found.private_key, strict=True).payload
+    return Key(curve, _sized(curve, secret, "private"), found.public_key)
+
+
+def _sec1(der: bytes, parameters: bytes | None) -> Key:
+    items = DerSequence().decode(der, nr_elements=(2, 3, 4))
+    if items[0] != 1:
+        raise ValueError("an ECPrivateKey has version 1")
+    secret = DerOctetString().decode(items[1]).payload
+    tagged = {tag.number: items[i] for i, tag in enumerate(items.item_types()) if isinstance(tag, ContextTag)}
+    if parameters is None:
+        if 0 not in tagged:
+            raise ValueError("its curve is not said")
+        parameters = DerObject().decode(tagged[0]).payload
+    curve = _curve(parameters)
+    require_scalar(curve, int.from_bytes(secret, "big"))
+    public = DerBitString(explicit=1).decode(tagged[1]).value if 1 in tagged else None
+    return Key(curve, secret, public)
+
+
+def _algorithm(der: bytes) -> tuple[str, bytes | None]:
+    """The object identifier of an algorithm and its parameters."""
+    items = DerSequence().decode(der, nr_elements=(1, 2))
+    return DerObjectId().decode(items[0]).value, items[1] if len(items) == 2 else None
+
+
+def _curve_8410(oid: str, parameters: bytes | None) -> Curve:
+    curve = curve_of_oid(oid)
+    if isinstance(curve, Weierstrass):
+        raise ValueError(f"{oid} is a curve, not an algorithm")
+    if parameters is not None:
+        raise ValueError(f"an algorithm for {curve.title} has no parameters")
+    return curve
+
+
+def _curve(parameters: bytes | None, *, pairing: bool = False) -> Weierstrass:
+    """The curve of an EC key's parameters, validated where they are explicit."""
+    if not parameters:
+        raise ValueError("its curve is not said")
+    if parameters[0] == 0x06:
+        curve = curve_of_oid(DerObjectId().decode(parameters).value)
+        if not isinstance(curve, Weierstrass):
+            raise ValueError(f"{curve.title} is no curve for such a key")
+        return curve
+    items = DerSequence().decode(parameters)
+    if len(items) != 6:
+        raise ValueError("explicit parameters need six fields, the cofactor among them")
+    field = DerSequence().decode(items[1], nr_elements=2)
+    if DerObjectId().decode(field[0]).value != _PRIME_FIELD:
+        raise ValueError("the curve is not over a prime field")
+    equation = DerSequence().decode(items[2], nr_elements=(2, 3))
+    a, b = (int.from_bytes(DerOctetString().decode(equation[i]).payload, "big") for i in range(2))
+    p, n = int(field[1]), int(items[4])
+    given = Weierstrass(p, (0, 0), n, int(items[5]), a=a, b=b)
+    given.check_field()
+    base = decode_sec1(given, DerOctetString().decode(items[3]).payload)
+    if base is None:
+        raise ValueError("the base point is the point at infinity")
+    return proved(replace(given, base=base), pairing=pairing)  # type: ignore[return-value]
+
+
+def _sized(curve: Curve, data: bytes, half: str) -> bytes:
+    size = edwards_size(curve) if isinstance(curve, Edwards) else curve.size
+    if len(data) != size:
+        raise ValueError(f"a {half} key of {curve.title} has {size} bytes, not {len(data)}")
+    return data
+
+
+def _public_of(key: Key, secret: bytes) -> bytes | Point:
+    """The public half that belongs to a private one, by the oracle."""
+    reference = Ecc(ReferenceEngine(key.curve))
+    if isinstance(key.curve, Weierstrass):
+        return multiples(key.curve, [(key.scalar, key.curve.base)])
+    if isinstance(key.curve, Edwards):
+        return eddsa.public(reference, [secret])[0]
+    return public_u(reference, [secret])[0]

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""The Montgomery ladder on u-coordinates: u(k P) for every u of the curve or its twist, 0 where k P is neutral.
+
+The two points stand in pairs of slots. Which of them is doubled follows from whether a bit differs from the one before,
+and is chosen by address; so a bit takes 9 products and one by a constant, whatever it is: on units with sums 10
+rows without a gap.
+"""
+
+from __future__ import annotations
+
+from modmill.engines.ecc.formulas import early_ladder_step, ladder_step
+from modmill.engines.ecc.points import BLIND, PointProgramme, blinded, give_affine
+from modmill.engines.ecc.recoding import Gray
+from modmill.engines.microcode.expressions import Section
+from modmill.engines.microcode.recipe import Domain, Recipe
+from modmill.engines.microcode.scheduling import Layers
+from modmill.numbers.curves.affine import Montgomery
+
+_PAIRS = (("X2", "X3"), ("Z2", "Z3"))
+
+
+def ladder(curve: Montgomery, domain: Domain, bits: int) -> PointProgramme:
+    """The ladder for k in [0, 2^bits)."""
+    recoding = Gray(bits)
+    before, loop, after = Section("start"), Section("bit"), Section("affine")
+    u, zero = before.variable("u"), before.constant(0)
+    X3, one = blinded(domain, before, u)
+    for name, value in (("X2", one + zero), ("Z2", zero), ("X3", X3), ("Z3", one), ("u1", domain.enter(u))):
+        before.set(name, value)
+    X2, Z2, X3, Z3 = (loop.pair(name) for name in ("X2", "Z2", "X3", "Z3"))
+    one_step, factor = (ladder_step, curve.a24) if domain.added else (early_ladder_step, (curve.A - 2) % curve.p)
+    step = one_step(X2, Z2, X3, Z3, loop.variable("u1"), domain.constant(loop, factor))
+    for name, value in zip(("X2", "Z2", "X3", "Z3"), step, strict=True):
+        loop.set(name, value)
+    loop.next_digit()
+    X, Z = after.pair("X2"), after.pair("Z2")
+    after.next_digit()
+    give_affine(domain, after, X, None, Z)
+    recipe = Recipe(
+        f"{curve.title} ladder", domain, ("u", BLIND), ("x",), (before,), loop, after,
+        passes=recoding.passes, window=1, layers=Layers(pairs=_PAIRS),
+    )  # fmt: skip
+    return PointProgramme("ladder", curve.title, recipe, recoding.digits)

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""Arithmetic modulo a prime n, the order of a base point, as programmes of rows for a multiplier that n is loaded into.
+
+    signature       s = k^-1 (z + r d)              ECDSA, FIPS 186-5, 6.4.1
+    quotients       u1 = z s^-1, u2 = r s^-1        its verification, 6.4.2
+    multiply-add    S = r + k s                     EdDSA, RFC 8032, 5.1.6
+
+An inverse is x^(n - 2) by a fixed chain, 0 for 0. The chain depends on n, so that the programmes do, as their constants
+do; no number that is given changes what is done.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from modmill.contract import Contract, Refusal
+from modmill.engines.ecc.points import inverse
+from modmill.engines.microcode.assembly import Assembled, assemble
+from modmill.engines.microcode.expressions import Element, Section
+from modmill.engines.microcode.interpreter import Product, run
+from modmill.engines.microcode.program import Unit
+from modmill.engines.microcode.recipe import Domain, Recipe
+from modmill.numbers.curves.affine import Curve, Edwards, Weierstrass
+from modmill.numbers.primes import is_prime
+from modmill.numbers.shown import shortened
+
+NUMBERS = {
+    "signature": (("k", "z", "r", "d"), ("s",)),
+    "quotients": (("s", "z", "r"), ("u1", "u2")),
+    "multiply-add": (("k", "s", "r"), ("S",)),
+}
+"""For each operation the numbers that it takes, in [0, n), and those that it gives."""
+
+
+def order_operations(curve: Curve) -> tuple[str, ...]:
+    """What the signatures on a curve need; nothing for a curve for arithmetic alone."""
+    if curve.arithmetic:
+        return ()
+    match curve:
+        case Weierstrass():
+            return "signature", "quotients"
+        case Edwards():
+            return ("multiply-add",)
+    return ()
+
+
+def formula(
+    operation: str, n: int, enter: Callable[[Element], Element], given: Mapping[str, Element]
+) -> dict[str, Element]:
+    """The results of an operation modulo n by their names; ``enter``: a given number in the domain."""
+    x = {name: enter(number) for name, number in given.items()}
+    match operation:
+        case "signature":
+            return {"s": inverse(x["k"], n) * (x["z"] + x["r"] * x["d"])}
+        case "quotients":
+            w = inverse(x["s"], n)
+            return {"u1": x["z"] * w, "u2": x["r"] * w}
+        case _:
+            return {"S": x["r"] + x["k"] * x["s"]}
+
+
+def order_recipe(operation: str, domain: Domain) -> Recipe:
+    """The programme of one of `NUMBERS` modulo the domain's p.
+
+    Raises Refusal for another operation, and where the modulus is not prime.
+    """
+    n = domain.p
+    if operation not in NUMBERS:
+        raise Refusal(f"arithmetic modulo the order is one of {', '.join(NUMBERS)}, not {shortened(operation)}")
+    if not is_prime(n):
+        raise Refusal(f"inverses are powers modulo a prime, and a number of {n.bit_length()} bits is none")
+    section = Section(operation)
+    inputs, results = NUMBERS[operation]
+    found = formula(operation, n, domain.enter, {name: section.variable(name) for name in inputs})
+    for name in results:
+        section.set(name, domain.leave(found[name]))
+    title = f"{operation} modulo a number of {n.bit_length()} bits"
+    return Recipe(title, domain, inputs, results, (section,), None, Section("end"))
+
+
+class OrderByProgrammes(ABC):
+    """An `OrderArithmetic` that has a programme for each operation."""
+
+    @abstractmethod
+    def results(self, n: int, operation: str, runs: Sequence[Mapping[str, int]]) -> list[tuple[int, ...]]:
+        """What each run of an operation of `NUMBERS` gives for numbers in [0, n) by their names."""
+
+    def signatures(self, n: int, items: Sequence[tuple[int, int, int, int]]) -> list[int]:
+        """k^-1 (z + r d) mod n of each (k, z, r, d)."""
+        return [s for (s,) in self._results(n, "signature", items)]
+
+    def quotients(self, n: int, items: Sequence[tuple[int, int, int]]) -> list[tuple[int, int]]:
+        """(z s^-1, r s^-1) mod n of each (s, z, r)."""
+        return [(u1, u2) for u1, u2 in self._results(n, "quotients", items)]
+
+    def multiply_adds(self, n: int, items: Sequence[tuple[int, int, int]]) -> list[int]:
+        """r + k s mod n of each (k, s, r)."""
+        return [S for (S,) in self._results(n, "multiply-add", items)]
+
+    def _results(self, n: int, operation: str, items: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
+        names, _ = NUMBERS[operation]
+        return self.results(n, operation, [dict(zip(names, item, strict=True)) for item in items])
+
+
+@dataclass(frozen=True)
+class RowOrder(OrderByProgrammes):
+    """An `OrderArithmetic` on a field unit: ``contract`` gives the multiplier's contract while n is loaded.
+
+    ``product``: what makes the product function for a programme, default plain integers.
+    """
+
+    contract: Callable[[int], Contract]
+    unit: Unit
+    product: Callable[[Assembled], Product] | None = None
+    where: str = "engine"
+    _made: dict[tuple[int, str], tuple[Contract, Assembled]] = field(default_factory=dict, repr=False)
+
+    def programme(self, n: int, operation: str) -> tuple[Contract, Assembled]:
+        """The contract for n and an operation's rows; made once. Raises Refusal as `order_recipe` does."""
+        if (n, operation) not in self._made:
+            contract = self.contract(n)
+            rows = assemble(order_recipe(operation, Domain.of(contract, self.unit.added)), contract, self.unit)
+            self._made[n, operation] = contract, rows
+        return self._made[n, operation]
+
+    def results(self, n: int, operation: str, runs: Sequence[Mapping[str, int]]) -> list[tuple[int, ...]]:
+        """What each run gives."""
+        contract, rows = self.programme(n, operation)
+        product = self.product(rows) if self.product else None
+        return [run(rows.programme, self.unit, contract, given, (), product) for given in runs]

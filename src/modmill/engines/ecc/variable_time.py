@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""Sums of two multiples in variable time, for public scalars and points only: a programme for each pair of scalars.
+
+    k = sum d_i 2^i, d_i = 0 or odd with |d_i| < 2^(w - 1), of any w digits in a row at most one not 0      w-NAF of k
+    u1 G + u2 P: both read from the highest digit on, a doubling a bit, a sum where a digit is not 0
+
+Doublings between sums are Jacobian: fewer products than complete ones, but O becomes (0 : 0 : 0) in them and stays that
+to the end, as the result (0, 0). Then, and where the sum is O in truth, the complete form of `point_engine` gives it.
+How many rows are done follows from the scalars, and whether the other form is done too from the points. A coprocessor's
+table of rows is made once, so that these programmes run by a multiplier's bit-exact algorithm alone.
+
+Sources: w-NAF, H. Cohen, A. Miyaji, T. Ono: Efficient elliptic curve exponentiation using mixed coordinates, ASIACRYPT
+'98; both multiples in one run, B. Moeller: Algorithms for multi-exponentiation, SAC 2001, section 3.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from modmill.contract import Refusal
+from modmill.engines.ecc.formulas import Homogeneous
+from modmill.engines.ecc.isomorphism import isomorphism
+from modmill.engines.ecc.point_engine import RowPointEngine
+from modmill.engines.ecc.points import give_affine
+from modmill.engines.ecc.weierstrass import form, require_odd_order
+from modmill.engines.microcode.assembly import assemble
+from modmill.engines.microcode.expressions import Section
+from modmill.engines.microcode.interpreter import run
+from modmill.engines.microcode.recipe import Domain, Recipe
+from modmill.numbers.curves.affine import Point, Weierstrass
+from modmill.numbers.curves.projective import multiples
+
+_XYZ = ("X", "Y", "Z")
+
+
+def wnaf(k: int, width: int) -> tuple[int, ...]:
+    """The digits of the w-NAF of k >= 0 with w = ``width``, the lowest first and the highest not 0.
+
+    Raises Refusal for a negative number and for a width below 2.
+    """
+    if k < 0 or width < 2:
+        raise Refusal(f"a non-adjacent form is of a number from 0 on with a width from 2 on, not of {k} with {width}")
+    digits, full = [], 1 << width
+    while k:
+        digit = 0
+        if k % 2:
+            digit = k % full
+            digit -= full if 2 * digit >= full else 0
+        digits.append(digit)
+        k = (k - digit) >> 1
+    return tuple(digits)
+
+
+@dataclass(frozen=True)
+class Widths:
+    """Widths of the two forms: ``given`` for the given point, whose odd multiples are computed, ``base`` for G."""
+
+    given: int = 5
+    base: int = 7
+
+
+def variable_time_two(curve: Weierstrass, domain: Domain, u1: int, u2: int, widths: Widths = Widths()) -> Recipe | None:
+    """The programme for u1 G + u2 P of these two scalars in [0, n]; None where both are 0 modulo n.
+
+    Its result is (0, 0) where any partial sum was O. Raises Refusal for a curve with points of order two.
+    """
+    require_odd_order(curve)
+    both = wnaf(u1 % curve.n, widths.base), wnaf(u2 % curve.n, widths.given)
+    length = max(map(len, both))
+    if not length:
+        return None
+    better = isomorphism(curve)
+    before = Section("odd multiples")
+    x, y = (domain.enter(before.variable(c), better.u**k) for k, c in ((2, "x"), (3, "y")))
+    E, P = form(better.image, domain, before), Homogeneous(x, y, domain.constant(before, 1))
+    most = max(map(abs, both[1]), default=0)
+    twice = E.double(P) if most > 1 else P
+    for k in range(1, most + 1, 2):
+        P = P if k == 1 else E.add(P, twice)
+        _set(before, f"P{k}", P)
+    sections = [before]
+    doublings, started = 0, False
+    for at in reversed(range(length)):
+        doublings += started
+        for number, digits in enumerate(both):
+            digit = digits[at] if at < len(digits) else 0
+            if digit:
+                sections.append(_step(better.image, domain, doublings if started else -1, digit, given=number == 1))
+                doublings, started = 0, True
+    if doublings:
+        sections.append(_step(better.image, domain, doublings))
+    after = Section("affine")
+    X, Y, Z = (after.variable(c) for c in _XYZ)
+    give_affine(domain, after, X, Y, Z, better.u)
+    name = f"{curve.title} sum of two multiples in variable time, widths {widths.base} and {widths.given}"
+    return Recipe(name, domain, ("x", "y"), ("x", "y"), tuple(sections), None, after)
+
+
+def _set(section: Section, name: str, P: Homogeneous) -> None:
+    for letter, value in zip(_XYZ, (P.X, P.Y, P.Z), strict=True):
+        assert value is not None
+        section.set(name + letter, value)
+
+
+def _step(curve: Weierstrass, domain: Domain, doublings: int, digit: int = 0, *, given: bool = False) -> Section:
+    """So many doublings, then the sum with ``digit`` times the given point or G; -1: the sum begins with that."""
+    section = Section(f"{max(0, doublings)} doublings, {digit} {'P' if given else 'G'}")
+    if doublings < 0:
+        zero = section.constant(0)  # a variable is set to what is computed, not to what is read
+        Q = _multiple(curve, domain, section, digit, given)
+        _set(section, "", Homogeneous(Q.X + zero, Q.Y + zero, (Q.Z or domain.constant(section, 1)) + zero))
+        return section
+    E = form(curve, domain, section)
+    P = Homogeneous(*(section.variable(c) for c in _XYZ))
+    if doublings:
+        J = E.first_double(P)
+        for _ in range(doublings - 1):
+            J = E.double_jacobian(J)
+        P = E.homogeneous(J)
+    _set(section, "", E.add(P, _multiple(curve, domain, section, digit, given)) if digit else P)
+    return section
+
+
+def _multiple(curve: Weierstrass, domain: Domain, section: Section, digit: int, given: bool) -> Homogeneous:
+    """The odd multiple of the given point or, affine, of G."""
+    if given:
+        X, Y, Z = (section.variable(f"P{abs(digit)}{c}") for c in _XYZ)
+        return Homogeneous(X, Y if digit > 0 else -Y, Z)
+    G = multiples(curve, [(digit % curve.n, curve.base)])
+    assert G is not None
+    return Homogeneous(*(domain.constant(section, c) for c in G))
+
+
+@dataclass(frozen=True)
+class VariableTimeEngine(RowPointEngine):
+    """A `RowPointEngine` whose `multiply_two` takes a time that depends on its scalars and points, which are public.
+
+    The others are as they were. Raises Refusal for a curve that is not in Weierstrass form.
+    """
+
+    widths: Widths = Widths()
+
+    def multiply_two(self, scalars: Sequence[tuple[int, int]], points: Sequence[Point]) -> list[Point]:
+        """u1 G + u2 P for each pair (u1, u2), P not at infinity."""
+        return [self._two(both, P) for both, P in zip(scalars, points, strict=True)]
+
+    def _two(self, scalars: tuple[int, int], P: Point) -> Point:
+        if not isinstance(self.curve, Weierstrass):
+            raise Refusal(f"{self.curve.title} is no Weierstrass curve: its sums of two multiples are of one time")
+        recipe = variable_time_two(self.curve, self.domain, *scalars, self.widths)
+        if recipe is None:
+            return None
+        rows = assemble(recipe, self.contract, self.unit)
+        product = self.product(rows) if self.product else None
+        found = self._point(run(rows.programme, self.unit, self.contract, self._given(P), (), product))
+        return found or super().multiply_two([scalars], [P])[0]

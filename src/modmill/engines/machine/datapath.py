@@ -1,0 +1,277 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""Slot memory, adder and multiplier of a coprocessor, cut into slices that work one cycle after another.
+
+    d = L + b     or  L + ~b + 1        L: a multiple of p from the memory, 0 for a sum
+    s = d + a                           a + b, or a - b + L
+    t = s - T                           where sums are trimmed: T a multiple of p, t is taken where it is not negative
+
+Each of the three is one addition in every slice; the carry goes to the next slice, which works a cycle later, through
+one register. So no carry chain is longer than a slice, no number waits for its carries, and control reaches
+slice after slice through registers. Slices have no reset: what was under way is through them before the first number
+after a reset. Only the multiplier's port wants all bits at once.
+
+A unit without sums has no adders: its slices are bits of any form, still one cycle after another.
+
+Residues have no carries: there a slice is a channel, all work in the same cycle, and s is folded below 2^w. As ~b is
+2^w - 1 - b, the constant for a difference is less by 2^w - 1 in each channel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+
+from modmill.contract import Residues
+from modmill.design import Multiplier
+from modmill.engines.machine.timing import SUM, TRIM, Rhythm
+from modmill.numbers.folding import fold_bounds
+from modmill.rtl.delay import DelayLines, later
+from modmill.rtl.fold import fold_step
+from modmill.rtl.memory import BITS_MAX, WIDTH_MAX, BlockRam
+
+GUARD = 2
+"""Bits that sums have more than numbers before they are trimmed."""
+
+
+def control(address: int, trims: int) -> data.StructLayout:
+    """What a slice is told, for addresses of so many bits and so many multiples of p that sums are trimmed by.
+
+    ``read``: of port A. ``place``: of port B, at which ``write`` stores what was chosen in the cycle before: the sum,
+    with ``choose`` the trimmed one, or with ``result`` the product. ``invert``: the number of this cycle is subtracted.
+    ``take``: the numbers of this and the next cycle are a product's. ``begin``: the number of this cycle is a sum's b,
+    the next one its a. ``trim``: number of the multiple for the sum that begins.
+    """
+    return data.StructLayout({
+        "read": address, "place": address, "write": 1, "result": 1, "choose": 1, "invert": 1, "take": 1,
+        "begin": int(trims > 0), "trim": max(0, trims - 1).bit_length(),
+    })  # fmt: skip
+
+
+class _Slice(wiring.Component):
+    """Some bits of all numbers, which carries run through, or a channel of residues.
+
+    ``control`` acts a cycle later and is passed on in ``forward``. Of ``carries``, those into and out of d, s and t,
+    each comes from the slice below in the cycle in which it is due. The operands that were taken stand at ``a`` and
+    ``b``, or, where ``moved`` says so of them, go there a cycle after ``move``. The result ``r``, or with ``given`` the
+    ``number``, is written as it stands, or where it is ``captured`` as it stood in the cycle of ``capture``.
+    ``multiples``: its bits of each T, None where they are loaded: with ``set_trim`` what could be written becomes one
+    of them. ``u``: of a channel modulo 2^w - u. ``low``, ``high``: whether it is the lowest or highest slice.
+    """
+
+    def __init__(
+        self, width: int, depth: int, rhythm: Rhythm, *, low: bool, high: bool, u: int,
+        multiples: Sequence[int | None], moved: tuple[bool, bool], captured: bool,
+    ) -> None:  # fmt: skip
+        self.width, self.depth, self.rhythm = width, depth, rhythm
+        self.moved, self.captured = moved, captured
+        self.low, self.high, self.u, self.multiples = low, high, u, tuple(multiples)
+        layout = self.layout = control(depth.bit_length() - 1, len(self.multiples))
+        super().__init__({
+            "control": In(layout), "forward": Out(layout), "carries": In(3), "carried": Out(3),
+            "q": Out(width), "a": Out(width), "b": Out(width), "move": In(1),
+            "r": In(width), "number": In(width), "given": In(1), "capture": In(1),
+            "set_trim": In(len(self.multiples)),
+        })  # fmt: skip
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        # ---- control: what is told acts here one cycle later
+        told = Signal(self.layout, name="told", reset_less=True)
+        write, take = Signal(name="write_here", reset_less=True), Signal(3, name="take_here", reset_less=True)
+        invert = Signal(2, name="invert_here", reset_less=True)
+        m.d.sync += [
+            told.eq(self.control), write.eq(self.control.write), take.eq(Cat(self.control.take, take)),
+            invert.eq(Cat(told.invert, invert)),
+        ]  # fmt: skip
+        m.d.comb += [self.forward.eq(told), self.forward.write.eq(write), self.forward.take.eq(take[0])]
+
+        # ---- results and numbers from outside
+        given, capture, move = (Signal(name=f"{name}_here", reset_less=True) for name in ("given", "capture", "move"))
+        m.d.sync += [given.eq(self.given), capture.eq(self.capture), move.eq(self.move)]
+        held: Value = Mux(given, self.number, self.r)
+        if self.captured:
+            arriving, held = later(m, held, "arriving"), Signal(self.width, name="held", reset_less=True)
+            with m.If(capture):
+                m.d.sync += held.eq(arriving)
+
+        # ---- memory
+        stored = Signal(self.width, reset_less=True)
+        lift = self._memory(m, told, write, stored)
+        kept_a, kept_b = (Signal(self.width, name=f"kept_{name}", reset_less=True) for name in "ab")
+        taking = Signal(name="take_a", reset_less=True)
+        m.d.sync += taking.eq(take[2])
+        with m.If(take[2]):
+            m.d.sync += kept_b.eq(self.q)
+        with m.If(taking):
+            m.d.sync += kept_a.eq(self.q)
+        for port, kept, moved in zip((self.a, self.b), (kept_a, kept_b), self.moved, strict=True):
+            if moved:
+                out = Signal(self.width, name=f"{kept.name}_moved", reset_less=True)
+                with m.If(move):
+                    m.d.sync += out.eq(kept)
+                kept = out
+            m.d.comb += port.eq(kept)
+
+        # ---- sums
+        if not self.rhythm.sums:
+            m.d.sync += stored.eq(held)
+            return m
+        inverting = invert[1]
+        x = later(m, self._wide(self.q) ^ inverting.replicate(len(self._wide(self.q))), "x")
+        if isinstance(self.rhythm.contract.operand, Residues):
+            total = self._folded(m, x, lift)
+        else:
+            total = self._carried(m, x, lift, inverting, told, held)
+        m.d.sync += stored.eq(Mux(told.result, held, total))
+        return m
+
+    def _wide(self, value: Value) -> Value:
+        """With guard bits above, in the highest slice of a unit that trims."""
+        return Cat(value, Const(0, GUARD)) if self.high and self.rhythm.trims else value
+
+    def _memory(self, m: Module, told: data.View, write: Value, stored: Value) -> Value:
+        """The block RAMs; returns what port B read."""
+        size = min(WIDTH_MAX, BITS_MAX // self.depth)
+        read = []
+        for k, first in enumerate(range(0, self.width, size)):
+            part = slice(first, min(first + size, self.width))
+            m.submodules[f"ram_{k}"] = ram = BlockRam(part.stop - part.start, self.depth, ())
+            m.d.comb += [
+                ram.a_address.eq(told.read), ram.b_address.eq(told.place), ram.b_write.eq(write),
+                ram.b_d.eq(stored[part]), self.q[part].eq(ram.a_q),
+            ]  # fmt: skip
+            read.append(ram.b_q)
+        return Cat(*read)
+
+    def _carried(self, m: Module, x: Value, lift: Value, inverting: Value, told: data.View, held: Value) -> Value:
+        """d, s and t with their carries; the sum in the cycle before it is written."""
+        rhythm = self.rhythm
+        carries: list[Value] = [self.carries[k] for k in range(3)]
+        if self.low:
+            carries = [later(m, inverting, "plus_one"), Const(0, 1), Const(1, 1)]
+        d, s, t = (Signal(len(x), name=name, reset_less=True) for name in "dst")
+        outs = Signal(3, name="carries_out", reset_less=True)
+
+        def add(k: int, name: Signal, one: Value, two: Value) -> None:
+            total = (Cat(Const(1, 1), one) + Cat(carries[k], two))[1:]
+            m.d.sync += [name.eq(total), outs[k].eq(total[len(x)])]
+
+        add(0, d, self._wide(lift), x)
+        if self.low:
+            m.d.sync += [s.eq(total := d + x), outs[1].eq(total[len(x)])]
+        else:
+            add(1, s, d, x)  # x is b in one cycle, a in the next
+        m.d.comb += self.carried.eq(outs)
+        lines = DelayLines(m, max(4, rhythm.delay), name="waiting")
+        if not rhythm.trims:
+            return lines.straight(s[: self.width], rhythm.delay - SUM, name="waiting")
+        add(2, t, s, ~self._wide(self._multiple(m, told, held)))
+        begun = _in(m, told.begin, SUM - 1, "begun")  # s now, and its t in the next cycle
+        both = Mux(begun, s, t)[: self.width]
+        return lines.either(both, (rhythm.delay - SUM, rhythm.delay - TRIM), self.control.choose, name="waiting")
+
+    def _multiple(self, m: Module, told: data.View, held: Value) -> Value:
+        """T for the sum that stands in s."""
+        multiples: list[Value] = []
+        for k, constant in enumerate(self.multiples):
+            if constant is None:
+                multiple = Signal(self.width, name=f"multiple_{k}", reset_less=True)
+                with m.If(later(m, self.set_trim[k], f"set_trim_{k}")):
+                    m.d.sync += multiple.eq(held)
+                multiples.append(multiple)
+            else:
+                multiples.append(Const(constant, self.width))
+        which = _in(m, told.trim, SUM - 2, "trim")
+        found = multiples[-1]
+        for k, value in enumerate(multiples[:-1]):
+            found = Mux(which == k, value, found)
+        return later(m, found, "multiple") if len(multiples) > 1 else found
+
+    def _folded(self, m: Module, x: Value, lift: Value) -> Value:
+        """The sum of three residues, folded, in the cycle before it is written."""
+        form = self.rhythm.contract.operand
+        assert isinstance(form, Residues)
+        w, u = form.base.w, self.u
+        d = later(m, lift + x, "d")
+        total: Value = later(m, (d + x)[: w + 2], "s")  # x is b in one cycle, a in the next
+        bound = 3 << w
+        for k, _ in enumerate(fold_bounds(bound, w, u)):
+            folded, bound = fold_step(m, total, bound, w, u, name=f"fold{k + 1}")
+            total = later(m, folded, f"fold{k + 1}_here")
+        lines = DelayLines(m, max(4, self.rhythm.delay), name="waiting")
+        spent = SUM + len(fold_bounds(3 << w, w, u))
+        return lines.straight(total[:w], self.rhythm.delay - spent, name="waiting")
+
+
+def _in(m: Module, value: Value, cycles: int, name: str) -> Value:
+    """``value`` of so many cycles ago, for single bits."""
+    for k in range(cycles):
+        value = later(m, value, f"{name}_{k}")
+    return value
+
+
+class FieldUnit(wiring.Component):
+    """The slices around a multiplier.
+
+    ``control`` as of a slice, for the lowest one. ``below``: whether the sum was below T, so many cycles after the
+    address of its b as ``rhythm.least_delay`` says. ``q``: the number at an address, once all slices have read it.
+    ``move``, ``given``, ``capture``, ``set_trim`` and ``number`` as of a slice, for all at once.
+
+    Cost for a number of w bits on ECP5, where sums are trimmed: about 9 w LUTs and 8 w flip-flops, ceil(w / 18) block
+    RAMs; for a multiplier whose results do not stand at its port 2 w flip-flops more. Latency: ``Rhythm``.
+    """
+
+    kept = ("slice",)
+
+    def __init__(self, core: Multiplier, rhythm: Rhythm, depth: int, multiples: Sequence[int | None]) -> None:
+        """``multiples``: what sums are trimmed by, None where they are loaded."""
+        self.core, self.rhythm, self.depth, self.multiples = core, rhythm, depth, tuple(multiples)
+        width = rhythm.contract.operand.width
+        super().__init__({
+            "control": In(control(depth.bit_length() - 1, len(self.multiples))),
+            "below": Out(1), "q": Out(width), "number": In(width),
+            "move": In(1), "given": In(1), "capture": In(1), "set_trim": In(len(self.multiples)),
+        })  # fmt: skip
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.core = core = self.core
+        told: Value = self.control
+        carries: Value = Const(0, 3)
+        form = self.rhythm.contract.operand
+        first, count, chained = 0, self.rhythm.count, self.rhythm.chained
+        for k, width in enumerate(self.rhythm.slices):
+            part = slice(first, first + width)
+            piece = _Slice(
+                width, self.depth, self.rhythm, low=k == 0, high=k == count - 1,
+                u=form.base.u[k] if isinstance(form, Residues) and not chained else 0,
+                multiples=[None if T is None else T >> first & ((1 << width) - 1) for T in self.multiples],
+                moved=(self._moved(0, k, part), self._moved(1, k, part)), captured=self._captured(k, part),
+            )  # fmt: skip
+            m.submodules[f"slice_{k}"] = piece
+            m.d.comb += [
+                piece.control.eq(told), piece.carries.eq(carries), self.q[part].eq(piece.q),
+                piece.move.eq(self.move), core.i_a[part].eq(piece.a), core.i_b[part].eq(piece.b),
+                piece.r.eq(core.o_r[part]), piece.number.eq(self.number[part]), piece.given.eq(self.given),
+                piece.capture.eq(self.capture), piece.set_trim.eq(self.set_trim),
+            ]  # fmt: skip
+            if chained:
+                told, carries = piece.forward, piece.carried
+            first += width
+        m.d.comb += self.below.eq(~carries[2])
+        return m
+
+    def _moved(self, operand: int, k: int, part: slice) -> bool:
+        """Whether slice k takes its next operand before the multiplier has looked at all bits of this one."""
+        accept, kept = self.rhythm.accept, self.rhythm.kept(operand, k)
+        read = [accept + cycle for bit in range(part.start, part.stop) for cycle in self.core.read_in(operand, bit)]
+        return not all(cycle in kept for cycle in read)
+
+    def _captured(self, k: int, part: slice) -> bool:
+        """Whether a product may be gone from the multiplier's port when slice k writes it."""
+        stands = min(self.core.stands(bit) for bit in range(part.start, part.stop))
+        return self.rhythm.written(k) - 1 - self.rhythm.arrive > stands

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""The register through which numbers enter and leave a machine word by word, and in which p is subtracted."""
+
+from __future__ import annotations
+
+from amaranth.hdl import Cat, Module, Mux, Signal
+from amaranth.lib import memory, wiring
+from amaranth.lib.wiring import In, Out
+
+from modmill.engines.machine.layout import words_of
+from modmill.rtl.delay import later
+from modmill.rtl.word_register import WordRegister
+
+ROUND = 4
+"""Cycles between shifts of a comparison or subtraction: the word, it and the word of p in registers of their own, the
+difference, the shift."""
+
+
+class NumberRegister(wiring.Component):
+    """A number of ``words`` words of ``word`` bits, the least first.
+
+    With ``shift`` the ``i_data`` of that cycle becomes the highest word, two cycles later; with ``comparing`` the word
+    goes round instead, and with ``subtracting`` less its word of p, if the last comparison found the number not below
+    p: ``words`` shifts of each, ROUND cycles apart, subtract it once or not at all. That is done with 2^(rounds - 1) p,
+    then half of that, and so on to p: a number below 2^rounds p becomes the least one. With ``load`` it
+    becomes ``whole``, three cycles later as after a shift. ``held``: i_data two cycles later. ``modulus``: p, or None
+    where ``m_write`` stores its words.
+    Cost: a register and a LUT a bit, an adder and a memory of one word of p.
+    """
+
+    def __init__(self, words: int, word: int, *, modulus: int | None, rounds: int) -> None:
+        self._words, self._word = words, word
+        self._modulus, self._rounds = modulus, rounds
+        width = words * word
+        super().__init__({
+            "i_data": In(word), "shift": In(1), "load": In(1), "whole": In(width), "number": Out(width),
+            "comparing": In(1), "subtracting": In(1), "held": Out(word),
+            "m_write": In(1),
+        })  # fmt: skip
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        word, words = self._word, self._words
+        m.submodules.register = register = WordRegister(words, word)
+        earlier = Signal(word, reset_less=True)
+        entering = Signal(word)
+        asked, modes = Signal(2, name="asked"), Signal(2, name="modes")  # what the word that acts is shifted for
+        held = later(m, earlier, "held_word")
+        m.d.sync += [
+            register.shift.eq(self.shift), register.load.eq(self.load), earlier.eq(self.i_data),
+            asked.eq(Cat(self.comparing, self.subtracting)), modes.eq(asked),
+        ]  # fmt: skip
+        m.d.comb += [
+            self.held.eq(held), entering.eq(held), register.enter.eq(entering), register.whole.eq(self.whole),
+            self.number.eq(register.number),
+        ]  # fmt: skip
+        if not self._rounds:
+            return m
+        multiples = [(self._modulus or 0) << k for k in reversed(range(self._rounds))]
+        init = [value for multiple in multiples for value in words_of(multiple, words, word)]
+        depth = words * self._rounds
+        m.submodules.modulus = modulus = memory.Memory(shape=word, depth=max(2, depth), init=init)
+        if self._modulus is None:
+            write, at = modulus.write_port(), Signal(range(max(2, depth)))
+            m.d.comb += [write.addr.eq(at), write.data.eq(self.i_data), write.en.eq(self.m_write)]
+            with m.If(self.m_write):
+                m.d.sync += at.eq(Mux(at == depth - 1, 0, at + 1))
+        read = modulus.read_port(domain="comb")
+        borrow, small = Signal(name="borrow"), Signal(name="small", reset_less=True)
+        turn = Signal(range(max(2, words)))
+        comparing, subtracting = modes[0], modes[1]
+        # between two shifts: the word of p, the difference
+        subtrahend = later(m, Mux(self.subtracting & small, 0, read.data), "subtrahend")
+        minuend = later(m, register.number[:word], "minuend")
+        difference = Signal(word + 1, reset_less=True)
+        first = Signal(range(max(2, depth)))
+        m.d.comb += read.addr.eq(first + turn)
+        m.d.sync += difference.eq(minuend - subtrahend - borrow)
+        with m.If(comparing):
+            m.d.comb += entering.eq(register.number[:word])
+        with m.If(subtracting):
+            m.d.comb += entering.eq(difference[:word])
+        with m.If(register.acts & modes.any()):
+            m.d.sync += [turn.eq(turn + 1), borrow.eq(difference[-1])]
+            with m.If(turn == words - 1):
+                m.d.sync += [turn.eq(0), borrow.eq(0)]
+                with m.If(comparing):
+                    m.d.sync += small.eq(difference[-1])
+                with m.Else():
+                    m.d.sync += first.eq(Mux(first == depth - words, 0, first + words))
+        return m

@@ -1,0 +1,405 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""What the parts of a coprocessor agree on: slots, the table of rows, digits, and the messages at its ports.
+
+Slot memory, from address 0: the slots of context 0, those of context 1, and so on; the constants of all programmes; the
+multiples of p that differences add, 0 first.
+
+The table holds the tasks of all rows of all programmes one after another: a row's product, which may be none, then its
+sums. A task names each slot by its number and by what must be added to that for its address.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import chain
+
+from modmill.contract import Binary, Contract, Refusal, Residues
+from modmill.engines.machine.timing import NumberedRhythm, Rhythm
+from modmill.engines.microcode.program import ENTRY, PAIR, Place, Row, RowProgramme, Task
+from modmill.rtl.memory import DEPTHS
+
+SETUP = 0
+"""The message that sets the modulus and the constants; 1 + programme runs one."""
+PACK = 16
+"""Bits of digits in a word at most."""
+COUNT_BITS = 16
+"""Bits of the count of a loop's passes."""
+DIGIT_WORDS = 16 * DEPTHS[-1]
+"""Words of digits of all contexts at most."""
+OWN, OWN_ENTRY, UP, DOWN, SHARED, SHARED_ENTRY = range(6)
+"""What is added to a number: where the context's slots begin; the digit more; 1 more or less where the digit is odd;
+where the constants begin; the digit more."""
+FIELDS = ("destination", "a", "b")
+ADDED = ("c", "e")
+
+
+def words_of(number: int, count: int, word: int) -> list[int]:
+    """A number as ``count`` words, least significant first."""
+    return [number >> (word * k) & ((1 << word) - 1) for k in range(count)]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A task in the table. ``places``: for each of the layout's fields the number and what is added to it.
+
+    ``active``: a product that is done; ``two``: of two that are added up. ``invert``: a difference. ``lift``: place of
+    the multiple of p that is added.
+    ``trim``: number of the multiple that the sum is trimmed by, from 1 on, 0 for none.
+    In a row's first entry: ``count`` of its entries, ``advance``, ``again`` (the loop's last row), ``last``.
+    """
+
+    places: tuple[tuple[int, int], ...]
+    active: bool = False
+    two: bool = False
+    invert: bool = False
+    trim: int = 0
+    lift: int = 0
+    count: int = 0
+    advance: bool = False
+    again: bool = False
+    last: bool = False
+
+
+@dataclass(frozen=True)
+class RowLayout:
+    """Slots, table and messages of a coprocessor for some programmes.
+
+    ``contexts``: runs in step. ``word``: bits of a word of the streams, 16 to 64. ``counted``: each job says how often
+    its loop is done, at most as often as in the programme, and how many words of digits it brings.
+    Raises Refusal when the programmes do not fit the unit or its memories.
+    """
+
+    programmes: tuple[RowProgramme, ...]
+    rhythm: Rhythm | NumberedRhythm
+    contexts: int
+    word: int = 32
+    counted: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.programmes:
+            raise Refusal("a coprocessor needs a programme")
+        if self.contexts < 1:
+            raise Refusal(f"a coprocessor has at least 1 context, not {self.contexts}")
+        if not PACK <= self.word <= 64:
+            raise Refusal(f"words have {PACK} to 64 bits, not {self.word}")
+        for programme in self.programmes:
+            if not programme.inputs or not programme.results:
+                raise Refusal(f"{programme.name} takes no number, or gives none")
+            if programme.passes >> COUNT_BITS:
+                raise Refusal(f"{programme.name}: {programme.passes} passes, there are at most {(1 << COUNT_BITS) - 1}")
+            for row in _rows(programme):
+                self._require_fit(programme, row)
+        if self.used > DEPTHS[-1]:
+            raise Refusal(
+                f"{self.slots} slots of {self.contexts} contexts and {self.used - self.slots * self.contexts} "
+                f"constants do not fit {DEPTHS[-1]} addresses"
+            )
+        if self.digit_depth > DIGIT_WORDS:
+            raise Refusal(
+                f"the digits of {self.contexts} contexts fill {self.digit_depth} words, there are {DIGIT_WORDS}"
+            )
+
+    def _require_fit(self, programme: RowProgramme, row: Row) -> None:
+        if len(row.sums) > self.rhythm.sums:
+            raise Refusal(f"{programme.name}: a row of {len(row.sums)} sums, this unit does {self.rhythm.sums}")
+        for task in row.tasks:
+            if task.destination.shared or task.destination.pick == ENTRY:
+                raise Refusal(f"{programme.name}: a task writes a constant or an entry that a digit picks")
+            if len(task.reads) > 2 and not self.rhythm.added:
+                raise Refusal(f"{programme.name}: this unit does not add products up")
+            if task.trim and not self.rhythm.trims:
+                raise Refusal(f"{programme.name}: a sum is trimmed, which this unit does not do")
+
+    # ---- slots
+
+    @property
+    def contract(self) -> Contract:
+        """The multiplier's contract."""
+        return self.rhythm.contract
+
+    @cached_property
+    def slots(self) -> int:
+        """Slots of a context."""
+        return max(p.slots for p in self.programmes)
+
+    @cached_property
+    def offsets(self) -> tuple[int, ...]:
+        """For each programme where its constants begin among all. Programmes with the same ones share them."""
+        found: list[int] = []
+        known: dict[tuple[tuple[int, int], ...], int] = {}
+        end = 0
+        for p in self.programmes:
+            key = tuple(sorted(p.shared))
+            if key not in known:
+                known[key] = end
+                end += p.shared_slots
+            found.append(known[key])
+        return tuple(found)
+
+    @cached_property
+    def constants(self) -> int:
+        """Slots of constants."""
+        return max((at + p.shared_slots for at, p in zip(self.offsets, self.programmes, strict=True)), default=0)
+
+    @cached_property
+    def lifts(self) -> tuple[int, ...]:
+        """The multiples of p in the memory, 0 first."""
+        tasks = self._tasks()
+        if self.rhythm.added or not self.rhythm.sums:
+            return ()
+        return tuple(sorted({0} | {task.lift for task in tasks if task.kind == "sub"}))
+
+    @cached_property
+    def trims(self) -> tuple[int, ...]:
+        """The multiples of p that sums are trimmed by."""
+        return tuple(sorted({task.trim for task in self._tasks()} - {0}))
+
+    def _tasks(self) -> Iterator[Task]:
+        return chain.from_iterable(row.tasks for p in self.programmes for row in _rows(p))
+
+    @property
+    def shared_base(self) -> int:
+        """Address of the first constant."""
+        return self.slots * self.contexts
+
+    @property
+    def lift_base(self) -> int:
+        """Address of the first multiple of p."""
+        return self.shared_base + self.constants
+
+    @property
+    def used(self) -> int:
+        """Addresses in use."""
+        return self.lift_base + len(self.lifts)
+
+    @cached_property
+    def depth(self) -> int:
+        """Addresses of the slot memory."""
+        return max(DEPTHS[0], 1 << (self.used - 1).bit_length())
+
+    # ---- the table
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """The slots that an entry names."""
+        return FIELDS + (ADDED if self.rhythm.added else ())
+
+    @cached_property
+    def table(self) -> tuple[tuple[Entry, ...], tuple[int, ...], tuple[int, ...]]:
+        """The entries, and for each programme its first entry and that of its loop."""
+        entries: list[Entry] = []
+        firsts, loops = [], []
+        for number, p in enumerate(self.programmes):
+            firsts.append(len(entries))
+            loop = p.loop if p.passes else ()
+            body = (*p.before, *loop, *p.after)
+            if not body:
+                raise Refusal(f"{p.name} has no rows")
+            for k, row in enumerate(body):
+                if k == len(p.before):
+                    loops.append(len(entries))
+                again = bool(loop) and k == len(p.before) + len(loop) - 1
+                entries += self._entries(number, row, again=again, last=k == len(body) - 1)
+            if len(loops) == number:
+                loops.append(0)
+        return tuple(entries), tuple(firsts), tuple(loops)
+
+    def _entries(self, programme: int, row: Row, *, again: bool, last: bool) -> Iterator[Entry]:
+        nowhere = ((0, OWN),) * len(self.fields)
+        places = self._places(programme, row.product) if row.product else nowhere
+        yield Entry(
+            places, active=row.product is not None, two=row.product is not None and row.product.c is not None,
+            count=1 + len(row.sums), advance=row.advance, again=again, last=last,
+        )  # fmt: skip
+        for task in row.sums:
+            lift = self.lifts.index(task.lift) if task.kind == "sub" else 0
+            yield Entry(
+                self._places(programme, task), invert=task.kind == "sub", lift=lift,
+                trim=1 + self.trims.index(task.trim) if task.trim else 0,
+            )  # fmt: skip
+
+    def _places(self, programme: int, task: Task) -> tuple[tuple[int, int], ...]:
+        def numbered(place: Place) -> tuple[int, int]:
+            if place.shared:
+                if place.pick == PAIR:
+                    raise Refusal(f"{self.programmes[programme].name}: a digit picks one of two constants as a pair")
+                return self.offsets[programme] + place.number, SHARED_ENTRY if place.pick == ENTRY else SHARED
+            return place.number, {ENTRY: OWN_ENTRY, PAIR: DOWN if place.number % 2 else UP}.get(place.pick, OWN)
+
+        given = (task.destination, task.a, task.b, *((task.c, task.e) if self.rhythm.added else ()))
+        return tuple(numbered(place or task.a) for place in given)
+
+    @cached_property
+    def additions(self) -> dict[str, tuple[int, ...]]:
+        """What is added to addresses that are written, and to those that are read, in order of their codes."""
+        entries, _, _ = self.table
+        return {
+            "destination": tuple(sorted({entry.places[0][1] for entry in entries})),
+            "read": tuple(sorted({how for entry in entries for _, how in entry.places[1:]})),
+        }
+
+    # ---- digits
+
+    @cached_property
+    def digit_bits(self) -> int:
+        """Bits of the widest digit."""
+        return max(1, *(p.window for p in self.programmes), 1)
+
+    @property
+    def per_word(self) -> int:
+        """Digits in a word, a power of two."""
+        return 1 << (max(1, PACK // self.digit_bits).bit_length() - 1)
+
+    def counting(self, programme: int, passes: int | None = None) -> RowProgramme:
+        """A programme with so many passes of its loop, its own by default. Raises Refusal for others, unless they are
+        counted and fewer."""
+        p = self.programmes[programme]
+        if passes in (None, p.passes):
+            return p
+        assert passes is not None
+        if not self.counted or not 1 <= passes < p.passes:
+            raise Refusal(f"{p.name} does {p.passes} passes, not {passes}")
+        return replace(p, passes=passes)
+
+    def digit_words(self, programme: int, passes: int | None = None) -> int:
+        """Words of digits of one context."""
+        return -(-self.counting(programme, passes).digits // self.per_word)
+
+    @cached_property
+    def stride(self) -> int:
+        """Words of digits that are kept for each context; one more may be read at the end."""
+        return max(1, *(p.digits // self.per_word + 1 for p in self.programmes))
+
+    @property
+    def digit_depth(self) -> int:
+        """Words of the digit memory."""
+        return self.contexts * self.stride
+
+    def pack(self, programme: int, digits: Sequence[int], passes: int | None = None) -> list[int]:
+        """Digits as words, the first in the least significant bits. Raises Refusal for too many or too wide ones."""
+        p = self.counting(programme, passes)
+        if len(digits) != p.digits:
+            raise Refusal(f"{p.name} uses {p.digits} digits, not {len(digits)}")
+        if any(digit < 0 or digit >> max(1, p.window) for digit in digits):
+            raise Refusal(f"{p.name} takes digits of {p.window} bits")
+        per = self.per_word
+        groups = [digits[k : k + per] for k in range(0, len(digits), per)]
+        return [sum(digit << (self.digit_bits * k) for k, digit in enumerate(group)) for group in groups]
+
+    # ---- messages
+
+    @property
+    def binary(self) -> bool:
+        """Whether numbers stand at the ports as themselves."""
+        return isinstance(self.contract.operand, Binary)
+
+    @property
+    def number_words(self) -> int:
+        """Words of a number."""
+        return -(-self.contract.operand.width // self.word)
+
+    @property
+    def key_words(self) -> int:
+        """Words of the stream i for one of stream k."""
+        return -(-self.contract.load.width // self.word) if self.contract.load else 0
+
+    @cached_property
+    def rounds(self) -> int:
+        """How often a multiple 2^k p is subtracted from each result: not where the ports have residues."""
+        most = max(times for p in self.programmes for _, times in p.results)
+        return most.bit_length() * self.binary
+
+    def setup(self, contract: Contract, programmes: Mapping[int, RowProgramme] | None = None) -> list[int]:
+        """The message that sets a modulus and the constants of some programmes, by number, made for that modulus.
+
+        Default: all of the layout's own. Raises Refusal when a programme differs from the layout's own in more than
+        the values of its constants.
+        """
+        made = dict(enumerate(self.programmes)) if programmes is None else programmes
+        for k, p in made.items():
+            if _shape(p) != _shape(self.programmes[k]):
+                raise Refusal(
+                    f"{p.name} differs from the core's own programme in more than the values of its constants"
+                )
+        out = [SETUP]
+        if load := contract.load:
+            for k in reversed(range(max(1, self.rounds))):
+                out += self._words(contract.p << k)
+            out += chain.from_iterable(words_of(w, self.key_words, self.word) for w in load.words)
+        values = [0] * self.constants
+        for k, p in made.items():
+            for slot, value in p.shared:
+                values[self.offsets[k] + slot] = value
+        for value in values:
+            out += self.number(value)
+        for lift in self.lifts:
+            out += self._words(self._lifted(lift, contract.p))
+        for trim in self.trims if load else ():
+            out += self._words(trim * contract.p)
+        return out
+
+    def _lifted(self, lift: int, p: int) -> int:
+        """The port value that a difference adds: with residues less 2^w - 1 each, which the inverted bits of b are
+        too large by."""
+        form = self.contract.operand
+        if not isinstance(form, Residues):
+            return lift * p
+        if lift == 0:
+            return 0
+        top = (1 << form.base.w) - 1
+        return form.pack([(lift * p - top) % m for m in form.moduli])
+
+    def job(
+        self, programme: int, runs: Sequence[tuple[Sequence[int], Sequence[int]]], passes: int | None = None
+    ) -> list[int]:
+        """The message for one (digits, inputs) for each context; ``passes`` of the loop, where they are counted."""
+        if len(runs) != self.contexts:
+            raise Refusal(f"this coprocessor does {self.contexts} runs at once, not {len(runs)}")
+        p = self.programmes[programme]
+        out = [1 + programme]
+        if self.counted:
+            out += [self.counting(programme, passes).passes, self.digit_words(programme, passes)]
+        for digits, inputs in runs:
+            if len(inputs) != len(p.inputs):
+                raise Refusal(f"{p.name} takes {len(p.inputs)} numbers, not {len(inputs)}")
+            out += self.pack(programme, digits, passes)
+            for number in inputs:
+                out += self.number(number)
+        return out
+
+    def number(self, x: int) -> list[int]:
+        """The words of a number."""
+        return self._words(self.contract.operand.encode(x))
+
+    def _words(self, port: int) -> list[int]:
+        return words_of(port, self.number_words, self.word)
+
+    def answer_words(self, programme: int) -> int:
+        """Words at ``o`` after a job."""
+        return self.contexts * len(self.programmes[programme].results) * self.number_words
+
+    def numbers(self, words: Sequence[int], p: int) -> list[int]:
+        """The numbers that words at ``o`` stand for, least ones."""
+        n = self.number_words
+        ports = [sum(w << (self.word * k) for k, w in enumerate(words[at : at + n])) for at in range(0, len(words), n)]
+        return [port if self.binary else self.contract.operand.decode(port) % p for port in ports]
+
+    def results(self, programme: int, words: Sequence[int], p: int) -> list[tuple[int, ...]]:
+        """For each context its results."""
+        size = len(self.programmes[programme].results)
+        numbers = self.numbers(words, p)
+        return [tuple(numbers[k : k + size]) for k in range(0, len(numbers), size)]
+
+
+def _rows(programme: RowProgramme) -> Iterator[Row]:
+    return chain(programme.before, programme.loop, programme.after)
+
+
+def _shape(p: RowProgramme) -> tuple[object, ...]:
+    """A programme without the values of its constants."""
+    return (
+        p.inputs, tuple(slot for slot, _ in p.shared), p.before, p.loop, p.after, p.passes, p.results, p.window,
+    )  # fmt: skip

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""The memory of a row sequencer: the entries of all programmes, and behind them the digits of all contexts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+
+from modmill.engines.machine.layout import PACK, Entry, RowLayout
+from modmill.rtl.delay import later
+from modmill.rtl.memory import BlockRam
+
+DIGITS = 3
+"""Cycles from the place of a word of digits to the word."""
+_PRODUCT = ("active", "two", "count", "advance", "again", "last")
+_SUM = ("invert", "trim", "lift")
+_BANK = 1024
+
+
+def chosen(which: Value, values: Sequence[Value | int]) -> Value:
+    """The value for a number, the last one beyond the end."""
+    found = Value.cast(values[-1])
+    for k, value in enumerate(values[:-1]):
+        found = Mux(which == k, value, found)
+    return found
+
+
+class RowTable(wiring.Component):
+    """The entries, and behind them in the same block RAMs the digits of all contexts.
+
+    The entry ``at`` of cycle t stands at ``product`` and ``sum`` in cycle t + 3, the digits ``d_at`` at ``digits`` in
+    cycle t + DIGITS; ``d_write`` stores ``d_data`` at ``d_place``, a cycle later, in which no digits are read. They
+    begin at a multiple of their room, so that whatever is written, before a reset too, no entry is; more than 1,024
+    words of them fill banks of their own.
+    Cost on ECP5: ceil(bits of an entry / 18) block RAMs for every 1,024 entries and words of digits.
+    """
+
+    def __init__(self, layout: RowLayout) -> None:
+        self.layout = layout
+        shapes = table_shapes(layout)
+        self.words = [self._word(entry, shapes) for entry in layout.table[0]]
+        self.width = max(PACK, *(shape.size for shape in shapes.values()))
+        self.digits_room = min(_BANK, 1 << (layout.digit_depth - 1).bit_length())  # in one bank
+        self.digits_banks = -(-layout.digit_depth // self.digits_room)
+        first = -(-len(self.words) // self.digits_room) * self.digits_room
+        self.digits_bank, self.digits_first = divmod(first, _BANK)
+        digit = range(max(2, layout.digit_depth))
+        super().__init__({
+            "at": In(range(max(2, len(self.words)))), "product": Out(shapes[_PRODUCT]), "sum": Out(shapes[_SUM]),
+            "d_at": In(digit), "digits": Out(PACK), "d_write": In(1), "d_place": In(digit), "d_data": In(PACK),
+        })  # fmt: skip
+
+    def _word(self, entry: Entry, shapes: dict[tuple[str, ...], data.StructLayout]) -> int:
+        fields: dict[str, int] = {}
+        for name, (number, how) in zip(self.layout.fields, entry.places, strict=True):
+            codes = self.layout.additions["destination" if name == "destination" else "read"]
+            fields[name], fields[f"{name}_add"] = number, codes.index(how)
+        kind = _PRODUCT if entry.count else _SUM
+        return int(shapes[kind].const({**fields, **{name: int(getattr(entry, name)) for name in kind}}).as_bits())
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        width = self.width
+        shared = self.digits_banks == 1
+        banks = 1 + max(self.digits_bank if shared else 0, (len(self.words) - 1) // _BANK)
+        found = Signal(width, reset_less=True)
+        place = Cat(self.at, Const(0, _BANK.bit_length()))
+        bank: Value = place[_BANK.bit_length() - 1 :][: (banks - 1).bit_length()]
+        for k in range(2):
+            bank = later(m, bank, f"bank_{k}")
+        with m.Switch(bank):
+            for number in range(banks):
+                words = self.words[number * _BANK : (number + 1) * _BANK]
+                with_digits = shared and number == self.digits_bank
+                used = self.digits_first + self.digits_room if with_digits else len(words)
+                depth = max(16, 1 << (used - 1).bit_length())
+                m.submodules[f"bank{number}"] = ram = BlockRam(width if words else PACK, depth, words)
+                digit = depth.bit_length() - 1
+                m.d.comb += ram.a_address.eq(place[:digit])
+                if with_digits:
+                    write = Signal(name="d_write_here")
+                    m.d.sync += write.eq(self.d_write)
+                    low = self.digits_room.bit_length() - 1
+                    at = later(m, Cat(Mux(self.d_write, self.d_place, self.d_at), Const(0, low))[:low], "digits_at")
+                    m.d.comb += [
+                        ram.b_address.eq(self.digits_first | at), ram.b_write.eq(write),
+                        ram.b_d.eq(later(m, self.d_data, "d_data_here")), self.digits.eq(ram.b_q),
+                    ]  # fmt: skip
+                with m.Case(number):
+                    m.d.sync += found.eq(ram.a_q)
+        m.d.comb += [self.product.eq(found), self.sum.eq(found)]
+        if not shared:
+            self._digits(m)
+        return m
+
+    def _digits(self, m: Module) -> None:
+        """Banks that hold digits only."""
+        low = _BANK.bit_length() - 1
+        at = later(m, Mux(self.d_write, self.d_place, self.d_at), "digits_at")
+        write, word = Signal(name="d_write_here"), later(m, self.d_data, "d_data_here")
+        m.d.sync += write.eq(self.d_write)
+        which: Value = at[low:]
+        for k in range(2):
+            which = later(m, which, f"digits_bank_{k}")
+        found = []
+        for k in range(self.digits_banks):
+            used = min(_BANK, self.layout.digit_depth - k * _BANK)
+            depth = max(16, 1 << (used - 1).bit_length())
+            m.submodules[f"digits{k}"] = ram = BlockRam(PACK, depth, ())
+            m.d.comb += [
+                ram.b_address.eq(at[: depth.bit_length() - 1]), ram.b_d.eq(word),
+                ram.b_write.eq(write & (at[low:] == k)),
+            ]  # fmt: skip
+            found.append(ram.b_q)
+        m.d.comb += self.digits.eq(chosen(which, found))
+
+
+def table_shapes(layout: RowLayout) -> dict[tuple[str, ...], data.StructLayout]:
+    """Fields of a row's first entry and of its sums, as wide as this layout needs them."""
+    entries, _, _ = layout.table
+    number = max(n for entry in entries for n, _ in entry.places).bit_length()
+    added = {name: (len(codes) - 1).bit_length() for name, codes in layout.additions.items()}
+    widths = {
+        "lift": (len(layout.lifts) - 1).bit_length(), "trim": len(layout.trims).bit_length(),
+        "count": (1 + layout.rhythm.sums).bit_length(),
+    }  # fmt: skip
+    same = {
+        **dict.fromkeys(layout.fields, number),
+        **{f"{name}_add": added["destination" if name == "destination" else "read"] for name in layout.fields},
+    }
+    return {
+        kind: data.StructLayout({**same, **{name: widths.get(name, 1) for name in kind}}) for kind in (_PRODUCT, _SUM)
+    }

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""Sections for units that add up two products and have no adder: every operation becomes (a b + c e) factor.
+
+With 1 and -1 and other small numbers in the domain, a sum is a linear form: x + y = (x 1 + y 1) factor. Sums and
+products that only one sum uses are written into it, so that T terms take T - 1 operations; a product is a term of its
+own. A product that only sums use, all of them once, is written into each of them. A term c a b, c not 1, takes c from a
+sum a that nothing else reads; 2 a b alone is a b + a b.
+"""
+
+from __future__ import annotations
+
+from modmill.engines.microcode.expressions import ADD, MUL, READ, SUB, Element, Section
+
+Form = dict[int, int]
+"""A linear form: nodes and their coefficients."""
+
+
+def fused(section: Section, one: int, p: int) -> Section:
+    """The section with products of two or four numbers only. ``one``: 1 in the domain. The section must be pruned."""
+    return _Fusion(section, one, p).out
+
+
+class _Fusion:
+    def __init__(self, section: Section, one: int, p: int) -> None:
+        self._section, self._one, self._p = section, one, p
+        self.out = Section(section.name)
+        self.out.digits = section.digits
+        self._uses = [len(u) for u in section.users]
+        for k in section.outputs.values():
+            self._uses[k] += 2  # a number that is set must stand by itself
+        self._forms: dict[int, Form] = {}
+        self._depth: list[int] = []
+        for node in section.nodes:
+            self._depth.append(1 + max((self._depth[a] for a in node.args), default=-1))
+        self._written = self._written_into_sums()
+        self._done: dict[tuple[int, int], Element] = {}
+        for k, node in enumerate(section.nodes):  # in this order, so that recursion stays shallow
+            if node.kind == MUL and k not in self._written:
+                self._emit(k, 1)
+        for name, k in section.outputs.items():
+            self.out.set(name, self._emit(k, 1))
+
+    def _is_sum(self, k: int) -> bool:
+        return self._section.nodes[k].kind in (ADD, SUB)
+
+    def _inlined(self, k: int) -> bool:
+        """Whether the only reader is a sum, into which this is written."""
+        return self._uses[k] == 1 and self._is_sum(self._section.users[k][0])
+
+    def _written_into_sums(self) -> set[int]:
+        """Products that need no operation of their own."""
+        coefficients: dict[int, list[int]] = {}
+        for k in range(len(self._section.nodes)):
+            if self._is_sum(k) and not self._inlined(k):
+                for term, c in self._form(k).items():
+                    coefficients.setdefault(term, []).append(c)
+        found = set()
+        for k, node in enumerate(self._section.nodes):
+            users = self._section.users[k]
+            if node.kind == MUL and k not in self._section.outputs.values() and all(map(self._is_sum, users)):
+                of = coefficients.get(k, [])
+                if len(of) == 1 or all(c == 1 for c in of):
+                    found.add(k)
+        return found
+
+    def _form(self, k: int) -> Form:
+        """The linear form of a sum; of anything else, itself."""
+        if not self._is_sum(k):
+            node = self._section.nodes[k]
+            zero = node.kind == READ and node.source is not None and not node.source.name and node.source.value == 0
+            return {} if zero else {k: 1}
+        if k not in self._forms:
+            node = self._section.nodes[k]
+            total: Form = {}
+            for arg, sign in zip(node.args, (1, -1 if node.kind == SUB else 1), strict=True):
+                form = self._form(arg)
+                if self._is_sum(arg) and not self._inlined(arg) and len(form) > 1:
+                    form = {arg: 1}
+                for term, coefficient in form.items():
+                    total[term] = total.get(term, 0) + sign * coefficient
+            self._forms[k] = {term: c for term, c in total.items() if c}
+        return self._forms[k]
+
+    def _constant(self, c: int) -> Element:
+        return self.out.constant(c * self._one % self._p)
+
+    def _emit(self, k: int, scale: int) -> Element:
+        """The node times a small number, as an element of the new section."""
+        if (k, scale) not in self._done:
+            self._done[k, scale] = self._make(k, scale)
+        return self._done[k, scale]
+
+    def _make(self, k: int, scale: int) -> Element:
+        node = self._section.nodes[k]
+        if self._is_sum(k):
+            return self._sum({term: scale * c for term, c in self._form(k).items()})
+        if scale != 1:
+            return self._emit(k, 1) * self._constant(scale)
+        if node.kind == READ:
+            return self.out._node(node)
+        return self._emit(node.args[0], 1) * self._emit(node.args[1], 1)
+
+    def _sum(self, form: Form) -> Element:
+        if not form:
+            return self.out.constant(0)
+        if len(form) == 1:
+            ((term, c),) = form.items()
+            if c == 2 and term in self._written:
+                pair = self._term(term, 1)
+                return self._add(pair, pair)
+            if term in self._written:
+                a, b = self._term(term, c)
+                return a * b
+            return self._emit(term, 1) if c == 1 else self._emit(term, 1) * self._constant(c)
+        pairs = [self._term(term, form[term]) for term in sorted(form, key=lambda term: (self._depth[term], term))]
+        total = self._add(pairs[0], pairs[1])
+        for pair in pairs[2:]:
+            total = self._add((total, self._constant(1)), pair)
+        return total
+
+    def _add(self, x: tuple[Element, Element], y: tuple[Element, Element]) -> Element:
+        return self.out.combine(*x, *y)
+
+    def _term(self, k: int, c: int) -> tuple[Element, Element]:
+        """Two numbers whose product is c times the node."""
+        node = self._section.nodes[k]
+        if k in self._written:
+            a, b = node.args
+            if c == 1:
+                return self._emit(a, 1), self._emit(b, 1)
+            for x, y in ((a, b), (b, a)):
+                if self._is_sum(x) and self._uses[x] == 1 and a != b:
+                    return self._emit(x, c), self._emit(y, 1)
+        return self._emit(k, 1), self._constant(c)

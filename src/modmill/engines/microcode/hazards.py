@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""A checker of rows: it runs a programme in the unit's time, knowing only which slot is written when, and refuses
+hazards.
+
+A task of row t reads at row t; what it writes can be read from row t + distance on and is uncertain until then. So a
+slot may not be read or written while a write is under way, nor read in a row by one task and written by another. What a
+digit picks counts as all of it. A loop is run until its passes repeat one another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from modmill.contract import Refusal
+from modmill.engines.microcode.program import ENTRY, PAIR, Row, RowProgramme, Task, Unit
+
+KINDS = ("mul", "add", "sub")
+
+
+class Hazard(Refusal):
+    """Rows that a unit could not do, or whose numbers would depend on its timing."""
+
+
+def check_rows(programme: RowProgramme, unit: Unit) -> None:
+    """Raise Hazard, with the row and the slot, for the first thing that is wrong."""
+    _Replay(programme, unit).run()
+
+
+def _times(programme: RowProgramme, unit: Unit) -> Iterator[tuple[str, Row]]:
+    """Rows in time: as many passes as writes of one can still be under way, and two more."""
+    far = max(unit.product_distance, unit.sum_distance)
+    passes = min(programme.passes, 2 + -(-far // max(1, len(programme.loop))))
+    for k, row in enumerate(programme.before):
+        yield f"before row {k}", row
+    for turn in range(passes):
+        for k, row in enumerate(programme.loop):
+            yield f"loop row {k} of pass {turn}", row
+    for k, row in enumerate(programme.after):
+        yield f"after row {k}", row
+
+
+class _Replay:
+    def __init__(self, programme: RowProgramme, unit: Unit) -> None:
+        self._programme, self._unit = programme, unit
+        self._readable: dict[tuple[bool, int], int] = {(False, slot): 0 for slot, _ in programme.inputs}
+        self._readable |= {(True, slot): 0 for slot, _ in programme.shared}
+        self._constants = {slot for slot, _ in programme.shared}
+        if len(self._constants) != len(programme.shared):
+            raise Hazard(f"{programme.name}: a shared slot holds two constants")
+        if bool(programme.passes) != bool(programme.loop):
+            raise Hazard(f"{programme.name}: {programme.passes} passes of a loop of {len(programme.loop)} rows")
+
+    def run(self) -> None:
+        time = 0
+        for where, row in _times(self._programme, self._unit):
+            self._shape(row, f"{self._programme.name}, {where}")
+            self._row(row, time, f"{self._programme.name}, {where}")
+            time += 1
+        digits = [sum(row.advance for row in part) for part in self._parts]
+        if digits != [self._programme.first, self._programme.each, self._programme.last]:
+            raise Hazard(
+                f"{self._programme.name}: rows use up {digits} digits before, in a pass and after, not "
+                f"{[self._programme.first, self._programme.each, self._programme.last]}"
+            )
+        for slot, _ in self._programme.results:
+            if self._readable.get((False, slot), time + 1) > time:
+                raise Hazard(f"{self._programme.name}: the result in slot {slot} is not there at the end")
+
+    @property
+    def _parts(self) -> tuple[tuple[Row, ...], ...]:
+        p = self._programme
+        return p.before, p.loop, p.after
+
+    def _shape(self, row: Row, where: str) -> None:
+        unit = self._unit
+        if len(row.sums) > unit.sums:
+            raise Hazard(f"{where}: {len(row.sums)} sums, the unit does {unit.sums}")
+        if row.product is not None and row.product.kind != "mul":
+            raise Hazard(f"{where}: a product of kind {row.product.kind}")
+        for task in row.tasks:
+            self._task(task, where)
+        if any(task.kind == "mul" for task in row.sums):
+            raise Hazard(f"{where}: a second product")
+
+    def _task(self, task: Task, where: str) -> None:
+        unit = self._unit
+        if task.kind not in KINDS or (task.c is None) != (task.e is None):
+            raise Hazard(f"{where}: no such task: {task}")
+        if task.c is not None and not (unit.added and task.kind == "mul"):
+            raise Hazard(f"{where}: the unit does not add up products")
+        if task.trim and not unit.trims:
+            raise Hazard(f"{where}: the unit does not trim sums")
+        if min(task.trim, task.lift) < 0 or (task.kind == "mul" and task.trim + task.lift):
+            raise Hazard(f"{where}: trim {task.trim} and lift {task.lift} of a {task.kind}")
+        if task.destination.shared or task.destination.pick == ENTRY:
+            raise Hazard(f"{where}: writes a shared slot or a whole table")
+        for place in (task.destination, *task.reads):
+            room = unit.shared_room if place.shared else unit.room
+            if place.pick == ENTRY and (place.size < 1 or place.size & (place.size - 1) or place.number % place.size):
+                raise Hazard(f"{where}: a table of {place.size} entries begins at slot {place.number}")
+            if place.pick == PAIR and place.shared:
+                raise Hazard(f"{where}: a pair of shared slots")
+            if place.pick == ENTRY and place.size > 1 << self._programme.window:
+                raise Hazard(f"{where}: a table of {place.size} entries, digits have {self._programme.window} bits")
+            if not place.all or not 0 <= max(number for _, number in place.all) < room:
+                raise Hazard(f"{where}: slot {place.number} of {room}")
+
+    def _row(self, row: Row, time: int, where: str) -> None:
+        writes: dict[tuple[bool, int], Task] = {}
+        for task in row.tasks:
+            for slot in task.destination.all:
+                if slot in writes:
+                    raise Hazard(f"{where}: slot {slot[1]} is written twice")
+                writes[slot] = task
+        for task in row.tasks:
+            for slot in {slot for place in task.reads for slot in place.all}:
+                name = f"{'shared ' if slot[0] else ''}slot {slot[1]}"
+                if slot not in self._readable:
+                    raise Hazard(f"{where}: {name} is read before it is written")
+                if self._readable[slot] > time:
+                    raise Hazard(f"{where}: {name} is read {self._readable[slot] - time} rows too early")
+                if writes.get(slot, task) is not task:
+                    raise Hazard(f"{where}: {name} is read and written by two tasks")
+        for slot, task in writes.items():
+            if self._readable.get(slot, 0) > time:
+                raise Hazard(f"{where}: slot {slot[1]} is written while a write is under way")
+            far = self._unit.product_distance if task.kind == "mul" else self._unit.sum_distance
+            self._readable[slot] = time + far

@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""Programmes of rows, run in the unit's own time: a number can be read when its write is visible, and not before.
+
+The products are a design's bit-exact algorithm, plain integers modulo p, or the largest numbers that the contract
+allows, which is another test of the bounds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from modmill.contract import Contract, Fault, Refusal
+from modmill.design import Fitted
+from modmill.engines.microcode.bounds import Slot, row_limits, rows_of
+from modmill.engines.microcode.program import ENTRY, FIXED, Place, RowProgramme, Task, Unit
+
+Where = tuple[int, int, int]
+"""Part, row and task, as of ``Limits``."""
+Product = Callable[[Where, Sequence[int]], int]
+"""What a product task gives, for two numbers, or four on units that add up products."""
+
+
+def plain(contract: Contract) -> Product:
+    """Integers modulo p."""
+
+    def product(_where: Where, x: Sequence[int]) -> int:
+        return sum(x[k] * x[k + 1] for k in range(0, len(x), 2)) * contract.factor % contract.p
+
+    return product
+
+
+def exact(fitted: Fitted, contract: Contract) -> Product:
+    """The design's own algorithm. The binary form gives its least result.
+
+    Raises Refusal, when it is used, for a sum of products that the design does not have.
+    """
+    form = fitted.representation
+    combine: Callable[..., int] | None = getattr(fitted, "combine", None)
+
+    def product(_where: Where, x: Sequence[int]) -> int:
+        if len(x) == 2:
+            result = fitted.multiply(x[0], x[1])
+        elif combine is None:
+            raise Refusal("this design does not add up products")
+        else:
+            result = form.decode(combine(*(form.encode(v) for v in x)))
+        return result % contract.p if contract.io == "binary" else result
+
+    return product
+
+
+def largest(programme: RowProgramme, contract: Contract) -> Product:
+    """The largest result that `row_limits` allows for each product."""
+    tops = {
+        where: int(-(-bound * contract.p // 1)) - 1 for where, bound in row_limits(programme, contract).tasks.items()
+    }
+
+    def product(where: Where, x: Sequence[int]) -> int:
+        total = sum(x[k] * x[k + 1] for k in range(0, len(x), 2)) * contract.factor
+        return tops[where] - (tops[where] - total) % contract.p
+
+    return product
+
+
+def run(
+    programme: RowProgramme,
+    unit: Unit,
+    contract: Contract,
+    inputs: Mapping[str, int],
+    digits: Sequence[int],
+    product: Product | None = None,
+    seen: Callable[[Where, int], None] | None = None,
+) -> tuple[int, ...]:
+    """The results, least ones, of one context. ``product``: default plain integers; ``seen`` is told each task's
+    result.
+
+    Raises Refusal for a wrong number of digits, a digit out of range and an input outside [0, p), Fault when a number
+    breaks its bounds.
+    """
+    p = contract.p
+    if len(digits) != programme.digits:
+        raise Refusal(f"{programme.name} uses up {programme.digits} digits, not {len(digits)}")
+    if any(not 0 <= digit < 1 << programme.window for digit in digits):
+        raise Refusal(f"{programme.name}: digits have {programme.window} bits")
+    multiply = product or plain(contract)
+    held: dict[Slot, int] = {(True, slot): value for slot, value in programme.shared}
+    for slot, name in programme.inputs:
+        if not 0 <= inputs[name] < p:
+            raise Refusal(f"{name} must be below the modulus of {p.bit_length()} bits")
+        held[False, slot] = inputs[name]
+    end = contract.operand.end
+    coming: dict[int, list[tuple[Slot, int]]] = {}
+    following = iter((*digits, 0))
+    digit = next(following)
+    made: dict[tuple[int, int], list[_Step]] = {}
+    time = 0
+    for part, number, row in rows_of(programme):
+        if (part, number) not in made:
+            made[part, number] = [_step((part, number, k), task, unit) for k, task in enumerate(row.tasks)]
+        if time in coming:
+            held.update(coming.pop(time))
+        for where, task, reads, into, distance in made[part, number]:
+            try:
+                values = [held[read if isinstance(read, tuple) else _picked(read, digit, programme)] for read in reads]
+            except KeyError as missing:
+                raise Fault(f"{programme.name}: slot {missing.args[0][1]} is read before anything is there") from None
+            result = multiply(where, values) if task.kind == "mul" else _sum(task, values, p)
+            if result < 0 or result >= end:
+                raise Fault(f"{programme.name}, part {part}, row {number}: a number breaks its bounds")
+            if seen:
+                seen(where, result)
+            coming.setdefault(time + distance, []).append((into or task.destination.at(digit), result))
+        if row.advance:
+            digit = next(following)
+        time += 1
+    for at in sorted(t for t in coming if t <= time):
+        held.update(coming[at])
+    return tuple(_least(held[False, slot], times, p) for slot, times in programme.results)
+
+
+_Step = tuple[Where, Task, tuple["Slot | Place", ...], "Slot | None", int]
+"""A task with where it is, what it reads and writes - a slot, or what a digit chooses it by - and how many rows later
+that can be read."""
+
+
+def _step(where: Where, task: Task, unit: Unit) -> _Step:
+    reads = tuple(place.at(0) if place.pick == FIXED else place for place in task.reads)
+    into = task.destination.at(0) if task.destination.pick == FIXED else None
+    return where, task, reads, into, unit.product_distance if task.kind == "mul" else unit.sum_distance
+
+
+def _picked(place: Place, digit: int, programme: RowProgramme) -> Slot:
+    if place.pick == ENTRY and digit >= place.size:
+        raise Refusal(f"{programme.name}: digit {digit} picks from a table of {place.size} entries")
+    return place.at(digit)
+
+
+def _sum(task: Task, values: Sequence[int], p: int) -> int:
+    result = values[0] + values[1] if task.kind == "add" else values[0] - values[1] + task.lift * p
+    return result - task.trim * p if result >= task.trim * p else result
+
+
+def _least(number: int, subtractions: int, p: int) -> int:
+    if number // p > subtractions:
+        raise Fault(f"a result needs {number // p} subtractions, not {subtractions}")
+    return number % p

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""Recipes: programmes as sections of formulas, for one multiplier's domain and before they have slots and rows.
+
+A number x stands in the domain as x R mod p, R = 1 / factor, so that products of such numbers are such numbers again:
+
+    into the domain   x R^2 factor = x R        out of it   x R 1 factor = x        nothing to do where factor = 1
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from modmill.contract import Contract, Refusal
+from modmill.engines.microcode.expressions import Element, Name, Section
+from modmill.engines.microcode.scheduling import Layers
+
+
+@dataclass(frozen=True)
+class Domain:
+    """The numbers x R mod p of a multiplier with a factor. ``added``: whether the unit adds up two products, so that
+    formulas had better use a b + c d as it stands."""
+
+    p: int
+    factor: int
+    added: bool = False
+
+    @classmethod
+    def of(cls, contract: Contract, added: bool = False) -> Domain:
+        """The domain of a contract. Raises Refusal for a core with one operand, or whose results are no operands."""
+        if contract.operands != 2 or contract.operand != contract.result:
+            raise Refusal("a field unit needs a core with two operands whose results can be operands")
+        return cls(contract.p, contract.factor, added)
+
+    @property
+    def plain(self) -> bool:
+        """Whether R = 1."""
+        return self.factor % self.p == 1
+
+    @property
+    def one(self) -> int:
+        """R mod p."""
+        return pow(self.factor, -1, self.p)
+
+    def value(self, x: int) -> int:
+        """x as it stands in the domain, x any whole number."""
+        return x * self.one % self.p
+
+    def constant(self, section: Section, x: int) -> Element:
+        """A constant of the domain."""
+        return section.constant(self.value(x))
+
+    def enter(self, x: Element, times: int = 1) -> Element:
+        """A number in [0, p) from outside, in the domain, times a constant [1 product]."""
+        factor = times * self.one * self.one % self.p
+        return x if factor == 1 else x * x.section.constant(factor)
+
+    def leave(self, x: Element, times: int = 1) -> Element:
+        """A number of the domain as itself, times a constant [1 product]."""
+        return x if self.plain and times == 1 else x * x.section.constant(times % self.p)
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A programme in sections: some before the loop, the loop, one after it.
+
+    ``inputs``: variables that are given, in [0, p) and outside the domain unless a formula enters them. ``results``:
+    variables that are given out. ``shared``: tables of constants, as they stand in the domain, that all contexts read.
+    ``layers``: pairs and tables of each context. The loop is done ``passes`` times. ``window``: bits of a digit.
+    """
+
+    name: str
+    domain: Domain
+    inputs: tuple[str, ...]
+    results: tuple[str, ...]
+    before: tuple[Section, ...]
+    loop: Section | None
+    after: Section
+    passes: int = 0
+    window: int = 0
+    layers: Layers = field(default_factory=Layers)
+    shared: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+
+    @property
+    def sections(self) -> tuple[Section, ...]:
+        """All sections: those before, the loop, the one after."""
+        return (*self.before, *((self.loop,) if self.loop else ()), self.after)
+
+    @property
+    def repeats(self) -> tuple[int, ...]:
+        """How often each section is done."""
+        return tuple(self.passes if section is self.loop else 1 for section in self.sections)
+
+    @property
+    def products(self) -> int:
+        """Products of one run, of two numbers each where nothing is fused."""
+        return sum(times * s.pruned().products for s, times in zip(self.sections, self.repeats, strict=True))
+
+    @property
+    def digits(self) -> int:
+        """Digits that one run uses up."""
+        return sum(times * s.digits for s, times in zip(self.sections, self.repeats, strict=True))
+
+    def with_sections(self, sections: tuple[Section, ...]) -> Recipe:
+        """The same recipe with other sections."""
+        first = len(self.before)
+        loop = sections[first] if self.loop else None
+        return replace(self, before=sections[:first], loop=loop, after=sections[-1])
+
+    def evaluate(self, inputs: Mapping[str, int], digits: tuple[int, ...] = ()) -> tuple[int, ...]:
+        """The results modulo p by the formulas alone, without rows and bounds. Raises Refusal where digits are
+        missing."""
+        if len(digits) != self.digits:
+            raise Refusal(f"{self.name} uses up {self.digits} digits, not {len(digits)}")
+        held: dict[Name, int] = dict(inputs.items())
+        held.update({(name, k): v for name, table in self.shared.items() for k, v in enumerate(table)})
+        at = 0
+        for section in (s for s, times in zip(self.sections, self.repeats, strict=True) for _ in range(times)):
+            seen = digits[at : at + section.digits]
+            at += section.digits
+            held.update(
+                section.evaluate(
+                    held, self.domain.p, factor=self.domain.factor, digits=(*seen, 0), pairs=self.layers.partner
+                )
+            )
+        return tuple(held[name] for name in self.results)

@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""What the parts of an exponentiation engine agree on: a coprocessor's layout whose programmes are powers.
+
+The numbers of the modulus are the constants, the base is the only number of a context, and a job says how many passes
+the loop does, so that one engine serves exponents of different lengths.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from modmill.contract import Contract, Refusal
+from modmill.engines.machine.layout import RowLayout
+from modmill.engines.machine.timing import NumberedRhythm, Rhythm, paced
+from modmill.engines.microcode.hazards import check_rows
+from modmill.engines.microcode.program import RowProgramme, Unit
+from modmill.engines.rsa.exponentiation import Exponentiation
+from modmill.engines.rsa.powers import numbers_of, power_rows
+from modmill.rtl.memory import DEPTHS
+
+_DISTANCES = range(1, 9)
+"""Rows after which a product may be read: with few contexts, shorter turns may be worth more rows."""
+_NEARLY = Fraction(21, 20)
+"""Fewer rows of the table are worth so many times the fewest cycles."""
+
+
+@dataclass(frozen=True)
+class PowerLayout(RowLayout):
+    """Slots, table and messages of an engine for some powers. ``powers``: the programmes with their bounds, all for one
+    contract (that of any modulus, if it is loaded). Made by ``power_layout``."""
+
+    powers: tuple[Exponentiation, ...] = ()
+
+    @property
+    def distance(self) -> int:
+        """After how many rows a product can be read."""
+        return self.rhythm.distances(self.contexts)[0]
+
+    @property
+    def numbers_of_modulus(self) -> tuple[str, ...]:
+        """The constants, in order."""
+        found = [""] * self.constants
+        for offset, power in zip(self.offsets, self.powers, strict=True):
+            names = numbers_of(power.programme)
+            found[offset : offset + len(names)] = names
+        return tuple(found)
+
+    @property
+    def subtractions(self) -> int:
+        """How often p may be subtracted at the end: not at all where the ports have residues or digits."""
+        return max(times for p in self.programmes for _, times in p.results) * self.binary
+
+    def passes(self, programme: int, bits: int) -> int:
+        """Passes of the loop for exponents of ``bits`` bits. Raises Refusal for longer ones than the engine's."""
+        power = self.powers[programme]
+        if bits > power.bits:
+            raise Refusal(f"this engine takes exponents of up to {power.bits} bits, not {bits}")
+        return power.programme.passes(bits)
+
+    def setup(self, contract: Contract, programmes: Mapping[int, RowProgramme] | None = None) -> list[int]:
+        """The message that sets a modulus and its numbers.
+
+        Raises Refusal when a programme could overflow with this modulus, or needs more subtractions than there are.
+        """
+        return super().setup(contract, self.at(contract) if programmes is None else programmes)
+
+    def at(self, contract: Contract) -> dict[int, RowProgramme]:
+        """The programmes for another modulus. Raises Refusal as ``setup`` does."""
+        made = {}
+        for k, own in enumerate(self.powers):
+            power = own if contract == own.contract else Exponentiation(own.programme, contract, own.bits)
+            results = self.programmes[k].results
+            ((_, times),) = results
+            if power.subtractions > times and self.binary:
+                raise Refusal(f"this modulus needs {power.subtractions} subtractions at the end, not {times}")
+            made[k] = replace(power_rows(power, self.distance), results=results)
+        return made
+
+    def power_job(self, programme: int, pairs: Sequence[tuple[int, int]], bits: int = 0) -> list[int]:
+        """The message for one (base, exponent) for each context, exponents of ``bits`` bits (default: the longest)."""
+        power = self.powers[programme]
+        bits = bits or power.bits
+        passes = self.passes(programme, bits)
+        runs = [(power.programme.digits(exponent, bits), (base,)) for base, exponent in pairs]
+        return self.job(programme, runs, passes)
+
+
+def power_layout(
+    powers: Sequence[Exponentiation], rhythm: Rhythm | NumberedRhythm, contexts: int, word: int = 32, spare: int = 0
+) -> PowerLayout:
+    """The layout with the longest turns of those that make the first power nearly as short as can be.
+
+    ``contexts``: powers in step. ``word``: bits of a word of the streams. ``spare``: subtractions of p at the end at
+    least, for moduli that need more than the powers' own. Raises Refusal where they do not fit the unit.
+    """
+    if contexts < 1:
+        raise Refusal(f"an engine has at least 1 context, not {contexts}")
+    found = [_layout(powers, beat, contexts, word, spare) for beat in _rhythms(rhythm, contexts)]
+    cycles = [layout.rhythm.cycles(layout.programmes[0].rows, contexts) for layout in found]
+    best = next(layout for layout, taken in zip(found, cycles, strict=True) if taken <= _NEARLY * min(cycles))
+    unit = Unit(0, best.distance, 1, DEPTHS[-1], DEPTHS[-1], added=best.rhythm.added)
+    for programme in best.programmes:
+        check_rows(programme, unit)
+    return best
+
+
+def _rhythms(rhythm: Rhythm | NumberedRhythm, contexts: int) -> Iterator[Rhythm | NumberedRhythm]:
+    if isinstance(rhythm, Rhythm):
+        yield from (paced(rhythm, contexts, distance) for distance in _DISTANCES)
+    yield rhythm
+
+
+def _layout(
+    powers: Sequence[Exponentiation], rhythm: Rhythm | NumberedRhythm, contexts: int, word: int, spare: int
+) -> PowerLayout:
+    distance, _ = rhythm.distances(contexts)
+    rows = tuple(power_rows(power, distance, spare) for power in powers)
+    return PowerLayout(rows, rhythm, contexts, word, counted=True, powers=tuple(powers))

@@ -1,0 +1,225 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""RSA on an exponentiation engine: public and private operation, CRT, blinding, and the check before release.
+
+Private operation on x, with the Chinese remainder theorem (CRT), d_p = d mod (p - 1), d_q = d mod (q - 1):
+
+    x'  = x r^e mod n                                     r random, where the message is blinded
+    m_p = x'^(d_p + k (p - 1)) mod p, m_q likewise         k random, where the exponent is blinded       the engine
+    s'  = m_q + q ((m_p - m_q) q^-1 mod p)                recombination (Garner)
+    s   = s' r^-1 mod n
+    s^e = x mod n, or nothing is released                 finds a fault in either half and in the recombination
+
+The engine does the powers of secret exponents and those of e. Reduction of x' modulo p and q, recombination and the
+products by r^e and r^-1 are done in Python's integers, on the host: they take no part in the engine's timing.
+
+Sources: RFC 8017, Sections 3.2 and 5; message blinding, P. Kocher: Timing Attacks on Implementations of Diffie-Hellman,
+RSA, DSS, and Other Systems, CRYPTO '96, Section 10; the check, A. Lenstra: Memo on RSA signature generation in the
+presence of faults, 1996.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from math import gcd
+from typing import Protocol
+
+from modmill.contract import Contract, Fault, Refusal
+from modmill.engines.rsa.exponentiation import Exponentiation, Programme, fixed_window, left_to_right
+
+BITS = range(1024, 4097)
+"""Lengths of a modulus, in bits."""
+EXPONENT_BITS = 256
+"""Longest public exponent."""
+
+
+@dataclass(frozen=True)
+class PublicKey:
+    """Modulus n of 1024 to 4096 bits and public exponent e. Raises Refusal for anything else."""
+
+    n: int
+    e: int
+
+    def __post_init__(self) -> None:
+        if self.n % 2 == 0:
+            raise Refusal(
+                "the RSA modulus is even: no Montgomery multiplier serves it, and it is no product of two primes"
+            )
+        if self.n.bit_length() not in BITS:
+            raise Refusal(f"the RSA modulus must have {BITS[0]} to {BITS[-1]} bits, got {self.n.bit_length()}")
+        if self.e % 2 == 0 or self.e < 3 or self.e.bit_length() > EXPONENT_BITS:
+            got = self.e if self.e.bit_length() <= EXPONENT_BITS else f"{self.e.bit_length()} bits"
+            raise Refusal(f"the public exponent must be odd, from 3 on, of at most {EXPONENT_BITS} bits, got {got}")
+
+    @property
+    def bits(self) -> int:
+        """Length of the modulus."""
+        return self.n.bit_length()
+
+    @property
+    def size(self) -> int:
+        """Length of the modulus in bytes."""
+        return -(-self.bits // 8)
+
+
+@dataclass(frozen=True)
+class PrivateKey(PublicKey):
+    """A private key with its primes; ``d_p``, ``d_q`` and ``q_inverse`` are its CRT parameters.
+
+    Raises Refusal when the numbers do not belong together.
+    """
+
+    d: int
+    p: int
+    q: int
+    d_p: int
+    d_q: int
+    q_inverse: int
+
+    @classmethod
+    def of(cls, n: int, e: int, d: int, p: int, q: int) -> PrivateKey:
+        """A key whose CRT parameters are computed. Raises Refusal as the class does."""
+        if min(p, q) < 3 or p == q or p * q != n:
+            raise Refusal("the modulus is not the product of the two primes given")
+        if gcd(p, q) != 1:
+            raise Refusal("p and q have a common factor")
+        return cls(n, e, d, p, q, d % (p - 1), d % (q - 1), pow(q, -1, p))
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for why in self._wrong():
+            raise Refusal(f"a wrong private key: {why}")
+
+    def _wrong(self) -> Iterator[str]:
+        p, q, ed = self.p, self.q, self.e * self.d
+        if min(p, q) < 3 or p * q != self.n:
+            yield "the modulus is not the product of p and q"
+        if p == q:
+            yield "p and q are equal"
+        if pow(2, p - 1, p) != 1 or pow(2, q - 1, q) != 1:
+            yield "p or q is not prime"
+        if ed % (p - 1) != 1 or ed % (q - 1) != 1:
+            yield "d is not the inverse of e"
+        if self.d_p != self.d % (p - 1):
+            yield "d_p is not d mod (p - 1)"
+        if self.d_q != self.d % (q - 1):
+            yield "d_q is not d mod (q - 1)"
+        if self.q_inverse * q % p != 1 or not 0 < self.q_inverse < p:
+            yield "q_inverse is not the inverse of q modulo p"
+
+
+class Engine(Protocol):
+    """What RSA asks of an exponentiation engine."""
+
+    def secret(self, modulus: int, pairs: Sequence[tuple[int, int]], bits: int) -> list[int]:
+        """base^exponent mod modulus for each (base, exponent), in a time that depends on ``bits`` and their number."""
+
+    def public(self, modulus: int, bases: Sequence[int], exponent: int) -> list[int]:
+        """base^exponent mod modulus for each base; the exponent may show in the time."""
+
+
+class Modelled:
+    """The engine by its programmes, on a multiplier's contract or on its bit-exact algorithm.
+
+    ``fit``: the contract for a modulus, and the bit-exact multiplication or None. ``uniform``: the programme for secret
+    exponents, given whether it must convert into the multiplier's domain.
+    """
+
+    def __init__(
+        self,
+        fit: Callable[[int], tuple[Contract, Callable[[int, int], int] | None]],
+        uniform: Callable[[bool], Programme] = lambda converted: fixed_window(5, converted),
+    ) -> None:
+        self._fit = lru_cache(maxsize=64)(fit)
+        self._uniform = uniform
+        self._made = lru_cache(maxsize=64)(self._make)
+
+    def secret(self, modulus: int, pairs: Sequence[tuple[int, int]], bits: int) -> list[int]:
+        """Powers by the programme that is the same for every exponent."""
+        return self._powers(modulus, pairs, bits, 0)
+
+    def public(self, modulus: int, bases: Sequence[int], exponent: int) -> list[int]:
+        """Powers from left to right."""
+        return self._powers(modulus, [(base, exponent) for base in bases], exponent.bit_length(), exponent)
+
+    def _powers(self, modulus: int, pairs: Sequence[tuple[int, int]], bits: int, exponent: int) -> list[int]:
+        engine = self._made(modulus, bits, exponent)
+        _, multiply = self._fit(modulus)
+        return [engine.power(base, power, multiply) for base, power in pairs]
+
+    def _make(self, modulus: int, bits: int, exponent: int) -> Exponentiation:
+        contract, _ = self._fit(modulus)
+        converted = contract.factor % contract.p != 1
+        programme = left_to_right(exponent, converted=converted) if exponent else self._uniform(converted)
+        return Exponentiation(programme, contract, bits)
+
+
+@dataclass(frozen=True)
+class Rsa:
+    """The operations of RSA on an engine.
+
+    ``crt``: two powers of half the length. ``blind_message``: a random factor on every message. ``blind_exponent``:
+    bits of the random multiple of p - 1 (of (p - 1)(q - 1) without CRT) added to the exponent, 0 for none. ``below``:
+    a random number below its argument.
+    """
+
+    engine: Engine
+    crt: bool = True
+    blind_message: bool = True
+    blind_exponent: int = 0
+    below: Callable[[int], int] = secrets.randbelow
+
+    def public(self, key: PublicKey, numbers: Sequence[int]) -> list[int]:
+        """x^e mod n for each number. Raises Refusal for one outside [0, n)."""
+        _require(key, numbers)
+        return self.engine.public(key.n, numbers, key.e)
+
+    def private(self, key: PrivateKey, numbers: Sequence[int]) -> list[int]:
+        """x^d mod n for each number, each checked by the public operation before it is released.
+
+        Raises Refusal for a number outside [0, n), Fault when a check fails: then no result at all is given.
+        """
+        _require(key, numbers)
+        factors = [self._unit(key.n) if self.blind_message else 1 for _ in numbers]
+        hidden = [x * r % key.n for x, r in zip(numbers, self._hiding(key, factors), strict=True)]
+        powers = self._with_crt(key, hidden) if self.crt else self._whole(key, hidden)
+        found = [s * pow(r, -1, key.n) % key.n for s, r in zip(powers, factors, strict=True)]
+        if self.engine.public(key.n, found, key.e) != [x % key.n for x in numbers]:
+            raise Fault("a result failed its check by the public exponent; nothing is released")
+        return found
+
+    def _hiding(self, key: PublicKey, factors: Sequence[int]) -> list[int]:
+        return self.engine.public(key.n, factors, key.e) if self.blind_message else list(factors)
+
+    def _unit(self, n: int) -> int:
+        while True:
+            r = 2 + self.below(n - 2)
+            if gcd(r, n) == 1:
+                return r
+
+    def _exponents(self, exponent: int, order: int, count: int) -> Iterator[int]:
+        for _ in range(count):
+            yield exponent + order * (self.below(1 << self.blind_exponent) if self.blind_exponent else 0)
+
+    def _secret(self, modulus: int, numbers: Sequence[int], exponent: int, order: int) -> list[int]:
+        exponents = self._exponents(exponent, order, len(numbers))
+        pairs = [(x % modulus, e) for x, e in zip(numbers, exponents, strict=True)]
+        return self.engine.secret(modulus, pairs, modulus.bit_length() + self.blind_exponent)
+
+    def _whole(self, key: PrivateKey, numbers: Sequence[int]) -> list[int]:
+        order = (key.p - 1) * (key.q - 1)
+        return self._secret(key.n, numbers, key.d % order, order)
+
+    def _with_crt(self, key: PrivateKey, numbers: Sequence[int]) -> list[int]:
+        first = self._secret(key.p, numbers, key.d_p, key.p - 1)
+        second = self._secret(key.q, numbers, key.d_q, key.q - 1)
+        return [b + key.q * ((a - b) * key.q_inverse % key.p) for a, b in zip(first, second, strict=True)]
+
+
+def _require(key: PublicKey, numbers: Sequence[int]) -> None:
+    for x in numbers:
+        if not 0 <= x < key.n:
+            raise Refusal(f"a number of {x.bit_length()} bits is not below the modulus of {key.bits} bits")

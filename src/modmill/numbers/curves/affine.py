@@ -1,0 +1,330 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""Elliptic curves over prime fields as data, with the textbook's affine arithmetic: the oracle of everything above.
+
+    Weierstrass   y^2 = x^3 + a x + b            4 a^3 + 27 b^2 != 0              neutral element: None
+    Montgomery    B v^2 = u^3 + A u^2 + u        B (A^2 - 4) != 0                 neutral element: None
+    Edwards       a x^2 + y^2 = 1 + d x^2 y^2    a d (a - d) != 0                 neutral element: (0, 1)
+
+Chord and tangent, one inversion modulo p for each sum: slow, no projective coordinates, nothing shared with an engine.
+For Edwards curves a must be a square and d must not be, so that the law of addition has no exceptional case (Bernstein
+and Lange, "Faster addition and doubling on elliptic curves", 2007). `numbers.curves.named` has the table of curves,
+`numbers.curves.encoding` the encodings of points, `numbers.curves.projective` the same multiples faster.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from math import isqrt
+
+from modmill.numbers.curves.square_roots import root
+from modmill.numbers.primes import is_prime
+from modmill.numbers.shown import shortened
+
+Affine = tuple[int, int]
+"""Coordinates of a point, each in [0, p)."""
+Point = Affine | None
+"""A point; None is the point at infinity of a Weierstrass or Montgomery curve."""
+
+MAX_FIELD_BITS = 1024
+"""The longest prime of a field accepted."""
+_EMBEDDING = 100
+"""Smallest embedding degree accepted (SEC 1 v2.0, section 3.1.1.2.1)."""
+
+
+def square_root(c: int, p: int) -> int | None:
+    """A number in [0, p) whose square is c modulo the odd prime p; None when there is none."""
+    c %= p
+    if c == 0:
+        return 0
+    found = root(c, p)
+    return found if found is not None and found * found % p == c else None
+
+
+@dataclass(frozen=True)
+class Curve(ABC):
+    """What all three forms have in common; only its heirs are made.
+
+    p: the prime of the field; base: the base point G; n: its order, a prime; h: the cofactor, so that the curve has
+    n h points. name, oid (dotted numbers) and source are empty where there are none; aliases: other names.
+    arithmetic: for arithmetic alone, because `unsuited` gives a reason against protocols on it.
+    Making a curve checks nothing. `validate` does, once, for curves that a user brings.
+    """
+
+    p: int
+    base: Affine
+    n: int
+    h: int = 1
+    name: str = ""
+    oid: str = ""
+    source: str = "given by the user"
+    aliases: tuple[str, ...] = ()
+    arithmetic: bool = False
+
+    @property
+    def bits(self) -> int:
+        """Length of p in bits."""
+        return self.p.bit_length()
+
+    @property
+    def size(self) -> int:
+        """Length of a coordinate in bytes."""
+        return -(-self.bits // 8)
+
+    @property
+    def zero(self) -> Point:
+        """The neutral element."""
+        return None
+
+    @property
+    def title(self) -> str:
+        """The name, or what stands for it in a message."""
+        return self.name or f"a curve over {self.bits} bits"
+
+    @abstractmethod
+    def coefficients(self) -> dict[str, int]:
+        """The equation's coefficients by their letters."""
+
+    def contains(self, P: Point) -> bool:
+        """Whether P is the neutral element or satisfies the equation, with both coordinates in [0, p)."""
+        if P is None:
+            return self.zero is None
+        return all(0 <= c < self.p for c in P) and self._holds(*P)
+
+    def negate(self, P: Point) -> Point:
+        """-P."""
+        return P and (P[0], -P[1] % self.p)
+
+    @abstractmethod
+    def add(self, P: Point, Q: Point) -> Point:
+        """P + Q of any two points of the curve."""
+
+    def multiply(self, k: int, P: Point) -> Point:
+        """k P for any integer k, by doubling and adding."""
+        if k < 0:
+            k, P = -k, self.negate(P)
+        total = self.zero
+        for bit in bin(k)[2:]:
+            total = self.add(total, total)
+            if bit == "1":
+                total = self.add(total, P)
+        return total
+
+    def in_subgroup(self, P: Point) -> bool:
+        """Whether P is a point of the group that G generates: n P = O, for P on the curve."""
+        return self.multiply(self.n, P) == self.zero
+
+    def embedding_degree(self) -> int:
+        """The least i below 100 with p^i = 1 mod n, 0 where there is none (or n is below 101)."""
+        power = 1
+        for i in range(1, _EMBEDDING):
+            power = power * self.p % self.n
+            if power == 1 and self.n > _EMBEDDING:
+                return i
+        return 0
+
+    def unsuited(self) -> str:
+        """Why ECDH and ECDSA are not offered on the curve though its arithmetic is right; empty where they are."""
+        degree = self.embedding_degree()
+        return f"its embedding degree is {degree}: logarithms move into the field of p^{degree} elements" * (degree > 0)
+
+    def validate(self, *, pairing: bool = False) -> None:
+        """Prove that the parameters are those of a usable curve. Raises ValueError, in one line, for the first fault.
+
+        p an odd prime, the curve non-singular, G on it and not neutral, n prime, n G = O, n h within Hasse's bound
+        |n h - p - 1| <= 2 sqrt(p), and n > 4 sqrt(p), so that no other multiple of n lies within it: then the curve
+        has n h points. Refused as weak: n = p, and, unless ``pairing``, p^i = 1 mod n for an i < 100.
+        """
+        self.check_field()
+        for letter, value in self.coefficients().items():
+            if not 0 <= value < self.p:
+                raise ValueError(f"the coefficient {letter} = {shortened(value)} is not in [0, p)")
+        self._check_equation()
+        x, y = self.base
+        if self.base == self.zero:
+            raise ValueError(f"the base point ({x}, {y}) is the neutral element of the curve, which generates nothing")
+        if not self.contains(self.base):
+            raise ValueError(f"the base point ({shortened(x)}, {shortened(y)}) is not on the curve")
+        self._check_order()
+        degree = 0 if pairing else self.embedding_degree()
+        if degree:
+            raise ValueError(
+                f"p^{degree} = 1 mod n: logarithms move into the field of p^{degree} elements (embedding degree "
+                f"{degree}); --allow-pairing builds arithmetic on such a curve"
+            )
+
+    def check_field(self) -> None:
+        """Raise ValueError unless p is a prime from 5 on, of at most 1024 bits."""
+        if self.p.bit_length() > MAX_FIELD_BITS:
+            raise ValueError(f"the field's prime has {self.bits} bits; at most {MAX_FIELD_BITS} are accepted")
+        if self.p < 5 or not is_prime(self.p):
+            raise ValueError(f"the field needs a prime from 5 on; p = {shortened(self.p)} is none")
+
+    def _check_order(self) -> None:
+        p, n, h = self.p, self.n, self.h
+        if n < 2 or not is_prime(n):
+            raise ValueError(f"the order of the base point must be prime; n = {shortened(n)} is not")
+        if h < 1 or (n * h - p - 1) ** 2 > 4 * p:
+            raise ValueError(
+                f"n h = {shortened(n)} * {h} is more than 2 sqrt(p) away from p + 1 = {shortened(p + 1)} (Hasse)"
+            )
+        if n * n <= 16 * p:
+            raise ValueError(f"n = {shortened(n)} is at most 4 sqrt(p), {isqrt(16 * p)}: it does not fix the cofactor")
+        if self.multiply(n, self.base) != self.zero:
+            raise ValueError(f"n G is not the neutral element: n = {shortened(n)} is not the order of the base point")
+        if n == p:
+            raise ValueError("n = p: logarithms on such a curve are easy (anomalous)")
+
+    @abstractmethod
+    def _check_equation(self) -> None:
+        """Raise ValueError where the curve is singular."""
+
+    @abstractmethod
+    def _holds(self, x: int, y: int) -> bool:
+        """Whether (x, y) satisfies the equation."""
+
+
+@dataclass(frozen=True)
+class Weierstrass(Curve):
+    """y^2 = x^3 + a x + b, 0 <= a, b < p."""
+
+    a: int = 0
+    b: int = 0
+
+    def coefficients(self) -> dict[str, int]:
+        """a and b."""
+        return {"a": self.a, "b": self.b}
+
+    def unsuited(self) -> str:
+        """As for every curve; and points of order two."""
+        why = [super().unsuited()] if self.embedding_degree() else []
+        if self.h % 2 == 0:
+            why.append(f"its cofactor {shortened(self.h)} is even: sums are right on multiples of the base point only")
+        return "; ".join(why)
+
+    def right(self, x: int) -> int:
+        """x^3 + a x + b mod p, which y^2 must be."""
+        return ((x * x + self.a) * x + self.b) % self.p
+
+    def add(self, P: Point, Q: Point) -> Point:
+        """P + Q: the third point of the chord, or of the tangent where P = Q, with its sign changed."""
+        if P is None or Q is None:
+            return Q if P is None else P
+        p, (x1, y1), (x2, y2) = self.p, P, Q
+        if x1 == x2:
+            if (y1 + y2) % p == 0:
+                return None
+            slope = (3 * x1 * x1 + self.a) * pow(2 * y1, -1, p)
+        else:
+            slope = (y2 - y1) * pow(x2 - x1, -1, p)
+        x3 = (slope * slope - x1 - x2) % p
+        return x3, (slope * (x1 - x3) - y1) % p
+
+    def _check_equation(self) -> None:
+        if (4 * self.a**3 + 27 * self.b**2) % self.p == 0:
+            raise ValueError("the curve is singular: 4 a^3 + 27 b^2 = 0 mod p")
+
+    def _holds(self, x: int, y: int) -> bool:
+        return (y * y - self.right(x)) % self.p == 0
+
+
+@dataclass(frozen=True)
+class Montgomery(Curve):
+    """B v^2 = u^3 + A u^2 + u, 0 <= A, B < p. Its base point is (u, v)."""
+
+    A: int = 0
+    B: int = 1
+
+    @property
+    def a24(self) -> int:
+        """(A - 2) / 4 mod p, the constant of RFC 7748's ladder."""
+        return (self.A - 2) * pow(4, -1, self.p) % self.p
+
+    def coefficients(self) -> dict[str, int]:
+        """A and B."""
+        return {"A": self.A, "B": self.B}
+
+    def right(self, u: int) -> int:
+        """u^3 + A u^2 + u mod p, which B v^2 must be."""
+        return ((u + self.A) * u + 1) * u % self.p
+
+    def add(self, P: Point, Q: Point) -> Point:
+        """P + Q by chord or tangent."""
+        return self._add(P, Q, self.B)
+
+    def _add(self, P: Point, Q: Point, B: int) -> Point:
+        if P is None or Q is None:
+            return Q if P is None else P
+        p, (u1, v1), (u2, v2) = self.p, P, Q
+        if u1 == u2:
+            if (v1 + v2) % p == 0:
+                return None
+            slope = (3 * u1 * u1 + 2 * self.A * u1 + 1) * pow(2 * B * v1, -1, p)
+        else:
+            slope = (v2 - v1) * pow(u2 - u1, -1, p)
+        u3 = (B * slope * slope - self.A - u1 - u2) % p
+        return u3, (slope * (u1 - u3) - v1) % p
+
+    def multiply_u(self, k: int, u: int) -> int:
+        """The u-coordinate of k times a point with coordinate u, 0 where that is the neutral element; k >= 0.
+
+        u may belong to the curve or to its twist: it belongs to the curve with B = u^3 + A u^2 + u, on which its v is
+        1, and u-coordinates do not depend on B. Where that is zero, u has order two.
+        """
+        u %= self.p
+        B = self.right(u)
+        if B == 0:
+            return u if k % 2 else 0
+        total: Point = None
+        for bit in bin(k)[2:]:
+            total = self._add(total, total, B)
+            if bit == "1":
+                total = self._add(total, (u, 1), B)
+        return 0 if total is None else total[0]
+
+    def _check_equation(self) -> None:
+        if self.B * (self.A**2 - 4) % self.p == 0:
+            raise ValueError("the curve is singular: B (A^2 - 4) = 0 mod p")
+
+    def _holds(self, u: int, v: int) -> bool:
+        return (self.B * v * v - self.right(u)) % self.p == 0
+
+
+@dataclass(frozen=True)
+class Edwards(Curve):
+    """a x^2 + y^2 = 1 + d x^2 y^2, 0 <= a, d < p, a a square and d none."""
+
+    a: int = 1
+    d: int = 0
+
+    @property
+    def zero(self) -> Affine:
+        """The neutral element, (0, 1)."""
+        return 0, 1
+
+    def coefficients(self) -> dict[str, int]:
+        """a and d."""
+        return {"a": self.a, "d": self.d}
+
+    def negate(self, P: Point) -> Point:
+        """-P = (-x, y)."""
+        return P and (-P[0] % self.p, P[1])
+
+    def add(self, P: Point, Q: Point) -> Point:
+        """P + Q, one formula for all pairs. Raises ValueError for None: this form has no point at infinity."""
+        if P is None or Q is None:
+            raise ValueError("an Edwards curve has no point at infinity; its neutral element is (0, 1)")
+        p, (x1, y1), (x2, y2) = self.p, P, Q
+        k = self.d * x1 * x2 * y1 * y2
+        x3 = (x1 * y2 + y1 * x2) * pow(1 + k, -1, p) % p
+        return x3, (y1 * y2 - self.a * x1 * x2) * pow(1 - k, -1, p) % p
+
+    def _check_equation(self) -> None:
+        if self.a * self.d * (self.a - self.d) % self.p == 0:
+            raise ValueError("the curve is singular: a d (a - d) = 0 mod p")
+        if square_root(self.a, self.p) is None or square_root(self.d, self.p) is not None:
+            raise ValueError("the law of addition has exceptions: a must be a square modulo p and d must not be")
+
+    def _holds(self, x: int, y: int) -> bool:
+        return (self.a * x * x + y * y - 1 - self.d * x * x * y * y) % self.p == 0

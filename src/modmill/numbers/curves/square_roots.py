@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""RNS Montgomery multiplication whose stored factors are square roots: no product with a constant before the extension.
+
+Source: Kawamura, Komano, Shimizu, Yonemura, "RNS Montgomery reduction algorithms using quadratic residuosity", 2019
+(our derivation, the costs agree).
+
+    A stored as x K_i,  K_i^2 = +-(-p A_i)^-1 mod a_i:   x^_i = +- the product of two stored residues
+    SingleQ: B stored as x B_j^-1                        DoubleQ: B stored as x C_j,  C_j^2 = +-(A B_j)^-1 mod b_j
+
+Deviation: the sign. The source needs a quadratic residue in every channel, so bases depend on p and must be searched
+for; with prime moduli that are 3 mod 4 either c or -c has a root, so every such base serves every p. Moduli that are
+1 mod 4 are taken when c has a root; composite ones are refused.
+Cost: 2 n^2 + 3 n MM (2 n^2 / c + 3 n MM, 2 n^2 / c MR, 2 n MUL with HBE) and up to n sign changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from modmill.numbers.primes import is_prime
+from modmill.numbers.rns.conditions import Condition
+from modmill.numbers.rns.residues import Base
+from modmill.numbers.rns.rns_montgomery import Merged
+
+
+def root(c: int, m: int) -> int | None:
+    """K with K^2 = c or -c modulo an odd prime m; None when neither is a square (m = 1 mod 4). Tonelli and Shanks."""
+    if m % 4 == 3:
+        return pow(c, (m + 1) // 4, m)
+    if pow(c, (m - 1) // 2, m) != 1:
+        return None
+    s = ((m - 1) & (1 - m)).bit_length() - 1
+    odd = (m - 1) >> s
+    g = pow(next(z for z in range(2, m) if pow(z, (m - 1) // 2, m) == m - 1), odd, m)
+    K, t = pow(c, (odd + 1) // 2, m), pow(c, odd, m)
+    while t != 1:
+        order = next(i for i in range(1, s + 1) if pow(t, 1 << i, m) == 1)
+        step = pow(g, 1 << (s - order - 1), m)
+        s, g = order, step * step % m
+        K, t = K * step % m, t * g % m
+    return K
+
+
+def _roots(base: Base, values: Sequence[int]) -> tuple[int, ...]:
+    """Roots of the inverses of ``values``; 1 where there is none, which `conditions` refuses."""
+    return tuple((is_prime(m) and root(pow(v, -1, m), m)) or 1 for v, m in zip(values, base.moduli, strict=True))
+
+
+def _squares(base: Base, values: Sequence[int], roots: Sequence[int], name: str) -> list[Condition]:
+    """That K_i^2 is the inverse of the value, but for the sign, in every channel."""
+    return [
+        Condition(
+            K * K * v % m in (1, m - 1),
+            f"{name}^2 = +-c mod m has a solution",
+            f"m = {m}, {'prime' if is_prime(m) else 'composite'}, {m % 4} mod 4, c = {v}^-1",
+        )
+        for K, v, m in zip(roots, values, base.moduli, strict=True)
+    ]
+
+
+@dataclass(frozen=True)
+class SingleQ(Merged):
+    """sQ-RNS: roots in A. u = K, v = B_j^-1, so k = +-1 and o = 1."""
+
+    _CONSTANTS = (0, 1)
+
+    @property
+    def _in_a(self) -> list[int]:
+        return [-self.p * A_i % m for A_i, m in zip(self.a.cofactors, self.a.moduli, strict=True)]
+
+    @cached_property
+    def _K(self) -> tuple[int, ...]:
+        return _roots(self.a, self._in_a)
+
+    @property
+    def u(self) -> tuple[int, ...]:
+        return self._K
+
+    @property
+    def v(self) -> tuple[int, ...]:
+        return self.b.inverses
+
+    def conditions(self) -> list[Condition]:
+        earlier = super().conditions()
+        if not all(c.holds for c in earlier):
+            return earlier
+        return [*earlier, *_squares(self.a, self._in_a, self._K, "K")]
+
+
+@dataclass(frozen=True)
+class DoubleQ(SingleQ):
+    """dQ-RNS: roots in both. u = K, v = C, so k and e are +-1; the constant o = B_j C_j comes after the sum."""
+
+    @property
+    def _in_b(self) -> list[int]:
+        return [self.a.M * B_j % m for B_j, m in zip(self.b.cofactors, self.b.moduli, strict=True)]
+
+    @cached_property
+    def _C(self) -> tuple[int, ...]:
+        return _roots(self.b, self._in_b)
+
+    @property
+    def v(self) -> tuple[int, ...]:
+        return self._C
+
+    def conditions(self) -> list[Condition]:
+        earlier = super().conditions()
+        if not all(c.holds for c in earlier):
+            return earlier
+        return [*earlier, *_squares(self.b, self._in_b, self._C, "C")]

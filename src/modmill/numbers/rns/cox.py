@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""The cox: how many times the product of a base must be subtracted, estimated from a few top bits. Exact bounds.
+
+Base A of n = r c moduli a_(i,j) of w bits in rows of c, A_i the product of row i (c = 1: Kawamura's KBE, every modulus
+a row; c > 1: the hierarchical HBE).
+
+    xi_(i,j) = x (A / a_(i,j))^-1 mod a_(i,j)
+    Xhat_i   = sum_j xi_(i,j) A_i / a_(i,j)                       (not reduced; c = 1: xi itself)
+    x        = sum_i Xhat_i A / A_i - h A
+    h'       = floor((sum_i floor(Xhat_i / 2^drop) + d) / 2^t),   drop = c w - t
+
+With E the largest error of the truncations (an exact rational), summed over the rows:
+    h' = h            when d >= floor(2^t E) and x 2^t < (2^t - d) A   (exact)
+    h' = h or h - 1   when d = 0 and E < 1                            (the result is x, or x + A when x < E A)
+    h - h' < 1 + E    when d = 0, for every E                         (the result is below (1 + E) A)
+    without a cox     the result is x + h A, h <= floor(sum of the largest Xhat_i / A_i)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from math import prod
+
+from modmill.numbers.rns.residues import Base
+
+
+@dataclass(frozen=True)
+class Cox:
+    """The cox of ``base`` in rows of ``columns`` moduli, ``t`` fraction bits, ``lazy`` residues up to 2^w - 1.
+
+    Raises ValueError when the moduli do not fill rows, or t is out of range.
+    """
+
+    base: Base
+    t: int
+    columns: int = 1
+    lazy: bool = True
+
+    def __post_init__(self) -> None:
+        if self.columns < 1 or self.base.n % self.columns:
+            raise ValueError(f"{self.base.n} moduli do not fill rows of {self.columns}")
+        if not 1 <= self.t <= self.columns * self.base.w:
+            raise ValueError(f"t must be in 1 ... {self.columns * self.base.w}, got {self.t}")
+
+    @property
+    def drop(self) -> int:
+        """Low bits of Xhat that the cox does not see."""
+        return self.columns * self.base.w - self.t
+
+    @cached_property
+    def rows(self) -> tuple[tuple[int, ...], ...]:
+        """Moduli of each row."""
+        m, c = self.base.moduli, self.columns
+        return tuple(m[i : i + c] for i in range(0, len(m), c))
+
+    @cached_property
+    def products(self) -> tuple[int, ...]:
+        """A_i, the product of each row."""
+        return tuple(prod(row) for row in self.rows)
+
+    @cached_property
+    def cofactors(self) -> tuple[int, ...]:
+        """A_i / a_(i,j) of every modulus: what its xi is multiplied by in Xhat_i."""
+        return tuple(product // a for row, product in zip(self.rows, self.products, strict=True) for a in row)
+
+    @cached_property
+    def tops(self) -> tuple[int, ...]:
+        """Largest Xhat of each row."""
+        top = (1 << self.base.w) - 1
+        return tuple(
+            sum((top if self.lazy else a - 1) * (product // a) for a in row)
+            for row, product in zip(self.rows, self.products, strict=True)
+        )
+
+    @cached_property
+    def error(self) -> Fraction:
+        """E: sum over the rows of an upper bound of Xhat / A_i - floor(Xhat / 2^drop) / 2^t.
+
+        For c = 1 the bound is the maximum over all xi; for c > 1 over all integers up to the largest Xhat.
+        """
+        total = Fraction(0)
+        for product, top in zip(self.products, self.tops, strict=True):
+            block = top >> self.drop
+            candidates = [top, *([(block << self.drop) - 1] if block else [])]
+            total += max(Fraction(x, product) - Fraction(x >> self.drop, 1 << self.t) for x in candidates)
+        return total
+
+    @property
+    def offset(self) -> int:
+        """The smallest d that makes the cox exact, in units of 2^-t."""
+        return (self.error.numerator << self.t) // self.error.denominator
+
+    def limit(self, d: int | None = None) -> int:
+        """x must be below this (exclusive) for an exact result with offset ``d`` (default: the smallest)."""
+        d = self.offset if d is None else d
+        return -(-((1 << self.t) - d) * self.base.M >> self.t) if self.offset <= d < 1 << self.t else 0
+
+    @property
+    def most(self) -> int:
+        """Largest h without a cox: the result is at most x + most * A."""
+        total = sum(Fraction(top, product) for top, product in zip(self.tops, self.products, strict=True))
+        return total.numerator // total.denominator
+
+    @property
+    def total_bits(self) -> int:
+        """Bits of the cox's sum, offset included."""
+        return (sum(top >> self.drop for top in self.tops) + max(self.offset, 0)).bit_length()
+
+    def xi(self, x: int) -> list[int]:
+        """Least xi of every modulus."""
+        return self.base.gammas(x)
+
+    def hats(self, xi: Sequence[int]) -> list[int]:
+        """Xhat of every row from any representatives of xi."""
+        c = self.columns
+        terms = [v * k for v, k in zip(xi, self.cofactors, strict=True)]
+        return [sum(terms[i : i + c]) for i in range(0, len(terms), c)]
+
+    def h(self, hats: Sequence[int], d: int = 0) -> int:
+        """The estimate h' for offset ``d``."""
+        return (sum(x >> self.drop for x in hats) + d) >> self.t
+
+
+def first_bound(cox: Cox | None, base: Base, columns: int = 1, *, lazy: bool = True) -> Fraction:
+    """The result of an extension from [0, A) is at most this multiple of A.
+
+    The sum of the largest Xhat_i / A_i without a cox, about n; with a cox of offset 0 also below 1 + E.
+    """
+    if cox is not None:
+        base, columns, lazy = cox.base, cox.columns, cox.lazy
+    any_cox = Cox(base, 1, columns, lazy)
+    without = sum((Fraction(top, p) for top, p in zip(any_cox.tops, any_cox.products, strict=True)), Fraction(0))
+    return without if cox is None else min(without, 1 + cox.error)
+
+
+@dataclass(frozen=True)
+class Loop:
+    """The closed loop of RNS Montgomery multiplication modulo ``p`` (condition C4), operands below ``operand`` * p.
+
+    first: S = (X Y + Q p) / A with Q <= ``gain`` A (the first extension), so S < (products operand^2 p / A + gain) p;
+    second: exact over ``b`` for S < ``limit``. ``products``: how many products are added up before one reduction.
+    """
+
+    p: int
+    a: Base
+    gain: Fraction
+    limit: int
+    products: int = 1
+
+    def result(self, product_bound: Fraction) -> Fraction:
+        """Bound of S as a multiple of p, for X Y < product_bound * p^2."""
+        return product_bound * self.p / self.a.M + self.gain
+
+    @cached_property
+    def largest_result(self) -> Fraction:
+        """S / p must stay below this for the second extension."""
+        return Fraction(self.limit, self.p)
+
+    def operand(self) -> Fraction | None:
+        """The largest lambda with results of lambda^2 * products again below lambda and exact; None when there is none.
+
+        G lambda^2 p / A + gain <= lambda holds between the roots of the quadratic; below the smaller root results
+        still exceed lambda. A rational just inside is returned, at most ``largest_result``.
+        """
+        slope = Fraction(self.products * self.p, self.a.M)
+        middle = 1 / (2 * slope)
+        high = min(middle, self.largest_result)
+        if slope * high * high + self.gain > high:
+            return None
+        # grow towards the larger root while the loop stays closed
+        best = high
+        while best < self.largest_result:
+            bigger = min(best * 2, self.largest_result)
+            if slope * bigger * bigger + self.gain > bigger:
+                break
+            best = bigger
+        return best

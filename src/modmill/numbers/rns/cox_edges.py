@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""Numbers at the edges of the cox of a base extension, built through the Chinese remainder theorem."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from fractions import Fraction
+from math import floor
+
+from modmill.numbers.rns.extension import CoxExtension
+
+
+def cox_edges(extension: CoxExtension, seed: int = 1) -> list[int]:
+    """Numbers in [0, A) at the edges of the cox: of each truncation, of 0 and of the limit of exactness.
+
+    X^_i whose low bits are all ones, with top bits that sum to 2^t - floor(2^t E) modulo 2^t: x / A lies just above 0
+    with a large error, so one less in the offset is too little (X^_i in the upper fifth where only those reach E). Low
+    bits all zeros, top bits that sum to 2^t - d: x / A lies at the limit with a small error. Random X^_i with either
+    pattern and a last one that puts x / A just above or below 0 and the limit (of FixedPoint, only these). Then 0, 1,
+    A - 1 and the neighbours of the limit.
+    """
+    cox, A = extension.cox, extension.source.M
+    rnd = random.Random(seed)
+    limit, full = extension.exact.limit, (min(cox.tops) >> cox.drop) + 1
+    last, ones = len(cox.rows) - 1, (1 << cox.drop) - 1
+    inverses = [[pow(product // a, -1, a) for a in row] for row, product in zip(cox.rows, cox.products, strict=True)]
+    spare = (cox.error * (1 << cox.t) - cox.offset) * (1 << cox.drop)
+    noise_bits = max(0, int(spare / (8 * len(cox.rows))).bit_length() - 1)
+    found = {0, 1, A - 1, *(x for x in range(limit - 2, limit + 2) if 0 <= x < A)}
+
+    def representable(i: int, hat: int) -> bool:
+        parts = zip(inverses[i], cox.rows[i], strict=True)
+        return sum(hat * inverse % a * (cox.products[i] // a) for inverse, a in parts) == hat
+
+    def number(hats: Sequence[int]) -> int:
+        return sum(hat * (A // product) for hat, product in zip(hats, cox.products, strict=True)) % A
+
+    def near(i: int, block: int, low: int) -> int | None:
+        """A representable X^_i with these top bits and, but for a few of the lowest, these low bits."""
+        hat = block << cox.drop | low
+        noise = (rnd.getrandbits(noise_bits) if k else 0 for k in range(20))
+        return next((hat ^ bits for bits in noise if representable(i, hat ^ bits)), None)
+
+    def patterned(low: int, blocks: range) -> list[int] | None:
+        """X^_i with these low bits and top bits in ``blocks``, in all rows but the last."""
+        hats: list[int] = []
+        for i in range(last):
+            found_hats = (near(i, rnd.choice(blocks), low) for _ in range(20))
+            hat = next((hat for hat in found_hats if hat is not None), None)
+            if hat is None:
+                return None
+            hats.append(hat)
+        return hats
+
+    kinds = (
+        (ones, range(full), -cox.offset),
+        (ones, range(full - full // 3, full), -cox.offset),
+        (ones, range(full - full // 5, full), -cox.offset),
+        (0, range(full), -extension.d),
+        (0, range(max(1, full // len(cox.rows))), -extension.d),
+    )
+    for low, blocks, total in kinds:
+        hits = 0
+        for attempt in range(100):
+            head = patterned(low, blocks)
+            if head is None:
+                continue
+            block = (total - sum(hat >> cox.drop for hat in head)) % (1 << cox.t)
+            ends = [near(last, block + (k << cox.t), low) for k in range(cox.columns)]
+            exact = [number([*head, hat]) for hat in ends if hat is not None]
+            found.update(exact)
+            hits += len(exact)
+            if attempt < 10:
+                part = sum((Fraction(hat, p) for hat, p in zip(head, cox.products, strict=False)), Fraction(0))
+                for place in (Fraction(0), Fraction(limit, A)):
+                    need = (place - part) % 1 * cox.products[last]
+                    found.update(number([*head, (floor(need) + k) % cox.products[last]]) for k in (-1, 0, 1, 2))
+            elif hits >= 10:
+                break
+    return sorted(found)

@@ -1,0 +1,365 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""Base extension: from the residues of x over a base A to its residues over other moduli, with exact conditions.
+
+    KBE           Kawamura, Koike, Sano, Shimbo, "Cox-rower architecture for fast parallel Montgomery multiplication",
+                  2000; as printed in Algorithm 1 of the next
+    HBE           Djath, Bigou, Tisserand, "Hierarchical approach in RNS base extension for asymmetric cryptography",
+                  2019, Algorithm 2
+    Approximate   Bajard, Didier, Kornerup, "Modular multiplication and base extensions in RNS", 2001
+
+modmill.numbers.rns.exact_extension and modmill.numbers.rns.fixed_point hold the others.
+
+Letters of the last: A = a_(1,1) ... a_(r,c), A_i the product of row i, T_(i,j) = (A / a_(i,j))^-1 mod a_(i,j),
+x^_(i,j) = |x T_(i,j)|, X^_i = sum_j x^_(i,j) A_i / a_(i,j), sigma, h_i; drop = c w - t.
+
+What comes out, for 0 <= x < A, offset d = 2^t sigma and the error e of the truncations at the X^_i of x
+(0 <= e <= E, see modmill.numbers.rns.cox):
+
+    x + k A,   k = -floor(x / A + d / 2^t - e)
+
+so with sigma = 0 and E < 1 it is x + A exactly when x / A < e, else x.
+Deviations from the HBE paper: sum h_i is h or h - 1 when sigma = 0 (printed: h - 1), and x + A comes out for small x
+(printed: x close to A). t counts from the top of c w bits, X^ has ceil(log2 c) bits more: the paper's t' of these is
+t + ceil(log2 c). "No additional constraint" (IV-B) does not hold, condition C2 with the exact E of the rows does.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from math import floor, gcd
+from typing import Any
+
+from modmill.numbers.rns.conditions import Condition, require
+from modmill.numbers.rns.counting import Count, Formula, Tally
+from modmill.numbers.rns.cox import Cox
+from modmill.numbers.rns.residues import Base
+
+
+@dataclass(frozen=True)
+class Exact:
+    """Where an extension is exact: 0 <= x < ``limit``, which is ``bound`` * A rounded up; ``text`` is the formula."""
+
+    limit: int
+    bound: Fraction
+    text: str
+
+
+class Extension(ABC):
+    """An extension from ``source`` to the moduli ``target``. All of these read and write least residues.
+
+    Raises ValueError when a condition of ``conditions`` fails.
+    """
+
+    target: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        require(self.conditions())
+
+    @property
+    @abstractmethod
+    def source(self) -> Base:
+        """Base A."""
+
+    def conditions(self) -> list[Condition]:
+        """All conditions on the parameters."""
+        shared = next((b for b in self.target if gcd(b, self.source.M) != 1), 0)
+        return [Condition(not shared, "gcd(A, b) = 1", f"{shared} shares {gcd(shared, self.source.M)} with A")]
+
+    @property
+    def reads(self) -> tuple[int, ...]:
+        """The moduli whose residues `extend` takes."""
+        return self.source.moduli
+
+    @property
+    @abstractmethod
+    def exact(self) -> Exact:
+        """For which x the result is x."""
+
+    @property
+    @abstractmethod
+    def bound(self) -> Fraction:
+        """Results for 0 <= x < A are below this multiple of A."""
+
+    @property
+    @abstractmethod
+    def never_below(self) -> bool:
+        """Whether the result is at least x for every 0 <= x < A."""
+
+    @property
+    @abstractmethod
+    def formula(self) -> Formula:
+        """The closed formula of the operation count."""
+
+    @abstractmethod
+    def predicted(self, x: int) -> int:
+        """The integer whose residues come out for x, from rational arithmetic."""
+
+    @abstractmethod
+    def extend(self, residues: Sequence[int], tally: Tally | None = None) -> list[int]:
+        """The residues over ``target``, of the integer that `predicted` tells."""
+
+    @property
+    def count(self) -> Count:
+        """Operations of one extension, as run."""
+        tally = self.tally()
+        self.extend([0] * len(self.reads), tally)
+        return tally.count
+
+    def tally(self) -> Tally:
+        """A tally for the widths of this extension."""
+        return Tally(self.source.w)
+
+    def _wide_and_narrow(self, moduli: Sequence[int]) -> tuple[int, int]:
+        """How many of ``moduli`` have w bits, and how many have fewer."""
+        wide = sum(m > 1 << (self.source.w - 1) for m in moduli)
+        return wide, len(moduli) - wide
+
+
+@dataclass(frozen=True)
+class CoxExtension(Extension):
+    """Extension by the Chinese remainder theorem with the estimate h' of ``cox``; offset ``d``, sigma = d / 2^t.
+
+    ``scale``: what the results are multiplied by in every target channel, free of charge, as it merges into the
+    constants (none: 1). `hats` takes any representatives x^ that the cox allows. What comes out is the module's
+    formula. Use KBE, HBE, Approximate or FixedPoint.
+    """
+
+    cox: Cox
+    target: tuple[int, ...]
+    d: int = 0
+    scale: tuple[int, ...] = ()
+
+    @property
+    def source(self) -> Base:
+        return self.cox.base
+
+    def scaled(self, scale: Sequence[int]) -> CoxExtension:
+        """The same extension with results multiplied by ``scale``."""
+        return replace(self, scale=tuple(scale))
+
+    @property
+    def factors(self) -> tuple[int, ...]:
+        """The scale of every target channel."""
+        return self.scale or (1,) * len(self.target)
+
+    def conditions(self) -> list[Condition]:
+        top = 1 << self.cox.t
+        return [
+            *super().conditions(),
+            Condition(
+                0 <= self.d < top,
+                "0 <= d < 2^t",
+                f"d = {self.d}, t = {self.cox.t}, E = {float(self.cox.error):.6g}",
+            ),
+            Condition(
+                len(self.factors) == len(self.target),
+                "one scale for each target",
+                f"{len(self.factors)} scales, {len(self.target)} targets",
+            ),
+        ]
+
+    @property
+    def exact(self) -> Exact:
+        least, part = self.cox.offset, 1 - Fraction(self.d, 1 << self.cox.t)
+        text = f"x 2^t < (2^t - d) A with d = {self.d} >= floor(2^t E) = {least}"
+        return Exact(self.cox.limit(self.d), part if self.d >= least else Fraction(0), text)
+
+    @property
+    def bound(self) -> Fraction:
+        return 1 + self.cox.error - Fraction(self.d, 1 << self.cox.t)
+
+    @property
+    def never_below(self) -> bool:
+        return self.d == 0
+
+    @property
+    def formula(self) -> Formula:
+        n, c = self.source.n, self.cox.columns
+        rows = n // c
+        wide, narrow = self._wide_and_narrow(self.target)
+        mm, add, small = n + rows * wide, 2 * rows * wide, self._cox_operations + 3 * rows * narrow
+        if c == 1:
+            return Formula("n + n n_B MM", Count(mm=mm, add=add, small=small))
+        return Formula(
+            "n + n n_B / c MM + n n_B / c MR + n MUL",
+            Count(mm=mm, mr=rows * wide, mul=n, add=add, wide=n, small=small + rows * narrow),
+        )
+
+    @property
+    def _cox_operations(self) -> int:
+        """Small operations in the cox: an addition for each row."""
+        return self.source.n // self.cox.columns
+
+    @cached_property
+    def weights(self) -> tuple[tuple[int, ...], ...]:
+        """|A / A_i| (times the scale) for each target and row."""
+        return tuple(
+            tuple(self.source.M // product * f % b for product in self.cox.products)
+            for b, f in zip(self.target, self.factors, strict=True)
+        )
+
+    @cached_property
+    def minus(self) -> tuple[int, ...]:
+        """|-A| (times the scale) for each target."""
+        return tuple(-self.source.M * f % b for b, f in zip(self.target, self.factors, strict=True))
+
+    def tally(self) -> Tally:
+        return Tally(self.source.w, self.cox.columns)
+
+    def error_of(self, xhat: Sequence[int]) -> Fraction:
+        """e, what the truncations hide at these x^."""
+        hats = self.cox.hats(xhat)
+        true = sum((Fraction(x, p) for x, p in zip(hats, self.cox.products, strict=True)), Fraction(0))
+        return true - Fraction(sum(self._addend(i, x) for i, x in enumerate(hats)), 1 << self.cox.t)
+
+    def predicted(self, x: int) -> int:
+        e = self.error_of(self.cox.xi(x))
+        return x - floor(Fraction(x, self.source.M) + Fraction(self.d, 1 << self.cox.t) - e) * self.source.M
+
+    def outcomes(self, x: int) -> set[int]:
+        """What can come out for x whatever its x^: all x + k A with 0 <= e <= E."""
+        middle = Fraction(x, self.source.M) + Fraction(self.d, 1 << self.cox.t)
+        least, most = -floor(middle), -floor(middle - self.cox.error)
+        return {x + k * self.source.M for k in range(least, most + 1)}
+
+    def _addend(self, i: int, hat: int) -> int:
+        """What row i adds to sigma, in units of 2^-t: trunc(X^_i) / 2^(c w)."""
+        return hat >> self.cox.drop
+
+    def xhat(self, residues: Sequence[int], tally: Tally) -> list[int]:
+        """Lines 1-3: x^_(i,j) = |x T_(i,j)|."""
+        a = self.source
+        return [tally.mm(x, T, m) for x, T, m in zip(residues, a.inverses, a.moduli, strict=True)]
+
+    def hats(self, xhat: Sequence[int], tally: Tally) -> list[int]:
+        """Lines 4-7 of Algorithm 2: X^_i; for c = 1 the x^_i themselves."""
+        c = self.cox.columns
+        if c == 1:
+            return list(xhat)
+        out = []
+        for i, (row, product) in enumerate(zip(self.cox.rows, self.cox.products, strict=True)):
+            total = 0
+            for x, a in zip(xhat[i * c : (i + 1) * c], row, strict=True):
+                total = tally.wide(total, tally.mul(x, product // a))
+            out.append(total)
+        return out
+
+    def steps(self, hats: Sequence[int], tally: Tally) -> Iterator[tuple[int, int]]:
+        """The cox, row by row (lines 6-8 of Algorithm 1, 9-11 of Algorithm 2): (2^t sigma, h_i)."""
+        sigma = self.d
+        for i, hat in enumerate(hats):
+            sigma = tally.small(sigma + self._addend(i, hat))
+            h = sigma >> self.cox.t
+            sigma -= h << self.cox.t
+            yield sigma, h
+
+    def h(self, hats: Sequence[int], tally: Tally) -> list[int]:
+        """All h_i."""
+        return [h for _, h in self.steps(hats, tally)]
+
+    def spread(
+        self, hats: Sequence[int], h: Sequence[int], tally: Tally, start: Sequence[int] | None = None
+    ) -> list[int]:
+        """Lines 9-11 of Algorithm 1, 12-15 of Algorithm 2, added to ``start``."""
+        out = list(start) if start is not None else [0] * len(self.target)
+        for i, (hat, h_i) in enumerate(zip(hats, h, strict=True)):
+            for k, b in enumerate(self.target):
+                x = tally.mr(hat, b) if self.cox.columns > 1 else hat
+                term = tally.add(out[k], tally.mm(x, self.weights[k][i], b), b)
+                out[k] = tally.add(term, h_i * self.minus[k] % b, b)
+        return out
+
+    def extend(self, residues: Sequence[int], tally: Tally | None = None) -> list[int]:
+        tally = tally or self.tally()
+        hats = self.hats(self.xhat(residues, tally), tally)
+        return self.spread(hats, self.h(hats, tally), tally)
+
+    def trace(self, residues: Sequence[int]) -> Iterator[tuple[str, Any]]:
+        """(name, value) of every intermediate in the order of the algorithm, the result x_B last.
+
+        xhat, Xhat (HBE only), then sigma (in units of 2^-t, after h is taken off) and h of each row (modulus), all
+        numbered from 1, xhat_b (HBE only: the rows of |X^_i|_b) and x_B.
+        """
+        tally = self.tally()
+        c = self.cox.columns
+        xhat = self.xhat(residues, tally)
+        yield "xhat", xhat
+        hats = self.hats(xhat, tally)
+        if c > 1:
+            yield "Xhat", hats
+        taken = []
+        for i, (sigma, h) in enumerate(self.steps(hats, tally), 1):
+            yield f"sigma_{i}", sigma
+            yield f"h_{i}", h
+            taken.append(h)
+        if c > 1:
+            yield "xhat_b", [[x % b for b in self.target] for x in hats]
+        yield "x_B", self.spread(hats, taken, tally)
+
+
+class KBE(CoxExtension):
+    """Algorithm 1: every modulus a row. sigma = 0 or 0.5 in the paper is d = 0 or 2^(t-1).
+
+    Cost: n + n n_B MM, 2 n n_B ADD, n small additions in the cox.
+    """
+
+    @classmethod
+    def of(cls, source: Base, target: Sequence[int], t: int, d: int | None = None, *, lazy: bool = False) -> KBE:
+        """Over ``source`` with t bits; d is the least exact offset unless given."""
+        cox = Cox(source, t, 1, lazy)
+        return cls(cox, tuple(target), cox.offset if d is None else d)
+
+
+class HBE(CoxExtension):
+    """Algorithm 2: rows of c moduli; h_i in 0 ... c, X^_i of c w + ceil(log2 c) bits.
+
+    Cost: n + n n_B / c MM, n n_B / c MR, n MUL, 2 n n_B / c ADD, n wide ADD, n / c small additions in the cox.
+    """
+
+    @classmethod
+    def of(
+        cls, source: Base, target: Sequence[int], t: int, c: int = 2, d: int | None = None, *, lazy: bool = False
+    ) -> HBE:
+        """Over ``source`` in rows of c with t bits; d is the least exact offset unless given."""
+        cox = Cox(source, t, c, lazy)
+        return cls(cox, tuple(target), cox.offset if d is None else d)
+
+
+class Approximate(CoxExtension):
+    """No cox: h = 0, the result is x + k A with k = floor(sum X^_i / A_i) <= n - 1 for least residues.
+
+    Cost: that of KBE or HBE, but for the cox.
+    """
+
+    @classmethod
+    def of(cls, source: Base, target: Sequence[int], c: int = 1, *, lazy: bool = False) -> Approximate:
+        """Over ``source`` in rows of c."""
+        return cls(Cox(source, 1, c, lazy), tuple(target))
+
+    @property
+    def exact(self) -> Exact:
+        return Exact(0, Fraction(0), "no x is certain to come out as itself")
+
+    @property
+    def bound(self) -> Fraction:
+        largest = sum((Fraction(t, p) for t, p in zip(self.cox.tops, self.cox.products, strict=True)), Fraction(0))
+        return largest + Fraction(1, self.source.M)  # the largest does occur
+
+    @property
+    def _cox_operations(self) -> int:
+        return 0
+
+    def predicted(self, x: int) -> int:
+        hats = self.cox.hats(self.cox.xi(x))
+        return sum(hat * (self.source.M // p) for hat, p in zip(hats, self.cox.products, strict=True))
+
+    def outcomes(self, x: int) -> set[int]:
+        return {x + k * self.source.M for k in range(self.cox.most + 1)}
+
+    def steps(self, hats: Sequence[int], tally: Tally) -> Iterator[tuple[int, int]]:
+        return ((0, 0) for _ in hats)

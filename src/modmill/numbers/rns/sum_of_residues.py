@@ -1,0 +1,263 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""Exact bounds for reduction by a sum of residues, for any modulus p.
+
+    V     = sum gamma_i r_i + v_alpha,     r_i = M_i mod p,   v_alpha = -alpha M mod p
+    alpha = floor((sum floor(gamma_i / 2^(w-q)) + d) / 2^q)
+    kappa = floor((sum floor(gamma_i / 2^s) 2^s c_i + e_alpha) / 2^T)
+            c_i = floor(r_i 2^T / p),      e_alpha = floor(v_alpha 2^T / p) or 0 ("without offset")
+    z     = V - kappa p
+
+alpha is exact for Z < Zmax when d = floor(2^q E) and Zmax 2^q <= (2^q - d) M, where E is the largest error that the
+truncations can make. z is never negative and always below beta p; beta is exact. (The SOR paper takes z < p for
+granted, divides by 2^W instead of p, and drops e_alpha: that is why its condition (22) excludes many primes.)
+Every bound is computed per modulus as an exact rational; lazy residues reach up to 2^w - 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from math import isqrt
+from typing import Any
+
+from modmill.numbers.rns.cox import Cox
+from modmill.numbers.rns.residues import Base
+
+
+def tops(base: Base, lazy: bool) -> list[int]:
+    """Largest value of a residue in each channel: 2^w - 1 when lazy, else m_i - 1."""
+    return [(1 << base.w) - 1 if lazy else m - 1 for m in base.moduli]
+
+
+def truncation_error(base: Base, q: int, lazy: bool) -> Fraction:
+    """E = sum over i of the largest gamma / m_i - floor(gamma / 2^(w-q)) / 2^q, exact: the error of a cox."""
+    return Cox(base, q, lazy=lazy).error
+
+
+def alpha_offset(base: Base, q: int, lazy: bool) -> int:
+    """Smallest offset d that makes alpha never too small."""
+    return Cox(base, q, lazy=lazy).offset
+
+
+def alpha_limit(base: Base, q: int, d: int) -> int:
+    """Z must be below this (exclusive) for alpha with offset d never to be too large."""
+    return -(-((1 << q) - d) * base.M >> q) if d < 1 << q else 0
+
+
+@dataclass(frozen=True)
+class SumOfResidues:
+    """All constants of the reduction modulo ``p`` over ``base``, with their exact bounds.
+
+    ``q``, ``d``: bits of gamma that enter alpha, and the offset in units of 2^-q. ``T``: fraction bits of kappa's
+    constants. ``s``: low bits of gamma left out of kappa. ``offset``: whether kappa sees v_alpha. ``lazy``: residues
+    may be any value below 2^w. ``multiplied``: v_alpha is alpha * v_1, a product instead of a table of least residues.
+    Raises ValueError when d cannot make alpha exact.
+    """
+
+    p: int
+    base: Base
+    q: int
+    d: int
+    T: int
+    s: int = 0
+    offset: bool = True
+    lazy: bool = True
+    multiplied: bool = False
+
+    def __post_init__(self) -> None:
+        least = alpha_offset(self.base, self.q, self.lazy)
+        if not least <= self.d < 1 << self.q:
+            raise ValueError(
+                f"alpha with q = {self.q} needs an offset of at least {least} and below {1 << self.q}, got {self.d}"
+            )
+        if self.T < 1:
+            raise ValueError(f"kappa needs T >= 1, got {self.T}")
+
+    @cached_property
+    def tops(self) -> list[int]:
+        """Largest gamma of each channel."""
+        return tops(self.base, self.lazy)
+
+    @cached_property
+    def r(self) -> tuple[int, ...]:
+        """r_i = M_i mod p."""
+        return tuple(c % self.p for c in self.base.cofactors)
+
+    @cached_property
+    def alpha_max(self) -> int:
+        """Largest alpha that can occur."""
+        total = sum(Fraction(t, m) for t, m in zip(self.tops, self.base.moduli, strict=True))
+        return total.numerator // total.denominator
+
+    @cached_property
+    def v(self) -> tuple[int, ...]:
+        """v_alpha = -alpha M mod p for alpha = 0 ... alpha_max (alpha times -M mod p when ``multiplied``)."""
+        if self.multiplied:
+            return tuple(a * (-self.base.M % self.p) for a in range(self.alpha_max + 1))
+        return tuple(-a * self.base.M % self.p for a in range(self.alpha_max + 1))
+
+    @cached_property
+    def c(self) -> tuple[int, ...]:
+        """Constants of kappa, c_i = floor(r_i 2^T / p)."""
+        return tuple((r << self.T) // self.p for r in self.r)
+
+    @cached_property
+    def e(self) -> tuple[int, ...]:
+        """Kappa's offset for each alpha, all 0 without offset."""
+        return tuple(((v << self.T) // self.p) if self.offset else 0 for v in self.v)
+
+    @property
+    def constant_bits(self) -> int:
+        """Bits of the widest c_i."""
+        return max(max(c.bit_length() for c in self.c), 1)
+
+    @property
+    def kappa_max(self) -> int:
+        """Bound (inclusive) of kappa."""
+        cut = [(t >> self.s) << self.s for t in self.tops]
+        return (sum(t * c for t, c in zip(cut, self.c, strict=True)) + max(self.e)) >> self.T
+
+    @property
+    def kappa_bits(self) -> int:
+        """Bits of kappa."""
+        return max(1, self.kappa_max.bit_length())
+
+    @property
+    def v_max(self) -> int:
+        """Bound (inclusive) of V, the result of the original method without kappa."""
+        return sum(t * r for t, r in zip(self.tops, self.r, strict=True)) + max(self.v)
+
+    @cached_property
+    def _most(self) -> Fraction:
+        """z is at most p (1 - 2^-T) and what the truncations of r_i / p, gamma_i and v_alpha / p can hide."""
+        hidden = sum(t * ((r << self.T) - c * self.p) for t, r, c in zip(self.tops, self.r, self.c, strict=True))
+        hidden += ((1 << self.s) - 1) * sum(self.c) * self.p
+        hidden += max((v << self.T) - e * self.p for v, e in zip(self.v, self.e, strict=True))
+        return Fraction((self.p << self.T) - self.p + hidden, 1 << self.T)
+
+    @cached_property
+    def beta(self) -> Fraction:
+        """z < beta p, exact. Where ``_most`` is a whole number z may reach it, so beta p is one more."""
+        return (self._most + (self._most.denominator == 1)) / self.p
+
+    @property
+    def z_max(self) -> int:
+        """Largest z that beta allows."""
+        return int(self._most)
+
+    @property
+    def product_limit(self) -> int:
+        """Products of operands must be below this (exclusive)."""
+        return alpha_limit(self.base, self.q, self.d)
+
+    @property
+    def closed(self) -> bool:
+        """Whether results may be multiplied again, without end."""
+        return self.z_max**2 < self.product_limit
+
+    @property
+    def operand_limit(self) -> int:
+        """Operands up to this (inclusive), both of them, are safe."""
+        return isqrt(self.product_limit - 1)
+
+    def alpha(self, gammas: Iterable[int]) -> int:
+        """alpha from the q most significant bits of each gamma."""
+        shift = self.base.w - self.q
+        return (sum(g >> shift for g in gammas) + self.d) >> self.q
+
+    def kappa(self, gammas: Iterable[int], alpha: int) -> int:
+        """kappa from the constants c_i."""
+        total = sum(((g >> self.s) << self.s) * c for g, c in zip(gammas, self.c, strict=True))
+        return (total + self.e[alpha]) >> self.T
+
+
+def solve(
+    p: int,
+    base: Base,
+    *,
+    lazy: bool = True,
+    q: int | None = None,
+    d: int | None = None,
+    T: int | None = None,
+    s: int = 0,
+    offset: bool | None = None,
+    multiplied: bool = False,
+    operand: Fraction = Fraction(2),
+    beta: Fraction = Fraction(2),
+) -> SumOfResidues:
+    """The cheapest constants: least q, then d, then least T with z <= ``beta`` p, without offset where that does.
+
+    ``operand``: size of operands, as a multiple of p, that must be accepted (the result's own bound always is).
+    Raises ValueError, saying which condition fails with the numbers, when the base cannot serve.
+    """
+    largest = max(operand, beta)
+    need = (-(-(largest * p).numerator // (largest * p).denominator) - 1) ** 2
+    if need >= base.M:
+        raise ValueError(
+            f"the base cannot close the loop: its range has {base.M.bit_length()} bits, "
+            f"products of operands below {largest} p need more than {need.bit_length()} bits"
+        )
+    if q is None:
+        for q in range(1, base.w + 1):
+            if need < alpha_limit(base, q, alpha_offset(base, q, lazy)):
+                break
+        else:
+            raise ValueError(
+                f"the base cannot close the loop: no q up to {base.w} separates alpha, "
+                f"range {base.M.bit_length()} bits, largest product {need.bit_length()} bits"
+            )
+    if d is None:
+        d = alpha_offset(base, q, lazy)
+    if not need < alpha_limit(base, q, d):
+        raise ValueError(
+            f"the base cannot close the loop: with q = {q} and offset {d} products must stay below "
+            f"{alpha_limit(base, q, d).bit_length()} bits, operands below {largest} p give {need.bit_length()} bits"
+        )
+    choices = (False, True) if offset is None else (offset,)
+    if T is not None:
+        tried = [SumOfResidues(p, base, q, d, T, s, o, lazy, multiplied) for o in choices]
+    else:
+        top = base.w + base.n.bit_length() + s + 8
+        tried = []
+        for o in choices:
+            low, high = 1, top  # beta falls as T grows, by the halving of each truncation
+            while low < high:
+                middle = (low + high) // 2
+                if SumOfResidues(p, base, q, d, middle, s, o, lazy, multiplied).beta <= beta:
+                    high = middle
+                else:
+                    low = middle + 1
+            tried.append(SumOfResidues(p, base, q, d, low, s, o, lazy, multiplied))
+    good = [k for k in tried if k.beta <= beta and k.closed]
+    if not good:
+        best = min(tried, key=lambda k: k.beta)
+        raise ValueError(
+            f"no kappa keeps the result below {beta} p: with T = {best.T} it is below {float(best.beta):.6g} p"
+        )
+    return min(good, key=lambda k: (k.T, k.offset))
+
+
+def least_closed_T(p: int, base: Base, q: int, d: int, *, lazy: bool = True, offset: bool = True) -> SumOfResidues:
+    """The smallest T with which results can be operands again, however large they are.
+
+    Raises ValueError when none up to w + log2 N + 8 does.
+    """
+    for T in range(1, base.w + base.n.bit_length() + 8):
+        candidate = SumOfResidues(p, base, q, d, T, 0, offset, lazy)
+        if candidate.closed:
+            return candidate
+    raise ValueError(f"no T closes the loop over {base.n} moduli of {base.w} bits for a {p.bit_length()}-bit modulus")
+
+
+def solve_over(bases: Iterable[Base], p: int, **options: Any) -> SumOfResidues:
+    """``solve`` over the first base over which the constants exist. Raises ValueError with the last reason."""
+    reason = ValueError("there is no base")
+    for base in bases:
+        try:
+            return solve(p, base, **options)
+        except ValueError as error:
+            reason = error
+    raise reason

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""A paper's tables and figures: printed values beside predicted and measured ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from modmill.contract import Refusal
+from modmill.numbers.shown import shortened
+from modmill.report.reproduction import Section
+from modmill.studies.papers import hbe, multistep, rsa64k, sor
+from modmill.studies.papers.ours import Rows
+
+PAPERS: dict[str, Callable[[Rows], Sequence[Section]]] = {
+    "sor": sor.sections,
+    "hbe": hbe.sections,
+    "rsa64k": rsa64k.sections,
+    "multistep": multistep.sections,
+}
+"""Names of papers, and what makes their sections."""
+
+
+@dataclass(frozen=True)
+class Title:
+    """What a paper is called: its name in PAPERS, title, authors and venue, and the designs that follow it."""
+
+    key: str
+    title: str
+    authors: str
+    venue: str
+    designs: tuple[str, ...]
+
+
+TITLES = (
+    Title(
+        "sor",
+        "Improved Sum of Residues Modular Multiplication Algorithm",
+        "M. A. Mehrabi",
+        "Cryptography 3(2):14, 2019",
+        ("sor-1m-n", "sor-1m-p", "sor-2m", "sor-nm", "sor-ring", "mm-pa-n", "mm-pa-p", "mm-spa"),
+    ),
+    Title(
+        "hbe",
+        "Hierarchical Approach in RNS Base Extension for Asymmetric Cryptography",
+        "L. Djath, K. Bigou, A. Tisserand",
+        "ARITH 2019",
+        ("kbe", "hbe", "kbe-extension", "hbe-extension", "channel-multiply", "channel-reduce"),
+    ),
+    Title(
+        "rsa64k",
+        "RSA Encryption and Decryption using the Redundant Number System on the FPGA",
+        "K. Nakano, K. Kawakami, K. Shigemoto",
+        "IPDPS Workshops 2009",
+        ("radix64k-mul", "radix64k-ram", "radix64k-table"),
+    ),
+    Title(
+        "multistep",
+        "A high speed Montgomery processor of 256-bit on FPGA",
+        "X. Zhang, X. Dong",
+        "(venue not printed)",
+        ("multistep", "tenca-koc", "mcivor", "iddmm", "orup", "wide"),
+    ),
+)
+
+
+def require_papers(names: Iterable[str]) -> None:
+    """Raise Refusal for a name that is no paper's."""
+    for name in names:
+        if name not in PAPERS:
+            raise Refusal(f"no paper is called {shortened(name)}; there are {', '.join(PAPERS)}")
+
+
+def reproduce(
+    paper: str,
+    *,
+    measure: bool = False,
+    record: Path | None = None,
+    progress: Callable[[str], None] | None = None,
+    recorded: bool = False,
+) -> Sequence[Section]:
+    """The sections of one paper, with the rows there are; ``measure`` measures the missing ones first (minutes).
+
+    ``record`` names a results file to which the rows used are added. ``recorded`` finds cores by what the rows are
+    about, without emitting them (see studies.papers.bench). Raises Refusal for an unknown paper.
+    """
+    require_papers([paper])
+    bench = Rows(measure, record, progress, recorded)
+    found = PAPERS[paper](bench)
+    bench.keep()
+    return found

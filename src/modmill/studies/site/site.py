@@ -1,0 +1,462 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""The site: race, engines, designs, papers, errata, scaling, and how all of it was measured, from the sources that
+everything else has - rows, schedules, formulas, the papers' sections, docs/. Nothing on a page is a copy.
+
+Rows of whole engines make races of their own beside ``Site._race`` (studies.site.machine_pages); papers are entries of
+studies.papers.reproduce; new designs need a family (report.families) and nothing else. No template knows a design.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from statistics import median
+from typing import Any, TypeVar
+
+from modmill.contract import Refusal
+from modmill.cores.folder import write_folder
+from modmill.cores.multiplier.build import build
+from modmill.design import Design, Fitted
+from modmill.designs import DESIGNS
+from modmill.designs import design as find_design
+from modmill.flow import tools
+from modmill.flow.targets import TARGETS
+from modmill.numbers.moduli import parse_modulus
+from modmill.report import drawing, errata, pages
+from modmill.report.engine_rows import MeasuredEngine, is_engine, measured_engines, work_of
+from modmill.report.families import FAMILIES, family
+from modmill.report.reproduction import Section
+from modmill.report.rows import Row, Store
+from modmill.report.traces import traced
+from modmill.studies.papers.bench import modulus_value
+from modmill.studies.papers.reproduce import PAPERS, TITLES, reproduce, require_papers
+from modmill.studies.race.measured_cores import Contender, contenders, modulus_name, shell
+from modmill.studies.site import machine_pages as engine_pages
+from modmill.studies.site import scaling
+from modmill.version import __version__
+
+COLUMNS = (
+    ("latency", "latency, cycles"), ("interval", "interval"), ("dsp", "DSP"), ("lut", "LUT"), ("ff", "FF"),
+    ("bram", "BRAM"), ("mhz", "MHz"), ("us", "µs a product"), ("rate", "products/s"), ("per_dsp", "/s/DSP"),
+    ("per_lut", "/s/LUT"),
+)  # fmt: skip
+SHAPES = {"circle": "●", "diamond": "◆", "square": "■", "triangle-up": "▲", "star": "★"}
+FIRST = ("secp256k1", "P-256", "Ed25519")
+"""Moduli that stand first in the race."""
+
+SHOWN_FOR = ("secp256k1", "P-256", "2^17-145")
+"""Moduli for which a design's page draws it: the first that it serves."""
+
+BEFORE = ("Formula", "Ranges", "Formulas")
+MACHINE = ("Machine", "Slot machine", "Loaded modulus", "Loading a modulus")
+SCHEDULE = ("Schedule", "Cycles")
+AFTER = ("What differs from the paper", "What differs from the papers", "Deviations from the papers")
+"""Parts of a page of docs/designs that a page takes over. The others speak of measured numbers, which pages take from
+rows."""
+
+
+Progress = Callable[[str], None]
+
+
+def documents() -> Path:
+    """The folder docs of the checkout, or of the installed package."""
+    package = Path(__file__).resolve().parents[1]
+    checkout = package.parents[1]
+    return checkout / "docs" if (checkout / "pyproject.toml").exists() else package / "docs"
+
+
+def write(
+    folder: Path,
+    papers: Sequence[str] = (),
+    *,
+    measure: bool = False,
+    emit: bool = False,
+    record: Path | None = None,
+    progress: Progress | None = None,
+    left_out: Callable[[str], None] | None = None,
+) -> list[str]:
+    """Write the site (with the pages of all papers, if none is named) and return the names of its files.
+
+    ``measure`` measures what the papers' tables lack (minutes); ``emit`` emits every core again and shows only rows of
+    the RTL that comes out (minutes); ``left_out`` is called with what has rows of other RTL only. A folder of a former
+    site is replaced, whole or not at all. Raises Refusal for an unknown paper and a folder that holds anything else.
+    """
+    require_papers(papers)
+    require_replaceable(folder)
+    site = Site(tuple(papers) or tuple(PAPERS), measure, emit, record, progress)
+    texts = site.texts()
+    if left_out:
+        for text in site.left_out:
+            left_out(text)
+    write_folder(folder, texts)
+    return sorted(texts)
+
+
+MARK = "modmill-site.json"
+"""The file by which a folder is known as a site."""
+
+
+def require_replaceable(folder: Path) -> None:
+    """Raise Refusal unless the folder is missing, empty, or a site and nothing else."""
+    if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
+        raise Refusal(f"{folder} exists and is not a folder")
+    entries = {entry.name for entry in folder.iterdir()} if folder.exists() else set()
+    if not entries:
+        return
+    try:
+        known = set(json.loads((folder / MARK).read_text(encoding="utf-8"))["files"])
+    except (OSError, ValueError, KeyError, TypeError):
+        raise Refusal(f"{folder} exists and is no site; choose another folder with -o") from None
+    if entries - known - {MARK}:
+        raise Refusal(f"{folder} holds {sorted(entries - known)[0]}, which is not of the site; choose another folder")
+
+
+_Measured = TypeVar("_Measured", Contender, MeasuredEngine)
+
+
+class Site:
+    """All pages, as texts."""
+
+    def __init__(
+        self,
+        papers: Sequence[str],
+        measure: bool = False,
+        emit: bool = False,
+        record: Path | None = None,
+        progress: Progress | None = None,
+    ) -> None:
+        self._papers, self._measure, self._emit, self._record = papers, measure, emit, record
+        self._say = progress or (lambda job: None)
+        self._store = Store(tools.cache_dir() / "rows.jsonl")
+        self.left_out: list[str] = []
+
+    def texts(self) -> dict[str, str]:
+        """Name and text of every file."""
+        out: dict[str, str] = {}
+        for name, made in (
+            ("papers", self._paper_pages), ("race", self._race), ("engines", self._engine_pages),
+            ("designs", self._design_pages),
+            ("errata", self._errata), ("scaling", self._scaling), ("method", self._method),
+        ):  # fmt: skip
+            self._say(name)
+            out.update(made())
+        out |= {name: pages.asset(name) for name in pages.ASSETS}
+        out["plotly.min.js"] = pages.plotly()
+        out[MARK] = json.dumps({"modmill": __version__, "command": self._command, "files": sorted([*out, MARK])}) + "\n"
+        return out
+
+    @property
+    def _command(self) -> str:
+        named = "" if tuple(self._papers) == tuple(PAPERS) else " ".join(["", *self._papers])
+        return f"modmill reproduce{named}{' --measure' * self._measure}{' --emit' * self._emit} -o site"
+
+    def _page(self, template: str, name: str, **values: Any) -> tuple[str, str]:
+        return name, pages.page(template, name, version=__version__, made_by=self._command, **values)
+
+    # ------------------------------------------------------------------------------------------ what pages share
+
+    @cached_property
+    def contenders(self) -> list[Contender]:
+        """The cores of the race. With ``emit`` only those whose RTL is what the generator emits now."""
+
+        def today(row: Row) -> str:
+            about = row.about
+            return build(about["design"], about["modulus"], about["io"], **about["parameters"]).digest
+
+        return self._of_today(contenders(self._store.rows, today), today)
+
+    @cached_property
+    def engines(self) -> list[MeasuredEngine]:
+        """The engines that have rows. With ``emit`` only those whose RTL is what the generator emits now."""
+        found = measured_engines(self._store.rows, engine_pages.digest_today)
+        return self._of_today(found, engine_pages.digest_today)
+
+    def _of_today(self, found: list[_Measured], today: Callable[[Row], str]) -> list[_Measured]:
+        """With ``emit`` those whose RTL is what the generator emits now; the others are noted in ``left_out``."""
+        if not self._emit:
+            return found
+        stale = [made for made in found if today(made.synth) != made.digest]
+        self.left_out += [f"{made.label} for {made.target}" for made in stale]
+        return [made for made in found if not any(made is other for other in stale)]
+
+    @cached_property
+    def _predictions(self) -> tuple[list[scaling.Prediction], list[str]]:
+        return scaling.predictions()
+
+    @cached_property
+    def sections(self) -> dict[str, Sequence[Section]]:
+        """The sections of each paper."""
+        found = {}
+        for name in self._papers:
+            self._say(f"paper {name}")
+            found[name] = reproduce(
+                name, measure=self._measure, record=self._record, progress=self._say, recorded=not self._emit
+            )
+        return found
+
+    @cached_property
+    def _errata_of(self) -> dict[str, errata.PaperErrata]:
+        """By paper; the papers of docs/errata.md stand there under their authors and titles."""
+        found = errata.parse((documents() / "errata.md").read_text(encoding="utf-8"))
+        return {p.key: next(e for e in found if p.title in e.title) for p in TITLES}
+
+    # ------------------------------------------------------------------------------------------ pages
+
+    def _race(self) -> Iterable[tuple[str, str]]:
+        raced = {p for c in self.contenders for p in c.serves}
+        first = [p for name in FIRST if (p := parse_modulus(name).value) in raced]
+        moduli = [*first, *sorted(raced - set(first), key=lambda p: (-p.bit_length(), p))]
+        seen = {c.target for c in self.contenders}
+        yield self._page(
+            "race", "index.html", contenders=self.contenders, designs=len({c.design.name for c in self.contenders}),
+            moduli=[(p, f"{modulus_name(p)} ({p.bit_length()} bits)") for p in moduli],
+            targets=[t for t in TARGETS if t.name in seen], columns=COLUMNS, shapes=SHAPES, plain=plain,
+            names={c.modulus: modulus_name(c.modulus) for c in self.contenders},
+        )  # fmt: skip
+
+    def _engine_pages(self) -> Iterable[tuple[str, str]]:
+        for kind in engine_pages.PAGES:
+            values = kind.values(self.engines)
+            yield self._page("engines", kind.file, shapes=SHAPES, plain=plain, **values)
+
+    def _design_pages(self) -> Iterable[tuple[str, str]]:
+        groups = [(f.title, f.key, [d for d in DESIGNS if d.page in f.pages and d.operands == 2]) for f in FAMILIES]
+        blocks = [d for d in DESIGNS if family(d.page) is None]
+        yield self._page("designs", "designs.html", groups=[*groups, ("Blocks", "blocks", blocks)])
+        for design in DESIGNS:
+            yield self._design(design)
+
+    def _design(self, design: Design) -> tuple[str, str]:
+        fitted, name = _fit(design)
+        plan = fitted.schedule
+        parts = _parts(documents() / "designs" / f"{design.page}.md")
+        found, _ = self._predictions
+        special = (kind := family(design.page)) is not None and kind.special
+        values = {
+            group: [(title, parts[title]) for title in titles if title in parts]
+            for group, titles in (("before", BEFORE), ("machine", MACHINE), ("schedule", SCHEDULE), ("after", AFTER))
+        }
+        own = [c for c in self.contenders if c.design == design]
+        return self._page(
+            "design", f"design-{design.name}.html", d=design, modulus=name, plan=plan,
+            chart=drawing.cycle_chart(plan, f"Cycle chart of {design.name}: units down, cycles across"),
+            blocks=drawing.blocks(plan, f"Block diagram of {design.name}: kinds of units and what flows between them"),
+            facts=fitted.facts(), curves=scaling.curves(design, found),
+            curve_of="2^k − 189" if special else "a modulus of k bits without a special form, ⌊2^k / √2⌋ made odd",
+            command=f"modmill build {design.name} --modulus {shell(name)} --io native",
+            measured_rows=[_Named(c) for c in own] or self._blocks_measured(design), columns=COLUMNS,
+            engines=[e for e in self.engines if e.design == design], anchor=engine_pages.anchor,
+            papers=[(p.key, p.title) for p in TITLES if p.key in self._papers and design.name in p.designs],
+            **values,
+        )  # fmt: skip
+
+    def _blocks_measured(self, design: Design) -> list[_Block]:
+        """Rows of a block, which no race has."""
+        rows = [r for r in self._store.rows if r.about.get("design") == design.name and "engine" not in r.about]
+        return [_Block(r, rows) for r in rows if r.kind == "synth"]
+
+    def _paper_pages(self) -> Iterable[tuple[str, str]]:
+        described = []
+        for paper in TITLES:
+            if paper.key not in self._papers:
+                continue
+            found = self.sections[paper.key]
+            lines = [line for section in found for line in section.lines]
+            shown = {
+                **vars(paper), "sections": found, "lines": len(lines), "errata": len(self._errata_of[paper.key].items),
+                "differing": sum(line.differs and line.printed is not None for line in lines),
+            }  # fmt: skip
+            charts = {
+                k: drawing.cycle_chart(s.schedule, f"{s.title}: units down, cycles across")
+                for k, s in enumerate(found, 1)
+                if s.schedule
+            }
+            described.append(shown)
+            yield self._page("paper", f"paper-{paper.key}.html", p=shown, charts=charts)
+        yield self._page("papers", "papers.html", papers=described)
+
+    def _errata(self) -> Iterable[tuple[str, str]]:
+        shown = [
+            {"key": key, "title": e.title, "right": e.right, "notation": _notation(e), "found": e.items}
+            for key, e in self._errata_of.items()
+        ]
+        total = sum(len(e.items) for e in self._errata_of.values())
+        yield self._page("errata", "errata.html", papers=shown, total=total)
+
+    def _scaling(self) -> Iterable[tuple[str, str]]:
+        found, refused = self._predictions
+        lines = scaling.duel(self.contenders)
+        yield self._page(
+            "scaling", "scaling.html", widths=scaling.WIDTHS, answers=scaling.answers(lines), duel=lines,
+            predicted_duel=scaling.predicted_duel(found), plots=scaling.plots(found, self.contenders), refused=refused,
+        )  # fmt: skip
+
+    def _method(self) -> Iterable[tuple[str, str]]:
+        rows = self._store.rows
+        kinds = {
+            "check": "check: simulation against the contract", "synth": "synth: resources",
+            "route": "route: clock after place and route", "mutate": "mutate: faults planted in the netlist",
+        }  # fmt: skip
+        by_tool: dict[tuple[str, str], list[Row]] = {}
+        for row in rows:
+            by_tool.setdefault((row.kind, row.tool), []).append(row)
+        used = [
+            {"kind": kinds[kind], "tool": tool, "rows": len(some),
+             "targets": ", ".join(sorted({r.target for r in some if r.target}))}
+            for (kind, tool), some in sorted(by_tool.items())
+        ]  # fmt: skip
+        matching = (
+            "Every core was emitted again for this site, and only rows of the very RTL are shown."
+            + (f" Left out, since their rows are of other RTL: {', '.join(self.left_out)}." if self.left_out else "")
+            if self._emit
+            else "Rows were found by what they are about (design, modulus, parameters). With --emit every core is "
+            "emitted again, and only rows of the very RTL are shown."
+        )
+        yield self._page(
+            "method", "method.html", rows=rows, tools=used, targets=TARGETS, spread=_spread(rows), matching=matching
+        )
+        yield self._page("rows", "rows.html", rows=[_row(row) for row in rows])
+
+
+# ---------------------------------------------------------------------------------------------- parts of pages
+
+
+def plain(c: Contender | MeasuredEngine) -> dict[str, float | int | None]:
+    """The numbers of a core or an engine for the script of the page; the same row of the table shows them."""
+    return {
+        name: None if value is None else int(value) if isinstance(value, int) else round(float(value), 6)
+        for name, value in c.numbers.items()
+    }
+
+
+@dataclass(frozen=True)
+class _Named:
+    """A contender with the name of its modulus."""
+
+    of: Contender
+
+    @property
+    def modulus_words(self) -> str:
+        return modulus_name(self.of.modulus) + (", loaded" if self.of.loaded else "")
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.of, name)
+
+
+class _Block:
+    """A block's rows on one device, as a line of the table of cores."""
+
+    def __init__(self, synth: Row, rows: Iterable[Row]) -> None:
+        about = synth.about
+        defaults = {s.name: s.default for s in find_design(about["design"]).settings}
+        unusual = (f"{k}={v}" for k, v in about.get("parameters", {}).items() if defaults.get(k) not in (v, 0))
+        self.label = " ".join([about["design"], *unusual])
+        self.modulus_words, self.target = modulus_name(modulus_value(about["modulus"]) or 0), synth.target
+        checks = [r for r in rows if r.digest == synth.digest and r.kind == "check"]
+        routes = [r for r in rows if r.digest == synth.digest and r.kind == "route" and r.target == synth.target]
+        self.numbers: dict[str, Any] = {name: None for name, _ in COLUMNS}
+        for name in ("dsp", "lut", "ff", "bram"):
+            self.numbers[name] = traced(synth.values[name], synth)
+        for name in ("latency", "interval"):
+            self.numbers[name] = traced(checks[0].values[name], checks[0]) if checks else None
+        if routes:
+            mhz = traced(median(r.values["mhz"] for r in routes), *routes)
+            self.numbers["mhz"] = mhz
+            if checks:
+                self.numbers |= {"us": self.numbers["latency"] / mhz, "rate": mhz * 1e6 / self.numbers["interval"]}
+                for name in ("dsp", "lut"):
+                    if self.numbers[name]:
+                        self.numbers[f"per_{name}"] = self.numbers["rate"] / self.numbers[name]
+
+
+def _fit(design: Design) -> tuple[Fitted, str]:
+    """The design for the first modulus of SHOWN_FOR that it is made for."""
+    *names, last = SHOWN_FOR
+    for name in names if design.page != "channel" else ():
+        try:
+            return design.fit(parse_modulus(name).value), name
+        except Refusal:
+            continue
+    return design.fit(parse_modulus(last).value), last
+
+
+def _parts(page: Path) -> dict[str, str]:
+    """The parts of a page of docs/designs by their titles. Links to other pages of docs become plain words."""
+    import re
+
+    text = re.sub(r"\[([^\[\]]*)\]\((?!https?:)[^)\s]*\)", r"\1", page.read_text(encoding="utf-8"))
+    _, *parts = re.split(r"^## (.+)$", text, flags=re.MULTILINE)
+    return {title: body.strip() for title, body in zip(parts[::2], parts[1::2], strict=True)}
+
+
+def _notation(found: errata.PaperErrata) -> str:
+    """What stands before the items, without what is said to be right, which stands apart."""
+    return found.intro.split("What is right:")[0].strip()
+
+
+def _subject(row: Row) -> str:
+    """What a row is about, in a word: an engine, a design, or a block."""
+    return str(next((row.about[key] for key in ("engine", "design", "block") if row.about.get(key)), "unnamed"))
+
+
+def _modulus(text: object) -> str:
+    """The name of a row's modulus; rows of engines for any modulus name none."""
+    value = modulus_value(text)
+    return modulus_name(value) if value else ""
+
+
+def _row(row: Row) -> Mapping[str, Any]:
+    about = row.about
+    words = [_subject(row)]
+    if is_engine(row):
+        words += [work_of(about).title, f"{about['contexts']} in step on {about['cores']}"]
+    else:
+        words.append(_modulus(about.get("modulus")))
+    if about.get("parameters"):
+        words.append(", ".join(f"{k} = {v}" for k, v in about["parameters"].items()))
+    words.append(str(about.get("date", ""))[:10])
+    hidden = ("cells", "utilisation")
+    values = "; ".join(f"{k} {pages.shown(v)}" for k, v in row.values.items() if k not in hidden and v is not None)
+    return {"row": row, "about": " · ".join(filter(None, words)), "values": values}
+
+
+def _spread(rows: Iterable[Row]) -> list[dict[str, Any]]:
+    """Clocks of each core over seeds, the widest spread first."""
+    groups: dict[tuple[str, str], list[Row]] = {}
+    for row in rows:
+        if row.kind == "route":
+            groups.setdefault((row.digest, row.target), []).append(row)
+    out = []
+    for (_, target), some in groups.items():
+        if len(some) < 2:
+            continue
+        clocks = [traced(row.values["mhz"], *some) for row in some]
+        about = some[0].about
+        low, high = min(clocks), max(clocks)
+        out.append({
+            "core": _subject(some[0]), "modulus": _modulus(about.get("modulus")), "target": target,
+            "seeds": len(some), "least": low, "median": traced(median(clocks), *some), "most": high,
+            "spread": 100 * (high / low - 1),
+            "capped": all(row.values.get("cap_mhz") == row.values["mhz"] for row in some),
+        })  # fmt: skip
+    return sorted(out, key=lambda s: -float(s["spread"]))
+
+
+# ---------------------------------------------------------------------------------------------- viewing
+
+
+def kept(progress: Progress | None = None) -> Path:
+    """A site in the cache folder, written anew."""
+    folder = tools.cache_dir() / "site"
+    if folder.exists():
+        shutil.rmtree(folder)
+    with tempfile.TemporaryDirectory(dir=tools.cache_dir()) as beside:
+        write(Path(beside) / "site", progress=progress)
+        shutil.move(Path(beside) / "site", folder)
+    return folder

