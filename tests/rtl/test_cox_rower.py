@@ -13,9 +13,13 @@ from marks import long
 from modmill.contract import Refusal
 from modmill.cores.multiplier.build import build
 from modmill.designs import design
+from modmill.designs.cox_rower import shape as shapes
 from modmill.designs.cox_rower.kbe import Params, RnsMontgomery, tables
+from modmill.designs.cox_rower.model import Model
 from modmill.designs.cox_rower.multiplier import CoxRower
-from modmill.designs.cox_rower.schedule import PRODUCT, Programme, jobs, memory_plan, programme
+from modmill.designs.cox_rower.operations import Kind, Value, operations
+from modmill.designs.cox_rower.schedule import Programme, folded_bound, jobs, memory_plan, programme
+from modmill.designs.cox_rower.shape import PRODUCT
 from modmill.numbers.moduli import parse_modulus
 from modmill.numbers.rns.base_pairs import Sufficiency, sufficiency
 from modmill.placement import verify
@@ -99,13 +103,89 @@ def test_a_job_moved_by_a_cycle_is_refused(name):
     verify(todo, p.interval, p.starts)
     for job in todo:
         for other in (-1, 1):
-            moved = dict(p.starts) | {job.name: p[job.name] + other}
+            moved = dict(p.starts) | {job.name: p.starts[job.name] + other}
             try:
                 verify(todo, p.interval, moved)
             except ScheduleError:
                 break
         else:
             assert job.name in ("h", "out zeta", "out w", "in xa", "in ya", "in xb", "in yb", "w~", "w~ fold"), job.name
+
+
+@pytest.fixture
+def forgotten():
+    """Programmes are kept by shape, whatever its operations."""
+    programme.cache_clear()
+    yield
+    programme.cache_clear()
+
+
+def reordered(monkeypatch, change):
+    """Fit kbe for a small modulus with other operations; nothing else is told."""
+    monkeypatch.setattr(shapes, "operations", lambda *a, **k: change(list(operations(*a, **k))))
+    programme.cache_clear()
+    return design("kbe").fit(29, n=1, w=12)
+
+
+def moved(ops, letter, before):
+    """The operations with the product of that letter before that of another."""
+    (op,) = [op for op in ops if op.kind is Kind.MULTIPLY and op.result.letter == letter]
+    ops.remove(op)
+    ops.insert(next(k for k, other in enumerate(ops) if other.result.letter == before), op)
+    return ops
+
+
+def test_another_order_of_operations_changes_model_and_schedule_together(monkeypatch, forgotten):
+    usual = design("kbe").fit(29, n=1, w=12)
+    trace, schedule = dict(usual.trace(*usual.corners()[-1])), usual.schedule
+    other = reordered(monkeypatch, lambda ops: moved(ops, "w~", "s"))
+    names = [name for name, _ in other.trace(*usual.corners()[-1])]
+    assert names.index("w~") < names.index("s") and dict(other.trace(*usual.corners()[-1])) == trace
+    assert [job.name for job in jobs(other.params.shape)] != [job.name for job in jobs(usual.params.shape)]
+    assert other.schedule.steps != schedule.steps and other.programme.starts != usual.programme.starts
+
+
+def test_an_order_that_breaks_a_dependence_is_refused(monkeypatch, forgotten):
+    with pytest.raises(Refusal, match="MULTIPLY xi reads s, which an operation after it makes"):
+        assert reordered(monkeypatch, lambda ops: moved(ops, "xi", "s")).programme
+    without = [op for op in operations(1, rows=False, numbered=False) if op.kind is not Kind.COX]
+    with pytest.raises(Refusal, match="TERM sum w reads h, which no operation makes"):
+        assert reordered(monkeypatch, lambda _: without).programme
+
+
+class Widest(Model):
+    """Carries out the operations on the largest words, and notes the largest value that each fold sees."""
+
+    def reduced(self, op, i, value):
+        seen[op] = max(seen.get(op, 0), value)
+        return (1 << self.shape.w) - 1
+
+
+seen = {}
+
+
+@pytest.mark.parametrize("numbered", [False, True])
+@pytest.mark.parametrize(
+    ("name", "settings"), [("kbe", {}), ("hbe", {}), ("hbe", {"columns": 3}), ("kbe", {"rowers": 2})]
+)
+def test_every_fold_is_as_wide_as_its_operation_needs(name, settings, numbered):
+    """The bounds pass: all words and constants at their largest, h too."""
+    f = design(name).fit(parse_modulus("2^61-1").value, **settings)
+    q, shape = f.params, replace(f.params.shape, numbered=numbered)
+    top = (1 << shape.w) - 1
+    k = tables(f.p, q, plain=False)
+    row = [top] * shape.n
+    largest = replace(k, xi=row, wt=row, h=row, first=[row] * shape.steps, second=[row] * shape.steps)
+    letters = "xyvz" if numbered else "xy"
+    inputs = {Value(x + b, j): [top] * shape.rowers for x in letters for b in "ab" for j in range(shape.share)}
+    seen.clear()
+    found = {op.result: made for op, made in Widest(shape, largest, q.cox).run(inputs)}
+    assert found[Value("h", None)][0] <= shape.h_max
+    folds = [op for op in seen if op.kind in (Kind.MULTIPLY, Kind.MULTIPLY_TWO, Kind.REDUCE)]
+    assert len(folds) == shape.share * 5
+    for op in folds:
+        assert seen[op] < folded_bound(shape, op) <= shape.fold_bound, op
+    assert max(seen.values()) < shape.fold_bound
 
 
 def test_memory_holds_constants_and_slots():
@@ -224,7 +304,7 @@ def test_a_channel_in_another_place_of_the_ring_is_found(monkeypatch):
     """The planted fault: coefficients in the order of a ring that is loaded the other way round."""
     f = design("kbe").fit(parse_modulus("2^61-1").value, rowers=2)
     pairs = operands(f.contract("native"), 1)
-    monkeypatch.setattr(Programme, "turned", lambda p, k, j: p.run(k, j) - p[f"load {k}"] + 1)
+    monkeypatch.setattr(Programme, "turned", lambda p, op: p.start(op) - p.load(op.extension) + 1)
     (result, seen, _), *_ = run(f.component(), pairs)
     trace = list(f.trace(*pairs[0]))
     assert first_difference(trace, seen) == "zeta 1" and trace[-1][1] != result

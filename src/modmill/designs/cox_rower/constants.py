@@ -8,7 +8,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from modmill.designs.cox_rower.schedule import CONSTANTS, Programme
+from modmill.designs.cox_rower.operations import TABLES, Kind, Operation
+from modmill.designs.cox_rower.schedule import Programme
 
 
 @dataclass(frozen=True)
@@ -26,24 +27,33 @@ class Tables:
     first: Sequence[Sequence[int]]
     second: Sequence[Sequence[int]]
 
+    def of(self, op: Operation) -> Sequence[int]:
+        """The constants by which an operation multiplies: one for each channel."""
+        return dict(zip(TABLES, (self.xi, self.wt, self.h), strict=True))[op.table]
+
+    def cofactors(self, op: Operation) -> Sequence[int]:
+        """A_r / a_(r,j) or B_r / b_(r,j) of each channel, as ROW_SUM needs them."""
+        return self.partner_b if op.extension == 2 else self.partner_a
+
+    def rows(self, op: Operation) -> Sequence[Sequence[int]]:
+        """The coefficients of each row in each channel, as TERMS needs them."""
+        return self.second if op.extension == 2 else self.first
+
 
 @dataclass(frozen=True)
 class Constants:
-    """What the block RAM of every rower holds before the words of products: see `address`, then both extensions."""
+    """What the block RAM of every rower holds before the words of products, where `Shape.address` says."""
 
     p: Programme
     tables: Tables
-
-    def address(self, name: str, k: int) -> int:
-        """Address of a constant of the rower's k-th channel of that base."""
-        return CONSTANTS.index(name) * self.p.shape.share + k
 
     @cached_property
     def modulus_addresses(self) -> list[int]:
         """Addresses of those that depend on the modulus."""
         shape = self.p.shape
-        extension = range(shape.fixed, shape.fixed + shape.share * shape.steps)
-        return [*range(self.address("xi", 0), self.address("xi", shape.share)), *extension]
+        xi = [shape.address(op) for op in shape.of(Kind.MULTIPLY) if op.table == "xi"]
+        first = [op for op in shape.of(Kind.TERMS) if op.extension == 1]
+        return [*xi, *(shape.address(op, step) for op in first for step in range(shape.steps))]
 
     def modulus_words(self) -> list[int]:
         """Those that depend on the modulus, for all rowers at a time, rower 0 in the least significant bits."""
@@ -61,23 +71,24 @@ class Constants:
         return found
 
     def _memory(self, i: int) -> list[int]:
-        """Contents of rower i's block RAM: constants, the ring's in the order in which it brings them."""
-        p, t = self.p, self.tables
-        shape = p.shape
-        row = i // shape.columns
-        own = range(i, shape.n, shape.rowers)
+        """Contents of rower i's block RAM."""
+        words = [0] * self.p.shape.constants
+        for op in self.p.shape.operations:
+            for step, value in enumerate(self._coefficients(op, i)):
+                words[self.p.shape.address(op, step)] = value
+        return words
 
-        def passed(k: int, rows: Sequence[Sequence[int]]) -> Iterator[int]:
-            """The row's coefficients in all runs of ring k: the row itself, its values in the order of its places."""
-            for j, channel in enumerate(own):
-                for step in range(p.n):
-                    back, place = divmod(p.turned(k, j) + step, shape.share)
-                    yield rows[place * shape.rows + (row - back) % shape.rows][channel]
-
-        mask = (1 << shape.w) - 1
-        shifts = range((shape.parts - 1) * shape.w, -1, -shape.w)
-        fixed = [table[channel] for table in (t.xi, t.wt, t.h) for channel in own]
-        fixed += [
-            partner[channel] >> k & mask for partner in (t.partner_a, t.partner_b) for channel in own for k in shifts
-        ]
-        return [*fixed, *passed(1, t.first), *passed(2, t.second)]
+    def _coefficients(self, op: Operation, i: int) -> Iterator[int]:
+        """What rower i multiplies by in each step of an operation, the ring's in the order in which it brings them."""
+        p, t, shape = self.p, self.tables, self.p.shape
+        channel = op.k * shape.rowers + i
+        if op.table:
+            yield t.of(op)[channel]
+        elif op.kind is Kind.ROW_SUM:
+            for k in range((shape.parts - 1) * shape.w, -1, -shape.w):
+                yield t.cofactors(op)[channel] >> k & (1 << shape.w) - 1
+        elif op.kind is Kind.TERMS:
+            row, rows = i // shape.columns, t.rows(op)
+            for step in range(p.n):  # the row itself, then those behind it; each with its values one after another
+                back, place = divmod(p.turned(op) + step, shape.share)
+                yield rows[place * shape.rows + (row - back) % shape.rows][channel]

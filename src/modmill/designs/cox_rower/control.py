@@ -6,11 +6,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Module, Mux, Signal
+from amaranth.hdl import Value as Bits
 from amaranth.lib import data
 
 from modmill.contract import Refusal
-from modmill.designs.cox_rower.schedule import OPERAND, OPERANDS, PRODUCT, TREE, Programme
+from modmill.designs.cox_rower.operations import OPERANDS, Kind, Operation, Value
+from modmill.designs.cox_rower.schedule import Programme
+from modmill.designs.cox_rower.shape import OPERAND, PRODUCT, TREE
 from modmill.schedule import ScheduleError
 
 
@@ -55,7 +58,7 @@ class Phase:
         wrap = Signal(name="wrap")
         m.d.sync += [wrap.eq(phase == p.interval - 2), phase.eq(Mux(wrap, 0, phase + 1))]
 
-    def at(self, cycle: int) -> Value:
+    def at(self, cycle: int) -> Bits:
         """High in that cycle of the programme, modulo the interval (combinational)."""
         return self.signal == (cycle - self._programme.accept) % self._programme.interval
 
@@ -69,9 +72,9 @@ class Control:
     def __init__(self, p: Programme, word: Word, phase: Phase) -> None:
         self._programme, self._word, self._phase = p, word, phase.signal
         self.signal = Signal(word, name="control")
-        self.fields: dict[str, dict[int, int | Value]] = {name: {} for name in word.members}
+        self.fields: dict[str, dict[int, int | Bits]] = {name: {} for name in word.members}
 
-    def put(self, field: str, cycle: int, value: int | Value = 1) -> None:
+    def put(self, field: str, cycle: int, value: int | Bits = 1) -> None:
         """Set a field for the rowers' cycle. Raises ScheduleError when it is taken in that cycle of the period."""
         p = self._programme
         key = (cycle - TREE - 1 - p.accept) % p.interval
@@ -79,7 +82,7 @@ class Control:
             raise ScheduleError(f"{field} is set twice in cycle {key} of {p.interval}")
         self.fields[field][key] = value
 
-    def store(self, address: Value, cycle: int, *, source: int | None = None) -> None:
+    def store(self, address: Bits, cycle: int, *, source: int | None = None) -> None:
         """Write the residue, or the word from outside with that number."""
         self.put("word", cycle, address)
         self.put("write", cycle)
@@ -87,99 +90,89 @@ class Control:
             self.put("outside", cycle)
             self.put("source", cycle - 1, source)
 
-    def product(
-        self,
-        held: Callable[[str, int], Value],
-        constant: Callable[[str, int], int],
-        summed: Callable[[int], Value] | None = None,
-    ) -> None:
-        """All of one product. ``held(word, cycle)``: address of one of its words for the rowers' cycle;
-        ``constant(name, k)``: of a constant of the rower's k-th channel; ``summed(cycle)``: whether a second product
-        is added to the first."""
+    def product(self, held: Callable[[Value, int], Bits], summed: Callable[[int], Bits] | None = None) -> None:
+        """All of one product but what comes from outside and leaves. ``held(value, cycle)``: address of one of its
+        words for the rowers' cycle; ``summed(cycle)``: whether a second product is added to the first."""
         p, shape, put = self._programme, self._programme.shape, self.put
-        share, named = shape.share, shape.named
+        for op in shape.of(Kind.MULTIPLY, Kind.MULTIPLY_TWO):
+            self._multiply(op, held, summed)
+        terms = sorted(shape.of(Kind.TERM), key=lambda op: op.k)
+        for op in terms:
+            put("word", p.start(op), held(op.reads[0], p.start(op)))
+            put("constant", p.start(op), shape.address(op))
+        for op in shape.of(Kind.ROW_SUM, Kind.LOAD, Kind.TERMS):
+            self._ring(op, held)
+        for op in terms:
+            put("add", p.start(op) + PRODUCT)
+        for op in sorted(shape.of(Kind.TERM, Kind.TERMS), key=lambda op: op.k):
+            if op.opens:
+                put("clear", (p.first(op) if op.kind is Kind.TERMS else p.start(op)) + PRODUCT - 1)
+        for op in shape.of(Kind.REDUCE):
+            put("catch_sum", p.start(op))
+            put("enter_sum", p.fold(op))
+            self._reduce(op, held)
+        for op in shape.of(Kind.COX):
+            self.store(held(op.result, p.start(op)), p.start(op), source=self._word.h_source)
 
-        def read(name: str, cycle: int) -> None:
-            put("word", cycle, held(name, cycle))
+    def _reduce(self, op: Operation, held: Callable[[Value, int], Bits]) -> None:
+        """A fold modulo the rower's a_i or, from ``share`` on, b_i of that number."""
+        p, base = self._programme, self._base(op)
+        for entry in p.entries(op) if base else ():
+            self.put("base", entry, base)
+        self.store(held(op.result, p.residue(op)), p.residue(op))
 
-        def reduce(name: str, result: str, modulus: int) -> None:
-            """A fold, modulo the rower's a_i or, from ``share`` on, b_i of that number."""
-            for entry in p.entries(name) if modulus else ():
-                put("base", entry, modulus)
-            self.store(held(result, p.residue(name)), p.residue(name))
+    def _base(self, op: Operation) -> int:
+        return op.over_b * self._programme.shape.share + op.k
 
-        def product(name: str, operand: str, other: int | str, result: str, modulus: int) -> None:
-            t = p[name]
-            read(operand, t)
-            put("constant", t, held(other, t) if isinstance(other, str) else other)
+    def _multiply(
+        self, op: Operation, held: Callable[[Value, int], Bits], summed: Callable[[int], Bits] | None
+    ) -> None:
+        """One product or the sum of two."""
+        p, shape, put, t = self._programme, self._programme.shape, self.put, self._programme.start(op)
+        if op.kind is Kind.MULTIPLY:
+            put("word", t, held(op.reads[0], t))
+            put("constant", t, shape.address(op) if op.table else held(op.reads[1], t))
             put("catch_product", t + PRODUCT)
-            put("enter_product", p[f"{name} fold"])
-            reduce(f"{name} fold", result, modulus)
-
-        def two_products(name: str, base: str, result: str, modulus: int) -> None:
-            t = p[name]
-            for k, (operand, other) in enumerate((("x", "y"), ("v", "z"))):
-                read(operand + base, t + k)
-                put("constant", t + k, held(other + base, t + k))
+            put("enter_product", p.fold(op))
+        else:
+            for k, (one, other) in enumerate((op.reads[:2], op.reads[2:])):
+                put("word", t + k, held(one, t + k))
+                put("constant", t + k, held(other, t + k))
                 put("add", t + k + PRODUCT, summed(t + k + PRODUCT) if k and summed else 1)
             put("clear", t + PRODUCT - 1)
             register = "pair" if shape.pair else "sum"
-            put(f"catch_{register}", p[f"catch {name}"])
-            put(f"enter_{register}", p[f"{name} fold"])
-            reduce(f"{name} fold", result, modulus)
+            put(f"catch_{register}", p.catch(op))
+            put(f"enter_{register}", p.fold(op))
+        self._reduce(op, held)
 
-        if shape.numbered:
-            two_products("s", "a", "s", 0)
-            two_products("w~", "b", "wt", 1)
-        for k in () if shape.numbered else range(share):
-            product(named("s", k), named("xa", k), named("ya", k), named("s", k), k)
-        for k in range(share):
-            product(named("xi", k), named("s", k), constant("xi", k), named("xi", k), k)
-        for k in () if shape.numbered else range(share):
-            product(named("w~", k), named("xb", k), named("yb", k), named("wt", k), share + k)
-        for k in range(share):
-            read(named("wt", k), p[named("w~ c", k)])
-            put("constant", p[named("w~ c", k)], constant("wt", k))
-            read("h", p[named("h B", k)])
-            put("constant", p[named("h B", k)], constant("h", k))
-        address = shape.fixed
-        for extension, source, moduli in ((1, "xi", share), (2, "zeta", 0)):
-            for k in range(share):
-                if shape.loop:
-                    t = p[f"read {extension}"] + k
-                    read(named(source, k), t)
-                    put("wait", t + OPERAND - 1)
-                else:
-                    hat, made = p[named(f"hat {extension}", k)], shape.hat_cycles - shape.parts
-                    for part in range(shape.parts):
-                        read(named(source, k), hat + part)
-                        cofactor = ((extension - 1) * share + k) * shape.parts + part
-                        put("constant", hat + part, constant("h", share) + cofactor)
-                        put("hat", hat + part + made)
-                    put("hat_first", hat + made)
-                    for step in range(p.n) if moduli + k else ():
-                        put("base", p.run(extension, k) + 1 + step, moduli + k)
-                put("load", p[f"load {extension}"] + k)
-            for k in range(share):
-                for slot in range(p.first(extension, k), p.first(extension, k) + p.n):
-                    put("constant", slot, address)
+    def _ring(self, op: Operation, held: Callable[[Value, int], Bits]) -> None:
+        """What goes into the ring, and what the rowers multiply by what is in it."""
+        p, shape, put = self._programme, self._programme.shape, self.put
+        match op.kind:
+            case Kind.ROW_SUM:
+                t, made = p.start(op), shape.hat_cycles - shape.parts
+                for part in range(shape.parts):
+                    put("word", t + part, held(op.reads[0], t + part))
+                    put("constant", t + part, shape.address(op, part))
+                    put("hat", t + part + made)
+                put("hat_first", t + made)
+            case Kind.LOAD:
+                for k, value in enumerate(op.reads):
+                    if shape.loop:
+                        put("word", p.read(op) + k, held(value, p.read(op) + k))
+                        put("wait", p.read(op) + k + OPERAND - 1)
+                    put("load", p.start(op) + k)
+            case _:
+                for step in range(p.n):
+                    slot = p.first(op) + step
+                    if not shape.loop and self._base(op):
+                        put("base", p.start(op) + 1 + step, self._base(op))
+                    put("constant", slot, shape.address(op, step))
                     put("ring", slot + OPERAND - 1)
                     put("add", slot + PRODUCT)
-                    address += 1
-        for k in range(share):
-            put("add", p[named("w~ c", k)] + PRODUCT)
-            put("add", p[named("h B", k)] + PRODUCT)
-            put("clear", p[named("w~ c", k)] + PRODUCT - 1)
-            put("clear", p.first(2, k) + PRODUCT - 1)
-        for extension, result, moduli in ((1, "zeta", share), (2, "w", 0)):
-            for k in range(share):
-                put("catch_sum", p[named(f"catch {extension}", k)])
-                put("enter_sum", p[f"{named(result, k)} fold"])
-                reduce(f"{named(result, k)} fold", named(result, k), moduli + k)
-        self.store(held("h", p["h"]), p["h"], source=self._word.h_source)
 
     def load(
-        self, m: Module, addresses: Sequence[int], valid: Signal, ready: Signal, idle: Value, loading: Signal
+        self, m: Module, addresses: Sequence[int], valid: Signal, ready: Signal, idle: Bits, loading: Signal
     ) -> None:
         """Words of stream k into these addresses of all rowers, one in every period, as ``loading`` then says.
 
@@ -229,7 +222,7 @@ class Control:
             if name == "h":
                 continue
             field = self.signal[name]
-            signal = Signal(len(Value.cast(field)), name=name, reset_less=name != "write")
+            signal = Signal(len(Bits.cast(field)), name=name, reset_less=name != "write")
             m.d.comb += field.eq(signal)
             if all(isinstance(v, int) for v in values.values()):
                 for bit in range(len(signal)):

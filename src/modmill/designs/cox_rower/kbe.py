@@ -29,10 +29,12 @@ from typing import Any
 from modmill.contract import Load, Refusal, ResiduePair, Timing
 from modmill.design import Cost, Design, Fitted, Multiplier, Setting, Source, unused
 from modmill.designs.cox_rower.constants import Tables
+from modmill.designs.cox_rower.model import Model
 from modmill.designs.cox_rower.multiplier import CoxRower
-from modmill.designs.cox_rower.schedule import TREE, Programme, Shape, programme
+from modmill.designs.cox_rower.operations import H, Value
+from modmill.designs.cox_rower.schedule import Programme, programme
+from modmill.designs.cox_rower.shape import TREE, Shape
 from modmill.designs.cox_rower.slot_machine import CoxSlots
-from modmill.numbers.folding import reduce
 from modmill.numbers.primes import prev_prime
 from modmill.numbers.rns.base_pairs import BasePair, Sufficiency, approximate, base_pair, sufficiency
 from modmill.numbers.rns.cox import Cox
@@ -162,11 +164,11 @@ class RnsMontgomery(Fitted):
         )
 
     def trace(self, a: int, b: int) -> Iterator[tuple[str, Any]]:
-        return self._trace([(a, b)])
+        return self._trace(a, b)
 
     def combine(self, a: int, b: int, c: int, e: int) -> int:
         """(a b + c e) A^-1 on port values: what an operation of the slot machine gives, bit by bit."""
-        *_, (_, result) = self._trace([(a, b), (c, e)])
+        *_, (_, result) = self._trace(a, b, c, e)
         return result
 
     def slot_machine(self, numbers: int) -> CoxSlots:
@@ -182,49 +184,23 @@ class RnsMontgomery(Fitted):
         plan = placed(replace(self.params.shape, numbered=True), self.settings["interval"])
         return CoxSlots(plan, tables(self.p, self.params, plain=False), numbers, loadable=self.settings["loadable"])
 
-    def _trace(self, pairs: list[tuple[int, int]]) -> Iterator[tuple[str, Any]]:
-        """The algorithm on a sum of products."""
-        q, shape = self.params, self.params.shape
-        k = tables(self.p, q, plain=False)
-        n, c, w = shape.n, shape.columns, shape.w
-        form = self.representation
-        words = [(form.unpack(a), form.unpack(b)) for a, b in pairs]
-
-        def mod(moduli: Base, i: int, t: int) -> int:
-            return reduce(t, shape.fold_bound, w, moduli.u[i])
-
-        def term(hat: int, moduli: Base, i: int) -> int:
-            return hat if c == 1 else mod(moduli, i, hat)
-
-        def seen(name: str, values: list[int]) -> Iterator[tuple[str, list[int]]]:
-            """The values as the rowers have them, one channel of each after another."""
-            each = len(values) // shape.share
-            return ((shape.named(name, g), values[g * each : (g + 1) * each]) for g in range(shape.share))
-
-        s = [mod(q.a, i, sum(x[i] * y[i] for x, y in words)) for i in range(n)]
-        yield from seen("s", s)
-        xi = [mod(q.a, i, s[i] * k.xi[i]) for i in range(n)]
-        yield from seen("xi", xi)
-        tilde = [mod(q.b, j, sum(x[n + j] * y[n + j] for x, y in words)) for j in range(n)]
-        yield from seen("w~", tilde)
-        big_x = q.first_cox.hats(xi)
-        if c > 1:
-            yield from seen("X", big_x)
-        zeta = [
-            mod(q.b, j, tilde[j] * k.wt[j] + sum(term(v, q.b, j) * k.first[r][j] for r, v in enumerate(big_x)))
-            for j in range(n)
-        ]
-        yield from seen("zeta", zeta)
-        big_z = q.cox.hats(zeta)
-        if c > 1:
-            yield from seen("Z", big_z)
-        h = q.cox.h(big_z, q.proof.offset)
-        yield "h", h
-        result = [
-            mod(q.a, i, h * k.h[i] + sum(term(v, q.a, i) * k.second[r][i] for r, v in enumerate(big_z)))
-            for i in range(n)
-        ]
-        yield "w", form.pack([*result, *zeta])
+    def _trace(self, *numbers: int) -> Iterator[tuple[str, Any]]:
+        """The algorithm on a product of two numbers, or on the sum of two products."""
+        q, form = self.params, self.representation
+        shape = replace(q.shape, numbered=len(numbers) > 2)
+        inputs = {}
+        for letter, number in zip("xyvz", numbers, strict=False):
+            words = form.unpack(number)
+            for k in range(2 * shape.share):
+                value = Value(letter + "ab"[k // shape.share], k % shape.share)
+                inputs[value] = words[k * shape.rowers : (k + 1) * shape.rowers]
+        results: dict[str, list[int]] = {"w": [], "zeta": []}
+        for op, made in Model(shape, tables(self.p, q, plain=False), q.cox).run(inputs):
+            if op.result.letter in results:
+                results[op.result.letter] += made
+            if op.result.letter != "w":
+                yield shape.shown(op.result), made[0] if op.result == H else made
+        yield "w", form.pack([*results["w"], *results["zeta"]])
 
     def component(self, *, scaled: bool = False) -> CoxRower:
         loadable = self.settings["loadable"]

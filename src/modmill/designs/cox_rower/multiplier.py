@@ -31,9 +31,12 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from modmill.design import Multiplier
+from modmill.designs.cox_rower import operations
 from modmill.designs.cox_rower.constants import Constants, Tables
 from modmill.designs.cox_rower.control import Control, Phase, Word
-from modmill.designs.cox_rower.schedule import OPERAND, OPERANDS, TREE, Programme, Shape, memory_plan  # fmt: skip
+from modmill.designs.cox_rower.operations import Kind
+from modmill.designs.cox_rower.schedule import Programme, memory_plan
+from modmill.designs.cox_rower.shape import OPERAND, TREE, Shape
 from modmill.numbers.folding import fold_bound
 from modmill.rtl.extension import tiled
 from modmill.rtl.fold import SelectedFold, bits
@@ -259,7 +262,7 @@ class Chain:
         self._contents, self._sources = contents, sources
         self._rows: list[Row] = []
         shape = p.shape
-        self.known = p["load 2"] + shape.cox_cycles
+        self.known = p.load(2) + shape.cox_cycles
         """Cycle in which h is visible; the tree's sums come before."""
         self.h = Signal(max(1, shape.h_max.bit_length()), reset_less=True)
 
@@ -307,19 +310,17 @@ class Chain:
         """Intermediates of a product under the algorithm's names, with their cycles after its acceptance."""
         p, shape = self._programme, self._programme.shape
         residues = [r.residue for row in self._rows for r in row.rowers]
-        found: list[tuple[str, Signal | list[Signal], int]] = [
-            (shape.named(name, k), residues, p.residue(f"{shape.named(name, k)} fold") - p.accept)
-            for name in ("s", "xi", "w~", "zeta")
-            for k in range(shape.share)
-        ]
-        found.append(("h", self.h, self.known - p.accept))
-        if not shape.loop:
-            hats = [row.hat for row in self._rows]
-            found += [
-                (shape.named(name, k), hats, p[shape.named(f"hat {extension}", k)] + shape.hat_cycles - p.accept)
-                for extension, name in ((1, "X"), (2, "Z"))
-                for k in range(shape.share)
-            ]
+        hats = [row.hat for row in self._rows]
+        found: list[tuple[str, Signal | list[Signal], int]] = []
+        for op in shape.operations:
+            name = shape.shown(op.result)
+            match op.kind:
+                case Kind.MULTIPLY | Kind.REDUCE if op.result.letter != "w":  # w is the result itself
+                    found.append((name, residues, p.residue(op) - p.accept))
+                case Kind.ROW_SUM:
+                    found.append((name, hats, p.start(op) + shape.hat_cycles - p.accept))
+                case Kind.COX:
+                    found.append((name, self.h, self.known - p.accept))
         return found
 
     def _cox(self, m: Module) -> None:
@@ -392,7 +393,7 @@ class CoxRower(Multiplier):
         m = Module()
         p = self._programme
         shape, interval = p.shape, p.interval
-        w, n, share, named = shape.w, shape.n, shape.share, shape.named
+        w, n, share = shape.w, shape.n, shape.share
         depth, first_slot, slots = memory_plan(p)
         address = depth.bit_length() - 1
         word_bits = shape.slot.bit_length() - 1
@@ -458,19 +459,20 @@ class CoxRower(Multiplier):
         # ---- the control word
         control = Control(p, word, phase)
 
-        def held(name: str, cycle: int) -> Value:
-            """Address of a word of the product's slot, for the rowers' cycle."""
-            slot = slot_out if name.startswith("out") else ages[(cycle - TREE - 1 - p.origin) // interval]
-            return Cat(Const(shape.words.index(name.removeprefix("out ")), word_bits), slot)
+        def word_of(slot: Value, value: operations.Value) -> Value:
+            """Address of a word of a product's slot."""
+            return Cat(Const(shape.words.index(value), word_bits), slot)
 
-        for k, name in enumerate(named(name, j) for name in OPERANDS for j in range(share)):
-            control.store(held(name, p[f"in {name}"]), p[f"in {name}"], source=k)
-        control.product(held, self._constants.address)
-        for name in ("zeta", "w"):
-            for k in range(share):
-                t = p[f"out {named(name, k)}"]
-                control.put("word", t, held(f"out {named(name, k)}", t))
-                control.put(f"out_{name}", t + OPERAND - 1, going.shift_left(k))
+        def held(value: operations.Value, cycle: int) -> Value:
+            """Address of a word of the product under way, for the rowers' cycle."""
+            return word_of(ages[(cycle - TREE - 1 - p.origin) // interval], value)
+
+        for k, op in enumerate(shape.of(Kind.TAKE)):
+            control.store(held(op.result, p.start(op)), p.start(op), source=k)
+        control.product(held)
+        for op in shape.of(Kind.GIVE):
+            control.put("word", p.start(op), word_of(slot_out, op.result))
+            control.put(f"out_{op.result.letter}", p.start(op) + OPERAND - 1, going.shift_left(op.k))
         if self._loadable:
             idle = (room == slots) & (waiting == 0) & ~take & ~going & ~self.o_valid
             control.load(m, self._constants.modulus_addresses, self.k_valid, self.k_ready, idle, loading)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""What the cox-rower machine (`multiplier`) does in which cycle: the jobs of one product and their places in time.
+"""What the cox-rower machine (`multiplier`) does in which cycle: the operations' jobs and their places in time.
 
 cycle t       addresses at the block RAM
 cycle t + 3   operands at the multiplier, behind a register
@@ -10,369 +10,213 @@ cycle t + 8   sum with that product
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
 from modmill import placement
-from modmill.numbers.folding import fold_bound
-from modmill.numbers.rns.residues import signed_digits
+from modmill.designs.cox_rower.operations import OPERANDS, Kind, Operation, Value
+from modmill.designs.cox_rower.shape import OPERAND, PRODUCT, TREE, Shape
 from modmill.placement import Job
-from modmill.rtl.product import DSP18, DspBlock
 from modmill.schedule import Schedule, Step
-
-OPERAND = 3
-"""Cycles from an address to the operand at the multiplier."""
-
-PRODUCT = 7
-"""Cycles from an address to the visible product."""
-
-TREE = 2
-"""Registers between the machine's control word and the rower's."""
-
-OPERANDS = ("xa", "xb", "ya", "yb")
-"""Words of the operands for one channel of each base."""
-
-WORDS = (*OPERANDS, "s", "xi", "wt", "zeta", "w")
-"""Words of one product for one channel of each base; beside them a rower's slot holds h."""
 
 H_STAYS = 8
 """Cycles for which h may wait in its register."""
 
-CONSTANTS = ("xi", "wt", "h")
-"""Constants of a channel before the cofactors of the row and those of the two extensions."""
+_TERM = ("w~ c", "h B")
+"""Names of the jobs that add one product to the sum of an extension."""
 
 
-@dataclass(frozen=True)
-class Shape:
-    """What the machine's structure depends on.
+def start_of(shape: Shape, op: Operation) -> str:
+    """The job in which an operation begins."""
+    match op.kind:
+        case Kind.TAKE:
+            return f"in {shape.shown(op.result)}"
+        case Kind.GIVE:
+            return f"out {shape.shown(op.result)}"
+        case Kind.ROW_SUM:
+            return shape.named(f"hat {op.extension}", op.k)
+        case Kind.LOAD:
+            return f"load {op.extension}"
+        case Kind.TERMS:
+            return shape.named(f"ring {op.extension}", op.k)
+        case Kind.TERM:
+            return shape.named(_TERM[op.extension - 1], op.k)
+        case Kind.REDUCE:
+            return shape.named(f"catch {op.extension}", op.k)
+        case _:
+            return shape.shown(op.result)
 
-    ``w``: bits of a channel, ``columns``: rowers in a row, ``u``: for each rower u of the a that it serves, then u of
-    the b, ``fraction``: t of the cox, ``offset``: its d. ``numbered``: operands and results are numbers that stay in
-    the rowers, and a product is the sum of two, x y + v z.
-    """
 
-    w: int
-    columns: int
-    u: tuple[tuple[int, ...], ...]
-    fraction: int
-    offset: int
-    numbered: bool = False
-    block: DspBlock = DSP18
+def fold_of(shape: Shape, op: Operation) -> str:
+    """The job that folds what an operation has made and stores the residue."""
+    return f"{shape.shown(op.result)} fold"
 
-    @property
-    def rowers(self) -> int:
-        """Rowers."""
-        return len(self.u)
 
-    @property
-    def share(self) -> int:
-        """Channels of each base that a rower serves; its k-th is channel k * rowers + its own number."""
-        return len(self.u[0]) // 2
+def catch_of(shape: Shape, op: Operation) -> str:
+    """The job that catches the sum of two products."""
+    return f"catch {shape.shown(op.result)}"
 
-    @property
-    def tiles(self) -> int:
-        """DSP blocks of a rower's multiplier."""
-        return self.block.tiles(self.w, self.w)
 
-    @property
-    def n(self) -> int:
-        """Channels of each base."""
-        return self.rowers * self.share
+def read_of(op: Operation) -> str:
+    """The job that reads the words which go into the ring (KBE)."""
+    return f"read {op.extension}"
 
-    @property
-    def rows(self) -> int:
-        """Rows of rowers."""
-        return self.rowers // self.columns
 
-    @property
-    def steps(self) -> int:
-        """Steps of the ring until it has passed everything by every rower."""
-        return self.n // self.columns
+def folded_bound(shape: Shape, op: Operation) -> int:
+    """Exclusive bound of what an operation folds."""
+    return shape.product_bound if op.kind is Kind.MULTIPLY else shape.sum_bound
 
-    def named(self, name: str, k: int) -> str:
-        """``name`` for the k-th channels of the rowers, counted from 0; the name itself where each serves one."""
-        return name if self.share == 1 else f"{name} {k + 1}"
 
-    @cached_property
-    def words(self) -> tuple[str, ...]:
-        """Words of a product's slot in each rower's memory."""
-        return (*(self.named(word, k) for word in WORDS for k in range(self.share)), "h")
+def fold_entries(shape: Shape, op: Operation) -> list[int]:
+    """Cycles, from the start of the fold, in which something enters it."""
+    return [k * shape.loop_pass for k in range(shape.passes(folded_bound(shape, op)))] if shape.loop else [0]
 
-    @property
-    def inputs(self) -> tuple[str, ...]:
-        """Words that come from outside: of both operands, or of a number."""
-        if self.numbered:
-            return "a", "b"
-        return tuple(self.named(word, k) for word in OPERANDS for k in range(self.share))
 
-    @property
-    def slot(self) -> int:
-        """Words set aside for a slot, a power of two."""
-        return max(16, 1 << (len(self.words) - 1).bit_length())
+def fold_cycles(shape: Shape, op: Operation) -> int:
+    """Cycles from the start of the fold to the visible residue."""
+    return len(fold_entries(shape, op)) * shape.loop_pass if shape.loop else shape.fold_latency
 
-    @property
-    def hat_bits(self) -> int:
-        """Bits of what travels in the ring."""
-        return self.w if self.columns == 1 else self.columns * self.w + (self.columns - 1).bit_length()
 
-    @property
-    def top_bits(self) -> int:
-        """Bits of the cox's summands."""
-        return self.hat_bits - (self.columns * self.w - self.fraction)
+def first_slot(shape: Shape) -> int:
+    """Cycles from the start of a run of the ring to its first multiplication."""
+    return -1 if shape.loop else shape.fold_latency - 1
 
-    @property
-    def cox_levels(self) -> int:
-        """Levels of the cox's adder tree."""
-        return max(1, (self.rows - 1).bit_length())
 
-    @cached_property
-    def h_max(self) -> int:
-        """Largest h."""
-        return (self.steps * ((1 << self.top_bits) - 1) + self.offset) >> self.fraction
+class _Jobs:
+    """The jobs of one product, operation by operation."""
 
-    @cached_property
-    def sum_bound(self) -> int:
-        """Exclusive bound of the lazy sums of both extensions."""
-        top = (1 << self.w) - 1
-        return top * top * (self.steps + 1) + top * self.h_max + 1
+    def __init__(self, shape: Shape) -> None:
+        self.shape = shape
+        self._makers = {op.result: op for op in shape.operations if op.kind is not Kind.GIVE}
+        self._terms = {op.result: op for op in shape.of(Kind.TERMS)}
+        self._single = {op.result: op for op in shape.of(Kind.TERM)}
+        self._loads = {op.extension: op for op in shape.of(Kind.LOAD)}
 
-    @cached_property
-    def product_bound(self) -> int:
-        """Exclusive bound of one product."""
-        return ((1 << self.w) - 1) ** 2 + 1
+    def ready(self, value: Value) -> tuple[str, int]:
+        """The job after whose start, by so many cycles, a value can be read."""
+        shape, op = self.shape, self._makers[value]
+        match op.kind:
+            case Kind.MULTIPLY | Kind.MULTIPLY_TWO | Kind.REDUCE:
+                return fold_of(shape, op), fold_cycles(shape, op) + 1
+            case Kind.ROW_SUM:
+                return start_of(shape, op), shape.hat_cycles
+            case _:
+                return start_of(shape, op), 1
 
-    @cached_property
-    def pair_bound(self) -> int:
-        """Exclusive bound of a sum of two products."""
-        return 2 * ((1 << self.w) - 1) ** 2 + 1
+    def later(self, op: Operation, cycles: int) -> tuple[tuple[str, int], ...]:
+        """It comes so many cycles after the same for the channel before."""
+        if not op.k:
+            return ()
+        return ((start_of(self.shape, replace(op, result=Value(op.result.letter, op.k - 1))), cycles),)
 
-    @property
-    def pair(self) -> bool:
-        """Whether sums of two products wait for the fold in a register of their own. The pipelined fold is busy with
-        one ring after the other, so that three values wait for the same gap between them."""
-        return self.numbered and not self.loop
+    def of(self, op: Operation) -> Iterator[Job]:
+        """The jobs of an operation."""
+        shape, name = self.shape, start_of(self.shape, op)
+        match op.kind:
+            case Kind.TAKE:
+                others = (start_of(shape, other) for other in shape.of(Kind.TAKE) if other is not op)
+                yield Job(name, (("memory", 0, 1),), within=tuple((other, 10 * shape.share) for other in others))
+            case Kind.MULTIPLY:
+                yield from self._multiply(name, op)
+            case Kind.MULTIPLY_TWO:
+                yield Job(name, (("multiplier", 0, 2), ("memory", 0, 2)))
+                catch = catch_of(shape, op)
+                yield Job(catch, (), ((name, PRODUCT + 2),), holds=(("sum", name, PRODUCT, 0),))
+                yield self._fold(op, "caught pair" if shape.pair else "caught sum", catch)
+            case Kind.ROW_SUM:
+                uses = (("multiplier", 0, shape.parts), ("memory", 0, shape.parts))
+                yield Job(name, uses, (self.ready(op.reads[0]), *self.later(op, shape.parts)))
+            case Kind.LOAD:
+                yield from self._load(name, op)
+            case Kind.TERMS:
+                yield self._run(name, op)
+            case Kind.TERM:
+                yield self._term(name, op)
+            case Kind.REDUCE:
+                yield from self._reduce(name, op)
+            case Kind.COX:
+                load, cycles = start_of(shape, self._loads[op.extension]), shape.cox_cycles + TREE + 1
+                yield Job(name, (("memory", 0, 1),), ((load, cycles),), ((load, cycles + H_STAYS),))
+            case Kind.GIVE:
+                yield self._give(name, op)
 
-    @property
-    def loop(self) -> bool:
-        """Whether sums are folded in a loop (else in a pipeline)."""
-        return self.columns == 1
+    def _multiply(self, name: str, op: Operation) -> Iterator[Job]:
+        # the first product waits for all words of the operands
+        letters = OPERANDS if op.reads[0].letter == OPERANDS[0] else tuple(value.letter for value in op.reads)
+        after = [self.ready(Value(letter, op.k)) for letter in letters]
+        yield Job(name, (("multiplier", 0, 1), ("memory", 0, 1)), (*after, *self.later(op, 1)))
+        fold, caught = self._fold(op, "", name), ("caught product", name, PRODUCT + 1, 0)
+        yield replace(fold, after=((name, PRODUCT + 1),), holds=(caught,))
 
-    @cached_property
-    def digits(self) -> int:
-        """Signed digits of u that every fold is built for."""
-        return max(len(signed_digits(u)) for own in self.u for u in own)
+    def _reduce(self, name: str, op: Operation) -> Iterator[Job]:
+        n, at = self.shape.steps, first_slot(self.shape)
+        run, term = (start_of(self.shape, found[op.reads[0]]) for found in (self._terms, self._single))
+        if self._terms[op.reads[0]].opens:
+            begins, end = (run, at + PRODUCT), (term, PRODUCT + 1)
+        else:
+            begins, end = (term, PRODUCT), (run, at + n + PRODUCT)
+        yield Job(name, (), (end,), holds=(("sum", *begins, 0),))
+        yield self._fold(op, "caught sum", name)
 
-    @property
-    def loop_pass(self) -> int:
-        """Cycles of one pass of the loop: entry register, multiplexer register and adder tree."""
-        return 2 + max(1, self.digits.bit_length())
+    def _fold(self, op: Operation, caught: str, catch: str) -> Job:
+        shape = self.shape
+        uses = [("fold", entry, 1) for entry in fold_entries(shape, op)]
+        stored = ("memory", fold_cycles(shape, op), 1)
+        return Job(fold_of(shape, op), (*uses, stored), ((catch, 1),), holds=((caught, catch, 1, 0),))
 
-    def passes(self, bound: int) -> int:
-        """Passes that bring any value below ``bound`` below 2^w in every channel."""
-        return len(self.bounds(bound))
+    def _load(self, name: str, op: Operation) -> Iterator[Job]:
+        shape = self.shape
+        if shape.loop:
+            read = read_of(op)
+            yield Job(read, (("memory", 0, shape.share),), tuple(self.ready(value) for value in op.reads))
+            at_once = ((read, OPERAND),) if shape.share > 1 else ()  # words follow one another through one register
+            holds = (("waiting", read, OPERAND, shape.share - 1),)
+            yield Job(name, (), ((read, OPERAND),), at_once, holds)
+        else:
+            begun = min(shape.hat_cycles, PRODUCT + 2)  # the register changes from here on
+            first, last = self.ready(op.reads[0]), self.ready(op.reads[-1])
+            yield Job(name, (), (last,), holds=(("hat", first[0], begun, shape.share - 1),))
 
-    def bounds(self, bound: int) -> list[int]:
-        """Exclusive bounds before each pass, worst channel."""
-        out = []
-        while bound > 1 << self.w:
-            out.append(bound)
-            smaller = max(fold_bound(bound, self.w, u) for own in self.u for u in own)
-            if smaller >= bound:
-                raise ValueError(f"folding makes no progress below {bound}")
-            bound = smaller
-        return out
+    def _run(self, name: str, op: Operation) -> Job:
+        shape, n, load = self.shape, self.shape.steps, start_of(self.shape, self._loads[op.extension])
+        cox, multiplier = shape.cox_cycles + TREE + 1, ("multiplier", first_slot(shape), n)
+        held = (("ring", load, 1, n),) if op.k == shape.share - 1 else ()
+        before = self.later(op, n + 2 if shape.share > 2 else n)
+        # of many runs, later ones have no choice, which keeps the search small
+        latest = before if before and shape.share > 2 else ((load, n + op.k * (max(n, cox) + 6)),)
+        uses = (multiplier,) if shape.loop else (("fold", 1, n), multiplier)
+        return Job(name, uses, ((load, 0), *before), latest, held)
 
-    @cached_property
-    def fold_bound(self) -> int:
-        """Exclusive bound of all that enters the fold."""
-        return max(self.sum_bound, self.product_bound, 1 << self.hat_bits)
+    def _term(self, name: str, op: Operation) -> Job:
+        shape, n, first = self.shape, self.shape.steps, first_slot(self.shape)
+        run, cox = start_of(shape, self._terms[op.result]), shape.cox_cycles + TREE + 1
+        uses, ready = (("multiplier", 0, 1), ("memory", 0, 1)), self.ready(op.reads[0])
+        if op.opens:
+            return Job(name, uses, (ready, (run, first - 3)), ((run, first - 1),))
+        return Job(name, uses, (ready, (run, first + n)), ((run, max(first + n, cox) + 4),))
 
-    @cached_property
-    def fold_latency(self) -> int:
-        """Cycles of the pipelined fold: entry register, a multiplexer register in the first pass, and adder trees."""
-        tree = max(1, self.digits.bit_length())
-        return 1 + sum(1 if b <= 2 << self.w else tree + (k == 0) for k, b in enumerate(self.bounds(self.fold_bound)))
-
-    @property
-    def parts(self) -> int:
-        """Words of a row's cofactor A_r / a_(r,j), and so multiplications for X_r."""
-        return self.columns - 1
-
-    @property
-    def hat_cycles(self) -> int:
-        """Cycles from the first of them to the whole X_r."""
-        return PRODUCT + 1 if self.parts == 1 else PRODUCT + 1 + self.parts
-
-    @property
-    def cox_cycles(self) -> int:
-        """Cycles from the ring's load to the visible h: places of the ring, tap, tree, sum over the share."""
-        return self.share + 1 + self.cox_levels + self.share
-
-    @property
-    def depth(self) -> int:
-        """Cycles from the first multiplication to the last fold of a product that never waits, about."""
-        product, whole = (
-            self.passes(bound) * self.loop_pass if self.loop else self.fold_latency
-            for bound in (self.product_bound, self.sum_bound)
-        )
-        extension = OPERAND + self.share * (self.steps + 2) + PRODUCT + whole
-        return 2 * (PRODUCT + product) + 2 * (extension + (0 if self.loop else self.hat_cycles))
-
-    @property
-    def fixed(self) -> int:
-        """Constants before those of the two extensions."""
-        return self.share * (len(CONSTANTS) + 2 * self.parts)
-
-    @property
-    def constants(self) -> int:
-        """All constants of a rower."""
-        return self.fixed + 2 * self.share * self.steps
-
-    @property
-    def least_interval(self) -> int:
-        """Multiplications of one product in each rower."""
-        return self.share * (5 + 2 * self.steps + 2 * self.parts) + 2 * self.numbered
+    def _give(self, name: str, op: Operation) -> Job:
+        shape, memory = self.shape, (("memory", 0, 1),)
+        gives = shape.of(Kind.GIVE)
+        over_b = gives[: shape.share]
+        last = start_of(shape, over_b[-1])
+        if shape.numbered:  # what leaves belongs to no operation under way
+            return Job(name, memory) if op in over_b else Job(name, memory, ((last, 1),), ((last, 12),))
+        ready = self.ready(op.reads[0])
+        if op in over_b:
+            result = self._makers[Value("w", shape.share - 1)]
+            finished = (fold_of(shape, result), fold_cycles(shape, result) - 5)
+            return Job(name, memory, (ready, finished, *self.later(op, 1)))
+        return Job(name, memory, (ready, (last, 1), *self.later(op, 1)), ((last, 12 * shape.share),))
 
 
 def jobs(shape: Shape) -> list[Job]:
     """What one product does, to be placed in time; cycle 0 is the first multiplication."""
-    n, share, named = shape.steps, shape.share, shape.named
-    latency = shape.fold_latency
-    made: dict[str, Job] = {}
-
-    def fold(bound: int) -> tuple[tuple[tuple[str, int, int], ...], int]:
-        """Uses of the fold, and cycles from entry to the visible residue."""
-        if not shape.loop:
-            return (("fold", 0, 1),), latency
-        passes = shape.passes(bound)
-        return tuple(("fold", i * shape.loop_pass, 1) for i in range(passes)), passes * shape.loop_pass
-
-    def add(
-        name: str,
-        uses: Sequence[tuple[str, int, int]] = (),
-        after: Sequence[tuple[str, int]] = (),
-        within: Sequence[tuple[str, int]] = (),
-        holds: Sequence[tuple[str, str, int, int]] = (),
-    ) -> None:
-        made[name] = Job(name, tuple(uses), tuple(after), tuple(within), tuple(holds))
-
-    def later(name: str, k: int, cycles: int) -> tuple[tuple[str, int], ...]:
-        """The k-th of these jobs comes so many cycles after the one before."""
-        return ((named(name, k - 1), cycles),) if k else ()
-
-    operand = ("multiplier", 0, 1), ("memory", 0, 1)
-    cox = shape.cox_cycles + TREE + 1  # tree of control, operand bus
-    single, single_cycles = fold(shape.product_bound)
-    whole, whole_cycles = fold(shape.sum_bound)
-
-    def product(name: str, *after: tuple[str, int]) -> None:
-        """One product, folded and stored."""
-        add(name, operand, after)
-        add(
-            f"{name} fold", (*single, ("memory", single_cycles, 1)), ((name, PRODUCT + 1),),
-            holds=(("caught product", name, PRODUCT + 1, 0),),
-        )  # fmt: skip
-
-    def products(name: str, *after: tuple[str, int]) -> None:
-        """One for each channel of the rower, each ``after`` the same word's own jobs."""
-        for k in range(share):
-            ready = ((_renamed(job, shape, k), cycles) for job, cycles in after)
-            product(named(name, k), *ready, *later(name, k, 1))
-
-    def ring(k: int, source: str, ready: int) -> int:
-        """Ring ``k`` loaded from stored words, and its runs; returns a run's first slot, counted from its start."""
-        sources = [(_renamed(source, shape, j), ready + 1) for j in range(share)]
-        load = f"load {k}"
-        if shape.loop:
-            read = f"read {k}"
-            add(read, (("memory", 0, share),), sources)
-            at_once = ((read, OPERAND),) if share > 1 else ()  # words follow one another through one register
-            add(load, (), ((read, OPERAND),), at_once, holds=(("waiting", read, OPERAND, share - 1),))
-            first = -1
-            uses: tuple[tuple[str, int, int], ...] = (("multiplier", first, n),)
-        else:
-            words = ("multiplier", 0, shape.parts), ("memory", 0, shape.parts)
-            begun = min(shape.hat_cycles, PRODUCT + 2)  # the register changes from here on
-            for j in range(share):
-                add(named(f"hat {k}", j), words, (sources[j], *later(f"hat {k}", j, shape.parts)))
-            hats = named(f"hat {k}", 0), named(f"hat {k}", share - 1)
-            add(load, (), ((hats[1], shape.hat_cycles),), holds=(("hat", hats[0], begun, share - 1),))
-            first = latency - 1
-            uses = ("fold", 1, n), ("multiplier", first, n)
-        for j in range(share):
-            held = (("ring", load, 1, n),) if j == share - 1 else ()
-            before = later(f"ring {k}", j, n + 2 if share > 2 else n)
-            # the more runs, the less choice, for the solver's sake
-            latest = before if before and share > 2 else ((load, n + j * (max(n, cox) + 6)),)
-            add(named(f"ring {k}", j), uses, ((load, 0), *before), latest, held)
-        return first
-
-    def total(k: int, j: int, name: str, first: tuple[str, int], last: Sequence[tuple[str, int]]) -> None:
-        """The sum over a run of ring ``k``, caught, folded and stored."""
-        catch = named(f"catch {k}", j)
-        add(catch, (), last, holds=(("sum", first[0], first[1] + PRODUCT, 0),))
-        add(
-            name, (*whole, ("memory", whole_cycles, 1)), ((catch, 1),),
-            holds=(("caught sum", catch, 1, 0),),
-        )  # fmt: skip
-
-    def two_products(name: str) -> None:
-        """The sum of two products, folded and stored."""
-        add(name, (("multiplier", 0, 2), ("memory", 0, 2)))
-        add(f"catch {name}", (), ((name, PRODUCT + 2),), holds=(("sum", name, PRODUCT, 0),))
-        add(
-            f"{name} fold", (*whole, ("memory", whole_cycles, 1)), ((f"catch {name}", 1),),
-            holds=(("caught pair" if shape.pair else "caught sum", f"catch {name}", 1, 0),),
-        )  # fmt: skip
-
-    inputs = [f"in {word}" for word in shape.inputs]
-    loads = [
-        Job(name, (("memory", 0, 1),), within=tuple((other, 10 * share) for other in inputs if other != name))
-        for name in inputs
-    ]
-    summed_cycles = whole_cycles if shape.numbered else single_cycles
-    if shape.numbered:
-        two_products("s")
-        two_products("w~")
-    else:
-        products("s", *((f"in {word}", 1) for word in OPERANDS))
-    products("xi", ("s fold", summed_cycles + 1))
-    first = ring(1, "xi fold", single_cycles)
-    if not shape.numbered:
-        products("w~", ("in xb", 1), ("in yb", 1))
-    for k in range(share):
-        run, summand = named("ring 1", k), named("w~ c", k)
-        ready = (f"{named('w~', k)} fold", summed_cycles + 1)
-        add(summand, operand, (ready, (run, first - 3)), ((run, first - 1),))
-        total(1, k, f"{named('zeta', k)} fold", (summand, 0), ((run, first + n + PRODUCT),))
-    first = ring(2, "zeta fold", whole_cycles)
-    add("h", (("memory", 0, 1),), (("load 2", cox),), (("load 2", cox + H_STAYS),))
-    for k in range(share):
-        run, summand = named("ring 2", k), named("h B", k)
-        add(summand, operand, (("h", 1), (run, first + n)), ((run, max(first + n, cox) + 4),))
-        total(2, k, f"{named('w', k)} fold", (run, first), ((summand, PRODUCT + 1),))
-    if shape.numbered:  # what leaves belongs to no operation under way
-        add("out zeta", (("memory", 0, 1),))
-        add("out w", (("memory", 0, 1),), (("out zeta", 1),), (("out zeta", 12),))
-        return [made["s"], *loads, *(job for name, job in made.items() if name != "s")]
-    before = f"{named('w', share - 1)} fold", whole_cycles - 5
-    for k in range(share):
-        ready = f"{named('zeta', k)} fold", whole_cycles + 1
-        add(named("out zeta", k), (("memory", 0, 1),), (ready, before, *later("out zeta", k, 1)))
-    for k in range(share):
-        ready = f"{named('w', k)} fold", whole_cycles + 1
-        zeta = named("out zeta", share - 1)
-        add(named("out w", k), (("memory", 0, 1),), (ready, (zeta, 1), *later("out w", k, 1)), ((zeta, 12 * share),))
-    start = named("s", 0)
-    return [made[start], *loads, *(job for name, job in made.items() if name != start)]
-
-
-def _renamed(job: str, shape: Shape, k: int) -> str:
-    """The job of that name that belongs to the k-th channels: 'in xa' is 'in xa 2' and 's fold' is 's 2 fold'."""
-    if job.endswith(" fold"):
-        return f"{shape.named(job.removesuffix(' fold'), k)} fold"
-    return shape.named(job, k)
+    made = _Jobs(shape)
+    found = [job for op in shape.operations for job in made.of(op)]
+    first = start_of(shape, shape.of(Kind.MULTIPLY, Kind.MULTIPLY_TWO)[0])
+    return sorted(found, key=lambda job: job.name != first)
 
 
 @dataclass(frozen=True)
@@ -383,48 +227,51 @@ class Programme:
     interval: int
     starts: Mapping[str, int]
 
-    def __getitem__(self, name: str) -> int:
-        return self.starts[name]
-
     @property
     def n(self) -> int:
         """Steps of the ring."""
         return self.shape.steps
 
-    def _bound(self, name: str) -> int:
-        """Exclusive bound of what a fold job folds."""
-        sums = ("zeta", "w", "s", "w~") if self.shape.numbered else ("zeta", "w")
-        return self.shape.sum_bound if name.split()[0] in sums else self.shape.product_bound
+    def start(self, op: Operation) -> int:
+        """The cycle in which an operation begins; a REDUCE begins when it catches the sum."""
+        return self.starts[start_of(self.shape, op)]
 
-    def residue(self, name: str) -> int:
-        """Cycle in which the residue of a fold job is visible and stored."""
-        shape = self.shape
-        cycles = shape.passes(self._bound(name)) * shape.loop_pass if shape.loop else shape.fold_latency
-        return self[name] + cycles
+    def catch(self, op: Operation) -> int:
+        """The cycle in which the sum of two products is caught."""
+        return self.starts[catch_of(self.shape, op)]
 
-    def entries(self, name: str) -> list[int]:
-        """Cycles in which a fold job enters the fold."""
-        shape = self.shape
-        if not shape.loop:
-            return [self[name]]
-        return [self[name] + k * shape.loop_pass for k in range(shape.passes(self._bound(name)))]
+    def read(self, op: Operation) -> int:
+        """The cycle in which the first word for the ring is read (KBE)."""
+        return self.starts[read_of(op)]
 
-    def run(self, k: int, j: int) -> int:
-        """Start of run ``j`` of ring ``k``, in which the rowers' j-th channels take everything in it."""
-        return self[self.shape.named(f"ring {k}", j)]
+    def fold(self, op: Operation) -> int:
+        """The cycle in which what an operation has made enters the fold."""
+        return self.starts[fold_of(self.shape, op)]
 
-    def first(self, k: int, j: int) -> int:
-        """First slot of that run."""
-        return self.run(k, j) + (-1 if self.shape.loop else self.shape.fold_latency - 1)
+    def entries(self, op: Operation) -> list[int]:
+        """The cycles in which it enters the fold, pass by pass."""
+        return [self.fold(op) + cycles for cycles in fold_entries(self.shape, op)]
 
-    def turned(self, k: int, j: int) -> int:
-        """Steps that ring ``k`` has made before it, since the first of its values was in it."""
-        return self.run(k, j) - self[f"load {k}"]
+    def residue(self, op: Operation) -> int:
+        """Cycle in which the residue of an operation is visible and stored."""
+        return self.fold(op) + fold_cycles(self.shape, op)
+
+    def first(self, op: Operation) -> int:
+        """First multiplication of TERMS."""
+        return self.start(op) + first_slot(self.shape)
+
+    def load(self, extension: int) -> int:
+        """The cycle in which the ring is loaded."""
+        return next(self.start(op) for op in self.shape.of(Kind.LOAD) if op.extension == extension)
+
+    def turned(self, op: Operation) -> int:
+        """Steps that the ring has made before TERMS, since the first of its values was in it."""
+        return self.start(op) - self.load(op.extension)
 
     @property
     def _inputs(self) -> list[int]:
         """Starts of the operands' words."""
-        return [self[f"in {word}"] for word in self.shape.inputs]
+        return [self.start(op) for op in self.shape.of(Kind.TAKE)]
 
     @property
     def accept(self) -> int:
@@ -434,8 +281,8 @@ class Programme:
     @property
     def origin(self) -> int:
         """Cycle from which the product's slot number is visible to the machine's control."""
-        first = min(self["s"], self["w~"]) if self.shape.numbered else min(self._inputs)
-        return first - TREE - 1
+        pairs = [self.start(op) for op in self.shape.of(Kind.MULTIPLY_TWO)]
+        return min(pairs or self._inputs) - TREE - 1
 
     @property
     def lead(self) -> int:
@@ -445,8 +292,7 @@ class Programme:
     @property
     def outputs(self) -> list[int]:
         """Starts of the jobs that read the result."""
-        named, share = self.shape.named, range(self.shape.share)
-        return [self[named(f"out {word}", k)] for word in ("zeta", "w") for k in share]
+        return [self.start(op) for op in self.shape.of(Kind.GIVE)]
 
     @property
     def valid(self) -> int:
@@ -456,84 +302,100 @@ class Programme:
     @cached_property
     def distance(self) -> int:
         """Numbered: how many operations later the result can be read."""
-        ready = max(self.residue("w fold") + 1 - self["s"], self.residue("zeta fold") + 1 - self["w~"])
+        over_a, over_b = self.shape.of(Kind.MULTIPLY_TWO)
+        zeta, w = self.shape.of(Kind.REDUCE)
+        ready = max(self.residue(w) + 1 - self.start(over_a), self.residue(zeta) + 1 - self.start(over_b))
         return -(-ready // self.interval)
 
     @property
     def last_slot(self) -> int:
         """The last multiplication."""
-        last = self.shape.share - 1
-        return max(self[self.shape.named("h B", last)], self.first(2, last) + self.n - 1)
+        return max(self.start(self.shape.of(Kind.TERM)[-1]), self.first(self.shape.of(Kind.TERMS)[-1]) + self.n - 1)
 
     @cached_property
     def schedule(self) -> Schedule:
         """The steps on the machine's units, cycle 0 the accepted operands."""
-        shape, at = self.shape, self.accept
-        named, share = shape.named, range(shape.share)
-        out: list[Step] = []
+        return Schedule(tuple(_Chart(self).steps()), self.interval)
 
-        def step(name: str, unit: str, start: int, cycles: int, reads: Sequence[str] = (), busy: int = 1) -> None:
-            out.append(Step(name, unit, start - at, cycles, tuple(reads), busy))
 
-        def folded(name: str, label: str, reads: tuple[str, ...]) -> str:
-            entries = self.entries(name)
-            cycles = shape.loop_pass if shape.loop else shape.fold_latency
-            for k, entry in enumerate(entries):
-                label_k = f"{label}/{k + 1}" if len(entries) > 1 else label
-                step(label_k, "fold", entry, cycles, reads)
-                reads = (label_k,)
-            return reads[0]
+class _Chart:
+    """The steps of a programme's chart, operation by operation, under the paper's letters."""
 
-        def product(name: str, reads: tuple[str, ...]) -> str:
-            step(name, "multiplier", self[name], PRODUCT, reads)
-            return folded(f"{name} fold", f"{name} mod", (name,))
+    def __init__(self, p: Programme) -> None:
+        self.p, self.shape = p, p.shape
+        self._reduced: dict[Value, str] = {}
+        """For each value, the step that has it ready."""
 
-        def ring(k: int, sources: list[str]) -> None:
-            letter = "XZ"[k - 1]
-            load = self[f"load {k}"]
-            if not shape.loop:
-                for j, source in enumerate(sources):
-                    begun, hat = self[named(f"hat {k}", j)], named(f"hat {letter}", j)
-                    step(hat, "multiplier", begun, shape.hat_cycles - 1, (source,), shape.parts)
-                made = self[named(f"hat {k}", 0)] + shape.hat_cycles
-                waits = max(1, load + len(sources) - 1 - made)
-                step(f"{letter} held", "hat", made, waits, (named(f"hat {letter}", 0),), waits)
-                sources = [named(f"hat {letter}", len(sources) - 1)]
-            step(letter, "ring", load + 1, 1, sources[-1:], self.run(k, shape.share - 1) - load + self.n)
+    def steps(self) -> Iterator[Step]:
+        """All steps."""
+        for op in self.shape.operations:
+            yield from self._of(op)
+        results = [self._reduced[op.reads[0]] for op in self.shape.of(Kind.GIVE) if op.result.letter == "w"]
+        yield self._step("out", "output", max(self.p.outputs), 3, results)
 
-        def terms(k: int, j: int, label: str) -> list[str]:
-            names = []
-            for i in range(self.n):
-                if not shape.loop:
-                    step(f"{named('XZ'[k - 1], j)}{i + 1} mod", "fold", self.run(k, j) + 1 + i, shape.fold_latency)
-                step(f"{label}{i + 1}", "multiplier", self.first(k, j) + i, PRODUCT)
-                names.append(f"{label}{i + 1}")
-            return names
+    def _step(self, name: str, unit: str, start: int, cycles: int, reads: Iterable[str] = (), busy: int = 1) -> Step:
+        return Step(name, unit, start - self.p.accept, cycles, tuple(reads), busy)
 
-        def lasting(name: str, first: int, catch: int, reads: tuple[str, ...]) -> None:
-            step(name, "sum", first, catch - first + 1, reads, catch - first + 1)
+    def _of(self, op: Operation) -> Iterator[Step]:
+        p, shape, name = self.p, self.shape, self.shape.shown(op.result)
+        reads = [self._reduced[value] for value in op.reads if value in self._reduced]
+        match op.kind:
+            case Kind.MULTIPLY | Kind.MULTIPLY_TWO:
+                pair = int(op.kind is Kind.MULTIPLY_TWO)
+                yield self._step(name, "multiplier", p.start(op), PRODUCT + pair, reads, 1 + pair)
+                yield from self._folds(op, f"{name} mod", [name])
+            case Kind.ROW_SUM:
+                hat = shape.named(f"hat {op.result.letter}", op.k)
+                yield self._step(hat, "multiplier", p.start(op), shape.hat_cycles - 1, reads, shape.parts)
+                self._reduced[op.result] = hat
+            case Kind.LOAD:
+                yield from self._load(op, reads)
+            case Kind.TERMS:
+                letter, source = ("q", "e")[op.extension - 1], ("X", "Z")[op.extension - 1]
+                for i in range(p.n):
+                    if not shape.loop:
+                        folded = f"{shape.named(source, op.k)}{i + 1} mod"
+                        yield self._step(folded, "fold", p.start(op) + 1 + i, shape.fold_latency)
+                    yield self._step(f"{shape.named(letter, op.k)}{i + 1}", "multiplier", p.first(op) + i, PRODUCT)
+            case Kind.TERM:
+                yield self._step(start_of(shape, op), "multiplier", p.start(op), PRODUCT, reads)
+            case Kind.REDUCE:
+                yield from self._reduce(op, name)
+            case Kind.COX:
+                begin = p.load(op.extension) + 2
+                yield self._step(name, "cox", begin, p.start(op) - begin, ("Z",))
+                self._reduced[op.result] = name
+            case _:
+                pass
 
-        xi = [product(named("xi", k), (product(named("s", k), ()),)) for k in share]
-        ring(1, xi)
-        zeta = []
-        for k in share:
-            run = terms(1, k, named("q", k))
-            tilde, summand, total = product(named("w~", k), ()), named("w~ c", k), named("sum zeta", k)
-            step(summand, "multiplier", self[summand], PRODUCT, (tilde,))
-            lasting(total, self[summand] + PRODUCT, self[named("catch 1", k)], (summand,))
-            zeta.append(folded(f"{named('zeta', k)} fold", named("zeta", k), (total, *run)))
-        ring(2, zeta)
-        step("h", "cox", self["load 2"] + 2, self["h"] - self["load 2"] - 2, ("Z",))
-        result = []
-        for k in share:
-            run = terms(2, k, named("e", k))
-            summand, total = named("h B", k), named("sum w", k)
-            step(summand, "multiplier", self[summand], PRODUCT, ("h",))
-            lasting(total, self.first(2, k) + PRODUCT, self[named("catch 2", k)], ())
-            result.append(folded(f"{named('w', k)} fold", named("w", k), (total, *run, summand)))
-        last = max(self.outputs)
-        step("out", "output", last, 3, result)
-        return Schedule(tuple(out), self.interval)
+    def _folds(self, op: Operation, label: str, reads: Sequence[str]) -> Iterator[Step]:
+        shape, entries = self.shape, self.p.entries(op)
+        cycles = shape.loop_pass if shape.loop else shape.fold_latency
+        for n, entry in enumerate(entries, 1):
+            name = f"{label}/{n}" if len(entries) > 1 else label
+            yield self._step(name, "fold", entry, cycles, reads)
+            reads = [name]
+        self._reduced[op.result] = reads[0]
+
+    def _load(self, op: Operation, reads: Sequence[str]) -> Iterator[Step]:
+        p, shape, letter, load = self.p, self.shape, ("X", "Z")[op.extension - 1], self.p.start(op)
+        if not shape.loop:
+            first = next(hat for hat in shape.of(Kind.ROW_SUM) if hat.result == op.reads[0])
+            made = p.start(first) + shape.hat_cycles
+            waits = max(1, load + len(reads) - 1 - made)
+            yield self._step(f"{letter} held", "hat", made, waits, reads[:1], waits)
+        last = [run for run in shape.of(Kind.TERMS) if run.extension == op.extension][-1]
+        yield self._step(letter, "ring", load + 1, 1, reads[-1:], p.start(last) - load + p.n)
+
+    def _reduce(self, op: Operation, name: str) -> Iterator[Step]:
+        p, shape = self.p, self.shape
+        run = next(other for other in shape.of(Kind.TERMS) if other.result == op.reads[0])
+        term = next(other for other in shape.of(Kind.TERM) if other.result == op.reads[0])
+        total, summand = shape.named(f"sum {op.result.letter}", op.k), start_of(shape, term)
+        terms = [f"{shape.named(('q', 'e')[op.extension - 1], op.k)}{i + 1}" for i in range(p.n)]
+        first, catch = (p.start(term) if term.opens else p.first(run)) + PRODUCT, p.start(op)
+        yield self._step(total, "sum", first, catch - first + 1, (summand,) if term.opens else (), catch - first + 1)
+        yield from self._folds(op, name, (total, *terms, *(() if term.opens else (summand,))))
 
 
 @lru_cache(maxsize=64)
@@ -548,10 +410,13 @@ def programme(shape: Shape, interval: int = 0) -> Programme:
         entries = shape.share * ((5 - sums) * shape.passes(shape.product_bound) + sums * shape.passes(shape.sum_bound))
         least = max(least, entries)
     trials = [interval] if interval else [*range(least, 4 * least)]
-    first, last = shape.named("out w", shape.share - 1), (shape.named("in xa", 0), shape.named("in xb", 0))
-    minimise = {first: 2, last[0]: -1, last[1]: -1}
+    takes = {op.result: start_of(shape, op) for op in shape.of(Kind.TAKE)}
     if shape.numbered:
-        minimise = {"w fold": 1, **({"zeta fold": 1, "w~": -1} if shape.pair else {})}
+        over_b, (zeta, w) = shape.of(Kind.MULTIPLY_TWO)[1], (fold_of(shape, op) for op in shape.of(Kind.REDUCE))
+        minimise = {w: 1, **({zeta: 1, start_of(shape, over_b): -1} if shape.pair else {})}
+    else:
+        last = start_of(shape, shape.of(Kind.GIVE)[-1])
+        minimise = {last: 2, **{takes[Value(letter)]: -1 for letter in ("xa", "xb")}}
     if shape.pair:  # placements of many intervals' length are easy to find, and their operations too far apart
         span = shape.depth // trials[0] + 3
         return Programme(shape, *placement.least_interval(jobs(shape), trials, minimise, effort=4, span=span))

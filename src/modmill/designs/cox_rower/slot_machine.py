@@ -21,10 +21,13 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 
 from modmill.contract import Refusal
 from modmill.design import SlotMachine
+from modmill.designs.cox_rower import operations
 from modmill.designs.cox_rower.constants import Constants, Tables
 from modmill.designs.cox_rower.control import Control, Phase, Word
 from modmill.designs.cox_rower.multiplier import Chain
-from modmill.designs.cox_rower.schedule import OPERAND, TREE, Programme
+from modmill.designs.cox_rower.operations import Kind
+from modmill.designs.cox_rower.schedule import Programme
+from modmill.designs.cox_rower.shape import OPERAND, TREE
 
 DEPTH = 1024
 """Words of a block RAM."""
@@ -59,8 +62,9 @@ class CoxSlots(SlotMachine):
     def _plan(self) -> None:
         """The lower half of the memory: constants, then words of the operations under way; numbers in the upper."""
         p, shape = self._programme, self._programme.shape
-        first, last = p.origin, max(p[name] for name in ("h B", "w~ c", "read 2" if shape.loop else "hat 2"))
-        self._under_way = -(-(last - first) // p.interval) + 2
+        reads = [p.start(op) for op in shape.of(Kind.TERM, Kind.ROW_SUM)]
+        reads += [p.read(op) for op in shape.of(Kind.LOAD) if shape.loop]
+        self._under_way = -(-(max(reads) - p.origin) // p.interval) + 2
         self._first = -(-shape.constants // shape.slot)
         half = 1 << max(self._slot_bits + 1, ((self._first + self._under_way) * shape.slot - 1).bit_length())
         if 2 * half > DEPTH:
@@ -84,7 +88,7 @@ class CoxSlots(SlotMachine):
 
         # ---- operations under way: the slots they name, and where their other words are
         oldest = self._under_way + 1
-        last = max(p.residue("w fold"), p.residue("zeta fold"), p["h B"])
+        last = max(*(p.residue(op) for op in shape.of(Kind.REDUCE)), p.start(shape.of(Kind.TERM)[-1]))
         oldest = max(oldest, -(-(last - p.origin) // interval) + 1)
         take, loading = Signal(), Signal()
         m.d.comb += [
@@ -110,7 +114,7 @@ class CoxSlots(SlotMachine):
 
         # ---- a number from outside: decided when its slot must stand, accepted when its second word is taken
         control = Control(p, word, phase)
-        inputs = [p["in a"], p["in b"]]
+        inputs = [p.start(op) for op in shape.of(Kind.TAKE)]
         entering, x_slot = Signal(), Signal(self._slot_bits)
         with m.If(at(min(inputs) - TREE - 2)):
             m.d.sync += [entering.eq(self.x_valid), x_slot.eq(Mux(self.x_valid, self.x_slot, nothing))]
@@ -132,26 +136,28 @@ class CoxSlots(SlotMachine):
             m.d.sync += self.o_valid.eq(0)
 
         # ---- the control word
-        reads = {"x": "a", "y": "b", "v": "c", "z": "e"}
+        fields = ("a", "b", "c", "e")
+        numbers: dict[operations.Value, tuple[str, bool]] = {}
+        for op in shape.of(Kind.MULTIPLY_TWO):
+            numbers |= {value: (name, op.over_b) for value, name in zip(op.reads, fields, strict=True)}
+        numbers |= {op.result: ("destination", op.over_b) for op in shape.of(Kind.REDUCE)}
 
         def number(slot: Value, over_b: bool) -> Value:
             return Cat(Const(int(over_b), 1), slot, Const(0, address - 2 - self._slot_bits), Const(1, 1))
 
-        def held(name: str, cycle: int) -> Value:
+        def held(value: operations.Value, cycle: int) -> Value:
             age = (cycle - TREE - 1 - p.origin) // interval
-            if name in ("w", "zeta"):
-                return number(named["destination"][age], name == "zeta")
-            if len(name) == 2 and name[0] in reads and name[1] in "ab":
-                return number(named[reads[name[0]]][age], name[1] == "b")
-            return Cat(Const(shape.words.index(name), word_bits), places[age], Const(0, 1))
+            if value in numbers:
+                name, second = numbers[value]
+                return number(named[name][age], second)
+            return Cat(Const(shape.words.index(value), word_bits), places[age], Const(0, 1))
 
-        for k, name in enumerate(("in a", "in b")):
-            control.store(number(x_slot, k == 1), p[name], source=k)
-        control.product(held, self._constants.address, lambda cycle: sums[(cycle - TREE - 1 - p.origin) // interval])
-        for over_b, name in enumerate(("w", "zeta")):
-            t = p[f"out {name}"]
-            control.put("word", t, number(q_slot, over_b == 1))
-            control.put(f"out_{name}", t + OPERAND - 1, going)
+        for k, op in enumerate(shape.of(Kind.TAKE)):
+            control.store(number(x_slot, k == 1), p.start(op), source=k)
+        control.product(held, lambda cycle: sums[(cycle - TREE - 1 - p.origin) // interval])
+        for op in reversed(shape.of(Kind.GIVE)):  # w, then zeta
+            control.put("word", p.start(op), number(q_slot, numbers[op.result][1]))
+            control.put(f"out_{op.result.letter}", p.start(op) + OPERAND - 1, going)
         if self._loadable:
             idle = ~Cat(full).any() & ~take
             control.load(m, self._constants.modulus_addresses, self.k_valid, self.k_ready, idle, loading)
