@@ -13,6 +13,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -21,7 +22,8 @@ class Step:
 
     ``name`` is the paper's name, ``unit`` the unit that does it, ``start`` its first cycle, ``cycles`` its
     latency, ``busy`` for how many cycles the unit takes no other step (default: the latency), ``reads`` the
-    names of the steps whose results it needs (operands from outside are not listed).
+    names of the steps whose results it needs (operands from outside are not listed). ``does``: the design's own
+    operation, from which model and control are made.
     """
 
     name: str
@@ -30,6 +32,7 @@ class Step:
     cycles: int
     reads: tuple[str, ...] = ()
     busy: int | None = None
+    does: Any = None
 
     @property
     def end(self) -> int:

@@ -6,8 +6,12 @@ from dataclasses import replace
 
 import pytest
 
+from modmill.designs import design
+from modmill.numbers.moduli import parse_modulus
+from modmill.schedule import Schedule
 from modmill.studies.papers import sor
 from modmill.studies.papers.bench import Bench
+from modmill.studies.papers.sor import FIGURES, NAMES, chart_differences
 
 # Transcribed from the paper once more, row by row as it prints them.
 TABLE_1 = """
@@ -147,3 +151,28 @@ def test_figure_6_draws_table_4(sections):
         drawn = [(s.name.split(",")[0], *point) for s in plot.series if s.kind == "printed" for point in s.points]
         assert len(drawn) == 15
         assert all(y == cells["Table 4", f"{who}, {where}: {name}"] for who, where, y in drawn)
+
+
+@pytest.mark.parametrize("printed", FIGURES, ids=lambda printed: printed.figure)
+def test_every_cell_of_the_charts_is_compared(printed):
+    """Ours does the same in the same cycles; an operation or a cycle that differs is found, cell by cell."""
+    plan = design(NAMES[printed.paper]).fit(parse_modulus("secp256k1").value).schedule
+    assert list(chart_differences(printed, plan)) == []
+    for unit, row in printed.cells.items():
+        for k, (name, first, last) in enumerate(row):
+            wrong = [("other", first, last)] if first is None else [("other", first, last), (name, first + 1, last + 1)]
+            for cell in wrong:
+                cells = {**printed.cells, unit: [*row[:k], cell, *row[k + 1 :]]}
+                widths = (*printed.widths, 1)
+                found = list(chart_differences(replace(printed, cells=cells, widths=widths), plan))
+                assert len(found) == 1 and found[0].startswith(f"{unit}: "), (unit, cell, found)
+
+
+@pytest.mark.parametrize("printed", FIGURES, ids=lambda printed: printed.figure)
+def test_a_step_that_comes_a_cycle_later_is_found(printed):
+    plan = design(NAMES[printed.paper]).fit(parse_modulus("secp256k1").value).schedule
+    later = [replace(step, start=step.start + 1, reads=()) for step in plan.steps]
+    shifted = Schedule(tuple(later), plan.interval + 1)
+    read = [cell for row in printed.cells.values() for cell in row if cell[1] is not None]
+    wide = [name for name, first, last in read if printed.cycles(first, last)[1] > plan[name].end]
+    assert len(list(chart_differences(printed, shifted))) == len(read) - len(wide)

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from enum import Enum
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -143,50 +144,91 @@ class SumOfResiduesDesign(Fitted):
 # ---------------------------------------------------------------------------------------------- schedule
 
 
+class Kind(Enum):
+    """What the units of the machine do, in the letters of Algorithm 2 and Figures A1 to A3."""
+
+    PRODUCT = "Z = X Y"
+    INVERSE = "G = gamma = Z M_i^-1"
+    ALPHA = "alpha = floor((sum trunc(gamma_i) + d) / 2^q)"
+    ALPHA_ROW = "AL = <-alpha M>_p, from a table; e_alpha for kappa"
+    TERM = "L_i = gamma_i <M_i>_p"
+    KAPPA_TERM = "K_i = gamma_i c_i"
+    KAPPA_ROW = "KP, KQ = a word of kappa times -p"
+    ADD = "A = A + ..."
+    ADD_KAPPA = "K = K + ..."
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One operation of all channels. ``channels``: which gamma_i it takes; ``words``: which words of kappa;
+    ``alpha``: whether an ADD takes AL."""
+
+    kind: Kind
+    channels: tuple[int, ...] = ()
+    words: tuple[int, ...] = ()
+    alpha: bool = False
+
+    @property
+    def name(self) -> str:
+        """Its name in the paper's charts."""
+        kappa = [f"K{'PQ'[word]}" for word in self.words]
+        match self.kind:
+            case Kind.PRODUCT | Kind.INVERSE | Kind.ALPHA | Kind.ALPHA_ROW:
+                return self.kind.value.split(" ", 1)[0]
+            case Kind.TERM | Kind.KAPPA_TERM:
+                return f"{'L' if self.kind is Kind.TERM else 'K'}{self.channels[0] + 1}"
+            case Kind.KAPPA_ROW:
+                return kappa[0]
+            case Kind.ADD:
+                return "+".join(["A", *(["AL"] if self.alpha else []), *(f"L{i + 1}" for i in self.channels), *kappa])
+            case _:
+                return "+".join(["K", *(f"K{i + 1}" for i in self.channels)])
+
+    @property
+    def terms(self) -> int:
+        """Summands of an ADD beside what is there."""
+        return len(self.channels) + len(self.words) + self.alpha
+
+
 def schedule(p: Params) -> Schedule:
     """Figures A1 (k = 1, not pipelined), A2 (k = 1, pipelined), A3 (k = 2), and every other number of sets.
 
     Length: 3N + 7, 2(N + 4), 2(ceil(N/k) + 5); one more multiplication where kappa has two words and k = 1.
     """
     n_channels, k, acc = p.base.n, p.k, p.accumulate
-    steps = [
-        Step("Z", "mul1", 0, MUL),
-        Step("G", "mul1", MUL, MUL, ("Z",)),
-        Step("alpha", "adder", 2 * MUL, 1, ("G",)),
-        Step("AL", "rom", 2 * MUL + 1, 1, ("alpha",)),
-    ]
-    stride = MUL if p.pipelined else MUL + acc
-    start = 2 * MUL
-    rounds = [range(i, min(i + k, n_channels)) for i in range(0, n_channels, k)]
-    previous_a: tuple[str, ...] = ()
-    previous_k: tuple[str, ...] = ("AL",)
-    for r, channels in enumerate(rounds):
+    steps: list[Step] = []
+
+    def step(op: Operation, unit: str, start: int, cycles: int, *reads: Operation) -> Operation:
+        steps.append(Step(op.name, unit, start, cycles, tuple(read.name for read in reads), does=op))
+        return op
+
+    z = step(Operation(Kind.PRODUCT), "mul1", 0, MUL)
+    gamma = step(Operation(Kind.INVERSE), "mul1", MUL, MUL, z)
+    alpha = step(Operation(Kind.ALPHA), "adder", 2 * MUL, 1, gamma)
+    row = step(Operation(Kind.ALPHA_ROW), "rom", 2 * MUL + 1, 1, alpha)
+    stride, start = MUL if p.pipelined else MUL + acc, 2 * MUL
+    total: tuple[Operation, ...] = ()
+    kappa = row
+    for r, first in enumerate(range(0, n_channels, k)):
+        channels = tuple(range(first, min(first + k, n_channels)))
         start = 2 * MUL + r * stride
-        for s, i in enumerate(channels):
-            steps.append(Step(f"L{i + 1}", f"mul{s + 1}", start, MUL, ("G",)))
-            steps.append(Step(f"K{i + 1}", f"kmul{s + 1}", start, MUL, ("G",)))
-        names = [f"{i + 1}" for i in channels]
-        a_name, k_name = "A+L" + "+L".join(names), "K+K" + "+K".join(names)
-        steps.append(Step(a_name, "acc", start + MUL, acc, (*(f"L{x}" for x in names), *previous_a)))
-        steps.append(Step(k_name, "kacc", start + MUL, acc, (*(f"K{x}" for x in names), *previous_k)))
-        previous_a, previous_k = (a_name,), (k_name,)
+        terms, kappa_terms = [], []
+        for s, i in enumerate(channels, 1):
+            terms.append(step(Operation(Kind.TERM, (i,)), f"mul{s}", start, MUL, gamma))
+            kappa_terms.append(step(Operation(Kind.KAPPA_TERM, (i,)), f"kmul{s}", start, MUL, gamma))
+        total = (step(Operation(Kind.ADD, channels), "acc", start + MUL, acc, *terms, *total),)
+        kappa = step(Operation(Kind.ADD_KAPPA, channels), "kacc", start + MUL, acc, *kappa_terms, kappa)
     ready = start + MUL + acc
-    if k == 1:
-        for word in range(p.words):
-            steps.append(Step("K" + "PQ"[word], "mul1", ready + word * MUL, MUL, previous_k))
-        steps.append(Step("A+AL", "acc", ready, 1, (*previous_a, "AL")))
-        last = ("A+AL",)
-        for word in range(p.words):
-            name = "A+K" + "PQ"[word]
-            steps.append(Step(name, "acc", ready + (word + 1) * MUL, 1, ("K" + "PQ"[word], *last)))
-            last = (name,)
+    rows = [Operation(Kind.KAPPA_ROW, words=(word,)) for word in range(p.words)]
+    for word, op in enumerate(rows):
+        step(op, *(("mul1", ready + word * MUL) if k == 1 else (f"mul{k - word}", ready)), MUL, kappa)
+    if k > 1:
+        step(Operation(Kind.ADD, words=tuple(range(p.words)), alpha=True), "acc", ready + MUL, acc, *rows, row, *total)
     else:
-        for word in range(p.words):
-            steps.append(Step("K" + "PQ"[word], f"mul{k - word}", ready, MUL, previous_k))
-        kp = tuple("K" + "PQ"[word] for word in range(p.words))
-        steps.append(Step("A+AL+" + "+".join(kp), "acc", ready + MUL, acc, (*kp, "AL", *previous_a)))
-    latency = max(s.end for s in steps)
-    return Schedule(tuple(steps), interval=latency)
+        last = step(Operation(Kind.ADD, alpha=True), "acc", ready, 1, *total, row)
+        for word, op in enumerate(rows):
+            last = step(Operation(Kind.ADD, words=(word,)), "acc", ready + (word + 1) * MUL, 1, op, last)
+    return Schedule(tuple(steps), interval=max(s.end for s in steps))
 
 
 # ---------------------------------------------------------------------------------------------- algorithm
@@ -248,41 +290,40 @@ class Sor(SumOfResiduesDesign):
         def mod(j: int, t: int, bound: int) -> int:
             return reduce(t, bound, base.w, base.u[j])
 
-        channels = range(base.n)
-        z = [mod(j, x[j] * y[j], square) for j in channels]
-        yield "Z", z
-        gamma = [mod(j, z[j] * k.inverses[j], square) for j in channels]
-        yield "G", gamma
-        alpha = rns.alpha(gamma)
-        yield "alpha", alpha
-        kappa = rns.kappa(gamma, alpha)
-        total = [0] * base.n
-
-        def accumulate(*terms: list[int]) -> list[int]:
-            bound = (len(terms) + 1) << base.w
-            return [mod(j, total[j] + sum(t[j] for t in terms), bound) for j in channels]
+        channels, mask = range(base.n), (1 << base.w) - 1
+        z, gamma, total, alpha, kappa = [0] * base.n, [0] * base.n, [0] * base.n, 0, 0
 
         def times(word: int, constants: tuple[int, ...]) -> list[int]:
             return [mod(j, word * constants[j], square) for j in channels]
 
-        mask = (1 << base.w) - 1
-        kp = [times(kappa >> (base.w * i) & mask, k.minus_p[i]) for i in range(p.words)]
-        al = list(k.al[alpha])
-        for first in range(0, base.n, p.k):
-            group = range(first, min(first + p.k, base.n))
-            terms = [times(gamma[i], k.rows[i]) for i in group]
-            total = accumulate(*terms)
-            yield "A+L" + "+L".join(str(i + 1) for i in group), total
-        yield "kappa", kappa
-        if p.k == 1:
-            total = accumulate(al)
-            yield "A+AL", total
-            for word, term in zip("PQ", kp, strict=False):
-                total = accumulate(term)
-                yield "A+K" + word, total
-        else:
-            total = accumulate(*kp, al)
-            yield "A+AL+" + "+".join("K" + w for w in "PQ"[: p.words]), total
+        def added(op: Operation) -> list[int]:
+            terms = [times(gamma[i], k.rows[i]) for i in op.channels]
+            terms += [times(kappa >> (base.w * word) & mask, k.minus_p[word]) for word in op.words]
+            terms += [list(k.al[alpha])] if op.alpha else []
+            return [mod(j, total[j] + sum(t[j] for t in terms), (op.terms + 1) << base.w) for j in channels]
+
+        kappa_sum = 0
+        for op in (step.does for step in self.schedule.steps):
+            match op.kind:
+                case Kind.PRODUCT:
+                    z = [mod(j, x[j] * y[j], square) for j in channels]
+                    yield op.name, z
+                case Kind.INVERSE:
+                    gamma = [mod(j, z[j] * k.inverses[j], square) for j in channels]
+                    yield op.name, gamma
+                case Kind.ALPHA:
+                    alpha = rns.alpha(gamma)
+                    yield op.name, alpha
+                case Kind.ALPHA_ROW:
+                    kappa_sum = rns.e[alpha]
+                case Kind.ADD_KAPPA:
+                    kappa_sum += sum((gamma[i] >> rns.s << rns.s) * rns.c[i] for i in op.channels)
+                    if op.channels[-1] == base.n - 1:
+                        kappa = kappa_sum >> rns.T
+                        yield "kappa", kappa
+                case Kind.ADD:
+                    total = added(op)
+                    yield op.name, total
         yield "z", form.pack(total)
 
     # ------------------------------------------------------------------------------------------ machine
@@ -378,7 +419,7 @@ class Machine(Multiplier):
                     with m.Case(step.start):
                         m.d.sync += number.eq(i)
             done = in_cycles(*(step.end - 1 for step in steps))
-            rows = [int(step.name[1:]) - 1 if step.name[0] == "L" else None for step in steps]
+            rows = [step.does.channels[0] if step.does.kind is Kind.TERM else None for step in steps]
             factor = Signal(w, name=f"{unit}_gamma")
             with m.Switch(number):
                 for i, row in enumerate(rows):
@@ -393,13 +434,13 @@ class Machine(Multiplier):
                     for i, step in enumerate(steps):
                         with m.Case(i):
                             row = rows[i]
-                            match step.name:
-                                case "Z":
+                            match step.does.kind:
+                                case Kind.PRODUCT:
                                     m.d.comb += [a.eq(self.i_a.word_select(j, w)), b.eq(self.i_b.word_select(j, w))]
-                                case "G":
+                                case Kind.INVERSE:
                                     m.d.comb += [a.eq(q[j]), b.eq(k.inverses[j])]
-                                case "KP" | "KQ":
-                                    word = "PQ".index(step.name[1])
+                                case Kind.KAPPA_ROW:
+                                    (word,) = step.does.words
                                     m.d.comb += [a.eq(kappa.word_select(word, w)), b.eq(k.minus_p[word][j])]
                                 case _ if row is not None:
                                     m.d.comb += b.eq(k.rows[row][j])
@@ -412,8 +453,8 @@ class Machine(Multiplier):
                         m.d.sync += gamma[j].eq(residue)
             products[unit] = q
             for step in steps:
-                if step.name == "Z":
-                    self.probes.append(("Z", list(q), step.end))
+                if step.does.kind is Kind.PRODUCT:
+                    self.probes.append((step.name, list(q), step.end))
         self.probes.append(("G", list(gamma), plan["G"].end))
 
         # ---- alpha and its table
@@ -439,7 +480,7 @@ class Machine(Multiplier):
             with m.Switch(number):
                 for i, step in enumerate(steps):
                     with m.Case(i):
-                        channel = int(step.name[1:]) - 1
+                        (channel,) = step.does.channels
                         m.d.comb += [a.eq(gamma[channel] >> rns.s << rns.s), c.eq(rns.c[channel])]
             out = Signal(w + rns.constant_bits, name=f"kmul{s + 1}_q", reset_less=True)
             full = product(m, a, c, p.kappa_block, name=f"kmul{s + 1}")
@@ -447,7 +488,7 @@ class Machine(Multiplier):
                 m.d.sync += out.eq(full)
             k_products.append(out)
         rounds = list(plan.on("kacc"))
-        sizes = [step.name.count("K") - 1 for step in rounds]
+        sizes = [len(step.does.channels) for step in rounds]
         term = self._sum(m, k_products, sizes, rounds, cycle, "kacc") if p.k > 1 else k_products[0]
         k_write = in_cycles(*(step.end - 1 for step in rounds))
         with m.If(cycle == plan["AL"].end - 1):
@@ -463,7 +504,7 @@ class Machine(Multiplier):
         # ---- accumulators A
         steps = list(plan.on("acc"))
         write = in_cycles(*(step.end - 1 for step in steps))
-        al_now = in_cycles(*(step.start for step in steps if "AL" in step.name))
+        al_now = in_cycles(*(step.start for step in steps if step.does.alpha))
         words = []
         for j in range(n):
             al = Signal(w, name=f"al{j}")
@@ -477,7 +518,7 @@ class Machine(Multiplier):
                 m.d.comb += summand.eq(Mux(al_now, al, products["mul1"][j]))
                 bound = 2 << w
             else:
-                sizes = [step.name.count("+") for step in steps]
+                sizes = [step.does.terms for step in steps]
                 inputs = [products[f"mul{s + 1}"][j] for s in range(p.k)]
                 final = len(steps) - 1
                 extra = [inputs[p.k - 1 - word] for word in range(p.words)]
