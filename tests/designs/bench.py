@@ -22,8 +22,9 @@ def operands(contract, count, seed=1):
     return [(one(), one() if contract.operands == 2 else 0) for _ in range(count)]
 
 
-def run(core, pairs, limit=5000, load=None):
-    """[(result, {probe: value}, latency)] of products one after another; ``load``: what loads the modulus first."""
+def run(core, pairs, limit=5000, load=None, early=0):
+    """[(result, {probe: value}, latency)] of products one after another; ``load``: what loads the modulus first;
+    ``early``: probes are read so many cycles before their own."""
     out = []
 
     async def bench(ctx):
@@ -47,7 +48,7 @@ def run(core, pairs, limit=5000, load=None):
                 await ctx.tick()
                 ctx.set(core.i_valid, 0)
                 for name, signal, at in core.probes:
-                    if at == cycle:
+                    if at - early == cycle:
                         seen[name] = [ctx.get(s) for s in signal] if isinstance(signal, list) else ctx.get(signal)
                 if ctx.get(core.o_valid):
                     break

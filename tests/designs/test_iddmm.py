@@ -46,15 +46,6 @@ def test_one_cycle_less_for_a_digit_would_take_a_multiplier_twice():
         Schedule(schedule.steps, schedule.interval - 1)
 
 
-def test_the_carry_is_below_2_b():
-    """c < 2 b, attained up to 2 b - 2 or nearly, for digits of 3 bits: all sums of two products."""
-    b = 8
-    c = 0
-    for _ in range(6):
-        c = max(((b - 1) + 2 * x * y + c) // b for x in range(b) for y in range(b))
-    assert b <= c < 2 * b
-
-
 def test_refusals():
     with pytest.raises(Refusal, match="digit takes a whole number from 2 to 256, not 1"):
         fit(97, digit=1)

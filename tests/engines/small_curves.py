@@ -4,8 +4,8 @@
 
 from functools import lru_cache
 
-from modmill.numbers.curves.affine import Edwards, Montgomery, Weierstrass, square_root
-from modmill.numbers.primes import is_prime
+from modmill.numbers.curves.affine import Edwards, Montgomery, Weierstrass
+from modmill.numbers.primes import is_prime, square_root
 
 
 def points(curve):

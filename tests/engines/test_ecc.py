@@ -12,9 +12,10 @@ import pytest
 from modmill.contract import Fault, Refusal
 from modmill.engines.ecc import ecdh, ecdsa, eddsa
 from modmill.engines.ecc.blinding import BLIND, Ecc, HostOrder, ReferenceEngine, both_orders, require_point
-from modmill.numbers.curves.affine import Edwards, Montgomery, Weierstrass, square_root
+from modmill.numbers.curves.affine import Edwards, Montgomery, Weierstrass
 from modmill.numbers.curves.encoding import encode_edwards, encode_u
 from modmill.numbers.curves.named import CURVE448, CURVE25519, CURVES, ED448, ED25519, find_curve
+from modmill.numbers.primes import square_root
 from modmill.studies.vectors import ecc_edges as edges
 
 P256, K256 = find_curve("P-256"), find_curve("secp256k1")

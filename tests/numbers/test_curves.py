@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from modmill.numbers.curves.affine import Edwards, Montgomery, Weierstrass, square_root
+from modmill.numbers.curves.affine import Edwards, Montgomery, Weierstrass
 from modmill.numbers.curves.encoding import (
     decode_edwards,
     decode_sec1,
@@ -28,6 +28,7 @@ from modmill.numbers.curves.named import (
     find_curve,
     same_curve,
 )
+from modmill.numbers.primes import square_root
 
 P256 = find_curve("P-256")
 TOY = Weierstrass(23, (0, 1), 29, a=18, b=1)

@@ -7,7 +7,6 @@ from itertools import pairwise
 
 import pytest
 
-from modmill.numbers import primes
 from modmill.numbers.primes import is_prime, next_prime, prev_prime
 
 LIMIT = 20_000
@@ -45,14 +44,6 @@ def test_refuses_pseudoprimes(n):
     assert not is_prime(n)
 
 
-def test_each_half_of_baillie_psw_is_fooled_alone_by_its_own_pseudoprimes():
-    """The halves are the published tests: they accept exactly the published exceptions."""
-    odd = range(3, 25_300, 2)
-    lucas = [n for n in odd if primes._is_strong_lucas_probable_prime(n) and not is_prime(n)]
-    assert lucas == [n for n in LUCAS if n < 25_300]
-    assert primes._is_strong_probable_prime(2047, 2) and not primes._is_strong_lucas_probable_prime(2047)
-
-
 @pytest.mark.parametrize("e", [89, 107, 127, 521, 607, 1279, 2203])
 def test_mersenne_primes(e):
     assert is_prime(2**e - 1)
@@ -69,10 +60,15 @@ def test_large_products_and_squares():
         assert not is_prime(n)
 
 
-def test_large_lucas_accepts_no_square():
-    assert not primes._is_strong_lucas_probable_prime((2**127 - 1) ** 2)
-    square = 1093**2  # 1093 is a Wieferich prime: its square passes Miller-Rabin to base 2
-    assert primes._is_strong_probable_prime(square, 2) and not primes._is_strong_lucas_probable_prime(square)
+def test_the_square_of_a_wieferich_prime_is_refused():
+    assert pow(2, 1093**2 - 1, 1093**2) == 1  # it passes Miller-Rabin to base 2
+    assert not is_prime(1093**2) and not is_prime(3511**2)
+
+
+def test_the_same_number_always_gets_the_same_answer():
+    n = 2**127 - 1
+    draws = [is_prime.__wrapped__(n * q) for q in (2**89 - 1, 2**107 - 1) for _ in range(20)]
+    assert not any(draws) and all(is_prime.__wrapped__(n) for _ in range(20))
 
 
 def test_agrees_with_fermat_and_factors_on_random_numbers():

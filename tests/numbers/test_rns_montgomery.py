@@ -10,7 +10,6 @@ from math import ceil, prod
 
 import pytest
 
-from modmill.numbers.curves.square_roots import DoubleQ, SingleQ, root
 from modmill.numbers.moduli import parse_modulus
 from modmill.numbers.primes import is_prime
 from modmill.numbers.rns.counting import Count
@@ -20,6 +19,7 @@ from modmill.numbers.rns.double_level import DoubleLevel
 from modmill.numbers.rns.exact_extension import MixedRadix
 from modmill.numbers.rns.extension import KBE
 from modmill.numbers.rns.hybrid_position import HybridPosition
+from modmill.numbers.rns.quadratic_residues import DoubleQ, SingleQ, root
 from modmill.numbers.rns.residues import Base, coprime, pseudo_mersenne
 from modmill.numbers.rns.rns_montgomery import Full, Gandino, Guillermin, pair_of
 

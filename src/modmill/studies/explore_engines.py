@@ -32,8 +32,8 @@ from modmill.cores.rsa.machine import EngineCore, engine
 from modmill.design import Design, Setting
 from modmill.designs import DESIGNS
 from modmill.engines.ecc.point_engine import OPERATIONS, Shape
-from modmill.numbers.curves.affine import Affine, Curve, Edwards, Montgomery, Weierstrass, square_root
-from modmill.numbers.primes import next_prime
+from modmill.numbers.curves.affine import Affine, Curve, Edwards, Montgomery, Weierstrass
+from modmill.numbers.primes import next_prime, square_root
 
 KINDS = ("rsa", "ecc")
 LARGEST = 1_200_000

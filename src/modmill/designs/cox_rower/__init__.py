@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""RNS Montgomery multiplication on the cox-rower machine: Kawamura's base extension (KBE) and the hierarchical one
-(HBE).
+"""RNS Montgomery multiplication on the cox-rower machine: Kawamura's base extension (KBE), the hierarchical one (HBE).
 
-    L. Djath, K. Bigou, A. Tisserand, Hierarchical Approach in RNS Base Extension for Asymmetric Cryptography, 2019
+L. Djath, K. Bigou, A. Tisserand, Hierarchical Approach in RNS Base Extension for Asymmetric Cryptography, 2019
 
-    section II, Algorithms 1 and 3   `kbe`: constants, bounds, algorithm and design of KBE
-    section III, Algorithm 2         `hbe`: what rows of 2, 3 or 4 moduli change
-    section V                        `schedule` (what each cycle does), `control` (the control words), `constants` (the
-                                     block RAMs), `multiplier` (the machine), `slot_machine` (with numbered slots)
-
-The integers behind both stand in `numbers.rns`; the paper's tables and figures in `studies.papers.hbe`.
+Algorithms 1 and 2, line by line   `operations`: the one list from which all else is made
+the same on integers               `model`
+Sections III and IV, ranges        `kbe` and `hbe`: constants, bounds, the two designs; proofs in `numbers.rns`
+Figures 1 and 3, the machine       `shape` (its structure), `multiplier` (rowers, ring, cox)
+which cycle does what              `schedule` (jobs, chart), `control` (control words), `constants` (block RAMs)
+Section V, Algorithm 3             `kbe`, `slot_machine` (numbers that stay in the rowers, for RSA and ECC)
+Section VI, tables and figures     `studies.papers.hbe`
 """

@@ -14,6 +14,17 @@ Source: S. Kawamura et al., EUROCRYPT 2000 (KBE: Algorithm 1 of the HBE paper); 
     h    = floor((sum_r trunc(Z_r) + d) / 2^t)        the cox
     w    = sum_r Z_r |B / B_r| - h |B|  in A          the second extension, exact
 
+The base extensions line by line, KBE (Algorithm 1) and HBE (Algorithm 2):
+
+    KBE     HBE      here
+    1-3     1-3      MULTIPLY: xi, which takes |-p^-1| of the Montgomery multiplication along; for the second extension
+                     the REDUCE before it, because residues over B are kept as x~_j = x_j |B_j^-1|
+    -       4-7      ROW_SUM: X_r and Z_r
+    4-5     8        LOAD and the steps of TERMS: the ring brings everything past every rower
+    6-8     9-11     COX: one h for all, not bit by bit; the first extension has none
+    -       14       TERMS: each rower folds the X_r that passes modulo its own modulus
+    11      15       TERMS, TERM for -h A, and one REDUCE when the sum is whole
+
 `operations` is the only place where this order stands. The algorithm on integers (`model`), the jobs that the solver
 places (`schedule`), the chart, the control words (`control`) and the constants' addresses are made from it.
 """

@@ -305,6 +305,12 @@ class Sor(SumOfResiduesDesign):
         kappa_sum = 0
         for op in (step.does for step in self.schedule.steps):
             match op.kind:
+                case Kind.TERM:
+                    yield op.name, times(gamma[op.channels[0]], k.rows[op.channels[0]])
+                case Kind.KAPPA_TERM:
+                    yield op.name, (gamma[op.channels[0]] >> rns.s << rns.s) * rns.c[op.channels[0]]
+                case Kind.KAPPA_ROW:
+                    yield op.name, times(kappa >> (base.w * op.words[0]) & mask, k.minus_p[op.words[0]])
                 case Kind.PRODUCT:
                     z = [mod(j, x[j] * y[j], square) for j in channels]
                     yield op.name, z
@@ -316,8 +322,10 @@ class Sor(SumOfResiduesDesign):
                     yield op.name, alpha
                 case Kind.ALPHA_ROW:
                     kappa_sum = rns.e[alpha]
+                    yield op.name, kappa_sum
                 case Kind.ADD_KAPPA:
                     kappa_sum += sum((gamma[i] >> rns.s << rns.s) * rns.c[i] for i in op.channels)
+                    yield op.name, kappa_sum
                     if op.channels[-1] == base.n - 1:
                         kappa = kappa_sum >> rns.T
                         yield "kappa", kappa
@@ -452,10 +460,7 @@ class Machine(Multiplier):
                     with m.If(cycle == plan["G"].end - 1):
                         m.d.sync += gamma[j].eq(residue)
             products[unit] = q
-            for step in steps:
-                if step.does.kind is Kind.PRODUCT:
-                    self.probes.append((step.name, list(q), step.end))
-        self.probes.append(("G", list(gamma), plan["G"].end))
+            self.probes += [(step.name, list(q), step.end) for step in steps]
 
         # ---- alpha and its table
         alpha_sum = Signal((n * ((1 << rns.q) - 1) + rns.d).bit_length())  # too large for a range where q is 64 or more
@@ -487,6 +492,7 @@ class Machine(Multiplier):
             with m.If(in_cycles(*(step.end - 1 for step in steps))):
                 m.d.sync += out.eq(full)
             k_products.append(out)
+            self.probes += [(step.name, out, step.end) for step in steps]
         rounds = list(plan.on("kacc"))
         sizes = [len(step.does.channels) for step in rounds]
         term = self._sum(m, k_products, sizes, rounds, cycle, "kacc") if p.k > 1 else k_products[0]
@@ -499,6 +505,7 @@ class Machine(Multiplier):
         with m.Elif(k_write):
             m.d.sync += k_sum.eq(k_sum + term)
         m.d.comb += kappa.eq(k_sum >> rns.T)
+        self.probes += [(step.name, k_sum, step.end) for step in (plan["AL"], *rounds)]
         self.probes.append(("kappa", kappa, rounds[-1].end))
 
         # ---- accumulators A

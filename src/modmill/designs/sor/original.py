@@ -69,6 +69,14 @@ class Params:
         """Cycles of accumulation."""
         return -(-self.base.n // self.macs)
 
+    @property
+    def sums(self) -> list[tuple[str, range]]:
+        """Names of the sums S, and the channels whose gamma_i each adds to the one before."""
+        if self.form in STAGES:
+            return [("S", range(self.base.n))]
+        starts = range(0, self.base.n, self.macs)
+        return [(f"S{k}", range(i, min(i + self.macs, self.base.n))) for k, i in enumerate(starts, 1)]
+
     def table(self, scaled: bool) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]]]:
         """rows[i][j] = <<M_i>_p>_mj and al[a][j] = <<-a M>_p>_mj; times M_j^-1 when scaled."""
         base, rns = self.base, self.rns
@@ -87,13 +95,14 @@ def schedule(p: Params) -> Schedule:
         return Schedule((Step("V", "array", 0, 1),), 1)
     if p.form == "pipelined":
         return Schedule((
-            Step("G", "front", 0, 1), Step("S", "array", 1, 1, ("G",)), Step("V", "folds", 2, 1, ("S",)),
+            Step("G", "front", 0, 1), Step("S", "array", 1, 1, ("G",)), Step("alpha", "adder", 1, 1, ("G",)),
+            Step("V", "folds", 2, 1, ("S", "alpha")),
         ), 1)  # fmt: skip
     steps = [Step("Z", "zmul", 0, 1), Step("G", "gmul", 1, 1, ("Z",))]
     previous = ("G",)
-    for r in range(p.rounds):
-        steps.append(Step(f"S{r + 1}", "macs", 2 + r, 1, previous))
-        previous = (f"S{r + 1}",)
+    for r, (name, _) in enumerate(p.sums):
+        steps.append(Step(name, "macs", 2 + r, 1, previous))
+        previous = (name,)
     steps.append(Step("alpha", "adder", 1 + p.rounds, 1, ("G",)))
     steps.append(Step("V", "folds", 2 + p.rounds, 1, ("alpha", *previous)))
     return Schedule(tuple(steps), interval=max(2, p.rounds))
@@ -141,8 +150,10 @@ class SorOriginal(SumOfResiduesDesign):
         yield "G", gamma
         alpha = rns.alpha(gamma)
         yield "alpha", alpha
-        sums = [sum(gamma[i] * rows[i][j] for i in channels) for j in channels]
-        yield "S", sums
+        sums = [0] * base.n
+        for name, added in p.sums:
+            sums = [s + sum(gamma[i] * rows[i][j] for i in added) for j, s in enumerate(sums)]
+            yield name, sums
         v = [reduce(s + al[alpha][j], p.sum_bound, base.w, base.u[j]) for j, s in zip(channels, sums, strict=True)]
         yield "V", form.pack(v)
 
@@ -267,6 +278,7 @@ class Parallel(Multiplier):
             words.append(rtl_fold.reduce(m, total, p.sum_bound, w, base.u[j], name=f"V{j}"))
         with m.If(advance):
             m.d.sync += [self.o_valid.eq(valid), self.o_r.eq(Cat(*words))]
+        self.probes.append(("V", self.o_r, self._fitted.schedule["V"].end))
         return m
 
 
@@ -301,7 +313,7 @@ class Sequential(Multiplier):
         with m.If(period.strobe("alpha_now", plan["alpha"].start)):
             m.d.sync += alpha.eq(_alpha(rns, gamma))
 
-        starts = [plan[f"S{r + 1}"].start % plan.interval for r in range(p.rounds)]
+        starts = [plan[name].start % plan.interval for name, _ in p.sums]
         operands = [Signal(w, name=f"operand{s}") for s in range(p.macs)]
         with m.Switch(period.phase):
             for r, start in enumerate(starts):
@@ -331,7 +343,8 @@ class Sequential(Multiplier):
             ("Z", list(z), plan["Z"].end),
             ("G", list(gamma), plan["G"].end),
             ("alpha", alpha, plan["alpha"].end),
-            ("S", list(last), plan["V"].start),
+            *((name, list(last), plan[name].end) for name, _ in p.sums),
+            ("V", self.o_r, plan["V"].end),
         ]
         period.finish(Cat(*words))
         return m

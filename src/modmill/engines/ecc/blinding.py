@@ -21,8 +21,9 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from modmill.contract import Fault, Refusal
-from modmill.numbers.curves.affine import Curve, Montgomery, Point, Weierstrass, square_root
+from modmill.numbers.curves.affine import Curve, Montgomery, Point, Weierstrass
 from modmill.numbers.curves.projective import multiple_u, multiples
+from modmill.numbers.primes import square_root
 
 BLIND = range(129)
 """Bits of the random multiple of the order that a scalar may be blinded with."""

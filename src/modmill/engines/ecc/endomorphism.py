@@ -13,8 +13,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
-from modmill.numbers.curves.affine import Weierstrass, square_root
+from modmill.numbers.curves.affine import Weierstrass
 from modmill.numbers.curves.projective import multiples
+from modmill.numbers.primes import square_root
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from modmill.numbers.curves.affine import Weierstrass, square_root
+from modmill.numbers.curves.affine import Weierstrass
+from modmill.numbers.primes import square_root
 
 _FEW_SUMS = (1, 2, 4, 3, 8, 5, 6)
 """Factors in the order of what multiplying by them, and by three times as much, costs."""

@@ -18,8 +18,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from math import isqrt
 
-from modmill.numbers.curves.square_roots import root
-from modmill.numbers.primes import is_prime
+from modmill.numbers.primes import is_prime, square_root
 from modmill.numbers.shown import shortened
 
 Affine = tuple[int, int]
@@ -31,15 +30,6 @@ MAX_FIELD_BITS = 1024
 """The longest prime of a field accepted."""
 _EMBEDDING = 100
 """Smallest embedding degree accepted (SEC 1 v2.0, section 3.1.1.2.1)."""
-
-
-def square_root(c: int, p: int) -> int | None:
-    """A number in [0, p) whose square is c modulo the odd prime p; None when there is none."""
-    c %= p
-    if c == 0:
-        return 0
-    found = root(c, p)
-    return found if found is not None and found * found % p == c else None
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,8 @@ curve has one encoding of each kind; RFC 7748 accepts any bytes of the right len
 
 from __future__ import annotations
 
-from modmill.numbers.curves.affine import Affine, Edwards, Montgomery, Point, Weierstrass, square_root
+from modmill.numbers.curves.affine import Affine, Edwards, Montgomery, Point, Weierstrass
+from modmill.numbers.primes import square_root
 
 
 def encode_sec1(curve: Weierstrass, P: Point, compressed: bool = False) -> bytes:

@@ -9,7 +9,7 @@
                  exponentiation in RNS", 2012 (our derivation, costs agree)
     Guillermin   Guillermin, "A high speed coprocessor for elliptic curve scalar multiplications over F_p", 2010 (same)
 
-modmill.numbers.curves.square_roots, double_level and hybrid_position hold further ones.
+modmill.numbers.rns.quadratic_residues, double_level and hybrid_position hold further ones.
 
 Algorithm 3: Q = X (-p^-1) in A; extended to B as Q + k A; S = (X + (Q + k A) p) A^-1 in B; extended to A exactly.
 With operands below lambda p and extensions whose results stay below g A (g = 1 + E with a cox of offset 0):

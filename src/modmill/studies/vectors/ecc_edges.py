@@ -11,8 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from functools import cache
 
-from modmill.numbers.curves.affine import Affine, Curve, Edwards, Montgomery, Point, square_root
+from modmill.numbers.curves.affine import Affine, Curve, Edwards, Montgomery, Point
 from modmill.numbers.curves.encoding import decode_edwards, encode_edwards
+from modmill.numbers.primes import square_root
 from modmill.studies.vectors.ecc_cases import Case
 
 

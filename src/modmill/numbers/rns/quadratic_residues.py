@@ -20,28 +20,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from modmill.numbers.primes import is_prime
+from modmill.numbers.primes import is_prime, square_root
 from modmill.numbers.rns.conditions import Condition
 from modmill.numbers.rns.residues import Base
 from modmill.numbers.rns.rns_montgomery import Merged
 
 
 def root(c: int, m: int) -> int | None:
-    """K with K^2 = c or -c modulo an odd prime m; None when neither is a square (m = 1 mod 4). Tonelli and Shanks."""
-    if m % 4 == 3:
-        return pow(c, (m + 1) // 4, m)
-    if pow(c, (m - 1) // 2, m) != 1:
-        return None
-    s = ((m - 1) & (1 - m)).bit_length() - 1
-    odd = (m - 1) >> s
-    g = pow(next(z for z in range(2, m) if pow(z, (m - 1) // 2, m) == m - 1), odd, m)
-    K, t = pow(c, (odd + 1) // 2, m), pow(c, odd, m)
-    while t != 1:
-        order = next(i for i in range(1, s + 1) if pow(t, 1 << i, m) == 1)
-        step = pow(g, 1 << (s - order - 1), m)
-        s, g = order, step * step % m
-        K, t = K * step % m, t * g % m
-    return K
+    """K with K^2 = c or -c modulo an odd prime m; None when neither is a square (m = 1 mod 4)."""
+    found = square_root(c, m)
+    return square_root(-c, m) if found is None else found
 
 
 def _roots(base: Base, values: Sequence[int]) -> tuple[int, ...]:
