@@ -193,6 +193,14 @@ def test_memory_holds_constants_and_slots():
     assert (depth, first) == (256, 3) and slots >= 7
 
 
+def test_more_constants_than_a_block_ram_holds_are_refused():
+    why = (
+        r"n = 128 moduli on rowers = 32 need 1,036 constants in each block RAM.*room for 1,024: lower n or raise rowers"
+    )
+    with pytest.raises(Refusal, match=why):
+        design("kbe").fit(2**64 - 2**32 + 1, n=128, w=34, rowers=32)
+
+
 def test_shapes_that_do_not_fit_are_refused():
     shape = fitted("kbe", "secp256k1").params.shape
     with pytest.raises(ScheduleError):

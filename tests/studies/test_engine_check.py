@@ -50,6 +50,19 @@ def test_planted_faults_of_the_rtl_are_found(folder, tmp_path, expected, fault):
     assert report.line.startswith("FAIL engine: 1 difference; ")
 
 
+def test_a_machine_whose_constants_lie_in_memory_is_reset_in_the_first_cycle(tmp_path):
+    """Behind a router; without that, what its registers hold at power-up spoils the constants."""
+    core = engine("hbe", p=2**61 - 1, bits=61, contexts=1, cores=2, io="native", window=1)
+    assert core.power_up > 1
+    folder = core.write(tmp_path / "engine", "made for a test")
+    assert not check_engine(folder).failures
+    late = verilog_of(folder, "engine").replace(".rst(rst | c", ".rst(c")
+    assert late != core.verilog
+    forged(folder, late)
+    found = check_engine(folder).failures
+    assert any("is wrong" in line for line in found), found
+
+
 def differences(folder):
     """What the check finds without simulation."""
     core = replace(remade(folder), stored=verilog_of(folder, "engine"))

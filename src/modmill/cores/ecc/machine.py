@@ -240,7 +240,7 @@ class EccCore:
         if self.stored:
             return self.stored
         machine = lambda name: emit.verilog(self.coprocessor, name)  # noqa: E731
-        return assembled(machine, emit.verilog, self.top, self.packets)
+        return assembled(machine, emit.verilog, self.top, self.packets, self.power_up)
 
     @property
     def packets(self) -> Packets:

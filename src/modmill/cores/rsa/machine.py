@@ -152,7 +152,7 @@ class EngineCore:
         if self.stored:
             return self.stored
         machine = lambda name: emit.verilog(self.coprocessor, name)  # noqa: E731
-        return assembled(machine, emit.verilog, self.top, self.packets)
+        return assembled(machine, emit.verilog, self.top, self.packets, self.power_up)
 
     @property
     def power_up(self) -> int:

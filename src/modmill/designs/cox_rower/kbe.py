@@ -32,7 +32,7 @@ from modmill.designs.cox_rower.constants import Tables
 from modmill.designs.cox_rower.model import Model
 from modmill.designs.cox_rower.multiplier import CoxRower
 from modmill.designs.cox_rower.operations import H, Value
-from modmill.designs.cox_rower.schedule import Programme, programme
+from modmill.designs.cox_rower.schedule import BLOCK_WORDS, LEAST_SLOTS, Programme, memory_words, programme
 from modmill.designs.cox_rower.shape import TREE, Shape
 from modmill.designs.cox_rower.slot_machine import CoxSlots
 from modmill.numbers.primes import prev_prime
@@ -340,6 +340,12 @@ def fit(p: int, columns: int, *, w: int, n: int, interval: int, rowers: int, dsp
         pair, proof = alike, better
     settings = {"w": w, "n": n, "interval": interval, "rowers": rowers, "dsp": dsp, "loadable": loadable}
     fitted = RnsMontgomery(served, Params(pair, proof, share, BLOCKS[dsp]), settings)
+    shape = fitted.params.shape
+    if memory_words(shape, LEAST_SLOTS) > BLOCK_WORDS:
+        raise Refusal(
+            f"n = {pair.n} moduli on rowers = {shape.rowers} need {shape.constants:,} constants in each block RAM, and "
+            f"beside them products of {shape.slot} words; there is room for {BLOCK_WORDS:,}: lower n or raise rowers"
+        )
     if interval:
         placed(fitted.params.shape, interval)
     return fitted.at(p) if loadable else fitted

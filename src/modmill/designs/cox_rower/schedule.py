@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
 from modmill import placement
+from modmill.contract import Refusal
 from modmill.designs.cox_rower.operations import OPERANDS, Kind, Operation, Value
 from modmill.designs.cox_rower.shape import OPERAND, PRODUCT, TREE, Shape
 from modmill.placement import Job
@@ -428,14 +429,28 @@ def programme(shape: Shape, interval: int = 0) -> Programme:
     return Programme(shape, *placement.least_interval(jobs(shape), trials, minimise, effort=4, span=span))
 
 
+BLOCK_WORDS = 1024
+"""Words of a block RAM."""
+
+LEAST_SLOTS = 3
+"""Fewest slots: for a product under way, one that waits, and a spare one."""
+
+
+def memory_words(shape: Shape, slots: int) -> int:
+    """Words that the constants, so many slots and one for what belongs to no product take."""
+    return (-(-shape.constants // shape.slot) + slots + 1) * shape.slot
+
+
 def memory_plan(p: Programme) -> tuple[int, int, int]:
-    """(depth, first slot, slots): a power of two of words that holds the constants and enough slots, one spare."""
+    """(depth, first slot, slots): a power of two of words that holds the constants and enough slots, one spare.
+
+    Raises Refusal when there is no room."""
     constants, slot = p.shape.constants, p.shape.slot
     first = -(-constants // slot)
-    needed = -(-(p.valid - p.origin) // p.interval) + 2
+    needed = -(-(p.valid - p.origin) // p.interval) + LEAST_SLOTS - 1
     depth = slot
-    while depth < (first + needed + 1) * slot:
+    while depth < memory_words(p.shape, needed):
         depth *= 2
-    if depth > 1024:
-        raise ValueError(f"{constants} constants and {needed} slots of {slot} need more than 1024 words of block RAM")
+    if depth > BLOCK_WORDS:
+        raise Refusal(f"{constants} constants and {needed} slots of {slot} words do not fit {BLOCK_WORDS} of block RAM")
     return depth, first, depth // slot - first - 1

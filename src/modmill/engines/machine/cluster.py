@@ -283,17 +283,24 @@ class Router(wiring.Component):
         return m
 
 
-def assembled(machine: Callable[[str], str], emitted: Callable[[Router, str], str], top: str, of: Packets) -> str:
+def assembled(
+    machine: Callable[[str], str], emitted: Callable[[Router, str], str], top: str, of: Packets, power_up: int = 1
+) -> str:
     """Verilog of one machine, or of several behind a router. ``machine(name)``, ``emitted(router, name)``: their text,
-    the first module named so."""
+    the first module named so. ``power_up``: cycles of a machine's reset after power-up."""
     if of.machines == 1:
         return machine(top)
     router = emitted(Router(of.machines, of.word), f"{top}_router")
-    return joined(router, machine(f"{top}_core"), top=top, machines=of.machines, word=of.word)
+    text = machine(f"{top}_core")
+    return joined(router, text, top=top, machines=of.machines, word=of.word, at_once=power_up > 1)
 
 
-def joined(router: str, machine: str, *, top: str, machines: int, word: int) -> str:
-    """Verilog of a router and a machine, modules ``top``_router and ``top``_core, as one module ``top``."""
+def joined(router: str, machine: str, *, top: str, machines: int, word: int, at_once: bool = False) -> str:
+    """Verilog of a router and a machine, modules ``top``_router and ``top``_core, as one module ``top``.
+
+    ``at_once``: the reset also reaches every machine in its first cycle, for machines that could spoil their constants
+    until the router's reset has come to them, with what their registers hold at power-up."""
+    reset = "rst | " if at_once else ""
     nets, cores = [], []
     ports = [".clk(clk), .rst(rst), .i_valid(i_valid), .i_ready(i_ready), .i_data(i_data), .o_valid(o_valid), "
              ".o_ready(o_ready), .o_data(o_data), .o_last(o_last)"]  # fmt: skip
@@ -302,7 +309,7 @@ def joined(router: str, machine: str, *, top: str, machines: int, word: int) -> 
         nets.append(f"  wire {', '.join(names)};\n  wire [{word - 1}:0] c{k}_data, r{k}_data;\n")
         ports.append(", ".join(f".{name}({name})" for name in (*names, f"c{k}_data", f"r{k}_data")))
         cores.append(
-            f"  {top}_core core_{k}(.clk(clk), .rst(c{k}_rst), .i_valid(c{k}_valid), .i_ready(c{k}_ready), "
+            f"  {top}_core core_{k}(.clk(clk), .rst({reset}c{k}_rst), .i_valid(c{k}_valid), .i_ready(c{k}_ready), "
             f".i_data(c{k}_data), .o_valid(r{k}_valid), .o_ready(r{k}_ready), .o_data(r{k}_data), "
             f".o_last(r{k}_last));\n"
         )
