@@ -245,7 +245,7 @@ def test_a_run_reports_crashes_and_what_takes_too_long():
 
 def test_a_crash_shrinks_to_the_smallest_modulus():
     trial = replace(QUICK, designs=PLANTED)
-    found = explore(60, 2, ["crash"], most=4, workers=1, trial=trial, shrink_seconds=30)
+    found = explore(60, 2, ["crash"], most=4, workers=1, trial=trial, shrink_seconds=90)
     smallest = min(found.failures, key=lambda failure: failure.smaller.p)
     assert smallest.smaller.settings == ()
     assert 41 <= smallest.smaller.p <= 63

@@ -66,7 +66,7 @@ Progress = Callable[[str], None]
 
 def documents() -> Path:
     """The folder docs of the checkout, or of the installed package."""
-    package = Path(__file__).resolve().parents[1]
+    package = Path(__file__).resolve().parents[2]
     checkout = package.parents[1]
     return checkout / "docs" if (checkout / "pyproject.toml").exists() else package / "docs"
 
