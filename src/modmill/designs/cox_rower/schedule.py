@@ -407,9 +407,8 @@ def programme(shape: Shape, interval: int = 0) -> Programme:
     """
     least = shape.least_interval
     if shape.loop:
-        sums = 4 if shape.numbered else 2
-        entries = shape.share * ((5 - sums) * shape.passes(shape.product_bound) + sums * shape.passes(shape.sum_bound))
-        least = max(least, entries)
+        folded = shape.of(Kind.MULTIPLY, Kind.MULTIPLY_TWO, Kind.REDUCE)
+        least = max(least, sum(len(fold_entries(shape, op)) for op in folded))
     trials = [interval] if interval else [*range(least, 4 * least)]
     takes = {op.result: start_of(shape, op) for op in shape.of(Kind.TAKE)}
     if shape.numbered:

@@ -228,4 +228,5 @@ class Shape:
     @property
     def least_interval(self) -> int:
         """Multiplications of one product in each rower."""
-        return self.share * (5 + 2 * self.steps + 2 * self.parts) + 2 * self.numbered
+        each = {Kind.MULTIPLY: 1, Kind.MULTIPLY_TWO: 2, Kind.ROW_SUM: self.parts, Kind.TERMS: self.steps, Kind.TERM: 1}
+        return sum(each.get(op.kind, 0) for op in self.operations)
