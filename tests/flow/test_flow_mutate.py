@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from modmill.flow.equivalence import equivalent
+from modmill.flow.equivalence import Operands, equivalent
 from modmill.flow.lint import lint
 from modmill.flow.mutate import CLASSES, DROPPED, chosen, mutate
 from modmill.flow.simulate import Simulator, Widths
@@ -153,7 +153,36 @@ def test_operands_beyond_the_largest_do_not_count():
     top = numbers(text, what="bit 3 of D is stuck at 0")
     assert top
     assert equivalent(text, sorted(top), 5) == set()
-    assert equivalent(text, sorted(top), 5, largest=7) == top
+    assert equivalent(text, sorted(top), 5, operands=Operands(7)) == top
+
+
+def test_operands_in_digits_count_up_to_their_value():
+    """Two digits of two bits, one bit apart: up to 3 the highest bit, worth 4, is 0, and the one below not."""
+    text = mutate(CLEARED, "core", 1000)
+    high, low = (numbers(text, what=f"bit {k} of D is stuck at 0") for k in (3, 2))
+    assert high
+    assert low
+    assert equivalent(text, sorted(high | low), 5, operands=Operands(3, digit=2, step=1)) == high
+    assert equivalent(text, sorted(high | low), 5, operands=Operands(3)) == high | low
+
+
+TABLE = CLEARED.replace(
+    "assign o_r = total;", "reg [3:0] words [0:15];\n  assign o_r = words[total] ^ {4{full}};"
+).replace(
+    "  always",
+    "  initial begin\n" + "".join(f"    words[{k}] = {k * k % 7};\n" for k in range(16)) + "  end\n  always",
+    1,
+)
+"""Squares modulo 7 of the numbers at i_a: they are 0, 1, 2 and 4, and their highest bit is 0."""
+
+
+def test_a_table_that_is_never_written_is_read_as_it_stands():
+    """The highest bit is 0 in all words, the one below is not."""
+    text = mutate(TABLE, "core", 1000)
+    same, other = (numbers(text, what=f"bit {k} of A is stuck at 0", cell="$xor") for k in (3, 2))
+    assert same
+    assert other
+    assert equivalent(text, sorted(same | other), 5) == same
 
 
 def test_mutated_text_is_clean_but_for_what_chooses(mutated):

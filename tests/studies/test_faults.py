@@ -79,6 +79,13 @@ VALID_DROPPED = (
 )
 TOO_EARLY = INSIDE + ".i_ready(i_ready), .o_valid(o_valid), .o_ready(1'b1));"
 
+HELD = (
+    # a result that has waited for 60 cycles is lost; no short stall is so long
+    INSIDE + ".i_ready(i_ready), .o_valid(v), .o_ready(o_ready | old));\n  wire v;\n  reg [6:0] age;\n"
+    "  wire old = age == 60;\n  assign o_valid = v;\n"
+    "  always @(posedge clk) age <= rst | ~v | o_ready | old ? 0 : age + 1;"
+)
+
 
 def drop_carry(body):
     """In the first wide accumulator the carry from bit 9 to bit 10 is lost."""
@@ -128,8 +135,9 @@ def test_good_folders_pass(folders):
         (wrapped(VALID_WAITS), "timeout"),
         (wrapped(VALID_DROPPED), "o_valid dropped before o_ready"),
         (wrapped(TOO_EARLY), "o_valid dropped before o_ready"),
+        (wrapped(HELD), "with long stalls: "),
     ],
-    ids=["dropped carry", "ready stuck", "valid waits for ready", "valid dropped", "result not held"],
+    ids=["dropped carry", "ready stuck", "valid waits for ready", "valid dropped", "result not held", "long stall"],
 )
 def test_faults_in_the_text(copy, edit, words):
     forge(copy, edit)

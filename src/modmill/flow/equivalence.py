@@ -11,7 +11,7 @@ this, by `pdr` and then by `reach`; where there is none, the mutant is equivalen
             them. Any other register, a memory, a product, a sum gives any value, the same on both sides unless a bit
             says that it may differ: for a register a bit that is 1 when what it stored last was not the same.
     bits    The same with a bit for each bit of a register, and with sums as they are.
-    exact   Everything as it is but memories and large products, where there are few registers.
+    exact   Everything as it is, where there are few registers, but large products and memories that are written.
 
 A break of a view may be of its own making, and says nothing.
 """
@@ -39,7 +39,7 @@ _MOST_BITS = 800
 """Bits of the control that depends on no reset, at most; it is abstract where there are more."""
 _EXACT_BITS = 400
 """Bits of all registers of an exact view, at most."""
-_PRODUCT_BITS = 16
+_PRODUCT_BITS = 20
 """Bits of products that stay exact, at most."""
 _WORD_BITS = 6
 """Bits of the addresses of memories whose words are looked at one by one, at most."""
@@ -47,29 +47,46 @@ _ARITHMETIC = ("$add", "$sub", "$neg", "$lt", "$le", "$gt", "$ge", "$eq", "$ne")
 
 
 def equivalent(
-    mutated: Mutated, numbers: Sequence[int], seconds: float = 20, *, power_up: int = 1, largest: int | None = None
+    mutated: Mutated,
+    numbers: Sequence[int],
+    seconds: float = 20,
+    *,
+    power_up: int = 1,
+    operands: Operands | None = None,
 ) -> set[int]:
     """Those of the mutants that are proved equivalent, with ``seconds`` for each view, more for the last.
 
-    ``power_up``: cycles of the reset after power-up. ``largest``: of the numbers at i_a and i_b. Raises ToolError when
+    ``power_up``: cycles of the reset after power-up. ``operands``: what may be at i_a and i_b. Raises ToolError when
     Yosys cannot be run."""
     found = set[int]()
     for view in _views(mutated):
         left = [k for k in numbers if k not in found]
-        miters = {f"m{k}": _miter(mutated, k, view, power_up, largest) for k in left}
+        miters = {f"m{k}": _miter(mutated, k, view, power_up, operands) for k in left}
         if miters:
             found |= {int(name[1:]) for name in _unreached(miters, seconds * view.patience)}
     return found
 
 
 @dataclass(frozen=True)
+class Operands:
+    """Numbers up to ``largest``: binary integers, or where ``digit`` is not 0 sums of digits of so many bits, each
+    ``step`` bits above the one before."""
+
+    largest: int
+    digit: int = 0
+    step: int = 0
+
+
+@dataclass(frozen=True)
 class _View:
     """``kept``: registers that are exact. ``cut``: gates that are not. ``words``: one bit for each other register says
-    that it may differ, not one for each of its bits. ``patience``: how much longer than others it may take."""
+    that it may differ, not one for each of its bits. ``tables``: memories that are never written are exact.
+    ``patience``: how much longer than others it may take."""
 
     kept: Set[str]
     cut: Set[str]
     words: bool = False
+    tables: bool = False
     patience: int = 1
 
 
@@ -90,7 +107,7 @@ def _views(mutated: Mutated) -> Iterator[_View]:
     yield _View(kept, products)
     if bits(registers) <= _EXACT_BITS:
         large = {n for n in products if len(cells[n]["connections"]["Y"]) > _PRODUCT_BITS}
-        yield _View(registers, large, patience=4)
+        yield _View(registers, large, tables=True, patience=4)
 
 
 def _behind(module: Mapping[str, Any], registers: Iterable[str], through: bool) -> set[str]:
@@ -117,7 +134,9 @@ def _unreached(miters: Mapping[str, dict[str, Any]], seconds: float) -> set[str]
     """Those of the miters whose output is never 1."""
     write = [f"setattr -mod -unset top *; setattr -mod -set top 1 {n}; write_aiger -zinit {n}.aig" for n in miters]
     tidy = "opt_expr; opt_merge; opt_clean"
-    script = f"read_json miters.json; {tidy}; techmap; {tidy}; dffunmap; simplemap; aigmap; {'; '.join(write)}"
+    script = (
+        f"read_json miters.json; memory_map; {tidy}; techmap; {tidy}; dffunmap; simplemap; aigmap; {'; '.join(write)}"
+    )
     found, left = set[str](), list(miters)
     with tempfile.TemporaryDirectory(prefix="modmill-miter-") as path:
         folder = Path(path)
@@ -249,7 +268,7 @@ class _Miter(Netlist):
             self.unlike(f"other${name}${k}", [differ] * width, read, other)
 
 
-def _miter(mutated: Mutated, number: int, view: _View, power_up: int, largest: int | None) -> dict[str, Any]:
+def _miter(mutated: Mutated, number: int, view: _View, power_up: int, operands: Operands | None) -> dict[str, Any]:
     """Original and mutant ``number`` with one output, which is 1 when they differ where it counts."""
     mutant = mutated.mutants[number - 1]
     cells: dict[str, Cell] = mutated.module["cells"]
@@ -273,11 +292,33 @@ def _miter(mutated: Mutated, number: int, view: _View, power_up: int, largest: i
         return bit + highest if side and bit in touched and isinstance(bit, int) else bit
 
     seen_enables = set(enables)
+    drivers = {
+        cell["connections"]["Y"][0]: cell for cell in cells.values() if len(cell["connections"].get("Y", ())) == 1
+    }
+
+    def known(bit: Bit, side: int) -> str:
+        """0 or 1 for a constant, also behind what other mutations put before it; empty for anything else."""
+        bit = seen(bit, side)
+        cell = drivers.get(bit) if isinstance(bit, int) else None
+        if cell is None or cell["type"] not in ("$or", "$xor", "$and"):
+            return bit if isinstance(bit, str) and bit in "01" else ""
+        one, two = (known(cell["connections"][port][0], side) for port in "AB")
+        if not one or not two:
+            return ""
+        return {"$or": max(one, two), "$and": min(one, two), "$xor": "01"[one != two]}[cell["type"]]
+
     for name, cell in cells.items():
         pins, type_ = cell["connections"], cell["type"]
         sides = [{port: [seen(b, side) for b in bits] for port, bits in pins.items()} for side in (0, 1)]
         both = sides[0] != sides[1]
-        if type_ == "$mem_v2":
+        if (
+            type_ == "$mem_v2"
+            and view.tables
+            and all(known(bit, side) == "0" for bit in pins["WR_EN"] for side in (0, 1))
+        ):
+            for side in range(1 + both):
+                net.cells[f"{name}${side}"] = {**cell, "connections": sides[side], "attributes": {}}
+        elif type_ == "$mem_v2":
             net.memory(name, cell, *sides)
         elif name in view.cut:
             net.any_value(f"free${name}", sides[0]["Y"])
@@ -304,24 +345,37 @@ def _miter(mutated: Mutated, number: int, view: _View, power_up: int, largest: i
             for side in range(1 + both):
                 net.cells[f"{name}${side}"] = {**cell, "connections": sides[side], "attributes": {}}
     running = net.gate("$not", [reset])
-    counts = [running] if largest is None else [running, _in_range(net, ports, largest, running)]
+    counts = [running] if operands is None else [running, _in_range(net, ports, operands, running)]
     wrong = net.gate("$reduce_or", [*_outputs(net, ports, seen), "0"])
     net.module["ports"]["bad"] = {"direction": "output", "bits": net.add("$reduce_and", A=[wrong, *counts])}
     return net.module
 
 
-def _in_range(net: _Miter, ports: Mapping[str, Any], largest: int, running: Bit) -> Bit:
-    """A bit that is 1 as long as no operand above ``largest`` was offered but during a reset."""
+def _in_range(net: _Miter, ports: Mapping[str, Any], operands: Operands, running: Bit) -> Bit:
+    """A bit that is 1 as long as no operand above the largest was offered but during a reset."""
     wrong = []
     for name in ("i_a", "i_b"):
         if name in ports:
-            bits = ports[name]["bits"]
-            wrong.append(net.gate("$gt", bits, ["1" if largest >> k & 1 else "0" for k in range(len(bits))]))
+            bits = _number(net, ports[name]["bits"], operands)
+            wrong.append(net.gate("$gt", bits, ["1" if operands.largest >> k & 1 else "0" for k in range(len(bits))]))
     now = net.gate("$reduce_and", [*ports["i_valid"]["bits"], net.gate("$reduce_or", wrong), running])
     before = net.fresh(1)
     either = net.gate("$or", before, [now])
     net.held([either], before)
     return net.gate("$not", [either])
+
+
+def _number(net: _Miter, bits: list[Bit], operands: Operands) -> list[Bit]:
+    """The binary integer at a port."""
+    if not operands.digit:
+        return bits
+    digits = [bits[k : k + operands.digit] for k in range(0, len(bits), operands.digit)]
+    width = operands.step * len(digits) + operands.digit
+    total = digits[0]
+    for k, digit in enumerate(digits[1:], 1):
+        above: list[Bit] = ["0"] * (operands.step * k)
+        total = net.add("$add", width=width, A=total, B=above + digit)
+    return total
 
 
 def _touched(cells: Mapping[str, Cell], first: Sequence[Bit]) -> set[Bit]:

@@ -58,6 +58,7 @@ struct Job {  // the same layout stands in simulate.py
     const uint64_t* before;  // the operands that each word must precede
     uint32_t gap;
     uint32_t stall;
+    uint32_t hold;  // cycles of a stall at most; 0: bursts
     uint64_t timeout;
     uint32_t* r;
     uint64_t* offered;
@@ -223,7 +224,9 @@ private:
             return;
         }
         if (!stalled && random.chance(job->stall)) {
-            if (random.next() & 3) {
+            if (job->hold) {
+                stalled = 1 + random.next() % job->hold;
+            } else if (random.next() & 3) {
                 stalled = random.burst();
             } else {
                 stalled = 1 + (random.next() & HOLD_MASK);

@@ -81,6 +81,7 @@ class _Job(ctypes.Structure):  # the same layout stands in harness.cpp
         ("before", ctypes.POINTER(ctypes.c_uint64)),
         ("gap", ctypes.c_uint32),
         ("stall", ctypes.c_uint32),
+        ("hold", ctypes.c_uint32),
         ("timeout", ctypes.c_uint64),
         ("r", ctypes.POINTER(ctypes.c_uint32)),
         ("offered", ctypes.POINTER(ctypes.c_uint64)),
@@ -168,6 +169,7 @@ class Simulator:
         loads: Loads = (),
         gap: float = 0.0,
         stall: float = 0.0,
+        hold: int = 0,
         seed: int = 1,
         timeout: int = DEFAULT_TIMEOUT,
         starts: tuple[Start, Start] = (Start(), Start()),
@@ -175,10 +177,11 @@ class Simulator:
         """As `run`, for two cores in one simulation, each with operands, pauses and stalls of its own.
 
         ``loads`` are for both. ``starts``: of the second only ``first`` counts, because the cores share their reset.
+        ``hold``: a stall lasts for up to so many cycles, where it is not 0.
         """
         if self.instances != 2:
             raise ValueError("this simulator holds one core: build it with instances=2")
-        one, two = self._run([first, second], loads, gap, stall, seed, timeout, starts)
+        one, two = self._run([first, second], loads, gap, stall, seed, timeout, starts, hold)
         return one, two
 
     def _run(
@@ -190,6 +193,7 @@ class Simulator:
         seed: int,
         timeout: int,
         starts: Sequence[Start],
+        hold: int = 0,
     ) -> list[Run]:
         pauses = chances(gap=gap, stall=stall)
         stream = [(place, word) for place, words in loads for word in words]
@@ -207,7 +211,7 @@ class Simulator:
             times.append((ctypes.c_uint64 * max(1, len(stream)))())
             packed = _packed("a", a, self.widths.a), _packed("b", b, self.widths.b)
             start = starts[k].job(2 * seed + k, self._power_up)
-            jobs[k] = _Job(start, len(a), *packed, len(stream), k_words, before, *pauses, timeout, r, *times)
+            jobs[k] = _Job(start, len(a), *packed, len(stream), k_words, before, *pauses, hold, timeout, r, *times)
             buffers.append((packed, r, times))
         self._library.run(jobs)
         return [_result(job, r, times, self.widths.r) for job, (_, r, times) in zip(jobs, buffers, strict=True)]

@@ -18,7 +18,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from modmill.contract import Binary, Refusal
+from modmill.contract import Binary, Contract, Digits, Refusal
 from modmill.cores import pair_check
 from modmill.cores.ecc import check as ecc_check
 from modmill.cores.ecc import machine as ecc
@@ -28,7 +28,7 @@ from modmill.cores.rsa import check as engine_check
 from modmill.cores.rsa import machine as engine
 from modmill.flow import tools
 from modmill.flow.emit import digest
-from modmill.flow.equivalence import REACHED, equivalent
+from modmill.flow.equivalence import REACHED, Operands, equivalent
 from modmill.flow.mutate import CLASSES, Mutant, chosen, mutate
 from modmill.flow.simulate import Simulator, widths
 from modmill.flow.words import WordSimulator
@@ -144,7 +144,7 @@ class MutantReport:
 @dataclass(frozen=True)
 class Subject:
     """What is mutated. ``check``: makes, from a mutated text, what simulates it. ``power_up``: cycles of the reset
-    after power-up. ``largest``: of the numbers at its ports for operands, if they are binary integers."""
+    after power-up. ``operands``: the numbers that may be at its ports, unless they are residues."""
 
     name: str
     verilog: str
@@ -152,7 +152,7 @@ class Subject:
     about: dict[str, Any]
     check: Callable[[str], Check]
     power_up: int = 1
-    largest: int | None = None
+    operands: Operands | None = None
 
     @classmethod
     def read(cls, path: str | Path, vectors: int = VECTORS) -> Subject:
@@ -183,8 +183,16 @@ def _core(folder: Path, vectors: int) -> Subject:
         "design": core.design.name, "modulus": hex(core.modulus.value), "io": core.io,
         "parameters": dict(core.fitted.settings),
     }  # fmt: skip
-    largest = contract.largest_operand if isinstance(contract.operand, Binary) else None
-    return Subject(core.name, core.verilog, core.top, about, check, contract.power_up, largest)
+    return Subject(core.name, core.verilog, core.top, about, check, contract.power_up, _operands(contract))
+
+
+def _operands(contract: Contract) -> Operands | None:
+    match contract.operand:
+        case Binary():
+            return Operands(contract.largest_operand)
+        case Digits() as form:
+            return Operands(contract.largest_operand, form.r + 2, form.r)
+    return None
 
 
 def _engine(folder: Path, _: int) -> Subject:
@@ -239,7 +247,7 @@ def check_mutants(
             progress(mutant.line, number - 1, total)
         found[number] = check(number, True) or check(number, False)
     left = [number for number, why in found.items() if not why]
-    equal = equivalent(mutated, left, proof_seconds, power_up=subject.power_up, largest=subject.largest)
+    equal = equivalent(mutated, left, proof_seconds, power_up=subject.power_up, operands=subject.operands)
     proved = dict.fromkeys(equal, REACHED)
     for number, mutant in enumerate(mutated.mutants, 1):
         why = found[number] or proved.get(number, "")

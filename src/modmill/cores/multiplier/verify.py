@@ -46,6 +46,8 @@ AT_START = 3
 """Products after such a reset."""
 
 
+PLACES = 16
+"""Intervals for which a consumer takes nothing, beside twice the latency: more than any core has places for results."""
 AT_ONCE = 24
 """Starts with operands in the first cycle after the reset, where what registers held before shows most."""
 
@@ -261,6 +263,7 @@ class _Bench:
             lambda: self._stream("with pauses and stalls", edge, free[half:], 0.3, 0.3),
             lambda: self._stream("with pauses", edge, [], 0.5, 0.0),
             lambda: self._stream("with stalls", edge, [], 0.0, 0.6),
+            lambda: self._holds([*edge[:OTHER], *free[:OTHER]]),
             lambda: self._waits([*edge[:OTHER], *free[:OTHER]]),
             lambda: self._moduli([*edge[: OTHER // 2], *free[: OTHER // 2]], others),
             self._chains,
@@ -280,11 +283,12 @@ class _Bench:
         stall: float,
         seed: int,
         starts: tuple[Start, Start] = (Start(), Start()),
+        hold: int = 0,
     ) -> list[Run]:
         one, two = (([p.a for p in products], [p.b for p in products]) for products in (first, second))
         runs = self._simulator.run_pair(
-            one, two, loads=loads(self._contract), gap=gap, stall=stall, seed=seed, timeout=self._patience,
-            starts=starts,
+            one, two, loads=loads(self._contract), gap=gap, stall=stall, hold=hold, seed=seed,
+            timeout=self._patience + hold, starts=starts,
         )  # fmt: skip
         self._report.cycles += max(run.cycles for run in runs)
         return list(runs)
@@ -372,6 +376,17 @@ class _Bench:
             self._report.counts["after a reset"] += 2 * count
             if self._found():
                 return
+
+    def _holds(self, products: Sequence[Product]) -> None:
+        """A consumer that takes nothing for so long that every place for a result is taken, again and again."""
+        timing = self._contract.timing
+        hold = 2 * timing.latency + PLACES * timing.interval
+        chosen = products[: max(AT_START, self._effort.cycles // (4 * hold))]
+        for run, wanted in zip(
+            self._pair(chosen, chosen[::-1], 0.0, 0.05, self._seed, hold=hold), (chosen, chosen[::-1]), strict=True
+        ):
+            self._note("with long stalls", judge.values(self._contract, wanted, run))
+        self._report.counts["after long stalls"] += 2 * len(chosen)
 
     def _waits(self, products: Sequence[Product]) -> None:
         """Long pauses: does the core take operands whenever it can?"""
