@@ -18,7 +18,7 @@ from modmill.report import rows
 from modmill.studies.explore import Failure, Found, explore, summed
 from modmill.studies.exploring import moduli
 from modmill.studies.exploring.shrink import shrink, smaller_moduli
-from modmill.studies.exploring.space import OFTEN, Case, Space, classes, label, value_of
+from modmill.studies.exploring.space import AHEAD, OFTEN, Case, Space, classes, label, value_of
 from modmill.studies.exploring.trial import Limits, Outcome, Trial, attempt, message_fault
 from modmill.studies.exploring.workers import Died, Overtime, Worker, descendants
 
@@ -104,6 +104,19 @@ def test_every_class_comes_up_often_enough_and_what_never_does_is_named():
     assert space.below() == {"iddmm stages: 3": 0}
     assert len({case.p for case in cases}) > 60
     assert Space([design("iddmm")], 1).below()["iddmm"] == 0, "nothing was built yet"
+
+
+def test_a_design_with_classes_to_be_tried_comes_earlier():
+    """One class of iddmm never comes up; wide soon has all of its own."""
+
+    def outcome(one):
+        outside = {"below", "beyond", "huge"} & {wanted for _, wanted in one.covers}
+        return "refused" if outside or ("stages", "3") in one.covers else "checked"
+
+    space, _ = drawn(1, 300, outcome, [design("iddmm"), design("wide")])
+    assert set(space.below()) == {"iddmm stages: 3"}
+    tries = {name: c.drawn - 0.8 * c.outcomes["refused"] for name, c in space.counts.items()}
+    assert AHEAD - 1 <= tries["iddmm"] - tries["wide"] <= AHEAD + 1
 
 
 # ---- what a refusal must say

@@ -3,6 +3,7 @@
 """Mutants of a whole core: `check` finds them or they are equivalent; a check that is made blind lets them pass."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from typer.testing import CliRunner
@@ -13,7 +14,7 @@ from modmill.cores.multiplier.build import build
 from modmill.designs import DESIGNS
 from modmill.flow.mutate import mutate
 from modmill.report.rows import read
-from modmill.studies.mutate import SUBJECTS, Subject
+from modmill.studies.mutate import LENGTHILY, SHORTLY, SUBJECTS, WHOLLY, Subject, check_mutants
 
 COUNT = 20
 
@@ -56,9 +57,24 @@ def test_a_blind_judge_lets_wrong_values_pass(reported, folder, monkeypatch):
     assert wrong
     subject = Subject.read(folder)
     check = subject.check(mutate(subject.verilog, subject.top, COUNT, 1).verilog)
-    assert check(wrong[0], True)
+    assert check(wrong[0], SHORTLY)
     monkeypatch.setattr(judge, "values", lambda *_: iter(()))
-    assert not check(wrong[0], True)
+    assert not check(wrong[0], SHORTLY)
+
+
+def test_what_is_not_proved_is_simulated_at_length(folder, monkeypatch):
+    """Two of four mutants pass everything but the long check, one passes that too."""
+    asked = []
+
+    def check(number, how):
+        asked.append((number, how))
+        return "wrong" if number == 1 or (how == LENGTHILY and number != 3) else ""
+
+    monkeypatch.setattr("modmill.studies.mutate.equivalent", lambda *_, **__: {2})
+    report = check_mutants(replace(Subject.read(folder), check=lambda _: check), 4)
+    assert [o.state for o in report.outcomes] == ["killed", "equivalent", "survived", "killed"]
+    assert [number for number, how in asked if how == LENGTHILY] == [3, 4]
+    assert asked[:2] == [(0, SHORTLY), (0, WHOLLY)]
 
 
 def test_every_design_is_in_the_table_of_rates():

@@ -5,7 +5,8 @@
 The digest, the record and the written vectors are put aside: only simulation judges. All mutants stand in one text
 (`flow.mutate`) that is compiled once. A mutant that passes the short check of `build` gets the whole check; one that
 passes that too is compared with the original by proof (`flow.equivalence`). What is neither found nor proved equivalent
-has survived and is shown with its place.
+is simulated once more, with many more products than a check has; where all are right, it has survived and is shown with
+its place.
 """
 
 from __future__ import annotations
@@ -37,6 +38,10 @@ from modmill.version import __version__
 
 VECTORS = 500
 """Random products for each mutant. Corners, starts and chains are those of `check`."""
+LONG = 20_000
+"""Random products for a mutant that would survive."""
+SHORTLY, WHOLLY, LENGTHILY = range(3)
+"""How a mutant is simulated: as `build` does, as `check` does, and as `check` does with `LONG` random products."""
 SUBJECTS: tuple[tuple[str, str, str, dict[str, Any]], ...] = (
     ("channel-multiply", "29", "native", {}), ("channel-reduce", "29", "native", {}), ("wide", "29", "native", {}),
     ("orup", "29", "native", {"digit": 3, "delay": 1}), ("mcivor", "29", "native", {"word": 3}),
@@ -55,8 +60,8 @@ SUBJECTS: tuple[tuple[str, str, str, dict[str, Any]], ...] = (
 """The cores whose rates ``results`` holds: every design at a small modulus, with words so short that it has several."""
 STATES = ("killed", "equivalent", "survived")
 
-Check = Callable[[int, bool], str]
-"""Simulates a mutant, shortly or as `check` does; returns the first fault, empty when there is none."""
+Check = Callable[[int, int], str]
+"""Simulates a mutant as the second argument says; returns the first fault, empty when there is none."""
 
 
 @dataclass(frozen=True)
@@ -171,10 +176,11 @@ def _core(folder: Path, vectors: int) -> Subject:
     def check(verilog: str) -> Check:
         simulator = Simulator(verilog, top=core.top, widths=widths(contract), instances=2, power_up=contract.power_up)
 
-        def run(number: int, short: bool) -> str:
+        def run(number: int, how: int) -> str:
             report = Report(core.name)
+            effort, count = (SHORT if how == SHORTLY else FULL), (LONG if how == LENGTHILY else vectors)
             with chosen(number):
-                simulate(core, simulator, vectors, report, effort=SHORT if short else FULL)
+                simulate(core, simulator, count, report, seed=1 + how // LENGTHILY, effort=effort)
             return next(iter(report.failures), "")
 
         return run
@@ -214,8 +220,8 @@ def _machine(
     def check(verilog: str) -> Check:
         simulator = WordSimulator(verilog, core.word, top=core.top, instances=2, power_up=core.power_up)
 
-        def run(number: int, short: bool) -> str:
-            if not short:
+        def run(number: int, how: int) -> str:
+            if how != SHORTLY:
                 return ""  # there is one check of engines, and it ran
             report = pair_check.PairReport(name, kind)
             with chosen(number):
@@ -230,7 +236,8 @@ def check_mutants(
     subject: Subject, count: int, seed: int = 1, *, progress: Callable[[str, int, int], None] | None = None,
     proof_seconds: float = 20,
 ) -> MutantReport:  # fmt: skip
-    """Draw mutants, simulate each, and try to prove those that pass equivalent, for ``proof_seconds`` each.
+    """Draw mutants, simulate each, and try to prove those that pass equivalent, for ``proof_seconds`` each; what is not
+    proved is simulated at length.
 
     Raises ValueError when the original itself fails, ToolError when a tool cannot be run.
     """
@@ -238,17 +245,20 @@ def check_mutants(
     report = MutantReport(subject.name, digest(subject.verilog), seed, subject.about)
     mutated = mutate(subject.verilog, subject.top, count, seed)
     check = subject.check(mutated.verilog)
-    if fault := check(0, True) or check(0, False):
+    if fault := check(0, SHORTLY) or check(0, WHOLLY):
         raise ValueError(f"{subject.name} fails its check before anything is changed: {fault}")
     total = len(mutated.mutants)
     found = dict[int, str]()
     for number, mutant in enumerate(mutated.mutants, 1):
         if progress:
             progress(mutant.line, number - 1, total)
-        found[number] = check(number, True) or check(number, False)
+        found[number] = check(number, SHORTLY) or check(number, WHOLLY)
     left = [number for number, why in found.items() if not why]
     equal = equivalent(mutated, left, proof_seconds, power_up=subject.power_up, operands=subject.operands)
     proved = dict.fromkeys(equal, REACHED)
+    for number in left:
+        if number not in equal:
+            found[number] = check(number, LENGTHILY)
     for number, mutant in enumerate(mutated.mutants, 1):
         why = found[number] or proved.get(number, "")
         state = "killed" if found[number] else "equivalent" if why else "survived"

@@ -22,8 +22,10 @@ OFTEN = 3
 HUGE = 100_000
 """A value of a whole number that has no upper limit of its own."""
 STEERED = 4
-"""Of so many cases of a design one is drawn for its least covered class, two for the least covered class outside the
-limits (which costs next to nothing), as long as there are classes to be tried; the others from pairs."""
+"""Of so many cases of a design one is drawn from pairs, two for the least covered class outside the limits (which costs
+next to nothing), the others for its least covered class inside, as long as there are classes to be tried."""
+AHEAD = 6
+"""So many cases more are drawn of a design that has classes to be tried than of one that has none."""
 
 _OUTSIDE = frozenset({"below", "beyond", "huge"})
 _SIZES = ("tiny", "narrow", "word", "middle")
@@ -163,7 +165,7 @@ class _Corner:
         counts = self.counts
         counts.drawn += 1
         turn = counts.drawn % STEERED
-        outside = turn % 2 == 0
+        outside = turn % 2 == 0 and self._lacks(True)
         chosen = self._rarest(outside) if turn != 1 and self._lacks(outside) else self._pair()
         size = chosen["size"]
         for larger, chance in _LARGER.items():
@@ -204,6 +206,11 @@ class _Corner:
         """Whether a class, inside or outside the limits, is still to be tried."""
         return any(self.counts.covered[key] < OFTEN for key in self.wanted if (key[1] in _OUTSIDE) == outside)
 
+    @property
+    def lacking(self) -> bool:
+        """Whether any class is still to be tried."""
+        return self._lacks(True) or self._lacks(False)
+
     def _rarest(self, outside: bool) -> Mapping[str, str]:
         """A class that is least covered, inside or outside the limits; most of the rest at its default."""
         rnd, settings = self._rnd, self.design.settings
@@ -238,8 +245,12 @@ class Space:
         self._corners = {d.name: _Corner(d, random.Random(f"{seed} {d.name}")) for d in designs}
 
     def draw(self) -> Drawn:
-        """The next case: of the design with the fewest tries, where one that was refused counts for little."""
-        score = {name: c.counts.drawn - 0.8 * c.counts.outcomes["refused"] for name, c in self._corners.items()}
+        """The next case: of the design with the fewest tries, where one that was refused counts for little; designs
+        that have classes to be tried come earlier."""
+        score = {
+            name: c.counts.drawn - 0.8 * c.counts.outcomes["refused"] - AHEAD * c.lacking
+            for name, c in self._corners.items()
+        }
         least = min(score.values())
         return self._corners[self._rnd.choice([n for n, s in score.items() if s <= least + 0.5])].draw()
 
