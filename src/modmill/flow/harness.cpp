@@ -129,6 +129,7 @@ public:
         if (waiting && !o_valid) fault(VALID_DROPPED, cycle);
         if (o_valid) sample_result(cycle, offered);
         waiting = o_valid && !o_ready;
+        if (waiting) last_event = cycle;  // it is the consumer's turn
         if (job->taken_count == job->operands) {
             if (!draining) {
                 draining = true;

@@ -243,7 +243,7 @@ class _Bench:
         self._before = len(report.failures)
         timing = contract.timing
         load = contract.load.cycles if contract.load else 0
-        self._patience = 8 * (timing.latency + timing.interval + load) + 200  # cycles; no stall is that long
+        self._patience = 8 * (timing.latency + timing.interval + load) + 200  # cycles; no pause is that long
 
     def run(
         self,
@@ -288,7 +288,7 @@ class _Bench:
         one, two = (([p.a for p in products], [p.b for p in products]) for products in (first, second))
         runs = self._simulator.run_pair(
             one, two, loads=loads(self._contract), gap=gap, stall=stall, hold=hold, seed=seed,
-            timeout=self._patience + hold, starts=starts,
+            timeout=self._patience, starts=starts,
         )  # fmt: skip
         self._report.cycles += max(run.cycles for run in runs)
         return list(runs)
