@@ -11,7 +11,7 @@ import pytest
 import modmill
 from modmill.cores.multiplier.build import FILES, RECORD, FaultyCore
 from modmill.cores.multiplier.check import check
-from modmill.cores.multiplier.verify import Report, spread, verify
+from modmill.cores.multiplier.verify import FEWEST, FULL, Report, spread, verify
 from modmill.flow import four_state
 from modmill.flow.emit import digest
 from modmill.flow.simulate import Simulator
@@ -444,3 +444,12 @@ def test_a_faulty_core_is_not_written(tmp_path, edit):
     failures = check(folder, vectors=20).failures
     assert failures
     assert not any("edited" in line for line in failures)
+
+
+def test_less_is_simulated_of_a_core_that_is_slow_to_simulate():
+    """A few runs of each kind, where an ordinary core gets all."""
+    core = modmill.build("sor-1m-p", P, "native", n=16)
+    size = len(core.verilog)
+    assert FULL.fitted(core.contract, size) == FULL
+    fewest = FULL.fitted(core.contract, 10**12)
+    assert (fewest.lone, fewest.cuts, fewest.chain) == (FEWEST, FEWEST, FEWEST)

@@ -34,10 +34,6 @@ OTHER = 64
 """Products with each modulus that a loaded core gets besides its own, and as many with its own before and after."""
 
 
-LONE = 64
-"""Products that are sent into an idle core, one by one, to measure the latency."""
-
-
 RESETS = (1, 3, 40)
 """Cycles of the resets from which a core is started."""
 
@@ -54,21 +50,38 @@ AT_ONCE = 24
 
 @dataclass(frozen=True)
 class Effort:
-    """How much is simulated beside the operands.
+    """How much is simulated beside the operands, at most; less where it would take more than about ``cycles``.
 
-    ``chain``: dependent products in a chain. ``starts``: first cycles of operands after a reset, at most; fewer where
-    all of them would take more than ``cycles``. ``cuts``: runs that a reset cuts off.
+    ``chain``: dependent products in a chain. ``starts``: first cycles of operands after a reset. ``cuts``: runs that a
+    reset cuts off. ``lone``: products that are sent into an idle core, one by one, to measure the latency.
     """
 
     chain: int
     starts: int
     cuts: int
     cycles: int
+    lone: int = 64
+
+    def fitted(self, contract: Contract, characters: int) -> Effort:
+        """The effort for a core whose Verilog has so many characters."""
+        timing = contract.timing
+        cycles = min(self.cycles, int(WORK / characters))
+        one = timing.latency + timing.interval
+        run = 3 * timing.latency + timing.in_flight * timing.interval
+
+        def most(wanted: int, each: int) -> int:
+            return min(wanted, max(FEWEST, cycles // each))
+
+        return Effort(
+            most(self.chain, -(-one // 4)), self.starts, most(self.cuts, run), cycles, most(self.lone, 3 * one)
+        )
 
 
 FULL = Effort(chain=1000, starts=1 << 14, cuts=48, cycles=4_000_000)
-
-
+WORK = 4e11
+"""Cycles times characters of Verilog for each kind of run: some 20 seconds."""
+FEWEST = 3
+"""Products, resets or steps of each kind, however long each takes."""
 SHORT = Effort(chain=40, starts=60, cuts=6, cycles=400_000)
 """What `build` does before it leaves a folder."""
 
@@ -206,6 +219,7 @@ def simulate(
     loaded: Sequence[Fitted] = (),
 ) -> None:
     """All that ``verify`` does after compiling, on a simulator with two instances."""
+    effort = effort.fitted(core.contract, len(core.verilog))
     _Bench(core.contract, simulator, report, seed, effort).run(
         [pair for pair in [*operands.corners(core.fitted, core.io), *extra] if operands.covered(core.contract, *pair)],
         operands.randoms(core.contract, vectors, seed),
@@ -256,7 +270,7 @@ class _Bench:
         edge, free = operands.judged(contract, corners), operands.judged(contract, randoms)
         half = len(free) // 2
         for phase in (
-            lambda: self._lone([*edge, *free[:LONE]]),
+            lambda: self._lone([*edge, *free[: self._effort.lone]]),
             lambda: self._starts([*free, *edge]),
             lambda: self._cuts([*free, *edge]),
             lambda: self._stream("at full rate", edge, free[:half], 0.0, 0.0),
@@ -316,7 +330,7 @@ class _Bench:
 
     def _lone(self, products: Sequence[Product]) -> None:
         """Products one by one into an idle core."""
-        chosen = list(products[:: max(1, len(products) // LONE)])
+        chosen = list(products[:: max(1, len(products) // self._effort.lone)])
         for k, (first, second) in enumerate(zip(chosen, reversed(chosen), strict=True)):
             runs = self._pair([first], [second], 0.0, 0.0, self._seed + k)
             for run, product in zip(runs, (first, second), strict=True):
@@ -336,7 +350,7 @@ class _Bench:
         contract, timing = self._contract, self._contract.timing
         each = 200 + 2 * (timing.latency + AT_START * timing.interval) + (contract.load.cycles if contract.load else 0)
         most = min(self._effort.starts, 2 * self._effort.cycles // (each * len(RESETS)) + 2)
-        firsts = [0] * AT_ONCE + spread(timing.latency + timing.interval + 1, most)
+        firsts = [0] * min(AT_ONCE, most) + spread(timing.latency + timing.interval + 1, most)
         accepted: dict[int, int] = {}
         for k, (reset, place) in enumerate(itertools.product(RESETS, range(0, len(firsts), 2))):
             pair = firsts[place], firsts[min(place + 1, len(firsts) - 1)]

@@ -42,8 +42,9 @@ LARGEST = 1_000_000
 FOUR_STATE = 120_000
 """Characters of Verilog up to which a core is simulated in four states too."""
 
-FIT_SECONDS, EMIT_SECONDS, CHECK_SECONDS = 30.0, 120.0, 120.0
-"""Limits of the stages of a trial; the last grows with the Verilog, by a second for each of these characters."""
+FIT_SECONDS, EMIT_SECONDS, CHECK_SECONDS = 90.0, 120.0, 120.0
+"""Limits of the stages of a trial. The first is for nine searches of a placement; the last grows with the Verilog, by
+a second for each of these characters."""
 _CHARACTERS = 3000
 RUNTIME = "verilator-runtime"
 """The part of the cache that is the same for all cores."""
