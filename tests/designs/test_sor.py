@@ -8,6 +8,7 @@ import pytest
 from bench import operands, run
 
 from modmill.designs import design
+from modmill.designs.sor.family import Constants
 from modmill.numbers.moduli import parse_modulus
 from modmill.numbers.rns.residues import signed_digits
 from modmill.numbers.rns.sum_of_residues import alpha_offset
@@ -60,15 +61,10 @@ def test_memory_formula_counts_the_tables(name, modulus):
     """The closed formula of ``cost`` equals the tables that the machine is built from, counted."""
     fitted = design(name).fit(parse_modulus(modulus).value)
     p, base = fitted.params, fitted.params.base
-    if name == "mm-spa":
-        rows, al = p.table(False)
-        bits = (base.n + sum(len(r) for r in rows) + sum(len(a) for a in al[1:])) * base.w
-    else:
-        module = type(fitted).__module__
-        constants = __import__(module, fromlist=["Constants"]).Constants.of(p, False)
-        tables = sum(len(r) for r in constants.rows) + len(constants.inverses) + sum(len(w) for w in constants.minus_p)
-        tables += sum(len(a) for a in constants.al[1:]) if hasattr(constants, "al") else len(constants.minus_m)
-        bits = tables * base.w + base.n * p.rns.constant_bits
+    constants = Constants.of(p)
+    alpha = constants.al if p.rns.multiplied else constants.al[1:]
+    tables = [constants.inverses, *constants.rows, *alpha, *([] if name == "mm-spa" else constants.minus_p)]
+    bits = sum(map(len, tables)) * base.w + (0 if name == "mm-spa" else base.n * p.rns.constant_bits)
     assert fitted.cost.memory_bits == bits
 
 

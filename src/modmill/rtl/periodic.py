@@ -14,7 +14,25 @@ from amaranth.lib import fifo
 from modmill.design import Multiplier
 
 
-class Period:
+class Phase:
+    """The cycle of a period in ``signal``: ``ahead`` after reset, and so many cycles ahead of the machine's phase ever
+    after. Cost: a counter."""
+
+    def __init__(self, m: Module, interval: int, ahead: int = 0) -> None:
+        self._m, self._interval, self._ahead = m, interval, ahead
+        self.signal = phase = Signal(range(max(2, interval)), name="phase", init=ahead)
+        wrap = Signal(name="wrap", init=int(0 < ahead == interval - 1))
+        m.d.sync += [wrap.eq(phase == interval - 2), phase.eq(Mux(wrap, 0, phase + 1))]
+
+    def strobe(self, name: str, *cycles: int) -> Signal:
+        """A registered signal that is high in these cycles of the machine's phase, modulo the interval."""
+        hit = [c % self._interval for c in cycles]
+        q = Signal(name=name, init=int(0 in hit))
+        self._m.d.sync += q.eq(Cat(*(self.signal == (c - 1 + self._ahead) % self._interval for c in hit)).any())
+        return q
+
+
+class Period(Phase):
     """Phase counter, tokens of the products under way, and the output queue of a periodic machine.
 
     ``arrival``: cycle after acceptance in which the result is written to the queue; it is valid one cycle later.
@@ -23,17 +41,15 @@ class Period:
     """
 
     def __init__(self, m: Module, core: Multiplier, interval: int, arrival: int) -> None:
-        self._m, self._core, self._interval = m, core, interval
-        self.phase = Signal(range(max(2, interval)))
-        wrap = Signal()
-        m.d.sync += [wrap.eq(self.phase == interval - 2), self.phase.eq(Mux(wrap, 0, self.phase + 1))]
+        super().__init__(m, interval)
+        self._core = core
         self._depth = -(-(arrival + 1) // interval) + 1
         room = Signal(range(self._depth + 1), init=self._depth)
         ready = Signal()
         accept = core.i_valid & ready
         m.d.sync += [
             room.eq(room - accept + (core.o_valid & core.o_ready)),
-            ready.eq((self.phase == interval - 1) & (room != 0)),
+            ready.eq((self.signal == interval - 1) & (room != 0)),
         ]
         m.d.comb += core.i_ready.eq(ready)
         tokens = Signal(arrival // interval + 1)
@@ -41,13 +57,6 @@ class Period:
             m.d.sync += tokens.eq(Cat(accept, tokens))
         held = accept if arrival == 0 else tokens[arrival // interval - (arrival % interval == 0)]
         self._push = self.strobe("arriving", arrival) & held
-
-    def strobe(self, name: str, *cycles: int) -> Signal:
-        """A registered signal that is high in these cycles after acceptance, modulo the interval."""
-        hit = [c % self._interval for c in cycles]
-        q = Signal(name=name, init=int(0 in hit))
-        self._m.d.sync += q.eq(Cat(*(self.phase == (c - 1) % self._interval for c in hit)).any())
-        return q
 
     def finish(self, result: Value) -> None:
         """Queue ``result``, which must be right in the arrival cycle, and connect the output stream."""

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from amaranth.hdl import Cat, Module, Mux, Signal
+from amaranth.hdl import Cat, Module, Signal
 from amaranth.hdl import Value as Bits
 from amaranth.lib import data
 
@@ -14,6 +14,7 @@ from modmill.contract import Refusal
 from modmill.designs.cox_rower.operations import OPERANDS, Kind, Operation, Value
 from modmill.designs.cox_rower.schedule import Programme
 from modmill.designs.cox_rower.shape import OPERAND, PRODUCT, TREE
+from modmill.rtl import periodic
 from modmill.schedule import ScheduleError
 
 
@@ -49,18 +50,16 @@ class Word(data.StructLayout):
         })  # fmt: skip
 
 
-class Phase:
+class Phase(periodic.Phase):
     """The cycle of the period: 0 after reset, and whenever the programme is in cycle ``p.accept``."""
 
     def __init__(self, m: Module, p: Programme) -> None:
-        self._programme = p
-        self.signal = phase = Signal(range(p.interval), name="phase")
-        wrap = Signal(name="wrap")
-        m.d.sync += [wrap.eq(phase == p.interval - 2), phase.eq(Mux(wrap, 0, phase + 1))]
+        super().__init__(m, p.interval)
+        self._accept = p.accept
 
     def at(self, cycle: int) -> Bits:
         """High in that cycle of the programme, modulo the interval (combinational)."""
-        return self.signal == (cycle - self._programme.accept) % self._programme.interval
+        return self.signal == (cycle - self._accept) % self._interval
 
 
 class Control:

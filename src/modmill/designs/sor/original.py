@@ -18,7 +18,7 @@ MM_SPA has four multiplier-accumulators a channel, which is what its figures imp
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -26,7 +26,8 @@ from typing import Any
 from amaranth.hdl import Cat, Const, Module, Signal, Value
 
 from modmill.design import Cost, Design, Multiplier, Setting, Source
-from modmill.designs.sor.improved import SumOfResiduesDesign
+from modmill.designs.sor import family
+from modmill.designs.sor.family import Constants, SumOfResiduesDesign, SumOfResiduesMachine
 from modmill.numbers.folding import reduce
 from modmill.numbers.rns.residues import Base, pseudo_mersenne
 from modmill.numbers.rns.sum_of_residues import SumOfResidues, alpha_limit, alpha_offset
@@ -51,18 +52,12 @@ CHAIN = 4
 
 
 @dataclass(frozen=True)
-class Params:
+class Params(family.Params):
     """``rns`` holds the constants (its kappa is not used); ``form``: combinational, pipelined, or sequential with
     ``macs`` multiplier-accumulators a channel."""
 
-    rns: SumOfResidues
     form: str
     macs: int
-
-    @property
-    def base(self) -> Base:
-        """The channels."""
-        return self.rns.base
 
     @property
     def rounds(self) -> int:
@@ -76,11 +71,6 @@ class Params:
             return [("S", range(self.base.n))]
         starts = range(0, self.base.n, self.macs)
         return [(f"S{k}", range(i, min(i + self.macs, self.base.n))) for k, i in enumerate(starts, 1)]
-
-    def table(self, scaled: bool) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]]]:
-        """rows[i][j] = <<M_i>_p>_mj and al[a][j] = <<-a M>_p>_mj; times M_j^-1 when scaled."""
-        base, rns = self.base, self.rns
-        return [base.row(r, scaled=scaled) for r in rns.r], [base.row(v, scaled=scaled) for v in rns.v]
 
     @property
     def sum_bound(self) -> int:
@@ -114,8 +104,10 @@ def schedule(p: Params) -> Schedule:
 class SorOriginal(SumOfResiduesDesign):
     """Original SOR for one modulus."""
 
+    params: Params
+
     def __init__(self, params: Params, settings: dict[str, Any]) -> None:
-        self.params, self.rns, self.p, self.settings = params, params.rns, params.rns.p, settings
+        super().__init__(params, settings)
         self.period = 1 if params.form in STAGES else self.schedule.interval
 
     @property
@@ -139,7 +131,7 @@ class SorOriginal(SumOfResiduesDesign):
 
     def trace(self, a: int, b: int, *, scaled: bool = False) -> Iterator[tuple[str, Any]]:
         p, base, rns = self.params, self.params.base, self.params.rns
-        rows, al = p.table(scaled)
+        k = Constants.of(p, scaled)
         form = self.representation
         x, y = form.unpack(a), form.unpack(b)
         channels = range(base.n)
@@ -152,22 +144,21 @@ class SorOriginal(SumOfResiduesDesign):
         yield "alpha", alpha
         sums = [0] * base.n
         for name, added in p.sums:
-            sums = [s + sum(gamma[i] * rows[i][j] for i in added) for j, s in enumerate(sums)]
+            sums = [s + sum(gamma[i] * k.rows[i][j] for i in added) for j, s in enumerate(sums)]
             yield name, sums
-        v = [reduce(s + al[alpha][j], p.sum_bound, base.w, base.u[j]) for j, s in zip(channels, sums, strict=True)]
+        v = [reduce(s + k.al[alpha][j], p.sum_bound, base.w, base.u[j]) for j, s in zip(channels, sums, strict=True)]
         yield "V", form.pack(v)
 
     def component(self, *, scaled: bool = False) -> Multiplier:
-        return (Parallel if self.params.form in STAGES else Sequential)(self, scaled)
+        return (Parallel if self.params.form in STAGES else Sequential)(
+            self.params, self.schedule, scaled, period=self.period
+        )
 
-    def facts(self) -> list[tuple[str, str]]:
-        p, rns = self.params, self.params.rns
+    def details(self) -> list[tuple[str, str]]:
+        bits = self.rns.v_max.bit_length()
         return [
-            ("base", f"N = {p.base.n} moduli 2^{p.base.w} - u, u = {', '.join(map(str, p.base.u))}"),
-            ("range M", f"{p.base.M.bit_length()} bits"),
-            ("alpha", f"q = {rns.q}, offset d = {rns.d} / 2^{rns.q}; alpha <= {rns.alpha_max}"),
-            ("result V", f"at most {rns.v_max.bit_length()} bits, below {float(self.bounds[2]):.6g} p; not reduced"),
-            ("operands", f"below {float(self.bounds[0]):.6g} p each"),
+            ("alpha", self.alpha_shown),
+            ("result V", f"at most {bits} bits, below {float(self.bounds[2]):.6g} p; not reduced"),
         ]
 
 
@@ -212,7 +203,7 @@ def _alpha(rns: SumOfResidues, gamma: list[Value]) -> Value:
     return _tree([g[w - rns.q :] for g in gamma] + [Const(rns.d)])[rns.q :]
 
 
-def _looked_up(m: Module, alpha: Value, rows: list[tuple[int, ...]], j: int, w: int) -> Signal:
+def _looked_up(m: Module, alpha: Value, rows: Sequence[tuple[int, ...]], j: int, w: int) -> Signal:
     """Channel j's entry of alpha's table."""
     entry = Signal(w, name=f"al{j}")
     with m.Switch(alpha):
@@ -222,23 +213,20 @@ def _looked_up(m: Module, alpha: Value, rows: list[tuple[int, ...]], j: int, w: 
     return entry
 
 
-class Parallel(Multiplier):
+class Parallel(SumOfResiduesMachine):
     """MM_PA: N x N products side by side. Latency 1 (combinational) or 3 (pipelined), one product every cycle.
 
     All stages advance together, whenever the last result is absent or taken.
     """
 
-    def __init__(self, fitted: SorOriginal, scaled: bool) -> None:
-        self._fitted, self._scaled = fitted, scaled
-        width = fitted.representation.width
-        super().__init__(width, width, width)
+    _params: Params
 
     def elaborate(self, _platform: object) -> Module:
         m = Module()
-        p = self._fitted.params
+        p = self._params
         base, rns = p.base, p.rns
         n, w = base.n, base.w
-        rows, al = p.table(self._scaled)
+        rows, al = self._constants.rows, self._constants.al
         staged = p.form == "pipelined"
         advance = Signal()
         m.d.comb += [advance.eq(~self.o_valid | self.o_ready), self.i_ready.eq(advance)]
@@ -278,27 +266,24 @@ class Parallel(Multiplier):
             words.append(rtl_fold.reduce(m, total, p.sum_bound, w, base.u[j], name=f"V{j}"))
         with m.If(advance):
             m.d.sync += [self.o_valid.eq(valid), self.o_r.eq(Cat(*words))]
-        self.probes.append(("V", self.o_r, self._fitted.schedule["V"].end))
+        self.probes.append(("V", self.o_r, self._plan["V"].end))
         return m
 
 
-class Sequential(Multiplier):
+class Sequential(SumOfResiduesMachine):
     """MM_SPA: ``macs`` multiplier-accumulators a channel; the next product starts while this one adds up.
 
     Latency ceil(N / macs) + 3, interval ceil(N / macs).
     """
 
-    def __init__(self, fitted: SorOriginal, scaled: bool) -> None:
-        self._fitted, self._scaled = fitted, scaled
-        width = fitted.representation.width
-        super().__init__(width, width, width, period=fitted.schedule.interval)
+    _params: Params
 
     def elaborate(self, _platform: object) -> Module:
         m = Module()
-        p, plan = self._fitted.params, self._fitted.schedule
+        p, plan = self._params, self._plan
         base, rns = p.base, p.rns
         n, w = base.n, base.w
-        rows, al = p.table(self._scaled)
+        rows, al = self._constants.rows, self._constants.al
         period = Period(m, self, plan.interval, plan["V"].start)
 
         x = [self.i_a.word_select(j, w) for j in range(n)]
@@ -315,7 +300,7 @@ class Sequential(Multiplier):
 
         starts = [plan[name].start % plan.interval for name, _ in p.sums]
         operands = [Signal(w, name=f"operand{s}") for s in range(p.macs)]
-        with m.Switch(period.phase):
+        with m.Switch(period.signal):
             for r, start in enumerate(starts):
                 with m.Case(start):
                     for s in range(p.macs):
@@ -326,7 +311,7 @@ class Sequential(Multiplier):
         words = []
         for j in range(n):
             constants = [Signal(w, name=f"row{j}_{s}") for s in range(p.macs)]
-            with m.Switch(period.phase):
+            with m.Switch(period.signal):
                 for r, start in enumerate(starts):
                     with m.Case(start):
                         for s in range(p.macs):

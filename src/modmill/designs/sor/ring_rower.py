@@ -16,6 +16,7 @@ so no control net leaves the rower.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
@@ -23,9 +24,10 @@ from amaranth.lib import wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
-from modmill.numbers.folding import fold_bound, fold_bounds
+from modmill.numbers.folding import fold_bound
 from modmill.numbers.rns.residues import signed_digits
 from modmill.rtl.fold import bits
+from modmill.rtl.periodic import Phase
 from modmill.rtl.product import Tile
 
 PRODUCT = 5
@@ -38,6 +40,10 @@ ACCUMULATE = 1
 """Cycles from a visible product to the accumulator that holds it."""
 
 
+SOURCES = ("in", "hold", "ring", "bus")
+"""Where the operand of a slot comes from: outside, the operand register, the ring, the bus."""
+
+
 def fold_cycles(digits: int) -> int:
     """Cycles of one pass of the folding loop for distances u of at most that many signed digits."""
     return 1 + max(1, digits.bit_length())
@@ -45,7 +51,7 @@ def fold_cycles(digits: int) -> int:
 
 @dataclass(frozen=True)
 class Slot:
-    """One multiplication: operand ``source`` ('in', 'hold', 'ring', 'bus') times ``constant`` (None: the second input).
+    """One multiplication: operand ``source`` (of SOURCES) times ``constant`` (None: the second input).
 
     ``sum``: 'first' starts the accumulator with the product, 'add' adds to it, '' leaves it alone.
     """
@@ -82,9 +88,12 @@ class Rower(wiring.Component):
 
     def __init__(self, w: int, u: int, programme: Programme, *, digits: int, offset: int = 0) -> None:
         self.w, self.u, self.programme, self.digits, self.offset = w, u, programme, digits, offset
+        folded = bits(max(fold_bound(self.sum_bound, w, u), 1 << w))
         self.held = Signal(w, name="hold", reset_less=True)
         self.waiting = Signal(w, name="waiting", reset_less=True)
+        self.product = Signal(2 * w, name="product", reset_less=True)
         self.total = Signal(bits(self.sum_bound), name="total", reset_less=True)
+        self.folded = Signal(folded, name="folded", reset_less=True)
         super().__init__({
             "x": In(w), "y": In(w), "ring_in": In(w), "bus": In(w), "ring": Out(w), "result": Out(w),
         })  # fmt: skip
@@ -99,110 +108,90 @@ class Rower(wiring.Component):
     def elaborate(self, _platform: object) -> Module:
         m = Module()
         w, programme = self.w, self.programme
-        interval = programme.interval
-        shift = self.offset % interval
-
-        # ---- control: the counter is ahead of the machine's phase by the offset
-        phase = Signal(range(interval), init=shift)
-        wrap = Signal(init=int(shift == interval - 1))
-        m.d.sync += [
-            wrap.eq(phase == interval - 2),
-            phase.eq(Mux(wrap, 0, phase + 1)),
-        ]
-
-        def strobe(name: str, cycles: set[int]) -> Signal:
-            """High in these cycles of the machine's phase; registered."""
-            q = Signal(name=name, init=int(0 in cycles))
-            m.d.sync += q.eq(Cat(*(phase == (c - 1 + shift) % interval for c in sorted(cycles))).any())
-            return q
-
-        # ---- slot: operand and constant, registered
-        hold = self.held
+        phase = Phase(m, programme.interval, self.offset % programme.interval)
         result = Signal(w)
         ring = Signal(w, reset_less=True)
+        self._multiply(m, phase, ring)
+        self._add_up(m, phase)
+        self._fold(m, phase)
+        m.d.comb += [result.eq(self.folded[:w]), self.result.eq(result)]
+        with m.If(phase.strobe("hold_now", *programme.hold)):
+            m.d.sync += self.held.eq(result)
+        with m.If(phase.strobe("wait_now", *programme.wait)):
+            m.d.sync += self.waiting.eq(result)
+        m.d.sync += ring.eq(Mux(phase.strobe("ring_load", *programme.ring_load), self.waiting, self.ring_in))
+        m.d.comb += self.ring.eq(ring)
+        return m
+
+    def _starts(self, wanted: Callable[[Slot], object], delay: int = 0) -> list[int]:
+        """Cycles of the period so many after the slots that are wanted."""
+        programme = self.programme
+        return sorted({(t + delay) % programme.interval for t, slot in programme.slots.items() if wanted(slot)})
+
+    def _multiply(self, m: Module, phase: Phase, ring: Signal) -> None:
+        """Operand and constant of a slot, registered, and their product."""
+        w, programme, product = self.w, self.programme, self.product
+        interval = programme.interval
         select = Signal(2)
-        sources = ("in", "hold", "ring", "bus")
-        outside = strobe("outside", {t for t, s in programme.slots.items() if s.constant is None})
-        for t in range(interval):
-            slot = programme.slots.get(t)
-            if slot and slot.source not in sources:
-                raise ValueError(f"unknown operand source {slot.source!r}")
-        high = {t for t, s in programme.slots.items() if sources.index(s.source) >= 2}
-        odd = {t for t, s in programme.slots.items() if sources.index(s.source) % 2}
-        m.d.comb += select.eq(Cat(strobe("select_odd", odd), strobe("select_high", high)))
+        outside = phase.strobe("outside", *self._starts(lambda slot: slot.constant is None))
+        odd = phase.strobe("select_odd", *self._starts(lambda slot: SOURCES.index(slot.source) % 2))
+        high = phase.strobe("select_high", *self._starts(lambda slot: SOURCES.index(slot.source) >= 2))
+        m.d.comb += select.eq(Cat(odd, high))
         a, b = Signal(w, reset_less=True), Signal(w, reset_less=True)
         with m.Switch(select):
-            for i, source in enumerate((self.x, hold, ring, self.bus)):
+            for i, source in enumerate((self.x, self.held, ring, self.bus)):
                 with m.Case(i):
                     m.d.sync += a.eq(source)
-        table = [programme.slots.get((t + 1 - shift) % interval) for t in range(interval)]  # read one cycle early
+        table = [programme.slots.get((t + 1 - self.offset) % interval) for t in range(interval)]  # read a cycle early
         m.submodules.constants = constants = Memory(
             shape=w, depth=interval, init=[(slot.constant or 0) if slot else 0 for slot in table]
         )
         read = constants.read_port(domain="comb")
         constant = Signal(w, reset_less=True)
-        m.d.comb += read.addr.eq(phase)
+        m.d.comb += read.addr.eq(phase.signal)
         m.d.sync += [constant.eq(read.data), b.eq(Mux(outside, self.y, constant))]
         tile = Tile(w, w, 3)
         m.submodules.tile = tile
-        product = Signal(2 * w, reset_less=True)
         m.d.comb += [tile.a.eq(a), tile.b.eq(b)]
         m.d.sync += product.eq(tile.p)
 
-        # ---- lazy accumulator
-        def later(cycles: set[int], delay: int) -> set[int]:
-            return {(c + delay) % interval for c in cycles}
-
-        bound = self.sum_bound
+    def _add_up(self, m: Module, phase: Phase) -> None:
+        """The lazy accumulator."""
         total = self.total
-        clear = strobe("clear", later({t for t, s in programme.slots.items() if s.sum == "first"}, PRODUCT - CLEAR))
-        add = strobe("add", later({t for t, s in programme.slots.items() if s.sum}, PRODUCT))
+        clear = phase.strobe("clear", *self._starts(lambda slot: slot.sum == "first", PRODUCT - CLEAR))
+        add = phase.strobe("add", *self._starts(lambda slot: slot.sum, PRODUCT))
         with m.If(clear):
             m.d.sync += total.eq(0)
         with m.Elif(add):
-            m.d.sync += total.eq(total + product)
+            m.d.sync += total.eq(total + self.product)
 
-        # ---- folding loop
-        after = fold_bound(bound, w, self.u)
-        folded = Signal(bits(max(after, 1 << w)), reset_less=True)
-        entry = Signal(bits(bound), reset_less=True)
-        from_sum = strobe("fold_sum", {t for t, source in programme.folds.items() if source == "sum"})
-        from_product = strobe("fold_product", {t for t, source in programme.folds.items() if source == "product"})
+    def _fold(self, m: Module, phase: Phase) -> None:
+        """The folding loop: an entry register, and adders with a register behind each stage."""
+        w, folded = self.w, self.folded
+        entry = Signal(bits(self.sum_bound), reset_less=True)
+        from_sum, from_product = (
+            phase.strobe(f"fold_{name}", *sorted(t for t, source in self.programme.folds.items() if source == name))
+            for name in ("sum", "product")
+        )
         with m.If(from_sum):
-            m.d.sync += entry.eq(total)
+            m.d.sync += entry.eq(self.total)
         with m.Elif(from_product):
-            m.d.sync += entry.eq(product)
+            m.d.sync += entry.eq(self.product)
         with m.Else():
             m.d.sync += entry.eq(folded)
         upper, lower = entry[w:], entry[:w]
         shifted = [(upper << k if k else upper, sign) for k, sign in signed_digits(self.u)]
-        plus: list[Value] = [term for term, sign in shifted if sign > 0]
+        plus: list[Value] = [lower, *(term for term, sign in shifted if sign > 0)]
         minus: list[Value] = [term for term, sign in shifted if sign < 0]
-        plus = [lower, *plus]
         both = min(len(plus), len(minus))
         pairs = [a - b for a, b in zip(plus[:both], minus[:both], strict=True)]
         pairs += [sum(plus[i + 1 : i + 2], plus[i]) for i in range(both, len(plus), 2)]
         pairs += [-sum(minus[i + 1 : i + 2], minus[i]) for i in range(both, len(minus), 2)]
-        stages = fold_cycles(self.digits) - 1
-        for stage in range(stages):
-            if stage == stages - 1:
-                m.d.sync += folded.eq(sum(pairs[1:], pairs[0]))
-                break
+        for stage in range(fold_cycles(self.digits) - 2):
             registered: list[Value] = []
             for i, pair in enumerate(pairs):
                 q = Signal(pair.shape(), name=f"fold_{stage}_{i}", reset_less=True)
                 m.d.sync += q.eq(pair)
                 registered.append(q)
             pairs = [sum(registered[i + 1 : i + 2], registered[i]) for i in range(0, len(registered), 2)]
-        m.d.comb += [result.eq(folded[:w]), self.result.eq(result)]
-        with m.If(strobe("hold_now", set(programme.hold))):
-            m.d.sync += hold.eq(result)
-        with m.If(strobe("wait_now", set(programme.wait))):
-            m.d.sync += self.waiting.eq(result)
-        m.d.sync += ring.eq(Mux(strobe("ring_load", set(programme.ring_load)), self.waiting, self.ring_in))
-        m.d.comb += self.ring.eq(ring)
-        return m
-
-    def passes(self) -> int:
-        """Passes of the folding loop that bring any sum or product below 2^w."""
-        return len(fold_bounds(self.sum_bound, self.w, self.u))
+        m.d.sync += folded.eq(sum(pairs[1:], pairs[0]))

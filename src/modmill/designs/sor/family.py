@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""What all sum-of-residues designs share: base and constants, tables, contract and the shape of their machines."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+from modmill.contract import Residues, Timing
+from modmill.design import Fitted, Multiplier
+from modmill.numbers.rns.edges import edge_operands
+from modmill.numbers.rns.residues import Base
+from modmill.numbers.rns.sum_of_residues import SumOfResidues
+from modmill.rtl.convert import BinaryShell
+from modmill.schedule import Schedule
+
+OPERAND_MAX = 1 << 16
+"""Largest multiple of the modulus for operands: as for a modulus 16 bits longer."""
+
+
+@dataclass(frozen=True)
+class Params:
+    """Parameters of one instance; ``rns``: base and constants of the reduction."""
+
+    rns: SumOfResidues
+
+    @property
+    def base(self) -> Base:
+        """The channels."""
+        return self.rns.base
+
+    @property
+    def words(self) -> int:
+        """Channel-wide words of kappa."""
+        return -(-self.rns.kappa_bits // self.base.w)
+
+
+@dataclass(frozen=True)
+class Constants:
+    """Tables of Algorithm 2, each row over the channels j; ``scaled`` ones carry M_j^-1 for conversion to binary."""
+
+    inverses: tuple[int, ...]
+    rows: tuple[tuple[int, ...], ...]
+    al: tuple[tuple[int, ...], ...]
+    minus_p: tuple[tuple[int, ...], ...]
+
+    @classmethod
+    def of(cls, p: Params, scaled: bool = False) -> Constants:
+        """rows[i][j] = <<M_i>_p>_mj, al[a][j] = <<-a M>_p>_mj, minus_p[word][j] = <-p 2^(n word)>_mj.
+
+        Where alpha is multiplied instead of looked up, ``al`` has the row for alpha = 1 only.
+        """
+        base, rns = p.base, p.rns
+        return cls(
+            inverses=base.inverses,
+            rows=tuple(base.row(r, scaled=scaled) for r in rns.r),
+            al=tuple(base.row(v, scaled=scaled) for v in (rns.v[1:2] if rns.multiplied else rns.v)),
+            minus_p=tuple(base.row(-rns.p << (base.w * word), scaled=scaled) for word in range(p.words)),
+        )
+
+
+class SumOfResiduesDesign(Fitted):
+    """Residues over one base, factor 1, conversions around the binary form. Abstract; instantiate a subclass."""
+
+    params: Params
+    period = 1
+    """Operands are accepted every so many cycles."""
+
+    def __init__(self, params: Params, settings: dict[str, Any]) -> None:
+        self.params, self.rns, self.p, self.settings = params, params.rns, params.rns.p, settings
+
+    @property
+    def largest_result(self) -> int:
+        """Largest value of a result."""
+        return self.rns.z_max
+
+    @property
+    def factor(self) -> int:
+        return 1
+
+    @property
+    def representation(self) -> Residues:
+        return Residues(self.rns.base)
+
+    @cached_property
+    def bounds(self) -> tuple[Fraction, Fraction, Fraction]:
+        return (
+            Fraction(self.rns.operand_limit + 1, self.p),
+            Fraction(self.rns.product_limit, self.p**2),
+            Fraction(self.largest_result + 1, self.p),
+        )
+
+    def binary_component(self) -> Multiplier:
+        native = self.component(scaled=True)
+        return BinaryShell(native, self.rns.base, self.p, self.largest_result, self.binary_timing())
+
+    def binary_timing(self) -> Timing:
+        native = self.contract("native").timing
+        return BinaryShell.timing(native, self.rns.base, self.p, self.largest_result, self.period)
+
+    def corners(self) -> list[tuple[int, int]]:
+        return [(self.representation.pack(x), self.representation.pack(y)) for x, y in edge_operands(self.rns)]
+
+    def facts(self) -> list[tuple[str, str]]:
+        base = self.rns.base
+        return [
+            ("base", f"N = {base.n} moduli 2^{base.w} - u, u = {', '.join(map(str, base.u))}"),
+            ("range M", f"{base.M.bit_length()} bits"),
+            *self.details(),
+            ("operands", f"below {float(self.bounds[0]):.6g} p each"),
+        ]
+
+    @abstractmethod
+    def details(self) -> list[tuple[str, str]]:
+        """The facts of this design that the others do not have: (name, value)."""
+
+    @property
+    def alpha_shown(self) -> str:
+        """How alpha is computed, for people."""
+        return f"q = {self.rns.q}, offset d = {self.rns.d} / 2^{self.rns.q}; alpha <= {self.rns.alpha_max}"
+
+
+class SumOfResiduesMachine(Multiplier):
+    """A native machine: operands and results are residue vectors. ``scaled``: results carry M_j^-1."""
+
+    def __init__(self, params: Params, plan: Schedule, scaled: bool, *, period: int = 1) -> None:
+        self._params, self._plan, self._constants = params, plan, Constants.of(params, scaled)
+        width = params.base.n * params.base.w
+        super().__init__(width, width, width, period=period)

@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""The machine of `sor-ring`; its control and its probes follow from the operations of the schedule."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from amaranth.hdl import Cat, Module, Mux, Signal
+
+from modmill.designs.sor.family import SumOfResiduesMachine
+from modmill.designs.sor.ring_rower import Programme, Rower, Slot
+from modmill.designs.sor.ring_schedule import ALPHA, KAPPA, Kind, Params
+from modmill.rtl.periodic import Period
+from modmill.rtl.product import Tile
+
+
+class Machine(SumOfResiduesMachine):
+    """N rowers in a ring, taps for alpha and kappa, and a queue for the results.
+
+    Operands are accepted every ``interval`` cycles, when there is room for the result: the machine itself never
+    stalls, results wait in the queue. Timing does not depend on values.
+    """
+
+    _params: Params
+
+    def elaborate(self, _platform: object) -> Module:
+        m = Module()
+        plan = self._plan
+        period = Period(m, self, plan.interval, plan["z"].start)
+        buses = [Signal(self._params.base.w, name=f"bus{k}", reset_less=True) for k in range(self._params.buses)]
+        rowers = self._rowers(m, buses)
+        tops, products = self._taps(m, period, rowers)
+        alpha = self._alpha(m, period, tops)
+        kappa = self._kappa(m, period, alpha, products)
+        self._bus(m, period, alpha, kappa, buses)
+        period.finish(Cat(*(r.result for r in rowers)))
+        multiplications = (Kind.PRODUCT, Kind.INVERSE, Kind.TERM, Kind.ALPHA_TERM, Kind.KAPPA_TERM)
+        registers: dict[Kind, Signal | list[Signal]] = {
+            **{kind: [r.product for r in rowers] for kind in multiplications},
+            Kind.FOLD: [r.folded for r in rowers],
+            Kind.HOLD: [r.held for r in rowers],
+            Kind.WAIT: [r.waiting for r in rowers],
+            Kind.RING: [r.ring for r in rowers],
+            Kind.SUM: [r.total for r in rowers],
+            Kind.ALPHA: alpha, Kind.KAPPA: kappa, Kind.BUS: buses, Kind.RESULT: self.o_r,
+        }  # fmt: skip
+        self.probes = [(step.name, registers[step.does.kind], step.end) for step in plan.steps]
+        return m
+
+    def _starts(self, kind: Kind) -> list[int]:
+        """Cycles of the period in which an operation of that kind starts, in the order of the schedule."""
+        return [step.start % self._plan.interval for step in self._plan.steps if step.does.kind is kind]
+
+    def _programme(self, j: int) -> Programme:
+        """What rower j does in each cycle of the period."""
+        k, n = self._constants, self._params.base.n
+        slots: dict[int, Slot] = {}
+        folds: dict[int, str] = {}
+        for step in self._plan.steps:
+            op, cycle = step.does, step.start % self._plan.interval
+            match op.kind:
+                case Kind.PRODUCT:
+                    slots[cycle] = Slot("in", None)
+                case Kind.INVERSE:
+                    slots[cycle] = Slot("hold", k.inverses[j])
+                case Kind.TERM:
+                    slots[cycle] = Slot("ring", k.rows[(j - op.number) % n][j], "add" if op.number else "first")
+                case Kind.ALPHA_TERM:
+                    slots[cycle] = Slot("bus", k.al[0][j], "add")
+                case Kind.KAPPA_TERM:
+                    slots[cycle] = Slot("bus", k.minus_p[op.number][j], "add")
+                case Kind.FOLD:
+                    folds[cycle] = "loop" if op.number else "sum" if op.of is Kind.SUM else "product"
+        hold, wait, load = (frozenset(self._starts(kind)) for kind in (Kind.HOLD, Kind.WAIT, Kind.RING))
+        return Programme(self._plan.interval, slots, folds, hold, wait, load)
+
+    def _rowers(self, m: Module, buses: Sequence[Signal]) -> list[Rower]:
+        """The rowers in their ring."""
+        p, w = self._params, self._params.base.w
+        rowers = []
+        for j in range(p.base.n):
+            rower = Rower(w, p.base.u[j], self._programme(j), digits=p.digits, offset=j)
+            m.submodules[f"rower{j}"] = rower
+            m.d.comb += [
+                rower.x.eq(self.i_a.word_select(j, w)),
+                rower.y.eq(self.i_b.word_select(j, w)),
+                rower.bus.eq(buses[j // 4]),
+            ]
+            rowers.append(rower)
+        for j, rower in enumerate(rowers):
+            m.d.comb += rower.ring_in.eq(rowers[j - 1].ring)
+        return rowers
+
+    def _taps(self, m: Module, period: Period, rowers: Sequence[Rower]) -> tuple[list[Signal], list[Signal]]:
+        """Of each tap the top bits of the gamma_i that passes, and its product with c_i."""
+        p, rns, w = self._params, self._params.rns, self._params.base.w
+        tops, products = [], []
+        for i, segment in enumerate(p.segments):
+            tap = Signal(w, name=f"tap{i}", reset_less=True)
+            m.d.sync += tap.eq(rowers[segment[-1]].ring)
+            seen = self._starts(Kind.TERM)[: len(segment)]
+            top = Signal(rns.q, name=f"tap{i}_top")
+            m.d.comb += top.eq(Mux(period.strobe(f"tap{i}_seen", *(c + 1 for c in seen)), tap[w - rns.q :], 0))
+            tops.append(top)
+            parts = []
+            for word in range(p.kappa_tiles):
+                constant = Signal(w, name=f"tap{i}_c{word}", reset_less=True)
+                with m.Switch(period.signal):
+                    for s, cycle in enumerate(seen):
+                        with m.Case(cycle):
+                            m.d.sync += constant.eq(rns.c[segment[-1] - s] >> (w * word) & ((1 << w) - 1))
+                    with m.Default():
+                        m.d.sync += constant.eq(0)
+                tile = Tile(w, w, 3)
+                m.submodules[f"tap{i}_tile{word}"] = tile
+                m.d.comb += [tile.a.eq(tap), tile.b.eq(constant)]
+                parts.append(tile.p << (w * word))
+            product = Signal(w + rns.constant_bits, name=f"tap{i}_product", reset_less=True)
+            m.d.sync += product.eq(sum(parts[1:], parts[0]))
+            products.append(product)
+        return tops, products
+
+    def _alpha(self, m: Module, period: Period, tops: Sequence[Signal]) -> Signal:
+        """alpha from the top bits that the taps see."""
+        p, rns, step = self._params, self._params.rns, self._plan["alpha"]
+        top_sum = Signal(rns.q + p.taps.bit_length(), reset_less=True)
+        alpha_sum = Signal(range(p.base.n * ((1 << rns.q) - 1) + rns.d + 1), reset_less=True)
+        alpha = Signal(range(max(2, rns.alpha_max + 1)), reset_less=True)
+        first = period.strobe("alpha_first", step.start + ALPHA - 1)
+        m.d.sync += [top_sum.eq(sum(tops[1:], tops[0])), alpha_sum.eq(Mux(first, rns.d, alpha_sum) + top_sum)]
+        with m.If(period.strobe("alpha_now", step.end - 1)):
+            m.d.sync += alpha.eq(alpha_sum >> rns.q)
+        return alpha
+
+    def _kappa(self, m: Module, period: Period, alpha: Signal, products: Sequence[Signal]) -> Signal:
+        """kappa from the taps' products and the offset of alpha."""
+        p, rns, step = self._params, self._params.rns, self._plan["kappa"]
+        e = Signal(max(1, max(x.bit_length() for x in rns.e)), reset_less=True)
+        with m.Switch(alpha):
+            for i, offset in enumerate(rns.e):
+                with m.Case(i):
+                    m.d.sync += e.eq(offset)
+        product_sum = Signal(len(products[0]) + p.taps.bit_length(), reset_less=True)
+        k_sum = Signal(((rns.kappa_max + 1) << rns.T).bit_length(), reset_less=True)
+        k_total = Signal(len(k_sum))
+        kappa = Signal(p.words * p.base.w, reset_less=True)
+        first = period.strobe("kappa_first", step.start + KAPPA - 1)
+        m.d.sync += [product_sum.eq(sum(products[1:], products[0])), k_sum.eq(Mux(first, 0, k_sum) + product_sum)]
+        m.d.comb += k_total.eq(k_sum + e)
+        with m.If(period.strobe("kappa_now", step.end - 1)):
+            m.d.sync += kappa.eq(k_total >> rns.T)
+        return kappa
+
+    def _bus(self, m: Module, period: Period, alpha: Signal, kappa: Signal, buses: Sequence[Signal]) -> None:
+        """alpha, or in their cycles the words of kappa, to all rowers."""
+        w = self._params.base.w
+        source = Signal(w, reset_less=True)
+        m.d.sync += source.eq(alpha)
+        for step in self._plan.steps:
+            word = step.does.number
+            if step.does.kind is Kind.BUS and word >= 0:
+                with m.If(period.strobe(f"bus_word{word}", step.start)):
+                    m.d.sync += source.eq(kappa.word_select(word, w))
+        for bus in buses:
+            m.d.sync += bus.eq(source)

@@ -1,0 +1,218 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""The operations of `sor-ring` and the search for their cycles."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+from functools import cached_property
+
+from modmill.designs.sor import family
+from modmill.designs.sor.ring_rower import ACCUMULATE, CLEAR, PRODUCT, fold_cycles
+from modmill.numbers.folding import fold_bounds
+from modmill.numbers.rns.residues import signed_digits
+from modmill.schedule import Schedule, ScheduleError, Step
+
+ALPHA = 3
+"""Cycles from the tap's last gamma to alpha in its register: tap, sum of taps, alpha's sum, register."""
+
+KAPPA = 7
+"""Cycles from the tap's last gamma to kappa in its register: tap, DSP block, words, taps, K, register."""
+
+BUS = 2
+"""Cycles from a value to the rowers' operand multiplexers."""
+
+FIFO = 1
+"""Cycles through the empty output queue."""
+
+
+@dataclass(frozen=True)
+class Params(family.Params):
+    """The constants, and the number of taps on the ring that share the work on alpha and kappa."""
+
+    taps: int
+
+    @property
+    def digits(self) -> int:
+        """Signed digits that the folding loops are built for."""
+        return max(len(signed_digits(u)) for u in self.base.u)
+
+    @property
+    def segments(self) -> list[range]:
+        """Channels whose gamma each tap sees; it sits on the last of them."""
+        n, t = self.base.n, self.taps
+        return [range(i * n // t, (i + 1) * n // t) for i in range(t)]
+
+    @property
+    def turns(self) -> int:
+        """Cycles until the taps have seen every gamma."""
+        return max(len(s) for s in self.segments)
+
+    @property
+    def buses(self) -> int:
+        """Registers at the end of the bus, one for four rowers."""
+        return -(-self.base.n // 4)
+
+    @property
+    def kappa_tiles(self) -> int:
+        """DSP blocks of one tap."""
+        return -(-self.rns.constant_bits // self.base.w)
+
+    @cached_property
+    def sum_bound(self) -> int:
+        """Exclusive bound of any channel's lazy sum or single product."""
+        top = (1 << self.base.w) - 1
+        return top * top * (self.base.n + 1 + self.words) + 1
+
+    @cached_property
+    def passes(self) -> int:
+        """Passes of the folding loop, enough for every channel."""
+        return max(len(fold_bounds(self.sum_bound, self.base.w, u)) for u in self.base.u)
+
+
+class Kind(Enum):
+    """What the units of the machine do, in the letters of Algorithm 2; the name on charts stands before the sign."""
+
+    PRODUCT = "Z = X Y"
+    HOLD = "hold Z = Z, reduced, in the operand register"
+    INVERSE = "G = gamma = Z M_i^-1"
+    WAIT = "wait G = gamma, reduced, in the register before the ring"
+    RING = "ring = gamma in the ring"
+    TERM = "L = gamma_i <M_i>_p for the gamma_i that the ring brings"
+    ALPHA = "alpha = floor((sum trunc(gamma_i) + d) / 2^q)"
+    KAPPA = "kappa = floor((sum gamma_i c_i + e_alpha) / 2^T)"
+    BUS = "bus = alpha or a word of kappa beside every rower"
+    ALPHA_TERM = "AL = alpha <-M>_p"
+    KAPPA_TERM = "K = a word of kappa times -p"
+    SUM = "A = the sum of all terms"
+    FOLD = "r = one pass of the folding loop"
+    RESULT = "z = A, reduced, in the queue"
+
+
+FOLDED = {Kind.PRODUCT: "Zr", Kind.INVERSE: "Gr", Kind.SUM: "zr"}
+"""Names of what the folding loop reduces."""
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One operation of all rowers. ``number``, from 0: turn of the ring of a TERM, word of kappa of a KAPPA_TERM or
+    BUS (-1: alpha), pass of a FOLD. ``of``: whose value a FOLD reduces."""
+
+    kind: Kind
+    number: int = 0
+    of: Kind = Kind.PRODUCT
+
+    @property
+    def name(self) -> str:
+        """Its name on charts."""
+        match self.kind:
+            case Kind.TERM:
+                return f"L{self.number + 1}"
+            case Kind.BUS:
+                return "bus AL" if self.number < 0 else f"bus K{'PQRS'[self.number]}"
+            case Kind.KAPPA_TERM:
+                return f"K{'PQRS'[self.number]}"
+            case Kind.FOLD:
+                return f"{FOLDED[self.of]}/{self.number + 1}"
+            case _:
+                return self.kind.value.split(" = ", 1)[0]
+
+
+@dataclass(frozen=True)
+class Times:
+    """Cycle of every slot of one product (cycle 0: its operands are accepted)."""
+
+    interval: int
+    gamma: int
+    ring: int
+    alpha: int
+    kappa: tuple[int, ...]
+
+
+def steps(p: Params, t: Times) -> Schedule:
+    """The operations of one product, in the algorithm's order, with these slots.
+
+    Raises ScheduleError when the machine could not run it.
+    """
+    n, fold = p.base.n, fold_cycles(p.digits)
+    out: list[Step] = []
+
+    def step(op: Operation, unit: str, start: int, cycles: int, *reads: Operation, busy: int | None = 1) -> Operation:
+        out.append(Step(op.name, unit, start, cycles, tuple(read.name for read in reads), busy, op))
+        return op
+
+    def slot(op: Operation, start: int, *reads: Operation) -> Operation:
+        return step(op, "mul", start, PRODUCT, *reads)
+
+    def reduced(of: Kind, start: int, *reads: Operation) -> tuple[Operation, int]:
+        """The passes of one reduction; the loop starts one step a cycle, so each pass is busy for one."""
+        for i in range(p.passes):
+            reads = (step(Operation(Kind.FOLD, i, of), "fold", start + i * fold, fold, *reads),)
+        return reads[0], start + p.passes * fold
+
+    def kept(kind: Kind, unit: str, value: Operation, start: int, end: int) -> Operation:
+        """A register that holds a value until it is read."""
+        return step(Operation(kind), unit, start, 1, value, busy=end - start)
+
+    value, ready = reduced(Kind.PRODUCT, PRODUCT, slot(Operation(Kind.PRODUCT), 0))
+    z = kept(Kind.HOLD, "hold", value, ready, t.gamma)
+    value, ready = reduced(Kind.INVERSE, t.gamma + PRODUCT, slot(Operation(Kind.INVERSE), t.gamma, z))
+    gamma = kept(Kind.WAIT, "wait", value, ready, t.ring - 1)
+    ring = step(Operation(Kind.RING), "ring", t.ring - 1, 1, gamma, busy=n)
+    terms = [slot(Operation(Kind.TERM, i), t.ring + i, ring) for i in range(n)]
+    alpha, kappa = (
+        step(op, op.name, t.ring, p.turns + cycles, ring, busy=p.turns)
+        for op, cycles in ((Operation(Kind.ALPHA), ALPHA), (Operation(Kind.KAPPA), KAPPA))
+    )
+    bus = step(Operation(Kind.BUS, -1), "bus", t.alpha - BUS, BUS, alpha)
+    terms.append(slot(Operation(Kind.ALPHA_TERM), t.alpha, bus))
+    for word, cycle in enumerate(t.kappa):
+        bus = step(Operation(Kind.BUS, word), "bus", cycle - BUS, BUS, kappa)
+        terms.append(slot(Operation(Kind.KAPPA_TERM, word), cycle, bus))
+    end = max(t.ring + n - 1, t.alpha, *t.kappa) + PRODUCT + ACCUMULATE
+    start = t.ring + PRODUCT - CLEAR
+    total = step(Operation(Kind.SUM), "sum", start, end - start, ring, busy=None)
+    value, ready = reduced(Kind.SUM, end, total, *terms)
+    step(Operation(Kind.RESULT), "queue", ready, FIFO, value)
+    return Schedule(tuple(out), t.interval)
+
+
+def candidates(p: Params, interval: int) -> Iterator[Times]:
+    """Slots that do not collide in the multiplier, those of the least latency first."""
+    n = p.base.n
+    reduction = p.passes * fold_cycles(p.digits)
+    for gamma in range(PRODUCT + reduction + 1, PRODUCT + reduction + 1 + interval):
+        if gamma % interval == 0:
+            continue
+        soonest = gamma + PRODUCT + reduction + 2
+        for ring in range(soonest, soonest + interval):
+            taken = {0, gamma % interval, *((ring + i) % interval for i in range(n))}
+            if len(taken) != n + 2:
+                continue
+            cycle = ring + p.turns + ALPHA + BUS
+            slots = []
+            for ready in (cycle, *[ring + p.turns + KAPPA + BUS] * p.words):
+                cycle = max(cycle, ready)
+                while cycle % interval in taken and cycle < ring + interval:
+                    cycle += 1
+                taken.add(cycle % interval)
+                slots.append(cycle)
+            if slots[-1] < ring + interval and len(taken) == n + 3 + p.words:
+                yield Times(interval, gamma, ring, slots[0], tuple(slots[1:]))
+
+
+def search(p: Params) -> Schedule:
+    """The least interval, and for it the least latency, over the slots of gamma, the ring, alpha and kappa.
+
+    Raises ValueError where no interval below 2 N + 40 serves.
+    """
+    n = p.base.n
+    for interval in range(n + 3 + p.words, 2 * n + 40):
+        for times in candidates(p, interval):
+            try:
+                return steps(p, times)
+            except ScheduleError:
+                continue
+    raise ValueError(f"no schedule for {n} channels with an interval below {2 * n + 40}")
