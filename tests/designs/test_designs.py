@@ -117,7 +117,8 @@ def test_binary_form(name, p):
 )  # fmt: skip
 def test_every_operation_of_the_chart_is_done_in_its_cycles(name, p, settings):
     """What a step of the schedule makes stands in its register at the step's end, and not a cycle before: a schedule
-    with any operation moved by a cycle is not that of the RTL. (For sor-ring moduli whose alpha is not on the bus before its slot.)"""
+    with any operation moved by a cycle is not that of the RTL. The moduli for sor-ring are those for which alpha is not
+    on the bus before it is needed."""
     fitted = design(name).fit(p, **settings)
     contract = fitted.contract("native")
     pairs, steps = operands(contract, 3), {step.name for step in fitted.schedule.steps}

@@ -15,8 +15,9 @@ from modmill.designs import design
 from modmill.designs.extension import edge_numbers, tables
 from modmill.numbers.folding import fold_bounds, reduce
 from modmill.numbers.moduli import parse_modulus
-from modmill.rtl.extension import BaseExtension, Fold, booth_terms, carry_save
-from modmill.rtl.product import DSP18, DSP25
+from modmill.rtl.booth_fold import Fold, booth_terms
+from modmill.rtl.extension import BaseExtension
+from modmill.rtl.product import DSP18, DSP25, carry_save
 
 COLUMNS = [("P-256", w) for w in (17, 20, 24, 28)] + [("P-384", w) for w in (17, 20, 24, 28)]
 PRINTED = (0.670, 0.758, 0.727, 0.720, 0.896, 0.700, 0.639, 0.659)

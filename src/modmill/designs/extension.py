@@ -36,7 +36,8 @@ from modmill.numbers.rns.cox import Cox, first_bound
 from modmill.numbers.rns.cox_edges import cox_edges
 from modmill.numbers.rns.extension import HBE, KBE
 from modmill.numbers.rns.residues import Base
-from modmill.rtl.extension import LEAST, ROWERS, BaseExtension, Shape, Tables
+from modmill.rtl.extension import BaseExtension, Tables
+from modmill.rtl.extension_shape import LEAST, ROWERS, Shape
 from modmill.rtl.product import BLOCKS
 
 MOST = 32

@@ -8,6 +8,7 @@ An a x b product is cut into ceil(a / ta) x ceil(b / tb) tiles, one block each.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from amaranth.hdl import Cat, ClockSignal, Const, Instance, Module, Signal, Value
@@ -130,6 +131,30 @@ class Tile(wiring.Component):
         return m
 
 
+def _place(
+    m: Module, a: Value, b: Value, block: DspBlock, tiles: Iterable[tuple[int, int]], registers: int,
+    named: Callable[[int, int], str],
+) -> dict[tuple[int, int], tuple[int, Value]]:  # fmt: skip
+    """Of each tile of a * b, known by its first bit of a and of b: the lowest bit of its product, and the product."""
+    placed: dict[tuple[int, int], tuple[int, Value]] = {}
+    for i, j in tiles:
+        x, y = a[i : i + block.a], b[j : j + block.b]
+        m.submodules[named(i, j)] = tile = Tile(len(x), len(y), registers)
+        m.d.comb += [tile.a.eq(x), tile.b.eq(y)]
+        placed[i, j] = i + j, tile.p
+    return placed
+
+
+def _side_by_side(products: Iterable[tuple[int, Value]]) -> Value:
+    """The sum of products that do not overlap, the lowest first."""
+    parts: list[Value] = []
+    filled = 0
+    for shift, p in products:
+        parts += [Const(0, shift - filled), p]
+        filled = shift + len(p)
+    return Cat(*parts)
+
+
 def tiled(m: Module, a: Value, b: Value, block: DspBlock, registers: int, *, name: str) -> Value:
     """a * b, unsigned, in explicit tiles with so many registers each; their rows are added up behind them.
 
@@ -138,17 +163,43 @@ def tiled(m: Module, a: Value, b: Value, block: DspBlock, registers: int, *, nam
     """
     rows: list[Value] = []
     for k, tiles in enumerate(tile_rows(len(a), len(b), block)):
-        parts: list[Value] = []
-        filled = 0
-        for i, j in tiles:
-            x, y = a[i : i + block.a], b[j : j + block.b]
-            m.submodules[f"{name}_tile{i}_{j}"] = tile = Tile(len(x), len(y), registers)
-            m.d.comb += [tile.a.eq(x), tile.b.eq(y)]
-            parts += [Const(0, i + j - filled)] * (i + j > filled) + [tile.p]
-            filled = i + j + len(x) + len(y)
-        row = Signal(filled, name=f"{name}_row{k}")
-        m.d.comb += row.eq(Cat(*parts))
-        rows.append(row)
+        placed = _place(m, a, b, block, tiles, registers, lambda i, j: f"{name}_tile{i}_{j}")
+        whole = _side_by_side(placed.values())
+        rows.append(Signal(len(whole), name=f"{name}_row{k}"))
+        m.d.comb += rows[k].eq(whole)
     while len(rows) > 1:
         rows = [sum(rows[k + 1 : k + 2], rows[k]) for k in range(0, len(rows), 2)]
     return rows[0][: len(a) + len(b)]
+
+
+def tiled_evenly(m: Module, a: Value, b: Value, block: DspBlock, registers: int) -> Value:
+    """a * b, unsigned, in tiles of equal size, as few as `tiled` takes; carry-save adders add their products up.
+
+    Latency: ``registers``, and one more where there are several tiles.
+    """
+    high, wide = (-(-len(x) // -(-len(x) // most)) for x, most in ((a, block.a), (b, block.b)))
+    tiles = [(i, j) for j in range(0, len(b), wide) for i in range(0, len(a), high)]
+    placed = _place(m, a, b, DspBlock(high, wide), tiles, registers, lambda i, j: f"tile{i // high}{j // wide}")
+    rows = tile_rows(len(b), len(a), DspBlock(wide, high))
+    terms = [_side_by_side(placed[i, j] for j, i in row) for row in rows]
+    if len(tiles) == 1:
+        return terms[0]
+    product = Signal(len(a) + len(b), name="product_sum", reset_less=True)
+    m.d.sync += product.eq(carry_save(m, terms, len(product), "product"))
+    return product
+
+
+def carry_save(m: Module, terms: Sequence[Value], width: int, name: str) -> Value:
+    """Sum of ``terms`` modulo 2^width by carry-save adders and one carry chain (an expression)."""
+    left = [Cat(t, Const(0, width))[:width] if len(t) < width else t[:width] for t in terms]
+    level = 0
+    while len(left) > 2:
+        following: list[Value] = []
+        for k in range(0, len(left) - 2, 3):
+            a, b, c = left[k : k + 3]
+            one, two = (Signal(width, name=f"{name}_{word}{level}_{k}") for word in ("sum", "carry"))
+            m.d.comb += [one.eq(a ^ b ^ c), two.eq(Cat(Const(0, 1), (a & b) | (a & c) | (b & c)))]
+            following += [one, two]
+        left = following + left[len(left) - len(left) % 3 :]
+        level += 1
+    return (left[0] + left[1])[:width] if len(left) == 2 else left[0]

@@ -38,10 +38,9 @@ from modmill.designs.cox_rower.operations import Kind
 from modmill.designs.cox_rower.schedule import Programme, memory_plan
 from modmill.designs.cox_rower.shape import OPERAND, TREE, Shape
 from modmill.numbers.folding import fold_bound
-from modmill.rtl.extension import tiled
 from modmill.rtl.fold import SelectedFold, bits
 from modmill.rtl.memory import BlockRam
-from modmill.rtl.product import Tile
+from modmill.rtl.product import Tile, tiled_evenly
 
 
 class Rower(wiring.Component):
@@ -100,7 +99,7 @@ class Rower(wiring.Component):
             m.d.comb += [tile.a.eq(a), tile.b.eq(b)]
             m.d.sync += product.eq(tile.p)
         else:
-            product = tiled(m, a, b, shape.block, 3)
+            product = tiled_evenly(m, a, b, shape.block, 3)
         m.d.comb += self.product.eq(product)
         total = self.total
         with m.If(c.clear):
