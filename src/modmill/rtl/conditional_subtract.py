@@ -44,35 +44,12 @@ class ConditionalSubtract(wiring.Component):
     def elaborate(self, _platform: object) -> Module:
         m = Module()
         digits, bits = self.digits, len(self.digit)
-        ages = Signal(
-            LEAD + digits + MEMORY + 2, attrs=INITIAL
-        )  # bit k: the first digit comes LEAD - k cycles from now
+        # bit k: the first digit comes LEAD - k cycles from now
+        ages = Signal(LEAD + digits + MEMORY + 2, attrs=INITIAL)
         m.d.comb += ages[0].eq(self.coming)
         m.d.sync += ages[1:].eq(ages)
-        step = 1 if self.rising else -1
-
-        # ---- v >= M
         compared = DigitMemory(bits, digits, 1, self.modulus)
-        place = free_running(range(digits), name="place")
-        m.d.sync += place.eq(place + step)
-        with m.If(self.coming):
-            m.d.sync += place.eq(0 if self.rising else digits - 1)
-        greater, equal = Signal(reset_less=True), Signal(reset_less=True)
-        m.d.sync += [greater.eq(self.digit > compared.q), equal.eq(self.digit == compared.q)]
-        above, same = Signal(reset_less=True), Signal(reset_less=True)
-        fresh = ages[LEAD + 1]
-        if self.rising:
-            m.d.sync += above.eq(greater | (equal & (above | fresh)))
-            m.d.comb += same.eq(0)
-        else:
-            m.d.sync += [
-                above.eq(Mux(fresh, greater, above | (same & greater))),
-                same.eq(equal & (same | fresh)),
-            ]
-        reached = later(m, above | same, "reached")
-        subtracting = Signal(reset_less=True)
-        with m.If(ages[LEAD + digits + 2]):
-            m.d.sync += subtracting.eq(reached)
+        place, subtracting = self._compare(m, ages, compared)
 
         # ---- v, turned round
         values, minus = DigitMemory(bits, digits, 2), DigitMemory(bits, digits, 1, self.modulus)
@@ -107,3 +84,28 @@ class ConditionalSubtract(wiring.Component):
         m.d.sync += difference.eq(later(m, values.q, "value") - taken - borrow)
         m.d.comb += self.out.eq(difference)
         return m
+
+    def _compare(self, m: Module, ages: Signal, compared: DigitMemory) -> tuple[Signal, Signal]:
+        """Place of the digit that comes, and whether v >= M, from the cycle in which all digits have come."""
+        digits = self.digits
+        place = free_running(range(digits), name="place")
+        m.d.sync += place.eq(place + (1 if self.rising else -1))
+        with m.If(self.coming):
+            m.d.sync += place.eq(0 if self.rising else digits - 1)
+        greater, equal = Signal(reset_less=True), Signal(reset_less=True)
+        m.d.sync += [greater.eq(self.digit > compared.q), equal.eq(self.digit == compared.q)]
+        above, same = Signal(reset_less=True), Signal(reset_less=True)
+        fresh = ages[LEAD + 1]
+        if self.rising:
+            m.d.sync += above.eq(greater | (equal & (above | fresh)))
+            m.d.comb += same.eq(0)
+        else:
+            m.d.sync += [
+                above.eq(Mux(fresh, greater, above | (same & greater))),
+                same.eq(equal & (same | fresh)),
+            ]
+        reached = later(m, above | same, "reached")
+        subtracting = Signal(reset_less=True)
+        with m.If(ages[LEAD + digits + 2]):
+            m.d.sync += subtracting.eq(reached)
+        return place, subtracting

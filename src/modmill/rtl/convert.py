@@ -10,7 +10,9 @@ of 17-bit tiles, then X - 2^i p for i = i_max ... 0 wherever that is not negativ
 
 from __future__ import annotations
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal
+from collections.abc import Sequence
+
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -28,6 +30,25 @@ DIGIT = 17
 def to_residues_latency(base: Base, bits: int) -> int:
     """Cycles of BinaryToResidues: two for each digit of w bits after the first."""
     return max(1, 2 * (-(-bits // base.w)) - 1)
+
+
+def one_at_a_time(m: Module, core: wiring.Component, latency: int, name: str) -> tuple[Signal, Value]:
+    """The handshake of streams ``i`` and ``o`` for one number after another: a counter of the cycles since it was
+    accepted, 0 while idle, and whether one is accepted."""
+    cycle = Signal(range(latency + 1), name=name)
+    m.d.comb += core.i_ready.eq((cycle == 0) & (~core.o_valid | core.o_ready))
+    accept = core.i_valid & core.i_ready
+    with m.If(core.o_ready):
+        m.d.sync += core.o_valid.eq(0)
+    if latency == 1:
+        with m.If(accept):
+            m.d.sync += core.o_valid.eq(1)
+    else:
+        with m.If(cycle == latency - 1):
+            m.d.sync += [cycle.eq(0), core.o_valid.eq(1)]
+        with m.Elif((cycle != 0) | accept):
+            m.d.sync += cycle.eq(cycle + 1)
+    return cycle, accept
 
 
 class BinaryToResidues(wiring.Component):
@@ -54,19 +75,7 @@ class BinaryToResidues(wiring.Component):
     def elaborate(self, _platform: object) -> Module:
         m = Module()
         w, digits = self.base.w, self.digits
-        step = Signal(range(self.latency + 1))
-        m.d.comb += self.i_ready.eq((step == 0) & (~self.o_valid | self.o_ready))
-        accept = self.i_valid & self.i_ready
-        with m.If(self.o_ready):
-            m.d.sync += self.o_valid.eq(0)
-        if self.latency == 1:
-            with m.If(accept):
-                m.d.sync += self.o_valid.eq(1)
-        else:
-            with m.If(step == self.latency - 1):
-                m.d.sync += [step.eq(0), self.o_valid.eq(1)]
-            with m.Elif((step != 0) | accept):
-                m.d.sync += step.eq(step + 1)
+        step, accept = one_at_a_time(m, self, self.latency, "step")
         words = []
         for c in range(self.count):
             x = self.i_x.word_select(c, self.bits)
@@ -136,30 +145,30 @@ class ResiduesToBinary(wiring.Component):
 
     def elaborate(self, _platform: object) -> Module:
         m = Module()
-        base, plan = self.base, self.plan
-        columns = plan.columns
-        n, w, parts = base.n, base.w, plan.gamma_digits
-        modulus = 1 << (DIGIT * columns)
-        mask = (1 << DIGIT) - 1
+        cycle, accept = one_at_a_time(m, self, self.plan.latency, "cycle")
+        gamma = self._gamma(m, cycle, accept)
+        digit, row, flags = self._operands(m, cycle, accept, gamma)
+        columns = self._columns(m, digit, row, flags)
+        m.d.comb += self.o_r.eq(self._resolved(m, cycle, columns))
+        return m
 
-        # ---- control
-        cycle = Signal(range(plan.latency + 1))
-        m.d.comb += self.i_ready.eq((cycle == 0) & (~self.o_valid | self.o_ready))
-        accept = self.i_valid & self.i_ready
-        with m.If(self.o_ready):
-            m.d.sync += self.o_valid.eq(0)
-        with m.If(cycle == plan.latency - 1):
-            m.d.sync += [cycle.eq(0), self.o_valid.eq(1)]
-        with m.Elif((cycle != 0) | accept):
-            m.d.sync += cycle.eq(cycle + 1)
-
-        # ---- gamma, channel by channel, digit e of all channels before digit e - 1
+    def _gamma(self, m: Module, cycle: Signal, accept: Value) -> Signal:
+        """gamma, channel by channel, again and again."""
+        n, w = self.base.n, self.base.w
         words = [Signal(w, name=f"gamma{j}", reset_less=True) for j in range(n)]
         for j in range(n):
             with m.If(accept):
                 m.d.sync += words[j].eq(self.i_r.word_select(j, w))
             with m.Elif(cycle != 0):
                 m.d.sync += words[j].eq(words[(j + 1) % n])
+        return words[0]
+
+    def _operands(
+        self, m: Module, cycle: Signal, accept: Value, gamma: Signal
+    ) -> tuple[Signal, Signal, tuple[Signal, Signal, Signal]]:
+        """A digit for all tiles and the row of constants beside it: digit e of all channels before digit e - 1, then
+        alpha. The flags come with the product: it counts, is the first, the columns move up by a digit before it."""
+        plan, n, w, parts = self.plan, self.base.n, self.base.w, self.plan.gamma_digits
         channel = Signal(range(n + 1))
         part = Signal(range(parts + 1))
         with m.If(cycle == 0):
@@ -172,7 +181,7 @@ class ResiduesToBinary(wiring.Component):
         with m.If(accept):
             m.d.sync += alpha_sum.eq(plan.d)
         with m.Elif((cycle >= 1) & (cycle <= n)):
-            m.d.sync += alpha_sum.eq(alpha_sum + words[0][w - plan.q :])
+            m.d.sync += alpha_sum.eq(alpha_sum + gamma[w - plan.q :])
         is_alpha = cycle == 1 + plan.alpha_slot
         digit = Signal(DIGIT, reset_less=True)
         with m.If(is_alpha):
@@ -181,14 +190,14 @@ class ResiduesToBinary(wiring.Component):
             with m.Switch(part):
                 for e in range(parts):
                     with m.Case(e):
-                        m.d.sync += digit.eq(words[0][e * DIGIT : (e + 1) * DIGIT])
-        row = Signal(DIGIT * columns, reset_less=True)
+                        m.d.sync += digit.eq(gamma[e * DIGIT : (e + 1) * DIGIT])
+        row = Signal(DIGIT * plan.columns, reset_less=True)
         index = Signal(range(n + 1))
         m.d.comb += index.eq(Mux(is_alpha, n, channel))
         with m.Switch(index):
-            for i, constant in enumerate([*base.cofactors, -base.M]):
+            for i, constant in enumerate([*self.base.cofactors, -self.base.M]):
                 with m.Case(i):
-                    m.d.sync += row.eq(constant % modulus)
+                    m.d.sync += row.eq(constant % (1 << len(row)))
         used = Signal()
         first = Signal()
         shift = Signal()
@@ -202,9 +211,12 @@ class ResiduesToBinary(wiring.Component):
             delayed = Signal(3, name=f"flags{stage + 1}")
             m.d.sync += delayed.eq(flags)
             flags = delayed
-        used, first, shift = flags
+        return digit, row, (flags[0], flags[1], flags[2])
 
-        # ---- columns
+    def _columns(self, m: Module, digit: Signal, row: Signal, flags: tuple[Value, Value, Value]) -> list[Signal]:
+        """Sums of products, one for each 17 bits of the number."""
+        n, parts, columns = self.base.n, self.plan.gamma_digits, self.plan.columns
+        used, first, shift = flags
         width = 2 * DIGIT + (n * parts + 1).bit_length()
         acc = [Signal(width, name=f"column{c}", reset_less=True) for c in range(columns)]
         for c in range(columns):
@@ -216,8 +228,11 @@ class ResiduesToBinary(wiring.Component):
             m.d.comb += kept.eq(Mux(first, 0, Mux(shift, below, acc[c]) if parts > 1 else acc[c]))
             with m.If(used):
                 m.d.sync += acc[c].eq(kept + tile.p)
+        return acc
 
-        # ---- carries, one column a cycle, then the subtractions, one column a cycle
+    def _resolved(self, m: Module, cycle: Signal, acc: Sequence[Signal]) -> Signal:
+        """The number: carries, one column a cycle, then the subtractions, one column a cycle."""
+        plan, columns, width = self.plan, self.plan.columns, len(acc[0])
         place = Signal(range(columns + 2))
         resolving = (cycle >= plan.resolve) & (cycle < plan.resolve + columns)
         start = plan.resolve + columns + 2
@@ -235,14 +250,8 @@ class ResiduesToBinary(wiring.Component):
         m.d.sync += adding.eq(resolving)
         turn = Signal(range(plan.passes + 1))
         subtracting = Signal()
-        minus = Signal(DIGIT)
         borrow = Signal()
-        with m.Switch(Cat(place, turn)):
-            for i in range(plan.passes):
-                constant = self.p << (plan.passes - 1 - i)
-                for c in range(columns):
-                    with m.Case(c | i << len(place)):
-                        m.d.comb += minus.eq(constant >> (DIGIT * c) & mask)
+        minus = self._subtrahend(m, place, turn)
         less = Signal(DIGIT + 1)
         m.d.comb += less.eq(number[:DIGIT] - minus - borrow)
         with m.If(cycle == 0):
@@ -267,8 +276,19 @@ class ResiduesToBinary(wiring.Component):
                     difference.eq(Cat(difference[DIGIT:], less[:DIGIT])),
                     borrow.eq(less[DIGIT]),
                 ]
-        m.d.comb += self.o_r.eq(number)
-        return m
+        return number
+
+    def _subtrahend(self, m: Module, place: Signal, turn: Signal) -> Signal:
+        """A digit of 2^i p, the largest i first."""
+        plan = self.plan
+        minus = Signal(DIGIT)
+        with m.Switch(Cat(place, turn)):
+            for i in range(plan.passes):
+                constant = self.p << (plan.passes - 1 - i)
+                for c in range(plan.columns):
+                    with m.Case(c | i << len(place)):
+                        m.d.comb += minus.eq(constant >> (DIGIT * c) & ((1 << DIGIT) - 1))
+        return minus
 
 
 class BinaryShell(Multiplier):
