@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 from amaranth.hdl import Cat, Module, Signal
 from amaranth.hdl import Value as Bits
-from amaranth.lib import data
+from amaranth.lib import data, wiring
 
 from modmill.contract import Refusal
 from modmill.designs.cox_rower.operations import OPERANDS, Kind, Operation, Value
@@ -60,6 +60,16 @@ class Phase(periodic.Phase):
     def at(self, cycle: int) -> Bits:
         """High in that cycle of the programme, modulo the interval (combinational)."""
         return self.signal == (cycle - self._accept) % self._interval
+
+
+def announce(m: Module, core: wiring.Component, arriving: Bits) -> None:
+    """Set ``o_valid`` two cycles after ``arriving``, until the result is taken."""
+    arrive = Signal()
+    m.d.sync += arrive.eq(arriving)
+    with m.If(arrive):
+        m.d.sync += core.o_valid.eq(1)
+    with m.Elif(core.o_ready):
+        m.d.sync += core.o_valid.eq(0)
 
 
 class Control:

@@ -17,21 +17,34 @@ interval each, in cycles that operations leave free.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 
 from modmill.contract import Refusal
 from modmill.design import SlotMachine
 from modmill.designs.cox_rower import operations
 from modmill.designs.cox_rower.constants import Constants, Tables
-from modmill.designs.cox_rower.control import Control, Phase, Word
-from modmill.designs.cox_rower.multiplier import Chain
+from modmill.designs.cox_rower.control import Control, Phase, Word, announce
 from modmill.designs.cox_rower.operations import Kind
+from modmill.designs.cox_rower.rowers import Chain
 from modmill.designs.cox_rower.schedule import Programme
 from modmill.designs.cox_rower.shape import OPERAND, TREE
 
 DEPTH = 1024
 """Words of a block RAM."""
 OPERATION = ("destination", "a", "b", "c", "e")
+
+
+@dataclass(frozen=True)
+class UnderWay:
+    """Registers of the operations under way, by age: slots that they name, whether there is one, whether it is a sum of
+    two products, and where its other words are."""
+
+    named: dict[str, list[Signal]]
+    full: list[Signal]
+    sums: list[Signal]
+    places: list[Signal]
 
 
 class CoxSlots(SlotMachine):
@@ -76,34 +89,47 @@ class CoxSlots(SlotMachine):
 
     def elaborate(self, _platform: object) -> Module:
         m = Module()
-        p = self._programme
-        shape, interval = p.shape, p.interval
-        w, n = shape.w, shape.n
-        address = self._depth.bit_length() - 1
-        word_bits = shape.slot.bit_length() - 1
-        nothing = self.numbers
-        word = Word(address, max(1, shape.h_max.bit_length()), 1, shape.pair)
+        p, loadable = self._programme, self._loadable
+        shape = p.shape
+        word = Word(self._depth.bit_length() - 1, max(1, shape.h_max.bit_length()), 1, shape.pair)
         phase = Phase(m, p)
-        at = phase.at
-
-        # ---- operations under way: the slots they name, and where their other words are
-        oldest = self._under_way + 1
-        last = max(*(p.residue(op) for op in shape.of(Kind.REDUCE)), p.start(shape.of(Kind.TERM)[-1]))
-        oldest = max(oldest, -(-(last - p.origin) // interval) + 1)
-        take, loading = Signal(), Signal()
+        take, loading = (Signal() for _ in range(2))
         m.d.comb += [
-            self.i_ready.eq(at(p.origin - 1) & ~(loading | self.k_valid if self._loadable else Const(0))),
+            self.i_ready.eq(phase.at(p.origin - 1) & ~(loading | self.k_valid if loadable else Const(0))),
             take.eq(self.i_valid & self.i_ready),
         ]
+        under_way = self._under_way_registers(m, phase, take)
+        x_slot = self._enter(m, phase)
+        q_slot, going = self._leave(m, phase)
+
+        # ---- the control word
+        control = Control(p, word, phase)
+        self._address(control, under_way, x_slot, q_slot, going)
+        if loadable:
+            idle = ~Cat(under_way.full).any() & ~take
+            control.load(m, self._constants.modulus_addresses, self.k_valid, self.k_ready, idle, loading)
+        control.drive(m, self._number(Const(self.numbers, self._slot_bits), False), clear=True)
+
+        # ---- rows, the tree of control, the ring, the cox
+        contents = self._constants.contents(blank=loadable)
+        chain = Chain(p, phase, control, word, contents, word.h_source + int(loadable))
+        chain.build(m, self._depth, lambda i: self._connect(m, chain, i, word.h_source - 2))
+        return m
+
+    def _under_way_registers(self, m: Module, phase: Phase, take: Signal) -> UnderWay:
+        """Registers for the operations under way, the last one that was accepted first."""
+        p, shape, nothing = self._programme, self._programme.shape, self.numbers
+        last = max(*(p.residue(op) for op in shape.of(Kind.REDUCE)), p.start(shape.of(Kind.TERM)[-1]))
+        oldest = max(self._under_way + 1, -(-(last - p.origin) // p.interval) + 1)
         named = {
             name: [Signal(self._slot_bits, name=f"{name}{k}", init=nothing) for k in range(oldest)]
             for name in OPERATION
         }
         full = [Signal(name=f"full{k}") for k in range(oldest)]
         sums = [Signal(name=f"sum{k}") for k in range(oldest)]
-        next_place = Signal(address - 1 - word_bits, init=self._first)
+        next_place = Signal(self._depth.bit_length() - 1 - shape.slot.bit_length(), init=self._first)
         places = [Signal(len(next_place), name=f"place{k}", init=self._first) for k in range(oldest)]
-        with m.If(at(p.origin - 1)):
+        with m.If(phase.at(p.origin - 1)):
             end = self._first + self._under_way - 1
             m.d.sync += next_place.eq(Mux(next_place == end, self._first, next_place + 1))
             m.d.sync += [full[0].eq(take), sums[0].eq(self.i_sum), places[0].eq(next_place)]
@@ -111,69 +137,67 @@ class CoxSlots(SlotMachine):
             for k in range(1, oldest):
                 m.d.sync += [full[k].eq(full[k - 1]), sums[k].eq(sums[k - 1]), places[k].eq(places[k - 1])]
                 m.d.sync += [named[name][k].eq(named[name][k - 1]) for name in OPERATION]
+        return UnderWay(named, full, sums, places)
 
-        # ---- a number from outside: decided when its slot must stand, accepted when its second word is taken
-        control = Control(p, word, phase)
-        inputs = [p.start(op) for op in shape.of(Kind.TAKE)]
+    def _enter(self, m: Module, phase: Phase) -> Signal:
+        """A number from outside: decided when its slot must stand, accepted when its second word is taken. Its slot."""
+        inputs = [self._programme.start(op) for op in self._programme.shape.of(Kind.TAKE)]
         entering, x_slot = Signal(), Signal(self._slot_bits)
-        with m.If(at(min(inputs) - TREE - 2)):
-            m.d.sync += [entering.eq(self.x_valid), x_slot.eq(Mux(self.x_valid, self.x_slot, nothing))]
+        with m.If(phase.at(min(inputs) - TREE - 2)):
+            m.d.sync += [entering.eq(self.x_valid), x_slot.eq(Mux(self.x_valid, self.x_slot, self.numbers))]
         accepted = Signal()
-        m.d.sync += accepted.eq(at(max(inputs) - 2) & entering)
+        m.d.sync += accepted.eq(phase.at(max(inputs) - 2) & entering)
         m.d.comb += self.x_ready.eq(accepted)
+        return x_slot
 
-        # ---- a number that leaves
-        reading = min(p.outputs) - TREE - 2
+    def _leave(self, m: Module, phase: Phase) -> tuple[Signal, Signal]:
+        """The slot of a number that leaves, and whether one does."""
+        reading = min(self._programme.outputs) - TREE - 2
         leave, going, q_slot = Signal(), Signal(), Signal(self._slot_bits)
-        m.d.comb += [leave.eq(at(reading) & self.q_valid & (~self.o_valid | self.o_ready)), self.q_ready.eq(leave)]
-        with m.If(at(reading)):
+        m.d.comb += [
+            leave.eq(phase.at(reading) & self.q_valid & (~self.o_valid | self.o_ready)),
+            self.q_ready.eq(leave),
+        ]
+        with m.If(phase.at(reading)):
             m.d.sync += [going.eq(leave), q_slot.eq(self.q_slot)]
-        arrive = Signal()
-        m.d.sync += arrive.eq(at(p.valid - 2) & going)
-        with m.If(arrive):
-            m.d.sync += self.o_valid.eq(1)
-        with m.Elif(self.o_ready):
-            m.d.sync += self.o_valid.eq(0)
+        announce(m, self, phase.at(self._programme.valid - 2) & going)
+        return q_slot, going
 
-        # ---- the control word
-        fields = ("a", "b", "c", "e")
+    def _number(self, slot: Value, over_b: bool) -> Value:
+        """Address of a word of a number."""
+        return Cat(Const(int(over_b), 1), slot, Const(0, self._depth.bit_length() - 3 - self._slot_bits), Const(1, 1))
+
+    def _address(self, control: Control, under_way: UnderWay, x_slot: Signal, q_slot: Signal, going: Signal) -> None:
+        """The control word of operations, of numbers that come in, and of numbers that leave."""
+        p, shape = self._programme, self._programme.shape
+        word_bits = shape.slot.bit_length() - 1
         numbers: dict[operations.Value, tuple[str, bool]] = {}
         for op in shape.of(Kind.MULTIPLY_TWO):
-            numbers |= {value: (name, op.over_b) for value, name in zip(op.reads, fields, strict=True)}
+            numbers |= {value: (name, op.over_b) for value, name in zip(op.reads, OPERATION[1:], strict=True)}
         numbers |= {op.result: ("destination", op.over_b) for op in shape.of(Kind.REDUCE)}
 
-        def number(slot: Value, over_b: bool) -> Value:
-            return Cat(Const(int(over_b), 1), slot, Const(0, address - 2 - self._slot_bits), Const(1, 1))
+        def age(cycle: int) -> int:
+            return (cycle - TREE - 1 - p.origin) // p.interval
 
         def held(value: operations.Value, cycle: int) -> Value:
-            age = (cycle - TREE - 1 - p.origin) // interval
             if value in numbers:
                 name, second = numbers[value]
-                return number(named[name][age], second)
-            return Cat(Const(shape.words.index(value), word_bits), places[age], Const(0, 1))
+                return self._number(under_way.named[name][age(cycle)], second)
+            return Cat(Const(shape.words.index(value), word_bits), under_way.places[age(cycle)], Const(0, 1))
 
         for k, op in enumerate(shape.of(Kind.TAKE)):
-            control.store(number(x_slot, k == 1), p.start(op), source=k)
-        control.product(held, lambda cycle: sums[(cycle - TREE - 1 - p.origin) // interval])
+            control.store(self._number(x_slot, k == 1), p.start(op), source=k)
+        control.product(held, lambda cycle: under_way.sums[age(cycle)])
         for op in reversed(shape.of(Kind.GIVE)):  # w, then zeta
-            control.put("word", p.start(op), number(q_slot, numbers[op.result][1]))
+            control.put("word", p.start(op), self._number(q_slot, numbers[op.result][1]))
             control.put(f"out_{op.result.letter}", p.start(op) + OPERAND - 1, going)
-        if self._loadable:
-            idle = ~Cat(full).any() & ~take
-            control.load(m, self._constants.modulus_addresses, self.k_valid, self.k_ready, idle, loading)
-        control.drive(m, number(Const(nothing, self._slot_bits), False), clear=True)
 
-        # ---- rows, the tree of control, the ring, the cox
-        contents = self._constants.contents(blank=self._loadable)
-        chain = Chain(p, phase, control, word, contents, word.h_source + int(self._loadable))
-
-        def connect(i: int) -> None:
-            parts: list[Value] = [self.x_number.word_select(i, w), self.x_number.word_select(n + i, w)]
-            parts += [Const(0, (word.h_source - 2) * w)]
-            parts += [self.k_m.word_select(i, w)] if self._loadable else []
-            m.d.comb += chain.outside(i).eq(Cat(*parts))
-            over_a, over_b = chain.result(i, 0)
-            m.d.comb += [self.o_number.word_select(i, w).eq(over_a), self.o_number.word_select(n + i, w).eq(over_b)]
-
-        chain.build(m, self._depth, connect)
-        return m
+    def _connect(self, m: Module, chain: Chain, i: int, unused: int) -> None:
+        """A number's words that come in and leave, and a modulus's word, of rower i."""
+        w, n = self._programme.shape.w, self._programme.shape.n
+        parts: list[Value] = [self.x_number.word_select(i, w), self.x_number.word_select(n + i, w)]
+        parts += [Const(0, unused * w)]
+        parts += [self.k_m.word_select(i, w)] if self._loadable else []
+        m.d.comb += chain.outside(i).eq(Cat(*parts))
+        over_a, over_b = chain.result(i, 0)
+        m.d.comb += [self.o_number.word_select(i, w).eq(over_a), self.o_number.word_select(n + i, w).eq(over_b)]
