@@ -44,8 +44,7 @@ class DelayLines:
         if cycles == 0 and clear is None:
             return value
         value = self._earlier(value, cycles - 1, name)
-        out = Signal(len(value), name=name, reset_less=True)
-        m.d.sync += out.eq(value)
+        out = later(m, value, name)
         if clear is not None:
             with m.If(clear):
                 m.d.sync += out.eq(0)
@@ -81,9 +80,7 @@ class DelayLines:
         if cycles >= SHORT - 1:
             return self._read(value, cycles, name)
         for k in range(cycles):
-            stage = Signal(len(value), name=f"{name}_{k}", reset_less=True)
-            self._m.d.sync += stage.eq(value)
-            value = stage
+            value = later(self._m, value, f"{name}_{k}")
         return value
 
     def _read(self, value: Value, cycles: int, name: str) -> Value:

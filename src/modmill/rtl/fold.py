@@ -14,6 +14,7 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 
 from modmill.numbers.folding import fold_bound, fold_bounds
 from modmill.numbers.rns.residues import signed_digits
+from modmill.rtl.delay import later
 
 
 def bits(bound: int) -> int:
@@ -149,9 +150,7 @@ class SelectedFold:
         return Mux(self.select[top], self._chosen(choices[half:]), self._chosen(choices[:half]))
 
     def _register(self, value: Value, name: str) -> Signal:
-        q = Signal(len(value), name=f"{self._name}_{name}", reset_less=True)
-        self._m.d.sync += q.eq(value)
-        return q
+        return later(self._m, value, f"{self._name}_{name}")
 
     def _step(self) -> None:
         self.latency += 1

@@ -365,13 +365,10 @@ def placed(shape: Shape, interval: int) -> Programme:
 
 def _pair(p: int, columns: int, w: int, n: int) -> tuple[BasePair, Sufficiency]:
     """A pair of bases of ``n`` moduli, 0 for the fewest. Raises ValueError when there is none."""
-    reason: ValueError | None = None
-    for digits in (3, 7):
-        try:
-            return base_pair(p, w, columns, n=n or None, even=False, digits=digits)
-        except ValueError as error:
-            reason = error
-    raise reason or ValueError("no base pair")
+    try:
+        return base_pair(p, w, columns, n=n or None, even=False, digits=3)
+    except ValueError:
+        return base_pair(p, w, columns, n=n or None, even=False, digits=7)
 
 
 def dealt_alike(pair: BasePair, share: int) -> BasePair:

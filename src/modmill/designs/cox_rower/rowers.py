@@ -16,6 +16,7 @@ from modmill.designs.cox_rower.operations import Kind
 from modmill.designs.cox_rower.schedule import Programme
 from modmill.designs.cox_rower.shape import Shape
 from modmill.numbers.folding import fold_bound
+from modmill.rtl.delay import later
 from modmill.rtl.fold import SelectedFold, bits
 from modmill.rtl.memory import BlockRam
 from modmill.rtl.product import Tile, tiled_evenly
@@ -156,9 +157,7 @@ class Rower(wiring.Component):
 def _delayed(m: Module, value: Value, cycles: int, name: str) -> Value:
     """``value`` after so many registers without reset."""
     for k in range(cycles):
-        q = Signal(len(value), name=f"{name}_delay{k}", reset_less=True)
-        m.d.sync += q.eq(value)
-        value = q
+        value = later(m, value, f"{name}_delay{k}")
     return value
 
 
@@ -309,27 +308,12 @@ class Chain:
         return found
 
     def _cox(self, m: Module) -> None:
-        shape, share, at, h, known = (
-            self._programme.shape,
-            self._programme.shape.share,
-            self._phase.at,
-            self.h,
-            self.known,
-        )
-        level: list[Value] = []
-        for r, row in enumerate(self._rows):
-            tap = Signal(shape.top_bits, name=f"cox_{r}", reset_less=True)
-            m.d.sync += tap.eq(row.ring[shape.hat_bits - shape.top_bits :])
-            level.append(tap)
+        shape, at, h, known = self._programme.shape, self._phase.at, self.h, self.known
+        share, low = shape.share, shape.hat_bits - shape.top_bits
+        level = [later(m, row.ring[low:], f"cox_{r}") for r, row in enumerate(self._rows)]
         for depth in range(shape.cox_levels):
-            summed: list[Value] = []
-            for k in range(0, len(level), 2):
-                pair = level[k : k + 2]
-                total = sum(pair[1:], pair[0])
-                q = Signal(len(total), name=f"cox{depth}_{k}", reset_less=True)
-                m.d.sync += q.eq(total)
-                summed.append(q)
-            level = summed
+            pairs = ((k, level[k : k + 2]) for k in range(0, len(level), 2))
+            level = [later(m, sum(pair[1:], pair[0]), f"cox{depth}_{k}") for k, pair in pairs]
         now = Signal()
         m.d.sync += now.eq(Cat(*(at(known - 2 - k) for k in range(share))).any() if share > 1 else at(known - 2))
         if share == 1:

@@ -10,6 +10,8 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
+from amaranth.hdl import Module, Signal, Value
+
 from modmill.contract import Residues, Timing
 from modmill.design import Fitted, Multiplier
 from modmill.numbers.rns.edges import edge_operands
@@ -131,3 +133,12 @@ class SumOfResiduesMachine(Multiplier):
         self._params, self._plan, self._constants = params, plan, Constants.of(params, scaled)
         width = params.base.n * params.base.w
         super().__init__(width, width, width, period=period)
+
+    def _looked_up(self, m: Module, alpha: Value, j: int) -> Signal:
+        """Channel j's entry of alpha's table."""
+        al = Signal(self._params.base.w, name=f"al{j}")
+        with m.Switch(alpha):
+            for i, row in enumerate(self._constants.al):
+                with m.Case(i):
+                    m.d.comb += al.eq(row[j])
+        return al

@@ -201,11 +201,7 @@ class Machine(SumOfResiduesMachine):
         most = max(step.does.terms for step in steps)
         words = []
         for j in range(base.n):
-            al = Signal(w, name=f"al{j}")
-            with m.Switch(alpha):
-                for i, entries in enumerate(self._constants.al):
-                    with m.Case(i):
-                        m.d.comb += al.eq(entries[j])
+            al = self._looked_up(m, alpha, j)
             total = Signal(w, name=f"A{j}")
             summand = Signal(w if p.k == 1 else w + most.bit_length(), name=f"acc_term{j}")
             inputs = [q[j] for q in products]

@@ -18,7 +18,7 @@ MM_SPA has four multiplier-accumulators a channel, which is what its figures imp
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -203,16 +203,6 @@ def _alpha(rns: SumOfResidues, gamma: list[Value]) -> Value:
     return _tree([g[w - rns.q :] for g in gamma] + [Const(rns.d)])[rns.q :]
 
 
-def _looked_up(m: Module, alpha: Value, rows: Sequence[tuple[int, ...]], j: int, w: int) -> Signal:
-    """Channel j's entry of alpha's table."""
-    entry = Signal(w, name=f"al{j}")
-    with m.Switch(alpha):
-        for i, row in enumerate(rows):
-            with m.Case(i):
-                m.d.comb += entry.eq(row[j])
-    return entry
-
-
 class Parallel(SumOfResiduesMachine):
     """MM_PA: N x N products side by side. Latency 1 (combinational) or 3 (pipelined), one product every cycle.
 
@@ -226,7 +216,7 @@ class Parallel(SumOfResiduesMachine):
         p = self._params
         base, rns = p.base, p.rns
         n, w = base.n, base.w
-        rows, al = self._constants.rows, self._constants.al
+        rows = self._constants.rows
         staged = p.form == "pipelined"
         advance = Signal()
         m.d.comb += [advance.eq(~self.o_valid | self.o_ready), self.i_ready.eq(advance)]
@@ -262,7 +252,7 @@ class Parallel(SumOfResiduesMachine):
         words = []
         for j in range(n):
             total = Signal(rtl_fold.bits(p.sum_bound), name=f"total{j}")
-            m.d.comb += total.eq(sums[j] + _looked_up(m, alpha, al, j, w))
+            m.d.comb += total.eq(sums[j] + self._looked_up(m, alpha, j))
             words.append(rtl_fold.reduce(m, total, p.sum_bound, w, base.u[j], name=f"V{j}"))
         with m.If(advance):
             m.d.sync += [self.o_valid.eq(valid), self.o_r.eq(Cat(*words))]
@@ -283,7 +273,7 @@ class Sequential(SumOfResiduesMachine):
         p, plan = self._params, self._plan
         base, rns = p.base, p.rns
         n, w = base.n, base.w
-        rows, al = self._constants.rows, self._constants.al
+        rows = self._constants.rows
         period = Period(m, self, plan.interval, plan["V"].start)
 
         x = [self.i_a.word_select(j, w) for j in range(n)]
@@ -322,7 +312,7 @@ class Sequential(SumOfResiduesMachine):
             partial = _tree(_chains(m, list(zip(operands, constants, strict=True)), w, f"S{j}"))
             m.d.sync += last[j].eq(kept + partial)
             total = Signal(rtl_fold.bits(p.sum_bound), name=f"total{j}")
-            m.d.comb += total.eq(last[j] + _looked_up(m, alpha, al, j, w))
+            m.d.comb += total.eq(last[j] + self._looked_up(m, alpha, j))
             words.append(rtl_fold.reduce(m, total, p.sum_bound, w, base.u[j], name=f"V{j}"))
         self.probes = [
             ("Z", list(z), plan["Z"].end),

@@ -25,7 +25,7 @@ from modmill.design import Cost, Design, Multiplier, Setting, Source
 from modmill.designs.sor.family import OPERAND_MAX, Constants, SumOfResiduesDesign
 from modmill.designs.sor.ring_machine import Machine
 from modmill.designs.sor.ring_rower import fold_cycles
-from modmill.designs.sor.ring_schedule import Kind, Params, search
+from modmill.designs.sor.ring_schedule import ALPHA_WORD, Kind, Params, search
 from modmill.numbers.folding import fold
 from modmill.numbers.rns.residues import growing_bases, pseudo_mersenne
 from modmill.numbers.rns.sum_of_residues import solve_over
@@ -64,41 +64,38 @@ class SorRing(SumOfResiduesDesign):
         k = Constants.of(self.params, scaled)
         form = self.representation
         x, y = form.unpack(a), form.unpack(b)
-        mask = (1 << base.w) - 1
         z, gamma, total, alpha, kappa = [0] * n, [0] * n, [0] * n, 0, 0
         last = [0] * n  # of every rower, what its multiplier or its folding loop has made
         for op in (step.does for step in self.schedule.steps):
             value: Any = None
-            factor = kappa >> (base.w * op.number) & mask if op.number >= 0 else alpha
+            factor = alpha if op.number == ALPHA_WORD else kappa >> (base.w * op.number) & ((1 << base.w) - 1)
             match op.kind:
                 case Kind.PRODUCT:
                     last = [v * c for v, c in zip(x, y, strict=True)]
                 case Kind.INVERSE:
                     last = [v * c for v, c in zip(z, k.inverses, strict=True)]
+                case Kind.TERM:
+                    ring = [(j - op.number) % n for j in range(n)]
+                    last = [gamma[i] * k.rows[i][j] for j, i in enumerate(ring)]
+                case Kind.BUS_TERM:
+                    last = [factor * c for c in (k.al[0] if op.number == ALPHA_WORD else k.minus_p[op.number])]
                 case Kind.FOLD:
                     last = [fold(v, base.w, u) for v, u in zip(last, base.u, strict=True)]
                 case Kind.HOLD:
                     z = last
                 case Kind.WAIT | Kind.RING:
                     gamma = last
-                case Kind.TERM:
-                    ring = [(j - op.number) % n for j in range(n)]
-                    last = [gamma[i] * k.rows[i][j] for j, i in enumerate(ring)]
+                case Kind.SUM:
+                    last = total
                 case Kind.ALPHA:
                     value = alpha = rns.alpha(gamma)
                 case Kind.KAPPA:
                     value = kappa = rns.kappa(gamma, alpha)
                 case Kind.BUS:
                     value = [factor] * self.params.buses
-                case Kind.ALPHA_TERM:
-                    last = [alpha * c for c in k.al[0]]
-                case Kind.KAPPA_TERM:
-                    last = [factor * c for c in k.minus_p[op.number]]
-                case Kind.SUM:
-                    last = total
                 case Kind.RESULT:
                     value = form.pack(last)
-            if op.kind in (Kind.TERM, Kind.ALPHA_TERM, Kind.KAPPA_TERM):
+            if op.kind in (Kind.TERM, Kind.BUS_TERM):
                 total = [t + v for t, v in zip(total, last, strict=True)]
             yield op.name, last if value is None else value
 

@@ -10,7 +10,8 @@ from amaranth.hdl import Cat, Module, Mux, Signal
 
 from modmill.designs.sor.family import SumOfResiduesMachine
 from modmill.designs.sor.ring_rower import Programme, Rower, Slot
-from modmill.designs.sor.ring_schedule import ALPHA, KAPPA, Kind, Params
+from modmill.designs.sor.ring_schedule import ALPHA, ALPHA_WORD, KAPPA, Kind, Params
+from modmill.rtl.delay import later
 from modmill.rtl.periodic import Period
 from modmill.rtl.product import Tile
 
@@ -35,7 +36,7 @@ class Machine(SumOfResiduesMachine):
         kappa = self._kappa(m, period, alpha, products)
         self._bus(m, period, alpha, kappa, buses)
         period.finish(Cat(*(r.result for r in rowers)))
-        multiplications = (Kind.PRODUCT, Kind.INVERSE, Kind.TERM, Kind.ALPHA_TERM, Kind.KAPPA_TERM)
+        multiplications = (Kind.PRODUCT, Kind.INVERSE, Kind.TERM, Kind.BUS_TERM)
         registers: dict[Kind, Signal | list[Signal]] = {
             **{kind: [r.product for r in rowers] for kind in multiplications},
             Kind.FOLD: [r.folded for r in rowers],
@@ -66,10 +67,8 @@ class Machine(SumOfResiduesMachine):
                     slots[cycle] = Slot("hold", k.inverses[j])
                 case Kind.TERM:
                     slots[cycle] = Slot("ring", k.rows[(j - op.number) % n][j], "add" if op.number else "first")
-                case Kind.ALPHA_TERM:
-                    slots[cycle] = Slot("bus", k.al[0][j], "add")
-                case Kind.KAPPA_TERM:
-                    slots[cycle] = Slot("bus", k.minus_p[op.number][j], "add")
+                case Kind.BUS_TERM:
+                    slots[cycle] = Slot("bus", (k.al[0] if op.number == ALPHA_WORD else k.minus_p[op.number])[j], "add")
                 case Kind.FOLD:
                     folds[cycle] = "loop" if op.number else "sum" if op.of is Kind.SUM else "product"
         hold, wait, load = (frozenset(self._starts(kind)) for kind in (Kind.HOLD, Kind.WAIT, Kind.RING))
@@ -97,8 +96,7 @@ class Machine(SumOfResiduesMachine):
         p, rns, w = self._params, self._params.rns, self._params.base.w
         tops, products = [], []
         for i, segment in enumerate(p.segments):
-            tap = Signal(w, name=f"tap{i}", reset_less=True)
-            m.d.sync += tap.eq(rowers[segment[-1]].ring)
+            tap = later(m, rowers[segment[-1]].ring, f"tap{i}")
             seen = self._starts(Kind.TERM)[: len(segment)]
             top = Signal(rns.q, name=f"tap{i}_top")
             m.d.comb += top.eq(Mux(period.strobe(f"tap{i}_seen", *(c + 1 for c in seen)), tap[w - rns.q :], 0))
@@ -159,7 +157,7 @@ class Machine(SumOfResiduesMachine):
         m.d.sync += source.eq(alpha)
         for step in self._plan.steps:
             word = step.does.number
-            if step.does.kind is Kind.BUS and word >= 0:
+            if step.does.kind is Kind.BUS and word != ALPHA_WORD:
                 with m.If(period.strobe(f"bus_word{word}", step.start)):
                     m.d.sync += source.eq(kappa.word_select(word, w))
         for bus in buses:

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
@@ -84,12 +84,17 @@ class Kind(Enum):
     ALPHA = "alpha = floor((sum trunc(gamma_i) + d) / 2^q)"
     KAPPA = "kappa = floor((sum gamma_i c_i + e_alpha) / 2^T)"
     BUS = "bus = alpha or a word of kappa beside every rower"
-    ALPHA_TERM = "AL = alpha <-M>_p"
-    KAPPA_TERM = "K = a word of kappa times -p"
+    BUS_TERM = "AL, KP, KQ = alpha <-M>_p or a word of kappa times -p"
     SUM = "A = the sum of all terms"
     FOLD = "r = one pass of the folding loop"
     RESULT = "z = A, reduced, in the queue"
 
+
+ALPHA_WORD = -1
+"""Number of alpha among the words that the bus brings."""
+
+WORDS = {ALPHA_WORD: "AL", 0: "KP", 1: "KQ", 2: "KR", 3: "KS"}
+"""Names of what the rowers make of them: alpha, and the words of kappa."""
 
 FOLDED = {Kind.PRODUCT: "Zr", Kind.INVERSE: "Gr", Kind.SUM: "zr"}
 """Names of what the folding loop reduces."""
@@ -97,8 +102,8 @@ FOLDED = {Kind.PRODUCT: "Zr", Kind.INVERSE: "Gr", Kind.SUM: "zr"}
 
 @dataclass(frozen=True)
 class Operation:
-    """One operation of all rowers. ``number``, from 0: turn of the ring of a TERM, word of kappa of a KAPPA_TERM or
-    BUS (-1: alpha), pass of a FOLD. ``of``: whose value a FOLD reduces."""
+    """One operation of all rowers. ``number``, from 0: turn of the ring of a TERM, word of kappa of a BUS or BUS_TERM
+    (or ALPHA_WORD), pass of a FOLD. ``of``: whose value a FOLD reduces."""
 
     kind: Kind
     number: int = 0
@@ -111,28 +116,18 @@ class Operation:
             case Kind.TERM:
                 return f"L{self.number + 1}"
             case Kind.BUS:
-                return "bus AL" if self.number < 0 else f"bus K{'PQRS'[self.number]}"
-            case Kind.KAPPA_TERM:
-                return f"K{'PQRS'[self.number]}"
+                return f"bus {WORDS[self.number]}"
+            case Kind.BUS_TERM:
+                return WORDS[self.number]
             case Kind.FOLD:
                 return f"{FOLDED[self.of]}/{self.number + 1}"
             case _:
                 return self.kind.value.split(" = ", 1)[0]
 
 
-@dataclass(frozen=True)
-class Times:
-    """Cycle of every slot of one product (cycle 0: its operands are accepted)."""
-
-    interval: int
-    gamma: int
-    ring: int
-    alpha: int
-    kappa: tuple[int, ...]
-
-
-def steps(p: Params, t: Times) -> Schedule:
-    """The operations of one product, in the algorithm's order, with these slots.
+def schedule(p: Params, interval: int, gamma_at: int, ring_at: int, words_at: Sequence[int]) -> Schedule:
+    """The operations of one product, in the algorithm's order, with these cycles of its slots after acceptance: of
+    gamma, of the ring's first turn, of alpha and then of the words of kappa.
 
     Raises ScheduleError when the machine could not run it.
     """
@@ -157,30 +152,28 @@ def steps(p: Params, t: Times) -> Schedule:
         return step(Operation(kind), unit, start, 1, value, busy=end - start)
 
     value, ready = reduced(Kind.PRODUCT, PRODUCT, slot(Operation(Kind.PRODUCT), 0))
-    z = kept(Kind.HOLD, "hold", value, ready, t.gamma)
-    value, ready = reduced(Kind.INVERSE, t.gamma + PRODUCT, slot(Operation(Kind.INVERSE), t.gamma, z))
-    gamma = kept(Kind.WAIT, "wait", value, ready, t.ring - 1)
-    ring = step(Operation(Kind.RING), "ring", t.ring - 1, 1, gamma, busy=n)
-    terms = [slot(Operation(Kind.TERM, i), t.ring + i, ring) for i in range(n)]
+    z = kept(Kind.HOLD, "hold", value, ready, gamma_at)
+    value, ready = reduced(Kind.INVERSE, gamma_at + PRODUCT, slot(Operation(Kind.INVERSE), gamma_at, z))
+    gamma = kept(Kind.WAIT, "wait", value, ready, ring_at - 1)
+    ring = step(Operation(Kind.RING), "ring", ring_at - 1, 1, gamma, busy=n)
+    terms = [slot(Operation(Kind.TERM, i), ring_at + i, ring) for i in range(n)]
     alpha, kappa = (
-        step(op, op.name, t.ring, p.turns + cycles, ring, busy=p.turns)
+        step(op, op.name, ring_at, p.turns + cycles, ring, busy=p.turns)
         for op, cycles in ((Operation(Kind.ALPHA), ALPHA), (Operation(Kind.KAPPA), KAPPA))
     )
-    bus = step(Operation(Kind.BUS, -1), "bus", t.alpha - BUS, BUS, alpha)
-    terms.append(slot(Operation(Kind.ALPHA_TERM), t.alpha, bus))
-    for word, cycle in enumerate(t.kappa):
-        bus = step(Operation(Kind.BUS, word), "bus", cycle - BUS, BUS, kappa)
-        terms.append(slot(Operation(Kind.KAPPA_TERM, word), cycle, bus))
-    end = max(t.ring + n - 1, t.alpha, *t.kappa) + PRODUCT + ACCUMULATE
-    start = t.ring + PRODUCT - CLEAR
+    for word, cycle in enumerate(words_at, ALPHA_WORD):
+        bus = step(Operation(Kind.BUS, word), "bus", cycle - BUS, BUS, alpha if word == ALPHA_WORD else kappa)
+        terms.append(slot(Operation(Kind.BUS_TERM, word), cycle, bus))
+    end = max(ring_at + n - 1, *words_at) + PRODUCT + ACCUMULATE
+    start = ring_at + PRODUCT - CLEAR
     total = step(Operation(Kind.SUM), "sum", start, end - start, ring, busy=None)
     value, ready = reduced(Kind.SUM, end, total, *terms)
     step(Operation(Kind.RESULT), "queue", ready, FIFO, value)
-    return Schedule(tuple(out), t.interval)
+    return Schedule(tuple(out), interval)
 
 
-def candidates(p: Params, interval: int) -> Iterator[Times]:
-    """Slots that do not collide in the multiplier, those of the least latency first."""
+def candidates(p: Params, interval: int) -> Iterator[tuple[int, int, list[int]]]:
+    """Slots as `schedule` takes them that do not collide in the multiplier, those of the least latency first."""
     n = p.base.n
     reduction = p.passes * fold_cycles(p.digits)
     for gamma in range(PRODUCT + reduction + 1, PRODUCT + reduction + 1 + interval):
@@ -200,7 +193,7 @@ def candidates(p: Params, interval: int) -> Iterator[Times]:
                 taken.add(cycle % interval)
                 slots.append(cycle)
             if slots[-1] < ring + interval and len(taken) == n + 3 + p.words:
-                yield Times(interval, gamma, ring, slots[0], tuple(slots[1:]))
+                yield gamma, ring, slots
 
 
 def search(p: Params) -> Schedule:
@@ -210,9 +203,9 @@ def search(p: Params) -> Schedule:
     """
     n = p.base.n
     for interval in range(n + 3 + p.words, 2 * n + 40):
-        for times in candidates(p, interval):
+        for slots in candidates(p, interval):
             try:
-                return steps(p, times)
+                return schedule(p, interval, *slots)
             except ScheduleError:
                 continue
     raise ValueError(f"no schedule for {n} channels with an interval below {2 * n + 40}")
