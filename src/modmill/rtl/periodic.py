@@ -15,8 +15,10 @@ from modmill.design import Multiplier
 
 
 class Phase:
-    """The cycle of a period in ``signal``: ``ahead`` after reset, and so many cycles ahead of the machine's phase ever
-    after. Cost: a counter."""
+    """The cycle of a period, in ``signal``. It starts at ``ahead`` and runs that many cycles ahead of the machine.
+
+    Cost: a counter, and a flip-flop for each strobe.
+    """
 
     def __init__(self, m: Module, interval: int, ahead: int = 0) -> None:
         self._m, self._interval, self._ahead = m, interval, ahead
@@ -25,7 +27,7 @@ class Phase:
         m.d.sync += [wrap.eq(phase == interval - 2), phase.eq(Mux(wrap, 0, phase + 1))]
 
     def strobe(self, name: str, *cycles: int) -> Signal:
-        """A registered signal that is high in these cycles of the machine's phase, modulo the interval."""
+        """A registered signal that is high in these cycles of the machine, modulo the interval."""
         hit = [c % self._interval for c in cycles]
         q = Signal(name=name, init=int(0 in hit))
         self._m.d.sync += q.eq(Cat(*(self.signal == (c - 1 + self._ahead) % self._interval for c in hit)).any())
