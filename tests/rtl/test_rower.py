@@ -6,9 +6,11 @@ import random
 
 from amaranth.sim import Simulator
 
-from modmill.designs.sor.ring_rower import PRODUCT, Programme, Rower, Slot, fold_cycles
+from modmill.designs.sor.ring_rower import Rower
+from modmill.designs.sor.ring_schedule import PRODUCT, Kind, Operation, fold_cycles
 from modmill.numbers.folding import fold_bounds, reduce
 from modmill.numbers.rns.residues import signed_digits
+from modmill.schedule import Schedule, Step
 
 
 def signs(u):
@@ -37,11 +39,13 @@ def products(w, u, pairs):
     """Residues of products that a rower makes, one after another; its folding loop is made for the digits of u."""
     digits = len(signed_digits(u))
     bound = ((1 << w) - 1) ** 2 + 1
-    ends = PRODUCT + len(fold_bounds(bound, w, u)) * fold_cycles(digits)
-    interval = ends + 2
-    folds = dict.fromkeys(range(PRODUCT + 1, ends), "loop") | {PRODUCT: "product"}
-    programme = Programme(interval, {0: Slot("in", None)}, folds, frozenset({ends}), frozenset(), frozenset())
-    rower, out = Rower(w, u, programme, digits=digits), []
+    passes, cycles = len(fold_bounds(bound, w, u)), fold_cycles(digits)
+    starts = [PRODUCT + k * cycles for k in range(passes + 1)]
+    steps = [Step("Z", "mul", 0, PRODUCT, does=Operation(Kind.PRODUCT))]
+    steps += [Step(f"fold{k}", "fold", starts[k], cycles, does=Operation(Kind.FOLD, k)) for k in range(passes)]
+    steps.append(Step("hold Z", "hold", starts[-1], 1, does=Operation(Kind.HOLD)))
+    interval = starts[-1] + 2
+    rower, out = Rower(w, u, Schedule(tuple(steps), interval), lambda op: 0, digits=digits), []
 
     async def bench(ctx):
         for a, b in [(0, 0), *pairs]:

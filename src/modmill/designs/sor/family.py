@@ -13,12 +13,17 @@ from typing import Any
 from amaranth.hdl import Module, Signal, Value
 
 from modmill.contract import Residues, Timing
-from modmill.design import Fitted, Multiplier
+from modmill.design import Fitted, Multiplier, Source
 from modmill.numbers.rns.edges import edge_operands
 from modmill.numbers.rns.residues import Base
 from modmill.numbers.rns.sum_of_residues import SumOfResidues
 from modmill.rtl.convert import BinaryShell
 from modmill.schedule import Schedule
+
+SOURCE = Source(
+    "M. A. Mehrabi", "Improved Sum of Residues Modular Multiplication Algorithm", "Cryptography 3(2):14", 2019,
+    "Algorithm 2, Section 4",
+)  # fmt: skip
 
 OPERAND_MAX = 1 << 16
 """Largest multiple of the modulus for operands: as for a modulus 16 bits longer."""

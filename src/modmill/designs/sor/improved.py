@@ -24,8 +24,8 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
-from modmill.design import Cost, Design, Multiplier, Setting, Source
-from modmill.designs.sor.family import OPERAND_MAX, Constants, SumOfResiduesDesign
+from modmill.design import Cost, Design, Multiplier, Setting
+from modmill.designs.sor.family import OPERAND_MAX, SOURCE, Constants, SumOfResiduesDesign
 from modmill.designs.sor.improved_machine import Machine
 from modmill.designs.sor.improved_schedule import Kind, Operation, Params, schedule
 from modmill.numbers.folding import reduce
@@ -210,11 +210,6 @@ def _solver(k: int | None, pipelined: bool) -> Any:
 
     return fit
 
-
-SOURCE = Source(
-    "M. A. Mehrabi", "Improved Sum of Residues Modular Multiplication Algorithm", "Cryptography 3(2):14", 2019,
-    "Algorithm 2, Section 4",
-)  # fmt: skip
 
 NEEDS = "any odd modulus of at least 2 bits; channels wide enough that the solver finds constants"
 

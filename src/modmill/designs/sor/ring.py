@@ -17,15 +17,15 @@ more. alpha is multiplied by <-M>_p instead of looked up.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
-from modmill.design import Cost, Design, Multiplier, Setting, Source
-from modmill.designs.sor.family import OPERAND_MAX, Constants, SumOfResiduesDesign
+from modmill.design import Cost, Design, Multiplier, Setting
+from modmill.designs.sor.family import OPERAND_MAX, SOURCE, Constants, SumOfResiduesDesign
 from modmill.designs.sor.ring_machine import Machine
-from modmill.designs.sor.ring_rower import fold_cycles
-from modmill.designs.sor.ring_schedule import ALPHA_WORD, Kind, Params, search
+from modmill.designs.sor.ring_schedule import ALPHA_WORD, Kind, Params, fold_cycles, search
 from modmill.numbers.folding import fold
 from modmill.numbers.rns.residues import growing_bases, pseudo_mersenne
 from modmill.numbers.rns.sum_of_residues import solve_over
@@ -41,12 +41,11 @@ class SorRing(SumOfResiduesDesign):
 
     def __init__(self, params: Params, settings: dict[str, Any]) -> None:
         super().__init__(params, settings)
-        self._schedule = search(params)
-        self.period = self._schedule.interval
+        self.period = self.schedule.interval
 
-    @property
+    @cached_property
     def schedule(self) -> Schedule:
-        return self._schedule
+        return search(self.params)
 
     @cached_property
     def cost(self) -> Cost:
@@ -149,13 +148,7 @@ DESIGNS = (
         name="sor-ring",
         page="sor-ring",
         title="Improved SOR on a ring of 17-bit rowers, several products in flight",
-        source=Source(
-            "M. A. Mehrabi",
-            "Improved Sum of Residues Modular Multiplication Algorithm",
-            "Cryptography 3(2):14",
-            2019,
-            "Algorithm 2; machine and schedule are ours",
-        ),
+        source=replace(SOURCE, section="Algorithm 2; machine and schedule are ours"),
         needs="any odd modulus of at least 2 bits, as long as enough coprime channel moduli exist (about 1,000 bits)",
         settings=(
             Setting("w", int, 17, "bits of a channel, at most one DSP block", least=12, most=17),

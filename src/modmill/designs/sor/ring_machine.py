@@ -5,12 +5,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from amaranth.hdl import Cat, Module, Mux, Signal
 
 from modmill.designs.sor.family import SumOfResiduesMachine
-from modmill.designs.sor.ring_rower import Programme, Rower, Slot
-from modmill.designs.sor.ring_schedule import ALPHA, ALPHA_WORD, KAPPA, Kind, Params
+from modmill.designs.sor.ring_rower import Rower
+from modmill.designs.sor.ring_schedule import ALPHA, ALPHA_WORD, KAPPA, Kind, Operation, Params
 from modmill.rtl.delay import later
 from modmill.rtl.periodic import Period
 from modmill.rtl.product import Tile
@@ -49,37 +50,23 @@ class Machine(SumOfResiduesMachine):
         self.probes = [(step.name, registers[step.does.kind], step.end) for step in plan.steps]
         return m
 
-    def _starts(self, kind: Kind) -> list[int]:
-        """Cycles of the period in which an operation of that kind starts, in the order of the schedule."""
-        return [step.start % self._plan.interval for step in self._plan.steps if step.does.kind is kind]
-
-    def _programme(self, j: int) -> Programme:
-        """What rower j does in each cycle of the period."""
+    def _constant(self, j: int, op: Operation) -> int:
+        """By what rower j multiplies."""
         k, n = self._constants, self._params.base.n
-        slots: dict[int, Slot] = {}
-        folds: dict[int, str] = {}
-        for step in self._plan.steps:
-            op, cycle = step.does, step.start % self._plan.interval
-            match op.kind:
-                case Kind.PRODUCT:
-                    slots[cycle] = Slot("in", None)
-                case Kind.INVERSE:
-                    slots[cycle] = Slot("hold", k.inverses[j])
-                case Kind.TERM:
-                    slots[cycle] = Slot("ring", k.rows[(j - op.number) % n][j], "add" if op.number else "first")
-                case Kind.BUS_TERM:
-                    slots[cycle] = Slot("bus", (k.al[0] if op.number == ALPHA_WORD else k.minus_p[op.number])[j], "add")
-                case Kind.FOLD:
-                    folds[cycle] = "loop" if op.number else "sum" if op.of is Kind.SUM else "product"
-        hold, wait, load = (frozenset(self._starts(kind)) for kind in (Kind.HOLD, Kind.WAIT, Kind.RING))
-        return Programme(self._plan.interval, slots, folds, hold, wait, load)
+        match op.kind:
+            case Kind.INVERSE:
+                return k.inverses[j]
+            case Kind.TERM:
+                return k.rows[(j - op.number) % n][j]
+            case _:
+                return (k.al[0] if op.number == ALPHA_WORD else k.minus_p[op.number])[j]
 
     def _rowers(self, m: Module, buses: Sequence[Signal]) -> list[Rower]:
         """The rowers in their ring."""
         p, w = self._params, self._params.base.w
         rowers = []
         for j in range(p.base.n):
-            rower = Rower(w, p.base.u[j], self._programme(j), digits=p.digits, offset=j)
+            rower = Rower(w, p.base.u[j], self._plan, partial(self._constant, j), digits=p.digits, offset=j)
             m.submodules[f"rower{j}"] = rower
             m.d.comb += [
                 rower.x.eq(self.i_a.word_select(j, w)),
@@ -97,7 +84,7 @@ class Machine(SumOfResiduesMachine):
         tops, products = [], []
         for i, segment in enumerate(p.segments):
             tap = later(m, rowers[segment[-1]].ring, f"tap{i}")
-            seen = self._starts(Kind.TERM)[: len(segment)]
+            seen = [(self._plan["ring"].end + turn) % self._plan.interval for turn in range(len(segment))]
             top = Signal(rns.q, name=f"tap{i}_top")
             m.d.comb += top.eq(Mux(period.strobe(f"tap{i}_seen", *(c + 1 for c in seen)), tap[w - rns.q :], 0))
             tops.append(top)

@@ -10,10 +10,19 @@ from enum import Enum
 from functools import cached_property
 
 from modmill.designs.sor import family
-from modmill.designs.sor.ring_rower import ACCUMULATE, CLEAR, PRODUCT, fold_cycles
 from modmill.numbers.folding import fold_bounds
 from modmill.numbers.rns.residues import signed_digits
 from modmill.schedule import Schedule, ScheduleError, Step
+
+PRODUCT = 5
+"""Cycles from a slot to its visible product."""
+
+CLEAR = 1
+"""Cycles before the first product of a sum in which the accumulator is cleared."""
+
+ACCUMULATE = 1
+"""Cycles from a visible product to the accumulator that holds it."""
+
 
 ALPHA = 3
 """Cycles from the tap's last gamma to alpha in its register: tap, sum of taps, alpha's sum, register."""
@@ -26,6 +35,11 @@ BUS = 2
 
 FIFO = 1
 """Cycles through the empty output queue."""
+
+
+def fold_cycles(digits: int) -> int:
+    """Cycles of one pass of the folding loop for distances u of at most that many signed digits."""
+    return 1 + max(1, digits.bit_length())
 
 
 @dataclass(frozen=True)
