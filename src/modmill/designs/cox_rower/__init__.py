@@ -8,8 +8,7 @@ Algorithms 1 and 2, line by line   `operations`: the one list from which all els
 the same on integers               `model`
 Sections III and IV, ranges        `kbe` and `hbe`: constants, bounds, the two designs; proofs in `numbers.rns`
 Figures 1 and 3, the machine       `shape` (its structure), `rowers` (rowers, ring, cox), `multiplier` (the whole)
-which cycle does what              `schedule` (jobs, chart), `control` (control words)
-what stands in the block RAMs      `constants`, `product_slots`
+which cycle does what              `schedule` (jobs, chart), `control` (control words), `constants` (block RAMs)
 Section V, Algorithm 3             `kbe`, `slot_machine` (numbers that stay in the rowers, for RSA and ECC)
 Section VI, tables and figures     `studies.papers.hbe`
 """

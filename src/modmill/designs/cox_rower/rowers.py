@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from amaranth.hdl import Cat, Module, Mux, ResetSignal, Signal, Value
@@ -55,7 +55,16 @@ class Rower(wiring.Component):
         m.d.comb += self.local.eq(c)
         memory = self._memory_of(m, c)
         caught = self._multiply(m, c, memory)
-        entry, base = self._entry(m, c, caught)
+
+        # ---- the value that enters the fold, and modulo which of the rower's moduli it is folded
+        entry = Signal(bits(shape.fold_bound), reset_less=True)
+        other: Value = self._folded if shape.loop else self.ring
+        value = Mux(c.enter_sum, caught["sum"], caught["product"])
+        if shape.pair:
+            other = Mux(c.enter_pair, caught["pair"], other)
+        m.d.sync += entry.eq(Mux(c.enter_sum | c.enter_product, value, other))
+        base = Signal(len(c.base), reset_less=True)
+        m.d.sync += base.eq(c.base)
         if shape.loop:
             fold = SelectedFold(m, entry, shape.fold_bound, w, self._u, base, name="fold", register=True)
             folded = _delayed(m, fold.out, shape.loop_pass - 1 - fold.latency, "fold")
@@ -118,19 +127,6 @@ class Rower(wiring.Component):
             with m.If(c[f"catch_{name}"]):
                 m.d.sync += caught[name].eq(value)
         return caught
-
-    def _entry(self, m: Module, c: Any, caught: Mapping[str, Signal]) -> tuple[Signal, Signal]:
-        """The value that enters the fold, and modulo which of the rower's moduli it is folded."""
-        shape = self._shape
-        entry = Signal(bits(shape.fold_bound), reset_less=True)
-        other: Value = self._folded if shape.loop else self.ring
-        value = Mux(c.enter_sum, caught["sum"], caught["product"])
-        if shape.pair:
-            other = Mux(c.enter_pair, caught["pair"], other)
-        m.d.sync += entry.eq(Mux(c.enter_sum | c.enter_product, value, other))
-        base = Signal(len(c.base), reset_less=True)
-        m.d.sync += base.eq(c.base)
-        return entry, base
 
     def _pipeline(self, m: Module, entry: Signal, base: Signal) -> Value:
         """A fold that takes a value every cycle: as many passes, one behind the other, as every channel needs."""
