@@ -32,7 +32,7 @@ from modmill.numbers.folding import fold, fold_bounds
 from modmill.numbers.rns.residues import signed_digits
 from modmill.rtl.fold import SelectedFold, bits, fold_step
 from modmill.rtl.periodic import every_cycle
-from modmill.rtl.product import BLOCKS, DspBlock, Tile, tile_rows
+from modmill.rtl.product import BLOCKS, DspBlock, tile_rows, tiled_rows
 from modmill.schedule import Schedule, Step
 
 STAGES_MAX = 3
@@ -270,20 +270,7 @@ class Pipeline(Multiplier):
     def _product(self, m: Module) -> tuple[Value, int]:
         """a b, and the cycle in which it is there."""
         q = self._params
-        rows: list[Value] = []
-        for k, tiles in enumerate(q.rows):
-            parts: list[Value] = []
-            filled = 0
-            for i, j in tiles:
-                a, b = self.i_a[i : i + q.block.a], self.i_b[j : j + q.block.b]
-                tile = Tile(len(a), len(b), q.registers)
-                m.submodules[f"tile{i}_{j}"] = tile
-                m.d.comb += [tile.a.eq(a), tile.b.eq(b)]
-                parts += [Const(0, i + j - filled)] * (i + j > filled) + [tile.p]
-                filled = i + j + len(a) + len(b)
-            row = Signal(filled, name=f"row{k}")
-            m.d.comb += row.eq(Cat(*parts))
-            rows.append(row)
+        rows = tiled_rows(m, self.i_a, self.i_b, q.block, q.registers)
         level = 0
         while len(rows) > 1:
             level += 1

@@ -21,7 +21,7 @@ from modmill.design import Multiplier
 from modmill.numbers.rns.residues import Base
 from modmill.numbers.rns.sum_of_residues import alpha_limit, alpha_offset
 from modmill.rtl import fold
-from modmill.rtl.product import Tile
+from modmill.rtl.product import one_tile
 
 DIGIT = 17
 """Bits of one tile's operand."""
@@ -220,14 +220,12 @@ class ResiduesToBinary(wiring.Component):
         width = 2 * DIGIT + (n * parts + 1).bit_length()
         acc = [Signal(width, name=f"column{c}", reset_less=True) for c in range(columns)]
         for c in range(columns):
-            tile = Tile(DIGIT, DIGIT, 3)
-            m.submodules[f"tile{c}"] = tile
-            m.d.comb += [tile.a.eq(digit), tile.b.eq(row.word_select(c, DIGIT))]
+            term = one_tile(m, digit, row.word_select(c, DIGIT), 3, f"tile{c}")
             below = acc[c - 1] if c else Const(0, 1)
             kept = Signal(width, name=f"kept{c}")
             m.d.comb += kept.eq(Mux(first, 0, Mux(shift, below, acc[c]) if parts > 1 else acc[c]))
             with m.If(used):
-                m.d.sync += acc[c].eq(kept + tile.p)
+                m.d.sync += acc[c].eq(kept + term)
         return acc
 
     def _resolved(self, m: Module, cycle: Signal, acc: Sequence[Signal]) -> Signal:

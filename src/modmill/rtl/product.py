@@ -131,6 +131,13 @@ class Tile(wiring.Component):
         return m
 
 
+def one_tile(m: Module, a: Value, b: Value, registers: int, name: str) -> Value:
+    """a * b, unsigned, of one DSP block, ``registers`` cycles later."""
+    m.submodules[name] = tile = Tile(len(a), len(b), registers)
+    m.d.comb += [tile.a.eq(a), tile.b.eq(b)]
+    return tile.p
+
+
 def _place(
     m: Module, a: Value, b: Value, block: DspBlock, tiles: Iterable[tuple[int, int]], registers: int,
     named: Callable[[int, int], str],
@@ -139,9 +146,7 @@ def _place(
     placed: dict[tuple[int, int], tuple[int, Value]] = {}
     for i, j in tiles:
         x, y = a[i : i + block.a], b[j : j + block.b]
-        m.submodules[named(i, j)] = tile = Tile(len(x), len(y), registers)
-        m.d.comb += [tile.a.eq(x), tile.b.eq(y)]
-        placed[i, j] = i + j, tile.p
+        placed[i, j] = i + j, one_tile(m, x, y, registers, named(i, j))
     return placed
 
 
@@ -155,18 +160,24 @@ def _side_by_side(products: Iterable[tuple[int, Value]]) -> Value:
     return Cat(*parts)
 
 
+def tiled_rows(m: Module, a: Value, b: Value, block: DspBlock, registers: int, prefix: str = "") -> list[Value]:
+    """The rows of `tile_rows`, whose sum is a * b, ``registers`` cycles later."""
+    rows: list[Value] = []
+    for k, tiles in enumerate(tile_rows(len(a), len(b), block)):
+        placed = _place(m, a, b, block, tiles, registers, lambda i, j: f"{prefix}tile{i}_{j}")
+        whole = _side_by_side(placed.values())
+        rows.append(Signal(len(whole), name=f"{prefix}row{k}"))
+        m.d.comb += rows[k].eq(whole)
+    return rows
+
+
 def tiled(m: Module, a: Value, b: Value, block: DspBlock, registers: int, *, name: str) -> Value:
     """a * b, unsigned, in explicit tiles with so many registers each; their rows are added up behind them.
 
     Latency: ``registers``. Cost: a tile for each pair of digits, and an adder for each row of `tile_rows` after the
     first, in a tree.
     """
-    rows: list[Value] = []
-    for k, tiles in enumerate(tile_rows(len(a), len(b), block)):
-        placed = _place(m, a, b, block, tiles, registers, lambda i, j: f"{name}_tile{i}_{j}")
-        whole = _side_by_side(placed.values())
-        rows.append(Signal(len(whole), name=f"{name}_row{k}"))
-        m.d.comb += rows[k].eq(whole)
+    rows = tiled_rows(m, a, b, block, registers, f"{name}_")
     while len(rows) > 1:
         rows = [sum(rows[k + 1 : k + 2], rows[k]) for k in range(0, len(rows), 2)]
     return rows[0][: len(a) + len(b)]

@@ -19,7 +19,7 @@ from modmill.numbers.folding import fold_bound
 from modmill.rtl.delay import later
 from modmill.rtl.fold import SelectedFold, bits
 from modmill.rtl.memory import BlockRam
-from modmill.rtl.product import Tile, tiled_evenly
+from modmill.rtl.product import one_tile, tiled_evenly
 
 
 class Rower(wiring.Component):
@@ -107,12 +107,8 @@ class Rower(wiring.Component):
         shape, w, total = self._shape, self._shape.w, self.total
         a, b = Signal(w, reset_less=True), Signal(w, reset_less=True)
         m.d.sync += [a.eq(Mux(c.ring, self.ring if shape.loop else self.residue, memory.b_q)), b.eq(memory.a_q)]
-        product: Value
         if shape.tiles == 1:
-            product = Signal(2 * w, name="product", reset_less=True)
-            m.submodules.tile = tile = Tile(w, w, 3)
-            m.d.comb += [tile.a.eq(a), tile.b.eq(b)]
-            m.d.sync += product.eq(tile.p)
+            product = later(m, one_tile(m, a, b, 3, "tile"), "product")
         else:
             product = tiled_evenly(m, a, b, shape.block, 3)
         m.d.comb += self.product.eq(product)

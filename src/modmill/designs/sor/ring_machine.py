@@ -14,7 +14,7 @@ from modmill.designs.sor.ring_rower import Rower
 from modmill.designs.sor.ring_schedule import ALPHA, ALPHA_WORD, KAPPA, Kind, Operation, Params
 from modmill.rtl.delay import later
 from modmill.rtl.periodic import Period
-from modmill.rtl.product import Tile
+from modmill.rtl.product import one_tile
 
 
 class Machine(SumOfResiduesMachine):
@@ -97,10 +97,7 @@ class Machine(SumOfResiduesMachine):
                             m.d.sync += constant.eq(rns.c[segment[-1] - s] >> (w * word) & ((1 << w) - 1))
                     with m.Default():
                         m.d.sync += constant.eq(0)
-                tile = Tile(w, w, 3)
-                m.submodules[f"tap{i}_tile{word}"] = tile
-                m.d.comb += [tile.a.eq(tap), tile.b.eq(constant)]
-                parts.append(tile.p << (w * word))
+                parts.append(one_tile(m, tap, constant, 3, f"tap{i}_tile{word}") << (w * word))
             product = Signal(w + rns.constant_bits, name=f"tap{i}_product", reset_less=True)
             m.d.sync += product.eq(sum(parts[1:], parts[0]))
             products.append(product)

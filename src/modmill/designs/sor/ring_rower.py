@@ -27,7 +27,7 @@ from modmill.numbers.folding import fold_bound
 from modmill.numbers.rns.residues import signed_digits
 from modmill.rtl.fold import bits
 from modmill.rtl.periodic import Phase
-from modmill.rtl.product import Tile
+from modmill.rtl.product import one_tile
 from modmill.schedule import Schedule
 
 SUMMANDS = (Kind.TERM, Kind.BUS_TERM)
@@ -87,7 +87,7 @@ class Rower(wiring.Component):
 
     def _multiply(self, m: Module, phase: Phase, ring: Signal) -> None:
         """Operand and constant of a multiplication, registered, and their product."""
-        w, product, interval = self._w, self.product, self._plan.interval
+        w, interval = self._w, self._plan.interval
         select = Signal(2)
         outside = self._strobe(phase, "outside", lambda op: op.kind is Kind.PRODUCT)
         odd = self._strobe(phase, "select_odd", lambda op: op.kind in (Kind.INVERSE, Kind.BUS_TERM))
@@ -106,10 +106,7 @@ class Rower(wiring.Component):
         constant = Signal(w, reset_less=True)
         m.d.comb += read.addr.eq(phase.signal)
         m.d.sync += [constant.eq(read.data), b.eq(Mux(outside, self.y, constant))]
-        tile = Tile(w, w, 3)
-        m.submodules.tile = tile
-        m.d.comb += [tile.a.eq(a), tile.b.eq(b)]
-        m.d.sync += product.eq(tile.p)
+        m.d.sync += self.product.eq(one_tile(m, a, b, 3, "tile"))
 
     def _add_up(self, m: Module, phase: Phase) -> None:
         """The lazy accumulator."""
