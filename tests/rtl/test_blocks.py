@@ -10,7 +10,7 @@ from amaranth.sim import Simulator
 
 from modmill.numbers.folding import reduce
 from modmill.rtl import fold
-from modmill.rtl.product import DSP18, DSP25, DspBlock, Tile, product
+from modmill.rtl.product import DSP18, DSP25, DspBlock, Tile, product, tiled, tiled_evenly
 
 
 def settle(m, inputs, output, cases, cycles=0, sync=False):
@@ -71,6 +71,23 @@ def test_product(block, a, b, register):
     cases += [(rnd.getrandbits(a), rnd.getrandbits(b)) for _ in range(20)]
     found = settle(m, [x, y], out, cases, cycles=int(register is not None), sync=register is not None)
     assert found == [p * q for p, q in cases]
+
+
+@pytest.mark.parametrize(("a", "b"), [(17, 17), (34, 34), (28, 24), (40, 17), (51, 35)])
+@pytest.mark.parametrize("block", [DSP18, DSP25])
+def test_explicit_tiles(block, a, b):
+    """Both ways to cut a product into tiles: it is right in its cycle, and not a cycle before."""
+    rnd = random.Random(a)
+    cases = [((1 << a) - 1, (1 << b) - 1), *((rnd.getrandbits(a), rnd.getrandbits(b)) for _ in range(8))]
+    for make, latency in (
+        (lambda m, x, y: tiled(m, x, y, block, 2, name="x"), 2),
+        (lambda m, x, y: tiled_evenly(m, x, y, block, 2), 2 + (-(-a // block.a) * -(-b // block.b) > 1)),
+    ):
+        for cycles in (latency, latency - 1):
+            m, x, y, out = Module(), Signal(a), Signal(b), Signal(a + b)
+            m.d.comb += out.eq(make(m, x, y))
+            found = settle(m, [x, y], out, cases, cycles=cycles, sync=True)
+            assert (found == [p * q for p, q in cases]) == (cycles == latency)
 
 
 def test_tiles_of_the_papers_multipliers():
