@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from amaranth.hdl import Elaboratable, Signal
+from amaranth.hdl import Elaboratable
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -100,7 +100,7 @@ class Multiplier(wiring.Component):
 
     def __init__(self, a: int, b: int, r: int, *, period: int = 1, lead: int = 0, k: int = 0) -> None:
         self.period, self.lead = period, lead
-        self.probes: list[tuple[str, Signal | list[Signal], int]] = []
+        self.probes: list[tuple[str, Any, int]] = []
         super().__init__(multiplier_ports(a, b, r, k))
 
     def read_in(self, operand: int, bit: int) -> tuple[int, int]:

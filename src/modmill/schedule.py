@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
+from enum import Enum
 from functools import cached_property
 from typing import Any
 
@@ -43,6 +44,33 @@ class Step:
     def occupied(self) -> range:
         """Cycles in which the unit can start nothing else."""
         return range(self.start, self.start + (self.cycles if self.busy is None else self.busy))
+
+
+class Operations(Enum):
+    """The kinds of operations of one design. A member's value is the name of what it makes, with a place for each
+    number: iteration, digit, column, channel. Calling a member with these numbers makes the operation."""
+
+    def __call__(self, *numbers: int) -> Operation:
+        return Operation(self, numbers)
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One operation of a product: what it does, and on which iteration, digit, column or channel."""
+
+    kind: Operations
+    numbers: tuple[int, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The name of its result, in model, chart and probes."""
+        return str(self.kind.value).format(*self.numbers)
+
+    def on(
+        self, unit: str, start: int, cycles: int, reads: Iterable[Operation] = (), *, busy: int | None = None
+    ) -> Step:
+        """The step in which a unit does it (see `Step`)."""
+        return Step(self.name, unit, start, cycles, tuple(operation.name for operation in reads), busy, self)
 
 
 class ScheduleError(ValueError):

@@ -17,7 +17,7 @@ adders of Lemma 2 for k M are not needed; X y_i passes the multipliers' output r
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
@@ -25,11 +25,12 @@ from typing import Any
 
 from modmill.contract import Binary, Contract, Digits, Form, Load, Refusal, Timing
 from modmill.design import Cost, Design, Fitted, Multiplier, Setting, Source
-from modmill.designs.radix64k.machine import FIRST, Canonical, DigitLoop, Shape
+from modmill.designs.radix64k.machine import Canonical, DigitLoop
+from modmill.designs.radix64k.shape import Shape
 from modmill.numbers.redundant_digits import HALF_TABLES, MULTIPLIERS, TABLE, Montgomery, Radix, digits, largest_spread
 from modmill.numbers.shown import shortened
 from modmill.rtl.memory import DEPTHS
-from modmill.schedule import Schedule, Step
+from modmill.schedule import Schedule
 
 R_MAX = 16
 """A digit of r + 2 bits is an operand of an 18 x 18 bit DSP block."""
@@ -54,19 +55,9 @@ class Radix64K(Fitted):
     def factor(self) -> int:
         return pow(self.shape.m.R, -1, self.p)
 
-    @cached_property
+    @property
     def schedule(self) -> Schedule:
-        q = self.shape
-        out = [Step("X, Y", "operands", 0, 1)]
-        name = "T" if q.tables else "C"
-        for i in range(q.steps):
-            at = FIRST + i
-            out.append(Step(f"Xy{i}", "X y", at - 1, 1, ("X, Y",)))
-            reads = [f"Xy{i}"] + ([f"{name}{i - 1}"] if i else []) + ([f"kM{i - 1}"] if i and q.tables else [])
-            out.append(Step(f"{name}{i}", "digits" if q.tables else "k, k M, digits", at, 1, tuple(reads)))
-            if q.tables and i < q.m.n:
-                out.append(Step(f"kM{i}", "table", at, 1, (f"Xy{i}",)))
-        return Schedule(tuple(out), interval=q.steps)
+        return self.shape.schedule
 
     @property
     def representation(self) -> Form:
@@ -96,18 +87,29 @@ class Radix64K(Fitted):
 
     def trace(self, a: int, b: int) -> Iterator[tuple[str, Any]]:
         q, m, form = self.shape, self.shape.m, self.representation
-        name = "T" if q.tables else "C"
+        mask = (1 << m.r) - 1
+        shown: Any  # digits as a list, a number as it is
         if isinstance(form, Digits):
-            x, y = form.unpack(a), form.unpack(b)
-            c: Sequence[int] = ()
-            for i, (t, c) in enumerate(m.steps(x, y)):
-                yield f"{name}{i}", list(t if q.tables else c)
-            yield "r", form.pack(m.joined(Radix(m.r).product_sum(x, 0, c) if q.tables else c))
+            x, y, shown = form.unpack(a), form.unpack(b), list
+            iterations: Iterator[Any] = m.steps(x, y)
         else:
-            result = 0
-            for i, (total_, result) in enumerate(m.plain_steps(a, b)):
-                yield f"{name}{i}", total_ if q.tables else result
-            yield "r", result
+            x = [a >> m.r * j & (1 << bits) - 1 for j, bits in enumerate(q.x_digits)]
+            y, shown = [b >> m.r * i & mask for i in range(q.y_digits)], int
+            iterations = m.plain_steps(a, b)
+        yield "X, Y", [a, b]
+        c: Any = 0
+        for i, (t, c) in enumerate(iterations):
+            if i < q.y_digits:
+                yield f"Xy{i}", [digit * y[i] for digit in x]
+            if q.tables:
+                yield f"T{i}", shown(t)
+                yield f"kM{i}", [word >> m.r for word in m.addends((t if shown is int else t[0]) & mask)]
+            else:
+                yield f"C{i}", shown(c)
+        if q.tables:
+            c = Radix(m.r).product_sum(x, 0, c) if shown is list else c
+            yield f"T{m.n}", shown(c)
+        yield "r", form.pack(m.joined(c)) if isinstance(form, Digits) else c
 
     def component(self, *, scaled: bool = False) -> Multiplier:
         return DigitLoop(self.shape)

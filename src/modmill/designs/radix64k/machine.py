@@ -11,109 +11,18 @@ The arithmetic is numbers.redundant_digits.Montgomery: its ``quotient`` decides 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from typing import Any
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from modmill.contract import Binary, Digits, Form, Timing
+from modmill.contract import Timing
 from modmill.design import Multiplier
-from modmill.designs.radix64k.blocks import (
-    COLUMN,
-    DigitsToBinary,
-    DigitSums,
-    Inverse,
-    Multiples,
-    SubtractOnce,
-    columns,
-    joined,
-    total,
-)
-from modmill.numbers.redundant_digits import HALF_TABLES, MULTIPLIERS, TABLE, Montgomery
+from modmill.designs.radix64k.blocks import DigitsToBinary, DigitSums, Inverse, Multiples, SubtractOnce, joined, total
+from modmill.designs.radix64k.shape import FIRST, Kind, Shape
+from modmill.numbers.redundant_digits import TABLE
 from modmill.rtl.product import Tile
-
-FIRST = 2
-"""Cycle of the first iteration: the operands enter their registers in cycle 0, X y_0 those of the multipliers in 1."""
-
-
-@dataclass(frozen=True)
-class Shape:
-    """The arithmetic, whether digits are ``redundant``, whether the modulus is ``loadable``, and how often z is made
-    (``lookups``: each one reads its share of the table)."""
-
-    m: Montgomery
-    redundant: bool
-    loadable: bool
-    lookups: int = 1
-
-    @property
-    def tables(self) -> bool:
-        """Whether k M comes from block RAM, one cycle after its address."""
-        return self.m.quotient != MULTIPLIERS
-
-    @property
-    def steps(self) -> int:
-        """Cycles of the loop: one an iteration, and with tables one more to add the last k M."""
-        return self.m.n + self.tables
-
-    @property
-    def bits(self) -> int:
-        """Bits of the modulus."""
-        return self.m.top.bit_length()
-
-    @property
-    def table_bits(self) -> int:
-        """Bits of a table's address."""
-        return self.m.half if self.m.quotient == HALF_TABLES else self.m.r
-
-    @cached_property
-    def form(self) -> Form:
-        """Numbers at the ports."""
-        limit = self.m.operand * self.m.top - 1
-        return Digits(self.m.r, self.m.d) if self.redundant else Binary(limit.bit_length())
-
-    @cached_property
-    def x_digits(self) -> tuple[int, ...]:
-        """Bits of each digit of X."""
-        r, d = self.m.r, self.m.d
-        return (r + 2,) * d if self.redundant else (*(r,) * (d - 1), self.form.width - r * (d - 1))
-
-    @property
-    def y_digit(self) -> int:
-        """Bits of a digit of Y."""
-        return self.m.r + 2 * self.redundant
-
-    @property
-    def y_digits(self) -> int:
-        """Digits of Y."""
-        return self.m.d if self.redundant else -(-self.form.width // self.m.r)
-
-    @property
-    def columns(self) -> int:
-        """Block RAMs of the table."""
-        return columns(self.bits)
-
-    @property
-    def lookup_bits(self) -> int:
-        """Bits of a word that z depends on, in whole block RAMs."""
-        return min(self.bits, COLUMN * columns(2 * self.m.r))
-
-    def table(self, bits: int, *, readers: int = 1) -> Multiples:
-        """The table of multiples, its words cut to ``bits``."""
-        fixed = None if self.loadable else self.m
-        return Multiples(bits, self.table_bits, fixed=fixed, with_g=self.m.quotient == HALF_TABLES, readers=readers)
-
-    def addends(self, table: Multiples) -> tuple[Value, Value]:
-        """Both addends over 2^r that stand at a table's outputs."""
-        return (table.a_q, Const(0, 1)) if self.m.quotient == TABLE else (table.a_q[self.m.half :], table.b_q)
-
-    @property
-    def load_cycles(self) -> int:
-        """From the first word of a modulus to the first cycle in which operands are accepted."""
-        unit = Multiples.cycles(self.bits, self.table_bits) if self.tables else Inverse.cycles(self.m.r)
-        return len(self.m.modulus_digits) + unit + 1
 
 
 def look(
@@ -298,6 +207,7 @@ class DigitLoop(Multiplier):
             self._xy.append(tile.p)
             low += bits
         self._x0, self._y0 = x[: q.x_digits[0]], digit
+        self._registers: dict[Any, Signal | list[Value]] = {Kind.OPERANDS: [x, y], Kind.PRODUCT: self._xy}
 
     # ---- k M
 
@@ -326,8 +236,8 @@ class DigitLoop(Multiplier):
         high = [Const(0, 1), *(p[r:] if len(p) > r else Const(0, 1) for p in parts)]
         return low, high, z.any()
 
-    def _table(self, m: Module) -> Multiples:
-        """The table of multiples; its words stand at the outputs one cycle after `_look`."""
+    def _table(self, m: Module) -> tuple[Value, Value]:
+        """The words of the table of multiples, which stand at its outputs one cycle after `_look`."""
         q = self._shape
         self._multiples = table = q.table(q.bits, readers=q.lookups)
         m.submodules.multiples = table
@@ -335,7 +245,9 @@ class DigitLoop(Multiplier):
             m.d.comb += [
                 table.start.eq(self._start), table.m.eq(self.modulus), self._prepared.eq(table.done),
             ]  # fmt: skip
-        return table
+        words = q.addends(table)
+        self._registers[Kind.MULTIPLE] = list(words)
+        return words
 
     def _look(self, m: Module, digit: Value, words: Sequence[Value]) -> Value:
         """Addresses for the first share of the table; returns the carry out of digit 0."""
@@ -363,7 +275,7 @@ class DigitLoop(Multiplier):
         name, limits = ("T", t_limits) if self._shape.tables else ("C", c_limits)
         state = [Signal(max(1, v.bit_length()), name=f"{name}_{i}", reset_less=True) for i, v in enumerate(limits)]
         if self._shape.tables:
-            words = self._shape.addends(self._table(m))
+            words = self._table(m)
             carry = self._look(m, sums.low(state[1]) + sums.high(state[0]), words)
             u, v = (_split(word, q.r) for word in words)
             c = sums.reduce(state, [Const(0, 1), *u], [Const(0, 1), *v], carry, c_limits, "C")
@@ -376,7 +288,7 @@ class DigitLoop(Multiplier):
         with m.If(self._step):
             m.d.sync += [digit.eq(x) for digit, x in zip(state, following, strict=True)]
         m.d.comb += self.o_r.eq(joined(state, q.r, q.d))
-        self._probe(name, state)
+        self._probe(state)
 
     def _masked(self, c: list[Signal]) -> list[Value]:
         """Digits of C, zero in the first iteration."""
@@ -394,7 +306,7 @@ class DigitLoop(Multiplier):
         name = "T" if self._shape.tables else "C"
         state = Signal(size, name=name, reset_less=True)
         if self._shape.tables:
-            words = self._shape.addends(self._table(m))
+            words = self._table(m)
             carry = self._look(m, state[r : 2 * r], words)
             c, following = Signal(size - r, name="C"), Signal(size, name="next_T")
             m.d.comb += [c.eq(total([state[r:], *words, carry])), following.eq(Mux(self._first, 0, c) + xy)]
@@ -407,10 +319,12 @@ class DigitLoop(Multiplier):
         with m.If(self._step):
             m.d.sync += state.eq(following)
         m.d.comb += self.o_r.eq(state)
-        self._probe(name, state)
+        self._probe(state)
 
-    def _probe(self, name: str, state: Signal | list[Signal]) -> None:
-        self.probes = [(f"{name}{i}", state, FIRST + 1 + i) for i in range(self._shape.m.n)]
+    def _probe(self, state: Any) -> None:
+        """Probes of every operation of the schedule."""
+        registers = self._registers | dict.fromkeys((Kind.SUM, Kind.ITERATION), state)
+        self.probes = [(step.name, registers[step.does.kind], step.end) for step in self._shape.schedule.steps]
 
 
 def _split(word: Value, r: int) -> list[Value]:
