@@ -22,6 +22,8 @@ CASES = [
     ("radix64k-ram", P40, {"r": 10, "lookups": 2, "operand": 5}),
     *(("radix64k-table", P40, {"r": r, "redundant": r == 4}) for r in (4, 8)),
     ("radix64k-table", 97, {"r": 4, "loadable": True}),
+    *(("wide", P40, {"subtract": subtract, "multipliers": k}) for subtract in (True, False) for k in (1, 3)),
+    ("wide", 2**61 - 1, {"levels": 0, "dsp": "25x18"}),
 ]
 
 

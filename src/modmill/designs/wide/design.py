@@ -30,7 +30,7 @@ from modmill.designs.multistep.design import SHARED_SETTINGS, BinaryMontgomery, 
 from modmill.designs.wide.karatsuba import Karatsuba
 from modmill.rtl.periodic import Period, every_cycle
 from modmill.rtl.product import BLOCKS
-from modmill.schedule import Schedule, Step
+from modmill.schedule import Operations, Schedule
 
 # ---------------------------------------------------------------------------------------------- parameters
 
@@ -75,6 +75,19 @@ class Params:
         return -(-2 * self.product // self.interval)
 
 
+class Kind(Operations):
+    """What the units make."""
+
+    T = "T"
+    Q = "q"
+    QM = "q m"
+    V = "v"
+    D = "d"
+    """v - m, or v once more where nothing is subtracted."""
+    Z = "z"
+    OUT = "out"
+
+
 # ---------------------------------------------------------------------------------------------- algorithm
 
 
@@ -106,16 +119,16 @@ class Wide(BinaryMontgomery):
     def schedule(self) -> Schedule:
         q = self.params
         units = [f"multiplier {i}" for i in (1, 2, 3)] if q.count == 3 else ["multiplier"] * 3
-        steps = [
-            Step("T", units[0], q.slots[0], q.product, busy=1),
-            Step("q", units[1], q.slots[1], q.product, ("T",), busy=1),
-            Step("q m", units[2], q.slots[2], q.product, ("q",), busy=1),
-            Step("v", "adder", q.ready, 1, ("q m",)),
-            Step("d", "subtractor" if self.subtract else "register", q.ready + 1, 1, ("v",)),
-            Step("z", "choice", q.ready + 2, 1, ("d",)),
-            Step("out", "queue", q.arrival, 1, ("z",)),
-        ]
-        return Schedule(tuple(steps), q.interval)
+        steps = (
+            Kind.T().on(units[0], q.slots[0], q.product, busy=1),
+            Kind.Q().on(units[1], q.slots[1], q.product, [Kind.T()], busy=1),
+            Kind.QM().on(units[2], q.slots[2], q.product, [Kind.Q()], busy=1),
+            Kind.V().on("adder", q.ready, 1, [Kind.T(), Kind.QM()]),
+            Kind.D().on("subtractor" if self.subtract else "register", q.ready + 1, 1, [Kind.V()]),
+            Kind.Z().on("choice", q.ready + 2, 1, [Kind.V(), Kind.D()] if self.subtract else [Kind.D()]),
+            Kind.OUT().on("queue", q.arrival, 1, [Kind.Z()]),
+        )
+        return Schedule(steps, q.interval)
 
     @property
     def cost(self) -> Cost:
@@ -131,7 +144,10 @@ class Wide(BinaryMontgomery):
         yield "q m", q * self.p
         v = (t + q * self.p) // R
         yield "v", v
-        yield "z", v - self.p if self.subtract and v >= self.p else v
+        yield "d", v - self.p if self.subtract else v
+        z = v - self.p if self.subtract and v >= self.p else v
+        yield "z", z
+        yield "out", z
 
     def component(self, *, scaled: bool = False) -> Multiplier:
         return Machine(self)
@@ -195,10 +211,11 @@ class Machine(Multiplier):
         v, before = Signal(width + 1, name="v", reset_less=True), Signal(width + 1, name="v_before", reset_less=True)
         m.d.sync += [v.eq(held[1:] + qm[width:] + held[0]), before.eq(v)]
         result: Value = before
+        difference: Value = before
         if fitted.subtract:
             d = Signal(width + 2, name="d", reset_less=True)
             m.d.sync += d.eq(v - fitted.p)
-            result = Mux(d[-1], before, d)
+            result, difference = Mux(d[-1], before, d), d.as_signed()
         z = Signal(fitted.operand_bits, name="z", reset_less=True)
         m.d.sync += z.eq(result)
         if p.count == 3:
@@ -207,7 +224,10 @@ class Machine(Multiplier):
             period.finish(z)
         q_seen = Signal(width, name="q_seen")
         m.d.comb += q_seen.eq(q[:width])
-        self.probes += [("T", t, p.slots[1]), ("q", q_seen, p.slots[2]), ("q m", qm, p.ready), ("v", v, p.ready + 1)]
+        registers = {
+            Kind.T: t, Kind.Q: q_seen, Kind.QM: qm, Kind.V: v, Kind.D: difference, Kind.Z: z, Kind.OUT: self.o_r,
+        }  # fmt: skip
+        self.probes = [(step.name, registers[step.does.kind], step.end) for step in fitted.schedule.steps]
         return m
 
     def _product(self, m: Module, a: Value, b: Value, name: str) -> Signal:
