@@ -23,6 +23,9 @@ CASES = [
     *(("radix64k-table", P40, {"r": r, "redundant": r == 4}) for r in (4, 8)),
     ("radix64k-table", 97, {"r": 4, "loadable": True}),
     *(("wide", P40, {"subtract": subtract, "multipliers": k}) for subtract in (True, False) for k in (1, 3)),
+    ("solinas", 2**127 - 1, {}),
+    *(("solinas", 2**256 - 2**224 + 2**192 + 2**96 - 1, {"rows": rows}) for rows in (1, 2)),
+    ("solinas", 2**224 - 2**96 + 1, {"interval": 26}),
     ("wide", 2**61 - 1, {"levels": 0, "dsp": "25x18"}),
 ]
 

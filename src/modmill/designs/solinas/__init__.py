@@ -2,6 +2,6 @@
 # Copyright The Modmill authors
 """Our Montgomery multiplier for sparse primes, whose quotient needs no multiplier.
 
-`design` (bounds, algorithm, schedule, design), `product_columns` (x y), `sparse_quotient` (the quotient's words),
-`carry_select` (the long addition at the end).
+`design` (bounds, algorithm, machine, design), `shape` (sizes, schedule), `product_columns` (x y), `sparse_quotient`
+(the quotient's words), `carry_select` (the long addition at the end).
 """

@@ -16,9 +16,7 @@ No multiplier but those of x y. Word i of Q depends on words below it only throu
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 from typing import Any
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
@@ -28,13 +26,14 @@ from modmill.contract import Binary, Refusal, Timing
 from modmill.design import Cost, Design, Fitted, Multiplier, Setting, Source
 from modmill.designs.solinas.carry_select import LATENCY, carry_select_sum
 from modmill.designs.solinas.product_columns import ProductColumns, overflow
-from modmill.designs.solinas.sparse_quotient import CYCLES, NEAREST, QuotientWords, Term, stages
+from modmill.designs.solinas.shape import Kind, Params
+from modmill.designs.solinas.sparse_quotient import NEAREST, QuotientWords, Term, stages
 from modmill.numbers.moduli import MAX_BITS
 from modmill.numbers.montgomery import edges
 from modmill.numbers.rns.residues import signed_digits
 from modmill.rtl.acceptance import Acceptance
 from modmill.rtl.delay import DelayLines, later
-from modmill.schedule import Schedule, Step
+from modmill.schedule import Schedule
 
 DIGIT, DIGIT_MIN = 17, 8
 """Bits of a digit, at most and at least: a DSP block multiplies two of 17."""
@@ -42,85 +41,8 @@ TERMS_MAX = 6
 """Most signed powers of 2 of p + 1 or p - 1."""
 LEAST_STEPS = 4
 """Least number of cycles in which the digits of y come."""
-ADDENDS = 3
-"""Numbers that one addition of the end takes."""
 
 # ---------------------------------------------------------------------------------------------- parameters
-
-
-@dataclass(frozen=True)
-class Params:
-    """``rows`` digits of y a cycle; ``digits`` of ``r`` bits a number; operands below 2^``operand_bits``.
-
-    ``terms``: what Q is multiplied by, without 1; ``added``: 0, or p where p = 1 mod 2^z.
-    """
-
-    r: int
-    digits: int
-    rows: int
-    operand_bits: int
-    interval: int
-    terms: tuple[Term, ...]
-    added: int
-
-    @property
-    def n(self) -> int:
-        """R = 2^n."""
-        return self.r * self.digits
-
-    @property
-    def word(self) -> int:
-        """Bits of a word of Q: W."""
-        return self.r * self.rows
-
-    @property
-    def steps(self) -> int:
-        """Words of Q, and cycles in which the digits of y come."""
-        return self.digits // self.rows
-
-    @property
-    def first(self) -> int:
-        """Cycle after acceptance in which the first T is in its registers."""
-        return 1 + ProductColumns.latency(self.rows)
-
-    @property
-    def last(self) -> int:
-        """Cycle in which the last T is."""
-        return self.first + self.steps - 1
-
-    @property
-    def additions(self) -> list[list[int]]:
-        """How many numbers each addition of each stage of the end takes: columns, shifts of Q, p."""
-        out, left = [], 1 + len(self.terms) + (self.added > 0)
-        while left > 1:
-            groups = [min(ADDENDS, left - k) for k in range(0, left, ADDENDS)]
-            out.append(groups)
-            left = len(groups)
-        return out
-
-    @property
-    def gathered(self) -> int:
-        """Cycle in which all of Q is there."""
-        return self.last + CYCLES
-
-    @property
-    def summed(self) -> int:
-        """Cycle in which the digits of the result are there, with what lies above each of them."""
-        return self.gathered + len(self.additions)
-
-    @property
-    def arrival(self) -> int:
-        """Cycle in which the result is there: the latency."""
-        return self.summed + LATENCY
-
-    @property
-    def binary_arrival(self) -> int:
-        """The same with the subtraction of p behind it."""
-        return self.arrival + 1 + LATENCY
-
-    def timing(self, latency: int) -> Timing:
-        """Timing of a core of that latency."""
-        return Timing(latency, self.interval, -(-latency // self.interval))
 
 
 def shape(p: int) -> tuple[int, int, int]:
@@ -191,24 +113,9 @@ class Solinas(Fitted):
     def gain(self) -> Fraction:
         return Fraction(self.p, self.R)
 
-    @cached_property
+    @property
     def schedule(self) -> Schedule:
-        q = self.params
-        out: list[Step] = []
-        for i in range(q.steps):
-            above = (f"T{i - 1}",) if i else ()
-            out.append(Step(f"x y{i}", "DSP blocks", 1 + i, q.first - 2, busy=1))
-            out.append(Step(f"T{i}", "columns", q.first - 1 + i, 1, (f"x y{i}", *above)))
-            back = i - min(t.e for t in q.terms) // q.word
-            known = (f"Q{back}",) if back >= 0 else ()
-            out.append(Step(f"V{i}", "terms", q.first + i, CYCLES - 1, (f"T{i}",), busy=1))
-            carried = (f"Q{i - 1}",) if i else ()
-            out.append(Step(f"Q{i}", "carry", q.first + CYCLES - 1 + i, 1, (f"V{i}", *carried, *known)))
-        last = q.steps - 1
-        out.append(Step("h", "high columns", q.last, 1, (f"T{last}",), busy=q.gathered - q.last))
-        out.append(Step("f", "additions", q.gathered, len(q.additions), ("h", f"Q{last}"), busy=1))
-        out.append(Step("z", "carry select", q.summed, LATENCY, ("f",), busy=1))
-        return Schedule(tuple(out), q.interval)
+        return self.params.schedule
 
     @property
     def cost(self) -> Cost:
@@ -221,22 +128,31 @@ class Solinas(Fitted):
         mask, words = (1 << q.r) - 1, (1 << q.word) - 1
         x = [a >> q.r * j & mask for j in range(q.digits)]
         c = [0] * q.digits
-        Q, carry = 0, sum(t.negative for t in q.terms)
+        Q, carry, groups = 0, sum(t.negative for t in q.terms), stages(q.terms, q.word)
         for i in range(q.steps):
             T = [low + over for low, over in zip(
                 [v & mask for v in c] + [0] * q.rows, [0] + [v >> q.r for v in c] + [0] * (q.rows - 1), strict=True
             )]  # fmt: skip
+            added = [0] * len(T)
             for e in range(q.rows):
                 y = b >> q.r * (q.rows * i + e) & mask
                 for j, digit in enumerate(x):
-                    T[j + e] += digit * y & mask
-                    T[j + e + 1] += digit * y >> q.r
-            yield f"T{i}", T[: q.rows]
+                    added[j + e] += digit * y & mask
+                    added[j + e + 1] += digit * y >> q.r
+            yield f"x y{i}", added
+            T = [t + m_k for t, m_k in zip(T, added, strict=True)]
+            yield f"T{i}", T
             c = T[q.rows :]
-            v = sum(t << q.r * k for k, t in enumerate(T[: q.rows])) + carry
-            for term in q.terms:
-                piece = (Q << term.e) >> q.word * i & words
-                v += piece ^ words if term.negative else piece
+            v = 0
+            for stage in (3, 2, 1, 0):
+                if stage == 1:
+                    v += sum(t << q.r * k for k, t in enumerate(T[: q.rows]))
+                for term in groups.get(stage, ()):
+                    piece = (Q << term.e) >> q.word * i & words
+                    v += piece ^ words if term.negative else piece
+                if (name := f"V{i}.{stage}") in self.schedule:
+                    yield name, v
+            v += carry
             yield f"Q{i}", v & words
             Q, carry = Q | (v & words) << q.word * i, v >> q.word
         h = [low + over for low, over in zip([v & mask for v in c], [0] + [v >> q.r for v in c[:-1]], strict=True)]
@@ -321,7 +237,8 @@ class Machine(Multiplier):
         quotient = QuotientWords(
             m, lowest, q.r, q.terms, words=q.steps, digits_most=most, start=q.first, at=at
         )  # fmt: skip
-        z = self._end(m, [columns.c[k] for k in range(q.digits)], quotient, at(q.last))
+        state = [columns.c[k] for k in range(q.digits)]
+        z, registers = self._end(m, state, quotient, at(q.last))
         if self._binary:
             z = self._below_p(m, z)
         # results that are not taken as soon as they are there wait in a queue
@@ -331,20 +248,27 @@ class Machine(Multiplier):
             self.o_r.eq(Mux(queue.r_rdy, queue.r_data, z)), self.o_valid.eq(queue.r_rdy | at(arrival)),
             queue.r_en.eq(self.o_ready),
         ]  # fmt: skip
-        self.probes += [(f"T{i}", lowest, q.first + i) for i in range(q.steps)]
         seen = Signal(q.word, name="q")
         m.d.comb += seen.eq(quotient.word)
-        self.probes += [(f"Q{i}", seen, q.first + CYCLES + i) for i in range(q.steps)]
+        registers |= {Kind.PRODUCT: columns.added, Kind.COLUMNS: lowest + state, Kind.QUOTIENT: seen}
+        for step in self._fitted.schedule.steps:
+            kind, numbers = step.does.kind, step.does.numbers
+            register = quotient.sums[numbers[1]] if kind is Kind.TERMS else registers[kind]
+            self.probes.append((step.name, register, step.end))
         return m
 
-    def _end(self, m: Module, columns: Sequence[Value], quotient: QuotientWords, done: Value) -> Value:
-        """z, ``arrival`` cycles after acceptance: the high columns, the shifts of Q, p where it is added, the carry."""
+    def _end(
+        self, m: Module, columns: Sequence[Value], quotient: QuotientWords, done: Value
+    ) -> tuple[Value, dict[Kind, Any]]:
+        """z, ``arrival`` cycles after acceptance: the high columns, the shifts of Q, p where it is added, the carry.
+
+        Also the registers of these operations.
+        """
         q = self._fitted.params
         h = [Signal(q.r + 1, name=f"h{k}", reset_less=True) for k in range(q.digits)]
         with m.If(done):
             for k, digit in enumerate(h):
                 m.d.sync += digit.eq(columns[k][: q.r] + (columns[k - 1][q.r :] if k else 0))
-        self.probes.append(("h", h, q.last + 1))
         whole = Cat(*reversed(quotient.history))
         numbers: list[list[Value]] = [list(h)]
         for term in q.terms:
@@ -359,13 +283,12 @@ class Machine(Multiplier):
                 sums = [sum(values[1:], values[0]) for values in zip(*taken, strict=True)]
                 numbers.append([later(m, value, f"f{k}_{stage}_{g}") for k, value in enumerate(sums)])
         (f,) = numbers
-        self.probes.append(("f", [Signal.cast(digit) for digit in f], q.summed))
         lines = DelayLines(m, len(q.additions), name="carry")
         carry = lines.line(quotient.carry, len(q.additions), name="carry_in")
         low = Cat(*(digit[: q.r] for digit in f))
         over = Cat(*(Cat(value, Const(0, q.r - len(value))) for value in (carry, *(digit[q.r :] for digit in f[:-1]))))
         z, _ = carry_select_sum(m, low[: q.operand_bits], over[: q.operand_bits], 0, 2 * q.r, "z")
-        return z
+        return z, {Kind.HIGH: h, Kind.SUM: list(f), Kind.RESULT: z}
 
     def _below_p(self, m: Module, z: Value) -> Value:
         """z or z - p, LATENCY + 1 cycles later, for z < 2 p."""

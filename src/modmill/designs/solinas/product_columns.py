@@ -68,6 +68,8 @@ class ProductColumns(wiring.Component):
 
     def __init__(self, bits: int, digits: int, rows: int) -> None:
         self.bits, self.digits, self.rows = bits, digits, rows
+        self.added: list[Value] = []
+        """m_k of all columns, once the block is elaborated."""
         column = bits + carry_bits(rows)
         super().__init__({
             "x": In(bits * digits), "y": In(bits * rows), "first": In(1),
@@ -98,6 +100,7 @@ class ProductColumns(wiring.Component):
                     m.d.sync += summed.eq(total)
                     sums.append(summed)
                 terms[k] = sums
+        self.added += [m_k for (m_k,) in terms]
         width = r + carry_bits(rows)
         columns = [_Column(r, rows, len(values[0])) for values in terms]
         zero = Const(0, width)

@@ -50,6 +50,12 @@ def stages(terms: Sequence[Term], word: int) -> dict[int, tuple[Term, ...]]:
     return {k: group for k, group in found.items() if group}
 
 
+def needed(group: Sequence[Term], word: int, i: int) -> list[int]:
+    """The words of Q from which terms make what they add to word i."""
+    lags = {term.e // word + over for term in group for over in (0, term.e % word > 0)}
+    return sorted(i - lag for lag in lags if lag <= i)
+
+
 def carry_most(digits_most: int, terms: Sequence[Term], word: int) -> int:
     """Largest carry out of a word whose digits are at most ``digits_most``."""
     carry, before = sum(t.negative for t in terms), -1
@@ -64,7 +70,8 @@ class QuotientWords:
 
     ``digits``: the word's digits, of ``bits`` and some above them, in cycle ``start`` + i of a product for word i.
     ``at(c)`` is high in cycle c of a product. ``word`` has word i in cycle start + CYCLES + i, and ``history`` those
-    before it, the latest first; ``carry`` goes with the word.
+    before it, the latest first; ``carry`` goes with the word. ``sums``: the register of each stage, which has its sum
+    for word i in cycle start + 2 + i - stage.
     Cost on ECP5: about 3 W LUTs and W for each term, and a register for each bit of Q.
     """
 
@@ -86,13 +93,14 @@ class QuotientWords:
         low = Cat(*(digit[:bits] for digit in digits[:-1]), digits[-1])
         over = Cat(Const(0, bits), *(Cat(digit[bits:], Const(0, 2 * bits - len(digit))) for digit in digits[:-1]))
         total: Value | None = None
+        self.sums: dict[int, Value] = {}
         for stage in (3, 2, 1, 0):
             parts = [self._piece(term, stage) for term in groups.get(stage, ())]
             parts += [total] if total is not None else []
             parts += [low, over][: len(digits)] if stage == 1 else []
             if parts:
                 value = sum(parts[1:], parts[0])
-                total = later(m, value, f"v_{stage}")
+                self.sums[stage] = total = later(m, value, f"v_{stage}")
         into = Signal(name="word_0", reset_less=True)
         m.d.sync += into.eq(at(start + 1))
         m.d.sync += v.eq(total + Mux(into, sum(t.negative for t in terms), self.carry))
