@@ -22,6 +22,8 @@ CASES = [
     ("radix64k-ram", P40, {"r": 10, "lookups": 2, "operand": 5}),
     *(("radix64k-table", P40, {"r": r, "redundant": r == 4}) for r in (4, 8)),
     ("radix64k-table", 97, {"r": 4, "loadable": True}),
+    *(("pseudo-mersenne", p, {}) for p in (2**61 - 1, 2**127 - 1, 2**64 - 2**32 + 1)),
+    ("pseudo-mersenne", 2**85 - 2**30 + 3, {"streams": 7}),
     *(("wide", P40, {"subtract": subtract, "multipliers": k}) for subtract in (True, False) for k in (1, 3)),
     ("solinas", 2**127 - 1, {}),
     *(("solinas", 2**256 - 2**224 + 2**192 + 2**96 - 1, {"rows": rows}) for rows in (1, 2)),

@@ -2,5 +2,6 @@
 # Copyright The Modmill authors
 """Our multiplier for p = 2^k - c: the whole product on a linear array, then folds without multipliers.
 
-`design` (bounds, algorithm, schedule, design), `product_array` (the product), `serial_fold` (a fold, digit by digit).
+`design` (algorithm, machine, design), `shape` (sizes, bounds, schedule), `product_array` (the product), `serial_fold`
+(a fold, digit by digit).
 """

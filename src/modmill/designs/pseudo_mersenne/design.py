@@ -13,169 +13,28 @@ d columns of one DSP block each take a product every d cycles. C is never multip
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
 from typing import Any
 
-from amaranth.hdl import Module, Mux, Value
+from amaranth.hdl import Cat, Module, Mux, Value
 
 from modmill.contract import Binary, Refusal, Timing
 from modmill.design import Cost, Design, Fitted, Multiplier, Setting, Source
-from modmill.designs.pseudo_mersenne.product_array import (
-    DIGIT,
-    ENTRY,
-    HIGHEST,
-    LOW,
-    PRODUCT,
-    STREAMS_MIN,
-    SUM,
-    ProductArray,
-)
-from modmill.designs.pseudo_mersenne.serial_fold import SerialFold
+from modmill.designs.pseudo_mersenne.product_array import DIGIT, HIGHEST, LOW, STREAMS_MIN, ProductArray
+from modmill.designs.pseudo_mersenne.shape import Kind, Params
 from modmill.numbers.rns.residues import signed_digits
 from modmill.rtl.conditional_subtract import LEAD, ConditionalSubtract
 from modmill.rtl.delay import DelayLines, later
-from modmill.rtl.digit_serial import DIGITS_MIN, START, Control, DigitSerial, Frame, least_streams
+from modmill.rtl.digit_serial import DIGITS_MIN, Control, DigitSerial, least_streams
 from modmill.rtl.digits import MEMORY, DigitMemory
 from modmill.rtl.free_running import free_running
-from modmill.schedule import Schedule, Step
-
-FOLDS_MAX = 4
-"""Most folds that are built."""
+from modmill.schedule import Operation, Schedule
 
 TERMS_MAX = 16
 """Most signed digits of C."""
 
-
 STREAMS_MAX = 271
 """Most products interleaved, as in montgomery_array.py."""
-
-# ---------------------------------------------------------------------------------------------- parameters
-
-
-@dataclass(frozen=True)
-class Params:
-    """p = 2^k - c on an array of ``digits`` columns."""
-
-    k: int
-    c: int
-    digits: int
-    streams: int
-    interval: int
-
-    @property
-    def n(self) -> int:
-        """Numbers are folded at 2^n."""
-        return DIGIT * self.digits
-
-    @property
-    def C(self) -> int:
-        """2^n = C (mod p)."""
-        return self.c << (self.n - self.k)
-
-    @cached_property
-    def bounds(self) -> tuple[int, ...]:
-        """Exclusive bounds of v: the product's, then after each fold. Raises Refusal where folding does not end."""
-        top = 1 << (self.n + 1)
-        bounds = [(top - 1) ** 2 + 1]
-        while bounds[-1] > top:
-            if len(bounds) > FOLDS_MAX:
-                raise Refusal(
-                    f"c = 2^{self.k} - p has {self.c.bit_length()} bits: {FOLDS_MAX} folds at 2^{self.n} by "
-                    f"C = 2^{self.n - self.k} c leave numbers of {(bounds[-1] - 1).bit_length()} bits, at most "
-                    f"{self.n + 1} are accepted; c must be narrower"
-                )
-            h, low = (bounds[-1] - 1) >> self.n, (bounds[-1] - 1) & ((1 << self.n) - 1)
-            bounds.append(max(h * self.C + low, (h - 1) * self.C + (1 << self.n) - 1) + 1)
-        return tuple(bounds)
-
-    @property
-    def folds(self) -> int:
-        """Number of folds."""
-        return len(self.bounds) - 1
-
-    def serial_folds(self) -> list[SerialFold]:
-        """The folding units, in order."""
-        widths = [HIGHEST + 1] + [DIGIT] * (self.folds - 1)
-        gaps = self.interval > self.digits
-        return [
-            SerialFold(self.digits, DIGIT, self.C, width, final=k == self.folds - 1, gaps=gaps)
-            for k, width in enumerate(widths)
-        ]
-
-    @property
-    def product(self) -> int:
-        """Cycle after acceptance in which the first high digit of the product leaves the array."""
-        return START + ProductArray.latency(self.digits, self.streams)
-
-    @property
-    def folding(self) -> int:
-        """Cycle in which the product's lowest digits enter the first fold."""
-        return self.product + self.digits + MEMORY
-
-    @property
-    def folded(self) -> int:
-        """Cycle in which the lowest digit of v leaves the last fold."""
-        return self.folding + sum(unused(unit).latency for unit in self.serial_folds())
-
-    @cached_property
-    def frame(self) -> Frame:
-        """Sizes and times of the multiplier around the array."""
-        kept = self.folding + self.digits - START
-        latency = self.folded - START
-        return Frame(DIGIT, self.digits, self.n + 1, self.streams, self.interval, latency, rising=True, kept=kept)
-
-    @property
-    def highest(self) -> int:
-        """Bits of p in the highest digit."""
-        return self.k - DIGIT * (self.digits - 1)
-
-    def top_fold(self) -> SerialFold:
-        """v mod 2^k + floor(v / 2^k) c, which is below 2 p."""
-        return SerialFold(self.digits, DIGIT, self.c, HIGHEST + 1 - self.highest, final=True, gaps=False)
-
-    @property
-    def top_bound(self) -> int:
-        """Exclusive bound after it."""
-        return (1 << self.k) + ((self.bounds[-1] - 1) >> self.k) * self.c
-
-    @cached_property
-    def binary_frame(self) -> Frame:
-        """The same with a fold at 2^k and a subtraction at the end."""
-        more = self.digits + unused(self.top_fold()).latency + ConditionalSubtract.latency(self.digits)
-        return replace(self.frame, latency=self.frame.latency + more)
-
-
-def unused(unit: SerialFold) -> SerialFold:
-    """A unit that gives its latency and is not built."""
-    unit._MustUse__used = True
-    return unit
-
-
-# ---------------------------------------------------------------------------------------------- schedule
-
-
-def steps(p: Params) -> Schedule:
-    """Each iteration in the columns, the folds, the result through its memory."""
-    out: list[Step] = []
-    above: tuple[str, ...] = ()
-    for i in range(p.digits):
-        start = START + ENTRY + i * p.streams
-        out.append(Step(f"xy{i}", "products", start, PRODUCT + 1, busy=1))
-        out.append(Step(f"T{i}", "column 0", start + PRODUCT + 1, SUM - PRODUCT - 1, (f"xy{i}", *above), busy=1))
-        out.append(Step(f"T{i}/1", "column 1", start + PRODUCT + 2, SUM - PRODUCT, (f"xy{i}",), busy=1))
-        above = (f"T{i}/1",)
-    out.append(Step("x y", "memory", p.product, p.digits + MEMORY, above, busy=p.digits))
-    at, before = p.folding, "x y"
-    for k, unit in enumerate(p.serial_folds(), 1):
-        out.append(Step(f"v{k}", f"fold {k}", at, unused(unit).latency, (before,), busy=p.digits))
-        at, before = at + unit.latency, f"v{k}"
-    out.append(Step("digits of v", "results", at, p.digits, (before,)))
-    end = at + p.digits
-    out.append(Step("v", "port", end, p.frame.timing.latency - end, ("digits of v",)))
-    return Schedule(tuple(out), p.interval)
-
 
 # ---------------------------------------------------------------------------------------------- algorithm
 
@@ -190,9 +49,9 @@ class PseudoMersenne(Fitted):
     def factor(self) -> int:
         return 1
 
-    @cached_property
+    @property
     def schedule(self) -> Schedule:
-        return steps(self.params)
+        return self.params.schedule
 
     @property
     def representation(self) -> Binary:
@@ -211,18 +70,29 @@ class PseudoMersenne(Fitted):
 
     def trace(self, a: int, b: int) -> Iterator[tuple[str, Any]]:
         p, mask = self.params, (1 << DIGIT) - 1
+
+        def digits(v: int) -> list[int]:
+            """Digits from 2^0 on, the last with all that is above."""
+            return [v >> DIGIT * j & (mask if j < p.digits - 1 else -1) for j in range(p.digits)]
+
+        x, total = digits(a), 0
+        for i, y in enumerate(digits(b)):
+            yield f"xy{i}", x[0] * y
+            lowest = (x[0] * y & mask) + (total & mask)
+            yield f"T{i}/0", lowest
+            yield f"T{i}/1", (x[1] * y & mask) + (x[0] * y >> DIGIT) + (total >> DIGIT & mask) + (lowest >> DIGIT)
+            total = (total + a * y) >> DIGIT
+            yield f"S{i}", digits(total)[-1]
         v = a * b
-        for j in range(p.digits):
-            yield f"low{j}", v >> DIGIT * j & mask
-        for j in range(p.digits):
-            top = j == p.digits - 1
-            yield f"high{j}", v >> p.n + DIGIT * j & (-1 if top else mask)
+        high, low = v >> p.n, v & (1 << p.n) - 1
+        yield from ((f"high{j}", digit) for j, digit in enumerate(digits(high)))
+        yield from ((f"x y{j}", list(pair)) for j, pair in enumerate(zip(digits(low), digits(high), strict=True)))
         for k in range(1, p.folds + 1):
-            v = (v >> p.n) * p.C + (v & (1 << p.n) - 1)
-            if k < p.folds:
-                for j in range(p.digits):
-                    yield f"v{k}_{j}", v >> DIGIT * j & mask
-                    yield f"over{k}_{j}", v >> p.n + DIGIT * j & mask
+            v = high * p.C + low
+            high, low = v >> p.n, v & (1 << p.n) - 1
+            over = digits(high)
+            for j, digit in enumerate(digits(v if k == p.folds else low)):
+                yield f"v{k}.{j}", [digit] if k == p.folds else [digit, over[j]]
         yield "v", v
 
     def component(self, *, scaled: bool = False) -> Multiplier:
@@ -275,16 +145,8 @@ class Machine(DigitSerial):
     def __init__(self, params: Params, *, binary: bool = False) -> None:
         self._params, self._binary = params, binary
         super().__init__(params.binary_frame if binary else params.frame, width=params.k if binary else None)
-        self._array = array = ProductArray(params.digits, params.streams)
-        self._folds = folds = params.serial_folds()
-        digits = range(params.digits)
-        self.probes += [(f"low{i}", array.low, START + LOW + i * params.streams) for i in digits]
-        self.probes += [(f"high{j}", array.high, params.product + params.digits - 1 - j) for j in digits]
-        at = params.folding
-        for k, unit in enumerate(folds[:-1], 1):
-            at += unit.latency
-            self.probes += [(f"v{k}_{j}", unit.o_low, at + j) for j in digits]
-            self.probes += [(f"over{k}_{j}", unit.o_high, at + j) for j in digits]
+        self._array = ProductArray(params.digits, params.streams)
+        self._folds = params.serial_folds()
 
     def connect(self, m: Module, control: Control) -> tuple[Value, Value]:
         p, frame = self._params, self.frame
@@ -332,7 +194,32 @@ class Machine(DigitSerial):
             low_digit = unit.o_low
             if not unit.final:
                 high_digit = unit.o_high
+        if not self._binary:
+            halves = [low.q, high.q]
+            self.probes = [(step.name, self._register(step.does, halves), step.end) for step in p.schedule.steps]
         return self._reduced(m, control, low_digit) if self._binary else low_digit, self._settled(m, control)
+
+    def _register(self, operation: Operation, halves: list[Value]) -> Any:
+        """Where an operation's result stands. ``halves``: digits of the product, read from both memories."""
+        array = self._array
+        match operation:
+            case Operation(Kind.PRODUCT):
+                return array.columns[0].product
+            case Operation(Kind.COLUMN, (_, j)):
+                return Cat(array.columns[j].t, array.columns[j].o_k)
+            case Operation(Kind.TOP):
+                return array.top
+            case Operation(Kind.HIGH):
+                return array.high
+            case Operation(Kind.READ):
+                return halves
+            case Operation(Kind.FOLD, (k, j)):
+                unit = self._folds[k - 1]
+                if unit.final:
+                    return [unit.o_low if j == self._params.digits - 1 else unit.o_low[:DIGIT]]
+                return [unit.o_low, unit.o_high]
+            case _:
+                return self.o_r
 
     def _settled(self, m: Module, control: Control) -> Value:
         """Every stream has begun a product since the reset: none writes low digits where it must not."""

@@ -60,6 +60,9 @@ class Column(wiring.Component):
 
     def __init__(self, streams: int, *, highest: bool) -> None:
         self.streams, self.highest = streams, highest
+        self.bits = HIGHEST if highest else DIGIT
+        self.product = Signal(self.bits + HIGHEST, name="xy", reset_less=True)
+        """x_j y_i; PRODUCT cycles after the operands."""
         ports = _carried()
         super().__init__(
             {
@@ -76,11 +79,11 @@ class Column(wiring.Component):
         x = later(m, later(m, self.i_x, "x_half"), "x_in")
         y, first = later(m, self.i_y, "y"), later(m, self.i_first, "first")
         clear, last = later(m, self.i_clear, "clear"), later(m, self.i_last, "last")
-        bits = HIGHEST if self.highest else DIGIT
-        kept = lines.ring(first, x[:bits], self.streams, name="x")
-        m.submodules.tile = tile = Tile(bits, HIGHEST, 3)
+        kept = lines.ring(first, x[: self.bits], self.streams, name="x")
+        m.submodules.tile = tile = Tile(self.bits, HIGHEST, 3)
         m.d.comb += [tile.a.eq(kept), tile.b.eq(y)]
-        xy = later(m, tile.p, "xy")
+        xy = self.product
+        m.d.sync += xy.eq(tile.p)
         below = later(m, self.i_xy, "xy_below")
         s = lines.line(self.s, self.streams - 3, name="s_kept", clear=clear)
         one, two = Signal(TOTAL - 1, reset_less=True), Signal(TOTAL, reset_less=True)
@@ -110,6 +113,8 @@ class ProductArray(wiring.Component):
             raise ValueError(f"the array needs at least {STREAMS_MIN} streams, not {streams}")
         self.digits, self.streams = digits, streams
         self.columns = [Column(streams, highest=j == digits - 1) for j in range(digits)]
+        self.top = Signal(TOTAL - 1, name="top", reset_less=True)
+        """What the last column hands on; a cycle after its T."""
         super().__init__(
             {
                 "x": In(HIGHEST), "y": In(HIGHEST), "first": In(1), "last": In(1),
@@ -140,13 +145,12 @@ class ProductArray(wiring.Component):
                 m.d.comb += [getattr(column, f"i_{name}").eq(getattr(before, f"o_{name}")) for name in _carried()]
                 m.d.comb += before.s.eq(column.t)
         top = self.columns[-1]
-        total = Signal(TOTAL - 1, name="top", reset_less=True)
         high = later(m, later(m, later(m, top.o_xy, "top_xy"), "top_one"), "top_two")
-        m.d.sync += total.eq(high + top.o_k)
+        m.d.sync += self.top.eq(high + top.o_k)
         z = Signal(TOTAL - 1, name="top_z", reset_less=True)
         last = later(m, top.o_last, "top_last")
-        m.d.sync += z.eq(Mux(last, total, later(m, top.o_z, "top_z_half")))
-        m.d.comb += [top.s.eq(total), self.low.eq(first.t), self.high.eq(z)]
+        m.d.sync += z.eq(Mux(last, self.top, later(m, top.o_z, "top_z_half")))
+        m.d.comb += [top.s.eq(self.top), self.low.eq(first.t), self.high.eq(z)]
         return m
 
 

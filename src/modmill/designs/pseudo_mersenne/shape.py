@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""Sizes and times of the pseudo-Mersenne array, and the operations of one product in their cycles."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from modmill.contract import Refusal
+from modmill.design import unused
+from modmill.designs.pseudo_mersenne.product_array import DIGIT, ENTRY, HIGHEST, PRODUCT, SUM, ProductArray
+from modmill.designs.pseudo_mersenne.serial_fold import SerialFold
+from modmill.rtl.conditional_subtract import ConditionalSubtract
+from modmill.rtl.digit_serial import START, Frame
+from modmill.rtl.digits import MEMORY
+from modmill.schedule import Operations, Schedule, Step
+
+FOLDS_MAX = 4
+"""Most folds that are built."""
+
+
+@dataclass(frozen=True)
+class Params:
+    """p = 2^k - c on an array of ``digits`` columns."""
+
+    k: int
+    c: int
+    digits: int
+    streams: int
+    interval: int
+
+    @property
+    def n(self) -> int:
+        """Numbers are folded at 2^n."""
+        return DIGIT * self.digits
+
+    @property
+    def C(self) -> int:
+        """2^n = C (mod p)."""
+        return self.c << (self.n - self.k)
+
+    @cached_property
+    def bounds(self) -> tuple[int, ...]:
+        """Exclusive bounds of v: the product's, then after each fold. Raises Refusal where folding does not end."""
+        top = 1 << (self.n + 1)
+        bounds = [(top - 1) ** 2 + 1]
+        while bounds[-1] > top:
+            if len(bounds) > FOLDS_MAX:
+                raise Refusal(
+                    f"c = 2^{self.k} - p has {self.c.bit_length()} bits: {FOLDS_MAX} folds at 2^{self.n} by "
+                    f"C = 2^{self.n - self.k} c leave numbers of {(bounds[-1] - 1).bit_length()} bits, at most "
+                    f"{self.n + 1} are accepted; c must be narrower"
+                )
+            h, low = (bounds[-1] - 1) >> self.n, (bounds[-1] - 1) & ((1 << self.n) - 1)
+            bounds.append(max(h * self.C + low, (h - 1) * self.C + (1 << self.n) - 1) + 1)
+        return tuple(bounds)
+
+    @property
+    def folds(self) -> int:
+        """Number of folds."""
+        return len(self.bounds) - 1
+
+    def serial_folds(self) -> list[SerialFold]:
+        """The folding units, in order."""
+        widths = [HIGHEST + 1] + [DIGIT] * (self.folds - 1)
+        gaps = self.interval > self.digits
+        return [
+            SerialFold(self.digits, DIGIT, self.C, width, final=k == self.folds - 1, gaps=gaps)
+            for k, width in enumerate(widths)
+        ]
+
+    @property
+    def product(self) -> int:
+        """Cycle after acceptance in which the first high digit of the product leaves the array."""
+        return START + ProductArray.latency(self.digits, self.streams)
+
+    @property
+    def folding(self) -> int:
+        """Cycle in which the product's lowest digits enter the first fold."""
+        return self.product + self.digits + MEMORY
+
+    @property
+    def folded(self) -> int:
+        """Cycle in which the lowest digit of v leaves the last fold."""
+        return self.folding + sum(unused(unit).latency for unit in self.serial_folds())
+
+    @cached_property
+    def frame(self) -> Frame:
+        """Sizes and times of the multiplier around the array."""
+        kept = self.folding + self.digits - START
+        latency = self.folded - START
+        return Frame(DIGIT, self.digits, self.n + 1, self.streams, self.interval, latency, rising=True, kept=kept)
+
+    @property
+    def highest(self) -> int:
+        """Bits of p in the highest digit."""
+        return self.k - DIGIT * (self.digits - 1)
+
+    def top_fold(self) -> SerialFold:
+        """v mod 2^k + floor(v / 2^k) c, which is below 2 p."""
+        return SerialFold(self.digits, DIGIT, self.c, HIGHEST + 1 - self.highest, final=True, gaps=False)
+
+    @property
+    def top_bound(self) -> int:
+        """Exclusive bound after it."""
+        return (1 << self.k) + ((self.bounds[-1] - 1) >> self.k) * self.c
+
+    @cached_property
+    def binary_frame(self) -> Frame:
+        """The same with a fold at 2^k and a subtraction at the end."""
+        more = self.digits + unused(self.top_fold()).latency + ConditionalSubtract.latency(self.digits)
+        return replace(self.frame, latency=self.frame.latency + more)
+
+    @cached_property
+    def schedule(self) -> Schedule:
+        """The steps of one product, cycle 0 the accepted operands."""
+        return Schedule(tuple(_steps(self)), self.interval)
+
+
+class Kind(Operations):
+    """What the units make, for iteration i, fold k, digit or column j; v_k is v after the k-th fold."""
+
+    PRODUCT = "xy{}"
+    """x_0 y_i."""
+    COLUMN = "T{}/{}"
+    TOP = "S{}"
+    """The highest digit of what an iteration leaves, to which the carries of all columns have come."""
+    HIGH = "high{}"
+    """Digit d + j of the product."""
+    READ = "x y{}"
+    """Digits j and d + j of the product."""
+    FOLD = "v{}.{}"
+    """Digit j of v_k, and digit d + j unless it is the last fold."""
+    RESULT = "v"
+
+
+def _steps(p: Params) -> Iterator[Step]:
+    """Each iteration in the lowest columns and on to the highest; the product's high digits, the highest one first,
+    through a memory; the folds, digit by digit; the result through its memory.
+
+    Carries and digits that come while an operation is under way are not among what it reads.
+    """
+    digits = range(p.digits)
+    for i in digits:
+        start = START + ENTRY + i * p.streams
+        above = [Kind.COLUMN(i - 1, 1)] * (i > 0)
+        yield Kind.PRODUCT(i).on("products", start, PRODUCT, busy=1)
+        for j in (0, 1):
+            ready = start + j + PRODUCT
+            reads = [Kind.PRODUCT(i), *above][: 2 - j]
+            yield Kind.COLUMN(i, j).on(f"column {j}", ready, SUM - PRODUCT, reads, busy=1)
+        yield Kind.TOP(i).on("other columns", start + 2, SUM + p.digits - 2, busy=1)
+    end = p.product + p.digits - 1
+    for j in reversed(digits):
+        yield Kind.HIGH(j).on("high digits", end - j - 1, 1, [Kind.TOP(p.digits - 1)])
+    for j in digits:
+        yield Kind.READ(j).on("memory", p.folding - MEMORY + j, MEMORY, [Kind.COLUMN(j, 0), Kind.HIGH(j)], busy=1)
+    at, before = p.folding, [Kind.READ(j) for j in digits]
+    for k, unit in enumerate(p.serial_folds(), 1):
+        latency = unused(unit).latency
+        for j in digits:
+            yield Kind.FOLD(k, j).on(f"fold {k}", at + j, latency, [before[j]], busy=1)
+        at, before = at + latency, [Kind.FOLD(k, j) for j in digits]
+    last = at + p.digits - 1
+    yield Kind.RESULT().on("results", last, p.frame.timing.latency - last, before)
