@@ -47,8 +47,8 @@ class Step:
 
 
 class Operations(Enum):
-    """The kinds of operations of one design. A member's value is the name of what it makes, with a place for each
-    number: iteration, digit, column, channel. Calling a member with these numbers makes the operation."""
+    """The kinds of operations of one design. A member's value is the name of what it makes, with a place for numbers:
+    iteration, digit, column, channel. Calling a member with these numbers makes the operation."""
 
     def __call__(self, *numbers: int) -> Operation:
         return Operation(self, numbers)
@@ -64,7 +64,7 @@ class Operation:
     @property
     def name(self) -> str:
         """The name of its result, in model, chart and probes."""
-        return str(self.kind.value).format(*self.numbers)
+        return str(self.kind.value).format(".".join(map(str, self.numbers)))
 
     def on(
         self, unit: str, start: int, cycles: int, reads: Iterable[Operation] = (), *, busy: int | None = None

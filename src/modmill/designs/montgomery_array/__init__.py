@@ -2,6 +2,6 @@
 # Copyright The Modmill authors
 """Our high-radix Montgomery multiplier on a linear array, products interleaved.
 
-`design` (bounds, algorithm, schedule, design), `array` (a column for each digit), `folded_array` (fewer columns than
-digits), `lanes` (several arrays behind one port).
+`design` (bounds, algorithm, machine, design), `shape` (sizes, schedule), `array` (a column for each digit),
+`folded_array` (fewer columns than digits), `lanes` (several arrays behind one port).
 """

@@ -50,12 +50,7 @@ STREAMS_MIN = HEAD + SUM - PRODUCT + 2
 
 def _product(m: Module, a: Value, b: Value, name: str) -> Signal:
     """a * b of one DSP block, with a register of the fabric behind it; PRODUCT cycles."""
-    tile = Tile(DIGIT, DIGIT, 3)
-    m.submodules[name] = tile
-    out = Signal(2 * DIGIT, name=name, reset_less=True)
-    m.d.comb += [tile.a.eq(a), tile.b.eq(b)]
-    m.d.sync += out.eq(tile.p)
-    return out
+    return later(m, _block(m, a, b, name), name)
 
 
 def carried(groups: int) -> dict[str, int]:
@@ -88,6 +83,8 @@ class Head(wiring.Component):
         """t; in cycle 7 after y_i entered."""
         self.quotient = Signal(DIGIT, name="quotient", reset_less=True)
         """q; in cycle 11 after y_i entered."""
+        self.product = Signal(2 * DIGIT, name="xy", reset_less=True)
+        """x_0 y_i; in cycle 6 after y_i entered."""
         ports = carried(groups)
         inputs: dict[str, int] = {name: ports[name] for name in ("x", "y", "first", "last", "group") if name in ports}
         if modulus is None:
@@ -116,7 +113,8 @@ class Head(wiring.Component):
             digit = Signal(DIGIT, name="m0")
             inverse = Signal(DIGIT, name="inverse0")
             m.d.comb += [digit.eq(self.modulus[0]), inverse.eq(self.modulus[1])]
-        xy = _product(m, kept, y, "xy")
+        xy = self.product
+        m.d.sync += xy.eq(_block(m, kept, y, "xy"))
         clear = lines.line(first, PRODUCT, name="clear0")
         s = lines.line(self.s, turn + PRODUCT - HEAD - SUM - 1, name="s0", clear=clear)
         w = Signal(DIGIT + 1, reset_less=True)
@@ -278,7 +276,8 @@ class MontgomeryArray(wiring.Component):
         parts = [None] * digits if modulus is None else [modulus >> DIGIT * j & (1 << DIGIT) - 1 for j in range(digits)]
         head = None if parts[0] is None else (parts[0], -pow(parts[0], -1, 1 << DIGIT) % (1 << DIGIT))
         self.head = Head(streams, head)
-        self.columns = [Column(streams, None if part is None else [part]) for part in parts[1:]]
+        self.stages: list[Column | Top] = [Column(streams, None if part is None else [part]) for part in parts[1:]]
+        self.stages.append(Top())
         super().__init__(
             {
                 "x": In(DIGIT), "y": In(DIGIT), "first": In(1), "last": In(1),
@@ -297,8 +296,8 @@ class MontgomeryArray(wiring.Component):
         m.submodules.head = head = self.head
         inputs = ["x", "y", "first", "last", *(["load", "inverse"] if self.modulus is None else [])]
         m.d.comb += [getattr(head, name).eq(getattr(self, name)) for name in inputs]
-        m.submodules.top = top = Top()
-        chain: list[Head | Column | Top] = [head, *self.columns, top]
+        m.submodules.top = top = self.stages[-1]
+        chain: list[Head | Column | Top] = [head, *self.stages]
         for j, (before, column) in enumerate(pairwise(chain), 1):
             if isinstance(column, Column):
                 m.submodules[f"column{j}"] = column

@@ -17,7 +17,7 @@ any odd one of that width or below, or built in.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -26,25 +26,17 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 
 from modmill.contract import Binary, Contract, Load, Refusal, Timing
 from modmill.design import Cost, Design, Fitted, Multiplier, Setting, Source
-from modmill.designs.montgomery_array.array import (
-    DIGIT,
-    ENTRY,
-    HEAD,
-    PRODUCT,
-    STREAMS_MIN,
-    SUM,
-    MontgomeryArray,
-    NegativeInverse,
-)
+from modmill.designs.montgomery_array.array import DIGIT, STREAMS_MIN, NegativeInverse
 from modmill.designs.montgomery_array.folded_array import FoldedArray
 from modmill.designs.montgomery_array.lanes import Lanes, timing
+from modmill.designs.montgomery_array.shape import Kind, Params
 from modmill.numbers.shown import shortened
 from modmill.rtl.conditional_subtract import LEAD, ConditionalSubtract
 from modmill.rtl.delay import later
-from modmill.rtl.digit_serial import DIGITS_MIN, Control, DigitSerial, Frame, least_streams
+from modmill.rtl.digit_serial import DIGITS_MIN, Control, DigitSerial, least_streams
 from modmill.rtl.digits import MEMORY, DigitMemory
 from modmill.rtl.free_running import free_running
-from modmill.schedule import Schedule, Step
+from modmill.schedule import Operation, Schedule
 
 BITS_MAX = 4096
 """Widest modulus that is served."""
@@ -54,102 +46,6 @@ STREAMS_MAX = 271
 """Most products interleaved: a folded array of 255 columns needs 256. Prime, so that intervals are coprime to it."""
 LANES_MAX = 64
 """Most arrays side by side."""
-
-# ---------------------------------------------------------------------------------------------- parameters
-
-
-@dataclass(frozen=True)
-class Params:
-    """Digits, streams and interval of a core for moduli of up to ``bits`` bits.
-
-    ``columns``: of the folded array, which go through ``groups`` groups in an iteration; 0: one for each digit.
-    """
-
-    bits: int
-    digits: int
-    streams: int
-    interval: int
-    columns: int = 0
-    groups: int = 1
-
-    @property
-    def blocks(self) -> int:
-        """DSP blocks: three in the head and two in each further column."""
-        return 2 * self.columns + 3 if self.columns else 2 * self.digits + 1
-
-    def array(self, modulus: int | None) -> MontgomeryArray | FoldedArray:
-        """The array."""
-        if self.columns:
-            return FoldedArray(self.digits, self.columns, self.groups, self.streams, modulus)
-        return MontgomeryArray(self.digits, self.streams, modulus)
-
-    @property
-    def operand_bits(self) -> int:
-        """Operands and results are below 2^operand_bits."""
-        return DIGIT * self.digits - 1
-
-    @property
-    def spare(self) -> int:
-        """log2 lambda."""
-        return self.operand_bits - self.bits
-
-    @property
-    def R(self) -> int:
-        """The Montgomery factor's inverse."""
-        return 1 << DIGIT * self.digits
-
-    @cached_property
-    def frame(self) -> Frame:
-        """Sizes and times of the multiplier around the array."""
-        if self.columns:
-            latency = FoldedArray.latency(self.digits, self.columns, self.groups, self.streams)
-        else:
-            latency = MontgomeryArray.latency(self.digits, self.streams)
-        return Frame(
-            DIGIT, self.digits, self.operand_bits, self.streams, self.interval, latency,
-            groups=self.groups, columns=self.columns,
-        )  # fmt: skip
-
-    @cached_property
-    def binary_frame(self) -> Frame:
-        """The same with a subtraction at the end: for x, y < M the result is below (M / R + 1) M < 2 M."""
-        latency = self.frame.latency + ConditionalSubtract.latency(self.digits)
-        return replace(self.frame, latency=latency, rising=True)
-
-    @property
-    def loading(self) -> int:
-        """Periods from the first word of a modulus to the one in which its digits have begun to enter the array."""
-        feeding = self.frame.feeding
-        return -(-(self.digits + MEMORY - feeding) // self.interval) + (feeding >= 0)
-
-
-# ---------------------------------------------------------------------------------------------- schedule
-
-
-def steps(p: Params) -> Schedule:
-    """Each iteration in the head and in the columns; then the result through its memory."""
-    out: list[Step] = []
-    frame = p.frame
-    above: tuple[str, ...] = ()
-    columns = p.columns or p.digits
-    for i in range(p.digits):
-        start = frame.start + ENTRY + i * frame.turn
-        out.append(Step(f"xy{i}", "head", start, PRODUCT, busy=1))
-        out.append(Step(f"t{i}", "t", start + PRODUCT, 1, (f"xy{i}", *above)))
-        out.append(Step(f"q{i}", "q", start + PRODUCT + 1, PRODUCT, (f"t{i}",), busy=1))
-        for g, column in enumerate(frame.passes(start + HEAD + 1)):
-            name = f"S{i}" if p.groups == 1 else f"S{i}.{g}"
-            out.append(Step(f"{name}/1", "column 1", column, SUM + 1, (f"q{i}",), busy=1))
-            if columns > 1:
-                out.append(Step(name, "other columns", column + 1, SUM + columns - 2, (f"q{i}",), busy=1))
-        lowest = f"S{i}" if p.groups == 1 else f"S{i}.0"
-        above = (f"{lowest}/1",)
-    arrival = frame.arrival
-    last = frame.passes(arrival)[-1] + frame.places // p.groups - 1
-    out.append(Step("digits of S", "results", arrival, last + 1 - arrival, (lowest if columns > 1 else above[0],)))
-    out.append(Step("S", "port", last + 1, frame.timing.latency - last - 1, ("digits of S",)))
-    return Schedule(tuple(out), p.interval)
-
 
 # ---------------------------------------------------------------------------------------------- algorithm
 
@@ -171,9 +67,9 @@ class MontgomeryMultiplication(Fitted):
     def factor(self) -> int:
         return pow(self.params.R, -1, self.p)
 
-    @cached_property
+    @property
     def schedule(self) -> Schedule:
-        return steps(self.params)
+        return self.params.schedule
 
     @property
     def representation(self) -> Binary:
@@ -195,16 +91,23 @@ class MontgomeryMultiplication(Fitted):
         return Cost(dsp=self.params.blocks * self.lanes, memory_bits=DIGIT * (d + 1), multiplications=d * (2 * d + 1))
 
     def trace(self, a: int, b: int) -> Iterator[tuple[str, Any]]:
-        mask = (1 << DIGIT) - 1
+        p, mask = self.params, (1 << DIGIT) - 1
         inverse = -pow(self.p, -1, 1 << DIGIT) % (1 << DIGIT)
         s = 0
-        for i in range(self.params.digits):
+        for i in range(p.digits):
             digit = b >> DIGIT * i & mask
+            yield f"xy{i}", (a & mask) * digit
             low = (s + a * digit) & mask
             yield f"t{i}", low
             q = low * inverse & mask
             yield f"q{i}", q
             s = (s + a * digit + q * self.p) >> DIGIT
+            for group, first, last in p.held:
+                yield Kind.COLUMN(i, *group).name, s >> DIGIT * first & mask
+                if last > first:
+                    yield Kind.OTHERS(i, *group).name, s >> DIGIT * last & mask
+        for j in range(p.digits):
+            yield f"z{j}", s >> DIGIT * j & mask
         yield "S", s
 
     def multiply(self, a: int, b: int) -> int:
@@ -311,11 +214,29 @@ class Machine(DigitSerial):
         self._params, self._modulus, self._binary = params, modulus, binary
         frame = params.binary_frame if binary else params.frame
         super().__init__(frame, width=params.bits if binary else None, k=DIGIT if modulus is None else 0)
-        self._array = array = params.array(modulus)
-        for i in range(params.digits):
-            entered = frame.start + i * frame.turn
-            self.probes.append((f"t{i}", array.head.low, entered + ENTRY + PRODUCT + 1))
-            self.probes.append((f"q{i}", array.head.quotient, entered + ENTRY + HEAD))
+        self._array = params.array(modulus)
+        if not binary:
+            self.probes = [(step.name, self._register(step.does), step.end) for step in params.schedule.steps]
+
+    def _register(self, operation: Operation) -> Value:
+        """Where an operation's result stands."""
+        array, params = self._array, self._params
+        match operation:
+            case Operation(Kind.PRODUCT):
+                return array.head.product
+            case Operation(Kind.LOW):
+                return array.head.low
+            case Operation(Kind.QUOTIENT):
+                return array.head.quotient
+            case Operation(Kind.COLUMN):
+                return array.stages[0].t
+            case Operation(Kind.OTHERS, (_, *group)):
+                _, first, last = params.held[group[0] if group else 0]
+                return array.stages[last - first].t
+            case Operation(Kind.DIGIT):
+                return array.z
+            case _:
+                return self.o_r
 
     def connect(self, m: Module, control: Control) -> tuple[Value, Value]:
         m.submodules.array = array = self._array

@@ -47,7 +47,7 @@ class FoldedArray(wiring.Component):
         parts = None if modulus is None else [modulus >> DIGIT * j & mask for j in range(columns * groups + 1)]
         lowest = (parts[0], -pow(parts[0], -1, 1 << DIGIT) % (1 << DIGIT)) if parts else None
         self.head = Head(turn, lowest, groups)
-        self.columns = [
+        self.stages = [
             Column(
                 turn, parts and parts[p::columns][:groups], groups,
                 wait=turn - streams + columns - 3 if p == columns else None, edge=p == columns,
@@ -72,16 +72,16 @@ class FoldedArray(wiring.Component):
         m.submodules.head = head = self.head
         inputs = ["x", "y", "first", "last", "group", *(["load", "inverse"] if self.modulus is None else [])]
         m.d.comb += [getattr(head, name).eq(getattr(self, name)) for name in inputs]
-        first, last = self.columns[0], self.columns[-1]
+        first, last = self.stages[0], self.stages[-1]
         names = carried(self.groups)
-        chain: list[Head | Column] = [head, *self.columns]
+        chain: list[Head | Column] = [head, *self.stages]
         for j, (before, column) in enumerate(pairwise(chain), 1):
             m.submodules[f"column{j}"] = column
             skipped = BACK if before is head else ()
             m.d.comb += [
                 getattr(column, f"i_{name}").eq(getattr(before, f"o_{name}")) for name in names if name not in skipped
             ]
-            m.d.comb += before.s.eq(self.columns[j - 1].t)
+            m.d.comb += before.s.eq(self.stages[j - 1].t)
         m.d.comb += [last.s.eq(first.t), self.z.eq(last.o_z)]
         # back to the first column, unless the head begins an iteration
         lines = DelayLines(m, max(self.wait, PRODUCT + SUM), name="back")

@@ -79,8 +79,8 @@ class PseudoMersenne(Fitted):
         for i, y in enumerate(digits(b)):
             yield f"xy{i}", x[0] * y
             lowest = (x[0] * y & mask) + (total & mask)
-            yield f"T{i}/0", lowest
-            yield f"T{i}/1", (x[1] * y & mask) + (x[0] * y >> DIGIT) + (total >> DIGIT & mask) + (lowest >> DIGIT)
+            yield f"T{i}.0", lowest
+            yield f"T{i}.1", (x[1] * y & mask) + (x[0] * y >> DIGIT) + (total >> DIGIT & mask) + (lowest >> DIGIT)
             total = (total + a * y) >> DIGIT
             yield f"S{i}", digits(total)[-1]
         v = a * b

@@ -124,14 +124,14 @@ class Kind(Operations):
 
     PRODUCT = "xy{}"
     """x_0 y_i."""
-    COLUMN = "T{}/{}"
+    COLUMN = "T{}"
     TOP = "S{}"
     """The highest digit of what an iteration leaves, to which the carries of all columns have come."""
     HIGH = "high{}"
     """Digit d + j of the product."""
     READ = "x y{}"
     """Digits j and d + j of the product."""
-    FOLD = "v{}.{}"
+    FOLD = "v{}"
     """Digit j of v_k, and digit d + j unless it is the last fold."""
     RESULT = "v"
 

@@ -104,7 +104,7 @@ class Kind(Operations):
     PRODUCT = "x y{}"
     """m_k of all columns, for the digits of y of an iteration."""
     COLUMNS = "T{}"
-    TERMS = "V{}.{}"
+    TERMS = "V{}"
     """A word of V after the additions of a stage, without the carry into it."""
     QUOTIENT = "Q{}"
     HIGH = "h"

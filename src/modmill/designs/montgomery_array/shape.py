@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""Sizes and times of the Montgomery array, and the operations of one product in their cycles."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from modmill.designs.montgomery_array.array import DIGIT, ENTRY, HEAD, PRODUCT, SUM, MontgomeryArray
+from modmill.designs.montgomery_array.folded_array import FoldedArray
+from modmill.rtl.conditional_subtract import ConditionalSubtract
+from modmill.rtl.digit_serial import Frame
+from modmill.rtl.digits import MEMORY
+from modmill.schedule import Operations, Schedule, Step
+
+
+@dataclass(frozen=True)
+class Params:
+    """Digits, streams and interval of a core for moduli of up to ``bits`` bits.
+
+    ``columns``: of the folded array, which go through ``groups`` groups in an iteration; 0: one for each digit.
+    """
+
+    bits: int
+    digits: int
+    streams: int
+    interval: int
+    columns: int = 0
+    groups: int = 1
+
+    @property
+    def blocks(self) -> int:
+        """DSP blocks: three in the head and two in each further column."""
+        return 2 * self.columns + 3 if self.columns else 2 * self.digits + 1
+
+    def array(self, modulus: int | None) -> MontgomeryArray | FoldedArray:
+        """The array."""
+        if self.columns:
+            return FoldedArray(self.digits, self.columns, self.groups, self.streams, modulus)
+        return MontgomeryArray(self.digits, self.streams, modulus)
+
+    @property
+    def operand_bits(self) -> int:
+        """Operands and results are below 2^operand_bits."""
+        return DIGIT * self.digits - 1
+
+    @property
+    def spare(self) -> int:
+        """log2 lambda."""
+        return self.operand_bits - self.bits
+
+    @property
+    def R(self) -> int:
+        """The Montgomery factor's inverse."""
+        return 1 << DIGIT * self.digits
+
+    @cached_property
+    def frame(self) -> Frame:
+        """Sizes and times of the multiplier around the array."""
+        if self.columns:
+            latency = FoldedArray.latency(self.digits, self.columns, self.groups, self.streams)
+        else:
+            latency = MontgomeryArray.latency(self.digits, self.streams)
+        return Frame(
+            DIGIT, self.digits, self.operand_bits, self.streams, self.interval, latency,
+            groups=self.groups, columns=self.columns,
+        )  # fmt: skip
+
+    @cached_property
+    def binary_frame(self) -> Frame:
+        """The same with a subtraction at the end: for x, y < M the result is below (M / R + 1) M < 2 M."""
+        latency = self.frame.latency + ConditionalSubtract.latency(self.digits)
+        return replace(self.frame, latency=latency, rising=True)
+
+    @property
+    def loading(self) -> int:
+        """Periods from the first word of a modulus to the one in which its digits have begun to enter the array."""
+        feeding = self.frame.feeding
+        return -(-(self.digits + MEMORY - feeding) // self.interval) + (feeding >= 0)
+
+    @property
+    def held(self) -> list[tuple[tuple[int, ...], int, int]]:
+        """For each group its number, where there are several, and the lowest and the highest digit of S in its columns.
+
+        Without groups the highest digit stands behind the last column.
+        """
+        if not self.columns:
+            return [((), 0, self.digits - 1)]
+        each = self.columns
+        return [((g,), g * each, min((g + 1) * each, self.digits) - 1) for g in range(self.groups)]
+
+    @cached_property
+    def schedule(self) -> Schedule:
+        """The steps of one product, cycle 0 the accepted operands."""
+        return Schedule(tuple(_steps(self)), self.interval)
+
+
+class Kind(Operations):
+    """What the units make, for iteration i or digit j; of a folded array for group g of an iteration."""
+
+    PRODUCT = "xy{}"
+    """x_0 y_i."""
+    LOW = "t{}"
+    QUOTIENT = "q{}"
+    COLUMN = "S{}/1"
+    """The lowest digit of S (of the group)."""
+    OTHERS = "S{}"
+    """The highest digit of S (of the group), to which the carries of all columns have come."""
+    DIGIT = "z{}"
+    """A digit of the result, out of the array."""
+    RESULT = "S"
+
+
+def _steps(p: Params) -> Iterator[Step]:
+    """Each iteration in the head and in the columns; the digits as they leave; the result through its memory.
+
+    Carries and digits that come while an operation is under way are not among what it reads.
+    """
+    frame = p.frame
+    for i in range(p.digits):
+        start = frame.start + ENTRY + i * frame.turn
+        above = [Kind.COLUMN(i - 1, *p.held[0][0])] * (i > 0)
+        yield Kind.PRODUCT(i).on("head", start, PRODUCT, busy=1)
+        yield Kind.LOW(i).on("t", start + PRODUCT, 1, [Kind.PRODUCT(i), *above])
+        yield Kind.QUOTIENT(i).on("q", start + PRODUCT + 1, PRODUCT, [Kind.LOW(i)], busy=1)
+        ends = []
+        for (group, first, last), column in zip(p.held, frame.passes(start + HEAD + 1), strict=True):
+            ends.append(Kind.COLUMN(i, *group))
+            yield ends[-1].on("column 1", column, SUM, [Kind.QUOTIENT(i)], busy=1)
+            if last > first:
+                ends[-1] = Kind.OTHERS(i, *group)
+                cycles = SUM + last - first - 1
+                yield ends[-1].on("other columns", column + 1, cycles, [Kind.QUOTIENT(i)], busy=1)
+    digits, run = [], frame.places // p.groups
+    for g, arrival in enumerate(frame.passes(frame.arrival)):
+        for j in range(g * run, min((g + 1) * run, p.digits)):
+            digits.append(Kind.DIGIT(j))
+            yield digits[-1].on("results", arrival + run - 2 - j % run, 1, [ends[g]])
+    last = arrival + run - 1
+    yield Kind.RESULT().on("port", last, frame.timing.latency - last, digits)
