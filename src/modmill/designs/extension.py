@@ -123,7 +123,8 @@ def tables(q: Params) -> Tables:
 class Extension(Fitted):
     """A base extension for numbers below some modulus; the congruence is modulo A, so ``p`` = A and the factor is 1.
 
-    ``trace`` names pairs of channels, 2 r and 2 r + 1, by their row: xi_1 = xi_(1,1), xi_(1,2) in the papers.
+    ``trace`` names pairs of channels, 2 r and 2 r + 1, by their row: xi1 = xi_(1,1), xi_(1,2) in the papers; "mod" is
+    what their fold makes of a number.
     """
 
     operands = 1
@@ -170,25 +171,36 @@ class Extension(Fitted):
     def trace(self, a: int, b: int = 0) -> Iterator[tuple[str, Any]]:
         q, s, k = self.params, self.params.shape, tables(self.params)
         x = self.representation.unpack(a)
-        square = 1 << 2 * s.w
-        xi = [reduce(v * t, square, s.w, u) for v, t, u in zip(x, k.xi, q.a.u, strict=True)]
+        products = [v * t for v, t in zip(x, k.xi, strict=True)]
+        xi = [reduce(v, 1 << 2 * s.w, s.w, u) for v, u in zip(products, q.a.u, strict=True)]
         for r in range(s.m):
-            yield f"xi_{r + 1}", xi[2 * r : 2 * r + 2]
+            yield f"xi{r + 1}", products[2 * r : 2 * r + 2]
+            yield f"xi{r + 1} mod", xi[2 * r : 2 * r + 2]
         hats = q.cox.hats(xi)
         if s.columns > 1:
             for r, v in enumerate(hats):
-                yield f"X_{r + 1}", v
+                yield f"X{r + 1}", [xi[i] * k.partner[i] for i in (2 * r, 2 * r + 1)]
+                yield f"X{r + 1} sum", v
         h = 0
         if q.exact:
             h = q.cox.h(hats, q.offset)
             yield "h", h
         result = []
-        for j, (modulus, u) in enumerate(zip(q.b.moduli, q.b.u, strict=True)):
-            terms = hats if s.columns == 1 else [reduce(v, s.hat_bound, s.w, u) for v in hats]
-            total = sum(v * k.sums[r][j] for r, v in enumerate(terms))
-            result.append(reduce(total + h * k.minus[j] % modulus, s.sum_bound, s.w, u))
-        for r in range(s.targets):
-            yield f"x_{r + 1}", result[2 * r : 2 * r + 2]
+        for j in range(s.targets):
+            pair = range(2 * j, 2 * j + 2)
+            total = [0, 0]
+            for r, v in enumerate(hats):
+                terms = [v, v]
+                if s.columns > 1:
+                    terms = [reduce(v, s.hat_bound, s.w, q.b.u[i]) for i in pair]
+                    yield f"X{r + 1}.{j + 1} mod", terms
+                products = [term * k.sums[r][i] for term, i in zip(terms, pair, strict=True)]
+                yield f"x{j + 1}.{r + 1}", products
+                total = [a + b for a, b in zip(total, products, strict=True)]
+            yield f"sum{j + 1}", total
+            for i, v in zip(pair, total, strict=True):
+                result.append(reduce(v + h * k.minus[i] % q.b.moduli[i], s.sum_bound, s.w, q.b.u[i]))
+            yield f"x{j + 1} mod", result[2 * j :]
         yield "x", self.result_form.pack(result)
 
     def component(self, *, scaled: bool = False) -> Multiplier:

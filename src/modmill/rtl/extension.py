@@ -28,6 +28,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from amaranth.hdl import Array, Cat, Const, Module, Mux, ResetSignal, Signal, Value
 from amaranth.lib import memory, wiring
@@ -35,11 +36,12 @@ from amaranth.lib.wiring import In, Out
 
 from modmill.design import Multiplier
 from modmill.rtl.booth_fold import Fold
-from modmill.rtl.extension_shape import ROWERS, TILE, Shape
+from modmill.rtl.extension_shape import ROWERS, TILE, Kind, Shape
 from modmill.rtl.fold import bits
 from modmill.rtl.memory import DEPTHS, BlockRam
 from modmill.rtl.periodic import Period
 from modmill.rtl.product import tiled_evenly
+from modmill.schedule import Operation
 
 
 class Rower(wiring.Component):
@@ -63,6 +65,9 @@ class Rower(wiring.Component):
             "catch": In(1), "entry": In(entries),
             "xi": Out(s.w), "product": Out(2 * s.w), "residue": Out(s.w),
         })  # fmt: skip
+        self.xis = memory.Memory(shape=s.w, depth=1 << index, init=[])
+        self.operand = Signal(s.w)
+        self.total = Signal(bits(s.sum_bound), reset_less=True)
 
     def elaborate(self, _platform: object) -> Module:
         m = Module()
@@ -77,7 +82,7 @@ class Rower(wiring.Component):
         m.d.comb += [constants.a_address.eq(self.slot), table.b_address.eq(self.table)]
 
         # ---- operand and product
-        m.submodules.xis = xis = memory.Memory(shape=w, depth=1 << len(self.read), init=[])
+        m.submodules.xis = xis = self.xis
         read, write = xis.read_port(domain="comb"), xis.write_port()
         m.d.comb += [
             read.addr.eq(self.read), self.xi.eq(read.data),
@@ -89,12 +94,11 @@ class Rower(wiring.Component):
             u = self._chosen(m, own_b, self.target, "hat_u")
             fold = Fold(m, self.hat, s.hat_stages, w, own_b, u, "hat")
             stored = Mux(self.take_xi, self.xi, fold.out)
-        operand = Signal(w)
-        m.d.comb += operand.eq(Mux(self.take_x, self.x, stored))
-        m.d.comb += self.product.eq(tiled_evenly(m, operand, constants.a_q, s.block, TILE))
+        m.d.comb += self.operand.eq(Mux(self.take_x, self.x, stored))
+        m.d.comb += self.product.eq(tiled_evenly(m, self.operand, constants.a_q, s.block, TILE))
 
         # ---- lazy sum, entry of the fold
-        total = Signal(bits(s.sum_bound), reset_less=True)
+        total = self.total
         m.d.sync += total.eq(Mux(self.clear, 0, total) + self.product)
         entry = Signal(len(total), reset_less=True)
         minus: Value = table.b_q if s.fraction else Const(0, 1)
@@ -159,6 +163,7 @@ class BaseExtension(Multiplier):
 
     def __init__(self, shape: Shape, tables: Tables, moduli_b: Sequence[int]) -> None:
         self._shape, self._tables, self._moduli_b = shape, tables, moduli_b
+        self._registers: dict[Any, Signal] = {}
         super().__init__(shape.n * shape.w, 0, len(shape.u_b) * shape.w, period=shape.interval)
 
     def contents(self, rower: int) -> list[int]:
@@ -198,7 +203,6 @@ class BaseExtension(Multiplier):
         xi_at = 1 + p + 1 + fold
         xi_write = cycles.slots("xi_write", xi_at, s.m)
         written = cycles.counter("written", xi_at, xi_write, len(rowers[0].at))
-        self.probes = [(f"xi_{k + 1}", residues, xi_at + k) for k in range(s.m)]
         if s.columns == 1:
             sources = self._from_xi(m, cycles, rowers, xi_write, xi_at)
         else:
@@ -226,8 +230,27 @@ class BaseExtension(Multiplier):
         with m.If(cycles.strobe("collect", *(s.caught(j) + 1 + fold for j in range(s.targets - 1)))):
             m.d.sync += done.eq(Cat(done[len(pair) :], pair))
         cycles.finish(Cat(done, pair))
-        self.probes += [(f"x_{j + 1}", residues, s.caught(j) + 1 + fold) for j in range(s.targets)]
+        plan = s.schedule.steps
+        self.probes = [(step.name, self._register(step.does, rowers, done), step.end) for step in plan]
         return m
+
+    def _register(self, operation: Operation, rowers: Sequence[Rower], done: Value) -> Any:
+        """Where an operation's result stands. ``done``: residues of the targets but the last, which leaves at once."""
+        w, targets = self._shape.w, self._shape.targets
+        match operation:
+            case Operation(Kind.XI | Kind.PARTNERS | Kind.TERM):
+                return [rower.product for rower in rowers]
+            case Operation(Kind.XI_RESIDUE, (k,)):
+                return [rower.xis.data[k - 1] for rower in rowers]
+            case Operation(Kind.HAT_RESIDUE):
+                return [rower.operand for rower in rowers]
+            case Operation(Kind.SUM):
+                return [rower.total for rower in rowers]
+            case Operation(Kind.RESIDUE, (j,)):
+                out = self.o_r if j == targets else done
+                return [out[len(out) - w * k :][:w] for k in (2, 1)]
+            case _:
+                return self._registers[operation.kind]
 
     def _from_xi(self, m: Module, cycles: Cycles, rowers: Sequence[Rower], xi_write: Value, xi_at: int) -> Sources:
         """Kawamura's extension: every rower takes its own xi and the other's in turn."""
@@ -268,7 +291,7 @@ class BaseExtension(Multiplier):
             taken = Mux(hat_write, hat_now, taken)
         m.d.sync += hat_taken.eq(taken)
         read = cycles.counter("read", 1 + s.hats, take_xi, len(rowers[0].read))
-        self.probes += [(f"X_{k + 1}", hat_now, hat_at + k) for k in range(s.m)]
+        self._registers[Kind.HAT] = hat_now
         tops = [hat_now[s.hat_bits - s.top_bits :]]
         return Sources(hat_taken, read, take_xi, Const(0, 1), target, hat_write, tops, hat_at)
 
@@ -282,5 +305,5 @@ class BaseExtension(Multiplier):
             m.d.sync += cox.eq(before + sum(tops[1:], tops[0]))
         with m.If(cycles.strobe("cox_done", end)):
             m.d.sync += h.eq(cox[s.fraction :])
-        self.probes.append(("h", h, end + 1))
+        self._registers[Kind.H] = h
         return Cat(h, cycles.counter("row", s.caught(-1) + 1, catch, s.target_bits))

@@ -12,7 +12,7 @@ from modmill.numbers.folding import fold_bound
 from modmill.rtl.booth_fold import FINAL
 from modmill.rtl.memory import DEPTHS
 from modmill.rtl.product import DspBlock
-from modmill.schedule import Schedule, Step
+from modmill.schedule import Operations, Schedule, Step
 
 ROWERS = 2
 """Rowers, and for HBE the columns of a row."""
@@ -201,33 +201,49 @@ class Shape:
         return Schedule(tuple(_steps(self)), self.interval)
 
 
+class Kind(Operations):
+    """What both rowers make, each for its channel: for a row r of channels of A, for a target j of B."""
+
+    XI = "xi{}"
+    """x_i T_i."""
+    XI_RESIDUE = "xi{} mod"
+    PARTNERS = "X{}"
+    """Each xi of a row times its partner's modulus (HBE)."""
+    HAT = "X{} sum"
+    HAT_RESIDUE = "X{} mod"
+    """X_r modulo the target's modulus (HBE)."""
+    H = "h"
+    TERM = "x{}"
+    """X_r C_(r,j), for a target and a row."""
+    SUM = "sum{}"
+    RESIDUE = "x{} mod"
+
+
 def _steps(s: Shape) -> Iterator[Step]:
+    """Rows and targets counted from 1. A sum's later terms, which come while it is under way, are not among what it
+    reads."""
     fold, p = len(s.stages), s.product
-    for k in range(s.m):
-        yield Step(f"xi{k + 1}", "multiplier", 1 + k, p, (), 1)
-        yield Step(f"xi{k + 1} mod", "fold", 1 + k + p, fold + 2, (f"xi{k + 1}",), 1)
-    sources = [f"xi{k // 2 + 1} mod" for k in range(s.n)]
+    rows = range(1, s.m + 1)
+    for k in rows:
+        yield Kind.XI(k).on("multiplier", k, p, busy=1)
+        yield Kind.XI_RESIDUE(k).on("fold", k + p, fold + 2, [Kind.XI(k)], busy=1)
+    made = [Kind.XI_RESIDUE(k) for k in rows]
     if s.columns > 1:
-        for k in range(s.m):
-            yield Step(f"X{k + 1}", "multiplier", 1 + s.hats + k, p, (f"xi{k + 1} mod",), 1)
-            yield Step(f"X{k + 1} sum", "adder", 1 + s.hats + k + p, 1, (f"X{k + 1}",), 1)
-        sources = [f"X{k + 1} sum" for k in range(s.m)]
+        for k in rows:
+            yield Kind.PARTNERS(k).on("multiplier", s.hats + k, p, [Kind.XI_RESIDUE(k)], busy=1)
+            yield Kind.HAT(k).on("adder", s.hats + k + p, 1, [Kind.PARTNERS(k)])
+        made = [Kind.HAT(k) for k in rows]
     if s.fraction:
-        last = sources[-1]
-        ready = 1 + (s.hats + s.m + p + 1 if s.columns > 1 else s.m - 1 + s.xi_ready)
-        yield Step("h", "cox", ready, 1, (last,) if s.columns == 1 else (), 1)
-    for j in range(s.targets):
-        names = []
-        for k in range(s.steps):
-            names.append(f"x{j + 1} {k + 1}")
-            slot = 1 + s.sums + j * s.steps + k
+        yield Kind.H().on("cox", s.m + (s.hats + p + 2 if s.columns > 1 else s.xi_ready), 1, made)
+    for j in range(1, s.targets + 1):
+        for r in range(1, s.steps + 1):
+            slot = s.sums + (j - 1) * s.steps + r
+            source = made[(r - 1) * s.m // s.steps]
             if s.columns > 1:
-                start = slot - len(s.hat_stages)
-                yield Step(f"X{k + 1} mod {j + 1}", "X fold", start, len(s.hat_stages), (sources[k],), 1)
-                yield Step(names[-1], "multiplier", slot, p, (f"X{k + 1} mod {j + 1}",), 1)
-            else:
-                yield Step(names[-1], "multiplier", slot, p, (sources[k],), 1)
-        yield Step(f"sum{j + 1}", "sum", s.caught(j) - s.steps, s.steps, (), s.steps)
-        late = (f"sum{j + 1}", *(("h",) if s.fraction else ()))
-        cycles = fold + (2 if j == s.targets - 1 else 1)
-        yield Step(f"x{j + 1} mod", "fold", s.caught(j), cycles, late, 1)
+                stages = len(s.hat_stages)
+                yield Kind.HAT_RESIDUE(r, j).on("X fold", slot - stages, stages, [source], busy=1)
+                source = Kind.HAT_RESIDUE(r, j)
+            yield Kind.TERM(j, r).on("multiplier", slot, p, [source], busy=1)
+        caught = s.caught(j - 1)
+        yield Kind.SUM(j).on("sum", caught - s.steps, s.steps, [Kind.TERM(j, 1)])
+        yield Kind.RESIDUE(j).on("fold", caught, fold + 2, [Kind.SUM(j), *([Kind.H()] if s.fraction else [])], busy=1)
