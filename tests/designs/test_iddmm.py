@@ -7,6 +7,7 @@ from bench import judge_all
 
 from modmill.contract import Refusal
 from modmill.designs import design
+from modmill.designs.iddmm import Kind
 from modmill.schedule import Schedule, ScheduleError
 
 
@@ -36,7 +37,7 @@ def test_printed_cycles(digit, printed, dsp):
     q = fitted.params
     assert q.cycles == printed == q.n**2 + 2 * q.n - 1
     steps = fitted.schedule
-    assert steps[f"q{q.n - 1} m{q.n - 1}"].end - steps["q0"].start == printed
+    assert steps[Kind.QM(q.n - 1, q.n - 1).name].end - steps[Kind.QUOTIENT(0).name].start == printed
     assert fitted.cost.dsp == dsp
 
 

@@ -9,8 +9,8 @@ Formula: for each digit y_i: q = (S_0 + x_0 y_i) m' mod b, m' = -m^-1 mod b;
 Range:   c < 2 b and S < x + m at every digit, S_n is one bit. R = b^n: x, y < m leave S < 2 m, one subtraction remains;
          without it b^n > 4 m takes operands below 2 m to results below 2 m.
 
-The multiplier of x y_i also makes x_0 y_i before a digit's q, and that of q m_j makes q: both are otherwise idle then,
-so a digit takes n + 2 cycles with products of one cycle. From the first q to the last product that is n^2 + 2 n - 1.
+The multiplier of x_j y_i begins with x_0 y_i, which q needs, and keeps it until u_0; that of q m_j makes q meanwhile.
+So a digit takes n + 2 cycles with products of one cycle. From the first q to the last product that is n^2 + 2 n - 1.
 
 Deviations from the paper, of which only the figures are at hand: the schedule is ours, and so is the end, where the
 digits of the last S go through the subtractor as they come.
@@ -18,7 +18,7 @@ digits of the last S go through the subtractor as they come.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -27,11 +27,12 @@ from amaranth.hdl import Array, Cat, Module, Mux, Signal, Value
 
 from modmill.contract import Load
 from modmill.design import Cost, Design, Multiplier, Setting, Source
-from modmill.designs.multistep.design import PLACES, SHARED_SETTINGS, BinaryMontgomery, scanned_bits
+from modmill.designs.digit_serial import PLACES, DigitSerial, DigitSerialMachine, ended, planned, put, subtraction
+from modmill.designs.multistep.design import SHARED_SETTINGS, BinaryMontgomery, scanned_bits
 from modmill.rtl.acceptance import Acceptance
 from modmill.rtl.product import BLOCKS, DspBlock, tiled
 from modmill.rtl.words import WordSubtraction, widened
-from modmill.schedule import Schedule, Step
+from modmill.schedule import Operation, Operations, Schedule, Step
 
 DIGIT_MAX, PRINTED_MAX = 256, 64
 """Most bits of a digit, whose product is one addition of all its tiles; and of one that was published."""
@@ -64,26 +65,21 @@ class Params:
         """Cycles from the first product of a digit, x_0 y_i, to the first sum."""
         return 3 * self.stages
 
-    @property
-    def words(self) -> int:
-        """Cycle in which the result's first digit is in its register."""
-        return 1 + (self.n - 1) * self.digit_cycles + self.adding + 2
-
-    @property
-    def latency(self) -> int:
-        """All digits, the last one's sums, the subtraction as they come, the choice."""
-        return self.words + self.count + 1
-
-    @property
-    def interval(self) -> int:
-        """The digits, unless the result would not be out in time."""
-        return max(self.n * self.digit_cycles, -(-(self.latency + 1) // PLACES))
-
 
 # ---------------------------------------------------------------------------------------------- algorithm
 
 
-class Iddmm(BinaryMontgomery):
+class Kind(Operations):
+    """The operations before the end, in the letters of the formula."""
+
+    XY = "x y {}"  # x_j y_i for numbers j and i
+    QUOTIENT = "q{}"
+    QM = "q m {}"  # q_i m_j for numbers i and j
+    SUM = "u{}"  # u mod b, the new S_(j-1), and the carry, for numbers i and j
+    TOP = "S_n"
+
+
+class Iddmm(DigitSerial, BinaryMontgomery):
     """The digit-digit multiplier for one modulus, or for all of at most its width."""
 
     @cached_property
@@ -112,32 +108,48 @@ class Iddmm(BinaryMontgomery):
     def load(self) -> Load | None:
         return Load(self.bits + self.params.w, (self.word,), 1) if self.loadable else None
 
-    @property
+    @cached_property
     def schedule(self) -> Schedule:
         q = self.params
-        steps: list[Step] = []
-        before: tuple[str, ...] = ()
+        made: list[Step] = []
+        sums: list[Step] = []  # of the digit before
         for i in range(q.n):
             start = 1 + i * q.digit_cycles
-            first, quotient = f"x0 y{i}", f"q{i}"
-            steps.append(Step(first, "x y", start, q.stages, busy=1))
-            steps.append(Step(quotient, "q m", start + q.stages, q.stages, (first, *before), busy=1))
-            for j in range(q.n):
-                at = start + 2 * q.stages + j
-                steps.append(Step(f"x{j} y{i}'" if j == 0 else f"x{j} y{i}", "x y", at, q.stages, busy=1))
-                steps.append(Step(f"q{i} m{j}", "q m", at, q.stages, (quotient,), busy=1))
+            at, before = start + 2 * q.stages, sums
+            xy = [put(Kind.XY(0, i), "x y", start, cycles=q.stages, busy=2 * q.stages + 1)]
+            xy += [put(Kind.XY(j, i), "x y", at + j, cycles=q.stages, busy=1) for j in range(1, q.n)]
+            quotient = put(Kind.QUOTIENT(i), "q m", start + q.stages, (xy[0], *before[1:2]), cycles=q.stages, busy=1)
+            qm = [put(Kind.QM(i, j), "q m", at + j, (quotient,), cycles=q.stages, busy=1) for j in range(q.n)]
+            sums = []
             for j in range(q.n + 1):
-                at = start + q.adding + j
-                steps.append(Step(f"u{i},{j}", "adder", at, 1, (f"q{i} m{j}",) if j < q.n else (f"u{i},{j - 1}",)))
-            before = (f"u{i},1",)
+                reads = (*xy[j : j + 1], *qm[j : j + 1], *before[min(j + 1, q.n) :][:1], *sums[-1:])
+                sums.append(put(Kind.SUM(i, j), "adder", start + q.adding + j, reads))
+            made += [*xy, quotient, *qm, *sums]
+        words = sums[1 : q.count + 1]
         if q.count > q.n:
-            steps.append(Step("S_n", "adder", q.words - 1 + q.n, 1, (f"u{q.n - 1},{q.n}",)))
-        name, unit = ("d", "subtractor") if self.subtract else ("w", "words")
-        for j in range(q.count):
-            source = f"u{q.n - 1},{j + 1}" if j < q.n else "S_n"
-            steps.append(Step(f"{name}{j}", unit, q.words + j, 1, (source,)))
-        steps.append(Step("z", "choice", q.words + q.count, 1, (f"{name}{q.count - 1}",)))
-        return Schedule(tuple(steps), q.interval)
+            words.append(put(Kind.TOP(), "adder", sums[-1].end, sums[-1:]))
+            made += words[-1:]
+        return planned(made + subtraction(words, self.subtract), q.n * q.digit_cycles)
+
+    def evaluate(self, op: Operation, read: Mapping[Operation, Any], a: int, b: int) -> Any:
+        w, numbers = self.params.w, op.numbers
+        mask = (1 << w) - 1
+        match op.kind:
+            case Kind.XY:
+                return (a >> w * numbers[0] & mask) * (b >> w * numbers[1] & mask)
+            case Kind.QUOTIENT:
+                xy, *before = read.values()
+                return (xy + sum(s for s, _ in before)) * self.m_prime & mask
+            case Kind.QM:
+                return sum(read.values()) * (self.p >> w * numbers[1] & mask)
+            case Kind.SUM:
+                digit = Kind.SUM(numbers[0] - 1, numbers[1] + 1)  # whose first value is S_j; carries are the second
+                terms = [v if one.kind is not Kind.SUM else v[one != digit] for one, v in read.items()]
+                return [sum(terms) & mask, sum(terms) >> w]
+            case Kind.TOP:
+                return [value[1] for value in read.values()]
+            case _:
+                return ended(op, read, w, self.p)
 
     @property
     def cost(self) -> Cost:
@@ -149,18 +161,6 @@ class Iddmm(BinaryMontgomery):
     def size(self) -> int:
         """The multipliers, and n^2 pairs of products, which stand in the schedule."""
         return self.cost.dsp + self.params.n**2 // 256
-
-    def trace(self, a: int, b: int) -> Iterator[tuple[str, Any]]:
-        q, m = self.params, self.p
-        mask = (1 << q.w) - 1
-        s = 0
-        for i in range(q.n):
-            y = b >> q.w * i & mask
-            quotient = (s + a * y) * self.m_prime & mask
-            yield f"q{i}", quotient
-            s = (s + a * y + quotient * m) >> q.w
-            yield f"S/{i}", [s >> q.w * j & mask for j in range(q.n)]
-        yield "z", s - m if self.subtract and s >= m else s
 
     def component(self, *, scaled: bool = False) -> Multiplier:
         return Machine(self)
@@ -180,7 +180,7 @@ class Iddmm(BinaryMontgomery):
 # ---------------------------------------------------------------------------------------------- machine
 
 
-class Machine(Multiplier):
+class Machine(DigitSerialMachine):
     """Two digit multipliers, an adder, S in a shift register of n digits, and the subtractor behind the adder.
 
     The machine never stalls: operands are accepted while one of two places for a result is left. Timing does not
@@ -188,27 +188,24 @@ class Machine(Multiplier):
     registers of about 6 operands.
     """
 
-    def __init__(self, fitted: Iddmm) -> None:
-        self._fitted = fitted
-        width = fitted.operand_bits
-        super().__init__(width, width, width, k=fitted.bits + fitted.params.w if fitted.loadable else 0)
+    _fitted: Iddmm
 
     def elaborate(self, _platform: object) -> Module:
         m = Module()
         fitted, p = self._fitted, self._fitted.params
-        w, n, stages = p.w, p.n, p.stages
+        w, n, stages, interval = p.w, p.n, p.stages, fitted.schedule.interval
         front = Acceptance(m, self, fitted.word, fitted.bits + w, PLACES)
         words = widened(front.modulus[: fitted.bits], w * max(n, p.count))
         m_prime = front.modulus[fitted.bits :]
 
         # ---- control: beat 0 makes x_0 y_i, beat ``stages`` makes q, n beats from 2 ``stages`` on make the products
-        cycle = Signal(range(p.interval + 1))
+        cycle = Signal(range(interval + 1))
         beat, digit = Signal(range(p.digit_cycles + 1)), Signal(range(n + 1), init=n)  # n: no product
-        front.connect((cycle == 0) | (cycle == p.interval))
+        front.connect((cycle == 0) | (cycle == interval))
         with m.If(front.accept):
             m.d.sync += [cycle.eq(1), beat.eq(0), digit.eq(0)]
         with m.Else():
-            with m.If(cycle == p.interval):
+            with m.If(cycle == interval):
                 m.d.sync += cycle.eq(0)
             with m.Elif(cycle != 0):
                 m.d.sync += cycle.eq(cycle + 1)
@@ -297,10 +294,8 @@ class Machine(Multiplier):
             m.d.sync += index.eq(index + 1)
         with m.Elif(~live):
             m.d.sync += index.eq(0)
-        WordSubtraction(m, self, z, word, valid, last, count=p.count, subtract=fitted.subtract)
-        for i in range(n):
-            start = 1 + i * p.digit_cycles
-            self.probes += [(f"q{i}", held, start + 2 * stages + 1), (f"S/{i}", s, start + p.adding + n + 1)]
+        end = WordSubtraction(m, self, z, word, valid, last, count=p.count, subtract=fitted.subtract)
+        self.watch(end, {Kind.XY: xy, Kind.QUOTIENT: qm[:w], Kind.QM: qm, Kind.SUM: [s[-1], carry], Kind.TOP: [z]})
         return m
 
     def _product(self, m: Module, a: Value, b: Value, name: str) -> Signal:

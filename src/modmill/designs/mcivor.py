@@ -16,19 +16,20 @@ the loop, and the result after it, beside the next product.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from amaranth.hdl import Array, Cat, Module, Mux, Signal
 
-from modmill.design import Cost, Design, Multiplier, Setting, Source
-from modmill.designs.multistep.design import PLACES, SHARED_SETTINGS, BinaryMontgomery, added_bits, majority
+from modmill.design import Design, Multiplier, Setting, Source
+from modmill.designs.digit_serial import PLACES, DigitSerial, DigitSerialMachine, End, addition, ended, planned, put
+from modmill.designs.multistep.design import SHARED_SETTINGS, BinaryMontgomery, added_bits, majority
 from modmill.numbers.moduli import MAX_BITS
 from modmill.rtl.acceptance import Acceptance
 from modmill.rtl.words import CarrySaveWords, WordSubtraction, widened
-from modmill.schedule import Schedule, Step
+from modmill.schedule import Operation, Operations, Schedule, Step
 
 # ---------------------------------------------------------------------------------------------- parameters
 
@@ -51,21 +52,18 @@ class Params:
         """Cycles of an addition, of B + M or of S1 + S2."""
         return -(-self.width // self.word)
 
-    @property
-    def latency(self) -> int:
-        """Accepting, B + M, the loop, the final addition, the subtraction one word behind it, the choice."""
-        return 1 + self.words + self.steps + self.words + 2
-
-    @property
-    def interval(self) -> int:
-        """B + M and the loop, unless the result would not be out in time."""
-        return max(self.words + self.steps, -(-(self.latency + 1) // PLACES))
-
 
 # ---------------------------------------------------------------------------------------------- algorithm
 
 
-class McIvor(BinaryMontgomery):
+class Kind(Operations):
+    """The operations before the end."""
+
+    WORD = "D{}"  # a word of B + M, and the carry
+    STEP = "S{}"  # (S1, S2) after i steps, and the next q
+
+
+class McIvor(DigitSerial, BinaryMontgomery):
     """The bit-serial multiplier for one modulus, or for all of at most its width."""
 
     @cached_property
@@ -78,44 +76,36 @@ class McIvor(BinaryMontgomery):
     def R(self) -> int:
         return 1 << self.params.steps
 
-    @property
+    @cached_property
     def schedule(self) -> Schedule:
         q = self.params
-        steps = [Step(f"D{j}", "adder of B + M", 1 + j, 1, (f"D{j - 1}",) if j else ()) for j in range(q.words)]
-        before = f"D{q.words - 1}"
-        for i in range(q.steps):
-            steps.append(Step(f"S{i + 1}", "step", 1 + q.words + i, 1, (before,)))
-            before = f"S{i + 1}"
-        start = 1 + q.words + q.steps
-        name, unit = ("d", "subtractor") if self.subtract else ("w", "words")
+        loop: list[Step] = []
         for j in range(q.words):
-            steps.append(Step(f"v{j}", "adder", start + j, 1, (before,)))
-            before = f"v{j}"
-            steps.append(Step(f"{name}{j}", unit, start + j + 1, 1, (before,)))
-        steps.append(Step("z", "choice", start + q.words + 1, 1, (f"{name}{q.words - 1}",)))
-        return Schedule(tuple(steps), q.interval)
+            loop.append(put(Kind.WORD(j), "adder of B + M", 1 + j, loop[-1:]))
+        for i in range(q.steps):
+            loop.append(put(Kind.STEP(i + 1), "step", 1 + q.words + i, loop[-1:]))
+        return planned(loop + addition(loop[-1], q.words, self.subtract), q.words + q.steps)
 
-    @property
-    def cost(self) -> Cost:
-        """No DSP block, no table."""
-        return Cost(dsp=0, memory_bits=0, multiplications=1)
+    def evaluate(self, op: Operation, read: Mapping[Operation, Any], a: int, b: int) -> Any:
+        q, M = self.params, self.p
+        match op.kind:
+            case Kind.WORD:
+                mask, place = (1 << q.word) - 1, q.word * op.numbers[0]
+                total = (b >> place & mask) + (M >> place & mask) + sum(carry for _, carry in read.values())
+                return [total & mask, total >> q.word]
+            case Kind.STEP:
+                (i,) = op.numbers
+                s, c, quotient = read.get(Kind.STEP(i - 1), (0, 0, a & b & 1))
+                t = (0, M, b, b + M)[2 * (a >> i - 1 & 1) + quotient]
+                s, c = (s ^ c ^ t) >> 1, majority(s, c, t)
+                return [s, c, (s ^ c ^ (a >> i & b)) & 1] if i < q.steps else [s, c]
+            case _:
+                return ended(op, read, q.word, M)
 
     @property
     def size(self) -> int:
         """Two additions a bit; the final one has a choice among all its words."""
         return self.params.width // 16 + self.params.words // 8
-
-    def trace(self, a: int, b: int) -> Iterator[tuple[str, Any]]:
-        s = c = 0
-        yield "D", b + self.p
-        for i in range(self.params.steps):
-            bit = a >> i & 1
-            q = (s ^ c ^ bit & b) & 1
-            t = (0, self.p, b, b + self.p)[2 * bit + q]
-            s, c = (s ^ c ^ t) >> 1, majority(s, c, t)
-            yield f"S{i + 1}", [s, c]
-        v = s + c
-        yield "z", v - self.p if self.subtract and v >= self.p else v
 
     def component(self, *, scaled: bool = False) -> Multiplier:
         return Machine(self)
@@ -134,33 +124,30 @@ class McIvor(BinaryMontgomery):
 # ---------------------------------------------------------------------------------------------- machine
 
 
-class Machine(Multiplier):
+class Machine(DigitSerialMachine):
     """One carry-save addition around (S1, S2), an adder before it and one behind, and the subtractor.
 
     The machine never stalls: operands are accepted while one of two places for a result is left. Timing does not
     depend on values. Cost: about 12 LUTs a bit, and 10 flip-flops.
     """
 
-    def __init__(self, fitted: McIvor) -> None:
-        self._fitted = fitted
-        width = fitted.operand_bits
-        super().__init__(width, width, width, k=fitted.bits if fitted.loadable else 0)
+    _fitted: McIvor
 
     def elaborate(self, _platform: object) -> Module:
         m = Module()
         fitted, p = self._fitted, self._fitted.params
-        word, count = p.word, p.words
+        word, count, interval = p.word, p.words, fitted.schedule.interval
         front = Acceptance(m, self, fitted.p, fitted.bits, PLACES)
         modulus = front.modulus
 
         # ---- control: cycles 1 ... words add, then the loop
-        cycle = Signal(range(p.interval + 1))
+        cycle = Signal(range(interval + 1))
         adding, looping, last = Signal(), Signal(), Signal()
-        front.connect((cycle == 0) | (cycle == p.interval))
+        front.connect((cycle == 0) | (cycle == interval))
         with m.If(front.accept):
             m.d.sync += [cycle.eq(1), adding.eq(1), looping.eq(0)]
         with m.Else():
-            with m.If(cycle == p.interval):
+            with m.If(cycle == interval):
                 m.d.sync += cycle.eq(0)
             with m.Elif(cycle != 0):
                 m.d.sync += cycle.eq(cycle + 1)
@@ -201,14 +188,14 @@ class Machine(Multiplier):
             m.d.sync += [s.eq(0), c.eq(0), q.eq(self.i_a[0] & self.i_b[0])]
         with m.Elif(looping):
             m.d.sync += [s.eq(after_s), c.eq(after_c), q.eq(after_s[0] ^ after_c[0] ^ (a[1] & b[0]))]
-        self.probes += [("D", d, 1 + count)]
-        self.probes += [(f"S{i + 1}", [s, c], count + i + 2) for i in range(p.steps - 1)]
 
         # ---- the end
         ends = CarrySaveWords(m, last, after_s, after_c, modulus, word=word, count=count)
-        WordSubtraction(
+        end = WordSubtraction(
             m, self, ends.z, ends.modulus_word, ends.valid, ends.last, count=count, subtract=fitted.subtract
         )
+        registers = {Kind.WORD: [d[-word:], carry], Kind.STEP: [s, c, q], End.SUM: ends.registers}
+        self.watch(end, {**registers, Kind.STEP(p.steps): ends.pair})
         return m
 
 

@@ -17,22 +17,23 @@ Deviations from the paper: there is no binary form, since V is below 2 Mt and Mt
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 from amaranth.hdl import Const, Module, Mux, Signal, Value
 
 from modmill.contract import Binary, Load, Refusal, Timing
-from modmill.design import Cost, Design, Fitted, Multiplier, Setting, Source
-from modmill.designs.multistep.design import PLACES
+from modmill.design import Cost, Design, Multiplier, Setting, Source
+from modmill.designs.digit_serial import PLACES, DigitSerial, DigitSerialMachine, ended, planned, put, subtraction
 from modmill.numbers.montgomery import edges
 from modmill.numbers.shown import shortened
 from modmill.rtl.acceptance import Acceptance
 from modmill.rtl.product import Tile
 from modmill.rtl.words import WordSubtraction
-from modmill.schedule import Schedule, Step
+from modmill.schedule import Operation, Operations, Schedule, Step
 
 DIGIT_MAX = 17
 """Bits of an unsigned operand of one DSP block."""
@@ -95,21 +96,22 @@ class Params:
         """n + d + 1."""
         return self.n + self.d + 1
 
-    @property
-    def latency(self) -> int:
-        """Accepting, the iterations up to q_n, one cycle a digit of V, register, collection and choice."""
-        return self.start + self.n + 1 + self.digits + 2
-
-    @property
-    def interval(self) -> int:
-        """The iterations, unless the result would not be out in time."""
-        return max(self.iterations, -(-(self.latency + 1) // PLACES))
-
 
 # ---------------------------------------------------------------------------------------------- algorithm
 
 
-class Orup(Fitted):
+class Kind(Operations):
+    """The operations before the end."""
+
+    DIGIT_A = "b{} A"  # the products of b_i and the digits of A
+    DIGIT_M = "q{} M"  # the products of q_i and the digits of Mb
+    GATHER = "P{}"  # what the columns add in iteration i, where the delay allows for a register
+    ITERATION = "S{}"  # the columns after i iterations
+    SHIFT = "S/{}"  # the second columns when i digits have left them
+    DIGIT = "v{}"
+
+
+class Orup(DigitSerial):
     """Quotient pipelining for one modulus, or for all of at most its width."""
 
     forms = ("native",)
@@ -155,25 +157,29 @@ class Orup(Fitted):
             raise Refusal(f"this core takes odd moduli from 3 to 2^{self.params.bits} - 1, not {shortened(p)}")
         return Orup(p, self.settings, self.params.bits)
 
-    @property
+    @cached_property
     def schedule(self) -> Schedule:
         q = self.params
-        steps: list[Step] = []
-        for i in range(q.n):
-            steps.append(Step(f"b{i} A", "tiles of A", 1 + i, q.d, busy=1))
+        delay = min(q.d, TILE_REGISTERS)
+        of_a = [put(Kind.DIGIT_A(i), "tiles of A", 1 + i, cycles=delay, busy=1) for i in range(q.n)]
+        of_m: list[Step] = []  # q_0 is 0
+        gathered: list[Step] = []
+        s: list[Step] = []
         for i in range(q.iterations):
-            reads = [f"S{i}"] if i else []
-            reads += [f"b{i} A"] if i < q.n else []
-            reads += [f"q{i - q.d} M"] if i > q.d else []
+            at = q.start + i
             if 1 <= i <= q.n:
-                steps.append(Step(f"q{i} M", "tiles of M", q.start + i, q.d, (f"S{i}",), busy=1))
-            steps.append(Step(f"S{i + 1}", "columns", q.start + i, 1, tuple(reads)))
-        out = q.start + q.n + 1
-        for j in range(q.digits):
-            steps.append(Step(f"v{j}", "digits", out + j, 1, (f"S{min(q.n + 1 + j, q.iterations)}",)))
-        steps.append(Step("collect", "collection", out + q.digits, 1, (f"v{q.digits - 1}",)))
-        steps.append(Step("z", "choice", out + q.digits + 1, 1, ("collect",)))
-        return Schedule(tuple(steps), q.interval)
+                of_m.append(put(Kind.DIGIT_M(i), "tiles of M", at, s[-1:], cycles=delay, busy=1))
+            products = [*of_a[i : i + 1], *(of_m[i - q.d - 1 : i - q.d] if i > q.d else ())]
+            if q.d > delay:
+                products = [put(Kind.GATHER(i), "sums of products", at - 1, products)]
+                gathered += products
+            s.append(put(Kind.ITERATION(i + 1), "columns", at, (*s[-1:], *products)))
+        left = s[q.n :]  # whose lowest digits are those of V
+        for j in range(q.d + 1, q.digits):
+            left.append(put(Kind.SHIFT(j - q.d), "second columns", left[-1].end, left[-1:]))
+        v = [put(Kind.DIGIT(j), "digits", one.end, (one,)) for j, one in enumerate(left)]
+        made = [*of_a, *of_m, *gathered, *s, *left[q.d + 1 :], *v, *subtraction(v, False)]
+        return planned(sorted(made, key=lambda step: (step.end, step.start)), q.iterations)
 
     @property
     def cost(self) -> Cost:
@@ -181,32 +187,28 @@ class Orup(Fitted):
         q = self.params
         return Cost(q.digits + q.modulus_digits, 0, q.n * (q.digits + q.modulus_digits))
 
-    def trace(self, a: int, b: int) -> Iterator[tuple[str, Any]]:
+    def evaluate(self, op: Operation, read: Mapping[Operation, Any], a: int, b: int) -> Any:
         q = self.params
         mask = (1 << q.k) - 1
-        s = [0] * q.columns
-        quotients: list[int] = []
-        for i in range(q.iterations):
-            quotients.append(s[0] & mask)
-            late = quotients[i - q.d] if i >= q.d else 0
-            digit = b >> q.k * i & mask
-            s = self._iteration(s, late, digit, a)
-            yield f"S{i + 1}", s
-        v = sum(x << q.k * j for j, x in enumerate(s)) << q.k * q.d
-        s_digits = quotients[q.n + 1 :]
-        yield "z", v + sum(x << q.k * j for j, x in enumerate(s_digits))
-
-    def _iteration(self, s: list[int], late: int, digit: int, a: int) -> list[int]:
-        """The columns after one iteration."""
-        q = self.params
-        mask = (1 << q.k) - 1
-        out = [(s[j + 1] & mask if j + 1 < q.columns else 0) + (s[j] >> q.k) for j in range(q.columns)]
-        for factor, other, count in ((digit, a, q.digits), (late, self.M_bar, q.modulus_digits)):
-            for j in range(count):
-                product = factor * (other >> q.k * j & mask)
-                out[j] += product & mask
-                out[j + 1] += product >> q.k
-        return out
+        match op.kind:
+            case Kind.DIGIT_A:
+                return [(b >> q.k * op.numbers[0] & mask) * (a >> q.k * j & mask) for j in range(q.digits)]
+            case Kind.DIGIT_M:
+                ((low, *_),) = read.values()
+                return [(low & mask) * (self.M_bar >> q.k * j & mask) for j in range(q.modulus_digits)]
+            case Kind.GATHER | Kind.ITERATION | Kind.SHIFT:
+                columns = [0] * (q.columns + 1)
+                for one, values in read.items():
+                    lower = one.kind in (Kind.ITERATION, Kind.SHIFT)  # a digit leaves them: that in columns[-1]
+                    for j, value in enumerate(values):
+                        high = 0 if one.kind is Kind.GATHER else value >> q.k
+                        columns[j - lower] += value - (high << q.k)
+                        columns[j - lower + 1] += high
+                return columns[:-1]
+            case Kind.DIGIT:
+                return [s[0] & mask for s in read.values()]
+            case _:
+                return ended(op, read, q.k)
 
     def component(self, *, scaled: bool = False) -> Multiplier:
         return Machine(self)
@@ -235,30 +237,27 @@ class Orup(Fitted):
 # ---------------------------------------------------------------------------------------------- machine
 
 
-class Machine(Multiplier):
+class Machine(DigitSerialMachine):
     """A tile for each digit of A and of Mb, a column of S behind each, and a second row of columns that empties itself.
 
     The machine never stalls: operands are accepted while one of two places for a result is left. Timing does not
     depend on values. Cost: a DSP block for each tile, about 4 adders of k + 3 bits a column.
     """
 
-    def __init__(self, fitted: Orup) -> None:
-        self._fitted = fitted
-        width = fitted.params.operand_bits
-        super().__init__(width, width, width, k=fitted.params.bits if fitted.load else 0)
+    _fitted: Orup
 
     def elaborate(self, _platform: object) -> Module:
         m = Module()
         fitted, q = self._fitted, self._fitted.params
-        k, n, d = q.k, q.n, q.d
+        k, n, d, interval = q.k, q.n, q.d, fitted.schedule.interval
         front = Acceptance(m, self, fitted.M_bar, q.bits, PLACES)
 
         # ---- control: iteration ``at``, which rests at n + d + 1
-        cycle, at = Signal(range(q.interval + 1)), Signal(range(q.iterations + 1), init=q.iterations)
-        front.connect((cycle == 0) | (cycle == q.interval))
+        cycle, at = Signal(range(interval + 1)), Signal(range(q.iterations + 1), init=q.iterations)
+        front.connect((cycle == 0) | (cycle == interval))
         with m.If(front.accept):
             m.d.sync += cycle.eq(1)
-        with m.Elif(cycle == q.interval):
+        with m.Elif(cycle == interval):
             m.d.sync += cycle.eq(0)
         with m.Elif(cycle != 0):
             m.d.sync += cycle.eq(cycle + 1)
@@ -287,23 +286,27 @@ class Machine(Multiplier):
         late = Signal(k, name="q")
         m.d.comb += late.eq(s[0][:k] & quotient_counts.replicate(k))
         products: list[list[Value]] = [[] for _ in s]
+        tiles: dict[str, list[Value]] = {"A": [], "M": []}
         for name, digit, other, count in (
             ("A", b[:k], a, q.digits),
             ("M", late, front.modulus, q.modulus_digits),
         ):
             for j in range(count):
                 product = self._tile(m, digit, other[k * j : k * (j + 1)], f"{name}{j}")
+                tiles[name].append(product)
                 products[j].append(product[:k])
                 if len(product) > k:
                     products[j + 1].append(product[k:])
-        sums = []
+        sums: list[Signal] = []
+        gathered: list[Value] = []
         for j, column in enumerate(s):
-            terms = [column[k:], *(one[:k] for one in s[j + 1 : j + 2]), *self._gathered(m, products[j], j)]
+            added = self._gathered(m, products[j], j)
+            gathered += added
+            terms = [column[k:], *(one[:k] for one in s[j + 1 : j + 2]), *added]
             total = Signal(k + CARRY, name=f"sum{j}")
             m.d.comb += total.eq(sum(terms[1:], terms[0]))
             m.d.sync += column.eq(Mux(go, 0, total))
             sums.append(total)
-        self.probes += [(f"S{i + 1}", s, q.start + i + 1) for i in range(q.iterations - 1)]
 
         # ---- the digits of V: the last quotients, then the columns, which a second row takes over
         left = Signal(range(q.digits + 1))
@@ -322,7 +325,9 @@ class Machine(Multiplier):
             valid.eq((left != 0) | ((at > n) & (at != q.iterations))),
             last.eq(left == 1),
         ]
-        WordSubtraction(m, self, v, Const(0, k), valid, last, count=q.digits, subtract=False)
+        end = WordSubtraction(m, self, v, Const(0, k), valid, last, count=q.digits, subtract=False)
+        registers = {Kind.DIGIT_A: tiles["A"], Kind.DIGIT_M: tiles["M"], Kind.GATHER: gathered, Kind.ITERATION: s}
+        self.watch(end, {**registers, Kind.ITERATION(q.iterations): drain, Kind.SHIFT: drain, Kind.DIGIT: [v]})
         return m
 
     def _tile(self, m: Module, digit: Value, other: Value, name: str) -> Value:
@@ -341,11 +346,6 @@ class Machine(Multiplier):
 
 
 # ---------------------------------------------------------------------------------------------- design
-
-
-def fit(p: int, **settings: Any) -> Orup:
-    """Quotient pipelining with these settings."""
-    return Orup(p, settings)
 
 
 DESIGNS = (
@@ -374,6 +374,6 @@ DESIGNS = (
             Setting("delay", int, TILE_REGISTERS, "d: iterations from a quotient digit to its use", (0, 1, 2, 3, 4)),
             Setting("loadable", bool, False, "load the modulus at run time, any odd one of at most that width"),
         ),
-        solve=fit,
+        solve=lambda p, **settings: Orup(p, settings),
     ),
 )

@@ -19,19 +19,20 @@ Deviations from the paper:
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
 
-from modmill.design import Cost, Design, Multiplier, Setting, Source
-from modmill.designs.multistep.design import PLACES, SHARED_SETTINGS, BinaryMontgomery, added_bits, scanned_bits
+from modmill.design import Design, Multiplier, Setting, Source
+from modmill.designs.digit_serial import PLACES, DigitSerial, DigitSerialMachine, ended, planned, put, subtraction
+from modmill.designs.multistep.design import SHARED_SETTINGS, BinaryMontgomery, added_bits, scanned_bits
 from modmill.numbers.moduli import MAX_BITS
 from modmill.rtl.acceptance import Acceptance
 from modmill.rtl.words import WordSubtraction, widened
-from modmill.schedule import Schedule, Step
+from modmill.schedule import Operation, Operations, Schedule, Step
 
 DELAY = 2
 """Cycles from a word at an element to the same word at the next one."""
@@ -72,16 +73,6 @@ class Params:
         return self.passes * (2 * self.pes + 1) + self.e - 2
 
     @property
-    def latency(self) -> int:
-        """Accepting, the array, the subtraction's last word, the choice."""
-        return self.cycles + 3
-
-    @property
-    def interval(self) -> int:
-        """The passes, unless the result would not be out in time."""
-        return max(self.passes * self.period, -(-(self.latency + 1) // PLACES))
-
-    @property
     def held(self) -> int:
         """Words that wait between the last element and the first."""
         return self.period - DELAY * self.pes
@@ -99,7 +90,14 @@ class Params:
 # ---------------------------------------------------------------------------------------------- algorithm
 
 
-class TencaKoc(BinaryMontgomery):
+class Kind(Operations):
+    """The operations before the end. Their words of S come one a cycle, the first at the step's end."""
+
+    BIT = "x{}"  # q and S after bit i of x
+    QUEUE = "S{}"  # S after i passes, at the first element again
+
+
+class TencaKoc(DigitSerial, BinaryMontgomery):
     """The systolic row for one modulus, or for all of at most its width."""
 
     @cached_property
@@ -112,49 +110,43 @@ class TencaKoc(BinaryMontgomery):
     def R(self) -> int:
         return 1 << self.params.passes * self.params.pes
 
-    @property
+    @cached_property
     def schedule(self) -> Schedule:
         q = self.params
-        steps: list[Step] = []
-        before: tuple[str, ...] = ()
-        for t in range(q.passes):
-            start = 1 + t * q.period
-            for i in range(q.pes):
-                name = f"x{t * q.pes + i}"
-                steps.append(Step(name, f"element {i + 1}", start + DELAY * i, DELAY, before, busy=q.e + 1))
-                before = (name,)
-            if t < q.passes - 1:
-                out = start + DELAY * q.pes
-                steps.append(Step(f"S{t + 1}", "queue", out, q.held, before, busy=min(q.e, q.period)))
-                before = (f"S{t + 1}",)
-        out = 1 + (q.passes - 1) * q.period + DELAY * q.pes
-        steps.append(Step("d" if self.subtract else "w", "subtractor" if self.subtract else "words", out, q.e, before))
-        steps.append(Step("z", "choice", out + q.e, 1, (steps[-1].name,)))
-        return Schedule(tuple(steps), q.interval)
+        made: list[Step] = []
+        for i in range(q.passes * q.pes):
+            done, place = divmod(i, q.pes)
+            start = 1 + done * q.period + DELAY * place
+            if done and not place:
+                wait = {"cycles": q.held, "busy": min(q.e, q.period)}
+                made.append(put(Kind.QUEUE(done), "queue", made[-1].end, made[-1:], **wait))
+            made.append(put(Kind.BIT(i), f"element {place + 1}", start, made[-1:], cycles=DELAY, busy=q.e + 1))
+        return planned(made + subtraction([made[-1]] * q.e, self.subtract), q.passes * q.period)
 
-    @property
-    def cost(self) -> Cost:
-        """No DSP block, no table."""
-        return Cost(dsp=0, memory_bits=0, multiplications=1)
+    def evaluate(self, op: Operation, read: Mapping[Operation, Any], a: int, b: int) -> Any:
+        w = self.params.w
+        match op.kind:
+            case Kind.BIT:
+                s = next(iter(read.values()), [0])[-1] + b * (a >> op.numbers[0] & 1)
+                q = s & 1
+                return [q, (s + self.p * q) >> 1]
+            case Kind.QUEUE:
+                return next(iter(read.values()))[-1:]
+            case _:
+                words = {
+                    one: [value[-1] >> w * op.numbers[0] & (1 << w) - 1] if one.kind is Kind.BIT else value
+                    for one, value in read.items()
+                }
+                return ended(op, words, w, self.p)
+
+    def standing(self, op: Operation, value: Any) -> Any:
+        return [*value[:-1], value[-1] & (1 << self.params.w) - 1] if isinstance(op.kind, Kind) else value
 
     @property
     def size(self) -> int:
         """A word in each element; and each pass, which stands in the schedule."""
         q = self.params
         return q.pes * (q.w + 16) // 32 + q.passes
-
-    def trace(self, a: int, b: int) -> Iterator[tuple[str, Any]]:
-        q, m = self.params, self.p
-        s = 0
-        for t in range(q.passes):
-            bits = []
-            for i in range(t * q.pes, (t + 1) * q.pes):
-                s += b * (a >> i & 1)
-                bits.append(s & 1)
-                s = (s + m * bits[-1]) >> 1
-            yield f"q{t + 1}", bits
-            yield f"S{t + 1} mod 2^w", s & (1 << q.w) - 1
-        yield "z", s - m if self.subtract and s >= m else s
 
     def component(self, *, scaled: bool = False) -> Multiplier:
         return Machine(self)
@@ -226,34 +218,31 @@ def element(m: Module, i: Link, bit: Value, name: str) -> tuple[Link, Signal]:
     ), q
 
 
-class Machine(Multiplier):
+class Machine(DigitSerialMachine):
     """P elements in a row, a queue from the last to the first, and the subtractor behind the last.
 
     The machine never stalls: operands are accepted while one of two places for a result is left. Timing does not
-    depend on values. Latency ``Params.cycles`` + 3. Cost: per element two adders of w bits and about 4 w flip-flops; Y
+    depend on values. Latency `Params.cycles` + 3. Cost: per element two adders of w bits and about 4 w flip-flops; Y
     in a register of e words, the modulus' words behind a multiplexer.
     """
 
-    def __init__(self, fitted: TencaKoc) -> None:
-        self._fitted = fitted
-        width = fitted.operand_bits
-        super().__init__(width, width, width, k=fitted.bits if fitted.loadable else 0)
+    _fitted: TencaKoc
 
     def elaborate(self, _platform: object) -> Module:
         m = Module()
         fitted, q = self._fitted, self._fitted.params
-        w, e = q.w, q.e
+        w, e, interval = q.w, q.e, fitted.schedule.interval
         front = Acceptance(m, self, fitted.p, fitted.bits, PLACES)
 
         # ---- control: the slot in a pass, and the pass
-        cycle = Signal(range(q.interval + 1))
+        cycle = Signal(range(interval + 1))
         slot, turn = Signal(range(q.period + 1)), Signal(range(q.passes + 1))
         running, first, words, begun = Signal(), Signal(), Signal(), Signal()
-        front.connect((cycle == 0) | (cycle == q.interval))
+        front.connect((cycle == 0) | (cycle == interval))
         with m.If(front.accept):
             m.d.sync += [cycle.eq(1), slot.eq(0), turn.eq(0), running.eq(1), first.eq(1), words.eq(1), begun.eq(0)]
         with m.Else():
-            with m.If(cycle == q.interval):
+            with m.If(cycle == interval):
                 m.d.sync += cycle.eq(0)
             with m.Elif(cycle != 0):
                 m.d.sync += cycle.eq(cycle + 1)
@@ -301,11 +290,11 @@ class Machine(Multiplier):
         )
         x = Signal(q.passes * q.pes, name="x", reset_less=True)
         starts: list[Value] = []
-        quotients = []
+        results = []
         for i in range(q.pes):
             starts.append(link.first)
             link, odd = element(m, link, x[0], f"e{i + 1}")
-            quotients.append(odd)
+            results.append([odd, link.s])
         shift = Signal()
         m.d.comb += shift.eq(Cat(*starts).any())
         with m.If(front.accept):
@@ -318,11 +307,10 @@ class Machine(Multiplier):
             m.d.sync += held.eq(value)
             value = held
         m.d.comb += back.eq(value)
-        for t in range(q.passes):
-            at = 1 + t * q.period + DELAY * q.pes
-            self.probes += [(f"q{t + 1}", quotients, at), (f"S{t + 1} mod 2^w", link.s, at)]
 
-        WordSubtraction(m, self, link.s, link.modulus, link.result, link.last, count=e, subtract=fitted.subtract)
+        end = WordSubtraction(m, self, link.s, link.modulus, link.result, link.last, count=e, subtract=fitted.subtract)
+        bits = {Kind.BIT(i): results[i % q.pes] for i in range(q.passes * q.pes)}
+        self.watch(end, {Kind.QUEUE: [back], **bits})
         return m
 
 

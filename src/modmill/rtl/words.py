@@ -19,7 +19,7 @@ class CarrySaveWords:
 
     The pair stands at ``s`` and ``c`` in the cycle in which ``take`` is high; word j stands in ``z`` j + 2 cycles
     later, ``valid`` says so, ``last`` goes with the last of ``count`` words. ``modulus_word`` is the modulus' word
-    beside z.
+    beside z. ``pair`` are the registers that take the pair, ``registers`` z and its carry.
     Cost: two registers of all words with a multiplexer, one adder of a word.
     """
 
@@ -30,6 +30,7 @@ class CarrySaveWords:
         index = Signal(range(max(2, count)))
         carry = Signal()
         self.z = Signal(word, name="v", reset_less=True)
+        self.pair, self.registers = [sums, carries], [self.z, carry]
         self.valid, self.last = Signal(name="v_valid"), Signal(name="v_last")
         self.modulus_word = Signal(word, name="v_modulus", reset_less=True)
         m.d.comb += final.eq(adding & (index == count - 1))
@@ -58,6 +59,7 @@ class WordSubtraction:
     with the last of ``count``; words of one number may come with pauses. Without ``subtract`` V leaves as it is.
     The number is in ``core.o_r`` two cycles after its last word, or as soon as the result before it was taken; it must
     have left its words' registers before the next number's first word comes.
+    ``registers`` hold what was made of a word: that of V and, with ``subtract``, that of V - p and 0 for a borrow.
     Cost: two registers of all words (one without ``subtract``), one subtractor of a word, a multiplexer of the result.
     """
 
@@ -71,6 +73,7 @@ class WordSubtraction:
         with m.If(valid):
             m.d.sync += number.eq(Cat(number, z)[word:])
         result: Value = number
+        self.registers: list[Value] = [number[-word:]]
         if subtract:
             difference = Signal(word * count, name="difference", reset_less=True)
             no_borrow = Signal(init=1)
@@ -84,6 +87,7 @@ class WordSubtraction:
                     fits.eq(total[word]),
                 ]
             result = Mux(fits, difference, number)
+            self.registers += [difference[-word:], fits]
         out = Signal(len(core.o_r), name="result", reset_less=True)
         m.d.comb += core.o_r.eq(out)
         with m.If(pending & (~core.o_valid | core.o_ready)):

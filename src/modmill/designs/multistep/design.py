@@ -17,7 +17,7 @@ Deviations from the paper:
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -27,16 +27,14 @@ from amaranth.hdl import Module, Mux, Signal, Value
 
 from modmill.contract import Binary, Load, Refusal, Timing
 from modmill.design import Cost, Design, Fitted, Multiplier, Setting, Source
+from modmill.designs.digit_serial import PLACES, DigitSerial, DigitSerialMachine, End, addition, ended, planned, put
 from modmill.designs.multistep.carry_save import CarrySaveAdder
 from modmill.numbers.moduli import MAX_BITS
 from modmill.numbers.montgomery import edges
 from modmill.numbers.shown import shortened
 from modmill.rtl.acceptance import Acceptance
 from modmill.rtl.words import CarrySaveWords, WordSubtraction
-from modmill.schedule import Schedule, Step
-
-PLACES = 2
-"""Products under way: one in the loop, one in the final addition or waiting at the output."""
+from modmill.schedule import Operation, Operations, Schedule, Step
 
 LEAST_WORD = 16
 """Bits of the final adder, unless a wider one is needed to hide it behind the loop."""
@@ -68,6 +66,11 @@ class BinaryMontgomery(Fitted):
     def operand_bits(self) -> int:
         """Width of operands and results."""
         return self.bits + (not self.subtract)
+
+    @property
+    def cost(self) -> Cost:
+        """No DSP block, no table, unless a design says otherwise."""
+        return Cost(dsp=0, memory_bits=0, multiplications=1)
 
     @property
     def factor(self) -> int:
@@ -164,28 +167,15 @@ class Params:
 
     @property
     def adder(self) -> int:
-        """Bits that the final adder takes a cycle: as given, or the fewest that hide it behind the loop."""
-        if self.word:
-            return min(self.word, self.width)
-        wanted = min(self.width, LEAST_WORD)
-        while wanted < self.width and Params(self.k, self.s, self.operand_bits, wanted).interval > self.loop:
-            wanted += 1
-        return wanted
+        """Bits that the final adder takes a cycle: as given, or the fewest that hide it behind the loop, so that the
+        latency of 3 + loop + words is below `PLACES` loops."""
+        hidden = (PLACES - 1) * self.loop - 4
+        return min(self.word or max(LEAST_WORD, -(-self.width // max(1, hidden))), self.width)
 
     @property
     def words(self) -> int:
         """Cycles of the final addition."""
         return -(-self.width // self.adder)
-
-    @property
-    def latency(self) -> int:
-        """Accepting, the loop, the final addition, the subtraction one word behind it, the choice."""
-        return 1 + self.loop + self.words + 2
-
-    @property
-    def interval(self) -> int:
-        """The loop, where the final addition of the product before it is done in time and its result is taken."""
-        return max(self.loop, self.words, -(-(self.latency + 1) // PLACES))
 
     @property
     def done(self) -> list[int]:
@@ -208,7 +198,13 @@ def step(s: int, c: int, xy: int, m: int) -> tuple[int, int]:
     return (s ^ c ^ qm) >> 1, majority(s, c, qm)
 
 
-class Multistep(BinaryMontgomery):
+class Kind(Operations):
+    """The operation before the end."""
+
+    STEPS = "p{}"  # the pair (S, C) after i steps, s of them in this clock, or r
+
+
+class Multistep(DigitSerial, BinaryMontgomery):
     """Multi-step Montgomery multiplication for one modulus, or for all of its width."""
 
     @cached_property
@@ -221,25 +217,22 @@ class Multistep(BinaryMontgomery):
     def R(self) -> int:
         return 1 << self.params.k
 
-    @property
+    @cached_property
     def schedule(self) -> Schedule:
         q = self.params
-        steps = [
-            Step(f"p{done}", "steps", 1 + clock, 1, (f"p{q.done[clock - 1]}",) if clock else ())
-            for clock, done in enumerate(q.done)
-        ]
-        last, start = f"p{q.k}", 1 + q.loop
-        behind = "d" if self.subtract else "z"
-        for j in range(q.words):
-            steps.append(Step(f"v{j}", "adder", start + j, 1, (last,) if j == 0 else (f"v{j - 1}",)))
-            steps.append(Step(f"{behind}{j}", "subtractor" if self.subtract else "words", start + j + 1, 1, (f"v{j}",)))
-        steps.append(Step("z", "choice", start + q.words + 1, 1, (f"{behind}{q.words - 1}",)))
-        return Schedule(tuple(steps), q.interval)
+        loop: list[Step] = []
+        for clock, done in enumerate(q.done):
+            loop.append(put(Kind.STEPS(done), "steps", 1 + clock, loop[-1:]))
+        return planned(loop + addition(loop[-1], q.words, self.subtract), max(q.loop, q.words))
 
-    @property
-    def cost(self) -> Cost:
-        """No DSP block, no table."""
-        return Cost(dsp=0, memory_bits=0, multiplications=1)
+    def evaluate(self, op: Operation, read: Mapping[Operation, Any], a: int, b: int) -> Any:
+        if op.kind is not Kind.STEPS:
+            return ended(op, read, self.params.adder, self.p)
+        s, c = next(iter(read.values()), (0, 0))
+        (done,) = op.numbers
+        for i in range((done - 1) // self.params.s * self.params.s, done):
+            s, c = step(s, c, b if a >> i & 1 else 0, self.p)
+        return [s, c]
 
     @property
     def size(self) -> int:
@@ -250,17 +243,6 @@ class Multistep(BinaryMontgomery):
     def predicted_luts(self) -> int:
         """LUTs with four inputs of the loop: two carry-save additions a step, sum and carry of each bit."""
         return 4 * self.operand_bits * self.params.s
-
-    def trace(self, a: int, b: int) -> Iterator[tuple[str, Any]]:
-        q, m = self.params, self.p
-        s = c = 0
-        for i in range(q.k):
-            s, c = step(s, c, b if a >> i & 1 else 0, m)
-            if i + 1 in q.done:
-                yield f"p{i + 1}", [s, c]
-        v = s + c
-        yield "v", v
-        yield "z", v - m if self.subtract and v >= m else v
 
     def component(self, *, scaled: bool = False) -> Multiplier:
         return Machine(self)
@@ -280,37 +262,35 @@ class Multistep(BinaryMontgomery):
 # ---------------------------------------------------------------------------------------------- machine
 
 
-class Machine(Multiplier):
+class Machine(DigitSerialMachine):
     """A chain of s steps with the pair (S, C) around it, and the final adder and subtractor beside it.
 
     The machine never stalls: operands are accepted while one of two places for a result is left. Timing does not
-    depend on values. Latency 3 + loop + words, interval ``Params.interval``. Cost: about 4 s LUTs a bit, and 4 more.
+    depend on values. Latency 3 + loop + words. Cost: about 4 s LUTs a bit, and 4 more.
     """
 
     kept = ("add_xy", "add_qm")
 
-    def __init__(self, fitted: Multistep) -> None:
-        self._fitted = fitted
-        width = fitted.operand_bits
-        super().__init__(width, width, width, k=fitted.bits if fitted.loadable else 0)
+    _fitted: Multistep
 
     def elaborate(self, _platform: object) -> Module:
         m = Module()
         fitted, q = self._fitted, self._fitted.params
+        interval = fitted.schedule.interval
         front = Acceptance(m, self, fitted.p, fitted.bits, PLACES)
         modulus = front.modulus
 
         # ---- control: clock 0 waits, clocks 1 ... loop run, then 0 again unless the interval is longer
-        clock = Signal(range(q.interval + 1))
+        clock = Signal(range(interval + 1))
         last = Signal()
         with m.If(front.accept):
             m.d.sync += clock.eq(1)
-        with m.Elif(clock == q.interval):
+        with m.Elif(clock == interval):
             m.d.sync += clock.eq(0)
         with m.Elif(clock != 0):
             m.d.sync += clock.eq(clock + 1)
         m.d.comb += last.eq(clock == q.loop)
-        front.connect((clock == 0) | (clock == q.interval))
+        front.connect((clock == 0) | (clock == interval))
 
         # ---- the loop
         x = Signal(max(1, q.k), name="x", reset_less=True)
@@ -325,13 +305,13 @@ class Machine(Multiplier):
             m.d.sync += [x.eq(self.i_a), y.eq(self.i_b), s.eq(0), c.eq(0)]
         with m.Else():
             m.d.sync += [x.eq(x >> q.s), s.eq(after_s), c.eq(after_c)]
-        self.probes += [(f"p{done}", [s, c], 2 + clock) for clock, done in enumerate(q.done[:-1])]
 
         # ---- the end
         words = CarrySaveWords(m, last, after_s, after_c, modulus, word=q.adder, count=q.words)
-        WordSubtraction(
+        end = WordSubtraction(
             m, self, words.z, words.modulus_word, words.valid, words.last, count=q.words, subtract=fitted.subtract
         )
+        self.watch(end, {Kind.STEPS: [s, c], Kind.STEPS(q.k): words.pair, End.SUM: words.registers})
         return m
 
     def _steps(self, m: Module, s: Value, c: Value, x: Value, y: Value, modulus: Value) -> list[tuple[Signal, Signal]]:
