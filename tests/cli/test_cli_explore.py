@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
 from command import SOURCE, modmill, refused
@@ -16,7 +15,8 @@ from command import SOURCE, modmill, refused
 from modmill.studies import explore
 from modmill.studies.exploring.space import Case
 from modmill.studies.exploring.trial import Outcome
-from modmill.studies.exploring.workers import descendants
+from modmill.studies.exploring.workers import tree
+from processes import alive
 
 
 @pytest.fixture
@@ -77,14 +77,6 @@ def test_refusals():
     assert "nowhere" in refused("explore", "--record", "nowhere/rows.jsonl")
 
 
-def runs(pid):
-    """Whether a process is there and has not ended."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
-    except OSError:
-        return False
-
-
 def test_control_c_ends_it_with_a_summary_and_leaves_no_process(cache):
     command = [sys.executable, "-m", "modmill", "explore", "--seconds", "600", "--seed", "1", "--design", "wide"]
     environment = {**os.environ, "PYTHONPATH": SOURCE}
@@ -92,7 +84,7 @@ def test_control_c_ends_it_with_a_summary_and_leaves_no_process(cache):
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment, start_new_session=True
     )
     end = time.monotonic() + 120
-    while len(below := descendants(process.pid)) < 3 and time.monotonic() < end:  # workers, and a tool of one
+    while len(below := tree(process.pid)[1:]) < 3 and time.monotonic() < end:  # workers, and a tool of one
         time.sleep(0.2)
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does
     output, errors = process.communicate(timeout=60)
@@ -101,6 +93,6 @@ def test_control_c_ends_it_with_a_summary_and_leaves_no_process(cache):
     assert "Traceback" not in errors
     assert errors == "modmill: interrupted; what had finished is kept\n"
     end = time.monotonic() + 20
-    while any(runs(pid) for pid in below) and time.monotonic() < end:
+    while any(map(alive, below)) and time.monotonic() < end:
         time.sleep(0.1)
-    assert not any(runs(pid) for pid in below)
+    assert not any(map(alive, below))

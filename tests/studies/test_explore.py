@@ -4,6 +4,9 @@
 
 import json
 import random
+import signal
+import subprocess
+import sys
 import time
 from dataclasses import replace
 
@@ -20,7 +23,8 @@ from modmill.studies.exploring import moduli
 from modmill.studies.exploring.shrink import shrink, smaller_moduli
 from modmill.studies.exploring.space import AHEAD, OFTEN, Case, Space, classes, label, value_of
 from modmill.studies.exploring.trial import Limits, Outcome, Trial, attempt, message_fault
-from modmill.studies.exploring.workers import Died, Overtime, Worker, descendants
+from modmill.studies.exploring.workers import Died, Overtime, Worker, kill, spent, tree
+from processes import alive
 
 PLANTED = "planted_designs:DESIGNS"
 QUICK = Trial(vectors=60, effort=SHORT, four_state=0)
@@ -207,7 +211,7 @@ def test_a_case_that_nothing_smaller_shares_stays():
 def test_a_worker_answers_and_ends_with_what_it_started(tmp_path):
     worker = Worker(tmp_path)
     assert worker.call(planted_designs.nap, 0.1) == 0.1
-    assert len(descendants(worker._process.pid)) == 0
+    assert len(tree(worker._process.pid)) == 1
     with pytest.raises(RuntimeError, match="ValueError"):
         worker.call(planted_designs.nap, -1)
     with pytest.raises(Died, match="status 3"):
@@ -215,6 +219,24 @@ def test_a_worker_answers_and_ends_with_what_it_started(tmp_path):
     worker.close()
     with pytest.raises(Died, match="closed"):
         worker.call(planted_designs.nap, 0)
+
+
+def test_a_process_ends_with_all_below_it_and_their_time_counts():
+    """A process in a session of its own, which starts another of that kind, which works."""
+    below = "subprocess.Popen([sys.executable, '-c', 'while True: pass'], start_new_session=True).wait()"
+    process = subprocess.Popen([sys.executable, "-c", f"import subprocess, sys; {below}"], start_new_session=True)
+    end = time.monotonic() + 60
+    while len(found := tree(process.pid)) < 2 and time.monotonic() < end:
+        time.sleep(0.05)
+    own = found[0].cpu_times()
+    while spent(process.pid) < own.user + own.system + 0.2 and time.monotonic() < end:
+        time.sleep(0.05)
+    kill(process.pid)
+    assert process.wait(10) == -signal.SIGKILL
+    while alive(found[1]) and time.monotonic() < end:
+        time.sleep(0.05)
+    assert time.monotonic() < end
+    assert tree(process.pid) == [] and spent(process.pid) == 0
 
 
 def test_solves_that_never_end_are_stopped(tmp_path):

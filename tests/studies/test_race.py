@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
 
@@ -18,8 +17,10 @@ from modmill.flow.route import Routed
 from modmill.flow.synthesise import Synthesis
 from modmill.flow.tools import ToolError
 from modmill.report.rows import Store, append, read
+from modmill.studies.exploring.workers import tree
 from modmill.studies.race import cores as race_module
 from modmill.studies.race.cores import race
+from processes import alive
 
 
 @pytest.fixture
@@ -137,23 +138,16 @@ def test_interrupted_race_keeps_what_had_finished(made, monkeypatch, tmp_path):
     assert [r.kind for r in read(tmp_path / "rows.jsonl")] == ["check"]
 
 
-def alive(pid):
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
-    except OSError:
-        return False
-
-
 @pytest.mark.parametrize("how", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.long)])
 def test_ctrl_c_ends_the_programs_and_says_one_line(tmp_path, how):
     environment = {**os.environ, "MODMILL_CACHE": str(tmp_path / "cache")}
     command = [sys.executable, "-m", "modmill", "race", "2^61-1", "--design", "sor-1m-p", "--set", "n=24"]
     process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     deadline = time.monotonic() + 60
-    while not list(race_module._descendants(process.pid)) and time.monotonic() < deadline:
+    while not tree(process.pid)[1:] and time.monotonic() < deadline:
         time.sleep(0.1)
     time.sleep(3)
-    children = list(race_module._descendants(process.pid))
+    children = tree(process.pid)[1:]
     process.send_signal(how)
     out, err = process.communicate(timeout=60)
     assert process.returncode == 130, err
@@ -161,7 +155,7 @@ def test_ctrl_c_ends_the_programs_and_says_one_line(tmp_path, how):
     assert err.strip().splitlines()[-1].endswith("interrupted; what had finished is kept")
     assert "Traceback" not in err
     assert children
-    assert not [pid for pid in children if alive(pid)]
+    assert not [child for child in children if alive(child)]
 
 
 def test_unknown_things_are_refused(made):

@@ -12,11 +12,13 @@ import time
 import traceback
 import warnings
 from collections.abc import Callable
-from math import inf
+from contextlib import suppress
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
+
+import psutil
 
 Tell = Callable[[str, float], None]
 """Called with the name of the stage that begins and its limit in seconds of processor time, tools included."""
@@ -62,7 +64,7 @@ class Worker:
         try:
             pipe.send((function, arguments))
             stage, limit = "to start", START_SECONDS
-            began = time.monotonic(), self._spent()
+            began = time.monotonic(), spent(self._process.pid)
             while True:
                 if not pipe.poll(_LOOK_SECONDS):
                     if self._closed:  # while the process was being started
@@ -75,7 +77,7 @@ class Worker:
                 kind, *rest = pipe.recv()
                 if kind == "stage":
                     stage, limit = rest
-                    began = time.monotonic(), self._spent()
+                    began = time.monotonic(), spent(self._process.pid)
                 elif kind == "done":
                     return rest[0]
                 else:
@@ -87,22 +89,16 @@ class Worker:
             self.kill()
             raise Died(f"the process ended with status {process.exitcode if process else None}") from None
 
-    def _spent(self) -> float:
-        return spent(self._process.pid)
-
     def _over(self, limit: float, start: float, used: float) -> bool:
         """Whether a stage that began at ``start``, ``used`` processor seconds having been spent, is over its limit."""
         wall = time.monotonic() - start
-        return wall > limit and (not self._spent() - used <= limit or wall > _PATIENCE * limit)
+        return wall > limit and (spent(self._process.pid) - used > limit or wall > _PATIENCE * limit)
 
     def kill(self) -> None:
         """End the process and all that it started."""
         process, pipe, self._process, self._pipe = self._process, self._pipe, None, None
         if process is not None:
-            below = descendants(process.pid)
-            process.kill()
-            for pid in below:
-                _kill(pid)
+            kill(process.pid)
             process.join()
         if pipe is not None:
             pipe.close()
@@ -112,8 +108,7 @@ class Worker:
         self._closed = True
         process = self._process
         if process is not None and process.pid is not None:
-            for pid in [process.pid, *descendants(process.pid)]:
-                _kill(pid)
+            kill(process.pid)
 
     def _started(self) -> Connection:
         if self._closed:
@@ -136,43 +131,32 @@ class Worker:
         return self._pipe
 
 
-def descendants(pid: int) -> list[int]:
-    """Processes that a process started and those that they started, as /proc lists them; none where there is no /proc.
+def tree(pid: int) -> list[psutil.Process]:
+    """A process, those that it started and those that they started; none when it has ended.
 
     Tools run in groups of their own, so that to kill a process's group does not reach them.
     """
-    below: dict[int, list[int]] = {}
-    for entry in Path("/proc").glob("[0-9]*/stat"):
-        if fields := _stat(entry):
-            below.setdefault(int(fields[1]), []).append(int(entry.parent.name))
-    found = [pid]
-    for known in found:
-        found += below.get(known, [])
-    return found[1:]
+    with suppress(psutil.NoSuchProcess):
+        root = psutil.Process(pid)
+        return [root, *root.children(recursive=True)]
+    return []
+
+
+def kill(pid: int) -> None:
+    """End a process and all below it at once."""
+    for process in tree(pid):
+        with suppress(psutil.Error):
+            process.kill()
 
 
 def spent(pid: int) -> float:
-    """Processor seconds of a process and of all below it, those that ended included; infinite where there is no /proc,
-    so that wall time alone counts there."""
-    if not Path("/proc/self/stat").exists():
-        return inf
-    ticks = sum(int(x) for one in (pid, *descendants(pid)) for x in _stat(Path(f"/proc/{one}/stat"))[11:15])
-    return ticks / os.sysconf("SC_CLK_TCK")
-
-
-def _stat(path: Path) -> list[str]:
-    """Fields of a process from its state on; none when it has ended."""
-    try:
-        return path.read_text().rpartition(")")[2].split()
-    except OSError:
-        return []
-
-
-def _kill(pid: int) -> None:
-    try:
-        os.kill(pid, signal.SIGKILL)
-    except ProcessLookupError:
-        return
+    """Processor seconds of a process and of all below it, those that ended included."""
+    seconds = 0.0
+    for process in tree(pid):
+        with suppress(psutil.Error):
+            times = process.cpu_times()
+            seconds += times.user + times.system + times.children_user + times.children_system
+    return seconds
 
 
 def _serve(pipe: Connection, scratch: str) -> None:

@@ -8,18 +8,18 @@ interrupted race starts again where it was.
 
 from __future__ import annotations
 
-import contextlib
-import os
-import signal
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import Lock
 from typing import Any
+
+import psutil
 
 from modmill.contract import Refusal
 from modmill.cores.multiplier.build import Core, build
@@ -287,19 +287,6 @@ def _present(core: Core | None) -> Core:
 
 def _kill_children() -> None:
     """End the programs that this process started, and theirs; they run in sessions of their own."""
-    for pid in _descendants(os.getpid()):
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.kill(pid, signal.SIGKILL)
-
-
-def _descendants(pid: int) -> Iterator[int]:
-    parents: dict[int, list[int]] = {}
-    for entry in Path("/proc").glob("[0-9]*/stat"):
-        with contextlib.suppress(OSError, ValueError, IndexError):
-            text = entry.read_text()
-            parents.setdefault(int(text.rpartition(")")[2].split()[1]), []).append(int(entry.parent.name))
-    todo = [pid]
-    while todo:
-        for child in parents.get(todo.pop(), []):
-            yield child
-            todo.append(child)
+    for process in psutil.Process().children(recursive=True):
+        with suppress(psutil.Error):
+            process.kill()
