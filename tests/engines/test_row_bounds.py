@@ -54,6 +54,8 @@ def test_planted_overflows_are_found(rows, contract, why):
     with pytest.raises(Refusal, match=why):
         row_limits(programme(rows, results=((0, 0),)), of(**contract))
     row_limits(programme([Row(task("mul", 2, 0, 1))], results=((0, 0),)), of())
+    with pytest.raises(Refusal, match="the result in slot 7 is never written"):
+        row_limits(programme([Row(task("mul", 2, 0, 1))], results=((7, 0),)), of())
 
 
 def of(bits=12, result=2, product=1 << 20):

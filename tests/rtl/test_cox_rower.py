@@ -12,6 +12,7 @@ from bench import first_difference, operands, run
 from marks import long
 from modmill.contract import Refusal
 from modmill.cores.multiplier.build import build
+from modmill.design import unused
 from modmill.designs import design
 from modmill.designs.cox_rower import shape as shapes
 from modmill.designs.cox_rower.kbe import Params, RnsMontgomery, tables
@@ -278,9 +279,7 @@ def test_another_modulus_is_loaded_and_the_first_again(name):
 
 def modulus_words(f):
     """What stream k must bring for a fitted design."""
-    core = f.component()
-    core._MustUse__used = True
-    return core.modulus_words()
+    return unused(f.component()).modulus_words()
 
 
 @pytest.mark.parametrize(

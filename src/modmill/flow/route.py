@@ -31,7 +31,6 @@ ROUTERS = ("router1", "router2")
 _CONSTRAINT_MHZ = 250  # out of reach for most cores, so that the tool keeps improving
 _DEVICES = {"LFE5U-85F": "--85k", "LFE5U-25F": "--25k"}
 _PACKAGE = "CABGA381"
-_BACKENDS = ("vivado", "nextpnr-himbaechel")
 
 
 @dataclass(frozen=True)
@@ -89,11 +88,6 @@ def _routing(router: str) -> list[str]:
     if name not in ROUTERS or (at and not (name == ROUTERS[1] and aim.isdecimal() and 0 < int(aim) <= _CONSTRAINT_MHZ)):
         raise ValueError(f"router must be one of {', '.join(ROUTERS)}, {ROUTERS[1]}@MHZ, not {shortened(router)}")
     return ["--router", name, "--freq", aim or str(_CONSTRAINT_MHZ), *["--tmg-ripup"] * bool(at)]
-
-
-def available_backends() -> dict[str, str]:
-    """Paths of the place and route tools on PATH that could serve other devices, by name."""
-    return {name: path for name in _BACKENDS if (path := shutil.which(name))}
 
 
 def port_widths(verilog: str, top: str) -> Widths:

@@ -39,8 +39,8 @@ class CellWeights:
 class Target:
     """One device of one family.
 
-    `tile_a` and `tile_b` are the largest unsigned operands in bits that one DSP block multiplies. `dsp_cap_mhz` and
-    `bram_cap_mhz` are documented limits of the blocks that place and route does not check; None where not known.
+    `dsp_block` is the size of its multipliers, as the designs' setting `dsp` calls it. `dsp_cap_mhz` and `bram_cap_mhz`
+    are documented limits of the blocks that place and route does not check; None where not known.
     """
 
     name: str
@@ -49,12 +49,9 @@ class Target:
     device: str
     synth: str
     synth_flatten: str
-    dsp_cell: str
-    tile_a: int
-    tile_b: int
-    bram_kbit: int
     capacity: Capacity
     weights: CellWeights
+    dsp_block: str = "18x18"
     routable: bool = False
     speed_grade: str = ""
     dsp_cap_mhz: float | None = None
@@ -116,7 +113,7 @@ _GOWIN = _weights(
 
 def _ecp5(name: str, device: str, capacity: Capacity) -> Target:
     return Target(
-        name, "Lattice", "ecp5", device, "synth_ecp5", "|-noflatten", "MULT18X18D", 18, 18, 18, capacity, _ECP5,
+        name, "Lattice", "ecp5", device, "synth_ecp5", "|-noflatten", capacity, _ECP5,
         routable=True, speed_grade="6",
         # Remembered data-sheet value for a fully registered 18 x 18 multiplier, and the device database's for DP16KD
         # ("How to be fast on ECP5" in the toolchain notes).
@@ -125,9 +122,8 @@ def _ecp5(name: str, device: str, capacity: Capacity) -> Target:
 
 
 def _xilinx(name: str, family: str, device: str, capacity: Capacity) -> Target:
-    cell, a_bits = ("DSP48E1", 24) if family == "xc7" else ("DSP48E2", 26)
     synth = f"synth_xilinx -family {family} -noiopad -noclkbuf"
-    return Target(name, "AMD", family, device, synth, "-flatten|", cell, a_bits, 17, 18, capacity, _XILINX)
+    return Target(name, "AMD", family, device, synth, "-flatten|", capacity, _XILINX, dsp_block="25x18")
 
 
 TARGETS: tuple[Target, ...] = (
@@ -144,17 +140,17 @@ TARGETS: tuple[Target, ...] = (
     # Intel CV-51001, Cyclone V Device Overview, Cyclone V SE table: 41,910 ALMs of two adaptive LUTs, 112 DSP blocks.
     Target(
         "cyclonev", "Intel", "cyclonev", "5CSEA6", "synth_intel_alm -family cyclonev -noiopad -noclkbuf",
-        "|-noflatten", "MISTRAL_MUL18X18", 18, 18, 10, Capacity(dsp=224, lut=83_820, ff=166_036, bram=557), _CYCLONEV,
+        "|-noflatten", Capacity(dsp=224, lut=83_820, ff=166_036, bram=557), _CYCLONEV,
     ),
     # Gowin DS102, GW2A series Data Sheet, table 1-1.
     Target(
-        "gowin", "Gowin", "gw2a", "GW2A-18", "synth_gowin -family gw2a -noiopads", "|-noflatten", "MULT18X18", 18, 18,
-        18, Capacity(dsp=48, lut=20_736, ff=15_552, bram=46), _GOWIN,
+        "gowin", "Gowin", "gw2a", "GW2A-18", "synth_gowin -family gw2a -noiopads", "|-noflatten",
+        Capacity(dsp=48, lut=20_736, ff=15_552, bram=46), _GOWIN,
     ),
     # Lattice FPGA-DS-02049, CrossLink-NX Family Data Sheet, table 1.1; LUT and FF counts as in Project Oxide.
     Target(
-        "nexus", "Lattice", "nexus", "LIFCL-40", "synth_nexus -family lifcl -noiopad", "|-noflatten", "MULT18X18", 18,
-        18, 18, Capacity(dsp=56, lut=32_256, ff=32_256, bram=84), _NEXUS,
+        "nexus", "Lattice", "nexus", "LIFCL-40", "synth_nexus -family lifcl -noiopad", "|-noflatten",
+        Capacity(dsp=56, lut=32_256, ff=32_256, bram=84), _NEXUS,
     ),
 )  # fmt: skip
 """Every target, the default first."""

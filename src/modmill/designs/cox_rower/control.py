@@ -11,6 +11,7 @@ from amaranth.hdl import Value as Bits
 from amaranth.lib import data, wiring
 
 from modmill.contract import Refusal
+from modmill.design import unused
 from modmill.designs.cox_rower.operations import OPERANDS, Kind, Operation, Value
 from modmill.designs.cox_rower.schedule import Programme
 from modmill.designs.cox_rower.shape import OPERAND, PRODUCT, TREE
@@ -192,7 +193,7 @@ class Control:
         busy = set(self.fields["word"]) | {(k + 1) % interval for k in self.fields["source"]}
         spare = next((k for k in range(interval) if k not in busy), None)
         if spare is None:
-            m._MustUse__used = True
+            unused(m)
             raise Refusal(
                 f"no modulus can be loaded: products take all {interval} cycles of the block RAMs' ports; "
                 f"set interval={interval + 1}"

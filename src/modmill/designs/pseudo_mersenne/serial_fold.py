@@ -8,17 +8,12 @@ of C is the high digit of a cycles ago, shifted by b bits: no multiplier. Carrie
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from modmill.numbers.rns.residues import signed_digits
 from modmill.rtl.delay import DelayLines, later
-
-Terms = Mapping[int, Sequence[tuple[int, int]]]
-"""For each a, the (b, sign) of the signed digits 2^(bits a + b) of a constant."""
 
 
 def terms(constant: int, bits: int) -> dict[int, list[tuple[int, int]]]:

@@ -18,20 +18,8 @@ M. Tunstall: Exponent recoding and regular exponentiation algorithms, AFRICACRYP
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
 
 from modmill.contract import Refusal
-
-
-class Recoding(Protocol):
-    """How a scalar becomes digits."""
-
-    @property
-    def count(self) -> int:
-        """Digits of a scalar."""
-
-    def digits(self, k: int) -> tuple[int, ...]:
-        """The digits, the first used first. Raises Refusal for a scalar out of range."""
 
 
 def _require(k: int, bits: int) -> None:

@@ -232,7 +232,9 @@ def row_limits(programme: RowProgramme, contract: Contract) -> Limits:
     run(2)
     results = []
     for slot, subtractions in programme.results:
-        bound = held.get((False, slot), Fraction(10**9))
+        if (False, slot) not in held:
+            raise Refusal(f"{programme.name}: the result in slot {slot} is never written")
+        bound = held[False, slot]
         if bound > subtractions + 1:
             raise Refusal(
                 f"{programme.name}: the result in slot {slot} is below {float(bound):.6g} p, which {subtractions} "

@@ -181,10 +181,6 @@ class Section:
         """Sums and differences."""
         return sum(node.kind in (ADD, SUB) for node in self.nodes)
 
-    def variables(self) -> frozenset[str]:
-        """Variables and tables that it reads."""
-        return frozenset(node.source.name for node in self.nodes if node.source and node.source.name)
-
     def evaluate(
         self,
         values: Mapping[Name, int],

@@ -32,11 +32,6 @@ def tops(base: Base, lazy: bool) -> list[int]:
     return [(1 << base.w) - 1 if lazy else m - 1 for m in base.moduli]
 
 
-def truncation_error(base: Base, q: int, lazy: bool) -> Fraction:
-    """E = sum over i of the largest gamma / m_i - floor(gamma / 2^(w-q)) / 2^q, exact: the error of a cox."""
-    return Cox(base, q, lazy=lazy).error
-
-
 def alpha_offset(base: Base, q: int, lazy: bool) -> int:
     """Smallest offset d that makes alpha never too small."""
     return Cox(base, q, lazy=lazy).offset

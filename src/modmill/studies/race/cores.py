@@ -181,7 +181,7 @@ class _Race:
 
     def _settings(self, design: Design) -> dict[str, Any]:
         found = {name: value for name, value in self._given.items() if any(s.name == name for s in design.settings)}
-        block = "25x18" if self._target.tile_a >= 24 else "18x18"
+        block = self._target.dsp_block
         for s in design.settings:
             if s.name == "dsp" and "dsp" not in found and block in s.choices and block != s.default:
                 found["dsp"] = block
