@@ -17,7 +17,7 @@ import random
 import tempfile
 import time
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from math import isqrt
@@ -296,20 +296,3 @@ def _attempt(tell: Callable[[str, float], None], case: EngineCase) -> tuple[str,
         place = core.write(Path(folder) / case.kind, "modmill explore")
         report = check_ecc(place) if isinstance(core, EccCore) else check_engine(place)
     return ("failed", report.failures[0]) if report.failures else ("checked", "")
-
-
-def explore_engine(
-    rnd: random.Random, deadline: float, tell: Callable[[str, float], None] = lambda stage, limit: None
-) -> EngineOutcome:
-    """Draw one engine and try it. ``deadline``: of `time.monotonic()`; less than a minute before it, engines are
-    small."""
-    return attempt_engine(tell, draw(rnd, deadline - time.monotonic() < 60))
-
-
-def explore_engines(seconds: float, seed: int, *, small: bool = False, most: int = 0) -> Iterator[EngineOutcome]:
-    """Try random engines one after another, for so many seconds or ``most`` engines; ``small``: small ones alone."""
-    rnd, start = random.Random(seed), time.monotonic()
-    done = 0
-    while time.monotonic() - start < seconds and (not most or done < most):
-        done += 1
-        yield attempt_engine(lambda stage, limit: None, draw(rnd, small))
