@@ -5,6 +5,7 @@
 import json
 import re
 import shutil
+from dataclasses import replace
 
 import pytest
 
@@ -433,7 +434,7 @@ def test_four_states_see_an_unknown_counter(copy, monkeypatch):
 )
 def test_a_faulty_core_is_not_written(tmp_path, edit):
     core = modmill.build("sor-1m-p", P, "native", n=16)
-    core.__dict__["verilog"] = edit(core.verilog)
+    core = replace(core, stored=edit(core.verilog))
     with pytest.raises(FaultyCore, match=r"is wrong, so nothing was written .* --no-check -o DIR && modmill check DIR"):
         core.write(tmp_path / "core")
     assert list(tmp_path.iterdir()) == []

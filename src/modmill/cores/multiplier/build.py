@@ -47,8 +47,8 @@ class FaultyCore(RuntimeError):
 class Core:
     """A design fitted to a modulus, with its RTL.
 
-    ``given`` holds the parameters that the user set; all others follow from them. ``verilog`` is the RTL without the
-    header of core.v.
+    ``given`` holds the parameters that the user set; all others follow from them. ``stored``: RTL that was read from a
+    folder and stands for what the design emits. ``verilog`` is the RTL without the header of core.v.
     """
 
     design: Design
@@ -57,12 +57,13 @@ class Core:
     io: str
     given: Mapping[str, Any] = field(default_factory=dict)
     top: str = "core"
+    stored: str = field(default="", repr=False, compare=False)
 
     @cached_property
     def verilog(self) -> str:
         """Verilog-2001 of the core, module ``top`` first; all other modules' names begin with that name."""
         with _EMITTING:
-            return emit.verilog(self.fitted.core(self.io), self.top)
+            return self.stored or emit.verilog(self.fitted.core(self.io), self.top)
 
     @cached_property
     def contract(self) -> Contract:

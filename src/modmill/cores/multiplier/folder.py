@@ -101,9 +101,7 @@ def load(path: str | Path) -> Core:
     folder = Folder.read(path)
     if digest(folder.verilog) != folder.record["digest"]:
         raise ValueError(f"{folder.path / 'core.v'} has another digest than contract.json says; run modmill check")
-    core = folder.refit()
-    core.__dict__["verilog"] = folder.verilog
-    return core
+    return replace(folder.refit(), stored=folder.verilog)
 
 
 def words_for(path: str | Path, modulus: str | int | Modulus) -> Core:

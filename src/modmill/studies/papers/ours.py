@@ -41,8 +41,7 @@ class Rows(Bench):
         rows = [row for path in folders for row in read(path)]
         self._about = {(r.kind, r.about.get("design"), modulus_value(r.about.get("modulus")), r.target) for r in rows}
         self._file = tools.cache_dir() / "digests.json"
-        self._known: dict[str, str] = {}
-        self._names: dict[str, Core] = {}
+        self._digests: dict[str, str] = {}
 
     def _speaks(self, kind: str, name: str, modulus: str, target: str) -> bool:
         return self.measure or (kind, name, parse_modulus(modulus).value, target) in self._about
@@ -62,22 +61,19 @@ class Rows(Bench):
         except (OSError, ValueError, KeyError, TypeError):
             return {}
 
-    def _core(self, name: str, modulus: str, settings: Mapping[str, Any]) -> Core:
-        core = super()._core(name, modulus, settings)
+    def _digest(self, core: Core) -> str:
         if self.recorded:
-            return core
-        key = f"{name} {modulus} {sorted(core.fitted.settings.items())}"
-        if key in self._remembered and "digest" not in core.__dict__:
-            core.__dict__["digest"] = self._remembered[key]
-        self._names[key] = core
-        return core
+            return super()._digest(core)
+        key = f"{core.design.name} {core.modulus.value} {sorted(core.fitted.settings.items())}"
+        if key not in self._digests:
+            self._digests[key] = self._remembered.get(key) or core.digest
+        return self._digests[key]
 
     def keep(self) -> None:
         """Write the digests of all cores that were built."""
-        new = {key: core.__dict__["digest"] for key, core in self._names.items() if "digest" in core.__dict__}
-        if new.keys() - self._remembered.keys():
+        if self._digests.keys() - self._remembered.keys():
             beside = self._file.with_suffix(".new")
-            digests = self._remembered | new
+            digests = self._remembered | self._digests
             beside.write_text(json.dumps({"sources": self._fingerprint, "digests": digests}), encoding="utf-8")
             beside.replace(self._file)
 
