@@ -63,7 +63,8 @@ def choose_moduli(
     then a few additions); all moduli are coprime to ``avoid``. At most one multiple of each prime can be taken: this is
     a largest independent set in the graph of candidates that share a factor. The search stops after ``effort`` branches
     per bound on u, the same on every machine; when it does, or beyond 5000 candidates, the best choice known (at worst
-    the greedy one) comes with ``proved`` = False.
+    the greedy one) comes with ``proved`` = False. A solver such as CP-SAT finds as many moduli, but often others: the
+    choice must not change with a solver's version, because the emitted RTL follows from it.
 
     Raises ValueError when there are not that many such moduli, or for w < 2, count outside 1 ... 2048, digits < 1.
     """
