@@ -8,10 +8,13 @@ import random
 from dataclasses import dataclass, field, replace
 
 import pytest
+from Crypto.PublicKey import ECC
+from Crypto.Signature import DSS
 
 from modmill.contract import Fault, Refusal
 from modmill.engines.ecc import ecdh, ecdsa, eddsa
 from modmill.engines.ecc.blinding import BLIND, Ecc, HostOrder, ReferenceEngine, both_orders, require_point
+from modmill.engines.rsa.padding import HASHES
 from modmill.numbers.curves.affine import Edwards, Montgomery, Weierstrass
 from modmill.numbers.curves.encoding import encode_edwards, encode_u
 from modmill.numbers.curves.named import CURVE448, CURVE25519, CURVES, ED448, ED25519, find_curve
@@ -299,6 +302,18 @@ def test_nonces_differ_by_message_key_and_extra_data():
     assert len(set(several)) == 4 and next(ecdsa.nonces(P256.n, 1, hashed)) == first
     draws = ecdsa.nonces(29, 3, hashed)  # numbers of five bits: some are passed over
     assert {next(draws) for _ in range(400)} == set(range(1, 29))
+
+
+@pytest.mark.parametrize("name", ["P-224", "P-256", "P-384", "P-521", "secp256k1"])
+def test_deterministic_signatures_are_those_of_pycryptodome(name):
+    """With every hash, those included for which RFC 6979 has no vectors. Its nonces alone cannot be had from it."""
+    curve, key = find_curve(name), ECC.generate(curve=name)
+    scheme = DSS.new(key, "deterministic-rfc6979")
+    ecc = Ecc(ReferenceEngine(curve), check=False)
+    for hash, module in HASHES.items():
+        message = f"hashed by {hash}".encode()
+        (signature,) = ecdsa.sign(ecc, [(int(key.d), message)], hash)
+        assert ecdsa.encode(curve, signature, "raw") == scheme.sign(module.new(message)), (hash, key.d)
 
 
 def test_a_nonce_that_gives_zero_is_replaced():

@@ -51,7 +51,8 @@ def digest(name: str, message: bytes) -> bytes:
 def nonces(n: int, d: int, hashed: bytes, hash: str = "sha256", extra: bytes = b"") -> Iterator[int]:
     """The nonces of RFC 6979 in their order, each in [1, n), for the private scalar d and a message's hash.
 
-    ``extra``: the additional data of its section 3.6. Raises Refusal for SHAKE, for which it has none.
+    ``extra``: the additional data of its section 3.6. Raises Refusal for SHAKE, for which it has none. PyCryptodome
+    computes the first nonce within its own signature only, and only for its own curves.
     """
     if hash in _SHAKE:
         raise Refusal(f"deterministic nonces come from HMAC, which {hash} has not; take random ones")
