@@ -2,6 +2,7 @@
 # Copyright The Modmill authors
 """The README's picture is what the rows say, and nothing else."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
@@ -37,9 +38,18 @@ def test_all_points_and_the_front_are_drawn():
     ]
     assert [p.label for p in front(points)] == ["p1", "p0", "p3"]
     root = ElementTree.fromstring(picture(points, "a < b", "x", "y"))
-    name = "{http://www.w3.org/2000/svg}"
-    assert len([p for p in root.iter(f"{name}path") if p.find(f"{name}title") is not None]) == 5
-    assert len(root.find(f"{name}polyline").get("points").split()) == 3
+    svg = {"": "http://www.w3.org/2000/svg"}
+    assert root.find("title", svg).text == "a < b: y against x"
+    assert [len(root.findall(f".//g[@id='{f.key}']//use", svg)) for f in FAMILIES] == [1] * 5
+    assert root.find(".//g[@id='front']/path", svg).get("d").split()[::3] == ["M", "L", "L"]
+    assert {t.text for t in root.iter(f"{{{svg['']}}}text")} > {"p0", "p1", "p3", "x", "y", "a < b"}
+
+
+def test_every_colour_has_one_for_dark_pages():
+    text = picture([Point("p", family, 2 + k, 3) for k, family in enumerate(FAMILIES)], "t", "x", "y")
+    head, body = text.split("</style>")
+    used = set(re.findall(r"(?:fill|stroke): #[0-9a-f]{6}", body))
+    assert len(used) > 7 and all(f'[style*="{colour}"]' in head for colour in used)
 
 
 def test_nothing_to_draw_is_refused():
