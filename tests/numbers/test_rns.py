@@ -8,7 +8,7 @@ from math import gcd
 
 import pytest
 
-from modmill.numbers.rns.residues import Base, mersenne_like, pseudo_mersenne, signed_digits, smallest_base
+from modmill.numbers.rns.residues import Base, growing_bases, mersenne_like, pseudo_mersenne, signed_digits
 
 TABLE_1 = tuple((1 << 66) - u for u in (1, 5, 9, 17, 33, 65, 257, 513))
 
@@ -57,7 +57,7 @@ def test_refusals():
     with pytest.raises(ValueError, match="not in"):
         Base(4, (7,))
     with pytest.raises(ValueError, match=r"only .* moduli"):
-        smallest_base(4, pseudo_mersenne(4), 1 << 60)
+        next(growing_bases(4, pseudo_mersenne(4), 1 << 60))
     with pytest.raises(ValueError, match="residues for"):
         Base(4, (13, 15)).number([1])
 

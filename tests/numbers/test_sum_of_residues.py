@@ -9,8 +9,8 @@ from fractions import Fraction
 import pytest
 
 from modmill.numbers.moduli import parse_modulus
-from modmill.numbers.rns.residues import Base, mersenne_like, pseudo_mersenne, smallest_base
-from modmill.numbers.rns.sum_of_residues import SumOfResidues, alpha_limit, alpha_offset, least_closed_T, solve
+from modmill.numbers.rns.residues import Base, growing_bases, mersenne_like, pseudo_mersenne
+from modmill.numbers.rns.sum_of_residues import SumOfResidues, alpha_limit, alpha_offset, solve
 
 SECP = parse_modulus("secp256k1").value
 ED = parse_modulus("2^255-19").value
@@ -185,7 +185,9 @@ def test_least_T_with_a_closed_loop(name, n_channels, T, bits):
     p = parse_modulus(name).value
     moduli = tuple(itertools.islice(mersenne_like(66), n_channels))
     base = Base(66, moduli)
-    found = least_closed_T(p, base, 8, alpha_offset(base, 8, False), lazy=False)
+    d = alpha_offset(base, 8, False)
+    tried = (SumOfResidues(p, base, 8, d, T, 0, True, False) for T in itertools.count(1))
+    found = next(constants for constants in tried if constants.closed)
     assert (found.T, found.constant_bits) == (T, bits)
 
 
@@ -193,7 +195,8 @@ def test_solver_for_any_modulus():
     rnd = random.Random(3)
     for bits in (3, 8, 64, 200, 256, 384, 521, 1024, 4096):
         p = rnd.getrandbits(bits) | 1 | 1 << (bits - 1)
-        base = smallest_base(66, mersenne_like(66) if bits < 1100 else pseudo_mersenne(66), 16 * p * p)
+        moduli = mersenne_like(66) if bits < 1100 else pseudo_mersenne(66)
+        base = next(growing_bases(66, moduli, 16 * p * p, least=1))
         rns = solve(p, base, operand=Fraction(2))
         assert rns.beta <= 2 and rns.closed
         x, y = rns.z_max, rns.z_max

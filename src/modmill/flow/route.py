@@ -12,7 +12,7 @@ import json
 import re
 import shutil
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,6 @@ from modmill.flow.targets import Target
 from modmill.numbers.shown import shortened
 
 SHELL = "modmill_shell"
-DEFAULT_SEEDS = (1, 2, 3)
 ROUTERS = ("router1", "router2")
 """nextpnr's routers: the one that is usual here, and one that often ends sooner where wires are scarce. Of the second,
 ``router2@MHZ`` aims at a clock: what is slower is routed again."""
@@ -209,22 +208,6 @@ def timed(found: dict, cap: float | None, target: Target, seed: int, seconds: fl
         target=target.name,
         tool=tool,
     )
-
-
-def route_seeds(
-    verilog: str,
-    top: str,
-    target: Target,
-    workdir: Path,
-    *,
-    seeds: Iterable[int] = DEFAULT_SEEDS,
-    hierarchy: bool = False,
-    timeout: float | None = None,
-    progress: Callable[[str], None] | None = None,
-) -> Iterator[Routed]:
-    """`route` with one seed after the other; each result is handed out as soon as it is there."""
-    for seed in seeds:
-        yield route(verilog, top, target, workdir, seed=seed, hierarchy=hierarchy, timeout=timeout, progress=progress)
 
 
 def shell_netlist(

@@ -150,11 +150,3 @@ def growing_bases(w: int, moduli: Iterator[int], enough: int, *, least: int = 2,
             f"only {len(taken)} moduli of {w} bits, {product.bit_length()} bits together; "
             f"more than {enough.bit_length()} bits are needed"
         )
-
-
-def smallest_base(w: int, moduli: Iterator[int], enough: int) -> Base:
-    """The shortest prefix of ``moduli`` whose product exceeds ``enough``.
-
-    Raises ValueError when the moduli run out first.
-    """
-    return next(growing_bases(w, moduli, enough, least=1))

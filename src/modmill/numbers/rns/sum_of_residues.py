@@ -235,18 +235,6 @@ def solve(
     return min(good, key=lambda k: (k.T, k.offset))
 
 
-def least_closed_T(p: int, base: Base, q: int, d: int, *, lazy: bool = True, offset: bool = True) -> SumOfResidues:
-    """The smallest T with which results can be operands again, however large they are.
-
-    Raises ValueError when none up to w + log2 N + 8 does.
-    """
-    for T in range(1, base.w + base.n.bit_length() + 8):
-        candidate = SumOfResidues(p, base, q, d, T, 0, offset, lazy)
-        if candidate.closed:
-            return candidate
-    raise ValueError(f"no T closes the loop over {base.n} moduli of {base.w} bits for a {p.bit_length()}-bit modulus")
-
-
 def solve_over(bases: Iterable[Base], p: int, **options: Any) -> SumOfResidues:
     """``solve`` over the first base over which the constants exist. Raises ValueError with the last reason."""
     reason = ValueError("there is no base")
