@@ -12,8 +12,8 @@ from small_curves import montgomery, weierstrass
 
 from modmill.cores.ecc import samples as ecc_samples
 from modmill.cores.ecc.check import check_ecc
-from modmill.cores.ecc.machine import ecc, remade
-from modmill.cores.engine_files import file_differences, verilog_of
+from modmill.cores.ecc.machine import EccCore, ecc
+from modmill.cores.engine_files import file_differences
 from modmill.flow.words import WordSimulator
 
 
@@ -112,8 +112,7 @@ def test_an_edit_of_any_file_is_found_sealed_again_or_not(small, tmp_path, name)
 
 def differences(folder):
     """What the check finds without simulation."""
-    core = replace(remade(folder), stored=verilog_of(folder, "ecc"))
-    return list(file_differences(folder, "ecc", core))
+    return list(file_differences(folder, EccCore.for_check(folder)))
 
 
 def test_planted_faults_of_the_files_are_found(small, tmp_path):

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from modmill.cli import commands, ecc_vectors
 from modmill.contract import Refusal
-from modmill.cores.ecc import machine as ecc_study
+from modmill.cores import built
 from modmill.cores.ecc.machine import EccCore, ecc
 from modmill.engines.machine import sequencer as row_sequencer
 from modmill.report.rows import read
@@ -72,7 +72,7 @@ class EarlyExit(row_sequencer.RowSequencer):
 
 
 def test_an_early_exit_is_caught(tmp_path, monkeypatch):
-    monkeypatch.setattr(ecc_study, "RowSequencer", EarlyExit)
+    monkeypatch.setattr(built, "RowSequencer", EarlyExit)
     core = ladder()
     assert core.held[0].rows.programme.each == 1 and core.layout.stride == 1
     (timing,) = found(core, tmp_path)
@@ -144,6 +144,6 @@ def test_the_command(tmp_path, monkeypatch):
     assert second.startswith("PASS ladder: ") and len(list(read(record))) == 1
     with pytest.raises(Refusal, match="this core does ladder, not multiply"):
         CliRunner().invoke(commands.app, [*command, "--only", "multiply"], catch_exceptions=False)
-    monkeypatch.setattr(ecc_study, "RowSequencer", EarlyExit)
+    monkeypatch.setattr(built, "RowSequencer", EarlyExit)
     run = CliRunner().invoke(commands.app, [*command, "--only", "ladder"], catch_exceptions=False)
     assert run.exit_code == 1 and "FAIL ladder: " in run.stdout

@@ -4,7 +4,6 @@
 
 import json
 import shutil
-from dataclasses import replace
 
 import pytest
 from forged import forged, spoiled
@@ -12,7 +11,7 @@ from forged import forged, spoiled
 from marks import long
 from modmill.cores.engine_files import file_differences, verilog_of
 from modmill.cores.rsa.check import check_engine
-from modmill.cores.rsa.machine import engine, remade
+from modmill.cores.rsa.machine import EngineCore, engine
 
 WIDTH = 64
 
@@ -65,8 +64,7 @@ def test_a_machine_whose_constants_lie_in_memory_is_reset_in_the_first_cycle(tmp
 
 def differences(folder):
     """What the check finds without simulation."""
-    core = replace(remade(folder), stored=verilog_of(folder, "engine"))
-    return list(file_differences(folder, "engine", core))
+    return list(file_differences(folder, EngineCore.for_check(folder)))
 
 
 def test_planted_faults_of_the_files_are_found(folder, tmp_path):
@@ -111,6 +109,6 @@ def test_an_engine_on_a_designs_own_slot_machine_passes(tmp_path, name, p, width
     """Both engines start from random registers of their own: a control bit that nothing sets once chose the memory. A
     loaded machine takes its constants in the order of its own schedule, which once were sent in the multiplier's."""
     core = engine(name, p=p, width=width, bits=40, contexts=2, window=3)
-    assert core.native
+    assert core.numbered
     core.write(tmp_path / "engine", "made for a test")
     assert not check_engine(tmp_path / "engine").failures

@@ -2,5 +2,6 @@
 # Copyright The Modmill authors
 """What is made, written and checked as a folder of files: `multiplier`, `ecc` and `rsa` cores.
 
-`pair_check` checks a machine with two streams of words, `engine_files` what lies in its folder.
+`built` is an engine with two streams of words, of which `ecc` and `rsa` are kinds; `engine_files` are the files in its
+folder, `pair_check` checks it.
 """

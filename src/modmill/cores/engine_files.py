@@ -14,14 +14,16 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from modmill.cores.folder import require_former, write_folder
-from modmill.engines.machine.cluster import Packets
 from modmill.flow import tools
 from modmill.flow.emit import digest
 from modmill.report import sheet
 from modmill.report.seal import folder_texts, record_text, seal_differences, sealed
+
+if TYPE_CHECKING:
+    from modmill.cores.built import BuiltEngine
 
 _MEANINGS = {
     "clk": "clock, rising edge",
@@ -43,39 +45,6 @@ _ONLY_WRITTEN = ("modmill", "command", "tools", "digest")
 """What a check takes from the record as it lies there: the seal covers it, and nothing else says it."""
 
 
-class Built(Protocol):
-    """An engine with files."""
-
-    @property
-    def top(self) -> str:
-        """Its first module."""
-
-    @property
-    def word(self) -> int:
-        """Bits of a word."""
-
-    @property
-    def power_up(self) -> int:
-        """Cycles of the first reset after power-up, at least."""
-
-    @property
-    def packets(self) -> Packets:
-        """How messages reach its machines."""
-
-    @property
-    def verilog(self) -> str:
-        """Its text: the one that lies in its folder where it was read from one."""
-
-    def record(self) -> dict[str, Any]:
-        """The record without command, tools and seal."""
-
-    def vectors(self) -> dict[str, Any]:
-        """Messages with their answers."""
-
-    def page(self, record: Mapping[str, Any]) -> str:
-        """The data sheet."""
-
-
 def stream_ports(word: int) -> dict[str, dict[str, Any]]:
     """Direction and width of every port, for words of so many bits."""
     outputs = ("i_ready", "o_valid", "o_data", "o_last")
@@ -85,20 +54,43 @@ def stream_ports(word: int) -> dict[str, dict[str, Any]]:
     }
 
 
-def ports_table(ports: Mapping[str, Mapping[str, Any]]) -> str:
-    """The ports of a record as a table of the data sheet."""
-    rows = [f"| `{name}` | {p['direction']} | {p['width']} | {_MEANINGS[name]} |" for name, p in ports.items()]
-    return "\n".join(["| port | direction | bits | meaning |", "|---|---|---|---|", *rows])
+def sheet_head(title: str, stem: str, record: Mapping[str, Any], rows: str, alone: str = "") -> str:
+    """The data sheet from its title to the section on packets.
 
-
-def reset_line(power_up: int) -> str:
-    """What the data sheet says of the reset."""
+    ``rows``: what is said of contexts and rows, before the cycles of a row; ``alone``: what the core is not for.
+    """
+    options = record["options"]
+    ports = "\n".join(
+        f"| `{name}` | {p['direction']} | {p['width']} | {_MEANINGS[name]} |" for name, p in record["ports"].items()
+    )
+    power_up = record["power_up_reset"]
     longer = f", and over {power_up} after power-up" if power_up > 1 else ""
-    return f"Hold `rst` high over at least one rising edge of `clk` before the first word{longer}."
+    return f"""# {title}
+
+Made by `{record["command"]}`; RTL digest {record["digest"]}.
+Generated cores belong to you: use, change and ship them as you like.
+{alone}
+`{stem}.v` holds the module `{options["top"]}`:
+
+| port | direction | bits | meaning |
+|---|---|---|---|
+{ports}
+
+Hold `rst` high over at least one rising edge of `clk` before the first word{longer}.
+A word moves in every cycle in which valid and ready are high; `o_last` goes with the last word of an answer. Numbers
+are sent least significant word first, {record["number_words"]} words each.
+{options["contexts"]} {rows}
+{_packets(options["cores"])}"""
 
 
-def packets_section(cores: int) -> str:
-    """The section of the data sheet on packets; empty for one machine."""
+def waiting(record: Mapping[str, Any]) -> str:
+    """What is said of the first job after a modulus, where loading it takes time."""
+    load = record["multiplier"].get("load")
+    return f"The first job after a modulus may wait up to {load['cycles']} cycles more for it.\n" if load else ""
+
+
+def _packets(cores: int) -> str:
+    """The section on packets; empty for one machine."""
     if cores == 1:
         return ""
     return f"""
@@ -136,8 +128,9 @@ def port_differences(verilog: str, top: str, ports: Mapping[str, Mapping[str, An
             yield f"port {name}: {real}, the data sheet says {said}"
 
 
-def rendered(stem: str, core: Built, written: Mapping[str, Any]) -> dict[str, str]:
+def rendered(core: BuiltEngine, written: Mapping[str, Any]) -> dict[str, str]:
     """The text of each file; ``written``: what its record says beside what the engine does (command, tools)."""
+    stem = core.STEM
     made = core.record() | dict(written)
     texts = {
         f"{stem}.v": _header(stem, made) + "\n" + core.verilog,
@@ -163,14 +156,14 @@ def names(stem: str) -> tuple[str, ...]:
     return f"{stem}.v", f"{stem}.json", "vectors.json", "README.md"
 
 
-def write(folder: str | Path, stem: str, core: Built, command: str) -> Path:
+def write(folder: str | Path, core: BuiltEngine, command: str) -> Path:
     """Write the files; return the folder. A folder of a former build is replaced.
 
     Raises ValueError when the folder holds anything else.
     """
     target = Path(folder)
-    require_former(target, names(stem))
-    write_folder(target, rendered(stem, core, {"command": command, "tools": tools.versions()}))
+    require_former(target, names(core.STEM))
+    write_folder(target, rendered(core, {"command": command, "tools": tools.versions()}))
     return target
 
 
@@ -220,15 +213,15 @@ def _object(texts: Mapping[str, str], name: str) -> dict[str, Any]:
     return found
 
 
-def file_differences(folder: Path, stem: str, core: Built) -> Iterator[str]:
+def file_differences(folder: Path, core: BuiltEngine) -> Iterator[str]:
     """One line for each thing in a folder that is not what ``core``, remade from its record around the Verilog that
     lies there, would have written. Raises ValueError where a file is missing or its JSON malformed."""
-    texts = texts_of(folder, stem)
-    name = f"{stem}.json"
+    stem = core.STEM
+    texts, name = texts_of(folder, stem), f"{stem}.json"
     record, _ = _object(texts, name), _object(texts, "vectors.json")
     yield from seal_differences(texts, name)
     yield from _other_digests(stem, texts)
-    wanted = rendered(stem, core, {key: record[key] for key in _ONLY_WRITTEN if key in record})
+    wanted = rendered(core, {key: record[key] for key in _ONLY_WRITTEN if key in record})
     remade = json.loads(wanted[name])
     keys = (remade.keys() | record.keys()) - {"files", "seal", *_ONLY_WRITTEN}
     yield from (f"{name}: {key} differs from what is recomputed" for key in sorted(keys)

@@ -13,20 +13,21 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from itertools import accumulate, islice
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import InitVar, dataclass, field
+from itertools import accumulate, islice, zip_longest
 from pathlib import Path
+from typing import TypeVar
 
-from modmill.contract import Contract
-from modmill.cores.engine_files import Built, file_differences
-from modmill.engines.machine.cluster import Packets
+from modmill.cores.built import BuiltEngine, Message
+from modmill.cores.engine_files import file_differences
 from modmill.flow.emit import without_initial_values
 from modmill.flow.library import Start
 from modmill.flow.lint import foreign_words, lint
 from modmill.flow.tools import ToolError
 from modmill.flow.words import WordRun, WordSimulator
 
+_Engine = TypeVar("_Engine", bound=BuiltEngine)
 RESETS = (1, 3, 40)
 """Lengths of a reset, in cycles."""
 _STARTS = range(4, 17)
@@ -35,50 +36,43 @@ _EFFORT = 5e11
 """Cycles times bytes of Verilog that starts may take together: a few seconds."""
 
 
-@dataclass(frozen=True)
-class Answer:
-    """What must come for one job: ``numbers`` modulo ``p``, ``each`` for one of its runs.
-
-    ``what``: what a run gives. ``cycles``: from the last word in to the first word out, where that is one number; 0
-    else. It is looked at where there is one machine, whose jobs do not wait for others. ``words``: of the answer, 0 for
-    as many as `Messages.length` says. ``wait``: cycles more at most, for the first job after a modulus, which the
-    multiplier may still be loading.
-    """
-
-    what: str
-    p: int
-    numbers: Sequence[int]
-    each: int = 1
-    cycles: int = 0
-    words: int = 0
-    wait: int = 0
-
-
 @dataclass
 class Stream:
-    """Words for one instance, and the answers that must come; ``ends``: the places of the jobs' last words."""
+    """Messages for one of the instances, in their order, and the words that they are sent as.
 
+    ``ends``: the places of the jobs' last words. ``waits``: for each job the cycles more that it may take: the first
+    one after a modulus, which the multiplier may still be loading.
+    """
+
+    core: BuiltEngine
+    messages: InitVar[Iterable[Message]]
     words: list[int] = field(default_factory=list)
-    answers: list[Answer] = field(default_factory=list)
+    jobs: list[Message] = field(default_factory=list)
     ends: list[int] = field(default_factory=list)
-    _loading: int = 0
+    waits: list[int] = field(default_factory=list)
 
-    def load(self, words: Sequence[int], contract: Contract) -> None:
-        """Append a SETUP message; ``contract``: of the multiplier with the modulus that it loads."""
-        self.words += words
-        self._loading = contract.load.cycles if contract.load else 0
+    def __post_init__(self, messages: Iterable[Message]) -> None:
+        packets, load, wait = self.core.packets, self.core.contract.load, 0
+        for message in messages:
+            if not message.results:
+                self.words += packets.sent(message.words)
+                wait = load.cycles if load else 0
+                continue
+            self.words += packets.sent(message.words, len(self.jobs))
+            self.jobs.append(message)
+            self.ends.append(len(self.words) - 1)
+            self.waits.append(wait)
+            wait = 0
 
-    def add(self, packets: Packets, job: Sequence[int], answer: Answer) -> None:
-        """Append a job."""
-        self.words += packets.sent(job, len(self.answers))
-        self.ends.append(len(self.words) - 1)
-        self.answers.append(replace(answer, wait=self._loading))
-        self._loading = 0
+    @property
+    def lengths(self) -> list[int]:
+        """Words of each answer."""
+        return [self.core.layout.answer_words(job.programme) for job in self.jobs]
 
     @property
     def runs(self) -> int:
         """Runs of all jobs."""
-        return sum(len(answer.numbers) // answer.each for answer in self.answers)
+        return sum(len(job.results) for job in self.jobs)
 
 
 @dataclass
@@ -104,40 +98,33 @@ class PairReport:
 
 @dataclass(frozen=True)
 class Messages:
-    """What a machine is checked with.
+    """What a machine is checked with, for each of the two instances.
 
-    ``streams``: those of the two instances, at full rate or not. ``vectors``: what vectors.json holds. ``short``: a few
-    messages for each instance, to be sent from many starts. ``numbers``: what the words of an answer stand for, modulo
-    its p. ``length``: words of an answer. ``patience``: cycles without a word. ``spread``: cycles after a reset within
-    which the first word is offered. ``secret``: what the time of a word must not depend on.
+    ``full``, ``paused``: at full rate, and with pauses and stalls. ``vectors``: what vectors.json holds, for both.
+    ``short``: a few messages, to be sent from many starts. ``secret``: what the time of a word must not depend on.
     """
 
-    streams: Callable[[bool], tuple[Stream, Stream]]
+    full: tuple[Stream, Stream]
+    paused: tuple[Stream, Stream]
     vectors: Stream
     short: tuple[Stream, Stream]
-    numbers: Callable[[Sequence[int], int], list[int]]
-    length: int
-    patience: int
-    spread: int
     secret: str
 
-    def lengths(self, stream: Stream) -> list[int]:
-        """Words of each answer."""
-        return [answer.words or self.length for answer in stream.answers]
 
-
-def check_pair(folder: Path, stem: str, core: Built, kind: str, messages: Callable[[], Messages]) -> PairReport:
-    """Check what lies in a folder as stem.v, stem.json, vectors.json and README.md; ``core``: remade from its record
-    around its Verilog; ``kind``: results, in the plural.
+def check_pair(
+    path: str | Path, engine: type[_Engine], kind: str, messages: Callable[[_Engine], Messages]
+) -> PairReport:
+    """Check the files of an engine in a folder; ``kind``: results, in the plural.
 
     Raises ValueError when a file is missing or malformed, ToolError when a tool cannot be run.
     """
-    start = time.monotonic()
-    report, text = PairReport(folder.resolve().name, kind), core.verilog
+    folder, start = Path(path), time.monotonic()
+    core = engine.for_check(folder)
+    report, text, name = PairReport(folder.resolve().name, kind), core.verilog, f"{core.STEM}.v"
     bare = without_initial_values(text)  # hardware starts anywhere
-    report.failures += file_differences(folder, stem, core)
-    faults = [f"{stem}.v: uses {word}, which no generated core does" for word in foreign_words(bare)]
-    faults = faults or [f"{stem}.v: {line}" for line in lint(text, core.top)]
+    report.failures += file_differences(folder, core)
+    faults = [f"{name}: uses {word}, which no generated core does" for word in foreign_words(bare)]
+    faults = faults or [f"{name}: {line}" for line in lint(text, core.top)]
     report.failures += faults
     if not faults:
         try:
@@ -145,14 +132,14 @@ def check_pair(folder: Path, stem: str, core: Built, kind: str, messages: Callab
         except ToolError as error:
             if "%Error" not in str(error):
                 raise
-            report.failures.append(f"{stem}.v: does not compile: {error}")
+            report.failures.append(f"{name}: does not compile: {error}")
         else:
-            report.failures += islice(simulated(core, messages(), simulator, report), 1)
+            report.failures += islice(simulated(core, messages(core), simulator, report), 1)
     report.seconds = time.monotonic() - start
     return report
 
 
-def simulated(core: Built, messages: Messages, simulator: WordSimulator, report: PairReport) -> Iterator[str]:
+def simulated(core: BuiltEngine, messages: Messages, simulator: WordSimulator, report: PairReport) -> Iterator[str]:
     """What simulation finds, in the order of its runs; the simulator holds two instances."""
     return _Simulated(core, messages, simulator, report).faults()
 
@@ -161,7 +148,7 @@ def simulated(core: Built, messages: Messages, simulator: WordSimulator, report:
 class _Simulated:
     """The runs of a check."""
 
-    core: Built
+    core: BuiltEngine
     messages: Messages
     simulator: WordSimulator
     report: PairReport
@@ -170,8 +157,8 @@ class _Simulated:
     def faults(self) -> Iterator[str]:
         """What is wrong, in the order of the runs."""
         messages = self.messages
-        yield from self._run("at full rate", messages.streams(True), alike=True)
-        yield from self._run("with pauses and stalls", messages.streams(False), Start(reset=RESETS[1], first=0), 0.3)
+        yield from self._run("at full rate", messages.full, alike=True)
+        yield from self._run("with pauses and stalls", messages.paused, Start(reset=RESETS[1], first=0), 0.3)
         both = messages.vectors, messages.vectors
         yield from self._run("vectors.json", both, Start(reset=RESETS[2], first=0))
         before = self.report.cycles
@@ -181,10 +168,11 @@ class _Simulated:
 
     def _starts(self, cycles: int) -> Iterator[tuple[Start, Start]]:
         """Starts of the two instances for short messages that take so many cycles."""
-        rnd = random.Random(cycles)
+        rnd, timing = random.Random(cycles), self.core.contract.timing
+        spread = timing.latency + timing.interval + self.core.rhythm.turn
         count = int(_EFFORT / (max(1, cycles) * len(self.core.verilog)))
         for k in range(max(_STARTS[0], min(_STARTS[-1], count))):
-            first, other = (k if k < _STARTS[-1] // 2 else rnd.randrange(self.messages.spread + 1) for _ in range(2))
+            first, other = (k if k < _STARTS[-1] // 2 else rnd.randrange(spread + 1) for _ in range(2))
             restart = rnd.randrange(1, cycles + first) if k % 2 else 0
             how = Start(RESETS[k % len(RESETS)], first, noise=k % 4 < 2, restart=restart)
             yield how, Start(how.reset, other + k % 3, how.noise, restart)
@@ -194,21 +182,21 @@ class _Simulated:
         *, other: Start | None = None, alike: bool = False,
     ) -> Iterator[str]:  # fmt: skip
         """Faults of one run; ``alike``: whether the two instances must do the same in every cycle."""
-        messages, packets = self.messages, self.core.packets
+        core, packets = self.core, self.core.packets
         self._seed += 1
         runs = self.simulator.run_pair(
-            *((stream.words, sum(length + packets.head for length in messages.lengths(stream))) for stream in streams),
-            gap=rate, stall=rate, timeout=messages.patience, seed=self._seed,
+            *((stream.words, sum(length + packets.head for length in stream.lengths)) for stream in streams),
+            gap=rate, stall=rate, timeout=core.patience, seed=self._seed,
             starts=(start or Start(), other or start or Start()),
         )  # fmt: skip
         self.report.cycles += max(run.cycles for run in runs)
         for run, stream in zip(runs, streams, strict=True):
             self.report.judged += stream.runs
-            yield from (f"{label}: {line}" for line in _judged(packets, messages, run, stream))
+            yield from (f"{label}: {line}" for line in _judged(core, run, stream))
         if alike and (runs[0].accepted, runs[0].valid) != (runs[1].accepted, runs[1].valid):
-            yield f"{label}: the time of a word depends on {messages.secret}"
+            yield f"{label}: the time of a word depends on {self.messages.secret}"
         if not rate and packets.machines == 1:
-            yield from (f"{label}: {line}" for line in _timed(messages, runs[0], streams[0]))
+            yield from (f"{label}: {line}" for line in _timed(runs[0], streams[0]))
 
 
 def _told(start: Start) -> str:
@@ -217,28 +205,28 @@ def _told(start: Start) -> str:
     return f"reset of {start.reset} cycle{'s' * (start.reset > 1)}, first word in cycle {start.first}{again}"
 
 
-def _judged(packets: Packets, messages: Messages, run: WordRun, stream: Stream) -> Iterator[str]:
+def _judged(core: BuiltEngine, run: WordRun, stream: Stream) -> Iterator[str]:
     yield from run.violations
-    lengths = messages.lengths(stream)
-    order, words = packets.ordered(run.words, lengths)
-    done = at_word = 0
-    for answer, length in zip(stream.answers, lengths, strict=True):
-        found = messages.numbers(words[at_word : at_word + length], answer.p)
-        at_word += length
-        for at in range(0, len(answer.numbers), answer.each):
-            if found[at : at + answer.each] != list(answer.numbers[at : at + answer.each]):
-                yield f"{answer.what} {done + at // answer.each} modulo {answer.p:#x} is wrong"
+    lengths, head = stream.lengths, core.packets.head
+    order, words = core.packets.ordered(run.words, lengths)
+    done = at = 0
+    for job, length in zip(stream.jobs, lengths, strict=True):
+        found = core.layout.results(job.programme, words[at : at + length], job.p)
+        for number, (result, wanted) in enumerate(zip_longest(found, job.results), done):
+            if result != wanted:
+                yield f"{job.what} {number} modulo {job.p:#x} is wrong"
                 return
-        done += len(answer.numbers) // answer.each
-    lasts = accumulate(lengths[job] + packets.head for job in order)
+        at, done = at + length, done + len(job.results)
+    lasts = accumulate(lengths[job] + head for job in order)
     if [k for k, last in enumerate(run.last, 1) if last] != list(lasts):
         yield "o_last does not go with the last word of each answer, and with no other"
 
 
-def _timed(messages: Messages, run: WordRun, stream: Stream) -> Iterator[str]:
-    starts = accumulate(messages.lengths(stream), initial=0)
-    for answer, end, start in zip(stream.answers, stream.ends, starts, strict=False):
+def _timed(run: WordRun, stream: Stream) -> Iterator[str]:
+    """Of one machine, whose jobs do not wait for others."""
+    starts = accumulate(stream.lengths, initial=0)
+    for job, end, start, wait in zip(stream.jobs, stream.ends, starts, stream.waits, strict=False):
         found = run.valid[start] - run.accepted[end]
-        if answer.cycles and not answer.cycles <= found <= answer.cycles + answer.wait:
-            yield f"{answer.what} takes {found:,} cycles, {answer.cycles:,} were predicted"
+        if not job.cycles <= found <= job.cycles + wait:
+            yield f"{job.what} takes {found:,} cycles, {job.cycles:,} were predicted"
             return

@@ -2,6 +2,6 @@
 # Copyright The Modmill authors
 """Coprocessors for a curve: made, written to a folder, checked, run.
 
-In reading order: `machine`, `page` (the files beside the Verilog), `samples` (operations and their answers), `check`,
-`engine` (protocols on the simulated RTL), `explain` (a program as a chart).
+In reading order: `machine`, `page` (the curve as JSON, the data sheet), `samples` (operations and their answers),
+`check`, `engine` (protocols on the simulated RTL), `explain` (a program as a chart).
 """

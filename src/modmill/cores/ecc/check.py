@@ -13,16 +13,15 @@ Two coprocessors run side by side (`pair_check`) with the same kinds of messages
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
-from itertools import chain
 from pathlib import Path
 
 from modmill.contract import Contract, Refusal
-from modmill.cores import engine_files
-from modmill.cores.ecc.machine import STEM, EccCore, remade
-from modmill.cores.ecc.samples import EDGES, Run, sample
-from modmill.cores.pair_check import Answer, Messages, PairReport, Stream, check_pair
+from modmill.cores.built import Message
+from modmill.cores.ecc.machine import EccCore
+from modmill.cores.ecc.samples import EDGES, sample
+from modmill.cores.pair_check import Messages, PairReport, Stream, check_pair
 from modmill.design import Fitted
 from modmill.engines.microcode.bounds import row_limits
 from modmill.engines.microcode.interpreter import run
@@ -38,58 +37,25 @@ _Loaded = tuple[Fitted, dict[int, RowProgramme]]
 def check_ecc(path: str | Path) -> PairReport:
     """Check the coprocessor in a folder. Raises ValueError when a file is missing or malformed, ToolError when a tool
     cannot be run."""
-    folder = Path(path)
-    core = replace(remade(folder), stored=engine_files.verilog_of(folder, STEM))
-
-    return check_pair(folder, STEM, core, "results", lambda: messages(core))
+    return check_pair(path, EccCore, "results", messages)
 
 
 def messages(core: EccCore) -> Messages:
     """What a core is checked with."""
     pair = (
-        _stream(core, list(_others(core, 1)), 1),
-        _stream(core, list(_others(core, 2))[::-1], 2),
+        Stream(core, _stream(core, list(_others(core, 1)), 1)),
+        Stream(core, _stream(core, list(_others(core, 2))[::-1], 2)),
     )
-    patience = 2 * max(map(core.cycles, core.jobs)) + 1000
-    timing = core.contract.timing
-    return Messages(
-        lambda _: pair, _vectors(core), (_short(core, 1), _short(core, 2)), core.layout.numbers, 0, patience,
-        timing.latency + timing.interval + core.rhythm.turn, "scalars, points or numbers",
-    )  # fmt: skip
+    short = Stream(core, _short(core, 1)), Stream(core, _short(core, 2))
+    return Messages(pair, pair, Stream(core, core.messages()), short, "scalars, points or numbers")
 
 
-def _vectors(core: EccCore) -> Stream:
-    """The messages of vectors.json."""
-    out, loaded = Stream(), 0
-    for held in core.held:
-        if held.modulus != loaded:
-            loaded = held.modulus
-            out.load(core.packets.sent(core.setup(loaded)), core.contract)
-        for pairs in core.vector_jobs(held.operation):
-            _add(core, out, held.operation, pairs)
-    return out
-
-
-def _short(core: EccCore, seed: int) -> Stream:
+def _short(core: EccCore, seed: int) -> Iterator[Message]:
     """SETUP and two jobs of the operation modulo p that takes the fewest cycles."""
-    out, size = Stream(), core.layout.contexts
-    out.load(core.packets.sent(core.setup()), core.contract)
-    operation = min(core.operations, key=core.cycles)
+    size, operation = core.results, min(core.operations, key=core.cycles)
+    yield Message(core.setup())
     pairs = sample(core.curve, operation, core.bits, EDGES + 2 * size, seed)[EDGES:]
-    for batch in (pairs[:size], pairs[size:]):
-        _add(core, out, operation, batch)
-    return out
-
-
-def _add(core: EccCore, out: Stream, operation: str, pairs: Sequence[tuple[Run, tuple[int, ...]]]) -> None:
-    """Append a job to a stream."""
-    k = core.number(operation)
-    wanted = [result for _, result in pairs]
-    answer = Answer(
-        operation, core.modulus(operation), list(chain(*wanted)), len(wanted[0]), core.cycles(operation),
-        core.layout.answer_words(k),
-    )  # fmt: skip
-    out.add(core.packets, core.job(operation, [given for given, _ in pairs]), answer)
+    yield from (core.message(operation, batch) for batch in (pairs[:size], pairs[size:]))
 
 
 def _others(core: EccCore, seed: int) -> Iterator[_Loaded]:
@@ -113,40 +79,28 @@ def _others(core: EccCore, seed: int) -> Iterator[_Loaded]:
         yield fitted, made
 
 
-def _stream(core: EccCore, others: list[_Loaded], seed: int) -> Stream:
+def _stream(core: EccCore, others: list[_Loaded], seed: int) -> Iterator[Message]:
     """The messages of one side; the second has the exceptional runs in the opposite order."""
-    out, lay, packets = Stream(), core.layout, core.packets
-    size = lay.contexts
-    cycles = list(map(core.cycles, core.jobs))
-    lengths = list(map(lay.answer_words, range(len(core.jobs))))
-    loaded = 0
-    for held in core.held:
-        if held.modulus != loaded:
-            loaded = held.modulus
-            out.load(packets.sent(core.setup(loaded)), core.contract)
-        jobs = max(core.cores, -(-RUNS // size))
-        pairs = sample(core.curve, held.operation, core.bits, jobs * size, seed)[:: 1 if seed == 1 else -1]
-        for at in range(0, len(pairs), size):
-            _add(core, out, held.operation, pairs[at : at + size])
+    size = core.results
+    for setting, programmes in core.by_modulus():
+        yield setting
+        for held in programmes:
+            jobs = max(core.cores, -(-RUNS // size))
+            pairs = sample(core.curve, held.operation, core.bits, jobs * size, seed)[:: 1 if seed == 1 else -1]
+            yield from (core.message(held.operation, pairs[at : at + size]) for at in range(0, len(pairs), size))
     rnd = random.Random(seed)
     for fitted, made in others:
         contract = core.contract_at(fitted)
-        out.load(packets.sent(lay.setup(contract, made)), core.contract)
+        yield Message(core.layout.setup(contract, made))
         for k, programme in made.items():
-            job, numbers = _random_job(core, k, programme, contract, rnd)
-            each = len(programme.results)
-            what = f"other numbers, {programme.name}"
-            out.add(packets, job, Answer(what, fitted.p, numbers, each, cycles[k], lengths[k]))
-    return out
+            yield _random_job(core, k, programme, contract, rnd)
 
 
-def _random_job(
-    core: EccCore, number: int, programme: RowProgramme, contract: Contract, rnd: random.Random
-) -> tuple[list[int], list[int]]:
+def _random_job(core: EccCore, number: int, programme: RowProgramme, contract: Contract, rnd: random.Random) -> Message:
     """A job of random digits and numbers, and what its rows give on integers."""
     held, bits = core.held[number], core.curve.n.bit_length()
-    unit, runs, results = core.unit(core.layout.contexts), [], list[int]()
-    for _ in range(core.layout.contexts):
+    unit, runs, results = core.unit(core.results), [], []
+    for _ in range(core.results):
         scalars: tuple[int, ...] = (rnd.randrange(1 << min(bits, core.bits)),)
         if held.operation == "multiply-two":
             scalars = rnd.randrange(core.curve.n), rnd.randrange(core.curve.n)
@@ -155,5 +109,6 @@ def _random_job(
         digits = held.made.digits(*scalars)
         inputs = {key: rnd.randrange(contract.p) for _, key in programme.inputs}
         runs.append((digits, [inputs[key] for _, key in programme.inputs]))
-        results += run(programme, unit, contract, inputs, digits)
-    return core.layout.job(number, runs), results
+        results.append(run(programme, unit, contract, inputs, digits))
+    what, words = f"other numbers, {programme.name}", core.layout.job(number, runs)
+    return Message(words, {}, what, number, contract.p, results, core.cycles(held.operation))

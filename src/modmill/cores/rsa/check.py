@@ -8,13 +8,13 @@ Two engines run side by side (`pair_check`) with the same kinds of messages, but
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
-from modmill.cores import engine_files
-from modmill.cores.pair_check import Answer, Messages, PairReport, Stream, check_pair
-from modmill.cores.rsa.machine import PUBLIC, SHORT, STEM, EngineCore, remade
+from modmill.cores.built import Message
+from modmill.cores.pair_check import Messages, PairReport, Stream, check_pair
+from modmill.cores.rsa.machine import PUBLIC, SHORT, EngineCore
 from modmill.design import Fitted
 
 VERY_SHORT = 12
@@ -28,65 +28,38 @@ def check_engine(path: str | Path, *, full: bool = True) -> PairReport:
 
     Raises ValueError when a file is missing or malformed, ToolError when a tool cannot be run.
     """
-    folder = Path(path)
-    core = replace(remade(folder), stored=engine_files.verilog_of(folder, STEM))
-
-    return check_pair(folder, STEM, core, "powers", lambda: messages(core, full))
+    return check_pair(path, EngineCore, "powers", partial(messages, full=full))
 
 
 def messages(core: EngineCore, full: bool = True) -> Messages:
     """What a core is checked with."""
     moduli = [core.fitted, *core.fitted.others()]
 
-    def streams(first: bool) -> tuple[Stream, Stream]:
-        whole = full and first
-        return _stream(core, moduli, whole, 1), _stream(core, moduli[::-1], whole, 2)
+    def both(whole: bool) -> tuple[Stream, Stream]:
+        return Stream(core, _stream(core, moduli, whole, 1)), Stream(core, _stream(core, moduli[::-1], whole, 2))
 
-    length = core.answer - core.packets.head
-    patience = 2 * core.cycles(0) + 1000
-    timing = core.contract.timing
-    return Messages(
-        streams, _vectors(core, full), (_short(core, 1), _short(core, 2)), core.layout.numbers, length, patience,
-        timing.latency + timing.interval + core.layout.rhythm.turn, "moduli, bases or exponents",
-    )  # fmt: skip
+    short = Stream(core, _short(core, 1)), Stream(core, _short(core, 2))
+    vectors = Stream(core, core.messages(full=full))
+    return Messages(both(full), both(False), vectors, short, "moduli, bases or exponents")
 
 
-def _vectors(core: EngineCore, full: bool) -> Stream:
-    """The messages of vectors.json; ``full``: with the exponents of full length."""
-    out = Stream()
-    out.load(core.sent(core.setup(core.fitted)), core.contract)
-    for programme, bits, pairs in core.vector_jobs(full=full):
-        _add(core, out, core.fitted.p, programme, bits, pairs)
-    return out
-
-
-def _short(core: EngineCore, seed: int) -> Stream:
+def _short(core: EngineCore, seed: int) -> Iterator[Message]:
     """The modulus and two jobs: short exponents, 65537."""
-    out, rnd, p = Stream(), random.Random(seed), core.fitted.p
-    out.load(core.sent(core.setup(core.fitted)), core.contract)
+    rnd, p = random.Random(seed), core.fitted.p
+    yield core.setting(core.fitted)
     bits = min(VERY_SHORT, core.layout.powers[0].bits)
     bases = [rnd.randrange(p) for _ in range(core.results)]
-    _add(core, out, p, 0, bits, [(base, rnd.getrandbits(bits)) for base in bases])
-    _add(core, out, p, 1, PUBLIC.bit_length(), [(base, PUBLIC) for base in bases[::-1]])
-    return out
+    yield core.message(p, 0, bits, [(base, rnd.getrandbits(bits)) for base in bases])
+    yield core.message(p, 1, PUBLIC.bit_length(), [(base, PUBLIC) for base in bases[::-1]])
 
 
-def _add(core: EngineCore, out: Stream, p: int, programme: int, bits: int, pairs: Sequence[tuple[int, int]]) -> None:
-    """Append a job modulo p to a stream."""
-    wanted = [pow(base, exponent, p) for base, exponent in pairs]
-    job = core.layout.power_job(programme, pairs, bits)
-    out.add(core.packets, job, Answer("power", p, wanted, cycles=core.cycles(programme, bits)))
-
-
-def _stream(core: EngineCore, moduli: list[Fitted], full: bool, seed: int) -> Stream:
+def _stream(core: EngineCore, moduli: list[Fitted], full: bool, seed: int) -> Iterator[Message]:
     """For each modulus messages of either programme, with edges of bases and exponents among them."""
     rnd = random.Random(seed)
-    layout, out = core.layout, Stream()
-    size = layout.contexts
+    size, longest = core.results, core.layout.powers[0].bits
     for k, fitted in enumerate(moduli):
         p = fitted.p
-        out.load(core.sent(core.setup(fitted)), core.contract)
-        longest = layout.powers[0].bits
+        yield core.setting(fitted)
         kinds = [(0, longest)] if full and not k else []
         kinds += [(0, min(SHORT, longest)), (1, PUBLIC.bit_length())] * -(-POWERS // size)
         for programme, bits in kinds:
@@ -95,5 +68,4 @@ def _stream(core: EngineCore, moduli: list[Fitted], full: bool, seed: int) -> St
                      for _ in range(size)]  # fmt: skip
             if programme:
                 pairs = [(base, PUBLIC) for base, _ in pairs]
-            _add(core, out, p, programme, bits, pairs)
-    return out
+            yield core.message(p, programme, bits, pairs)

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from modmill.cores.engine_files import packets_section, ports_table, reset_line
+from modmill.cores.engine_files import sheet_head, waiting
 
 
 def page(record: Mapping[str, Any]) -> str:
@@ -25,21 +25,10 @@ def page(record: Mapping[str, Any]) -> str:
         if setup["modulus_words"]
         else ""
     )
-    return f"""# Exponentiation engine: {record["design"]}, {record["modulus_bits"]}-bit moduli
-
-Made by `{record["command"]}`; RTL digest {record["digest"]}.
-Generated cores belong to you: use, change and ship them as you like.
-
-`engine.v` holds the module `{options["top"]}`:
-
-{ports_table(record["ports"])}
-
-{reset_line(record["power_up_reset"])}
-A word moves in every cycle in which valid and ready are high; `o_last` goes with the last word of an answer. Numbers
-are sent least significant word first, {words} words each.
-{options["contexts"]} powers are computed in step; a row of the programme takes {record["cycles_of_a_row"]} cycles for
-each of them.
-{packets_section(options["cores"])}
+    cycles = record["cycles_of_a_row"]
+    rows = f"powers are computed in step; a row of the programme takes {cycles} cycles for\neach of them."
+    title = f"Exponentiation engine: {record['design']}, {record['modulus_bits']}-bit moduli"
+    return f"""{sheet_head(title, "engine", record, rows)}
 ## Messages
 
 `0`: the modulus and what belongs to it. `modmill rsa setup DIR --modulus M` prints the words of this message for M.
@@ -59,11 +48,5 @@ each of them.
 Window digits are those of the exponent to the base 2^w, the highest first; the ladder takes the bits of e xor 2 e.
 Shorter exponents take fewer passes and digits. `cycles`: from the last word of a job to the first word of its powers,
 one number for all exponents and bases of a length.
-{_waiting(record)}`vectors.json` holds messages with their answers.
+{waiting(record)}`vectors.json` holds messages with their answers.
 """
-
-
-def _waiting(record: Mapping[str, Any]) -> str:
-    """What is said of the first job after a modulus, where loading it takes time."""
-    load = record["multiplier"].get("load")
-    return f"The first job after a modulus may wait up to {load['cycles']} cycles more for it.\n" if load else ""

@@ -5,13 +5,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from modmill.contract import Refusal
-from modmill.cores.ecc.machine import EccCore, ecc
-from modmill.cores.trial import Trial
+from modmill.cores.ecc.machine import ecc
 from modmill.designs import DESIGNS
 from modmill.engines.ecc.point_engine import OPERATIONS
 from modmill.numbers.curves.affine import Curve, Montgomery
@@ -21,43 +19,6 @@ from modmill.studies.race.machines import EngineRace, Progress
 
 ANY = "scalar-multiplication"
 """The operation that every curve has: any point, or the ladder."""
-
-
-@dataclass(frozen=True)
-class Operation:
-    """An operation of a coprocessor, to be measured. The coprocessor has no other, so that its digest tells it."""
-
-    core: EccCore
-    name: str
-
-    @property
-    def verilog(self) -> str:
-        """Of the coprocessor."""
-        return self.core.verilog
-
-    @property
-    def top(self) -> str:
-        """Its first module."""
-        return self.core.top
-
-    @property
-    def word(self) -> int:
-        """Bits of a word."""
-        return self.core.word
-
-    @property
-    def cores(self) -> int:
-        """Coprocessors side by side."""
-        return self.core.cores
-
-    @property
-    def results(self) -> int:
-        """Operations of one answer."""
-        return self.core.layout.contexts
-
-    def trial(self) -> Trial:
-        """Run it. Raises ToolError when a result is wrong."""
-        return self.core.trial(self.name)
 
 
 def operation_of(curve: Curve, name: str) -> str:
@@ -88,7 +49,7 @@ def race_operation(
         given = {key: x for key, x in (settings or {}).items() if any(s.name == key for s in design.settings)}
         try:
             core = ecc(curve, design.name, given, operations=(operation,), **options)
-            entrants.append((design.name, Operation(core, operation), core.about()))
+            entrants.append((design.name, core, core.about()))  # no other operation, so that its digest tells it
         except Refusal as error:
             if designs:
                 raise

