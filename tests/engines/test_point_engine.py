@@ -9,8 +9,8 @@ import pytest
 
 from modmill.contract import Refusal
 from modmill.designs import design
-from modmill.engines.ecc.blinding import Ecc, HostOrder, PointEngine, ReferenceEngine
-from modmill.engines.ecc.order_engine import NUMBERS, RowOrder, order_operations
+from modmill.engines.ecc.blinding import NUMBERS, Ecc, HostOrder, ReferenceEngine
+from modmill.engines.ecc.order_engine import RowOrder, order_operations
 from modmill.engines.ecc.point_engine import RowPointEngine, Shape
 from modmill.engines.microcode.interpreter import exact, largest, plain
 from modmill.engines.microcode.program import Unit
@@ -99,12 +99,6 @@ def test_rows_do_not_depend_on_scalars():
     rows.multiply([5], [rows.curve.base], 320, [1])
     counts = {key: made[1].programme.rows for key, made in rows._made.items()}
     assert counts == {("multiply", 256): 3474, ("multiply", 320): 5728}
-
-
-def test_it_has_what_the_protocols_ask_for():
-    asked = {name for name in vars(PointEngine) if not name.startswith("_")}
-    assert asked == {"curve", "multiply", "multiply_base", "multiply_two", "ladder"}
-    assert all(hasattr(engine("wide", "native", "Ed25519", TRIMS), name) for name in asked)
 
 
 @pytest.mark.parametrize("curve", ["secp256k1", "Curve25519"])

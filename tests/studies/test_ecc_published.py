@@ -13,31 +13,30 @@ import pytest
 from marks import long
 from modmill.contract import Refusal
 from modmill.engines.ecc import ecdh, eddsa
-from modmill.engines.ecc.blinding import Ecc, ReferenceEngine, require_point
+from modmill.engines.ecc.blinding import Ecc, ReferenceEngine, reference, require_point
 from modmill.numbers.curves.named import CURVE448, CURVE25519, ED448, ED25519, find_curve
-from modmill.numbers.curves.projective import multiple_u, multiples
 from modmill.studies.vectors import ecc_files as published
 from modmill.studies.vectors.ecc_cases import faults, sample
 
 NAMES = sorted(published.wycheproof_files())
 WYCHEPROOF = [name for name in NAMES if not name.startswith("more/")]
 MORE = [name for name in NAMES if name.startswith("more/")]
-_multiple, _multiple_u = functools.cache(lambda c, k, P: multiples(c, [(k, P)])), functools.cache(multiple_u)
+_reference = functools.cache(
+    lambda curve, operation, scalars, given: reference(curve, operation, (scalars, dict(given)))
+)
 
 
-class Remembering(ReferenceEngine):
+class Caching(ReferenceEngine):
     """The reference engine, that computes no multiple twice."""
 
-    def multiply(self, scalars, points, bits, blinds):
-        return [_multiple(self.curve, k, P) for k, P in zip(scalars, points, strict=True)]
-
-    def ladder(self, scalars, us, bits, blinds):
-        return [_multiple_u(self.curve, k, u) for k, u in zip(scalars, us, strict=True)]
+    def results(self, operation, bits, runs):
+        given = [(scalars, tuple((key, x) for key, x in given.items() if key != "blind")) for scalars, given in runs]
+        return [_reference(self.curve, operation, *one) for one in given]
 
 
 @functools.cache
 def ecc(name):
-    return Ecc(Remembering(find_curve(name)), check=False)
+    return Ecc(Caching(find_curve(name)), check=False)
 
 
 def passed(cases, count):
@@ -176,17 +175,12 @@ def test_rfc8032_with_context_and_prehash(curve, seed, message, context, prehash
     assert eddsa.verify(engine, [(key, message, found)], context, not prehashed) == [False]
 
 
-class Faulty(Remembering):
-    """An engine that forgets the last bit of a scalar."""
+class Faulty(Caching):
+    """An engine that forgets a bit of a scalar."""
 
-    def multiply(self, scalars, points, bits, blinds):
-        return super().multiply([k & ~1 for k in scalars], points, bits, blinds)
-
-    def ladder(self, scalars, us, bits, blinds):
-        return super().ladder([k & ~16 for k in scalars], us, bits, blinds)
-
-    def multiply_two(self, scalars, points):
-        return super().multiply_two([(u1 & ~1, u2) for u1, u2 in scalars], points)
+    def results(self, operation, bits, runs):
+        bit = 16 if operation == "ladder" else 1
+        return super().results(operation, bits, [((k & ~bit, *others), given) for (k, *others), given in runs])
 
 
 @pytest.mark.parametrize("name", ["ecdh_secp256r1_ecpoint", "x25519", "ecdsa_secp256r1_sha256", "ed25519"])

@@ -99,21 +99,16 @@ def test_x25519_through_rtl_fills_its_contexts(tmp_path):
 class Careless(ReferenceEngine):
     """An engine that has one bit of a scalar wrong."""
 
-    def multiply(self, scalars, points, bits, blinds):
-        return super().multiply([k ^ 1 for k in scalars], points, bits, blinds)
-
-    def multiply_two(self, scalars, points):
-        return super().multiply_two([(u1 ^ 1, u2) for u1, u2 in scalars], points)
-
-    def ladder(self, scalars, us, bits, blinds):
-        return super().ladder([k ^ 16 for k in scalars], us, bits, blinds)
+    def results(self, operation, bits, runs):
+        bit = 16 if operation == "ladder" else 1
+        return super().results(operation, bits, [((k ^ bit, *others), given) for (k, *others), given in runs])
 
 
 class Astray(ReferenceEngine):
     """An engine whose points are off the curve."""
 
-    def multiply(self, scalars, points, bits, blinds):
-        return [(1, 1) for _ in scalars]
+    def results(self, operation, bits, runs):
+        return [(1, 1) for _ in runs]
 
 
 @pytest.mark.parametrize(
@@ -140,9 +135,9 @@ def test_a_run_is_asked_once_and_in_full_batches(tmp_path):
     sizes = []
 
     class Counting(ReferenceEngine):
-        def multiply(self, scalars, points, bits, blinds):
-            sizes.append(len(scalars))
-            return super().multiply(scalars, points, bits, blinds)
+        def results(self, operation, bits, runs):
+            sizes.append(len(runs))
+            return super().results(operation, bits, runs)
 
     curve = find_curve("P-256")
     cases = [wycheproof(f"ecdh_secp256r1{form}")[:20] for form in ("_ecpoint", "")]

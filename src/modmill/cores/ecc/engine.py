@@ -7,13 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from modmill.contract import Refusal
 from modmill.cores.ecc.machine import EccCore
-from modmill.engines.ecc.blinding import HostOrder, OrderArithmetic
-from modmill.engines.ecc.order_engine import OrderByProgrammes
-from modmill.engines.ecc.points import BLIND
-from modmill.numbers.curves.affine import Curve, Point, Weierstrass
+from modmill.engines.ecc.blinding import HostOrder, OrderArithmetic, PointEngine, Run
+from modmill.numbers.curves.affine import Curve
 
 
 @dataclass(frozen=True)
@@ -30,17 +29,17 @@ class Work:
         return f"{self.operation}, {self.runs} run{'s' * (self.runs != 1)}{batches}, {sum(self.cycles):,} cycles"
 
 
-def simulated(
-    core: EccCore, operation: str, runs: Sequence[tuple[tuple[int, ...], Mapping[str, int]]], work: list[Work]
-) -> list[tuple[int, ...]]:
+def simulated(core: EccCore, operation: str, runs: Sequence[Run], work: list[Work]) -> list[tuple[int, ...]]:
     """The results of runs by the RTL; ``work`` is told."""
+    if not runs:
+        return []
     found = core.simulate(operation, runs)
     work.append(Work(operation, len(runs), tuple(found.cycles)))
     return found.results
 
 
 @dataclass(frozen=True)
-class RtlPointEngine:
+class RtlPointEngine(PointEngine):
     """A `PointEngine` that simulates ``core``. ``work`` lists what it did, cycles as they were measured: from the last
     word of a batch to the first of its results.
 
@@ -50,51 +49,16 @@ class RtlPointEngine:
     core: EccCore
     work: list[Work] = field(default_factory=list)
 
-    @property
+    @cached_property
     def curve(self) -> Curve:
         """The curve."""
         return self.core.curve
 
-    def multiply(
-        self, scalars: Sequence[int], points: Sequence[Point], bits: int, blinds: Sequence[int]
-    ) -> list[Point]:
-        """k P for each pair; P any point of the curve, but not the point at infinity."""
-        items = zip(scalars, points, blinds, strict=True)
-        runs = [((k,), self._given(P) | {BLIND: blind}) for k, P, blind in items]
-        return list(map(self._point, self._run("multiply", bits, runs)))
-
-    def multiply_base(self, scalars: Sequence[int], bits: int, blinds: Sequence[int]) -> list[Point]:
-        """k G for each scalar."""
-        runs = [((k,), {BLIND: blind}) for k, blind in zip(scalars, blinds, strict=True)]
-        return list(map(self._point, self._run("multiply-base", bits, runs)))
-
-    def multiply_two(self, scalars: Sequence[tuple[int, int]], points: Sequence[Point]) -> list[Point]:
-        """u1 G + u2 P for each pair (u1, u2)."""
-        runs = [(both, self._given(P)) for both, P in zip(scalars, points, strict=True)]
-        return list(map(self._point, self._run("multiply-two", 0, runs)))
-
-    def ladder(self, scalars: Sequence[int], us: Sequence[int], bits: int, blinds: Sequence[int]) -> list[int]:
-        """The u-coordinate of k P for each k and each u."""
-        items = zip(scalars, us, blinds, strict=True)
-        return [x for (x,) in self._run("ladder", bits, [((k,), {"u": u, BLIND: blind}) for k, u, blind in items])]
-
-    def _run(
-        self, operation: str, bits: int, runs: Sequence[tuple[tuple[int, ...], Mapping[str, int]]]
-    ) -> list[tuple[int, ...]]:
+    def results(self, operation: str, bits: int, runs: Sequence[Run]) -> list[tuple[int, ...]]:
+        """What each run gives."""
         if bits > self.core.bits:
             raise Refusal(f"this core multiplies by scalars of up to {self.core.bits} bits, not {bits}")
-        if not runs:
-            return []
         return simulated(self.core, operation, runs, self.work)
-
-    def _given(self, P: Point) -> dict[str, int]:
-        if P is None:
-            raise Refusal("the engine takes no point at infinity")
-        return {"x": P[0], "y": P[1]}
-
-    def _point(self, results: tuple[int, ...]) -> Point:
-        x, y = results
-        return None if isinstance(self.curve, Weierstrass) and x == y == 0 else (x, y)
 
     @property
     def order(self) -> OrderArithmetic:
@@ -107,7 +71,7 @@ class RtlPointEngine:
 
 
 @dataclass(frozen=True)
-class RtlOrder(OrderByProgrammes):
+class RtlOrder(OrderArithmetic):
     """An `OrderArithmetic` that simulates ``core``, into which n is loaded after p; ``work`` as of `RtlPointEngine`.
 
     Raises Refusal for another order than that of the core's curve.
@@ -116,7 +80,7 @@ class RtlOrder(OrderByProgrammes):
     core: EccCore
     work: list[Work] = field(default_factory=list)
 
-    @property
+    @cached_property
     def where(self) -> str:
         """The same core, and what changing the modulus takes."""
         return f"this core, loaded with n by a message of {len(self.core.setup(self.core.curve.n)):,} words"
@@ -125,4 +89,4 @@ class RtlOrder(OrderByProgrammes):
         """What each run gives."""
         if n != self.core.curve.n:
             raise Refusal(f"the core computes modulo the order of {self.core.curve.title} alone")
-        return simulated(self.core, operation, [((), given) for given in runs], self.work) if runs else []
+        return simulated(self.core, operation, [((), given) for given in runs], self.work)

@@ -16,10 +16,11 @@ from modmill.contract import Binary, Digits, Refusal, ResiduePair
 from modmill.cores import engine_files
 from modmill.cores.built import BuiltEngine, Message, Simulated
 from modmill.cores.ecc.page import describe, page, restored
-from modmill.cores.ecc.samples import Run, jobs
+from modmill.cores.ecc.samples import jobs
 from modmill.cores.trial import Trial
 from modmill.design import Fitted, unused
 from modmill.designs import design as find_design
+from modmill.engines.ecc.blinding import Run
 from modmill.engines.ecc.order_engine import order_operations, order_recipe
 from modmill.engines.ecc.point_engine import OPERATIONS, Shape, point_programme
 from modmill.engines.ecc.points import BLIND, PointProgramme

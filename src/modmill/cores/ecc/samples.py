@@ -8,32 +8,20 @@ import random
 from collections.abc import Iterator, Mapping
 
 from modmill.cores.batches import batches
-from modmill.engines.ecc.order_engine import NUMBERS
+from modmill.engines.ecc.blinding import NUMBERS, Run, order_reference, reference
 from modmill.engines.ecc.points import BLIND
-from modmill.numbers.curves.affine import Curve, Edwards, Montgomery, Point, Weierstrass
-from modmill.numbers.curves.projective import multiple_u, multiples
+from modmill.numbers.curves.affine import Curve, Edwards, Weierstrass
+from modmill.numbers.curves.projective import multiples
 
-Run = tuple[tuple[int, ...], Mapping[str, int]]
-"""Scalars, and numbers by name."""
 EDGES = 5
 """Exceptional runs that come first in a sample, at most."""
 
 
 def expected(curve: Curve, operation: str, run: Run) -> tuple[int, ...]:
-    """The results of a run."""
-    scalars, numbers = run
+    """The results of a run. Modulo the order the inverse of 0 is 0."""
     if operation in NUMBERS:
-        return _modulo_order(operation, curve.n, numbers)
-    if operation == "ladder":
-        assert isinstance(curve, Montgomery)
-        return (multiple_u(curve, scalars[0], numbers["u"]),)
-    terms: list[tuple[int, Point]] = []
-    if operation != "multiply":
-        terms.append((scalars[0], curve.base))
-    if operation != "multiply-base":
-        terms.append((scalars[-1], (numbers["x"], numbers["y"])))
-    found = multiples(curve, terms)
-    return found if found is not None else (0, 0)
+        return _modulo_order(operation, curve.n, run[1])
+    return reference(curve, operation, run)
 
 
 def sample(curve: Curve, operation: str, bits: int, count: int, seed: int = 1) -> list[tuple[Run, tuple[int, ...]]]:
@@ -94,14 +82,7 @@ def _drawn(curve: Curve, operation: str, bits: int, rnd: random.Random) -> Run:
 
 
 def _modulo_order(operation: str, n: int, given: Mapping[str, int]) -> tuple[int, ...]:
-    """By Python's integers; the inverse of 0 is 0."""
-    match operation:
-        case "signature":
-            return (pow(given["k"], n - 2, n) * (given["z"] + given["r"] * given["d"]) % n,)
-        case "quotients":
-            w = pow(given["s"], n - 2, n)
-            return given["z"] * w % n, given["r"] * w % n
-    return ((given["r"] + given["k"] * given["s"]) % n,)
+    return order_reference(operation, n, given, lambda x: pow(x, n - 2, n))
 
 
 def _numbers(n: int, operation: str, count: int, rnd: random.Random) -> Iterator[Run]:

@@ -16,11 +16,12 @@ the check, I. Biehl, B. Meyer, V. Mueller, "Differential fault attacks on ellipt
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from modmill.contract import Fault, Refusal
+from modmill.engines.ecc.points import BLIND as GIVEN_BLIND
 from modmill.numbers.curves.affine import Curve, Montgomery, Point, Weierstrass
 from modmill.numbers.curves.projective import multiple_u, multiples
 from modmill.numbers.primes import square_root
@@ -29,70 +30,117 @@ BLIND = range(129)
 """Bits of the random multiple of the order that a scalar may be blinded with."""
 
 
-class PointEngine(Protocol):
-    """What the protocols ask of an engine for one curve. Lists are worked off in step where it has several contexts.
+NUMBERS = {
+    "signature": (("k", "z", "r", "d"), ("s",)),
+    "quotients": (("s", "z", "r"), ("u1", "u2")),
+    "multiply-add": (("k", "s", "r"), ("S",)),
+}
+"""For each operation modulo the order the numbers that it takes, in [0, n), and those that it gives."""
+Run = tuple[tuple[int, ...], Mapping[str, int]]
+"""What an operation is run on: scalars, and numbers by name."""
+
+
+class PointEngine(ABC):
+    """What the protocols ask of an engine for one curve; an engine gives ``curve`` and `results`.
 
     Scalars are in [0, 2^bits); 0, n and their neighbours are nothing special. ``blinds``: for each item the number in
     [1, p) by which its projective coordinates start multiplied; 1 for none. The time of `multiply`, `multiply_base` and
     `ladder` depends on ``bits`` and the number of items alone; that of `multiply_two` may show its scalars and points,
-    which are public. A curve has the first three or, where it is a Montgomery curve, the ladder.
+    which are public. A curve has the first three or, where it is a Montgomery curve, the ladder. Items run interleaved
+    where the engine has several contexts.
     """
 
-    @property
-    def curve(self) -> Curve:
-        """The curve."""
+    curve: Curve
+
+    @abstractmethod
+    def results(self, operation: str, bits: int, runs: Sequence[Run]) -> list[tuple[int, ...]]:
+        """What each run of an operation gives: the coordinates of a point, or a u-coordinate.
+
+        multiply          k         x, y, blind        k P           (0, 0) is the neutral element of a Weierstrass
+        multiply-base     k         blind              k G           curve
+        multiply-two      u1, u2    x, y               u1 G + u2 P   ``bits`` is 0: scalars are below n
+        ladder            k         u, blind           u of k P      0 for the neutral element
+        """
 
     def multiply(
         self, scalars: Sequence[int], points: Sequence[Point], bits: int, blinds: Sequence[int]
     ) -> list[Point]:
         """k P for each pair; P any point of the curve, but not the point at infinity."""
+        items = zip(scalars, points, blinds, strict=True)
+        return self._points("multiply", bits, [((k,), _given(P) | {GIVEN_BLIND: blind}) for k, P, blind in items])
 
     def multiply_base(self, scalars: Sequence[int], bits: int, blinds: Sequence[int]) -> list[Point]:
         """k G for each scalar."""
+        items = zip(scalars, blinds, strict=True)
+        return self._points("multiply-base", bits, [((k,), {GIVEN_BLIND: blind}) for k, blind in items])
 
     def multiply_two(self, scalars: Sequence[tuple[int, int]], points: Sequence[Point]) -> list[Point]:
         """u1 G + u2 P for each pair (u1, u2) below n, and each P as in `multiply`."""
+        return self._points("multiply-two", 0, [(both, _given(P)) for both, P in zip(scalars, points, strict=True)])
 
     def ladder(self, scalars: Sequence[int], us: Sequence[int], bits: int, blinds: Sequence[int]) -> list[int]:
         """The u-coordinate of k P for each k and each u of a P, on the curve or its twist; 0 for the neutral."""
+        items = zip(scalars, us, blinds, strict=True)
+        return [u for (u,) in self.results("ladder", bits, [((k,), {"u": u, GIVEN_BLIND: b}) for k, u, b in items])]
+
+    def _points(self, operation: str, bits: int, runs: Sequence[Run]) -> list[Point]:
+        neutral = (0, 0) if isinstance(self.curve, Weierstrass) else None
+        return [None if (x, y) == neutral else (x, y) for x, y in self.results(operation, bits, runs)]
 
 
-class OrderArithmetic(Protocol):
+def _given(P: Point) -> dict[str, int]:
+    if P is None:
+        raise Refusal("the engine takes no point at infinity")
+    return {"x": P[0], "y": P[1]}
+
+
+class OrderArithmetic(ABC):
     """Arithmetic modulo the prime order n of the base point, as signatures need it: all numbers are in [0, n), and what
     is inverted is not 0. ``where``: where it is done, in words."""
 
-    @property
-    def where(self) -> str:
-        """Where it is done."""
+    where: str
+
+    @abstractmethod
+    def results(self, n: int, operation: str, runs: Sequence[Mapping[str, int]]) -> list[tuple[int, ...]]:
+        """What each run of an operation of `NUMBERS` gives for numbers in [0, n) by their names."""
 
     def signatures(self, n: int, items: Sequence[tuple[int, int, int, int]]) -> list[int]:
         """k^-1 (z + r d) mod n of each (k, z, r, d)."""
+        return [s for (s,) in self._results(n, "signature", items)]
 
     def quotients(self, n: int, items: Sequence[tuple[int, int, int]]) -> list[tuple[int, int]]:
         """(z s^-1, r s^-1) mod n of each (s, z, r)."""
+        return [(u1, u2) for u1, u2 in self._results(n, "quotients", items)]
 
     def multiply_adds(self, n: int, items: Sequence[tuple[int, int, int]]) -> list[int]:
         """r + k s mod n of each (k, s, r)."""
+        return [S for (S,) in self._results(n, "multiply-add", items)]
+
+    def _results(self, n: int, operation: str, items: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
+        names, _ = NUMBERS[operation]
+        return self.results(n, operation, [dict(zip(names, item, strict=True)) for item in items])
+
+
+def order_reference(operation: str, n: int, given: Mapping[str, int], inverse: Callable[[int], int]) -> tuple[int, ...]:
+    """The results of one of `NUMBERS` by Python's integers; ``inverse``: of a number modulo n."""
+    match operation:
+        case "signature":
+            return (inverse(given["k"]) * (given["z"] + given["r"] * given["d"]) % n,)
+        case "quotients":
+            w = inverse(given["s"])
+            return given["z"] * w % n, given["r"] * w % n
+    return ((given["r"] + given["k"] * given["s"]) % n,)
 
 
 @dataclass(frozen=True)
-class HostOrder:
+class HostOrder(OrderArithmetic):
     """Python's integers, on the host: not constant in time. An inverse is taken of x b, b random, and multiplied."""
 
     where: str = "host"
 
-    def signatures(self, n: int, items: Sequence[tuple[int, int, int, int]]) -> list[int]:
-        """k^-1 (z + r d) mod n of each (k, z, r, d)."""
-        return [self._inverse(n, k) * (z + r * d) % n for k, z, r, d in items]
-
-    def quotients(self, n: int, items: Sequence[tuple[int, int, int]]) -> list[tuple[int, int]]:
-        """(z s^-1, r s^-1) mod n of each (s, z, r)."""
-        inverses = [self._inverse(n, s) for s, _, _ in items]
-        return [(z * w % n, r * w % n) for w, (_, z, r) in zip(inverses, items, strict=True)]
-
-    def multiply_adds(self, n: int, items: Sequence[tuple[int, int, int]]) -> list[int]:
-        """r + k s mod n of each (k, s, r)."""
-        return [(r + k * s) % n for k, s, r in items]
+    def results(self, n: int, operation: str, runs: Sequence[Mapping[str, int]]) -> list[tuple[int, ...]]:
+        """What each run gives."""
+        return [order_reference(operation, n, given, lambda x: self._inverse(n, x)) for given in runs]
 
     def _inverse(self, n: int, x: int) -> int:
         """x^-1 = b (x b)^-1 mod n."""
@@ -100,34 +148,36 @@ class HostOrder:
         return b * pow(x * b, -1, n) % n
 
 
+def reference(curve: Curve, operation: str, run: Run) -> tuple[int, ...]:
+    """What a run of an operation of a `PointEngine` must give, by `numbers.curves`."""
+    scalars, given = run
+    if operation == "ladder":
+        assert isinstance(curve, Montgomery)
+        return (multiple_u(curve, scalars[0], given["u"]),)
+    terms: list[tuple[int, Point]] = []
+    if operation != "multiply":
+        terms.append((scalars[0], curve.base))
+    if operation != "multiply-base":
+        terms.append((scalars[-1], (given["x"], given["y"])))
+    found = multiples(curve, terms)
+    return found if found is not None else (0, 0)
+
+
 @dataclass(frozen=True)
-class ReferenceEngine:
-    """The engine on `numbers.curves`: not bit-exact, not constant in time, for tests and for keys of no value."""
+class ReferenceEngine(PointEngine):
+    """The engine on `numbers.curves`: not bit-exact, not constant in time, for tests and for keys of no value.
+
+    Raises Refusal for scalars that are longer than it is told.
+    """
 
     curve: Curve
 
-    def multiply(
-        self, scalars: Sequence[int], points: Sequence[Point], bits: int, blinds: Sequence[int]
-    ) -> list[Point]:
-        """k P for each pair."""
-        _same_length(scalars, points, blinds)
-        return [multiples(self.curve, [(_within(k, bits), P)]) for k, P in zip(scalars, points, strict=True)]
-
-    def multiply_base(self, scalars: Sequence[int], bits: int, blinds: Sequence[int]) -> list[Point]:
-        """k G for each scalar."""
-        return self.multiply(scalars, [self.curve.base] * len(scalars), bits, blinds)
-
-    def multiply_two(self, scalars: Sequence[tuple[int, int]], points: Sequence[Point]) -> list[Point]:
-        """u1 G + u2 P for each pair."""
-        pairs = zip(scalars, points, strict=True)
-        return [multiples(self.curve, [(u1, self.curve.base), (u2, P)]) for (u1, u2), P in pairs]
-
-    def ladder(self, scalars: Sequence[int], us: Sequence[int], bits: int, blinds: Sequence[int]) -> list[int]:
-        """The u-coordinate of k P for each pair."""
-        _same_length(scalars, us, blinds)
-        curve = self.curve
-        assert isinstance(curve, Montgomery)
-        return [multiple_u(curve, _within(k, bits), u) for k, u in zip(scalars, us, strict=True)]
+    def results(self, operation: str, bits: int, runs: Sequence[Run]) -> list[tuple[int, ...]]:
+        """What each run gives."""
+        for k in (k for scalars, _ in runs for k in scalars if operation != "multiply-two"):
+            if not 0 <= k < 1 << bits:
+                raise Refusal(f"a scalar of {k.bit_length()} bits does not fit the engine's {bits}")
+        return [reference(self.curve, operation, run) for run in runs]
 
 
 @dataclass(frozen=True)
@@ -281,14 +331,3 @@ def _points_with(curve: Montgomery, u: int) -> int:
     """The number of points of the one of the two on which u lies."""
     own, twist = both_orders(curve)
     return twist if square_root(curve.right(u) * curve.B, curve.p) is None else own
-
-
-def _within(k: int, bits: int) -> int:
-    if not 0 <= k < 1 << bits:
-        raise Refusal(f"a scalar of {k.bit_length()} bits does not fit the engine's {bits}")
-    return k
-
-
-def _same_length(*lists: Sequence[object]) -> None:
-    if len({len(one) for one in lists}) > 1:
-        raise ValueError(f"lists of {', '.join(str(len(one)) for one in lists)} items do not belong together")

@@ -12,11 +12,11 @@ do; no number that is given changes what is done.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from modmill.contract import Contract, Refusal
+from modmill.engines.ecc.blinding import NUMBERS, OrderArithmetic
 from modmill.engines.ecc.points import inverse
 from modmill.engines.microcode.assembly import Assembled, assemble
 from modmill.engines.microcode.expressions import Element, Section
@@ -26,13 +26,6 @@ from modmill.engines.microcode.recipe import Domain, Recipe
 from modmill.numbers.curves.affine import Curve, Edwards, Weierstrass
 from modmill.numbers.primes import is_prime
 from modmill.numbers.shown import shortened
-
-NUMBERS = {
-    "signature": (("k", "z", "r", "d"), ("s",)),
-    "quotients": (("s", "z", "r"), ("u1", "u2")),
-    "multiply-add": (("k", "s", "r"), ("S",)),
-}
-"""For each operation the numbers that it takes, in [0, n), and those that it gives."""
 
 
 def order_operations(curve: Curve) -> tuple[str, ...]:
@@ -81,32 +74,8 @@ def order_recipe(operation: str, domain: Domain) -> Recipe:
     return Recipe(title, domain, inputs, results, (section,), None, Section("end"))
 
 
-class OrderByProgrammes(ABC):
-    """An `OrderArithmetic` that has a programme for each operation."""
-
-    @abstractmethod
-    def results(self, n: int, operation: str, runs: Sequence[Mapping[str, int]]) -> list[tuple[int, ...]]:
-        """What each run of an operation of `NUMBERS` gives for numbers in [0, n) by their names."""
-
-    def signatures(self, n: int, items: Sequence[tuple[int, int, int, int]]) -> list[int]:
-        """k^-1 (z + r d) mod n of each (k, z, r, d)."""
-        return [s for (s,) in self._results(n, "signature", items)]
-
-    def quotients(self, n: int, items: Sequence[tuple[int, int, int]]) -> list[tuple[int, int]]:
-        """(z s^-1, r s^-1) mod n of each (s, z, r)."""
-        return [(u1, u2) for u1, u2 in self._results(n, "quotients", items)]
-
-    def multiply_adds(self, n: int, items: Sequence[tuple[int, int, int]]) -> list[int]:
-        """r + k s mod n of each (k, s, r)."""
-        return [S for (S,) in self._results(n, "multiply-add", items)]
-
-    def _results(self, n: int, operation: str, items: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
-        names, _ = NUMBERS[operation]
-        return self.results(n, operation, [dict(zip(names, item, strict=True)) for item in items])
-
-
 @dataclass(frozen=True)
-class RowOrder(OrderByProgrammes):
+class RowOrder(OrderArithmetic):
     """An `OrderArithmetic` on a field unit: ``contract`` gives the multiplier's contract while n is loaded.
 
     ``product``: what makes the product function for a programme, default plain integers.

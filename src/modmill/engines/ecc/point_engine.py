@@ -10,13 +10,14 @@ from functools import cached_property
 
 from modmill.contract import Contract, Refusal
 from modmill.engines.ecc import edwards, weierstrass
+from modmill.engines.ecc.blinding import PointEngine, Run
 from modmill.engines.ecc.ladder import ladder
-from modmill.engines.ecc.points import BLIND, PointProgramme
+from modmill.engines.ecc.points import PointProgramme
 from modmill.engines.microcode.assembly import Assembled, assemble
 from modmill.engines.microcode.interpreter import Product, run
 from modmill.engines.microcode.program import Unit
 from modmill.engines.microcode.recipe import Domain
-from modmill.numbers.curves.affine import Curve, Edwards, Montgomery, Point, Weierstrass
+from modmill.numbers.curves.affine import Curve, Edwards, Montgomery, Weierstrass
 from modmill.numbers.shown import shortened
 
 OPERATIONS = ("multiply", "multiply-base", "multiply-two", "ladder")
@@ -62,7 +63,7 @@ def point_programme(operation: str, curve: Curve, domain: Domain, bits: int, sha
 
 
 @dataclass(frozen=True)
-class RowPointEngine:
+class RowPointEngine(PointEngine):
     """A `PointEngine` that runs programmes of rows for a ``unit`` over a multiplier with this ``contract``.
 
     ``product``: what makes the product function for a programme, default plain integers. The contract is for the
@@ -92,46 +93,14 @@ class RowPointEngine:
             self._made[operation, bits] = made, assemble(made.recipe, self.contract, self.unit)
         return self._made[operation, bits]
 
-    def results(
-        self, operation: str, bits: int, scalars: tuple[int, ...], inputs: Mapping[str, int]
-    ) -> tuple[int, ...]:
-        """What one run of an operation gives."""
+    def results(self, operation: str, bits: int, runs: Sequence[Run]) -> list[tuple[int, ...]]:
+        """What each run gives, by the rows of the operation's programme."""
+        if not runs:
+            return []
         made, rows = self.programme(operation, bits)
+        return [self._run(rows, inputs, made.digits(*scalars)) for scalars, inputs in runs]
+
+    def _run(self, rows: Assembled, inputs: Mapping[str, int], digits: tuple[int, ...] = ()) -> tuple[int, ...]:
+        """The results of one run of a programme on the unit."""
         product = self.product(rows) if self.product else None
-        return run(rows.programme, self.unit, self.contract, inputs, made.digits(*scalars), product)
-
-    def multiply(
-        self, scalars: Sequence[int], points: Sequence[Point], bits: int, blinds: Sequence[int]
-    ) -> list[Point]:
-        """k P for each pair; P any point of the curve, but not the point at infinity."""
-        return [
-            self._point(self.results("multiply", bits, (k,), self._given(P) | {BLIND: blind}))
-            for k, P, blind in zip(scalars, points, blinds, strict=True)
-        ]
-
-    def multiply_base(self, scalars: Sequence[int], bits: int, blinds: Sequence[int]) -> list[Point]:
-        """k G for each scalar."""
-        pairs = zip(scalars, blinds, strict=True)
-        return [self._point(self.results("multiply-base", bits, (k,), {BLIND: blind})) for k, blind in pairs]
-
-    def multiply_two(self, scalars: Sequence[tuple[int, int]], points: Sequence[Point]) -> list[Point]:
-        """u1 G + u2 P for each pair (u1, u2)."""
-        pairs = zip(scalars, points, strict=True)
-        return [
-            self._point(self.results("multiply-two", self.curve.n.bit_length(), both, self._given(P)))
-            for both, P in pairs
-        ]
-
-    def ladder(self, scalars: Sequence[int], us: Sequence[int], bits: int, blinds: Sequence[int]) -> list[int]:
-        """The u-coordinate of k P for each k and each u."""
-        items = zip(scalars, us, blinds, strict=True)
-        return [self.results("ladder", bits, (k,), {"u": u, BLIND: blind})[0] for k, u, blind in items]
-
-    def _given(self, P: Point) -> dict[str, int]:
-        if P is None:
-            raise Refusal("the engine takes no point at infinity")
-        return {"x": P[0], "y": P[1]}
-
-    def _point(self, results: tuple[int, ...]) -> Point:
-        x, y = results
-        return None if isinstance(self.curve, Weierstrass) and x == y == 0 else (x, y)
+        return run(rows.programme, self.unit, self.contract, inputs, digits, product)

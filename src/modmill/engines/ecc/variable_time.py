@@ -16,10 +16,11 @@ Sources: w-NAF, H. Cohen, A. Miyaji, T. Ono: Efficient elliptic curve exponentia
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from modmill.contract import Refusal
+from modmill.engines.ecc.blinding import Run
 from modmill.engines.ecc.formulas import Homogeneous
 from modmill.engines.ecc.isomorphism import isomorphism
 from modmill.engines.ecc.point_engine import RowPointEngine
@@ -27,9 +28,8 @@ from modmill.engines.ecc.points import give_affine
 from modmill.engines.ecc.weierstrass import form, require_odd_order
 from modmill.engines.microcode.assembly import assemble
 from modmill.engines.microcode.expressions import Section
-from modmill.engines.microcode.interpreter import run
 from modmill.engines.microcode.recipe import Domain, Recipe
-from modmill.numbers.curves.affine import Point, Weierstrass
+from modmill.numbers.curves.affine import Weierstrass
 from modmill.numbers.curves.projective import multiples
 
 _XYZ = ("X", "Y", "Z")
@@ -137,22 +137,22 @@ def _multiple(curve: Weierstrass, domain: Domain, section: Section, digit: int, 
 class VariableTimeEngine(RowPointEngine):
     """A `RowPointEngine` whose `multiply_two` takes a time that depends on its scalars and points, which are public.
 
-    The others are as they were. Raises Refusal for a curve that is not in Weierstrass form.
+    Other operations are inherited unchanged. Raises Refusal for a curve that is not in Weierstrass form.
     """
 
     widths: Widths = Widths()
 
-    def multiply_two(self, scalars: Sequence[tuple[int, int]], points: Sequence[Point]) -> list[Point]:
-        """u1 G + u2 P for each pair (u1, u2), P not at infinity."""
-        return [self._two(both, P) for both, P in zip(scalars, points, strict=True)]
+    def results(self, operation: str, bits: int, runs: Sequence[Run]) -> list[tuple[int, ...]]:
+        """What each run gives."""
+        if operation != "multiply-two":
+            return super().results(operation, bits, runs)
+        return [self._two((u1, u2), given) for (u1, u2), given in runs]
 
-    def _two(self, scalars: tuple[int, int], P: Point) -> Point:
+    def _two(self, scalars: tuple[int, int], given: Mapping[str, int]) -> tuple[int, ...]:
         if not isinstance(self.curve, Weierstrass):
             raise Refusal(f"{self.curve.title} is no Weierstrass curve: its sums of two multiples are of one time")
         recipe = variable_time_two(self.curve, self.domain, *scalars, self.widths)
         if recipe is None:
-            return None
-        rows = assemble(recipe, self.contract, self.unit)
-        product = self.product(rows) if self.product else None
-        found = self._point(run(rows.programme, self.unit, self.contract, self._given(P), (), product))
-        return found or super().multiply_two([scalars], [P])[0]
+            return 0, 0
+        found = self._run(assemble(recipe, self.contract, self.unit), given)
+        return found if any(found) else super().results("multiply-two", 0, [(scalars, given)])[0]

@@ -15,20 +15,20 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
 from modmill.contract import Refusal
 from modmill.cores.ecc.engine import RtlPointEngine
 from modmill.cores.ecc.machine import EccCore, ecc, takes_order
-from modmill.engines.ecc.blinding import Ecc, HostOrder, OrderArithmetic, PointEngine
-from modmill.engines.ecc.order_engine import NUMBERS, OrderByProgrammes, RowOrder
+from modmill.engines.ecc.blinding import NUMBERS, Ecc, HostOrder, OrderArithmetic, PointEngine, Run
+from modmill.engines.ecc.order_engine import RowOrder
 from modmill.engines.ecc.point_engine import OPERATIONS, RowPointEngine
 from modmill.engines.microcode.interpreter import exact
 from modmill.flow import tools
 from modmill.flow.emit import digest
-from modmill.numbers.curves.affine import Curve, Montgomery, Point
+from modmill.numbers.curves.affine import Curve, Montgomery
 from modmill.numbers.curves.named import CURVES
 from modmill.numbers.shown import shortened
 from modmill.report.rows import Row, Store
@@ -49,8 +49,8 @@ from modmill.version import __version__
 ENGINES = ("exact", "rtl")
 Progress = Callable[[str, int, int], None]
 """Told what runs, how many runs are done, and how many there are."""
-Run = tuple[str, int, tuple[int, ...], Any, int]
-"""What an engine is asked: operation, bits, scalars, point or u (None for G), blind; or one of NUMBERS, 0, numbers."""
+Asked = tuple[str, int, tuple[int, ...], tuple[tuple[str, int], ...]]
+"""What an engine is asked: operation, bits, scalars, numbers with their names."""
 
 
 def files() -> dict[str, Callable[[], list[Case]]]:
@@ -139,38 +139,24 @@ def _sampled(curve: Curve, pairs: Sequence[tuple[str, Case]], count: int) -> lis
 
 
 @dataclass(frozen=True)
-class Listening:
-    """A `PointEngine` that computes nothing: every point is G."""
+class ProbeEngine(PointEngine):
+    """A `PointEngine` that computes nothing: every point is G, every u that of G."""
 
     curve: Curve
 
-    def multiply(
-        self, scalars: Sequence[int], points: Sequence[Point], bits: int, blinds: Sequence[int]
-    ) -> list[Point]:
-        """G for each pair."""
-        return [self.curve.base] * len(scalars)
-
-    def multiply_base(self, scalars: Sequence[int], bits: int, blinds: Sequence[int]) -> list[Point]:
-        """G for each scalar."""
-        return [self.curve.base] * len(scalars)
-
-    def multiply_two(self, scalars: Sequence[tuple[int, int]], points: Sequence[Point]) -> list[Point]:
-        """G for each pair."""
-        return [self.curve.base] * len(scalars)
-
-    def ladder(self, scalars: Sequence[int], us: Sequence[int], bits: int, blinds: Sequence[int]) -> list[int]:
-        """The u of G for each k."""
-        return [self.curve.base[0]] * len(us)
+    def results(self, operation: str, bits: int, runs: Sequence[Run]) -> list[tuple[int, ...]]:
+        """G for each run."""
+        return [self.curve.base[: 1 if operation == "ladder" else 2]] * len(runs)
 
 
-def asked(curve: Curve, *cases: Case, order: bool = False) -> list[Run]:
+def asked(curve: Curve, *cases: Case, order: bool = False) -> list[Asked]:
     """What the cases ask of an engine, each run once. Some ask nothing: a wrong signature may be seen from its form.
 
     With ``order`` modulo n too, but for what depends on the points that the engine gives.
     """
-    spy = Remembering(Listening(curve), HostOrder() if order else None)
-    faults(lambda _: Ecc(spy, check=False, order=spy.arithmetic), cases)
-    return [run for run in spy.known if run[0] not in _AFTER_POINTS]
+    probe = CachingEngine(ProbeEngine(curve), HostOrder() if order else None)
+    faults(lambda _: probe.protocols, cases)
+    return [run for run in probe.known if run[0] not in _AFTER_POINTS]
 
 
 _AFTER_POINTS = ("signature", "multiply-add")
@@ -178,48 +164,30 @@ _AFTER_POINTS = ("signature", "multiply-add")
 
 
 @dataclass(frozen=True)
-class Remembering:
+class CachingEngine(PointEngine):
     """A `PointEngine` that asks ``engine`` nothing twice, nor ``order`` where it is given. ``known``: what they were
     asked, one after the other, and the answers; ``seconds``: what each took."""
 
     engine: PointEngine
     order: OrderArithmetic | None = None
-    known: dict[Run, Any] = field(default_factory=dict)
-    seconds: dict[Run, float] = field(default_factory=dict)
+    known: dict[Asked, tuple[int, ...]] = field(default_factory=dict)
+    seconds: dict[Asked, float] = field(default_factory=dict)
 
-    @property
+    @cached_property
     def curve(self) -> Curve:
         """The curve."""
         return self.engine.curve
 
-    def multiply(
-        self, scalars: Sequence[int], points: Sequence[Point], bits: int, blinds: Sequence[int]
-    ) -> list[Point]:
-        """k P for each pair."""
-        items = zip(scalars, points, blinds, strict=True)
-        return self.answers([("multiply", bits, (k,), P, blind) for k, P, blind in items])
-
-    def multiply_base(self, scalars: Sequence[int], bits: int, blinds: Sequence[int]) -> list[Point]:
-        """k G for each scalar."""
-        items = zip(scalars, blinds, strict=True)
-        return self.answers([("multiply-base", bits, (k,), None, blind) for k, blind in items])
-
-    def multiply_two(self, scalars: Sequence[tuple[int, int]], points: Sequence[Point]) -> list[Point]:
-        """u1 G + u2 P for each pair."""
-        items = zip(scalars, points, strict=True)
-        return self.answers([("multiply-two", 0, tuple(both), P, 1) for both, P in items])
-
-    def ladder(self, scalars: Sequence[int], us: Sequence[int], bits: int, blinds: Sequence[int]) -> list[int]:
-        """The u-coordinate of k P for each k and each u."""
-        items = zip(scalars, us, blinds, strict=True)
-        return self.answers([("ladder", bits, (k,), u, blind) for k, u, blind in items])
-
     @property
-    def arithmetic(self) -> OrderArithmetic:
-        """Arithmetic modulo n that asks nothing twice; the host's without ``order``."""
-        return _RememberingOrder(self) if self.order else HostOrder()
+    def protocols(self) -> Ecc:
+        """The protocols on it, unchecked; modulo n by the host without ``order``."""
+        return Ecc(self, check=False, order=_CachingOrder(self) if self.order else HostOrder())
 
-    def answers(self, runs: Sequence[Run]) -> list[Any]:
+    def results(self, operation: str, bits: int, runs: Sequence[Run]) -> list[tuple[int, ...]]:
+        """What each run gives."""
+        return self.answers([(operation, bits, scalars, tuple(given.items())) for scalars, given in runs])
+
+    def answers(self, runs: Sequence[Asked]) -> list[tuple[int, ...]]:
         """The results of runs of one operation with scalars of one length, those not known in one batch."""
         if missing := [run for run in dict.fromkeys(runs) if run not in self.known]:
             start = time.monotonic()
@@ -229,41 +197,25 @@ class Remembering:
             self.seconds.update(dict.fromkeys(missing, each))
         return [self.known[run] for run in runs]
 
-    def _ask(self, runs: Sequence[Run]) -> Sequence[Any]:
-        operation, bits = runs[0][:2]
-        scalars, given, blinds = [run[2] for run in runs], [run[3] for run in runs], [run[4] for run in runs]
-        firsts = [k[0] for k in scalars]
-        match operation:
-            case "multiply":
-                return self.engine.multiply(firsts, given, bits, blinds)
-            case "multiply-base":
-                return self.engine.multiply_base(firsts, bits, blinds)
-            case "multiply-two":
-                return self.engine.multiply_two([(k[0], k[1]) for k in scalars], given)
-            case "ladder":
-                return self.engine.ladder(firsts, given, bits, blinds)
+    def _ask(self, runs: Sequence[Asked]) -> list[tuple[int, ...]]:
+        operation, bits, *_ = runs[0]
+        given = [(scalars, dict(numbers)) for _, _, scalars, numbers in runs]
+        if operation not in NUMBERS:
+            return self.engine.results(operation, bits, given)
         assert self.order is not None
-        n = self.curve.n
-        match operation:
-            case "signature":
-                return [(s,) for s in self.order.signatures(n, [(k[0], k[1], k[2], k[3]) for k in scalars])]
-            case "quotients":
-                return self.order.quotients(n, [(k[0], k[1], k[2]) for k in scalars])
-            case _:
-                return [(S,) for S in self.order.multiply_adds(n, [(k[0], k[1], k[2]) for k in scalars])]
+        return self.order.results(self.curve.n, operation, [numbers for _, numbers in given])
 
 
 @dataclass(frozen=True)
-class _RememberingOrder(OrderByProgrammes):
+class _CachingOrder(OrderArithmetic):
     """An `OrderArithmetic` whose runs ``engine`` keeps with those of points."""
 
-    engine: Remembering
+    engine: CachingEngine
     where: str = "engine"
 
     def results(self, n: int, operation: str, runs: Sequence[Mapping[str, int]]) -> list[tuple[int, ...]]:
         """What each run gives."""
-        names, _ = NUMBERS[operation]
-        return self.engine.answers([(operation, 0, tuple(given[name] for name in names), None, 1) for given in runs])
+        return self.engine.results(operation, 0, [((), given) for given in runs])
 
 
 @dataclass(frozen=True)
@@ -350,13 +302,13 @@ def check(
 
 
 def _curve(some: Sequence[Vectors], machine: Machine, progress: Progress, store: Store) -> Iterator[Outcome]:
-    engine = Remembering(machine.engine, machine.order)
+    engine = CachingEngine(machine.engine, machine.order)
     title = some[0].curve.title
     wanted = []
     for one in some:
         progress(f"{title}: read {one.file}", 0, 0)
         wanted.append([asked(one.curve, case, order=machine.order is not None) for case in one.cases])
-    queues: dict[tuple[str, int], list[Run]] = defaultdict(list)
+    queues: dict[tuple[str, int], list[Asked]] = defaultdict(list)
     for run in dict.fromkeys(run for each in wanted for runs in each for run in runs):
         queues[run[:2]].append(run)
     total = sum(map(len, queues.values()))
@@ -369,7 +321,7 @@ def _curve(some: Sequence[Vectors], machine: Machine, progress: Progress, store:
                 engine.answers(queue[: machine.batch])
                 del queue[: machine.batch]
         before = len(engine.known)
-        found = tuple(faults(lambda _: Ecc(engine, check=False, order=engine.arithmetic), one.cases))
+        found = tuple(faults(lambda _: engine.protocols, one.cases))
         mine = [run for run in (*runs, *list(engine.known)[before:]) if run in engine.seconds]
         seconds = round(sum(engine.seconds.pop(run) for run in mine), 2)
         values = {"vectors": len(one.cases), "asking": sum(map(bool, each)), "runs": len(mine),

@@ -21,8 +21,8 @@ from typing import Any
 
 from modmill.contract import Refusal
 from modmill.cores.ecc.machine import EccCore
-from modmill.cores.ecc.samples import Run, expected
-from modmill.engines.ecc.order_engine import NUMBERS
+from modmill.cores.ecc.samples import expected
+from modmill.engines.ecc.blinding import NUMBERS, Run
 from modmill.engines.ecc.points import BLIND
 from modmill.flow import tools
 from modmill.flow.emit import digest
