@@ -88,7 +88,7 @@ def test_a_wrong_vector_is_caught(tmp_path):
     one = study.load("rsa_pkcs1_1024_sig_gen_test", 1)
     ((group, case),) = one.cases
     assert study.accepted(EXACT.rsa, group, case)
-    bad = study.Vectors(one.file, ((group, case | {"sig": case["sig"][:-2] + "00"}),), 0)
+    bad = study.RsaVectors(one.file, ((group, case | {"sig": case["sig"][:-2] + "00"}),), 0)
     (outcome,) = study.check([bad], EXACT, store=tmp_path / "rows.jsonl")
     assert len(outcome.faults) == outcome.row.values["faults"] == 1
     assert outcome.faults[0].startswith("1, 1024 bits")

