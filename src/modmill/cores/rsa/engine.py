@@ -71,6 +71,18 @@ class Work:
     rtl: str
 
 
+def simulated(
+    core: EngineCore, modulus: int, programme: int, pairs: Sequence[tuple[int, int]], bits: int, work: list[Work]
+) -> list[int]:
+    """Powers by the RTL, exponents of ``bits`` bits (0: the longest); ``work`` is told."""
+    found, chosen = core.simulate(core.at(modulus), programme, pairs, bits), core.layout.powers[programme]
+    work.append(Work(
+        modulus.bit_length(), chosen.programme.name, len(pairs), chosen.programme.products(bits or chosen.bits),
+        max(found.cycles), digest(core.verilog),
+    ))  # fmt: skip
+    return found.powers
+
+
 @dataclass
 class Stored:
     """The engine that lies in a folder, its Verilog simulated as it is. ``work`` lists what it did.
@@ -89,18 +101,13 @@ class Stored:
 
     def secret(self, modulus: int, pairs: Sequence[tuple[int, int]], bits: int) -> list[int]:
         """Powers by programme 0."""
-        core = self.core
-        width, chosen = core.fitted.p.bit_length(), core.layout.powers[0]
+        width = self.core.fitted.p.bit_length()
         if modulus.bit_length() > width:
             raise Refusal(
                 f"the engine takes moduli of up to {width} bits, not of {modulus.bit_length()}: with CRT those are "
                 "the primes of the key, without it the modulus"
             )
-        found = core.simulate(core.at(modulus), 0, pairs, bits)
-        products = chosen.programme.products(bits)
-        done = len(pairs), products, max(found.cycles), digest(core.verilog)
-        self.work.append(Work(modulus.bit_length(), chosen.programme.name, *done))
-        return found.powers
+        return simulated(self.core, modulus, 0, pairs, bits, self.work)
 
     def public(self, modulus: int, bases: Sequence[int], exponent: int) -> list[int]:
         """Powers on the host."""
@@ -130,26 +137,19 @@ class Simulated:
 
     def secret(self, modulus: int, pairs: Sequence[tuple[int, int]], bits: int) -> list[int]:
         """Powers by programme 0 of the RTL."""
-        return self._powers(modulus, pairs, 0, bits)
+        return simulated(self._core(modulus, bits), modulus, 0, pairs, 0, self.work)
 
     def public(self, modulus: int, bases: Sequence[int], exponent: int) -> list[int]:
         """Powers by programme 1 of the RTL where ``whole`` asks for it, else on the host."""
         if self.whole and exponent == PUBLIC:
-            return self._powers(modulus, [(base, exponent) for base in bases], 1, modulus.bit_length())
+            core = self._core(modulus, modulus.bit_length())
+            return simulated(core, modulus, 1, [(base, exponent) for base in bases], 0, self.work)
         return [pow(base, exponent, modulus) for base in bases]
 
-    def _powers(self, modulus: int, pairs: Sequence[tuple[int, int]], programme: int, bits: int) -> list[int]:
-        core = self._machine(0 if self._loadable else modulus, modulus.bit_length(), bits)
-        found = core.simulate(core.at(modulus), programme, pairs)
-        chosen = core.layout.powers[programme]
-        done = len(pairs), chosen.products, max(found.cycles), digest(core.verilog)
-        self.work.append(Work(modulus.bit_length(), chosen.programme.name, *done))
-        return found.powers
-
-    @property
-    def _loadable(self) -> bool:
+    def _core(self, modulus: int, bits: int) -> EngineCore:
         known = {s.name for s in find_design(self.design).settings}
-        return "loadable" in known and self.given.get("loadable") not in (False, "false", "no", "0")
+        loadable = "loadable" in known and self.given.get("loadable") not in (False, "false", "no", "0")
+        return self._machine(0 if loadable else modulus, modulus.bit_length(), bits)
 
     def _made(self, modulus: int, width: int, bits: int) -> EngineCore:
         return engine(
