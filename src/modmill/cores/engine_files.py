@@ -11,12 +11,12 @@ README.md            the data sheet
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from modmill.cores.folder import require_former, write_folder
+from modmill.cores.ports import module_ports
 from modmill.flow import tools
 from modmill.flow.emit import digest
 from modmill.report import sheet
@@ -36,11 +36,6 @@ _MEANINGS = {
     "o_data": "word of an answer",
     "o_last": "the word is the last one of its answer",
 }
-_DECLARED = re.compile(
-    r"\b(input|output|inout)\s+(?:wire\s+|reg\s+)*(?:\[\s*(\d+)\s*:\s*(\d+)\s*\]\s*)?"
-    r"([A-Za-z_]\w*(?:\s*,\s*(?!input\b|output\b|inout\b)[A-Za-z_]\w*)*)"
-)
-_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _ONLY_WRITTEN = ("modmill", "command", "tools", "digest")
 """What a check takes from the record as it lies there: the seal covers it, and nothing else says it."""
 
@@ -100,18 +95,6 @@ def _packets(cores: int) -> str:
 of all ones for every machine; the number of words of the message in two words, least significant first; the message. An
 answer is the machine's number, then its words; answers of different machines come in the order in which they are ready.
 """
-
-
-def module_ports(verilog: str, top: str) -> dict[str, dict[str, Any]] | None:
-    """Direction and width of each port of a module of a Verilog text, by name; None where there is no such module."""
-    module = re.search(rf"\bmodule\s+{re.escape(top)}\b.*?\bendmodule\b", _COMMENT.sub(" ", verilog), re.DOTALL)
-    if module is None:
-        return None
-    found = {}
-    for way, high, low, names in _DECLARED.findall(module[0]):
-        for name in re.split(r"\s*,\s*", names.strip()):
-            found[name] = {"direction": way.removesuffix("put"), "width": int(high or 0) - int(low or 0) + 1}
-    return found
 
 
 def port_differences(verilog: str, top: str, ports: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import itertools
 import random
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -16,10 +15,11 @@ from modmill.contract import PORTS, Contract
 from modmill.cores.multiplier import four_state as four_states
 from modmill.cores.multiplier import judge, operands
 from modmill.cores.multiplier.operands import Product
+from modmill.cores.ports import module_ports
 from modmill.design import Fitted
 from modmill.flow.emit import without_initial_values
 from modmill.flow.library import Start
-from modmill.flow.lint import COMMENT, foreign_words, lint
+from modmill.flow.lint import foreign_words, lint
 from modmill.flow.simulate import Run, Simulator, loads, widths
 from modmill.flow.tools import ToolError
 
@@ -86,9 +86,6 @@ SHORT = Effort(chain=40, starts=60, cuts=6, cycles=400_000)
 """What `build` does before it leaves a folder."""
 
 
-_PORT = re.compile(r"^\s*(input|output)\s+(?:wire\s+|reg\s+)?(?:\[(\d+):0\]\s*)?(\w+)\s*;", re.MULTILINE)
-
-
 @dataclass
 class Report:
     """What a check found. ``failures`` holds one line each; ``counts`` how many products of each kind were judged."""
@@ -146,22 +143,21 @@ def rtl_faults(verilog: str, contract: Contract, top: str = "core") -> Iterator[
 
     A core that has one is not simulated: a text that Modmill did not write could do anything.
     """
-    text = COMMENT.sub(" ", verilog)
     for word in foreign_words(verilog):
         yield f"core.v: uses {word}, which no generated core does"
-    module = re.search(rf"\bmodule\s+{top}\b.*?\bendmodule\b", text, re.DOTALL)
-    if module is None:
+    found = module_ports(verilog, top)
+    if found is None:
         yield f"core.v: there is no module {top}"
         return
-    found = {name: (way, int(high or 0) + 1) for way, high, name in _PORT.findall(module[0])}
     described = contract.describe()["ports"]
-    for name in (name for name in PORTS if name in described):
-        wanted = f"{described[name]['direction']}put", described[name]["width"]
-        if found.get(name) != wanted:
-            is_ = "missing" if name not in found else f"{found[name][0]} of {found[name][1]} bits"
-            yield f"core.v: port {name} is {is_}, the contract says {wanted[0]} of {wanted[1]} bits"
-    for name in (name for name in PORTS if name in found and name not in described):
-        yield f"core.v: port {name} is there, the contract has none"
+    for name in (name for name in PORTS if name in described or name in found):
+        wanted, real = (
+            of and f"{of['direction']}put of {of['width']} bits" for of in (described.get(name), found.get(name))
+        )
+        if not wanted:
+            yield f"core.v: port {name} is there, the contract has none"
+        elif wanted != real:
+            yield f"core.v: port {name} is {real or 'missing'}, the contract says {wanted}"
 
 
 def verify(
