@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 
 from modmill.contract import Refusal
 from modmill.cores.ecc.machine import EccCore
@@ -49,7 +48,7 @@ class RtlPointEngine(PointEngine):
     core: EccCore
     work: list[Work] = field(default_factory=list)
 
-    @cached_property
+    @property
     def curve(self) -> Curve:
         """The curve."""
         return self.core.curve
@@ -80,7 +79,7 @@ class RtlOrder(OrderArithmetic):
     core: EccCore
     work: list[Work] = field(default_factory=list)
 
-    @cached_property
+    @property
     def where(self) -> str:
         """The same core, and what changing the modulus takes."""
         return f"this core, loaded with n by a message of {len(self.core.setup(self.core.curve.n)):,} words"

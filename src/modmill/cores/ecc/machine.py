@@ -314,7 +314,9 @@ class EccCore(BuiltEngine):
         """The coprocessor that a record asks for."""
         options = dict(record["options"])
         options |= {"operations": tuple(options["operations"]), "shape": Shape(**options["shape"])}
-        return ecc(restored(record["curve"]), record["design"], record["given"], **options)
+        made = ecc(restored(record["curve"]), record["design"], record["given"], **options)
+        assert isinstance(made, cls)
+        return made
 
 
 def ecc(

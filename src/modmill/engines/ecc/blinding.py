@@ -19,6 +19,7 @@ import secrets
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from modmill.contract import Fault, Refusal
 from modmill.engines.ecc.points import BLIND as GIVEN_BLIND
@@ -50,7 +51,11 @@ class PointEngine(ABC):
     where the engine has several contexts.
     """
 
-    curve: Curve
+    if TYPE_CHECKING:  # a field of one engine, a property of another
+
+        @property
+        def curve(self) -> Curve:
+            """The curve."""
 
     @abstractmethod
     def results(self, operation: str, bits: int, runs: Sequence[Run]) -> list[tuple[int, ...]]:
@@ -98,7 +103,11 @@ class OrderArithmetic(ABC):
     """Arithmetic modulo the prime order n of the base point, as signatures need it: all numbers are in [0, n), and what
     is inverted is not 0. ``where``: where it is done, in words."""
 
-    where: str
+    if TYPE_CHECKING:
+
+        @property
+        def where(self) -> str:
+            """Where it is done."""
 
     @abstractmethod
     def results(self, n: int, operation: str, runs: Sequence[Mapping[str, int]]) -> list[tuple[int, ...]]:

@@ -14,7 +14,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -168,7 +168,7 @@ class CachingEngine(PointEngine):
     known: dict[Asked, tuple[int, ...]] = field(default_factory=dict)
     seconds: dict[Asked, float] = field(default_factory=dict)
 
-    @cached_property
+    @property
     def curve(self) -> Curve:
         """The curve."""
         return self.engine.curve
