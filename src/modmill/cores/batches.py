@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Jobs whose answers tell a working engine from a dead one: edges between random runs, no answer twice in a row."""
+"""Test jobs that a stuck engine fails: edge cases between random runs, never the same answer twice in a row."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import TypeVar
 _Run = TypeVar("_Run")
 _Result = TypeVar("_Result", bound=Hashable)
 LEAST = 3
-"""Jobs at least."""
+"""Minimum number of jobs."""
 _DRAWS = 64
-"""Random runs that are tried for one place: on a curve of a few points many have the same result."""
+"""Attempts to draw a run with a new result: on a curve of few points many runs have the same result."""
 
 
 def batches(
@@ -23,11 +23,12 @@ def batches(
     contexts: int,
     machines: int = 1,
 ) -> Iterator[list[_Run]]:
-    """Jobs of ``contexts`` runs each: every edge once, and between them what ``draw`` gives.
+    """Yield jobs of ``contexts`` runs each: every edge case once, random runs from ``draw`` between them.
 
-    The first job of each machine has random runs alone, with results that are not ``trivial``. Each job after it has a
-    random one, whose place goes round; with one context it is an edge or a random run. No job's answer is that of the
-    job before it, or of the job before it on its machine. Each machine has two jobs at least.
+    The first job of each of the ``machines`` has random runs only, and none whose result is ``trivial``. Every later
+    job has one random run, in a different context each time; with one context it is an edge case or a random run. The
+    answer of a job differs from those of the job before it and of the job before it on the same machine. Each machine
+    gets at least two jobs.
     """
     waiting = list(edges)
     rooms = contexts - 1

@@ -33,11 +33,11 @@ _Run = TypeVar("_Run")
 
 @dataclass(frozen=True)
 class Message:
-    """A message for one machine. ``words``: without a packet's head. ``shown``: what vectors.json says of it.
+    """A message for one machine: SETUP or a job.
 
-    A job also has the number of its ``programme``, the modulus ``p``, the ``results`` of each of its runs modulo p,
-    ``what`` a run gives, in words, and ``cycles``, from its last word to the first of its answer. A message that sets a
-    modulus has no results.
+    ``words``: without the head of a packet. ``shown``: its entry in vectors.json. For a job also ``what``: name of its
+    operation; ``programme``: number; ``p``: modulus; ``results``: expected results of each run modulo p; ``cycles``:
+    from its last word to the first word of its answer. A SETUP message has no results.
     """
 
     words: Sequence[int]
@@ -51,8 +51,11 @@ class Message:
 
 @dataclass(frozen=True)
 class Simulated:
-    """What the RTL gave: the ``results`` of each run, the simulation, for each job the cycle of its first word out
-    (``firsts``), and the ``cycles`` from its last word in until then."""
+    """Outcome of a simulation of the RTL.
+
+    ``results``: of each run. ``firsts``: for each job the cycle of the first word of its answer; ``cycles``: from the
+    last word of the job until then.
+    """
 
     results: list[tuple[int, ...]]
     run: WordRun
@@ -61,7 +64,7 @@ class Simulated:
 
     @property
     def powers(self) -> list[int]:
-        """The results of an engine whose runs have one each."""
+        """Results of an engine whose runs have one result each."""
         return [power for (power,) in self.results]
 
 
@@ -69,12 +72,12 @@ class Simulated:
 class BuiltEngine(ABC):
     """A coprocessor around a design fitted to a modulus; abstract.
 
-    ``given``: the settings that the design was asked for. ``bits``: of a scalar or an exponent. ``contexts``: runs that
-    are done interleaved, 0 for as many as keep the multiplier busy or as the memory has room for. ``word``: bits of a
-    word of the streams, 16 to 64. ``io``: form of the multiplier; numbers are at the engine's ports as they are at its.
-    ``top``: the first Verilog module. ``cores``: machines side by side behind a router, whose packets then go round the
-    messages (`engines/machine/cluster.py`). ``stored``: the Verilog of a folder, which is then simulated as it is;
-    empty: it is emitted. Raises Refusal for a form that the design does not have.
+    ``given``: settings that the user gave. ``bits``: length of a scalar or an exponent. ``contexts``: interleaved runs,
+    0 for as many as keep the multiplier busy or fit the memory. ``word``: bits of a word of the streams, 16 to 64.
+    ``io``: form of the multiplier; numbers have this form at the engine's ports too. ``top``: name of the first Verilog
+    module. ``cores``: number of machines; several are placed behind a router, and messages are sent in packets
+    (`engines/machine/cluster.py`). ``stored``: Verilog read from a folder, used in place of emitted Verilog. Raises
+    Refusal for a form that the design does not have.
     """
 
     design: str
@@ -89,13 +92,13 @@ class BuiltEngine(ABC):
     stored: str = field(default="", repr=False, compare=False)
 
     STEM: ClassVar[str]
-    """Of the names of its files."""
+    """Stem of its file names."""
 
     def __post_init__(self) -> None:
         if self.io not in self.fitted.forms:
             raise Refusal(f"{self.design} has no {self.io} form; take --io {' or '.join(self.fitted.forms)}")
 
-    # ---- what it is made of
+    # ---- parts
 
     @cached_property
     def contract(self) -> Contract:
@@ -103,23 +106,23 @@ class BuiltEngine(ABC):
         return self.fitted.contract(self.io)
 
     def contract_at(self, fitted: Fitted) -> Contract:
-        """The contract while the multiplier has this modulus loaded, stream k as the engine's machine takes it."""
+        """The contract while this modulus is loaded, with stream k in the order that the engine's machine takes."""
         return fitted.slot_contract(self.layout.used) if self.numbered else fitted.contract(self.io)
 
     @property
     @abstractmethod
     def numbered(self) -> bool:
-        """Whether numbers stay in the design's own slot machine; else they go between a slot memory and the
+        """Whether numbers stay in the design's own slot machine; otherwise they move between a slot memory and the
         multiplier."""
 
     @property
     def _sums(self) -> tuple[int, bool]:
-        """How many sums a row has at most, and whether they are trimmed."""
+        """Maximum number of sums in a row, and whether they are trimmed."""
         return 0, False
 
     @cached_property
     def rhythm(self) -> Rhythm | NumberedRhythm:
-        """When the multiplier or slot machine does what, at its shortest turns."""
+        """Timing of the multiplier or slot machine with the shortest turns."""
         if self.numbered:
             machine = unused(self.fitted.slot_machine(1))
             return NumberedRhythm(self.contract, machine.interval, machine.distance)
@@ -134,12 +137,12 @@ class BuiltEngine(ABC):
 
     @property
     def results(self) -> int:
-        """Runs of one job."""
+        """Runs in one job."""
         return self.layout.contexts
 
     @property
     def coprocessor(self) -> Coprocessor:
-        """A new one around a new multiplier or slot machine."""
+        """A new coprocessor around a new multiplier or slot machine."""
         layout = self.layout
         if self.numbered:
             return Coprocessor(NumberedRowSequencer(self.fitted.slot_machine(layout.used), layout))
@@ -147,13 +150,13 @@ class BuiltEngine(ABC):
 
     @cached_property
     def _sample(self) -> Coprocessor:
-        """One whose cycles are asked for and that is not emitted."""
+        """A coprocessor that is queried for cycles and never emitted."""
         sample: Coprocessor = unused(self.coprocessor)
         return sample
 
     @property
     def patience(self) -> int:
-        """Cycles without a word after which a simulation is given up: twice those of the longest job, and some."""
+        """Timeout of a simulation: cycles without a word, more than twice those of the longest job."""
         return 2 * max(map(self._sample.cycles, range(len(self.layout.programmes)))) + 1000
 
     @cached_property
@@ -166,12 +169,12 @@ class BuiltEngine(ABC):
 
     @property
     def packets(self) -> Packets:
-        """How messages reach the machines."""
+        """Format of messages to and from the machines."""
         return Packets(self.cores, self.word)
 
     @property
     def power_up(self) -> int:
-        """Cycles of the first reset after power-up, at least: those of the multiplier."""
+        """Minimum cycles of the first reset after power-up, as of the multiplier."""
         return self.contract.power_up
 
     # ---- running
@@ -184,10 +187,10 @@ class BuiltEngine(ABC):
         self, programme: int, p: int, setups: Iterable[Sequence[int]], runs: Sequence[_Run],
         job: Callable[[list[_Run]], list[int]],
     ) -> Simulated:  # fmt: skip
-        """The results modulo p of any number of runs of a programme by the RTL, after some messages: in jobs of as many
-        as there are contexts, the last one filled up; ``job``: the words of one.
+        """Simulate runs of a programme modulo p after the messages ``setups``; ``job`` gives the words of a job.
 
-        Raises ToolError when the RTL does not do at its ports what it should.
+        A job has one run for each context; the last job is filled up with repeated runs. Raises ToolError for a
+        violation of the stream protocol and for missing words.
         """
         size, packets = self.results, self.packets
         words, ends = [word for message in setups for word in packets.sent(message)], []
@@ -208,40 +211,40 @@ class BuiltEngine(ABC):
         )  # fmt: skip
 
     def _tried(self, found: Simulated, wanted: Sequence[tuple[int, ...]], what: str) -> Trial:
-        """What two jobs for each machine showed. Raises ToolError when a result is wrong."""
+        """Evaluate a simulation of two jobs for each machine. Raises ToolError for a wrong result."""
         count = judged(found.results, wanted, what)
         return Trial(count, found.cycles[0], found.firsts[self.cores] - found.firsts[0])
 
     @abstractmethod
     def trial(self) -> Trial:
-        """Two jobs for each machine by the RTL. Raises ToolError when a result is wrong."""
+        """Simulate two jobs for each machine. Raises ToolError for a wrong result."""
 
     # ---- writing
 
     @property
     @abstractmethod
     def options(self) -> dict[str, Any]:
-        """What it was made with, every choice made: options of its record, in their order."""
+        """All options, defaults resolved, in the order of the record."""
 
     def about(self) -> dict[str, Any]:
-        """What a row says of it."""
+        """Description of the engine in a row of results."""
         made = {name: value for name, value in self.options.items() if name != "top"}
         return {"design": self.design, "parameters": dict(self.fitted.settings), **made}
 
     @abstractmethod
     def record(self) -> dict[str, Any]:
-        """Its JSON file, without command, tools and seal."""
+        """Content of its JSON file, without command, tools and seal."""
 
     @abstractmethod
     def page(self, record: Mapping[str, Any]) -> str:
-        """README.md: the data sheet of a record."""
+        """README.md: the data sheet for a record."""
 
     @abstractmethod
     def messages(self) -> Iterable[Message]:
-        """Those of vectors.json, with their answers by the arithmetic of `numbers`."""
+        """Messages of vectors.json, with answers computed by `numbers`."""
 
     def vectors(self) -> dict[str, Any]:
-        """vectors.json: words in and out for its messages."""
+        """Content of vectors.json: words in and out of each message."""
         lay, packets, out, jobs = self.layout, self.packets, list[dict[str, Any]](), 0
         for message in self.messages():
             number, answer = None, list[int]()
@@ -255,9 +258,9 @@ class BuiltEngine(ABC):
         return {"digest": emit.digest(self.verilog), "messages": out}
 
     def write(self, folder: str | Path, command: str) -> Path:
-        """Write its Verilog, its record, vectors.json and README.md; return the folder.
+        """Write Verilog, record, vectors.json and README.md; return the folder.
 
-        A folder of a former build is replaced. Raises ValueError when the folder holds anything else.
+        Replaces the folder of a former build. Raises ValueError if the folder holds anything else.
         """
         return engine_files.write(folder, self, command)
 
@@ -266,13 +269,13 @@ class BuiltEngine(ABC):
     @classmethod
     @abstractmethod
     def of_record(cls, record: Mapping[str, Any]) -> Self:
-        """The engine that a record asks for. Raises KeyError, TypeError or ValueError for a malformed one."""
+        """Make the engine that a record describes. Raises KeyError, TypeError or ValueError for a malformed record."""
 
     @classmethod
     def remade(cls, path: str | Path) -> Self:
-        """The engine that the record of a folder asks for, which need not be the one that lies there.
+        """Make the engine that the record of a folder describes; its Verilog is emitted, not read.
 
-        Raises ValueError (Refusal) when the record is missing or malformed.
+        Raises ValueError (Refusal) if the record is missing or malformed.
         """
         place = Path(path) / f"{cls.STEM}.json"
         try:
@@ -286,13 +289,13 @@ class BuiltEngine(ABC):
 
     @classmethod
     def read(cls, path: str | Path) -> Self:
-        """The engine in a folder that ``write`` wrote: it simulates the Verilog that lies there.
+        """Read the engine in a folder that ``write`` wrote, with the folder's Verilog.
 
-        Raises ValueError (Refusal) when a file is missing or malformed, and when Verilog or record were edited.
+        Raises ValueError (Refusal) if a file is missing or malformed, or if Verilog or record were edited.
         """
         return replace(cls.remade(path), stored=engine_files.stored_verilog(Path(path), cls.STEM))
 
     @classmethod
     def for_check(cls, path: str | Path) -> Self:
-        """As `read`, but whatever Verilog and record lie there. Raises ValueError when a file is missing."""
+        """As `read`, but accept an edited folder. Raises ValueError if a file is missing or malformed."""
         return replace(cls.remade(path), stored=engine_files.verilog_of(Path(path), cls.STEM))

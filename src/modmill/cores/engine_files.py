@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""The files of a built engine: rendered from its record, sealed, read back, compared with what they should be.
+"""Files of a built engine: rendered from its record, sealed, read back, compared with recomputed files.
 
 engine.v or ecc.v    a header, an empty line, the Verilog
 .json of that name   the record, with a digest of each other file and a seal (report/seal.py)
@@ -37,11 +37,11 @@ _MEANINGS = {
     "o_last": "the word is the last one of its answer",
 }
 _ONLY_WRITTEN = ("modmill", "command", "tools", "digest")
-"""What a check takes from the record as it lies there: the seal covers it, and nothing else says it."""
+"""Keys that a check takes from the record as it is: only the seal covers them."""
 
 
 def stream_ports(word: int) -> dict[str, dict[str, Any]]:
-    """Direction and width of every port, for words of so many bits."""
+    """Direction and width of every port, for words of ``word`` bits."""
     outputs = ("i_ready", "o_valid", "o_data", "o_last")
     return {
         name: {"direction": "out" if name in outputs else "in", "width": word if name.endswith("_data") else 1}
@@ -50,9 +50,10 @@ def stream_ports(word: int) -> dict[str, dict[str, Any]]:
 
 
 def sheet_head(title: str, stem: str, record: Mapping[str, Any], rows: str, alone: str = "") -> str:
-    """The data sheet from its title to the section on packets.
+    """Return the data sheet from its title to the section on packets.
 
-    ``rows``: what is said of contexts and rows, before the cycles of a row; ``alone``: what the core is not for.
+    ``rows``: sentence on contexts and rows, without its first word, the number of contexts; ``alone``: paragraph on
+    limited use.
     """
     options = record["options"]
     ports = "\n".join(
@@ -79,13 +80,13 @@ are sent least significant word first, {record["number_words"]} words each.
 
 
 def waiting(record: Mapping[str, Any]) -> str:
-    """What is said of the first job after a modulus, where loading it takes time."""
+    """Return the sentence on the first job after SETUP; empty if loading a modulus takes no time."""
     load = record["multiplier"].get("load")
     return f"The first job after a modulus may wait up to {load['cycles']} cycles more for it.\n" if load else ""
 
 
 def _packets(cores: int) -> str:
-    """The section on packets; empty for one machine."""
+    """Return the section on packets; empty for one machine."""
     if cores == 1:
         return ""
     return f"""

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Folders that hold what is made: there whole or not at all."""
+"""Output folders: written completely or not at all."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 
 
 def require_former(folder: Path, files: Collection[str]) -> None:
-    """Raise ValueError when a folder is there and holds anything but these files, those of a former build."""
+    """Raise ValueError if the folder exists and holds anything except ``files``, the files of a former build."""
     if not folder.exists():
         return
     if not folder.is_dir():
@@ -25,7 +25,7 @@ def require_former(folder: Path, files: Collection[str]) -> None:
 
 
 def write_folder(target: Path, texts: Mapping[str, str]) -> None:
-    """Write files beside and rename, so that the folder is there whole or not at all; a folder there is replaced."""
+    """Write files (name -> text) to a temporary folder and rename it to ``target``; replace a folder that is there."""
     target = target.resolve()
     target.parent.mkdir(parents=True, exist_ok=True)
     beside = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Check a built machine with two streams of words: its files against what makes them, its RTL by simulation.
+"""Check a built engine: compare its files with recomputed ones, simulate its RTL.
 
-Two instances run side by side, each with messages of its own: the same kinds of messages in the same order, with other
-numbers. Every number that comes back must be right, o_last must go with the last word of each answer, and every word of
-the two must move in the same cycle. Then once more with pauses and stalls; then the written vectors; then short
-messages from many starts: random contents of registers and memories, resets of 1, 3 and 40 cycles, the first word
-offered in different cycles after them, and resets in the middle, after which all is sent again.
+Two instances run side by side with the same kinds of messages in the same order, but with different numbers. Every
+result must be right, o_last must accompany the last word of each answer only, and each word of the two instances must
+move in the same cycle. Further simulations: with pauses and stalls; with the messages of vectors.json; with short
+messages from many starts (random contents of registers and memories, resets of 1, 3 and 40 cycles, first words offered
+in different cycles after the reset, resets in the middle, after which all messages are sent again).
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ _Engine = TypeVar("_Engine", bound=BuiltEngine)
 RESETS = (1, 3, 40)
 """Lengths of a reset, in cycles."""
 _STARTS = range(4, 17)
-"""How many starts are tried."""
+"""Number of starts."""
 _EFFORT = 5e11
-"""Cycles times bytes of Verilog that starts may take together: a few seconds."""
+"""Limit for all starts together, in cycles × bytes of Verilog: a few seconds."""
 
 
 @dataclass
 class Stream:
-    """Messages for one of the instances, in their order, and the words that they are sent as.
+    """Messages for one instance, and the words of its input stream.
 
-    ``ends``: the places of the jobs' last words. ``waits``: for each job the cycles more that it may take: the first
-    one after a modulus, which the multiplier may still be loading.
+    ``ends``: positions of the jobs' last words. ``waits``: additional cycles that each job may take: the first job
+    after SETUP waits while the multiplier loads the modulus.
     """
 
     core: BuiltEngine
@@ -66,18 +66,18 @@ class Stream:
 
     @property
     def lengths(self) -> list[int]:
-        """Words of each answer."""
+        """Length of each answer in words."""
         return [self.core.layout.answer_words(job.programme) for job in self.jobs]
 
     @property
     def runs(self) -> int:
-        """Runs of all jobs."""
+        """Number of runs in all jobs."""
         return sum(len(job.results) for job in self.jobs)
 
 
 @dataclass
 class PairReport:
-    """What a check found: ``failures``, one line each; ``judged`` results (``kind``), cycles simulated, seconds."""
+    """Result of a check: ``failures``, one line each; number of results ``judged``; ``kind``: their name, plural."""
 
     name: str
     kind: str
@@ -98,10 +98,10 @@ class PairReport:
 
 @dataclass(frozen=True)
 class Messages:
-    """What a machine is checked with, for each of the two instances.
+    """Streams for the two instances of a check.
 
-    ``full``, ``paused``: at full rate, and with pauses and stalls. ``vectors``: what vectors.json holds, for both.
-    ``short``: a few messages, to be sent from many starts. ``secret``: what the time of a word must not depend on.
+    ``full``: at full rate. ``paused``: with pauses and stalls. ``vectors``: messages of vectors.json, for both.
+    ``short``: a few messages, sent from many starts. ``secret``: values on which no word's cycle may depend.
     """
 
     full: tuple[Stream, Stream]
@@ -114,9 +114,9 @@ class Messages:
 def check_pair(
     path: str | Path, engine: type[_Engine], kind: str, messages: Callable[[_Engine], Messages]
 ) -> PairReport:
-    """Check the files of an engine in a folder; ``kind``: results, in the plural.
+    """Check the engine in a folder: files, lint, simulation. ``kind``: name of its results, plural.
 
-    Raises ValueError when a file is missing or malformed, ToolError when a tool cannot be run.
+    Raises ValueError if a file is missing or malformed, ToolError if a tool cannot be run.
     """
     folder, start = Path(path), time.monotonic()
     core = engine.for_check(folder)
@@ -140,13 +140,13 @@ def check_pair(
 
 
 def simulated(core: BuiltEngine, messages: Messages, simulator: WordSimulator, report: PairReport) -> Iterator[str]:
-    """What simulation finds, in the order of its runs; the simulator holds two instances."""
+    """Yield the faults that simulation finds; ``simulator`` holds two instances."""
     return _Simulated(core, messages, simulator, report).faults()
 
 
 @dataclass
 class _Simulated:
-    """The runs of a check."""
+    """Simulations of a check."""
 
     core: BuiltEngine
     messages: Messages
@@ -155,7 +155,7 @@ class _Simulated:
     _seed: int = 0
 
     def faults(self) -> Iterator[str]:
-        """What is wrong, in the order of the runs."""
+        """Yield faults, simulation by simulation."""
         messages = self.messages
         yield from self._run("at full rate", messages.full, alike=True)
         yield from self._run("with pauses and stalls", messages.paused, Start(reset=RESETS[1], first=0), 0.3)
@@ -167,7 +167,7 @@ class _Simulated:
             yield from self._run(_told(start), messages.short, start, other=other)
 
     def _starts(self, cycles: int) -> Iterator[tuple[Start, Start]]:
-        """Starts of the two instances for short messages that take so many cycles."""
+        """Yield starts of the two instances for short messages that take ``cycles`` cycles."""
         rnd, timing = random.Random(cycles), self.core.contract.timing
         spread = timing.latency + timing.interval + self.core.rhythm.turn
         count = int(_EFFORT / (max(1, cycles) * len(self.core.verilog)))
@@ -181,7 +181,7 @@ class _Simulated:
         self, label: str, streams: tuple[Stream, Stream], start: Start | None = None, rate: float = 0.0,
         *, other: Start | None = None, alike: bool = False,
     ) -> Iterator[str]:  # fmt: skip
-        """Faults of one run; ``alike``: whether the two instances must do the same in every cycle."""
+        """Yield faults of one simulation; ``alike``: whether words must move in the same cycles in both instances."""
         core, packets = self.core, self.core.packets
         self._seed += 1
         runs = self.simulator.run_pair(
@@ -200,7 +200,7 @@ class _Simulated:
 
 
 def _told(start: Start) -> str:
-    """A start in words."""
+    """Describe a start."""
     again = f", reset again in cycle {start.restart:,}" if start.restart else ""
     return f"reset of {start.reset} cycle{'s' * (start.reset > 1)}, first word in cycle {start.first}{again}"
 
@@ -223,7 +223,7 @@ def _judged(core: BuiltEngine, run: WordRun, stream: Stream) -> Iterator[str]:
 
 
 def _timed(run: WordRun, stream: Stream) -> Iterator[str]:
-    """Of one machine, whose jobs do not wait for others."""
+    """Compare the cycles of each job with those predicted; for one machine, whose jobs do not wait for others."""
     starts = accumulate(stream.lengths, initial=0)
     for job, end, start, wait in zip(stream.jobs, stream.ends, starts, stream.waits, strict=False):
         found = run.valid[start] - run.accepted[end]

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""The ports of a Verilog text, whoever wrote it."""
+"""Ports of a module in Verilog text that need not come from Modmill."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _DECLARED = re.compile(
 
 
 def module_ports(verilog: str, top: str) -> dict[str, dict[str, Any]] | None:
-    """Direction and width of each port of a module of a Verilog text, by name; None where there is no such module."""
+    """Return name -> direction (in, out, inout) and width of each port of module ``top``; None if it is missing."""
     module = re.search(rf"\bmodule\s+{re.escape(top)}\b.*?\bendmodule\b", COMMENT.sub(" ", verilog), re.DOTALL)
     if module is None:
         return None

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""What a first simulation of an engine shows: that its answers are right, and its cycles."""
+"""First simulation of an engine: its answers are compared, its cycles counted."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from modmill.flow import tools
 
 @dataclass(frozen=True)
 class Trial:
-    """What a simulation showed: results judged, cycles of one job alone, cycles from a machine's answer to its next."""
+    """Number of results compared, cycles of one job alone (``latency``), cycles between answers of a machine."""
 
     judged: int
     latency: int
@@ -21,7 +21,7 @@ class Trial:
 
 
 def judged(found: Sequence[Any], wanted: Sequence[Any], what: str) -> int:
-    """How many results were compared. Raises ToolError at the first that is wrong, and when there are none."""
+    """Return the number of results. Raises ToolError at the first wrong one, and if some or all are missing."""
     if len(found) != len(wanted) or not wanted:
         raise tools.ToolError(f"simulation: {len(found)} of {len(wanted)} results")
     for k, (x, y) in enumerate(zip(found, wanted, strict=True)):

@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Check a built coprocessor: its files against what makes them, its RTL by simulation against Python's integers.
+"""Check a built coprocessor (`pair_check`) with these messages:
 
-Two coprocessors run side by side (`pair_check`) with the same kinds of messages:
-
-    its own curve        SETUP, then for each operation exceptional and random scalars and points, by `numbers`
-    modulo the order     where the core has it, SETUP with n, then signatures and their like, by Python's integers
-    other numbers        SETUP with random constants, modulo p and, where the modulus is loaded, modulo others; then
-                         a job of each operation on random numbers, by the programme's rows on integers
+own curve            SETUP, then exceptional and random scalars and points for each operation; expected results
+                     from `numbers`
+modulo the order     if the core has it, SETUP with n, then signatures, quotients and sums; from Python's integers
+other numbers        SETUP with random constants, modulo p and, if the core loads its modulus, modulo others; then
+                     a job of each operation on random numbers; from the programme's rows on integers
 """
 
 from __future__ import annotations
@@ -28,20 +27,22 @@ from modmill.engines.microcode.interpreter import run
 from modmill.engines.microcode.program import RowProgramme
 
 RUNS = 10
-"""Runs of each operation on the core's own curve, at least: the exceptional ones come first."""
+"""Minimum number of runs of each operation on the core's own curve, the exceptional ones first."""
 
 _Loaded = tuple[Fitted, dict[int, RowProgramme]]
 """A modulus, and the programmes with constants for it."""
 
 
 def check_ecc(path: str | Path) -> PairReport:
-    """Check the coprocessor in a folder. Raises ValueError when a file is missing or malformed, ToolError when a tool
-    cannot be run."""
+    """Check the coprocessor in a folder.
+
+    Raises ValueError if a file is missing or malformed, ToolError if a tool cannot be run.
+    """
     return check_pair(path, EccCore, "results", messages)
 
 
 def messages(core: EccCore) -> Messages:
-    """What a core is checked with."""
+    """Messages of the check."""
     pair = (
         Stream(core, _stream(core, list(_others(core, 1)), 1)),
         Stream(core, _stream(core, list(_others(core, 2))[::-1], 2)),
@@ -59,9 +60,9 @@ def _short(core: EccCore, seed: int) -> Iterator[Message]:
 
 
 def _others(core: EccCore, seed: int) -> Iterator[_Loaded]:
-    """Moduli that the core takes, its own first, with random constants: those with which no number overflows.
+    """Yield the moduli for which no number overflows, the core's own first, with programmes of random constants.
 
-    A constant stays below the share of p that the core's own has, for which differences are made.
+    A constant c / p is at most that of the core's own constant, because offsets of differences depend on it.
     """
     rnd = random.Random(seed)
     for fitted in (core.fitted, *core.fitted.others()):
@@ -80,7 +81,7 @@ def _others(core: EccCore, seed: int) -> Iterator[_Loaded]:
 
 
 def _stream(core: EccCore, others: list[_Loaded], seed: int) -> Iterator[Message]:
-    """The messages of one side; the second has the exceptional runs in the opposite order."""
+    """Messages of one instance; the second one gets the exceptional runs in reverse order."""
     size = core.results
     for setting, programmes in core.by_modulus():
         yield setting
@@ -97,7 +98,7 @@ def _stream(core: EccCore, others: list[_Loaded], seed: int) -> Iterator[Message
 
 
 def _random_job(core: EccCore, number: int, programme: RowProgramme, contract: Contract, rnd: random.Random) -> Message:
-    """A job of random digits and numbers, and what its rows give on integers."""
+    """A job of random digits and numbers; expected results from its rows on integers."""
     held, bits = core.held[number], core.curve.n.bit_length()
     unit, runs, results = core.unit(core.results), [], []
     for _ in range(core.results):

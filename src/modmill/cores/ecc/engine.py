@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""The point engine of a curve by a coprocessor's RTL, simulated: what protocols ask, as many items at once as fit; and
-arithmetic modulo the curve's order by the same RTL."""
+"""Point engine and arithmetic modulo the curve's order on the simulated RTL of a coprocessor."""
 
 from __future__ import annotations
 
@@ -16,7 +15,7 @@ from modmill.numbers.curves.affine import Curve
 
 @dataclass(frozen=True)
 class Work:
-    """What was asked of a coprocessor at once. ``cycles``: of each batch of as many runs as it does in step."""
+    """Runs of one call to a coprocessor. ``cycles``: of each job."""
 
     operation: str
     runs: int
@@ -29,7 +28,7 @@ class Work:
 
 
 def simulated(core: EccCore, operation: str, runs: Sequence[Run], work: list[Work]) -> list[tuple[int, ...]]:
-    """The results of runs by the RTL; ``work`` is told."""
+    """Results of runs by the RTL; appends to ``work``."""
     if not runs:
         return []
     found = core.simulate(operation, runs)
@@ -39,8 +38,8 @@ def simulated(core: EccCore, operation: str, runs: Sequence[Run], work: list[Wor
 
 @dataclass(frozen=True)
 class RtlPointEngine(PointEngine):
-    """A `PointEngine` that simulates ``core``. ``work`` lists what it did, cycles as they were measured: from the last
-    word of a batch to the first of its results.
+    """A `PointEngine` that simulates ``core``. ``work``: list of calls, with simulated cycles from the last word of a
+    job to the first of its results.
 
     Raises Refusal for an operation that the core does not have, and for scalars longer than its own.
     """
@@ -54,14 +53,14 @@ class RtlPointEngine(PointEngine):
         return self.core.curve
 
     def results(self, operation: str, bits: int, runs: Sequence[Run]) -> list[tuple[int, ...]]:
-        """What each run gives."""
+        """Results of each run."""
         if bits > self.core.bits:
             raise Refusal(f"this core multiplies by scalars of up to {self.core.bits} bits, not {bits}")
         return simulated(self.core, operation, runs, self.work)
 
     @property
     def order(self) -> OrderArithmetic:
-        """Arithmetic modulo the order: the core's where it has programmes for it, else the host's, with the reason."""
+        """Arithmetic modulo the order: on the core if it has programmes for it, else on the host, with the reason."""
         if self.core.order:
             return RtlOrder(self.core, self.work)
         if self.core.contract.load is None:
@@ -71,7 +70,7 @@ class RtlPointEngine(PointEngine):
 
 @dataclass(frozen=True)
 class RtlOrder(OrderArithmetic):
-    """An `OrderArithmetic` that simulates ``core``, into which n is loaded after p; ``work`` as of `RtlPointEngine`.
+    """An `OrderArithmetic` that simulates ``core``, with n loaded after p; ``work`` as in `RtlPointEngine`.
 
     Raises Refusal for another order than that of the core's curve.
     """
@@ -81,11 +80,11 @@ class RtlOrder(OrderArithmetic):
 
     @property
     def where(self) -> str:
-        """The same core, and what changing the modulus takes."""
+        """This core, and the length of the message that changes the modulus."""
         return f"this core, loaded with n by a message of {len(self.core.setup(self.core.curve.n)):,} words"
 
     def results(self, n: int, operation: str, runs: Sequence[Mapping[str, int]]) -> list[tuple[int, ...]]:
-        """What each run gives."""
+        """Results of each run."""
         if n != self.core.curve.n:
             raise Refusal(f"the core computes modulo the order of {self.core.curve.title} alone")
         return simulated(self.core, operation, [((), given) for given in runs], self.work)

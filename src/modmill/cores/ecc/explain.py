@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Programmes of points explained: rows, products and slots on a design, bounds, and the rows as a chart."""
+"""Point operations explained: rows, products and slots on a design, bounds, and a chart of the rows."""
 
 from __future__ import annotations
 
@@ -24,15 +24,16 @@ from modmill.numbers.shown import shortened
 from modmill.report.chart import chart
 
 ROOM = 1024
-"""Slots of a unit whose memory is not looked at."""
+"""Slots of a unit of unlimited memory."""
 
 
 @dataclass(frozen=True)
 class OnDesign:
-    """A curve's programmes on a design, for a unit of which only the sums and distances are said.
+    """A curve's programmes on a design, for a unit of unlimited memory.
 
-    ``distances``: rows after which a product and a sum can be read; 1, 1 where contexts hide the latency. ``sums`` is 0
-    where the design adds up products. Raises Refusal where the design does not serve the curve's p.
+    ``distances``: rows after which a product and a sum can be read; 1, 1 if contexts hide the latency. ``sums``:
+    maximum number in a row; ignored if the design adds up products. Raises Refusal if the design does not support the
+    curve's p.
     """
 
     curve: Curve
@@ -58,7 +59,7 @@ class OnDesign:
 
     @property
     def unit(self) -> Unit:
-        """The unit: sums are trimmed where numbers are binary and an operand may not be 4 p."""
+        """The unit: sums are trimmed if numbers are binary and operands must be below 4 p."""
         contract = self.contract
         added = self.io == "native" and hasattr(self.fitted, "combine")
         trims = not added and isinstance(contract.operand, Binary) and contract.operand_bound < 4
@@ -69,13 +70,13 @@ class OnDesign:
         return Unit(0 if added else self.sums, *self.distances, ROOM, ROOM, added=added, trims=trims)
 
     def engine(self) -> RowPointEngine:
-        """The point engine bit by bit."""
+        """The bit-exact point engine."""
         fitted, contract = self.fitted, self.contract
         return RowPointEngine(self.curve, contract, self.unit, self.shape, lambda _: exact(fitted, contract))
 
     @property
     def operations(self) -> tuple[str, ...]:
-        """What the curve has."""
+        """Operations of the curve."""
         return OPERATIONS[3:] if isinstance(self.curve, Montgomery) else OPERATIONS[:3]
 
     @property
@@ -85,7 +86,7 @@ class OnDesign:
 
 
 def table(on: OnDesign) -> str:
-    """All operations of a curve on a design: their rows, products and slots; the last for one pair of scalars."""
+    """Table of all operations: rows, products and slots; u1 G + u2 P in variable time for one pair of scalars."""
     engine = on.engine()
     heads = ("operation", "rows", "products", "used", "table rows", "slots", "shared", "trimmed", "reductions")
     lines = [heads]
@@ -111,7 +112,7 @@ def table(on: OnDesign) -> str:
 
 
 def explanation(on: OnDesign, operation: str, width: int = 100) -> str:
-    """One operation: its facts, then each section with its chart, whose cycles are rows."""
+    """Facts of one operation, then a chart of each section; its columns are rows."""
     if operation not in on.operations:
         raise Refusal(f"{on.curve.title} has {', '.join(on.operations)}, not {shortened(operation)}")
     engine = on.engine()
@@ -127,7 +128,7 @@ def explanation(on: OnDesign, operation: str, width: int = 100) -> str:
 
 
 def _names(part: Placed) -> dict[int, str]:
-    """What each operation of a section is called: the variable that it sets, or its sign and its number."""
+    """Label of each operation of a section: the variable that it sets, or its sign and number."""
     signs = {"mul": "×", "add": "+", "sub": "−", READ: ""}
     nodes = part.section.nodes
     names = {k: f"{signs[node.kind]}{k}" for k, node in enumerate(nodes)}

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Elliptic-curve coprocessors around a design: made, emitted, simulated, written to a folder."""
+"""Elliptic-curve coprocessors around a design."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ from modmill.rtl.memory import DEPTHS
 from modmill.version import __version__
 
 SUMS = 3
-"""Sums in a row: more shorten few programmes, and take cycles of the memory's ports."""
+"""Default number of sums in a row: more sums shorten few programmes and occupy the ports of the memory."""
 _DISTANCES = (1, 2, 3, 4, 6, 8)
 
 
 @dataclass(frozen=True)
 class Held:
-    """A programme of a coprocessor: its operation, its digits, its rows, and what they compute modulo."""
+    """A programme of a coprocessor: operation, digits (``made``), rows, and modulus."""
 
     operation: str
     made: PointProgramme
@@ -56,8 +56,8 @@ class Held:
 class EccCore(BuiltEngine):
     """A coprocessor for a ``curve``, around a design fitted to the curve's p; made by `ecc`.
 
-    ``operations``: of `OPERATIONS`. ``shape``: windows and combs. ``sums``: in a row at most. ``order``: whether it has
-    what the curve's signatures need modulo n too, for which SETUP loads n (order_engine.py). Other options as of
+    ``operations``: of `OPERATIONS`. ``shape``: windows and combs. ``sums``: maximum number in a row. ``order``: whether
+    it also computes modulo n what the curve's signatures need; SETUP then loads n (`order_engine`). Other options as in
     `BuiltEngine`.
     """
 
@@ -80,7 +80,7 @@ class EccCore(BuiltEngine):
         if self.order:
             _ = self._loaded
 
-    # ---- what it is made of
+    # ---- parts
 
     @property
     def numbered(self) -> bool:
@@ -89,38 +89,38 @@ class EccCore(BuiltEngine):
 
     @property
     def _sums(self) -> tuple[int, bool]:
-        """Sums are trimmed where a difference of two products of numbers below p is no operand."""
+        """Sums are trimmed if a difference of two products of numbers below p can exceed the largest operand."""
         bound = self.contract.product(Fraction(1), Fraction(1))
         fits = bound + -(-bound // 1) <= self.contract.operand_bound
         return self.sums, isinstance(self.contract.operand, Binary) and not fits
 
     @property
     def modulo_order(self) -> tuple[str, ...]:
-        """What it does modulo n."""
+        """Operations modulo n."""
         return order_operations(self.curve) if self.order else ()
 
     @property
     def jobs(self) -> tuple[str, ...]:
-        """All that it does: operations on points, then those modulo n."""
+        """All operations: those on points, then those modulo n."""
         return self.operations + self.modulo_order
 
     @cached_property
     def _loaded(self) -> Fitted:
         """The multiplier while n is loaded."""
         if not order_operations(self.curve):
-            raise Refusal(f"no signature here is made on {self.curve.title}, so that there is nothing modulo its order")
+            raise Refusal(f"Modmill has no signature scheme on {self.curve.title}, so no arithmetic modulo its order")
         try:
             return self.fitted.at(self.curve.n)
         except Refusal as error:
             raise Refusal(f"no arithmetic modulo the order of {self.curve.title}: {error}") from None
 
     def modulus(self, job: str) -> int:
-        """What a job computes modulo: n or p."""
+        """Modulus of an operation: n or p."""
         return self.curve.n if job in self.modulo_order else self.curve.p
 
     @cached_property
     def points(self) -> tuple[PointProgramme, ...]:
-        """The programmes before they have rows, those modulo n last."""
+        """Programmes before assembly, those modulo n last."""
         domain = Domain.of(self.contract, self.rhythm.added)
         found = [point_programme(name, self.curve, domain, self.bits, self.shape) for name in self.operations]
         for name in self.modulo_order:
@@ -129,7 +129,7 @@ class EccCore(BuiltEngine):
         return tuple(found)
 
     def unit(self, contexts: int) -> Unit:
-        """What rows are made for. The memory's room is looked at when they are made."""
+        """Specification of the unit for which rows are assembled."""
         product, sum_ = self.rhythm.distances(contexts)
         beat = self.rhythm
         return Unit(beat.sums, product, sum_, DEPTHS[-1], DEPTHS[-1], added=beat.added, trims=beat.trims)
@@ -141,13 +141,13 @@ class EccCore(BuiltEngine):
 
     @cached_property
     def held(self) -> tuple[Held, ...]:
-        """The programmes with their rows."""
+        """Assembled programmes."""
         return tuple(map(Held, self.jobs, self.points, self._made[1], map(self.modulus, self.jobs)))
 
     @cached_property
     def _made(self) -> tuple[RowLayout, tuple[Assembled, ...]]:
-        """Unless their number is given, the fewest contexts that keep the multiplier busy, or as many as the memory has
-        room for."""
+        """Layout and rows: with the given number of contexts, or with the fewest that keep the multiplier busy, or with
+        as many as fit the memory."""
         if self.contexts:
             return self._layout(self.contexts)
         beat = self.rhythm
@@ -174,25 +174,26 @@ class EccCore(BuiltEngine):
         return layout, rows
 
     def number(self, operation: str) -> int:
-        """Number of an operation's programme. Raises Refusal when the core does not have it."""
+        """Number of an operation's programme. Raises Refusal for an operation that the core does not have."""
         if operation not in self.jobs:
             raise Refusal(f"this core does {', '.join(self.jobs)}, not {operation}")
         return self.jobs.index(operation)
 
     def cycles(self, operation: str) -> int:
-        """Cycles from the last word of a job to the first word of its results: one number for all runs."""
+        """Cycles from the last word of a job to the first word of its results, the same for all runs."""
         return self._sample.cycles(self.number(operation))
 
     # ---- running
 
     def setup(self, modulus: int = 0) -> list[int]:
-        """The words of SETUP for p, the default, or n; where that is loaded they serve any core of these programmes."""
+        """Words of SETUP for p, the default, or n. A core that loads its modulus takes those of any such core."""
         p = modulus or self.curve.p
         programmes = {k: held.rows.programme for k, held in enumerate(self.held) if held.modulus == p}
         return self.layout.setup(self.contract_at(self.fitted if p == self.curve.p else self._loaded), programmes)
 
     def job(self, operation: str, runs: Sequence[Run]) -> list[int]:
-        """The words of a job: for each context its scalars and its numbers by name (the blind is 1 by default)."""
+        """Words of a job: one run for each context; ``blind`` is 1 by default. Raises Refusal for numbers out of
+        range."""
         number = self.number(operation)
         held = self.held[number]
         given = [{BLIND: 1, **inputs} for _, inputs in runs]
@@ -209,18 +210,19 @@ class EccCore(BuiltEngine):
         )  # fmt: skip
 
     def simulate(self, operation: str, runs: Sequence[Run]) -> Simulated:
-        """The results of any number of runs by the RTL, in batches of as many as there are contexts. SETUP loads p, and
-        after it n for what is done modulo n.
+        """Simulate any number of runs after SETUP with p, for operations modulo n also with n.
 
-        Raises ToolError when the RTL does not do at its ports what it should.
+        Raises ToolError for a violation of the stream protocol and for missing words.
         """
         modulus = self.modulus(operation)
         setups = [self.setup(p) for p in dict.fromkeys((self.curve.p, modulus))]
         return self._simulated(self.number(operation), modulus, setups, runs, lambda batch: self.job(operation, batch))
 
     def trial(self) -> Trial:
-        """Two jobs of the first operation for each machine, exceptional runs among them. Raises ToolError when a result
-        is wrong."""
+        """Simulate two jobs of the first operation for each machine, some runs exceptional.
+
+        Raises ToolError for a wrong result.
+        """
         operation = self.operations[0]
         pairs = list(chain(*self.vector_jobs(operation)[: 2 * self.cores]))
         found = self.simulate(operation, [run for run, _ in pairs])
@@ -230,7 +232,7 @@ class EccCore(BuiltEngine):
 
     @property
     def options(self) -> dict[str, Any]:
-        """What it was made with, every choice made."""
+        """All options, defaults resolved."""
         return {
             "operations": list(self.operations), "bits": self.bits, "shape": asdict(self.shape),
             "contexts": self.layout.contexts, "sums": self.sums, "word": self.word, "io": self.io, "top": self.top,
@@ -238,22 +240,22 @@ class EccCore(BuiltEngine):
         }  # fmt: skip
 
     def about(self) -> dict[str, Any]:
-        """What a row says of it."""
+        """Description of the engine in a row of results."""
         return {"curve": self.curve.title, **super().about()}
 
     def vector_jobs(self, operation: str) -> list[list[tuple[Run, tuple[int, ...]]]]:
-        """Jobs of an operation with what they must give: edges and random runs, no answer twice in a row."""
+        """Jobs of an operation with expected results: edge cases and random runs (`batches`)."""
         return jobs(self.curve, operation, self.bits, self.layout.contexts, self.cores)
 
     def by_modulus(self) -> Iterator[tuple[Message, list[Held]]]:
-        """The messages that set p and n, each with the programmes that compute modulo it."""
+        """Yield the SETUP message for p and that for n, each with the programmes that use this modulus."""
         for modulus in dict.fromkeys(held.modulus for held in self.held):
             what = {} if modulus == self.curve.p else {"modulus": "n"}
             message = Message(self.setup(modulus), {"curve": self.curve.title, **what})
             yield message, [held for held in self.held if held.modulus == modulus]
 
     def message(self, operation: str, pairs: Sequence[tuple[Run, tuple[int, ...]]]) -> Message:
-        """A job of an operation with its answer: for each context its run and what it must give."""
+        """A job of an operation; ``pairs``: for each context its run and the expected results."""
         shown = [
             {"scalars": list(map(hex, scalars)), **{name: hex(x) for name, x in inputs.items()},
              "results": list(map(hex, expected))}
@@ -266,14 +268,14 @@ class EccCore(BuiltEngine):
         )  # fmt: skip
 
     def messages(self) -> Iterator[Message]:
-        """Each modulus, and jobs of each of its programmes."""
+        """Yield SETUP and jobs of each programme, for p, then for n."""
         for setting, programmes in self.by_modulus():
             yield setting
             for held in programmes:
                 yield from (self.message(held.operation, pairs) for pairs in self.vector_jobs(held.operation))
 
     def record(self) -> dict[str, Any]:
-        """ecc.json."""
+        """Content of ecc.json."""
         lay, beat = self.layout, self.rhythm
         return {
             "modmill": __version__,
@@ -306,12 +308,12 @@ class EccCore(BuiltEngine):
         }  # fmt: skip
 
     def page(self, record: Mapping[str, Any]) -> str:
-        """README.md."""
+        """The data sheet."""
         return page(record)
 
     @classmethod
     def of_record(cls, record: Mapping[str, Any]) -> Self:
-        """The coprocessor that a record asks for."""
+        """Make the coprocessor that a record describes."""
         options = dict(record["options"])
         options |= {"operations": tuple(options["operations"]), "shape": Shape(**options["shape"])}
         made = ecc(restored(record["curve"]), record["design"], record["given"], **options)
@@ -323,13 +325,13 @@ def ecc(
     curve: Curve | str, design: str, settings: Mapping[str, Any] | None = None, *, allow_pairing: bool = False,
     operations: tuple[str, ...] = (), bits: int = 0, io: str = "", **options: Any,
 ) -> EccCore:  # fmt: skip
-    """A coprocessor around ``design`` for a curve, given by itself or by name; ``options`` as of `EccCore`.
+    """Make a coprocessor around ``design`` for a curve or its name; ``options`` as in `EccCore`.
 
-    ``operations``: default the first that the curve has. ``bits``: of scalars, 0 for those of n (of p for a ladder).
-    ``io``: default the native form where it can be added. ``allow_pairing``: also for curves of small embedding degree
-    and Weierstrass curves of even cofactor, for arithmetic on multiples of the base point alone; such a curve is
-    validated first.
-    Raises Refusal (ValueError) when there is no such curve, or the design cannot serve it.
+    ``operations``: default the curve's first. ``bits``: length of scalars, 0 for that of n (for a ladder, of p).
+    ``io``: default the native form unless it is one of digits, which cannot be added. ``allow_pairing``: also accept
+    curves of small embedding degree and Weierstrass curves of even cofactor, for arithmetic on multiples of the base
+    point only; such a curve is validated first.
+    Raises Refusal (ValueError) for an unknown curve, and if the design does not support the curve.
     """
     found = find_curve(curve, pairing=allow_pairing) if isinstance(curve, str) else curve
     if allow_pairing and not isinstance(curve, str):
@@ -346,7 +348,7 @@ def ecc(
 
 
 def takes_order(curve: Curve, design: str, settings: Mapping[str, Any], operations: Sequence[str]) -> bool:
-    """Whether a coprocessor for signatures, by what it does, can have the curve's order loaded."""
+    """Whether a coprocessor with these operations is of use for signatures and can load the curve's order."""
     if not {"multiply-base", "multiply-two"} & set(operations) or not order_operations(curve):
         return False
     try:

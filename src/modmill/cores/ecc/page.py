@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""What stands beside a coprocessor's Verilog: its curve as ecc.json has it, and the page."""
+"""A coprocessor's curve as JSON, and its data sheet."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _FORMS: dict[str, Any] = {"weierstrass": Weierstrass, "montgomery": Montgomery, 
 
 
 def describe(curve: Curve) -> dict[str, Any]:
-    """A curve's form and parameters, numbers as texts; a named one also by its name."""
+    """A curve's form, name and parameters as JSON, numbers in hexadecimal."""
     form = next(name for name, kind in _FORMS.items() if isinstance(curve, kind))
     return {
         "form": form, "name": curve.name, "p": hex(curve.p),
@@ -26,7 +26,7 @@ def describe(curve: Curve) -> dict[str, Any]:
 
 
 def restored(record: Mapping[str, Any]) -> Curve:
-    """The curve that ``describe`` described. Raises KeyError or ValueError when the record is malformed."""
+    """The curve of a record made by ``describe``. Raises KeyError or ValueError for a malformed record."""
     if any(curve.name == record["name"] for curve in (*CURVES, *PAIRING_CURVES)):
         return find_curve(record["name"], pairing=True)
     kind = _FORMS[record["form"]]
@@ -38,7 +38,7 @@ def restored(record: Mapping[str, Any]) -> Curve:
 
 
 def page(record: Mapping[str, Any]) -> str:
-    """README.md of a coprocessor."""
+    """README.md of a coprocessor, from its record."""
     contexts = record["options"]["contexts"]
     programmes = "\n".join(
         f"| {p['command']} | {p['operation']} | {p['digit_words']} | {', '.join(p['inputs'])} | "

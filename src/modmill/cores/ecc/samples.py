@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Runs of a coprocessor's operations, exceptional ones first, and what they must give by `numbers`."""
+"""Test runs of a coprocessor's operations, exceptional ones first, with results from `numbers`."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from modmill.numbers.curves.affine import Curve, Edwards, Weierstrass
 from modmill.numbers.curves.projective import multiples
 
 EDGES = 5
-"""Exceptional runs that come first in a sample, at most."""
+"""Maximum number of exceptional runs at the start of a sample."""
 
 
 def expected(curve: Curve, operation: str, run: Run) -> tuple[int, ...]:
-    """The results of a run. Modulo the order the inverse of 0 is 0."""
+    """Results of a run. Modulo the order, the inverse of 0 is 0."""
     if operation in NUMBERS:
         return _modulo_order(operation, curve.n, run[1])
     return reference(curve, operation, run)
 
 
 def sample(curve: Curve, operation: str, bits: int, count: int, seed: int = 1) -> list[tuple[Run, tuple[int, ...]]]:
-    """So many runs with what they must give: scalars 0, 1, n - 1, n and those of all ones, then random ones.
+    """Return ``count`` runs with expected results: scalars 0, 1, n - 1, n and all ones, then random ones.
 
-    For what is done modulo n, numbers 0, 1 and n - 1, then random ones.
+    For operations modulo n: numbers 0, 1 and n - 1, then random ones.
     """
     rnd = random.Random(seed)
     if operation in NUMBERS:
@@ -55,8 +55,8 @@ def sample(curve: Curve, operation: str, bits: int, count: int, seed: int = 1) -
 def jobs(
     curve: Curve, operation: str, bits: int, contexts: int, machines: int = 1, seed: int = 1
 ) -> list[list[tuple[Run, tuple[int, ...]]]]:
-    """Jobs of ``contexts`` runs with what they must give, as `batches` lays them out: scalars 0, 1, n - 1, n and those
-    of all ones (numbers 0, 1 and n - 1 modulo n) among random ones."""
+    """Return jobs of ``contexts`` runs with expected results, as `batches` orders them: scalars 0, 1, n - 1, n and all
+    ones (numbers 0, 1 and n - 1 modulo n) between random ones."""
     edges = sample(curve, operation, bits, 3 if operation in NUMBERS or operation == "multiply-two" else EDGES, seed)
     rnd = random.Random(seed)
 
@@ -68,7 +68,7 @@ def jobs(
 
 
 def drawn(curve: Curve, operation: str, bits: int, rnd: random.Random) -> Run:
-    """A random run; ``bits``: of a scalar, unless there are two, below n."""
+    """Return a random run. Scalars have ``bits`` bits; the two of multiply-two are below n."""
     if operation in NUMBERS:
         return (), {name: rnd.randrange(curve.n) for name in NUMBERS[operation][0]}
     if operation == "multiply-two":
@@ -93,7 +93,7 @@ def _numbers(n: int, operation: str, count: int, rnd: random.Random) -> Iterator
 
 
 def _point(curve: Curve, rnd: random.Random, number: int) -> dict[str, int]:
-    """A point other than O: G, -G or a multiple of G."""
+    """Return the coordinates of G for number 0, of -G for 1, otherwise of a random multiple of G, never of O."""
     assert isinstance(curve, Weierstrass | Edwards)
     scalar = {0: 1, 1: curve.n - 1}.get(number, 0) or rnd.randrange(1, curve.n)
     P = multiples(curve, [(scalar, curve.base)])

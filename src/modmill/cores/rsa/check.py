@@ -1,9 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Check a built engine: its files against what makes them, its RTL by simulation against Python's integers.
-
-Two engines run side by side (`pair_check`) with the same kinds of messages, but other moduli, bases and exponents.
-"""
+"""Check a built engine (`pair_check`) with moduli at the edges, and bases and exponents at the edges and random."""
 
 from __future__ import annotations
 
@@ -18,21 +15,21 @@ from modmill.cores.rsa.machine import PUBLIC, SHORT, EngineCore
 from modmill.design import Fitted
 
 VERY_SHORT = 12
-"""Bits of the exponents of the messages that are sent from many starts."""
+"""Length of the exponents in messages that are sent from many starts."""
 POWERS = 16
-"""Powers of either programme for each modulus, at least."""
+"""Minimum number of powers of either programme for each modulus."""
 
 
 def check_engine(path: str | Path, *, full: bool = True) -> PairReport:
-    """Check the engine in a folder; ``full``: one message with exponents of full length among the short ones.
+    """Check the engine in a folder; ``full``: also with exponents of full length, in one job.
 
-    Raises ValueError when a file is missing or malformed, ToolError when a tool cannot be run.
+    Raises ValueError if a file is missing or malformed, ToolError if a tool cannot be run.
     """
     return check_pair(path, EngineCore, "powers", partial(messages, full=full))
 
 
 def messages(core: EngineCore, full: bool = True) -> Messages:
-    """What a core is checked with."""
+    """Messages of the check."""
     moduli = [core.fitted, *core.fitted.others()]
 
     def both(whole: bool) -> tuple[Stream, Stream]:
@@ -44,7 +41,7 @@ def messages(core: EngineCore, full: bool = True) -> Messages:
 
 
 def _short(core: EngineCore, seed: int) -> Iterator[Message]:
-    """The modulus and two jobs: short exponents, 65537."""
+    """SETUP and two jobs: very short exponents, 65537."""
     rnd, p = random.Random(seed), core.fitted.p
     yield core.setting(core.fitted)
     bits = min(VERY_SHORT, core.layout.powers[0].bits)
@@ -54,7 +51,7 @@ def _short(core: EngineCore, seed: int) -> Iterator[Message]:
 
 
 def _stream(core: EngineCore, moduli: list[Fitted], full: bool, seed: int) -> Iterator[Message]:
-    """For each modulus messages of either programme, with edges of bases and exponents among them."""
+    """For each modulus SETUP and jobs of either programme, with edge cases of bases and exponents."""
     rnd = random.Random(seed)
     size, longest = core.results, core.layout.powers[0].bits
     for k, fitted in enumerate(moduli):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""RSA on the designs of the house: by the engine's model, by the designs' bit-exact algorithms, by simulated RTL."""
+"""RSA engines on a design: its contract (model), its bit-exact algorithm, or simulated RTL."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from modmill.numbers.shown import shortened
 
 KINDS = ("model", "exact", "rtl")
 DEFAULT = "montgomery-array"
-"""The multiplier that is taken unless another is named."""
+"""Default multiplier."""
 
 
 def loaded() -> list[str]:
-    """The designs whose modulus can be loaded."""
+    """Names of the designs that can load their modulus."""
     return [d.name for d in DESIGNS if any(s.name == "loadable" for s in d.settings)]
 
 
@@ -33,8 +33,8 @@ def engine_for(
     kind: str, design: str = DEFAULT, settings: Mapping[str, Any] | None = None, *, method: str = "window",
     window: int = 5, contexts: int = 1, io: str = "native",
 ) -> Engine:  # fmt: skip
-    """An engine around a design: ``model`` runs the programme on the design's contract, ``exact`` on its bit-exact
-    algorithm, ``rtl`` on the simulated hardware. ``io``: the form of the multiplier.
+    """Make an engine around a design: ``model`` runs the programme on the design's contract, ``exact`` on its bit-exact
+    algorithm, ``rtl`` on simulated RTL. ``io``: form of the multiplier.
 
     Raises Refusal for an unknown kind, design, form or setting.
     """
@@ -61,7 +61,7 @@ def engine_for(
 
 @dataclass(frozen=True)
 class Work:
-    """One batch of powers in simulation. ``rtl``: digest of the machine's text."""
+    """Powers of one call in simulation. ``cycles``: of the longest job. ``rtl``: digest of the Verilog."""
 
     modulus_bits: int
     programme: str
@@ -74,7 +74,7 @@ class Work:
 def simulated(
     core: EngineCore, modulus: int, programme: int, pairs: Sequence[tuple[int, int]], bits: int, work: list[Work]
 ) -> list[int]:
-    """Powers by the RTL, exponents of ``bits`` bits (0: the longest); ``work`` is told."""
+    """Powers by the RTL, exponents of ``bits`` bits (0: the longest); appends to ``work``."""
     found, chosen = core.simulate(core.at(modulus), programme, pairs, bits), core.layout.powers[programme]
     work.append(Work(
         modulus.bit_length(), chosen.programme.name, len(pairs), chosen.programme.products(bits or chosen.bits),
@@ -85,10 +85,10 @@ def simulated(
 
 @dataclass
 class Stored:
-    """The engine that lies in a folder, its Verilog simulated as it is. ``work`` lists what it did.
+    """The engine in a folder, simulated with the folder's Verilog. ``work``: list of calls.
 
-    Secret powers run on it; powers of public exponents are done in Python's integers on the host, as of `Simulated`.
-    Raises Refusal for a modulus that the engine does not take, and for exponents longer than it takes.
+    Secret powers run on it; powers with public exponents are computed by Python's integers, on the host.
+    Raises Refusal for a modulus that the engine cannot load, and for exponents that are too long for it.
     """
 
     core: EngineCore
@@ -96,7 +96,7 @@ class Stored:
 
     @classmethod
     def read(cls, folder: str | Path) -> Stored:
-        """From a folder that `modmill rsa build` wrote. Raises ValueError when Verilog or record were edited."""
+        """Read a folder that `modmill rsa build` wrote. Raises ValueError if Verilog or record were edited."""
         return cls(read(folder))
 
     def secret(self, modulus: int, pairs: Sequence[tuple[int, int]], bits: int) -> list[int]:
@@ -116,11 +116,11 @@ class Stored:
 
 @dataclass
 class Simulated:
-    """The engine in simulated hardware. ``work`` lists what it did.
+    """Engines in simulation, made as they are needed. ``work``: list of calls.
 
-    Secret powers run on a machine as wide as the modulus; for a design that loads its modulus one machine serves all
-    moduli of a length. Powers of public exponents are for the check and for blinding: they are done in Python's
-    integers on the host, unless ``whole`` asks for a machine as wide as n.
+    Secret powers run on a machine as wide as the modulus; if the design loads its modulus, one machine serves all
+    moduli of a length. Powers with the public exponent, for the check and for blinding, are computed by Python's
+    integers, on the host; with ``whole`` they run on a machine as wide as n.
     """
 
     design: str
@@ -140,7 +140,7 @@ class Simulated:
         return simulated(self._core(modulus, bits), modulus, 0, pairs, 0, self.work)
 
     def public(self, modulus: int, bases: Sequence[int], exponent: int) -> list[int]:
-        """Powers by programme 1 of the RTL where ``whole`` asks for it, else on the host."""
+        """Powers by programme 1 of the RTL with ``whole``, else on the host."""
         if self.whole and exponent == PUBLIC:
             core = self._core(modulus, modulus.bit_length())
             return simulated(core, modulus, 1, [(base, exponent) for base in bases], 0, self.work)

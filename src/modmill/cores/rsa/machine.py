@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Exponentiation engines around a design: made, emitted, simulated, written to a folder."""
+"""Exponentiation engines around a design."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ from modmill.version import __version__
 METHODS = ("window", "ladder")
 PUBLIC = 65537
 SHORT = 48
-"""Bits of the exponents of most messages of vectors and checks."""
+"""Length of the exponents in most messages of vectors and checks."""
 
 
 def uniform(method: str, window: int, converted: bool) -> Programme:
-    """The programme for secret exponents. Raises Refusal for an unknown one."""
+    """The programme for secret exponents. Raises Refusal for an unknown method."""
     if method not in METHODS:
         raise Refusal(f"the method must be one of {', '.join(METHODS)}, not {shortened(method)}")
     return ladder(converted) if method == "ladder" else fixed_window(window, converted)
@@ -43,11 +43,11 @@ def uniform(method: str, window: int, converted: bool) -> Programme:
 
 @dataclass(frozen=True)
 class EngineCore(BuiltEngine):
-    """A coprocessor for powers modulo a modulus, around a design fitted to it.
+    """A coprocessor for modular powers, around a design fitted to the modulus.
 
-    Programme 0 is for secret exponents of up to ``bits`` bits, 0 for as many as the modulus has; programme 1 raises to
-    65537. ``method``: of `METHODS`, ``window``: bits of its digits. ``native``: numbers stay in the design's own slot
-    machine where it has one and its form is the native one. Other options as of `BuiltEngine`.
+    Programme 0 is for secret exponents of up to ``bits`` bits (0: the length of the modulus), programme 1 for the
+    exponent 65537. ``method``: of `METHODS`. ``window``: bits of a digit. ``native``: whether numbers stay in the
+    design's own slot machine, if it has one and ``io`` is native. Other options as in `BuiltEngine`.
     """
 
     method: str = "window"
@@ -97,17 +97,17 @@ class EngineCore(BuiltEngine):
         return self._sample.cycles(programme, self.layout.passes(programme, bits))
 
     def at(self, p: int) -> Fitted:
-        """The multiplier while ``p`` is loaded. Raises Refusal when it cannot be."""
+        """The multiplier with ``p`` loaded. Raises Refusal if p cannot be loaded."""
         return self.fitted if p == self.fitted.p else self.fitted.at(p)
 
     def setup(self, fitted: Fitted) -> list[int]:
-        """The message that sets a modulus. Raises Refusal when the programmes could overflow with it."""
+        """Words of SETUP. Raises Refusal if the programmes could overflow with this modulus."""
         return self.layout.setup(self.contract_at(fitted))
 
     def simulate(self, fitted: Fitted, programme: int, pairs: Sequence[tuple[int, int]], bits: int = 0) -> Simulated:
-        """The powers of any number of (base, exponent) by the RTL, exponents of ``bits`` bits (default: the longest).
+        """Simulate powers of any number of (base, exponent), exponents of ``bits`` bits (0: the longest).
 
-        Raises ToolError when the RTL does not do what it should at its ports.
+        Raises ToolError for a violation of the stream protocol and for missing words.
         """
         lay = self.layout
         return self._simulated(
@@ -115,7 +115,7 @@ class EngineCore(BuiltEngine):
         )
 
     def trial(self) -> Trial:
-        """Two jobs with exponents of full length for each machine. Raises ToolError when a power is wrong."""
+        """Simulate two jobs with exponents of full length for each machine. Raises ToolError for a wrong power."""
         p, bits = self.fitted.p, self.layout.powers[0].bits
         rnd = random.Random(1)
         pairs = [(rnd.randrange(p), rnd.getrandbits(bits)) for _ in range(2 * self.cores * self.results)]
@@ -125,7 +125,7 @@ class EngineCore(BuiltEngine):
 
     @property
     def options(self) -> dict[str, Any]:
-        """What it was made with, every choice made."""
+        """All options, defaults resolved."""
         lay = self.layout
         return {
             "bits": lay.powers[0].bits, "method": self.method, "window": self.window, "contexts": lay.contexts,
@@ -133,12 +133,12 @@ class EngineCore(BuiltEngine):
         }  # fmt: skip
 
     def about(self) -> dict[str, Any]:
-        """What a row says of it."""
+        """Description of the engine in a row of results."""
         modulus = "loaded" if self.fitted.load else hex(self.fitted.p)
         return {"modulus_bits": self.fitted.p.bit_length(), "modulus": modulus, **super().about()}
 
     def record(self) -> dict[str, Any]:
-        """engine.json."""
+        """Content of engine.json."""
         lay, contract = self.layout, self.contract
         return {
             "modmill": __version__,
@@ -176,11 +176,11 @@ class EngineCore(BuiltEngine):
         }  # fmt: skip
 
     def setting(self, fitted: Fitted) -> Message:
-        """The message that sets a modulus."""
+        """The SETUP message for a modulus."""
         return Message(self.setup(fitted), {"modulus": hex(fitted.p)})
 
     def message(self, p: int, programme: int, bits: int, pairs: Sequence[tuple[int, int]]) -> Message:
-        """A job with its answer: for each context (base, exponent), modulo p; ``bits``: of the exponents."""
+        """A job modulo p; ``bits``: length of the exponents; ``pairs``: (base, exponent) for each context."""
         powers = [pow(*pair, p) for pair in pairs]
         shown = [[hex(x) for x in (*pair, power)] for pair, power in zip(pairs, powers, strict=True)]
         return Message(
@@ -189,8 +189,8 @@ class EngineCore(BuiltEngine):
         )  # fmt: skip
 
     def messages(self, *, full: bool = True) -> Iterator[Message]:
-        """The modulus; a job with exponents of full length, with ``full``; then edges and random ones with short
-        exponents and with 65537. No answer comes twice in a row."""
+        """Yield SETUP, with ``full`` a job with exponents of full length, then edge cases and random runs (`batches`)
+        with short exponents and with 65537."""
         p, longest = self.fitted.p, self.layout.powers[0].bits
         rnd = random.Random(1)
 
@@ -211,12 +211,12 @@ class EngineCore(BuiltEngine):
         yield from (self.message(p, 1, PUBLIC.bit_length(), pairs) for pairs in jobs(0, public, PUBLIC))
 
     def page(self, record: Mapping[str, Any]) -> str:
-        """README.md."""
+        """The data sheet."""
         return page(record)
 
     @classmethod
     def of_record(cls, record: Mapping[str, Any]) -> Self:
-        """The engine that a record asks for."""
+        """Make the engine that a record describes."""
         chosen = find_design(record["design"])
         fitted = chosen.fit(int(record["made_for"], 16), **chosen.checked(record["given"]))
         return cls(record["design"], fitted, record["given"], **record["options"])
@@ -225,9 +225,10 @@ class EngineCore(BuiltEngine):
 def engine(
     design: str, p: int = 0, width: int = 0, settings: Mapping[str, Any] | None = None, **options: Any
 ) -> EngineCore:
-    """An engine around ``design`` for the modulus ``p``, or for any of ``width`` bits where the design can load one.
+    """Make an engine around ``design`` for the modulus ``p`` or, if ``p`` is 0, for moduli of ``width`` bits that are
+    loaded; ``options`` as in `EngineCore`.
 
-    Raises Refusal when the design cannot serve it.
+    Raises Refusal if the design does not support the modulus, or cannot load one.
     """
     chosen = find_design(design)
     given = chosen.checked(settings or {})

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""The page beside an exponentiation engine."""
+"""Data sheet of an exponentiation engine."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from modmill.cores.engine_files import sheet_head, waiting
 
 
 def page(record: Mapping[str, Any]) -> str:
-    """README.md of an engine."""
+    """README.md of an engine, from its record."""
     setup, words, options = record["setup"], record["number_words"], record["options"]
     programmes = "\n".join(
         f"| {p['command']} | {p['name']} | {p['exponent_bits']} | {p['passes']} | {p['digit_words']} | "

@@ -150,7 +150,7 @@ class VariableTimeEngine(RowPointEngine):
 
     def _two(self, scalars: tuple[int, int], given: Mapping[str, int]) -> tuple[int, ...]:
         if not isinstance(self.curve, Weierstrass):
-            raise Refusal(f"{self.curve.title} is no Weierstrass curve: its sums of two multiples are of one time")
+            raise Refusal(f"{self.curve.title} is no Weierstrass curve: variable-time u1 G + u2 P needs one")
         recipe = variable_time_two(self.curve, self.domain, *scalars, self.widths)
         if recipe is None:
             return 0, 0

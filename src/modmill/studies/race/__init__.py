@@ -2,6 +2,6 @@
 # Copyright The Modmill authors
 """Designs and engines side by side.
 
-`cores` (all designs for one modulus), `measured_cores` (rows that are there, shown without measuring), `machines`
+`cores` (all designs for one modulus), `measured_cores` (from existing rows), `machines`
 (whole engines), `ecc` (one operation of a curve), `placements` (the schedules that ship).
 """

@@ -2,8 +2,8 @@
 # Copyright The Modmill authors
 """One modulus, all designs: build, check, synthesise, and on request place and route, two jobs at a time.
 
-The jobs are threads, because the work is done by other programs. Every row is stored as soon as it is measured, so an
-interrupted race starts again where it was.
+Jobs are threads, because other programs do the work. Every row is stored as soon as it is measured, so that an
+interrupted race continues where it stopped.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ from modmill.report.rows import Row, Store
 from modmill.report.standing import Standing
 
 JOBS = 2
-"""Jobs at a time."""
+"""Number of jobs that run at the same time."""
 VECTORS = 500
-"""Random products in each check."""
+"""Number of random products in each check."""
 
 Progress = Callable[[str, int, int], None]
 """Called with the names of the jobs that run, how many are done, and how many there are so far."""
@@ -60,10 +60,10 @@ def race(
 ) -> list[Standing]:
     """Build, check and synthesise designs (all, if none is named) for a modulus; one ``Standing`` each.
 
-    ``with_route`` also places and routes with seeds 1 ... ``seeds``, by ``router``, as in `flow.route.ROUTERS`.
-    Rows of former routes are shown in any case, and where no router is named those of any.
-    ``settings`` are parameters for the designs that have them. ``record`` names a results file to which the rows are
-    added. Raises ValueError for anything unknown; what goes wrong with one design stands in its ``Standing``.
+    ``with_route``: also place and route with seeds 1 ... ``seeds`` by ``router``, of `flow.route.ROUTERS`. Rows of
+    earlier routes are shown in any case; without ``router``, those of all routers. ``settings``: parameters for the
+    designs that have them. ``record``: a results file to which the rows are added. Raises ValueError for unknown names;
+    a failure of one design is described in its ``Standing``.
     """
     if io not in IO:
         raise Refusal(f"io must be one of {', '.join(IO)}, not {shortened(io)}")
@@ -79,7 +79,7 @@ def race(
     for name in given:
         if not any(s.name == name for d in entrants for s in d.settings):
             raise Refusal(f"no design that races has a parameter {shortened(name)}")
-    for d in entrants:  # a malformed value is refused now, not called a design that does not apply
+    for d in entrants:  # refuse a malformed value here, else every design would be reported as not applicable
         d.checked({name: value for name, value in given.items() if any(s.name == name for s in d.settings)})
     store = Store(tools.cache_dir() / "rows.jsonl", record=record)
     with tempfile.TemporaryDirectory(prefix="modmill-race-") as folder:
@@ -90,7 +90,7 @@ def race(
 
 @dataclass
 class _Run:
-    """A design on its way."""
+    """State of a design in the race."""
 
     design: Design
     standing: Standing
@@ -103,7 +103,7 @@ _Job = tuple[str, Callable[[], Any]]
 
 
 class _Race:
-    """The jobs of all designs, and what follows from each."""
+    """Jobs of all designs; each job returns the jobs that follow it."""
 
     def __init__(
         self,
@@ -124,7 +124,7 @@ class _Race:
         self._writing = Lock()
 
     def go(self, runs: Sequence[_Run]) -> None:
-        """Run all jobs. On Ctrl-C the programs under way are ended, and KeyboardInterrupt goes on."""
+        """Run all jobs. On Ctrl-C, end all running programs and raise KeyboardInterrupt again."""
         total = done = 0
         running: dict[Future[list[_Job]], str] = {}
         pool = ThreadPoolExecutor(JOBS, thread_name_prefix="race")
@@ -153,7 +153,7 @@ class _Race:
         finally:
             pool.shutdown()
 
-    # Each job returns the jobs that may start after it. What goes wrong stays with its design.
+    # Each job returns the jobs that may start after it. A failure is recorded with its design.
 
     def _prepare(self, run: _Run) -> Callable[[], list[_Job]]:
         def job() -> list[_Job]:
@@ -229,7 +229,7 @@ class _Race:
         return job
 
     def _routes(self, run: _Run) -> list[_Job]:
-        """The first seed also makes the netlist; the others follow it."""
+        """Return the job for the first seed, which also makes the netlist; the other seeds follow it."""
         core, s, capacity = _present(run.core), run.standing, self._target.capacity
         for resource in ("dsp", "lut", "ff", "bram"):
             needed, there = s.value(resource) or 0, getattr(capacity, resource)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""One operation of a curve on coprocessors around several multipliers, measured as whole engines are."""
+"""One operation of a curve on coprocessors around several multipliers, measured as whole engines."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from modmill.report.engines import EngineStanding
 from modmill.studies.race.machines import EngineRace, Progress
 
 ANY = "scalar-multiplication"
-"""The operation that every curve has: any point, or the ladder."""
+"""Multiplication of any point, or the ladder: every curve has one of them."""
 
 
 def operation_of(curve: Curve, name: str) -> str:
-    """The operation that a user names. Raises Refusal for an unknown one."""
+    """Operation of a curve for a user's word. Raises Refusal for an unknown word."""
     if name == ANY:
         return "ladder" if isinstance(curve, Montgomery) else "multiply"
     if name not in OPERATIONS:
@@ -35,10 +35,10 @@ def race_operation(
     with_route: bool = False, seeds: int = 3, record: Path | None = None, progress: Progress | None = None,
     floorplan: bool = False, router: str = "", **options: Any,
 ) -> tuple[list[EngineStanding], list[str]]:  # fmt: skip
-    """Coprocessors around these designs, all that serve the curve if none is named: (standings, refusals).
+    """Measure coprocessors around designs (default: all that support the curve); return (standings, refusals).
 
-    ``floorplan`` as of `EngineRace`; ``options`` as of `EccCore`; ``settings`` go to the designs that have them. Raises
-    Refusal when a design that was named cannot serve the curve.
+    ``floorplan`` as in `EngineRace`; ``options`` as in `EccCore`; ``settings`` go to the designs that have them. Raises
+    Refusal if a named design does not support the curve.
     """
     operation = operation_of(curve, name)
     race = EngineRace(target, with_route, seeds, record, progress, floorplan, router)
@@ -49,7 +49,7 @@ def race_operation(
         given = {key: x for key, x in (settings or {}).items() if any(s.name == key for s in design.settings)}
         try:
             core = ecc(curve, design.name, given, operations=(operation,), **options)
-            entrants.append((design.name, core, core.about()))  # no other operation, so that its digest tells it
+            entrants.append((design.name, core, core.about()))  # one operation each: the digest identifies it
         except Refusal as error:
             if designs:
                 raise

@@ -2,8 +2,8 @@
 # Copyright The Modmill authors
 """Whole engines side by side: simulated against Python's integers, synthesised, and on request placed and routed.
 
-An engine is any machine with two streams of words. What is measured of it is one answer: how many results it holds, the
-cycles from one answer to the next when jobs follow one another, and the cycles of one job alone.
+Measured are the number of results in one answer, the cycles between answers when jobs follow one another, and the
+cycles of one job alone.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ from modmill.report.rows import Row, Store
 
 Progress = Callable[[str], None]
 MACHINES = r"\bcore_(\d+)\."
-"""The names of cells of a machine among several (cluster.py)."""
+"""Names of cells that belong to one of several machines (`engines/machine/cluster.py`)."""
 
 
 @dataclass
 class EngineRace:
-    """Measures engines; rows that are there already are not measured again.
+    """Measures engines, unless their rows exist.
 
-    ``with_route`` places and routes with seeds 1 ... ``seeds``, by ``router``, as in `flow.route.ROUTERS`, and with
-    ``floorplan`` each machine of an engine in its own part of the device, one in all of it; a row tells both by its
-    tool. ``record`` names a results file to which the rows are added.
+    ``with_route``: place and route with seeds 1 ... ``seeds`` by ``router``, of `flow.route.ROUTERS`. ``floorplan``:
+    place each machine of an engine in its own part of the device; a single machine has all of it. Router and floorplan
+    are part of a row's tool. ``record``: a results file to which the rows are added.
     """
 
     target: str
@@ -59,7 +59,7 @@ class EngineRace:
         self._store = Store(tools.cache_dir() / "rows.jsonl", record=self.record)
 
     def measure(self, name: str, engine: BuiltEngine, about: Mapping[str, Any]) -> EngineStanding:
-        """One engine. What goes wrong stands in its ``note``."""
+        """Measure one engine. A failure is described in ``note``."""
         made = EngineStanding(name, engine.results, engine.cores, dict(about))
         try:
             self._tell(f"{name}: build")
@@ -110,7 +110,7 @@ class EngineRace:
         if self.floorplan:
             plan = partial(floorplan.places, machine=MACHINES) if engine.cores > 1 else floorplan.along
         tool = routing.tool(self.router, plan is not None)
-        folder = tools.cache_dir() / "engines" / f"{self._target.name}-{made.digest[-16:]}"  # stays when a route fails
+        folder = tools.cache_dir() / "engines" / f"{self._target.name}-{made.digest[-16:]}"  # kept if a route fails
         for seed in range(1, self.seeds + 1):
             row = self._store.routed(made.digest, tool, self._target.name, seed, exact=bool(self.router))
             if row is None and self.with_route:
@@ -142,7 +142,7 @@ class EngineRace:
 
 
 def as_core(verilog: str, top: str, word: int) -> str:
-    """The engine behind the ports of a core, as the measuring shell knows them: words at i_a and o_r."""
+    """Wrap the engine in the ports of a core, which the measuring shell expects: words at i_a and o_r."""
     return f"""module core(clk, rst, i_valid, i_ready, i_a, o_valid, o_ready, o_r);
   input clk, rst, i_valid, o_ready;
   input [{word - 1}:0] i_a;

