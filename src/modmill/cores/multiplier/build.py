@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""From a design and a modulus to a core, and to the folder that holds it."""
+"""Build a core from a design and a modulus, and write its folder."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ from modmill.version import __version__
 
 RECORD = "contract.json"
 FILES = ("core.v", RECORD, "vectors.json", "test_core.py", "README.md")
-"""What a folder holds, beside the FuseSoC file."""
+"""Files of a folder, in addition to the FuseSoC file."""
 
 VOUCHED = 120
-"""Random products that a core is simulated with before it is written."""
+"""Number of random products that are simulated before a core is written."""
 
 _MADE_BY_BENCH = {"sim_build", "__pycache__", ".pytest_cache", "build"}
 _EMITTING = threading.Lock()  # emit patches Amaranth for a moment
 
 
 class FaultyCore(RuntimeError):
-    """A core that gives wrong results; the message says in one line which, and how to see it again."""
+    """A core with wrong results; the message names the first one and the commands that reproduce it."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class Core:
         return shlex.join(["modmill", "build", self.design.name, "--modulus", modulus, *sets, "--io", self.io, *top])
 
     def record(self) -> dict[str, Any]:
-        """All of contract.json but the digest and the tools' versions."""
+        """Content of contract.json without the digest and the tools' versions."""
         return {
             "modmill": __version__,
             "command": self.command,
@@ -118,11 +118,11 @@ class Core:
         return result % self.contract.p if self.io == "binary" else result
 
     def simulate(self, pairs: Iterable[tuple[int, int]], *, gap: float = 0.0, stall: float = 0.0) -> list[int]:
-        """The results of the RTL for pairs of numbers, as numbers. The first call compiles the core (seconds).
+        """Simulate the RTL for pairs of numbers; return the results as numbers. The first call compiles the core.
 
-        For a core with one operand the second of each pair must be 0.
+        For a core with one operand the second number of each pair must be 0.
         ``gap`` and ``stall`` are the probabilities that producer and consumer pause. Raises Refusal for operands that
-        the contract does not cover, ToolError when the RTL does not compile or gives fewer results than operands.
+        the contract does not cover, ToolError if the RTL does not compile or gives fewer results than operands.
         """
         pairs = list(pairs)
         for a, b in pairs:
@@ -141,10 +141,10 @@ class Core:
     def write(self, folder: str | Path | None = None, *, check: bool = True) -> Path:
         """Check the core, then write core.v, contract.json, vectors.json, test_core.py, README.md and the FuseSoC file.
 
-        Everything is written beside and renamed, so the folder is there whole or not at all. A folder of a former
-        build is replaced. ``check=False`` leaves out the simulation (see `check.SHORT`) and says so in the files.
-        Returns the folder. Raises ValueError when the folder holds anything else, OSError when it cannot be written,
-        FaultyCore when the check finds something: then nothing is written.
+        The files are written to a temporary folder, which is then renamed. A folder of a former build is replaced.
+        ``check=False`` leaves out the simulation (see `verify.SHORT`) and says so in the files. Returns the folder.
+        Raises ValueError if the folder holds anything else, OSError if it cannot be written, FaultyCore if the check
+        finds a fault; then nothing is written.
         """
         target = Path(folder) if folder is not None else Path(self.name)
         require_replaceable(target)
@@ -160,7 +160,7 @@ class Core:
         return target
 
     def texts(self, record: Mapping[str, Any], verilog: str) -> dict[str, str]:
-        """All files of the folder but contract.json, as that record and the RTL give them."""
+        """All files of the folder except contract.json, from that record and the RTL."""
         return {
             "core.v": sheet.core_text(verilog, record, self.name),
             "vectors.json": json.dumps(self._vectors(record["digest"]), indent=1) + "\n",
@@ -174,7 +174,7 @@ class Core:
         return f"modmill_{sheet.identifier(self.name)}.core"
 
     def vouch(self) -> None:
-        """Simulate corners, some random operands and starts. Raises FaultyCore with the first difference found."""
+        """Simulate corners, some random operands and starts. Raises FaultyCore with the first fault."""
         report = Report(self.name)
         verify(self, self.verilog, VOUCHED, report, effort=SHORT)
         if report.failures:
@@ -216,10 +216,10 @@ def build(
 ) -> Core:
     """Fit a design to a modulus and make its core.
 
-    ``modulus``: a number, or what ``parse_modulus`` reads. ``io``: ``binary`` (operands below p, canonical results)
+    ``modulus``: a number, or a text for ``parse_modulus``. ``io``: ``binary`` (operands below p, canonical results)
     or ``native`` (the design's own representation). ``settings``: the design's parameters.
-    ``top``: name of the Verilog module, and beginning of all other modules' names.
-    Raises ValueError (Refusal) in one line when something is unknown or the design cannot serve the modulus.
+    ``top``: name of the Verilog module, and prefix of all other modules' names.
+    Raises ValueError (Refusal) for unknown names, and if the design does not support the modulus.
     """
     if io not in IO:
         raise Refusal(f"io must be one of {', '.join(IO)}, not {shortened(io)}")
@@ -238,7 +238,7 @@ def build(
 
 
 def require_replaceable(folder: Path) -> None:
-    """Raise ValueError unless the folder is missing, empty, or a former build and nothing else."""
+    """Raise ValueError unless the folder is missing or empty, or holds a former build only."""
     if not folder.exists() and not folder.is_symlink():
         return
     if not folder.is_dir():

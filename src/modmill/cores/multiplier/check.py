@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Check the core in a folder: every file by recomputing it, the RTL by `verify`. Nothing that lies there is trusted."""
+"""Check the core in a folder: recompute every file, verify the RTL (`verify`). No file is trusted."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from modmill.report import seal, sheet
 from modmill.version import __version__
 
 SHOWN = 10
-"""Differences that a report lists."""
+"""Maximum number of differences that a report lists."""
 
 
 def check(path: str | Path, vectors: int = 2000, *, four_state: bool = False) -> Report:
     """Check the core in a folder: seal and contents of every file, lint, and ``vectors`` random products in simulation.
 
-    ``four_state``: some products in Icarus too, where registers start at x.
-    Raises ValueError when a file is missing, truncated or malformed, ToolError when a tool cannot be run.
+    ``four_state``: also some products in Icarus, where registers start at x.
+    Raises ValueError if a file is missing, truncated or malformed, ToolError if a tool cannot be run.
     """
     start = time.monotonic()
     if four_state and not icarus.available():

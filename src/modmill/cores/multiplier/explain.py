@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from modmill.cores.multiplier.build import Core
 
 _SHOWN = 8
-"""Elements of a vector that are shown."""
+"""Maximum number of elements of a vector that are shown."""
 
 
 def explanation(core: Core, width: int = 100) -> str:
-    """The whole text, at most about ``width`` columns wide where it can be wrapped."""
+    """Return the text, wrapped at ``width`` columns where possible."""
     design, fitted = core.design, core.fitted
     native = fitted.contract("native")
     plan = fitted.schedule

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""A core as it lies in a folder, and what loads another modulus into it."""
+"""Read the folder of a core; words that load another modulus into the core."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from modmill.report import seal, sheet
 
 @dataclass(frozen=True)
 class Folder:
-    """A built core as it lies in a folder: what its files say, not yet believed."""
+    """Contents of a core's folder, not yet checked."""
 
     path: Path
     record: dict[str, Any]
@@ -27,11 +27,11 @@ class Folder:
     verilog: str
     vectors: list[tuple[int, int, int]]
     texts: dict[str, str]
-    """All files by name, with their line ends."""
+    """All files by name, line ends unchanged."""
 
     @classmethod
     def read(cls, path: str | Path) -> Folder:
-        """Read a folder. Raises ValueError, naming the file, when one is missing, truncated or malformed."""
+        """Read a folder. Raises ValueError, naming the file, if one is missing, truncated or malformed."""
         folder = Path(path)
         if not folder.is_dir():
             raise ValueError(f"{folder} is no folder")
@@ -59,9 +59,9 @@ class Folder:
         return cls(folder, record, header, verilog, vectors, seal.folder_texts(folder, names))
 
     def refit(self) -> Core:
-        """The core that contract.json asks for, from its design, modulus, io and given parameters.
+        """Build the core that contract.json describes, from its design, modulus, io and given parameters.
 
-        Raises ValueError (Refusal) when there is none.
+        Raises ValueError (Refusal) if it cannot be built.
         """
         r = self.record
         given = find_design(r["design"]).checked(r["given"])  # a name that is no parameter must not get further
@@ -105,9 +105,9 @@ def load(path: str | Path) -> Core:
 
 
 def words_for(path: str | Path, modulus: str | int | Modulus) -> Core:
-    """The core in a folder while another modulus is loaded: ``contract.load`` has the words for it.
+    """Return the core in a folder with another modulus loaded; ``contract.load`` holds the words that load it.
 
-    Raises ValueError (Refusal) when the core's modulus is built in, or when the core cannot take this one.
+    Raises ValueError (Refusal) if the core's modulus is built in, or if the core cannot load this one.
     """
     core = Folder.read(path).refit()
     if core.contract.load is None:

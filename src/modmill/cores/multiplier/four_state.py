@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Check a core in four states: no x reaches an output after reset, and its results and its timing are those of the two
-states. A few products, because Icarus is slow."""
+"""Check a core in four-state simulation: no x reaches an output after reset; results and timing are those of two-state
+simulation. Few products, because Icarus is slow."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ if TYPE_CHECKING:
     from modmill.cores.multiplier.build import Core
 
 CYCLES = 3000
-"""Cycles simulated for a core, roughly; more where the least number of products needs more."""
+"""Approximate limit of simulated cycles for a core; exceeded if the minimum number of products needs more."""
 SECONDS = 40.0
-"""Time that Icarus may take for a core, roughly; fewer products are tried in one that it simulates slowly."""
+"""Approximate limit of Icarus' time for a core; a core that simulates slowly gets fewer products."""
 LEAST = 2
-"""Products of one run at least."""
+"""Minimum number of products in one run."""
 MOST = 48
-"""Products of one run at most."""
+"""Maximum number of products in one run."""
 
 
 @dataclass
 class Found:
-    """What a check in four states found: ``failures`` one line each; products and cycles in all runs."""
+    """Result of a four-state check: ``failures``, one line each; products and cycles of all runs."""
 
     failures: list[str] = field(default_factory=list)
     products: int = 0
@@ -88,7 +88,7 @@ def check(
 
 
 def _count(contract: Contract, cycles: float) -> int:
-    """Products that fit into so many cycles."""
+    """Number of products that fit into ``cycles`` cycles."""
     timing = contract.timing
     load = contract.load.cycles if contract.load else 0
     return max(LEAST, min(MOST, int(cycles - timing.latency - load) // timing.interval))
@@ -127,7 +127,7 @@ class _Bench:
                 self._note(label, judge.values(contract, products[: len(results)], part))
 
     def compare(self, simulator: Simulator | None, products: Sequence[Product]) -> None:
-        """At full rate, and the same in two states, cycle by cycle."""
+        """Simulate at full rate, and compare with two-state simulation, cycle by cycle."""
         label, pair = "four-state, at full rate", ([p.a for p in products], [p.b for p in products])
         stream = loads(self._contract)
         seen = self._compiled.run(*pair, loads=stream, reset=self._contract.power_up, timeout=self._patience)

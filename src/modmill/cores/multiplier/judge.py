@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Verdicts on what a simulation showed, without running one: values, handshake, latency, interval, equal timing."""
+"""Judge finished simulations: values, handshake, latency, interval, equal timing."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from modmill.flow.simulate import Run
 
 
 def values(contract: Contract, products: Sequence[Product], run: Run) -> Iterator[str]:
-    """Faults of the handshake, missing results, and results that are not congruent or not below the bound."""
+    """Yield violations of the handshake, missing results, and results that are not congruent or not below the bound."""
     yield from run.violations
     if len(run.results) != len(products) and not run.violations:
         yield f"{len(run.results)} results of {len(products)} products"
@@ -31,14 +31,14 @@ def values(contract: Contract, products: Sequence[Product], run: Run) -> Iterato
 
 
 def latency(contract: Contract, run: Run) -> Iterator[str]:
-    """Products that were alone in the core and took another number of cycles than the contract says."""
+    """Yield products that were alone in the core and whose latency differs from the contract's."""
     for k, cycles in enumerate(run.latencies):
         if cycles != contract.timing.latency:
             yield f"product {k}: latency {cycles} cycles, the contract says {contract.timing.latency}"
 
 
 def load(contract: Contract, run: Run) -> Iterator[str]:
-    """Whether the first operands had to wait for the modulus longer than the contract says."""
+    """Yield a fault if the first operands waited for the modulus longer than the contract says."""
     if contract.load and run.loaded and run.accepted:
         cycles, most = run.accepted[0] - run.loaded[0], contract.load.cycles
         if not 0 < cycles <= most:
@@ -46,7 +46,7 @@ def load(contract: Contract, run: Run) -> Iterator[str]:
 
 
 def interval(contract: Contract, run: Run) -> Iterator[str]:
-    """Whether results come at the contract's interval once the core is full; operands never wait, nor results."""
+    """Yield a fault if results of a full core do not come at the contract's interval; neither stream pauses."""
     wanted = contract.timing.interval
     first = 2 * contract.timing.in_flight + 2
     for k, (early, late) in enumerate(pairwise(run.valid[first:]), first + 1):
@@ -56,10 +56,12 @@ def interval(contract: Contract, run: Run) -> Iterator[str]:
 
 
 def starts(contract: Contract, accepted: Mapping[int, int]) -> Iterator[str]:
-    """Whether an idle core takes its first operands when it should: at once, or in turns, which begin with the cycle
-    after the reset and last for the interval each. ``accepted``: for each cycle after a reset from which operands were
-    offered, the cycle in which the core took them. A core may decide some cycles before its turn. Of a core that
-    converts binary integers nothing is said: what converts them takes operands before the machine does."""
+    """Yield a fault if an idle core does not accept its first operands when it should: at once, or in its next turn.
+
+    Turns begin with the cycle after the reset and last for one interval. ``accepted``: first cycle after a reset in
+    which operands were offered -> cycle in which the core accepted them. A core may decide some cycles before its turn.
+    Cores with binary io are not judged: their conversion accepts operands before the machine does.
+    """
     if contract.io != "native":
         return
     step, offered = contract.timing.interval, min(accepted)
@@ -80,8 +82,11 @@ def starts(contract: Contract, accepted: Mapping[int, int]) -> Iterator[str]:
 
 
 def waits(contract: Contract, run: Run) -> Iterator[str]:
-    """Operands that a core which takes them at once when it is idle took later than it could: when the interval was
-    over and a place for the result was free. A place is free in the cycle in which a result is taken, or after it."""
+    """Yield operands that were accepted later than possible, for a core that accepts operands at once when it is idle.
+
+    Possible is the first cycle in which the interval is over and a place for the result is free. A place is free in the
+    cycle in which a result is taken, or in the next one.
+    """
     step, places = contract.timing.interval, contract.timing.in_flight
     for k in range(1, len(run.accepted)):
         soonest = max(run.offered[k], run.accepted[k - 1] + step)
@@ -92,8 +97,8 @@ def waits(contract: Contract, run: Run) -> Iterator[str]:
 
 
 def same_timing(one: Run, other: Run, differs: str = "the operands") -> Iterator[str]:
-    """Whether two runs under the same pauses and stalls behaved alike in every cycle; ``differs``: what they do not
-    have in common."""
+    """Yield a fault if two runs with the same pauses and stalls differ in any cycle; ``differs``: in what their inputs
+    differ."""
     for what in ("accepted", "valid", "taken"):
         first, second = getattr(one, what), getattr(other, what)
         if first != second:

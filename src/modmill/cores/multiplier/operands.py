@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Operands for trying a core: corners and random ones, as port values that the contract covers."""
+"""Operands for simulating a core: corners and random ones, as port values that the contract covers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from modmill.design import Fitted
 
 @dataclass(frozen=True)
 class Product:
-    """Two operands at the ports (b = 0 if there is one), and the least residue that the result must be congruent to."""
+    """Two operands at the ports (b = 0 if there is one), and the least residue of the result."""
 
     a: int
     b: int
@@ -22,7 +22,7 @@ class Product:
 
 
 def judged(contract: Contract, pairs: Iterable[tuple[int, int]]) -> list[Product]:
-    """Pairs of port values with their expected products, by Python's integers."""
+    """Return pairs of port values with their expected products, by Python's integers."""
     decode = contract.operand.decode
     return [Product(a, b, contract.expect(decode(a), decode(b))) for a, b in pairs]
 
@@ -37,7 +37,7 @@ def covered(contract: Contract, a: int, b: int) -> bool:
 
 
 def numbers_covered(contract: Contract, x: int, y: int) -> bool:
-    """Whether the contract covers these numbers. A binary core takes each below p, whatever the product."""
+    """Whether the contract covers these numbers: each is below its bound or, for native io, their product is."""
     limit = contract.operand_bound * contract.p
     if x < limit and y < limit:
         return True
@@ -45,7 +45,7 @@ def numbers_covered(contract: Contract, x: int, y: int) -> bool:
 
 
 def corners(fitted: Fitted, io: str) -> list[tuple[int, int]]:
-    """Port values at the edges: the design's own for native io, those of the integers below p for binary io."""
+    """Return corner cases as port values: the design's own for native io, those of integers below p for binary io."""
     contract = fitted.contract(io)
     form = fitted.representation
     if contract.operands == 1:
@@ -58,7 +58,7 @@ def corners(fitted: Fitted, io: str) -> list[tuple[int, int]]:
 
 
 def binary_corners(p: int, moduli: Iterable[int] = ()) -> list[tuple[int, int]]:
-    """Pairs below p: around 0, p and p/2, powers of two, runs of ones, and next to multiples of channel moduli."""
+    """Return pairs below p: near 0, p and p/2, powers of two, runs of ones, near multiples of channel moduli."""
     bits = p.bit_length()
     special = sorted({x for x in (0, 1, 2, p - 1, p - 2, p // 2, p // 2 + 1, (1 << bits - 1) - 1) if 0 <= x < p})
     patterns = [int("01" * bits, 2) & (1 << bits - 1) - 1, int("10" * bits, 2) & (1 << bits - 1) - 1]
@@ -73,7 +73,7 @@ def binary_corners(p: int, moduli: Iterable[int] = ()) -> list[tuple[int, int]]:
 
 
 def randoms(contract: Contract, count: int, seed: int) -> list[tuple[int, int]]:
-    """Random port values, uniform below the operand bound; residues are any representatives. All, if p is tiny."""
+    """Return random port values, uniform below the operand bound, in any representation; all if p is tiny."""
     rnd = random.Random(seed)
     p = contract.p
     if contract.operands == 1:
@@ -85,5 +85,5 @@ def randoms(contract: Contract, count: int, seed: int) -> list[tuple[int, int]]:
 
 
 def port(contract: Contract, x: int, rnd: random.Random) -> int:
-    """A port value of ``x``; among several representations a random one."""
+    """Return a port value of ``x``, at random if there are several."""
     return contract.operand.any(x, rnd)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Judge RTL against a fitted design: ports, lint, and simulation against Python's integers."""
+"""Verify RTL against a fitted design: ports, lint, and simulation against Python's integers."""
 
 from __future__ import annotations
 
@@ -27,25 +27,25 @@ if TYPE_CHECKING:
     from modmill.cores.multiplier.build import Core
 
 CHAINS = 2
-"""Chains side by side in each of the two instances."""
+"""Number of interleaved chains in each of the two instances."""
 
 
 OTHER = 64
-"""Products with each modulus that a loaded core gets besides its own, and as many with its own before and after."""
+"""Number of products with each other modulus of a loaded core, and with its own before and after."""
 
 
 RESETS = (1, 3, 40)
-"""Cycles of the resets from which a core is started."""
+"""Lengths of a reset, in cycles."""
 
 
 AT_START = 3
-"""Products after such a reset."""
+"""Number of products after a reset."""
 
 
 PLACES = 16
 """Intervals for which a consumer takes nothing, beside twice the latency: more than any core has places for results."""
 AT_ONCE = 24
-"""Starts with operands in the first cycle after the reset, where what registers held before shows most."""
+"""Number of starts with operands in the first cycle after the reset, the most sensitive to old register contents."""
 
 
 @dataclass(frozen=True)
@@ -83,12 +83,12 @@ WORK = 4e11
 FEWEST = 3
 """Products, resets or steps of each kind, however long each takes."""
 SHORT = Effort(chain=40, starts=60, cuts=6, cycles=400_000)
-"""What `build` does before it leaves a folder."""
+"""Check of `build` before it writes a folder."""
 
 
 @dataclass
 class Report:
-    """What a check found. ``failures`` holds one line each; ``counts`` how many products of each kind were judged."""
+    """Result of a check: ``failures``, one line each; ``counts``: number of judged products of each kind."""
 
     name: str
     failures: list[str] = field(default_factory=list)
@@ -101,12 +101,12 @@ class Report:
 
     @property
     def passed(self) -> bool:
-        """Whether nothing was found."""
+        """Whether no fault was found."""
         return not self.failures
 
     @property
     def products(self) -> int:
-        """Products judged in all."""
+        """Number of judged products."""
         return self.counts.total()
 
     @property
@@ -123,7 +123,7 @@ class Report:
         )
 
     def describe(self) -> dict[str, Any]:
-        """As JSON holds it."""
+        """The report as JSON."""
         return {
             "passed": self.passed,
             "name": self.name,
@@ -139,9 +139,9 @@ class Report:
 
 
 def rtl_faults(verilog: str, contract: Contract, top: str = "core") -> Iterator[str]:
-    """Faults seen without simulation: wrong ports, system tasks and directives, what lint finds.
+    """Yield faults that are found without simulation: system tasks and directives, missing module, wrong ports.
 
-    A core that has one is not simulated: a text that Modmill did not write could do anything.
+    Verilog with such a fault is not simulated: if Modmill did not write it, it could do anything.
     """
     for word in foreign_words(verilog):
         yield f"core.v: uses {word}, which no generated core does"
@@ -233,7 +233,7 @@ def _sample(fitted: Fitted, io: str, seed: int) -> tuple[Contract, list[Product]
 
 
 def spread(end: int, most: int) -> list[int]:
-    """At most so many of the numbers below ``end``: all of them, or the first half so many and others evenly."""
+    """Return up to ``most`` numbers below ``end``: all, or half of them from 0 on and the others evenly spaced."""
     if end <= most:
         return list(range(end))
     dense = most // 2
@@ -242,7 +242,7 @@ def spread(end: int, most: int) -> list[int]:
 
 
 class _Bench:
-    """Runs of one compiled pair of cores, judged as they come."""
+    """Simulations of a compiled pair of cores, each judged at once."""
 
     def __init__(
         self, contract: Contract, simulator: Simulator, report: Report, seed: int, effort: Effort = FULL
@@ -261,7 +261,7 @@ class _Bench:
         randoms: Sequence[tuple[int, int]],
         others: Sequence[tuple[Contract, list[Product]]] = (),
     ) -> None:
-        """All runs, until one finds something."""
+        """Run all simulations until one finds a fault."""
         contract = self._contract
         edge, free = operands.judged(contract, corners), operands.judged(contract, randoms)
         half = len(free) // 2
@@ -307,7 +307,7 @@ class _Bench:
         self._report.failures += [f"{label}: {line}" for line in lines]
 
     def _stream(self, label: str, edge: list[Product], free: list[Product], gap: float, stall: float) -> None:
-        """The same products in two orders in the two cores, and once more to see whether timing depends on them."""
+        """The same products in different orders in the two cores; again, to compare timing for different operands."""
         products = edge + free
         mixed = products[::-1]
         one, two = self._pair(products, mixed, gap, stall, self._seed)
@@ -342,7 +342,7 @@ class _Bench:
                 return
 
     def _starts(self, products: Sequence[Product]) -> None:
-        """First operands, or words of the modulus, in every cycle after a reset; with noise before and without."""
+        """First operands, or words of the modulus, in every cycle after a reset, with and without noise before."""
         contract, timing = self._contract, self._contract.timing
         each = 200 + 2 * (timing.latency + AT_START * timing.interval) + (contract.load.cycles if contract.load else 0)
         most = min(self._effort.starts, 2 * self._effort.cycles // (each * len(RESETS)) + 2)
@@ -366,7 +366,7 @@ class _Bench:
         self._at_once = contract.io == "native" and not contract.load and accepted[0] == 0
 
     def _cuts(self, products: Sequence[Product]) -> None:
-        """A reset while products are under way; the products after it are judged. The two cores start from different
+        """A reset while products are in flight; the products after it are judged. The two cores start from different
         contents of their registers, and do the same in every cycle nevertheless."""
         rnd, timing = random.Random(self._seed), self._contract.timing
         count = timing.in_flight + AT_START
@@ -399,7 +399,7 @@ class _Bench:
         self._report.counts["after long stalls"] += 2 * len(chosen)
 
     def _waits(self, products: Sequence[Product]) -> None:
-        """Long pauses: does the core take operands whenever it can?"""
+        """Long pauses: the core must accept operands whenever it can."""
         runs = self._pair(products, products, 0.9, 0.0, self._seed)
         for run in runs:
             self._note("with long pauses", judge.values(self._contract, products, run))
@@ -408,7 +408,7 @@ class _Bench:
         self._report.counts["after pauses"] += 2 * len(products)
 
     def _moduli(self, own: list[Product], others: Sequence[tuple[Contract, list[Product]]]) -> None:
-        """One modulus after another in the same core, its own before, between and after."""
+        """One modulus after another in the same core; the core's own before, between and after."""
         if not others:
             return
         turns = [(self._contract, own)]
@@ -430,7 +430,7 @@ class _Bench:
             self._report.counts["loaded"] += 2 * len(whole)
 
     def _chains(self) -> None:
-        """Results become operands, as they stand at the port, step after step."""
+        """Chains of products: results at the port become operands unchanged."""
         contract = self._contract
         if not contract.closed:
             return
