@@ -270,7 +270,7 @@ def check(
     progress: Progress | None = None,
     record: Path | None = None,
     store: Path | None = None,
-) -> Iterator[Outcome]:
+) -> Iterator[Outcome[CurveVectors]]:
     """Run vectors, file by file; ``make``: the engine of a curve, called once; ``record``, ``store`` as in `kept`."""
     by_curve: dict[str, list[CurveVectors]] = defaultdict(list)
     for one in chosen:
@@ -279,7 +279,7 @@ def check(
     return kept(chain.from_iterable(found), record, store)
 
 
-def _curve(some: Sequence[CurveVectors], machine: Machine, progress: Progress) -> Iterator[Outcome]:
+def _curve(some: Sequence[CurveVectors], machine: Machine, progress: Progress) -> Iterator[Outcome[CurveVectors]]:
     engine = CachingEngine(machine.engine, machine.order)
     title = some[0].curve.title
     wanted = []

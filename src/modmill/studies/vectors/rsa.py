@@ -144,12 +144,12 @@ def check(
     progress: Progress | None = None,
     record: Path | None = None,
     store: Path | None = None,
-) -> Iterator[Outcome]:
+) -> Iterator[Outcome[RsaVectors]]:
     """Run vectors, file by file; ``record`` and ``store`` as in `kept`."""
     return kept((_file(one, machine, progress or (lambda *_: None)) for one in chosen), record, store)
 
 
-def _file(one: RsaVectors, machine: Machine, progress: Progress) -> Outcome:
+def _file(one: RsaVectors, machine: Machine, progress: Progress) -> Outcome[RsaVectors]:
     start, before, faults = time.monotonic(), len(machine.work), []
     for k, (group, case) in enumerate(one.cases):
         progress(one.file, k, len(one.cases))

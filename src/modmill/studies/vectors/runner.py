@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from modmill.flow import tools
 from modmill.report.rows import Row, Store
@@ -37,11 +37,14 @@ class Vectors(ABC):
         return hashlib.sha256(self.text.encode()).hexdigest()
 
 
+_Vectors = TypeVar("_Vectors", bound=Vectors)
+
+
 @dataclass(frozen=True)
-class Outcome:
+class Outcome(Generic[_Vectors]):
     """Outcome of one file. ``faults``: a line for each vector with a wrong outcome."""
 
-    vectors: Vectors
+    vectors: _Vectors
     faults: tuple[str, ...]
     row: Row
 
@@ -57,15 +60,17 @@ class Outcome:
 
 
 def outcome(
-    vectors: Vectors, faults: Sequence[str], seconds: float, tool: str, about: Mapping[str, Any], **values: int
-) -> Outcome:
+    vectors: _Vectors, faults: Sequence[str], seconds: float, tool: str, about: Mapping[str, Any], **values: int
+) -> Outcome[_Vectors]:
     """Make the outcome of a file. ``about``: description of the engine; ``values``: further values of the row."""
     what = {**about, "file": vectors.file, "cases": vectors.digest}
     values = {"vectors": len(vectors.cases), "faults": len(faults), **values}
     return Outcome(vectors, tuple(faults), judged(what, tool, {**values, "seconds": round(seconds, 2)}))
 
 
-def kept(outcomes: Iterable[Outcome], record: Path | None = None, store: Path | None = None) -> Iterator[Outcome]:
+def kept(
+    outcomes: Iterable[Outcome[_Vectors]], record: Path | None = None, store: Path | None = None
+) -> Iterator[Outcome[_Vectors]]:
     """Yield the outcomes; store the row of each as soon as it is judged.
 
     ``record``: a results file to which the rows are added. ``store``: file for rows, default that of the cache.
