@@ -5,16 +5,19 @@ or its RTL, the cycles of its RTL for many scalars, and what was recorded of bot
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Protocol
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from modmill.cli.ecc import read_curve
 from modmill.cli.options import Record, Set
+
+if TYPE_CHECKING:
+    from modmill.studies.vectors.runner import Outcome
 
 Bar = Callable[[], AbstractContextManager[Callable[[str, int, int], None]]]
 """What shows the progress of a command."""
@@ -26,31 +29,7 @@ Names = Annotated[
 ]
 
 
-class Judged(Protocol):
-    """What one file of vectors showed."""
-
-    @property
-    def vectors(self) -> HasCases:
-        """The vectors."""
-
-    @property
-    def seconds(self) -> float:
-        """That they took."""
-
-    @property
-    def faults(self) -> tuple[str, ...]:
-        """A line for each vector with a wrong outcome."""
-
-
-class HasCases(Protocol):
-    """Vectors of a file."""
-
-    @property
-    def cases(self) -> Sequence[object]:
-        """The vectors."""
-
-
-def tell(outcomes: Iterable[tuple[str, Judged]]) -> None:
+def tell(outcomes: Iterable[tuple[str, Outcome[Any]]]) -> None:
     """Print each file as it is judged, behind what it is called, and the sum; status 1 if an outcome is wrong."""
     wrong = total = 0
     for name, found in outcomes:
