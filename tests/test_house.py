@@ -16,7 +16,7 @@ PACKAGE = ROOT / "src" / "modmill"
 
 # A module imports from its own room and from those before it.
 ROOMS = (
-    "version", "numbers", "contract", "schedule", "placement", "slots", "design", "rtl", "designs", "engines", "flow",
+    "version", "numbers", "contract", "schedule", "placement", "design", "rtl", "designs", "engines", "flow",
     "report", "cores", "studies", "__init__", "cli",
 )  # fmt: skip
 # Two rooms may import less: an engine runs on any multiplier and names no design; a flow knows a core by its contract.

@@ -6,17 +6,21 @@ The answers, and what lost, are in docs/decisions/0001-two-interfaces.md.
 """
 
 import random
-from dataclasses import fields
-from fractions import Fraction
+from dataclasses import fields, replace
 from itertools import pairwise
 
 import pytest
 
 from modmill.contract import Contract, Refusal
 from modmill.designs import design
+from modmill.engines.microcode.assembly import assemble
+from modmill.engines.microcode.bounds import row_limits
+from modmill.engines.microcode.expressions import Section
+from modmill.engines.microcode.interpreter import exact, largest, run
+from modmill.engines.microcode.program import Place, Row, RowProgramme, Task, Unit
+from modmill.engines.microcode.recipe import Domain, Recipe
 from modmill.flow import prove
 from modmill.flow.emit import verilog
-from modmill.slots import Bounded, Operation, bounded, run
 from trial import loadable
 from trial.bench import drive
 from trial.slot_machine import SlotMachine
@@ -24,7 +28,14 @@ from trial.words import WordAdapter
 
 P = 2**31 - 1
 SECP256K1 = 2**256 - 2**32 - 977
-DOUBLE = Operation("add", 0, 0, 0)
+UNIT = Unit(1, 1, 1, 16, 16)
+
+
+def rows(*operations):
+    """Rows of one operation each, (kind, destination, a, b), on two inputs."""
+    tasks = [Task(kind, *map(Place, slots)) for kind, *slots in operations]
+    made = tuple(Row(task) if task.kind == "mul" else Row(sums=(task,)) for task in tasks)
+    return RowProgramme("rows", ((0, "a"), (1, "b")), (), made, (), (), 0, ())
 
 
 def operands(contract, number, seed=1):
@@ -84,14 +95,12 @@ def test_neither_operands_nor_modulus_reach_the_handshake_of_a_loadable_core():
 
 
 def test_a_result_bound_that_follows_its_operands_allows_what_one_number_refuses():
-    steps = [Operation("load", 0, 0), Operation("load", 1, 1)]
-    steps += [Operation("mul", 2, 0, 1), Operation("add", 3, 2, 2), Operation("mul", 0, 3, 2)]
+    steps = rows(("mul", 2, 0, 1), ("add", 3, 2, 2), ("mul", 0, 3, 2))
     growing = loadable.contract(12, 511)
-    *_, last = bounded(steps, growing, [Fraction(2)] * 2, slots=4)
-    assert last.bound < 2
-    fixed = Contract(**{f.name: getattr(growing, f.name) for f in fields(Contract)})
-    with pytest.raises(Refusal, match=r"operation 5, slot 0 = slot 3 \* slot 2: operands below 4 p and 2 p exceed"):
-        bounded(steps, fixed, [Fraction(2)] * 2, slots=4)
+    assert row_limits(steps, growing).tasks[0, 2, 0] < 2
+    fixed = Contract(**{f.name: getattr(growing, f.name) for f in fields(Contract)} | {"gain": 0})
+    with pytest.raises(Refusal, match=r"before row 2: operands below 3.998\d+ p and 2 p exceed"):
+        row_limits(steps, fixed)
 
 
 # ---- 2: operands word by word
@@ -155,23 +164,17 @@ def test_products_in_flight_leave_in_order_through_an_adapter():
 # ---- 4: residues that stay in their channels
 
 
-def doubling():
-    """Point doubling on y^2 = x^3 + 7 in Jacobian coordinates: X, Y, Z in slots 0, 1, 2, and out again."""
-    x, y, z, a, b, c, d, e = range(8)
-    return [
-        *(Operation("load", k, k) for k in (x, y, z)),
-        Operation("mul", a, x, x),
-        Operation("mul", b, y, y),
-        Operation("mul", z, y, z), Operation("add", z, z, z),
-        Operation("mul", c, b, b),
-        Operation("add", d, x, b), Operation("mul", d, d, d),
-        Operation("sub", d, d, a), Operation("sub", d, d, c), Operation("add", d, d, d),
-        Operation("add", e, a, a), Operation("add", e, e, a),
-        Operation("mul", x, e, e), Operation("add", a, d, d), Operation("sub", x, x, a),
-        Operation("add", c, c, c), Operation("add", c, c, c), Operation("add", c, c, c),
-        Operation("sub", d, d, x), Operation("mul", y, e, d), Operation("sub", y, y, c),
-        *(Operation("store", k, k) for k in (x, y, z)),
-    ]  # fmt: skip
+def doubling(contract, passes=3):
+    """Point doublings on y^2 = x^3 + 7 in Jacobian coordinates, one in each pass of a loop."""
+    s = Section("doubling")
+    x, y, z = (s.variable(name) for name in "xyz")
+    a, b = x * x, y * y
+    d, e = 2 * ((x + b) * (x + b) - a - b * b), 3 * a
+    x3 = e * e - 2 * d
+    for name, value in zip("xyz", (x3, e * (d - x3) - 8 * (b * b), 2 * (y * z)), strict=True):
+        s.set(name, value)
+    names = ("x", "y", "z")
+    return Recipe("doubling", Domain.of(contract), names, names, (), s, Section("end"), passes)
 
 
 def doubled(p, x, y, z):
@@ -182,88 +185,79 @@ def doubled(p, x, y, z):
     return x3 % p, (e * (d - x3) - 8 * b * b) % p, 2 * y * z % p
 
 
-def test_a_formula_within_bounds_passes_and_its_results_can_enter_again():
+def test_a_formula_within_bounds_passes_and_its_results_enter_again():
     contract = design("sor-1m-p").fit(SECP256K1).contract("native")
-    inputs = [Fraction(23), Fraction(12), Fraction(3)]
-    programme = bounded(doubling(), contract, inputs, slots=8)
-    assert [step.bound <= bound for step, bound in zip(programme[-3:], inputs, strict=True)] == [True] * 3
-    assert max(step.bound for step in programme) < contract.operand_bound
-    lifts = [(str(step.operation), step.lift) for step in programme if step.lift]
-    assert lifts[0] == ("slot 6 = slot 6 - slot 3", 2)  # a product is below 1.13 p
+    made = assemble(doubling(contract, 1000), contract, UNIT)
+    assert not made.settled.reductions
+    assert 2 < max(made.settled.results) <= max(row_limits(made.programme, contract).tasks.values())
+    assert max(row_limits(made.programme, contract).tasks.values()) < contract.operand_bound
+    differences = [task for row in made.programme.loop for task in row.sums if task.kind == "sub"]
+    assert 2 in {task.lift for task in differences}, "a product is below 1.13 p"
 
 
 def test_a_formula_whose_sums_exceed_the_bound_is_refused_with_the_numbers():
-    contract = design("sor-1m-p").fit(SECP256K1, n=43).contract("native")
-    assert contract.closed
-    with pytest.raises(Refusal, match=r"operation 10, .* below 3.58\d+ p and 3.58\d+ p exceed .* 10 p\^2"):
-        bounded(doubling(), contract, [contract.result_bound] * 3, slots=8)
+    contract = design("sor-1m-p").fit(SECP256K1).contract("native")
+    tight = design("sor-1m-p").fit(SECP256K1, n=43).contract("native")
+    assert tight.closed
+    made = assemble(doubling(contract), contract, UNIT).programme
+    with pytest.raises(Refusal, match=r"loop row \d+: operands below \d.* exceed the core's limit of 10 p\^2"):
+        row_limits(made, tight)
+    assert assemble(doubling(tight), tight, UNIT).settled.reductions
 
 
 def test_a_binary_core_takes_no_sums():
     contract = design("sor-1m-p").fit(P, n=16).contract("binary")
-    steps = [Operation("load", 0, 0), Operation("add", 1, 0, 0), Operation("mul", 1, 1, 0)]
-    with pytest.raises(Refusal, match=r"operation 2, slot 1 = slot 0 \+ slot 0: the result is below 2 p"):
-        bounded(steps, contract, [Fraction(1)], slots=2)
+    with pytest.raises(Refusal, match="before row 0: a sum below 2 p, a slot holds numbers below"):
+        row_limits(rows(("add", 2, 0, 1), ("mul", 2, 2, 0)), contract)
 
 
-@pytest.mark.parametrize(
-    ("operations", "why"),
-    [
-        ([Operation("mul", 0, 0, 1)], "slot 0 is read before it is written"),
-        ([Operation("load", 9, 0)], "there are 4 slots"),
-        ([Operation("load", 0, 1)], "there are 1 inputs"),
-        ([Operation("load", 0, 0), *[DOUBLE] * 2, Operation("store", 0, 0)], "operands must be below 3.16"),
-        ([Operation("load", 0, 0), *[DOUBLE] * 300], "a slot holds numbers below"),
-    ],
-)
-def test_programmes_that_cannot_run_are_refused(operations, why):
-    contract = design("sor-1m-p").fit(SECP256K1, n=43).contract("native")
-    with pytest.raises(Refusal, match=why):
-        bounded(operations, contract, [Fraction(2)], slots=4)
-
-
-def test_an_unknown_operation_is_refused():
-    with pytest.raises(Refusal, match="not 'div'"):
-        Operation("div", 0, 1, 2)
-
-
-def test_bounds_hold_for_the_largest_numbers_and_are_needed():
+def test_bounds_hold_for_the_largest_numbers():
     fitted = design("sor-1m-p").fit(SECP256K1)
     contract = fitted.contract("native")
-    inputs = [Fraction(23), Fraction(12), Fraction(3)]
-    programme = bounded(doubling(), contract, inputs, slots=8)
-    for numbers in ([int(b * SECP256K1) - 1 for b in inputs], [0, 0, 0], [0, int(12 * SECP256K1) - 1, 0]):
-        values = list(run(programme, SECP256K1, numbers, fitted.multiply))
-        assert all(0 <= v < s.bound * SECP256K1 for v, s in zip(values, programme, strict=True))
-        assert tuple(v % SECP256K1 for v in values[-3:]) == doubled(SECP256K1, *numbers)
+    made = assemble(doubling(contract), contract, UNIT).programme
+    limits = row_limits(made, contract).tasks
+
+    def seen(where, result):
+        assert result < limits[where] * SECP256K1
+
+    for numbers in ([SECP256K1 - 1] * 3, [0, 0, 0], [0, SECP256K1 - 1, 0], [5, 7, 11]):
+        wanted = numbers
+        for _ in range(3):
+            wanted = doubled(SECP256K1, *wanted)
+        for product in (exact(fitted, contract), largest(made, contract)):
+            given = dict(zip("xyz", numbers, strict=True))
+            assert run(made, UNIT, contract, given, (), product, seen) == wanted
 
 
-def test_a_subtraction_adds_the_least_multiple_of_p_that_serves():
+def test_a_difference_adds_the_least_multiple_of_p_that_serves():
     contract = design("sor-1m-p").fit(SECP256K1).contract("native")
-    steps = [Operation("load", 0, 0), Operation("load", 1, 1), Operation("sub", 2, 0, 1)]
-    *start, last = bounded(steps, contract, [Fraction(1), Fraction(5, 2)], slots=3)
-    assert (last.bound, last.lift) == (4, 3)
-    largest = [0, SECP256K1 * 5 // 2]
-    *_, value = run([*start, last], SECP256K1, largest, contract.expect)
-    assert value >= 0
-    *_, value = run([*start, Bounded(last.operation, last.bound, 2)], SECP256K1, largest, contract.expect)
-    assert value < 0
+    made = assemble(doubling(contract), contract, UNIT).programme
+    for k, row in enumerate(made.loop):
+        for task in (task for task in row.sums if task.kind == "sub"):
+            less = Row(row.product, tuple(replace(t, lift=t.lift - (t is task)) for t in row.sums), row.advance)
+            with pytest.raises(Refusal, match=f"loop row {k}: {task.lift - 1} p is added, but what is subtracted"):
+                row_limits(replace(made, loop=(*made.loop[:k], less, *made.loop[k + 1 :])), contract)
 
 
 @pytest.mark.parametrize("name", ["sor-1m-p", "sor-ring"])
 def test_a_slot_machine_made_from_any_multiplier_agrees_number_for_number(name):
+    """Numbers that leave the last product of a pass enter the next without a conversion to least residues."""
     fitted = design(name).fit(P, **({"n": 16} if name == "sor-1m-p" else {"operand": 64}))
     contract = fitted.contract("native")
-    inputs = [Fraction(26), Fraction(14), Fraction(4)]
-    programme = bounded(doubling(), contract, inputs, slots=8)
-    machine = SlotMachine(fitted.core("native"), contract, 8, {step.lift for step in programme})
+    made = assemble(doubling(contract), contract, UNIT).programme
+    machine = SlotMachine(fitted.core("native"), contract, made)
     rnd = random.Random(2)
     for stall in (0, 0.5):
-        point = [rnd.randrange(int(b * P)) for b in inputs]
         offers, wanted = [], []
-        for _ in range(3):  # what left enters again, without a conversion to its least residue
-            offers += machine.offers(programme, point)
-            point = list(run(programme, P, point, fitted.multiply))[-3:]
-            wanted += point
+        for _ in range(2):
+            point = {name: rnd.randrange(P) for name in "xyz"}
+            offers += machine.offers(made, point)
+            slots = {}
+
+            def seen(where, result, slots=slots):
+                slots[made.loop[where[1]].tasks[where[2]].destination.number] = result
+
+            run(made, UNIT, contract, point, (), exact(fitted, contract), seen)
+            wanted += [slots[slot] for slot, _ in made.results]
         trace = drive(machine, offers, out=["o_number"], want=len(wanted), stall=stall)
         assert [contract.operand.decode(port) for (port,) in trace.out] == wanted

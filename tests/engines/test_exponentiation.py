@@ -8,20 +8,14 @@ from fractions import Fraction
 
 import pytest
 
-from modmill.contract import Binary, Contract, Refusal, Timing
+from modmill.contract import Binary, Contract, Fault, Refusal, Timing
 from modmill.designs import design
-from modmill.engines.rsa.exponentiation import (
-    ENTRY,
-    Exponentiation,
-    Programme,
-    Step,
-    fixed_window,
-    ladder,
-    left_to_right,
-    limits,
-)
-from modmill.slots import run
+from modmill.engines.microcode.bounds import row_limits
+from modmill.engines.microcode.interpreter import largest, run
+from modmill.engines.microcode.program import FIXED, Unit
+from modmill.engines.rsa.exponentiation import Exponentiation, fixed_window, ladder, left_to_right
 
+UNIT = Unit(0, 1, 1, 1024, 1024)
 UNIFORM = [*(fixed_window(w) for w in range(1, 7)), ladder()]
 
 
@@ -111,18 +105,15 @@ def test_products_of_the_ladder():
 
 @pytest.mark.parametrize("programme", UNIFORM, ids=lambda p: p.name)
 def test_the_same_destinations_for_every_exponent(programme):
-    """What is done does not depend on the exponent; only the slot of a pick does."""
+    """What is done does not depend on the exponent; only the slot that is read does."""
     bits = 12
-    passes = programme.passes(bits)
-    seen = set()
+    rows = Exponentiation(programme, montgomery(4093), bits).rows()
+    tasks = [task for row in (*rows.before, *rows.loop, *rows.after) for task in row.tasks]
+    assert {task.destination.pick for task in tasks} == {FIXED}
+    assert {place.pick for task in tasks for place in task.reads} > {FIXED}
     for exponent in (0, 1, 2, 0xAAA, 0x555, 0xFFF, 0x800):
         digits = programme.digits(exponent, bits)
-        assert len(digits) == programme.digit_count(bits)
-        operations = list(programme.operations(digits, passes))
-        seen.add(tuple((op.kind, op.destination) for op in operations))
-        fixed = [s for s in programme.steps(passes) if not s.pick]
-        assert len(fixed) < len(operations)
-    assert len(seen) == 1
+        assert len(digits) == programme.digit_count(bits) == rows.digits
 
 
 def test_a_programme_of_one_exponent_takes_no_other():
@@ -133,29 +124,34 @@ def test_a_programme_of_one_exponent_takes_no_other():
 
 @pytest.mark.parametrize("programme", [fixed_window(4), ladder(), left_to_right(0x10001)], ids=lambda p: p.name)
 @pytest.mark.parametrize("p", [2**64 - 59, 2**63 + 29, 3 << 62 | 1])
-def test_no_product_exceeds_its_bound_and_the_bounds_are_needed(programme, p):
+def test_no_product_exceeds_its_bound(programme, p):
     bits = 64 if programme.uniform else 17
     contract = montgomery(p, 64)
     engine = Exponentiation(programme, contract, bits)
     exact = product(p, 64)
+    rows, reached = engine.rows(), {}
+    limits = row_limits(rows, contract).tasks
     rnd = random.Random(3)
+
+    def seen(where, result):
+        reached[where] = max(result, reached.get(where, 0))
+
     for base in (0, 1, p - 1, rnd.randrange(p)):
         exponent = rnd.randrange(1 << bits) if programme.uniform else 0x10001
         digits = programme.digits(exponent, bits)
-        operations = programme.operations(digits, programme.passes(bits))
-        steps = [replace(limit, operation=op) for op, limit in zip(operations, engine.limits, strict=True)]
-        inputs = [(engine.numbers | {"base": base})[name] for _, name in programme.loads]
-        for multiply in (exact, engine._largest()):
-            values = list(run(steps, p, inputs, multiply))
-            assert all(0 <= value < step.bound * p for value, step in zip(values, steps, strict=True))
-    assert engine.subtractions == 1
+        for multiply in (lambda _, x: exact(*x), largest(rows, contract)):
+            run(rows, UNIT, contract, {"base": base}, digits, multiply, seen)
+    assert set(reached) == set(limits) and engine.subtractions == 1
+    assert all(reached[where] < bound * p for where, bound in limits.items())
 
 
 def test_the_subtraction_at_the_end_is_needed():
     p = 23
     engine = Exponentiation(fixed_window(2), montgomery(p), 4)
+    assert engine.power(0, 3) == 0
     engine.subtractions = 0
-    assert engine.power(0, 3) == p
+    with pytest.raises(Fault, match="needs 1 subtractions, not 0"):
+        engine.power(0, 3)
 
 
 def test_a_wrong_order_of_digits_is_noticed():
@@ -169,25 +165,12 @@ def test_a_wrong_order_of_digits_is_noticed():
 
 def test_a_programme_that_could_overflow_is_refused():
     tight = replace(montgomery(2**31 - 1), product_bound=Fraction(1))
-    with pytest.raises(
-        Refusal, match=r"operation \d+, slot \d+ = slot \d+ \* slot \d+: operands below .* exceed the core"
-    ):
-        limits(fixed_window(2), tight, 16)
+    with pytest.raises(Refusal, match=r"window-2, before row \d+: operands below .* exceed the core"):
+        Exponentiation(fixed_window(2), tight, 16)
     with pytest.raises(Refusal, match="whose results can be operands"):
-        limits(ladder(), replace(montgomery(2**31 - 1), result=Binary(40)), 16)
+        Exponentiation(ladder(), replace(montgomery(2**31 - 1), result=Binary(40)), 16)
     with pytest.raises(Refusal, match="two operands"):
-        limits(ladder(), replace(montgomery(2**31 - 1), operands=1), 16)
-
-
-def test_a_pick_is_bounded_by_the_largest_slot_it_may_read():
-    """The table's entry 1 is larger than all others; every pick must be held against it."""
-    contract = replace(montgomery(2**31 - 1), product_bound=Fraction(9, 4), operand_bound=Fraction(2), gain=Fraction(0))
-    contract = replace(contract, result_bound=Fraction(5, 4))
-    steps = (Step(3, 2, 0), Step(4, 3, 2), Step(5, 4, 3, ENTRY))
-    programme = Programme("picks", ((0, "one"), (1, "square"), (2, "base")), steps, (), (), 5, window=1)
-    assert max(limit.bound for limit in limits(programme, contract, 1)) == Fraction(5, 4)
-    with pytest.raises(Refusal, match=r"operation 6, slot 5 = slot 4 \* slot [34]"):
-        limits(programme, replace(contract, product_bound=Fraction(3, 2)), 1)
+        Exponentiation(ladder(), replace(montgomery(2**31 - 1), operands=1), 16)
 
 
 def test_bases_and_exponents_out_of_range_are_refused():

@@ -4,13 +4,13 @@
 
 import random
 import time
-from dataclasses import replace
+from dataclasses import fields, replace
 from fractions import Fraction
 
 import pytest
 
 from marks import long
-from modmill.contract import Load, Refusal
+from modmill.contract import Contract, Load, Refusal
 from modmill.cores.rsa.machine import engine
 from modmill.design import Multiplier, unused
 from modmill.designs import design
@@ -20,7 +20,6 @@ from modmill.engines.machine.timing import Rhythm
 from modmill.engines.machine.top import Coprocessor
 from modmill.engines.rsa.exponentiation import Exponentiation, fixed_window, ladder, left_to_right
 from modmill.engines.rsa.layout import power_layout
-from modmill.engines.rsa.powers import power_rows
 from modmill.flow.emit import verilog
 from modmill.flow.words import WordSimulator
 from trial import loadable
@@ -240,7 +239,7 @@ def test_few_contexts_get_longer_turns_rather_than_waiting_rows():
         for programme in (fixed_window(3), ladder()):
             power = Exponentiation(programme, c, 64)
             layout = power_layout([power], shortest, contexts)
-            plain = RowLayout((power_rows(power, shortest.distances(contexts)[0]),), shortest, contexts, counted=True)
+            plain = RowLayout((power.rows(shortest.distances(contexts)[0]),), shortest, contexts, counted=True)
             taken, most = (
                 beat.cycles(x.programmes[0].rows, contexts) for beat, x in ((layout.rhythm, layout), (shortest, plain))
             )
@@ -264,7 +263,7 @@ def test_what_does_not_fit_is_refused():
     c = contract(4093)
     beat = Rhythm(c, 0)
     window, power = Exponentiation(fixed_window(3), c, 10), Exponentiation(left_to_right(17), c, 5)
-    rows = power_rows(window, 1)
+    rows = window.rows()
     for make, why in [
         (lambda: power_layout([window], beat, 0), "at least 1 context, not 0"),
         (lambda: power_layout([window], beat, 1, 65), "16 to 64 bits, not 65"),
@@ -293,7 +292,8 @@ def test_a_modulus_that_needs_more_subtractions_is_refused():
     layout = toy_layout(fixed_window(3), 1)
     assert layout.subtractions == 1
     bound = Fraction(20005, 10000)
-    loose = replace(contract(4093), gain=Fraction(0), result_bound=bound, operand_bound=bound, product_bound=bound**2)
+    plain = Contract(**{f.name: getattr(contract(4093), f.name) for f in fields(Contract)})
+    loose = replace(plain, gain=Fraction(0), result_bound=bound, operand_bound=bound, product_bound=bound**2)
     with pytest.raises(Refusal, match="needs 2 subtractions at the end, not 1"):
         layout.setup(loose)
 

@@ -4,20 +4,18 @@
 
 import random
 from dataclasses import replace
-from fractions import Fraction
 
 import pytest
 from test_exponentiation import montgomery, plain
 
 from modmill.contract import Refusal
 from modmill.designs import design
-from modmill.engines.microcode.bounds import row_limits
+from modmill.engines.microcode.bounds import row_limits, rows_of
 from modmill.engines.microcode.hazards import Hazard, check_rows
 from modmill.engines.microcode.interpreter import exact, largest, run
 from modmill.engines.microcode.program import Row, Unit
-from modmill.engines.rsa.exponentiation import EITHER, ENTRY, Exponentiation, Programme, Step, fixed_window, ladder
+from modmill.engines.rsa.exponentiation import Exponentiation, fixed_window, ladder
 from modmill.engines.rsa.exponentiation import left_to_right as power_of
-from modmill.engines.rsa.powers import numbers_of, power_rows
 
 P = 2**31 - 1
 PROGRAMMES = [*(fixed_window(w) for w in (1, 2, 3, 5)), ladder(), power_of(65537), power_of(37, start="one", bits=7)]
@@ -30,7 +28,7 @@ def unit(distance):
 def made(programme, contract, distance=1):
     bits = 12 if programme.uniform else max(7, programme.exponent.bit_length())
     power = Exponentiation(programme, contract, bits)
-    return power, power_rows(power, distance)
+    return power, power.rows(distance)
 
 
 def raised(power, rows, distance, base, exponent, product=None):
@@ -63,11 +61,11 @@ def _unconverted(programme):
 
 
 @pytest.mark.parametrize("programme", PROGRAMMES, ids=lambda p: p.name)
-def test_rows_are_the_steps_and_waiting_rows(programme):
+def test_rows_are_products_and_rows_that_wait(programme):
     power, rows = made(programme, montgomery(P))
     assert rows.rows == rows.products == power.products
     assert rows.digits == programme.digit_count(power.bits)
-    assert [slot for slot, _ in rows.shared] == list(range(len(numbers_of(programme))))
+    assert [slot for slot, _ in rows.shared] == list(range(len(programme.constants)))
     _, far = made(programme, montgomery(P), 3)
     assert far.products == power.products < far.rows <= 3 * power.products
     if programme.name == "ladder":
@@ -75,11 +73,15 @@ def test_rows_are_the_steps_and_waiting_rows(programme):
 
 
 @pytest.mark.parametrize("programme", PROGRAMMES, ids=lambda p: p.name)
-def test_bounds_of_the_rows_are_those_of_the_steps(programme):
-    """Two pieces of code that share nothing but the contract; that of rows rounds up more, and knows the constants."""
+def test_bounds_of_all_passes_are_those_of_the_formula(programme):
+    """Every row of every pass, x y p / R + 1 for operands below x p and y p."""
     power, rows = made(programme, montgomery(P))
+    held = {(True, k): (x + 1) / P for k, x in rows.shared} | {(False, slot): 1.0 for slot, _ in rows.inputs}
+    for _, _, row in rows_of(rows):
+        x, y = (max(held[slot] for slot in place.all) for place in row.product.reads)
+        held[False, row.product.destination.number] = x * y * float(power.contract.gain) + 1
     (bound,) = row_limits(rows, power.contract).results
-    assert abs(bound - power.bound) < Fraction(1, 1 << 20)
+    assert abs(bound - held[False, rows.results[0][0]]) < 1 / (1 << 20)
     tight = replace(power.contract, product_bound=power.contract.product_bound / 8)
     with pytest.raises(Refusal, match="exceed the core's limit"):
         row_limits(rows, tight)
@@ -90,7 +92,7 @@ def test_bit_exact_on_a_design():
     contract = fitted.contract("native")
     for programme in (fixed_window(2), ladder()):
         power = Exponentiation(programme, contract, 8)
-        rows = power_rows(power, 1)
+        rows = power.rows()
         assert raised(power, rows, 1, 12345, 0xA5, exact(fitted, contract)) == (pow(12345, 0xA5, 2**61 - 1),)
 
 
@@ -105,22 +107,4 @@ def test_a_row_that_does_not_wait_is_a_hazard():
 def test_more_subtractions_may_be_asked_for():
     power, rows = made(fixed_window(2), montgomery(P))
     assert rows.results == ((rows.results[0][0], 1),) and power.subtractions == 1
-    assert power_rows(power, 1, 3).results[0][1] == 3
-
-
-def test_programmes_that_rows_cannot_do_are_refused():
-    loads, c = ((0, "one"), (1, "square"), (2, "base")), montgomery(P)
-    first = Step(3, 2, 1)
-    for loads_, steps, result, why in [
-        (loads, (), 2, "has no products"),
-        (loads, (Step(0, 2, 1),), 2, "slot 0, in which a number must stay"),
-        (loads, (first, Step(3, 3, 0, ENTRY)), 3, "slot 0, in which a number must stay"),
-        (loads, (first,), 1, "slot 1, in which a number must stay"),
-        (loads, (first, Step(5, 3, 2), Step(4, 3, 5, EITHER)), 4, "slots 3 and 5, of which a digit picks one"),
-        (loads, (first, Step(4, 3, 3), Step(5, 3, 3), Step(3, 3, 4, EITHER), Step(5, 4, 5, EITHER)), 3, "two ways"),
-    ]:
-        power = Exponentiation.__new__(Exponentiation)
-        power.programme = Programme("odd", loads_, steps, (), (), result, window=1)
-        power.contract, power.bits, power.subtractions = c, 1, 1
-        with pytest.raises(Refusal, match=why):
-            power_rows(power, 1)
+    assert power.rows(1, 3).results[0][1] == 3

@@ -8,21 +8,24 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from modmill.contract import Binary
+from modmill.engines.microcode.bounds import rows_of
 from modmill.rtl import fold
-from modmill.slots import KINDS
+
+KINDS = ("mul", "add", "sub", "load", "store")
 
 
 class SlotMachine(wiring.Component):
     """Operations enter at ``i`` (for a load with the number, in the core's form); stores leave at ``o``, in order.
 
-    One operation at a time. ``lifts``: the multiples of p that subtractions add; an operation names one by its index.
+    One operation at a time. ``programme``: rows whose slots and multiples of p for differences it has; an operation
+    names such a multiple by its index.
     """
 
-    def __init__(self, core, contract, slots, lifts):
+    def __init__(self, core, contract, programme):
         self.core, self.form, self.p = core, contract.operand, contract.p
-        self.lifts = sorted({0, *lifts})
-        self.slots = slots
-        address = (slots - 1).bit_length()
+        self.lifts = sorted({0, *(task.lift for _, _, row in rows_of(programme) for task in row.sums)})
+        self.slots = programme.slots
+        address = (self.slots - 1).bit_length()
         width = self.form.width
         super().__init__({
             "i_valid": In(1), "i_ready": Out(1), "i_kind": In(range(len(KINDS))), "i_destination": In(address),
@@ -31,16 +34,16 @@ class SlotMachine(wiring.Component):
         })  # fmt: skip
 
     def offers(self, programme, inputs):
-        """A programme that passed its bounds, as payloads of ``i``."""
-        out = []
-        for step in programme:
-            op = step.operation
-            out.append(("i", {
-                "i_kind": KINDS.index(op.kind), "i_destination": op.destination if op.kind != "store" else 0,
-                "i_a": op.a if op.kind != "load" else 0, "i_b": op.b, "i_lift": self.lifts.index(step.lift),
-                "i_number": self.form.encode(inputs[op.a]) if op.kind == "load" else 0,
-            }))  # fmt: skip
-        return out
+        """Loads, the rows' operations and stores as payloads of ``i``."""
+        operations = [("load", slot, 0, 0, 0, self.form.encode(inputs[name])) for slot, name in programme.inputs]
+        for task in (task for _, _, row in rows_of(programme) for task in row.tasks):
+            operations.append((task.kind, task.destination.number, task.a.number, task.b.number, task.lift, 0))
+        operations += [("store", 0, slot, 0, 0, 0) for slot, _ in programme.results]
+        names = ("i_kind", "i_destination", "i_a", "i_b", "i_lift", "i_number")
+        return [
+            ("i", dict(zip(names, (KINDS.index(kind), *slots, self.lifts.index(lift), number), strict=True)))
+            for kind, *slots, lift, number in operations
+        ]
 
     def elaborate(self, _platform):
         m = Module()

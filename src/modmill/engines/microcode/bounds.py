@@ -1,41 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Recipes and rows on bounds: exact multiples of p, exclusive, for all digits and all passes at once.
+"""Programs on bounds: exact multiples of p, exclusive, for all digits and all passes at once.
 
-A loop is run on bounds until none grows any more; what holds then holds in every pass. Where a digit picks, the largest
-bound is taken. ``settle`` finds the lift of each difference, and where a number would be too large trims a sum, on
-units that can, or multiplies it by the domain's 1. ``row_limits`` knows nothing of recipes: it runs finished rows.
+A loop runs on bounds until none grows any more; what holds then holds in every pass. Where a digit picks, the largest
+bound counts. `settle` runs a recipe before it has rows: it finds the multiple of p that each difference adds, and where
+a number would be too large it trims a sum, on units that can, or inserts a product by the domain's 1. `row_limits` runs
+finished rows, of points and of powers, and knows nothing of recipes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 from modmill.contract import Contract, Refusal
 from modmill.engines.microcode.expressions import MUL, SUB, Name, Node
-from modmill.engines.microcode.program import ENTRY, PAIR, Row, RowProgramme, Task, Unit
+from modmill.engines.microcode.program import ENTRY, PAIR, Row, RowProgramme, Unit
 from modmill.engines.microcode.recipe import Recipe
-from modmill.slots import capacity
 
 _ROUNDING = 1 << 40
-_PASSES = 300
-"""Passes after which bounds that still grow are refused."""
 _REDUCTIONS = 100
 
 Slot = tuple[bool, int]
 """(shared, number)."""
-
-
-def up(bound: Fraction) -> Fraction:
-    """The next multiple of 2^-40, so that thousands of products keep bounds short."""
-    return Fraction(-(-bound * _ROUNDING // 1), _ROUNDING)
-
-
-def product_bound(contract: Contract, total: Fraction) -> Fraction:
-    """Bound of a product, or of two that are added up, below ``total`` p^2. Raises Refusal when it is too large."""
-    return min(contract.result_bound, up(contract.product(total, Fraction(1))))
 
 
 def sum_bound(p: int, a: Fraction, b: Fraction) -> Fraction:
@@ -46,6 +35,60 @@ def sum_bound(p: int, a: Fraction, b: Fraction) -> Fraction:
 def trimmed(bound: Fraction, trim: int) -> Fraction:
     """Bound of a number below bound p from which trim p is subtracted unless it is below that; 0: never."""
     return min(bound, max(Fraction(trim), bound - trim)) if trim else bound
+
+
+def _shown(place: Slot | Name) -> str:
+    if isinstance(place, str):
+        return place
+    kind, number = place
+    return f"{kind}[{number}]" if isinstance(kind, str) else f"{'shared ' * kind}slot {number}"
+
+
+class _Bounds:
+    """Runs operations on bounds. ``held``: what slots or variables hold is below this multiple of p."""
+
+    def __init__(self, contract: Contract, held: dict[Any, Fraction]) -> None:
+        self.contract, self.held = contract, held
+        self.room = Fraction(contract.operand.end, contract.p)  # numbers below it can be told apart in a slot
+
+    def read(self, places: Sequence[Slot | Name], where: str) -> Fraction:
+        """The largest bound of these slots or variables. Raises Refusal for one that nothing has written."""
+        for place in places:
+            if place not in self.held:
+                raise Refusal(f"{where}: {_shown(place)} is read before it is written")
+        return max(self.held[place] for place in places)
+
+    def untrimmed(self, kind: str, a: Sequence[Fraction], lift: int) -> Fraction:
+        """Bound of a sum, or of a difference that adds ``lift`` p."""
+        return a[0] + lift if kind == SUB else sum_bound(self.contract.p, a[0], a[1])
+
+    def result(self, kind: str, a: Sequence[Fraction], lift: int = 0, trim: int = 0) -> Fraction:
+        """Bound of the result of operands with the bounds ``a``: two, or four for two products that are added up. A
+        product's bound is rounded up to a multiple of 2^-40, so that thousands of products keep it short.
+
+        Raises Refusal, with the bounds, for a product outside the contract, a difference that could be negative and a
+        sum that a slot cannot hold.
+        """
+        if kind == MUL:
+            factors = a if len(a) == 2 else (a[0] * a[1] + a[2] * a[3], Fraction(1))
+            bound = self.contract.product(*factors)
+            return min(self.contract.result_bound, Fraction(-(-bound * _ROUNDING // 1), _ROUNDING))
+        if kind == SUB and a[1] > lift:
+            raise Refusal(f"{lift} p is added, but what is subtracted is below {float(a[1]):.6g} p")
+        bound = trimmed(self.untrimmed(kind, a, lift), trim)
+        if bound > self.room:
+            raise Refusal(f"a sum below {float(bound):.6g} p, a slot holds numbers below {float(self.room):.6g} p")
+        return bound
+
+    def loop(self, passes: int, run: Callable[[], None]) -> bool:
+        """Run a loop for all its passes, or until no bound grows any more: True then."""
+        for _ in range(passes):
+            old = dict(self.held)
+            run()
+            self.held.update({place: max(bound, self.held[place]) for place, bound in old.items()})
+            if self.held == old:
+                return True
+        return False
 
 
 @dataclass(frozen=True)
@@ -102,37 +145,22 @@ def settle(recipe: Recipe, contract: Contract, unit: Unit) -> Settled:
     raise Refusal(f"{recipe.name}: numbers stay too large after {len(inserted)} reductions")
 
 
-class _Run:
+class _Run(_Bounds):
     """One run of a recipe on bounds."""
 
     def __init__(self, recipe: Recipe, contract: Contract, unit: Unit, trims: list[dict[int, int]]) -> None:
-        self._recipe, self._contract, self._unit = recipe, contract, unit
-        self._room = capacity(contract)
+        super().__init__(contract, dict.fromkeys(recipe.inputs, Fraction(1)))
+        self._recipe, self._unit = recipe, unit
         self.lifts: list[dict[int, int]] = [{} for _ in recipe.sections]
         self.trims = [dict(t) for t in trims]
-        self.held: dict[Name, Fraction] = {name: Fraction(1) for name in recipe.inputs}
 
     def all(self) -> tuple[Fraction, ...]:
         recipe = self._recipe
         for number, section in enumerate(recipe.sections):
-            if section is recipe.loop:
-                self._loop(number)
-            else:
-                self._section(number)
+            if section is recipe.loop and self.loop(recipe.passes, lambda: self._section(len(recipe.before))):
+                continue
+            self._section(number)  # of a loop that ended first: with the lifts of its largest bounds
         return tuple(self.held[name] for name in recipe.results)
-
-    def _loop(self, number: int) -> None:
-        passes = self._recipe.passes
-        for _ in range(min(passes, _PASSES)):
-            old = dict(self.held)
-            self._section(number)
-            for name, bound in old.items():
-                self.held[name] = max(bound, self.held[name])
-            if self.held == old:
-                return
-        if passes > _PASSES:
-            raise Refusal(f"{self._recipe.name}: bounds still grow after {_PASSES} passes of the loop")
-        self._section(number)  # a short loop: the lifts of the largest bounds
 
     def _section(self, number: int) -> None:
         section = self._recipe.sections[number]
@@ -143,50 +171,38 @@ class _Run:
 
     def _bound(self, number: int, k: int, node: Node, bounds: list[Fraction]) -> Fraction:
         if node.source is not None:
-            return self._read(number, node)
+            return self._source(number, node)
         a = [bounds[i] for i in node.args]
-        if node.kind == MUL:
-            total = sum((a[i] * a[i + 1] for i in range(0, len(a), 2)), Fraction(0))
-            try:
-                return product_bound(self._contract, total)
-            except Refusal as refusal:
-                large = max(node.args, key=lambda i: bounds[i])
-                raise _TooLarge(number, large, str(refusal)) from None
-        lift = self.lifts[number][k] = max(-(-a[1] // 1), self.lifts[number].get(k, 0)) if node.kind == SUB else 0
-        bound = a[0] + lift if node.kind == SUB else sum_bound(self._contract.p, a[0], a[1])
+        lift = trim = 0
+        if node.kind != MUL:
+            lift = self.lifts[number][k] = max(-(-a[1] // 1), self.lifts[number].get(k, 0)) if node.kind == SUB else 0
+            trim = self._trim(number, k, self.untrimmed(node.kind, a, lift))
+        try:
+            return self.result(node.kind, a, lift, trim)
+        except Refusal as refusal:
+            raise _TooLarge(number, max(node.args, key=lambda i: bounds[i]), str(refusal)) from None
+
+    def _trim(self, number: int, k: int, bound: Fraction) -> int:
+        """The trim of a sum below ``bound`` p: one that was found stays or grows."""
         trim = self.trims[number].get(k, 0)
-        if self._unit.trims and trimmed(bound, trim) > min(self._room, self._contract.operand_bound):
+        if self._unit.trims and trimmed(bound, trim) > min(self.room, self.contract.operand_bound):
             half = max(1, int(bound // 2)), int(-(-bound // 2))
             trim = self.trims[number][k] = max(min(half, key=lambda t: trimmed(bound, t)), trim)
-        bound = trimmed(bound, trim)
-        if bound > self._room:
-            large = max(node.args, key=lambda i: bounds[i])
-            raise _TooLarge(
-                number, large, f"a sum below {float(bound):.6g} p, a slot holds numbers below {float(self._room):.6g} p"
-            )
-        return bound
+        return trim
 
-    def _read(self, number: int, node: Node) -> Fraction:
-        source = node.source
+    def _source(self, number: int, node: Node) -> Fraction:
+        source, layers = node.source, self._recipe.layers
         assert source is not None
         if not source.name:
-            return Fraction(source.value + 1, self._contract.p)
+            return Fraction(source.value + 1, self.contract.p)
         if source.name in self._recipe.shared:
             return Fraction(1)
-        layers = self._recipe.layers
         names: list[Name] = [source.name]
         if source.pick == ENTRY:
             names = [(source.name, i) for i in range(dict(layers.tables)[source.name])]
         elif source.pick == PAIR:
             names.append(layers.partner[source.name])
-        missing = [name for name in names if name not in self.held]
-        if missing:
-            where = self._recipe.sections[number].name
-            raise Refusal(f"{self._recipe.name}, section {where}: {missing[0]} is read before it is set")
-        return max(self.held[name] for name in names)
-
-
-# ---------------------------------------------------------------------------------------------- finished rows
+        return self.read(names, f"{self._recipe.name}, section {self._recipe.sections[number].name}")
 
 
 @dataclass(frozen=True)
@@ -200,70 +216,41 @@ class Limits:
 def row_limits(programme: RowProgramme, contract: Contract) -> Limits:
     """A programme of rows on bounds, one row after the other. Raises Refusal, with the row, when some operands could
     overflow, a difference could be negative, a slot is read before it is written, or results need more subtractions."""
-    room, found = capacity(contract), dict[tuple[int, int, int], Fraction]()
-    held: dict[Slot, Fraction] = {(False, slot): Fraction(1) for slot, _ in programme.inputs}
+    name, found = programme.name, dict[tuple[int, int, int], Fraction]()
+    bounds = _Bounds(contract, {(False, slot): Fraction(1) for slot, _ in programme.inputs})
     for slot, value in programme.shared:
         if not 0 <= value < contract.p:
-            raise Refusal(f"{programme.name}: the constant in shared slot {slot} is not in [0, p)")
-        held[True, slot] = Fraction(value + 1, contract.p)
-    parts = (programme.before, programme.loop, programme.after)
+            raise Refusal(f"{name}: the constant in shared slot {slot} is not in [0, p)")
+        bounds.held[True, slot] = Fraction(value + 1, contract.p)
 
-    def run(part: int) -> None:
-        for number, row in enumerate(parts[part]):
-            where = f"{programme.name}, {('before', 'loop', 'after')[part]} row {number}"
-            made = [_task(task, contract, room, held, where) for task in row.tasks]
+    def run(part: int, rows: Sequence[Row]) -> None:
+        for number, row in enumerate(rows):
+            where = f"{name}, {('before', 'loop', 'after')[part]} row {number}"
+            made = []
+            for task in row.tasks:
+                operands = [bounds.read(place.all, where) for place in task.reads]
+                try:
+                    made.append(bounds.result(task.kind, operands, task.lift, task.trim))
+                except Refusal as refusal:
+                    raise Refusal(f"{where}: {refusal}") from None
             for k, (task, bound) in enumerate(zip(row.tasks, made, strict=True)):
                 found[part, number, k] = max(bound, found.get((part, number, k), bound))
                 slots = task.destination.all
                 for slot in slots:
-                    held[slot] = bound if len(slots) == 1 else max(bound, held.get(slot, bound))
+                    bounds.held[slot] = bound if len(slots) == 1 else max(bound, bounds.held.get(slot, bound))
 
-    run(0)
-    for _ in range(min(programme.passes, _PASSES)):
-        old = dict(held)
-        run(1)
-        for place, bound in old.items():
-            held[place] = max(bound, held[place])
-        if held == old:
-            break
-    else:
-        if programme.passes > _PASSES:
-            raise Refusal(f"{programme.name}: bounds still grow after {_PASSES} passes of the loop")
-    run(2)
+    run(0, programme.before)
+    bounds.loop(programme.passes, lambda: run(1, programme.loop))
+    run(2, programme.after)
     results = []
     for slot, subtractions in programme.results:
-        if (False, slot) not in held:
-            raise Refusal(f"{programme.name}: the result in slot {slot} is never written")
-        bound = held[False, slot]
+        results.append(bound := bounds.read([(False, slot)], f"{name}, results"))
         if bound > subtractions + 1:
             raise Refusal(
-                f"{programme.name}: the result in slot {slot} is below {float(bound):.6g} p, which {subtractions} "
-                f"subtractions do not make least"
+                f"{name}: the result in slot {slot} is below {float(bound):.6g} p; {subtractions} final subtractions "
+                "cannot bring it below p"
             )
-        results.append(bound)
     return Limits(found, tuple(results))
-
-
-def _task(task: Task, contract: Contract, room: Fraction, held: Mapping[Slot, Fraction], where: str) -> Fraction:
-    bounds = []
-    for place in task.reads:
-        if any(slot not in held for slot in place.all):
-            missing = next(slot for slot in place.all if slot not in held)
-            raise Refusal(f"{where}: {'shared ' if missing[0] else ''}slot {missing[1]} is read before it is written")
-        bounds.append(max(held[slot] for slot in place.all))
-    if task.kind == MUL:
-        total = sum((bounds[k] * bounds[k + 1] for k in range(0, len(bounds), 2)), Fraction(0))
-        try:
-            return product_bound(contract, total)
-        except Refusal as refusal:
-            raise Refusal(f"{where}: {refusal}") from None
-    bound = bounds[0] + task.lift if task.kind == SUB else sum_bound(contract.p, bounds[0], bounds[1])
-    if task.kind == SUB and bounds[1] > task.lift:
-        raise Refusal(f"{where}: {task.lift} p is added, but what is subtracted is below {float(bounds[1]):.6g} p")
-    bound = trimmed(bound, task.trim)
-    if bound > room:
-        raise Refusal(f"{where}: a sum below {float(bound):.6g} p, a slot holds numbers below {float(room):.6g} p")
-    return bound
 
 
 def rows_of(programme: RowProgramme) -> tuple[tuple[int, int, Row], ...]:

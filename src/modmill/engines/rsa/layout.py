@@ -18,7 +18,6 @@ from modmill.engines.machine.timing import NumberedRhythm, Rhythm, paced
 from modmill.engines.microcode.hazards import check_rows
 from modmill.engines.microcode.program import RowProgramme, Unit
 from modmill.engines.rsa.exponentiation import Exponentiation
-from modmill.engines.rsa.powers import numbers_of, power_rows
 from modmill.rtl.memory import DEPTHS
 
 _DISTANCES = range(1, 9)
@@ -44,7 +43,7 @@ class PowerLayout(RowLayout):
         """The constants, in order."""
         found = [""] * self.constants
         for offset, power in zip(self.offsets, self.powers, strict=True):
-            names = numbers_of(power.programme)
+            names = power.programme.constants
             found[offset : offset + len(names)] = names
         return tuple(found)
 
@@ -76,7 +75,7 @@ class PowerLayout(RowLayout):
             ((_, times),) = results
             if power.subtractions > times and self.binary:
                 raise Refusal(f"this modulus needs {power.subtractions} subtractions at the end, not {times}")
-            made[k] = replace(power_rows(power, self.distance), results=results)
+            made[k] = replace(power.rows(self.distance), results=results)
         return made
 
     def power_job(self, programme: int, pairs: Sequence[tuple[int, int]], bits: int = 0) -> list[int]:
@@ -117,5 +116,5 @@ def _layout(
     powers: Sequence[Exponentiation], rhythm: Rhythm | NumberedRhythm, contexts: int, word: int, spare: int
 ) -> PowerLayout:
     distance, _ = rhythm.distances(contexts)
-    rows = tuple(power_rows(power, distance, spare) for power in powers)
+    rows = tuple(power.rows(distance, spare) for power in powers)
     return PowerLayout(rows, rhythm, contexts, word, counted=True, powers=tuple(powers))
