@@ -173,9 +173,9 @@ def test_the_time_is_the_same_for_all_digits_and_numbers(picking):
 class Hasty(RowSequencer):
     """A planted early exit: the run ends in a turn whose next digits begin with 0."""
 
-    def _additions(self, m, table, at, *rest):
-        self.exit = (table.digits[:2] == 0) & at(8)
-        return super()._additions(m, table, at, *rest)
+    def _additions(self, m, table, turn, progress):
+        self.exit = (table.digits[:2] == 0) & turn.at(8)
+        return super()._additions(m, table, turn, progress)
 
     def _run(self, m, idle, aligned, starting, done, offering):
         super()._run(m, idle, aligned, starting, done | self.exit, offering)

@@ -106,9 +106,9 @@ def test_the_time_is_the_same_for_every_exponent_and_base(toy, bits):
 class Hasty(RowSequencer):
     """A planted early exit: the run ends in a turn whose next digit is 0."""
 
-    def _additions(self, m, table, at, *rest):
-        self.exit = (table.digits[:3] == 0) & at(8)
-        return super()._additions(m, table, at, *rest)
+    def _additions(self, m, table, turn, progress):
+        self.exit = (table.digits[:3] == 0) & turn.at(8)
+        return super()._additions(m, table, turn, progress)
 
     def _run(self, m, idle, aligned, starting, done, offering):
         super()._run(m, idle, aligned, starting, done | self.exit, offering)

@@ -66,9 +66,10 @@ class EarlyExit(row_sequencer.RowSequencer):
             m.d.sync += self._index.eq(SKIPPED)
         return m
 
-    def _additions(self, m, table, at, slots_at, index, digits_at):
-        self._index = index
-        return super()._additions(m, table, at, slots_at, index, digits_at)
+    def _progress(self, *given):
+        found = super()._progress(*given)
+        self._index = found.index
+        return found
 
 
 def test_an_early_exit_is_caught(tmp_path, monkeypatch):

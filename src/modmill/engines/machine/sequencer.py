@@ -2,14 +2,15 @@
 # Copyright The Modmill authors
 """The sequencer of a coprocessor: reads rows from a table and tells the field unit, cycle by cycle, what to do.
 
-A counter goes round once in a turn, and registers decoded from it do everything in the cycles that `rhythm.py` gives.
+`Sequencer` has what all sequencers have: ports, the place in the program, digits, the time of an access from outside.
+`RowSequencer` drives a field unit: a counter goes round once in a turn, and registers decoded from it do everything in
+the cycles that `timing.py` gives. `slot_sequencer.py` drives a machine with numbered slots.
 No address but those that digits choose depends on a number, and no time does.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import memory, wiring
@@ -27,15 +28,20 @@ ENTRY_AT = FIRST - 2
 _PLACED = 4  # cycles from a number that is given to its write, less those of registers
 
 
-def more_passes(sequencer: Any) -> Value:
-    """How often the loop is done again after its first pass; nothing looks at it where there is no loop."""
-    if sequencer.layout.counted:
-        return (sequencer.passes - 1)[:COUNT_BITS]
-    return chosen(sequencer.programme, [max(0, p.passes - 1) for p in sequencer.layout.programmes])
+class Progress(NamedTuple):
+    """Registers of a run: the place ``base`` of the row's first entry, the ``context``, the ``index`` of the digit,
+    where the context's digits and slots begin, and how many passes of the loop are ``left`` after this one."""
+
+    base: Signal
+    context: Signal
+    index: Signal
+    digits_at: Signal
+    slots_at: Signal
+    left: Signal
 
 
-class RowSequencer(wiring.Component):
-    """Field unit, table and digits: runs one programme for all contexts when ``start`` is high.
+class Sequencer(wiring.Component):
+    """Runs one programme for all contexts when ``start`` is high. Abstract; instantiate a subclass.
 
     While not ``busy``: ``s_write`` stores ``s_data`` at ``s_address`` when ``s_ready`` is high, with ``s_trim`` as one
     of the multiples of p that sums are trimmed by; ``s_ask`` asks for what stands at ``s_read``, which is at ``s_q``
@@ -44,11 +50,11 @@ class RowSequencer(wiring.Component):
     cycles from ``start`` on, whatever the numbers and digits are.
     """
 
-    def __init__(self, core: Multiplier, layout: RowLayout) -> None:
-        self.core, self.layout = core, layout
-        assert isinstance(layout.rhythm, Rhythm)
-        self.rhythm = layout.rhythm
-        address = layout.depth.bit_length() - 1
+    def __init__(self, core: Any, layout: RowLayout, *, address: int, ends: int, store: int, read: int) -> None:
+        """``address``: bits of a slot's address; ``ends``: cycles of a run beside those of its rhythm; ``store`` and
+        ``read``: cycles of ``s_write`` and ``s_ask`` for one number."""
+        self.core, self.layout, self._ends = core, layout, ends
+        self.store_cycles, self.read_cycles = store, read
         width = layout.contract.operand.width
         super().__init__({
             "start": In(1), "busy": Out(1), "programme": In(range(max(2, len(layout.programmes)))),
@@ -61,17 +67,85 @@ class RowSequencer(wiring.Component):
 
     def cycles(self, programme: int, passes: int | None = None) -> int:
         """Cycles from ``start`` until it is not busy: the same for all numbers and digits."""
-        return self.rhythm.cycles(self.layout.counting(programme, passes).rows, self.layout.contexts) + 2
+        lay = self.layout
+        return lay.rhythm.cycles(lay.counting(programme, passes).rows, lay.contexts) + self._ends
 
-    @property
-    def store_cycles(self) -> int:
-        """Cycles of ``s_write`` for one number."""
-        return max(_PLACED, self.rhythm.skew + 3) + 4
+    def _progress(self, table: RowTable, context: str = "context") -> Progress:
+        lay = self.layout
+        return Progress(
+            Signal(len(table.at), name="base", reset_less=True), Signal(range(max(2, lay.contexts)), name=context),
+            Signal(range(lay.per_word * lay.stride + 1), name="index"),
+            Signal(len(self.d_address), name="digits_at"), Signal(len(self.s_read), name="slots_at"),
+            Signal(COUNT_BITS, name="left", reset_less=True),
+        )  # fmt: skip
 
-    @property
-    def read_cycles(self) -> int:
-        """Cycles of ``s_ask`` for one number."""
-        return self.rhythm.skew + 10
+    def _restart(self, m: Module, at: Progress) -> None:
+        """To the first row of the programme, for the first context."""
+        lay, (_, firsts, _) = self.layout, self.layout.table
+        if lay.counted:
+            more: Value = (self.passes - 1)[:COUNT_BITS]
+        else:  # nothing looks at it where there is no loop
+            more = chosen(self.programme, [max(0, p.passes - 1) for p in lay.programmes])
+        m.d.sync += [
+            at.base.eq(chosen(self.programme, firsts)), at.context.eq(0), at.index.eq(0), at.digits_at.eq(0),
+            at.slots_at.eq(0), at.left.eq(more),
+        ]  # fmt: skip
+
+    def _digits(self, m: Module, table: RowTable, at: Progress) -> tuple[Value, list[Value | int]]:
+        """The number of the digit in its word, and all digits of that word."""
+        lay = self.layout
+        within = (lay.per_word - 1).bit_length()
+        m.d.comb += [
+            table.d_at.eq(at.digits_at + at.index[within:]), table.d_place.eq(self.d_address),
+            table.d_write.eq(self.d_write), table.d_data.eq(self.d_data),
+        ]  # fmt: skip
+        bits, packed = lay.digit_bits, later(m, table.digits, "digits")
+        return at.index[:within], [packed[bits * k : bits * (k + 1)] for k in range(lay.per_word)]
+
+    def _access(
+        self, m: Module, wanted: Value, ready: Signal, cycles: int, names: tuple[str, str]
+    ) -> tuple[Signal, Signal]:
+        """A number in or out, which takes ``cycles`` cycles: whether it is on its way, and for how many cycles."""
+        going, count = Signal(name=names[0]), Signal(range(cycles + 1), name=names[1])
+        m.d.sync += [going.eq(wanted & ~ready), count.eq(Mux(going, count + 1, 0)), ready.eq(count == cycles - 3)]
+        return going, count
+
+
+class _Turn:
+    """The counter of a turn: 0 in cycle 0, set where the multiplier took the first product of a run."""
+
+    def __init__(self, m: Module, beat: Rhythm, aligned: Signal) -> None:
+        self._m, self._turn = m, beat.turn
+        self.phase, self.wrap = Signal(range(beat.turn), name="phase"), Signal(name="wrap")
+        self._strobes: dict[frozenset[int], Signal] = {}
+        synced, phase, wrap = (2 - beat.run_up) % beat.turn, self.phase, self.wrap
+        m.d.sync += [
+            phase.eq(Mux(aligned, synced, Mux(wrap, 0, phase + 1))),
+            wrap.eq(Mux(aligned, synced == beat.turn - 1, phase == beat.turn - 2)),
+        ]
+
+    def before(self, cycle: int) -> Value:
+        """High in the cycle before this one."""
+        return self.phase == (cycle - 1) % self._turn
+
+    def at(self, *cycles: int) -> Signal:
+        """High in these cycles of a turn; registered."""
+        wanted = frozenset(cycle % self._turn for cycle in cycles)
+        if wanted not in self._strobes:
+            self._strobes[wanted] = strobe = Signal(name="at_" + "_".join(map(str, sorted(wanted)[:3])))
+            self._m.d.sync += strobe.eq(Cat(*(self.before(cycle) for cycle in sorted(wanted))).any())
+        return self._strobes[wanted]
+
+
+class RowSequencer(Sequencer):
+    """Field unit, table and digits; ports and meaning as of `Sequencer`."""
+
+    def __init__(self, core: Multiplier, layout: RowLayout) -> None:
+        beat = layout.rhythm
+        assert isinstance(beat, Rhythm)
+        self.rhythm = beat
+        address, store = layout.depth.bit_length() - 1, max(_PLACED, beat.skew + 3) + 4
+        super().__init__(core, layout, address=address, ends=2, store=store, read=beat.skew + 10)
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -79,138 +153,26 @@ class RowSequencer(wiring.Component):
         load, p = lay.contract.load, lay.contract.p
         m.submodules.unit = unit = FieldUnit(core, beat, lay.depth, [None if load else k * p for k in lay.trims])
         m.submodules.table = table = RowTable(lay)
-        turn = beat.turn
-        e, plus = table.product, table.sum  # the same entry as a row's first and as a sum
+        plus = table.sum
         idle, active, starting, aligned = (Signal(name=n) for n in ("idle", "active", "starting", "aligned"))
-
-        # ---- the counter of a turn, set where the multiplier took the first product of a run
-        phase, wrap = Signal(range(turn), name="phase"), Signal(name="wrap")
-        synced = (2 - beat.run_up) % turn
-        m.d.sync += [
-            phase.eq(Mux(aligned, synced, Mux(wrap, 0, phase + 1))),
-            wrap.eq(Mux(aligned, synced == turn - 1, phase == turn - 2)),
-        ]
-        strobes: dict[frozenset[int], Signal] = {}
-
-        def at(*cycles: int) -> Signal:
-            """High in these cycles of a turn; registered."""
-            wanted = frozenset(cycle % turn for cycle in cycles)
-            if wanted not in strobes:
-                strobes[wanted] = strobe = Signal(name="at_" + "_".join(map(str, sorted(wanted)[:3])))
-                m.d.sync += strobe.eq(Cat(*(phase == (cycle - 1) % turn for cycle in sorted(wanted))).any())
-            return strobes[wanted]
-
-        # ---- rows: which is done, for which context, with which digit
-        _, firsts, loops = lay.table
-        base, following, pointer = (Signal(len(table.at), name=n, reset_less=True) for n in ("base", "next", "at"))
-        context = Signal(range(max(2, lay.contexts)))
-        index = Signal(range(lay.per_word * lay.stride + 1))
-        digits_at = Signal(len(self.d_address))
-        slots_at = Signal(len(self.s_read))
-        left = Signal(COUNT_BITS, reset_less=True)
-        count = Signal(len(e.count), reset_less=True)
-        advance, again, last = (Signal(name=name, reset_less=True) for name in ("advance", "again", "last"))
-        ending = Signal()
-        more, last_context, last_turn, done = (
-            Signal(name=n) for n in ("more_passes", "last_context", "last_turn", "done")
-        )
-        with m.If(at(ENTRY_AT)):
-            m.d.sync += [count.eq(e.count), advance.eq(e.advance)]
-            m.d.sync += [again.eq(e.again & more), last.eq(e.last & ~(e.again & more))]
-        m.d.sync += [
-            more.eq(left != 0), last_context.eq(context == lay.contexts - 1), last_turn.eq(last_context & last),
-            following.eq(Mux(again, chosen(self.programme, loops), base + count)),
-            ending.eq((phase == turn - 2) & active),
-        ]  # fmt: skip
-        m.d.comb += done.eq(ending & last_turn)
-        with m.If(ending):
-            m.d.sync += [context.eq(Mux(last_context, 0, context + 1))]
-            m.d.sync += digits_at.eq(Mux(last_context, 0, digits_at + lay.stride))
-            m.d.sync += slots_at.eq(Mux(last_context, 0, slots_at + lay.slots))
-            with m.If(last_context):
-                m.d.sync += [base.eq(following), index.eq(index + advance), left.eq(left - again)]
-        with m.If(done):
-            m.d.sync += active.eq(0)
-        with m.Elif(wrap & starting):
-            m.d.sync += [active.eq(1), starting.eq(0)]
-
-        # ---- the entries of the row, two cycles each
-        second, stepping, live = (Signal(name=n) for n in ("second", "stepping", "live"))
-        number = Signal(range(beat.sums + 2))
-        m.d.comb += table.at.eq(pointer)
-        m.d.sync += stepping.eq(~stepping)
-        with m.If(stepping):
-            m.d.sync += pointer.eq(pointer + 1)
-        with m.If(at(ENTRY_AT - 4)):
-            m.d.sync += [pointer.eq(base), stepping.eq(0)]
-        m.d.sync += second.eq(~second)
-        with m.If(second & (number != beat.sums + 1)):
-            m.d.sync += number.eq(number + 1)
-        with m.If(at(ENTRY_AT - 1)):
-            m.d.sync += [second.eq(0), number.eq(0), live.eq(active)]
-
-        # ---- what is added to addresses
-        adds = self._additions(m, table, at, slots_at, index, digits_at)
-
-        def added(codes: Sequence[int], code: Value) -> Value:
-            return chosen(code, [adds[how] for how in codes])
-
-        reads, writes = lay.additions["read"], lay.additions["destination"]
-        address = len(self.s_read)
-        one, plus_one, to, to_plus, destination = (
-            Signal(address, name=name, reset_less=True) for name in ("read", "plus", "to", "to_plus", "destination")
-        )
-        read_add = Mux(second, e.a_add, e.b_add) if len(reads) > 1 else Const(0)
-        m.d.sync += [
-            one.eq(Mux(idle, self.s_read, Mux(second, e.a, e.b))),
-            plus_one.eq(Mux(idle, 0, added(reads, read_add))),
-            to.eq(e.destination), to_plus.eq(added(writes, e.destination_add)), destination.eq(to + to_plus),
-        ]  # fmt: skip
-        lift = Signal(address, reset_less=True)
-        m.d.sync += lift.eq(Mux(idle, self.s_address, lay.lift_base + plus.lift))
-
-        # ---- products: to the multiplier, and their places in a queue
-        product = Signal()
-        m.d.comb += product.eq(at(ENTRY_AT + 1) & live & e.active)
-        moves = Signal(beat.move - ENTRY_AT)
-        m.d.sync += moves.eq(Cat(product, moves))
-        offering = Signal()
-        with m.If(moves[beat.move - ENTRY_AT - 2] | self.start):
-            m.d.sync += offering.eq(1)
-        with m.Elif(core.i_ready):
-            m.d.sync += offering.eq(0)
-        free = at(*(cycle - 1 for cycle in beat.free))
-        arrived, waiting, storing = (Signal(name=n) for n in ("arrived", "waiting", "storing"))
-        coming = Signal(CAPTURE - 1)  # cycles since the multiplier gave a product
-        m.d.comb += arrived.eq(coming[-1])
-        m.d.sync += [coming.eq(Cat(core.o_valid, coming)), waiting.eq((arrived | waiting) & ~storing)]
-        m.d.comb += [core.i_valid.eq(offering), core.o_ready.eq(1), storing.eq((arrived | waiting) & free)]
+        turn, progress = _Turn(m, beat, aligned), self._progress(table)
+        count, done = self._rows(m, table, turn, progress, active, starting)
+        second, number, live = self._entries(m, table, turn, progress, active)
+        adds = self._additions(m, table, turn, progress)
+        read, destination, lift = self._addresses(m, table, adds, idle, second)
+        product, moves, offering, storing = self._products(m, turn, live, table.product.active)
         place = self._places(m, moves[0] | self.start, Cat(destination, ~self.start), storing)
-
-        # ---- sums
-        summing, adding, choose, sum_place = Const(0), Const(0), Const(0), Const(0, address)
-        if beat.sums:
-            sums = Signal(beat.delay)
-            trims = Signal(beat.delay, reset_less=True)
-            sum_due = live & second & (number != 0) & (number < count)
-            m.d.sync += [sums.eq(Cat(sum_due, sums)), trims.eq(Cat(plus.trim != 0, trims))]
-            lines = DelayLines(m, max(4, beat.delay), name="sum")
-            sum_place = lines.line(destination, beat.delay - 1, name="sum_place")
-            below = lines.line(unit.below, beat.delay - beat.least_delay, name="below") if beat.trims else Const(0)
-            summing, adding, choose = sums[-1], sums[-2], trims[-2] & ~below
-
-        # ---- the unit
+        due = live & second & (number != 0) & (number < count)
+        summing, adding, choose, sum_place = self._sums(m, unit, due, plus.trim, destination)
         giving, placing, setting = self._numbers(m, idle)
         capture, given = core.o_valid | giving, idle
         if not beat.sums:  # wide numbers: straight from registers to all slices; of a row without a product none writes
             capture, given = Signal(name="capture"), later(m, idle, "given")
-            m.d.sync += capture.eq((phase == (beat.arrive - 1) % turn) | giving)
-        told = unit.control
+            m.d.sync += capture.eq(turn.before(beat.arrive) | giving)
+        told, address = unit.control, len(self.s_read)
         m.d.comb += [
-            told.read.eq(one + plus_one),
-            told.place.eq(
-                Mux(summing, sum_place, Mux(storing, place[:address], lift))
-            ),
+            told.read.eq(read),
+            told.place.eq(Mux(summing, sum_place, Mux(storing, place[:address], lift))),
             told.write.eq(summing | (storing & place[address]) | placing),
             told.result.eq(~adding),
             told.choose.eq(choose),
@@ -223,33 +185,69 @@ class RowSequencer(wiring.Component):
         ]  # fmt: skip
         self._run(m, idle, aligned, starting, done, offering)
         with m.If(self.start):
-            m.d.sync += [
-                base.eq(chosen(self.programme, firsts)), context.eq(0), index.eq(0), digits_at.eq(0), slots_at.eq(0),
-                left.eq(more_passes(self)),
-            ]  # fmt: skip
+            self._restart(m, progress)
         return m
 
-    def _additions(
-        self,
-        m: Module,
-        table: RowTable,
-        at: Callable[..., Signal],
-        slots_at: Signal,
-        index: Signal,
-        digits_at: Signal,
-    ) -> dict[int, Value]:
-        """For each way to choose a slot what is added to an address, from the first entry's cycle on for a turn."""
-        lay = self.layout
-        address = len(self.s_read)
-        within = (lay.per_word - 1).bit_length()
-        m.d.comb += [
-            table.d_at.eq(digits_at + index[within:]), table.d_place.eq(self.d_address),
-            table.d_write.eq(self.d_write), table.d_data.eq(self.d_data),
+    def _rows(
+        self, m: Module, table: RowTable, turn: _Turn, at: Progress, active: Signal, starting: Signal
+    ) -> tuple[Signal, Signal]:
+        """Steps from row to row and from context to context; the row's number of entries, and whether the run ends."""
+        lay, e, (_, _, loops) = self.layout, table.product, self.layout.table
+        following = Signal(len(at.base), name="next", reset_less=True)
+        count = Signal(len(e.count), reset_less=True)
+        advance, again, last = (Signal(name=name, reset_less=True) for name in ("advance", "again", "last"))
+        more, last_context, last_turn, ending, done = (
+            Signal(name=name) for name in ("more_passes", "last_context", "last_turn", "ending", "done")
+        )
+        with m.If(turn.at(ENTRY_AT)):
+            m.d.sync += [count.eq(e.count), advance.eq(e.advance)]
+            m.d.sync += [again.eq(e.again & more), last.eq(e.last & ~(e.again & more))]
+        m.d.sync += [
+            more.eq(at.left != 0), last_context.eq(at.context == lay.contexts - 1), last_turn.eq(last_context & last),
+            following.eq(Mux(again, chosen(self.programme, loops), at.base + count)),
+            ending.eq(turn.before(self.rhythm.turn - 1) & active),
         ]  # fmt: skip
+        m.d.comb += done.eq(ending & last_turn)
+        with m.If(ending):
+            m.d.sync += [at.context.eq(Mux(last_context, 0, at.context + 1))]
+            m.d.sync += at.digits_at.eq(Mux(last_context, 0, at.digits_at + lay.stride))
+            m.d.sync += at.slots_at.eq(Mux(last_context, 0, at.slots_at + lay.slots))
+            with m.If(last_context):
+                m.d.sync += [at.base.eq(following), at.index.eq(at.index + advance), at.left.eq(at.left - again)]
+        with m.If(done):
+            m.d.sync += active.eq(0)
+        with m.Elif(turn.wrap & starting):
+            m.d.sync += [active.eq(1), starting.eq(0)]
+        return count, done
+
+    def _entries(
+        self, m: Module, table: RowTable, turn: _Turn, at: Progress, active: Signal
+    ) -> tuple[Signal, Signal, Signal]:
+        """Steps through the entries of the row, two cycles each: whether it is an entry's second cycle, the entry's
+        number, and whether the turn belongs to a run."""
+        last = self.rhythm.sums + 1
+        pointer = Signal(len(table.at), name="at", reset_less=True)
+        second, stepping, live = (Signal(name=n) for n in ("second", "stepping", "live"))
+        number = Signal(range(last + 1))
+        m.d.comb += table.at.eq(pointer)
+        m.d.sync += stepping.eq(~stepping)
+        with m.If(stepping):
+            m.d.sync += pointer.eq(pointer + 1)
+        with m.If(turn.at(ENTRY_AT - 4)):
+            m.d.sync += [pointer.eq(at.base), stepping.eq(0)]
+        m.d.sync += second.eq(~second)
+        with m.If(second & (number != last)):
+            m.d.sync += number.eq(number + 1)
+        with m.If(turn.at(ENTRY_AT - 1)):
+            m.d.sync += [second.eq(0), number.eq(0), live.eq(active)]
+        return second, number, live
+
+    def _additions(self, m: Module, table: RowTable, turn: _Turn, at: Progress) -> dict[int, Value]:
+        """For each way to choose a slot what is added to an address, from the first entry's cycle on for a turn."""
+        lay, address, slots_at = self.layout, len(self.s_read), at.slots_at
         digit = Signal(lay.digit_bits, reset_less=True)
-        bits, packed = lay.digit_bits, later(m, table.digits, "digits")
-        words = [packed[bits * k : bits * (k + 1)] for k in range(lay.per_word)]
-        with m.If(at(DIGITS + 1)), m.Switch(index[:within]):
+        which, words = self._digits(m, table, at)
+        with m.If(turn.at(DIGITS + 1)), m.Switch(which):
             for k, word in enumerate(words):
                 with m.Case(k):
                     m.d.sync += digit.eq(word)
@@ -261,11 +259,66 @@ class RowSequencer(wiring.Component):
         ):  # fmt: skip
             if how in used:
                 kept = Signal(address, name=f"add_{how}", reset_less=True)
-                with m.If(at(ENTRY_AT - 1)):
+                with m.If(turn.at(ENTRY_AT - 1)):
                     m.d.sync += kept.eq(value)
                 found[how] = kept
         found[SHARED] = Const(lay.shared_base, address)
         return found
+
+    def _addresses(
+        self, m: Module, table: RowTable, adds: dict[int, Value], idle: Signal, second: Signal
+    ) -> tuple[Value, Signal, Signal]:
+        """Addresses of what is read, of what is written, and of the multiple of p of a difference."""
+        lay, e, plus, address = self.layout, table.product, table.sum, len(self.s_read)
+        reads, writes = ([adds[how] for how in lay.additions[name]] for name in ("read", "destination"))
+        one, plus_one, to, to_plus, destination = (
+            Signal(address, name=name, reset_less=True) for name in ("read", "plus", "to", "to_plus", "destination")
+        )
+        read_add = Mux(second, e.a_add, e.b_add) if len(reads) > 1 else Const(0)
+        m.d.sync += [
+            one.eq(Mux(idle, self.s_read, Mux(second, e.a, e.b))),
+            plus_one.eq(Mux(idle, 0, chosen(read_add, reads))),
+            to.eq(e.destination), to_plus.eq(chosen(e.destination_add, writes)), destination.eq(to + to_plus),
+        ]  # fmt: skip
+        lift = Signal(address, reset_less=True)
+        m.d.sync += lift.eq(Mux(idle, self.s_address, lay.lift_base + plus.lift))
+        return one + plus_one, destination, lift
+
+    def _products(self, m: Module, turn: _Turn, live: Signal, active: Value) -> tuple[Signal, Signal, Signal, Signal]:
+        """Products to the multiplier and back: when the operands of one are read, in which of the last cycles that was,
+        whether one is offered, and whether a result is stored."""
+        beat, core = self.rhythm, self.core
+        product = Signal()
+        m.d.comb += product.eq(turn.at(ENTRY_AT + 1) & live & active)
+        moves = Signal(beat.move - ENTRY_AT)
+        m.d.sync += moves.eq(Cat(product, moves))
+        offering = Signal()
+        with m.If(moves[beat.move - ENTRY_AT - 2] | self.start):
+            m.d.sync += offering.eq(1)
+        with m.Elif(core.i_ready):
+            m.d.sync += offering.eq(0)
+        free = turn.at(*(cycle - 1 for cycle in beat.free))
+        arrived, waiting, storing = (Signal(name=n) for n in ("arrived", "waiting", "storing"))
+        coming = Signal(CAPTURE - 1)  # cycles since the multiplier gave a product
+        m.d.comb += arrived.eq(coming[-1])
+        m.d.sync += [coming.eq(Cat(core.o_valid, coming)), waiting.eq((arrived | waiting) & ~storing)]
+        m.d.comb += [core.i_valid.eq(offering), core.o_ready.eq(1), storing.eq((arrived | waiting) & free)]
+        return product, moves, offering, storing
+
+    def _sums(
+        self, m: Module, unit: FieldUnit, due: Value, trim: Value, destination: Signal
+    ) -> tuple[Value, Value, Value, Value]:
+        """Whether a sum is stored, whether one is stored in the next cycle, trimmed or not, and where."""
+        beat = self.rhythm
+        if not beat.sums:
+            return Const(0), Const(0), Const(0), Const(0, len(destination))
+        sums = Signal(beat.delay)
+        trims = Signal(beat.delay, reset_less=True)
+        m.d.sync += [sums.eq(Cat(due, sums)), trims.eq(Cat(trim != 0, trims))]
+        lines = DelayLines(m, max(4, beat.delay), name="sum")
+        place = lines.line(destination, beat.delay - 1, name="sum_place")
+        below = lines.line(unit.below, beat.delay - beat.least_delay, name="below") if beat.trims else Const(0)
+        return sums[-1], sums[-2], trims[-2] & ~below, place
 
     def _places(self, m: Module, push: Value, place: Value, pop: Value) -> Signal:
         """Where products go, in order; the next one's place. They follow one another in a turn at least."""
@@ -280,17 +333,14 @@ class RowSequencer(wiring.Component):
 
     def _numbers(self, m: Module, idle: Signal) -> tuple[Value, Value, Value]:
         """Numbers from outside and back: when one is captured, when it is written, when sums are trimmed by it."""
-        writing, asked, giving, placing = (Signal(name=n) for n in ("writing", "asked", "giving", "placing"))
-        storing = Signal(range(self.store_cycles + 1))
-        asking = Signal(range(self.read_cycles + 1))
+        giving, placing = Signal(name="giving"), Signal(name="placing")
         setting = Signal(len(self.s_trim))
+        _, storing = self._access(m, self.s_write & idle, self.s_ready, self.store_cycles, ("writing", "storing"))
         m.d.sync += [
-            writing.eq(self.s_write & idle & ~self.s_ready), storing.eq(Mux(writing, storing + 1, 0)),
-            self.s_ready.eq(storing == self.store_cycles - 3), giving.eq(storing == 1),
-            placing.eq((storing == _PLACED) & ~self.s_trim.any()), setting.eq(Mux(storing == _PLACED, self.s_trim, 0)),
-            asked.eq(self.s_ask & idle & ~self.s_valid), asking.eq(Mux(asked, asking + 1, 0)),
-            self.s_valid.eq(asking == self.read_cycles - 3),
+            giving.eq(storing == 1), placing.eq((storing == _PLACED) & ~self.s_trim.any()),
+            setting.eq(Mux(storing == _PLACED, self.s_trim, 0)),
         ]  # fmt: skip
+        self._access(m, self.s_ask & idle, self.s_valid, self.read_cycles, ("asked", "asking"))
         return giving, placing, setting
 
     def _run(self, m: Module, idle: Signal, aligned: Signal, starting: Signal, done: Value, offering: Signal) -> None:

@@ -9,58 +9,35 @@ without an operation lets an interval pass.
 from __future__ import annotations
 
 from amaranth.hdl import Module, Mux, Signal, Value
-from amaranth.lib import wiring
-from amaranth.lib.wiring import In, Out
 
 from modmill.design import SlotMachine
-from modmill.engines.machine.layout import COUNT_BITS, DOWN, OWN, OWN_ENTRY, PACK, SHARED, SHARED_ENTRY, UP, RowLayout
+from modmill.engines.machine.layout import DOWN, OWN, OWN_ENTRY, SHARED, SHARED_ENTRY, UP, RowLayout
 from modmill.engines.machine.program_memory import DIGITS, RowTable, chosen
-from modmill.engines.machine.sequencer import more_passes
+from modmill.engines.machine.sequencer import Progress, Sequencer
 from modmill.engines.machine.timing import NumberedRhythm
 from modmill.rtl.delay import later
 
 _FETCH = max(DIGITS + 2, 4) + 3
 """Cycles from the place of an entry and the digits to the slots' addresses."""
+_NAMELESS = "$signal"
+"""Name of two registers, as it stands in the Verilog whose digests and measurements are recorded."""
 _SETTLE = 3
 """Cycles in which a number from outside may still change, or one that leaves is kept."""
 
 
-class NumberedRowSequencer(wiring.Component):
-    """Slot machine, table and digits: runs one programme for all contexts; ports and meaning as of `RowSequencer`.
+class NumberedRowSequencer(Sequencer):
+    """Slot machine, table and digits; ports and meaning as of `Sequencer`.
 
-    Numbers take ``store_cycles`` in and ``read_cycles`` out, whatever the machine is doing, and a run ``cycles``.
+    Numbers go in and out in 4 intervals of the machine, whatever it is doing.
     Cost beside the machine: the table, five addresses in registers.
     """
 
     def __init__(self, core: SlotMachine, layout: RowLayout) -> None:
-        self.core, self.layout = core, layout
         beat = layout.rhythm
         assert isinstance(beat, NumberedRhythm)
         if core.interval <= _FETCH:
             raise ValueError(f"operations of {core.interval} cycles are too short, at least {_FETCH + 1}")
-        self.rhythm = beat
-        address, width = len(core.i_a), layout.contract.operand.width
-        super().__init__({
-            "start": In(1), "busy": Out(1), "programme": In(range(max(2, len(layout.programmes)))),
-            "s_write": In(1), "s_ready": Out(1), "s_address": In(address), "s_data": In(width), "s_trim": In(0),
-            "s_ask": In(1), "s_valid": Out(1), "s_read": In(address), "s_q": Out(width),
-            "d_write": In(1), "d_address": In(range(max(2, layout.digit_depth))), "d_data": In(PACK),
-            **({"passes": In(COUNT_BITS)} if layout.counted else {}),
-        })  # fmt: skip
-
-    def cycles(self, programme: int, passes: int | None = None) -> int:
-        """Cycles from ``start`` until it is not busy: the same for all numbers and digits."""
-        return self.rhythm.cycles(self.layout.counting(programme, passes).rows, self.layout.contexts) + 3
-
-    @property
-    def store_cycles(self) -> int:
-        """Cycles of ``s_write`` for one number."""
-        return self.rhythm.access
-
-    @property
-    def read_cycles(self) -> int:
-        """Cycles of ``s_ask`` for one number."""
-        return self.rhythm.access
+        super().__init__(core, layout, address=len(core.i_a), ends=3, store=beat.access, read=beat.access)
 
     def elaborate(self, _platform: object) -> Module:
         m = Module()
@@ -68,47 +45,23 @@ class NumberedRowSequencer(wiring.Component):
         m.submodules.core = core
         m.submodules.table = table = RowTable(lay)
         e = table.product
-        _, firsts, loops = lay.table
         self._numbers(m)
-
-        # ---- rows: which is done, for which context, with which digit
-        base = Signal(len(table.at), reset_less=True)
-        context, index = Signal(range(max(2, lay.contexts))), Signal(range(lay.per_word * lay.stride + 1))
-        digits_at, slots_at = (
-            Signal(len(self.d_address), name="digits_at"),
-            Signal(len(self.s_read), name="slots_at"),
-        )
-        left = Signal(COUNT_BITS, reset_less=True)
-        again, last_context, last = (Signal(name=name) for name in ("again", "last_context", "last"))
-        following = Signal(len(base), reset_less=True)
-        m.d.comb += table.at.eq(base)
-        m.d.sync += [
-            again.eq(e.again & (left != 0)), last_context.eq(context == lay.contexts - 1),
-            last.eq(e.last & ~(e.again & (left != 0))),
-            following.eq(Mux(again, chosen(self.programme, loops), base + 1)),
-        ]  # fmt: skip
-        adds = self._additions(m, table, slots_at, index, digits_at)
-        codes = lay.additions
-        for name in lay.fields:
-            use = codes["destination" if name == "destination" else "read"]
-            number = later(m, getattr(e, name), f"{name}_number")
-            added = later(m, chosen(getattr(e, f"{name}_add"), [adds[how] for how in use]), f"{name}_plus")
-            m.d.sync += getattr(core, f"i_{name}").eq(number + added)
-        active, two = later(m, later(m, e.active, "active_0"), "active"), later(m, later(m, e.two, "two_0"), "two")
+        at = self._progress(table, context=_NAMELESS)
+        following, again, last, last_context = self._rows(m, table, at)
+        self._addresses(m, table, at)
+        active = later(m, later(m, e.active, "active_0"), "active")
+        two = later(m, later(m, e.two, "two_0"), "two")
         running = Signal()
         m.d.comb += [core.i_valid.eq(running & active), core.i_sum.eq(two)]
 
         # ---- a run: from one moment at which the machine takes an operation to another
-        margin, rest = Signal(range(core.interval + 1)), Signal(range(core.distance + 2))
+        margin = Signal(range(core.interval + 1), name=_NAMELESS)
+        rest = Signal(range(core.distance + 2))
         with m.FSM(name="run") as fsm:
             with m.State("IDLE"):
                 m.d.sync += [margin.eq(core.interval), rest.eq(core.distance)]
                 with m.If(self.start):
-                    m.d.sync += [
-                        base.eq(chosen(self.programme, firsts)), context.eq(0), index.eq(0), digits_at.eq(0),
-                        slots_at.eq(0),
-                        left.eq(more_passes(self)),
-                    ]  # fmt: skip
+                    self._restart(m, at)
                     m.next = "ALIGN"
             with m.State("ALIGN"):
                 m.d.sync += margin.eq(margin - 1)
@@ -118,13 +71,13 @@ class NumberedRowSequencer(wiring.Component):
                 m.d.comb += running.eq(1)
                 with m.If(core.i_ready):
                     m.d.sync += [
-                        context.eq(context + 1), slots_at.eq(slots_at + lay.slots),
-                        digits_at.eq(digits_at + lay.stride),
+                        at.context.eq(at.context + 1), at.slots_at.eq(at.slots_at + lay.slots),
+                        at.digits_at.eq(at.digits_at + lay.stride),
                     ]  # fmt: skip
                     with m.If(last_context):
                         m.d.sync += [
-                            context.eq(0), slots_at.eq(0), digits_at.eq(0), base.eq(following),
-                            index.eq(index + e.advance), left.eq(left - again),
+                            at.context.eq(0), at.slots_at.eq(0), at.digits_at.eq(0), at.base.eq(following),
+                            at.index.eq(at.index + e.advance), at.left.eq(at.left - again),
                         ]  # fmt: skip
                         with m.If(last):
                             m.next = "DRAIN"
@@ -140,36 +93,42 @@ class NumberedRowSequencer(wiring.Component):
         m.d.comb += self.busy.eq(self.start | ~fsm.ongoing("IDLE"))
         return m
 
-    def _additions(
-        self, m: Module, table: RowTable, slots_at: Signal, index: Signal, digits_at: Signal
-    ) -> dict[int, Value]:
-        """For each way to choose a slot what is added to its number."""
-        lay = self.layout
-        within = (lay.per_word - 1).bit_length()
-        m.d.comb += [
-            table.d_at.eq(digits_at + index[within:]), table.d_place.eq(self.d_address),
-            table.d_write.eq(self.d_write), table.d_data.eq(self.d_data),
+    def _rows(self, m: Module, table: RowTable, at: Progress) -> tuple[Signal, Signal, Signal, Signal]:
+        """The place of the next row, whether the loop is done again, and whether row and context are the last ones."""
+        lay, e, (_, _, loops) = self.layout, table.product, self.layout.table
+        again, last_context, last = (Signal(name=name) for name in ("again", "last_context", "last"))
+        following = Signal(len(at.base), reset_less=True)
+        m.d.comb += table.at.eq(at.base)
+        m.d.sync += [
+            again.eq(e.again & (at.left != 0)), last_context.eq(at.context == lay.contexts - 1),
+            last.eq(e.last & ~(e.again & (at.left != 0))),
+            following.eq(Mux(again, chosen(self.programme, loops), at.base + 1)),
         ]  # fmt: skip
-        bits = lay.digit_bits
-        packed = later(m, table.digits, "digits")
-        words: list[Value | int] = [packed[bits * k : bits * (k + 1)] for k in range(lay.per_word)]
-        digit = later(m, chosen(index[:within], words), "digit")
-        return {
+        return following, again, last, last_context
+
+    def _addresses(self, m: Module, table: RowTable, at: Progress) -> None:
+        """The slots of the operation: the entry's numbers, and what is added to each."""
+        lay, e, slots_at = self.layout, table.product, at.slots_at
+        which, words = self._digits(m, table, at)
+        digit = later(m, chosen(which, words), "digit")
+        adds: dict[int, Value] = {
             OWN: slots_at, OWN_ENTRY: later(m, slots_at + digit, "entry"), SHARED: Value.cast(lay.shared_base),
             UP: later(m, slots_at + digit[0], "up"), DOWN: later(m, slots_at - digit[0], "down")[: len(slots_at)],
             SHARED_ENTRY: later(m, lay.shared_base + digit, "shared_entry"),
         }  # fmt: skip
+        for name in lay.fields:
+            use = lay.additions["destination" if name == "destination" else "read"]
+            number = later(m, getattr(e, name), f"{name}_number")
+            added = later(m, chosen(getattr(e, f"{name}_add"), [adds[how] for how in use]), f"{name}_plus")
+            m.d.sync += getattr(self.core, f"i_{name}").eq(number + added)
 
     def _numbers(self, m: Module) -> None:
         """Numbers from outside and back, each in a time of its own length."""
         core = self.core
-        storing, asking = (Signal(range(self.rhythm.access + 1), name=name) for name in ("storing", "asking"))
-        writing, asked, stored, going = (Signal(name=name) for name in ("writing", "asked", "stored", "going"))
+        writing, storing = self._access(m, self.s_write, self.s_ready, self.store_cycles, ("writing", "storing"))
+        asked, _ = self._access(m, self.s_ask, self.s_valid, self.read_cycles, ("asked", "asking"))
+        stored, going = Signal(name="stored"), Signal(name="going")
         m.d.sync += [
-            writing.eq(self.s_write & ~self.s_ready), storing.eq(Mux(writing, storing + 1, 0)),
-            self.s_ready.eq(storing == self.rhythm.access - 3),
-            asked.eq(self.s_ask & ~self.s_valid), asking.eq(Mux(asked, asking + 1, 0)),
-            self.s_valid.eq(asking == self.rhythm.access - 3),
             stored.eq(writing & (stored | (core.x_valid & core.x_ready))),
             going.eq(asked & (going | (core.q_valid & core.q_ready))),
         ]  # fmt: skip

@@ -34,8 +34,7 @@ from amaranth.lib.wiring import In, Out
 from modmill.engines.machine.io_register import ROUND, NumberRegister
 from modmill.engines.machine.layout import COUNT_BITS, PACK, SETUP
 from modmill.engines.machine.program_memory import chosen
-from modmill.engines.machine.sequencer import RowSequencer
-from modmill.engines.machine.slot_sequencer import NumberedRowSequencer
+from modmill.engines.machine.sequencer import Sequencer
 from modmill.rtl.delay import later
 from modmill.rtl.one_hot import OneHot
 from modmill.rtl.word_register import WordRegister
@@ -48,7 +47,7 @@ class Coprocessor(wiring.Component):
     The time from the last word of a job to the first word of its results is ``cycles``, whatever its numbers are.
     """
 
-    def __init__(self, sequencer: RowSequencer | NumberedRowSequencer) -> None:
+    def __init__(self, sequencer: Sequencer) -> None:
         self.sequencer, self.core, self.layout = sequencer, sequencer.core, sequencer.layout
         self.kept = (*getattr(self.core, "kept", ()), "slice", *WordRegister.kept)
         word = self.layout.word
