@@ -74,271 +74,320 @@ class Coprocessor(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        lay, words = self.layout, self.layout.number_words
-        load = lay.contract.load
-        m.submodules.sequencer = run = self.sequencer
+        lay = self.layout
+        m.submodules.sequencer = self.sequencer
         m.submodules.number = number = NumberRegister(
-            words, lay.word, modulus=None if load else lay.contract.p, rounds=lay.rounds
+            lay.number_words, lay.word, modulus=None if lay.contract.load else lay.contract.p, rounds=lay.rounds
         )  # fmt: skip
-        # a word waits in a register: what is done with it follows from the state alone
-        waiting, clear = Signal(name="waiting"), Signal(name="clear")
-        word = Signal(lay.word, name="word", reset_less=True)
-        m.d.comb += self.i_ready.eq(~waiting)
+        _Messages(m, self, number).states()
+        return m
+
+
+class _Messages:
+    """The control of a coprocessor: counters, and states that take messages and give answers.
+
+    A word waits in a register, so that what is done with it follows from the state alone. What a state tells the
+    counters acts a cycle later, from a register; what the counters choose is registered, long before it is used.
+    """
+
+    def __init__(self, m: Module, coprocessor: Coprocessor, number: NumberRegister) -> None:
+        self.m, self.ports, self.number = m, coprocessor, number
+        self.layout, self.run = coprocessor.layout, coprocessor.sequencer
+        self.load = self.layout.contract.load
+        self.waiting, self.clear = Signal(name="waiting"), Signal(name="clear")
+        self.word = Signal(self.layout.word, reset_less=True)
+        self.programme = Signal(len(self.run.programme))
+        self.shift, self.counted = Signal(name="shift"), Signal(name="counted")
+        self.shared, self.given, self.starting = (Signal(name=name) for name in ("shared", "given", "starting"))
+        self._told: dict[str, Signal] = {}
+        self._take_words()
+        self.last_word = self._count_words()
+        self._choose()
+        self._step()
+
+    def _take_words(self) -> None:
+        m, ports, waiting = self.m, self.ports, self.waiting
+        m.d.comb += ports.i_ready.eq(~waiting)
         with m.If(~waiting):
-            m.d.sync += [waiting.eq(self.i_valid), word.eq(self.i_data)]
-        with m.Elif(clear):
+            m.d.sync += [waiting.eq(ports.i_valid), self.word.eq(ports.i_data)]
+        with m.Elif(self.clear):
             m.d.sync += waiting.eq(0)
-        programme = Signal(len(run.programme))
-        shift, counted = Signal(name="shift"), Signal(name="counted")
 
-        # ---- words of a number
+    def _count_words(self) -> Signal:
+        """Whether the word is a number's last one."""
+        m, words = self.m, self.layout.number_words
         count, last_word = Signal(range(max(2, words))), Signal(init=words == 1)
-        with m.If(shift | counted):
+        with m.If(self.shift | self.counted):
             m.d.sync += [count.eq(Mux(last_word, 0, count + 1)), last_word.eq(count == words - 2 if words > 1 else 1)]
+        return last_word
 
-        # ---- what is counted for a message: digits, numbers in, numbers out. It stands long before it is used, so that
-        # all that is chosen by it is registered
-        programmes = lay.programmes
-        digit_words = [lay.digit_words(k) for k in range(len(programmes))]
-        places = [[slot for slot, _ in p.inputs] for p in programmes]
-        results = [[slot for slot, _ in p.results] for p in programmes]
-        kept = lay.constants + len(lay.lifts)
-        constants = kept + (len(lay.trims) if load else 0)
-        most = max(constants, *digit_words, *map(len, places), *map(len, results), 2)
-        index = Signal(range(most + 1), reset_less=True)
-        context = Signal(range(max(2, lay.contexts)), reset_less=True)
+    def _choose(self) -> None:
+        """What is counted for a message, digits, numbers in, numbers out, and which of them is the last one."""
+        m, lay, programmes = self.m, self.layout, self.layout.programmes
+        self.digit_words = [lay.digit_words(k) for k in range(len(programmes))]
+        self.places = [[slot for slot, _ in p.inputs] for p in programmes]
+        self.results = [[slot for slot, _ in p.results] for p in programmes]
+        self.multiples = lay.constants + len(lay.lifts)
+        constants = self.multiples + (len(lay.trims) if self.load else 0)
+        inputs, outputs = [*map(len, self.places)], [*map(len, self.results)]
+        most = max(constants, *self.digit_words, *inputs, *outputs, 2)
+        self.index = Signal(range(most + 1), reset_less=True)
+        self.context = Signal(range(max(2, lay.contexts)), reset_less=True)
+        self.digits = Signal(range(max(self.digit_words) + 1), name="digit_words", reset_less=True)  # if counted
+        self.last_digits = Signal()
+
+        def last_of(counts: Sequence[int]) -> Value:
+            return self.index == chosen(self.programme, [count - 1 for count in counts])
+
+        self.busy = later(m, self.run.busy, "busy")
+        self.last_context = later(m, self.context == lay.contexts - 1, "last_context")
+        self.last_constant = later(m, self.index == constants - 1, "last_constant")
+        self.last_input = later(m, last_of(inputs), "last_input")
+        self.last_result = later(m, last_of(outputs), "last_result")
+        self.no_digits = later(m, self._words_of_digits(lambda n: n == 0), "no_digits")
+        self.setup = later(m, self.word == SETUP, "setup")
+        self.only_digits = later(m, self._words_of_digits(lambda n: n == 1), "only_digits")
+
+    def _words_of_digits(self, what: Callable[[Value | int], Value | int]) -> Value:
+        """What is asked of the number of words of digits of a context."""
+        if self.layout.counted:
+            return Value.cast(what(self.digits))
+        return chosen(self.programme, [what(n) for n in self.digit_words])
+
+    def _step(self) -> None:
+        """The counters and the addresses that they choose."""
+        m, lay, run, number, ports = self.m, self.layout, self.run, self.number, self.ports
+        index, context, shared = self.index, self.context, self.shared
         digits_at = Signal(len(run.d_address), reset_less=True)
+        first_digits = Signal(len(run.d_address), reset_less=True)  # of the next context
         slots_at, place, result, constant, read_at, write_at = (
             Signal(len(run.s_read), name=name, reset_less=True)
             for name in ("slots_at", "place", "result", "constant", "read_at", "write_at")
         )
-        shared, given, starting = (Signal(name=name) for name in ("shared", "given", "starting"))
-        busy = later(m, run.busy, "busy")
+        for name, does in (
+            ("next_index", [index.eq(index + 1)]),
+            ("index_0", [index.eq(0)]),
+            ("next_context", [
+                context.eq(context + 1), slots_at.eq(slots_at + lay.slots), first_digits.eq(first_digits + lay.stride),
+            ]),
+            ("context_0", [context.eq(0), slots_at.eq(0)]),
+            ("next_digits", [digits_at.eq(digits_at + 1)]),
+            ("digits_end", [digits_at.eq(first_digits)]),
+            ("first", [digits_at.eq(0), first_digits.eq(lay.stride)]),
+        ):  # fmt: skip
+            self._told[name] = Signal(name=name)
+            with m.If(later(m, self._told[name], f"{name}_now")):
+                m.d.sync += does
+        trims = (later(m, shared & (index == self.multiples + k), f"trim_{k}") for k in range(len(lay.trims)))
+        m.d.comb += [
+            number.i_data.eq(self.word), number.shift.eq(self.shift), number.whole.eq(run.s_q),
+            run.s_data.eq(number.number), run.start.eq(self.starting), run.programme.eq(self.programme),
+            run.s_trim.eq(Cat(*trims)), run.d_address.eq(digits_at), run.d_data.eq(self.word[:PACK]),
+            ports.o_data.eq(number.number[: lay.word]), run.s_address.eq(write_at), run.s_read.eq(read_at),
+        ]  # fmt: skip
 
         def of(lists: list[list[int]]) -> Value:
-            return chosen(programme, [chosen(index, each) for each in lists])
+            return chosen(self.programme, [chosen(index, each) for each in lists])
 
-        def last_of(counts: Sequence[int]) -> Value:
-            return index == chosen(programme, [number - 1 for number in counts])
-
-        last_context = later(m, context == lay.contexts - 1, "last_context")
-        last_constant = later(m, index == constants - 1, "last_constant")
-        last_input = later(m, last_of([*map(len, places)]), "last_input")
-        last_result = later(m, last_of([*map(len, results)]), "last_result")
-        digits = Signal(range(max(digit_words) + 1), name="digit_words", reset_less=True)  # where they are counted
-
-        def words_of_digits(what: Callable[[Value | int], Value | int]) -> Value:
-            """What is asked of the number of words of digits of a context."""
-            return Value.cast(what(digits) if lay.counted else chosen(programme, [what(n) for n in digit_words]))
-
-        no_digits = later(m, words_of_digits(lambda n: n == 0), "no_digits")
-        setup = later(m, word == SETUP, "setup")
-        only_digits = later(m, words_of_digits(lambda n: n == 1), "only_digits")
-        first_digits = Signal(len(run.d_address), reset_less=True)  # of the next context
-        last_digits = Signal()
-
-        # what a state says to the counters acts a cycle later, from a register
-        first, next_index, index_0, next_context, context_0, next_digits, digits_end = (
-            Signal(name=name)
-            for name in ("first", "next_index", "index_0", "next_context", "context_0", "next_digits", "digits_end")
-        )
-        with m.If(later(m, next_index, "next_index_now")):
-            m.d.sync += index.eq(index + 1)
-        with m.If(later(m, index_0, "index_0_now")):
-            m.d.sync += index.eq(0)
-        with m.If(later(m, next_context, "next_context_now")):
-            m.d.sync += [context.eq(context + 1), slots_at.eq(slots_at + lay.slots)]
-            m.d.sync += first_digits.eq(first_digits + lay.stride)
-        with m.If(later(m, context_0, "context_0_now")):
-            m.d.sync += [context.eq(0), slots_at.eq(0)]
-        with m.If(later(m, next_digits, "next_digits_now")):
-            m.d.sync += digits_at.eq(digits_at + 1)
-        with m.If(later(m, digits_end, "digits_end_now")):
-            m.d.sync += digits_at.eq(first_digits)
-        with m.If(later(m, first, "first_now")):
-            m.d.sync += [digits_at.eq(0), first_digits.eq(lay.stride)]
-
-        m.d.comb += [
-            number.i_data.eq(word), number.shift.eq(shift), number.whole.eq(run.s_q),
-            run.s_data.eq(number.number), run.start.eq(starting), run.programme.eq(programme),
-            run.s_trim.eq(Cat(*(later(m, shared & (index == kept + k), f"trim_{k}") for k in range(len(lay.trims))))),
-            run.d_address.eq(digits_at), run.d_data.eq(word[:PACK]),
-            self.o_data.eq(number.number[: lay.word]), run.s_address.eq(write_at), run.s_read.eq(read_at),
-        ]  # fmt: skip
         m.d.sync += [
-            place.eq(of(places)), result.eq(of(results)), constant.eq(lay.shared_base + index),
+            place.eq(of(self.places)), result.eq(of(self.results)), constant.eq(lay.shared_base + index),
             write_at.eq(Mux(shared, constant, place + slots_at)), read_at.eq(result + slots_at),
         ]  # fmt: skip
-        with OneHot(m, "message") as machine:
-            with machine.state("COMMAND"):
-                m.d.comb += [first.eq(1), index_0.eq(1), context_0.eq(1)]
-                m.d.sync += shared.eq(0)
-                with m.If(waiting):
-                    machine.next("COMMANDED")
-            with machine.state("COMMANDED"):
-                m.d.comb += clear.eq(1)
-                m.d.sync += [programme.eq(word - 1), shared.eq(setup)]
-                machine.next("PASSES" if lay.counted else "CONTEXT")
-                with m.If(setup):
-                    machine.next("MODULUS" if load else "NUMBER")
-            if lay.counted:
-                self._counts(m, machine, (waiting, clear, word), digits)
-            with machine.state("CONTEXT"):  # what depends on the programme is being chosen
-                machine.next("BEGIN")
-            with machine.state("BEGIN"):
-                m.d.comb += index_0.eq(1)
-                m.d.sync += last_digits.eq(only_digits)
-                machine.next("DIGITS")
-                with m.If(no_digits):
-                    machine.next("INPUTS")
-            with machine.state("DIGITS"):
-                with m.If(waiting):
-                    machine.next("DIGITS TAKEN")
-            with machine.state("DIGITS TAKEN"):
-                m.d.comb += [clear.eq(1), run.d_write.eq(1), next_index.eq(1), next_digits.eq(1)]
-                m.d.sync += last_digits.eq(words_of_digits(lambda n: index == n - 2 if lay.counted or n > 1 else 0))
-                machine.next("DIGITS")
-                with m.If(last_digits):
-                    machine.next("INPUTS")
-            with machine.state("INPUTS"):
-                m.d.comb += [index_0.eq(1), digits_end.eq(1)]
-                machine.next("NUMBER")
-            with machine.state("NUMBER"):
-                with m.If(waiting):
-                    machine.next("NUMBER TAKEN")
-            with machine.state("NUMBER TAKEN"):
-                m.d.comb += [clear.eq(1), shift.eq(1)]
-                machine.next("NUMBER")
-                with m.If(last_word):
-                    machine.next("STORE")
-            with machine.state("STORE"):
-                m.d.comb += run.s_write.eq(1)
-                with m.If(run.s_ready):
-                    m.d.comb += next_index.eq(1)
-                    machine.next("NUMBER")
-                    with m.If(Mux(shared, last_constant, last_input)):
-                        m.d.comb += index_0.eq(1)
-                        machine.next("NEXT")
-            with machine.state("NEXT"):
-                m.d.comb += next_context.eq(1)
-                machine.next("BEGIN")
-                with m.If(shared):
-                    machine.next("COMMAND")
-                with m.Elif(last_context):
-                    m.d.comb += context_0.eq(1)
-                    machine.next("START")
-            with machine.state("START"):
-                m.d.sync += starting.eq(1)
-                machine.next("STARTED")
-            with machine.state("STARTED"):
-                m.d.sync += starting.eq(0)
-                machine.next("RUN")
-            with machine.state("RUN"):
-                with m.If(~busy):
-                    machine.next("READ")
-            with machine.state("READ"):
-                m.d.comb += [run.s_ask.eq(1), number.load.eq(run.s_valid)]
-                with m.If(run.s_valid):
-                    machine.next("LOAD")
-            with machine.state("LOAD"):
-                machine.next("LOADED")
-            with machine.state("LOADED"):
-                machine.next("COMPARE" if lay.rounds else "GIVE")
-            with machine.state("GIVE"):
-                m.d.comb += [self.o_valid.eq(1), self.o_last.eq(last_word & last_result & last_context)]
-                with m.If(self.o_ready):
-                    machine.next("TAKEN")
-            with machine.state("TAKEN"):
-                m.d.comb += shift.eq(1)
-                m.d.sync += given.eq(last_word)
-                machine.next("SHIFTED")
-            with machine.state("SHIFTED"):
-                machine.next("SETTLED")
-            with machine.state("SETTLED"):
-                m.d.sync += given.eq(0)
-                machine.next("GIVE")
-                with m.If(given):
-                    m.d.comb += next_index.eq(1)
-                    machine.next("GIVEN")
-                    with m.If(last_result):
-                        m.d.comb += [index_0.eq(1), next_context.eq(1)]
-                        with m.If(last_context):
-                            machine.next("COMMAND")
-            with machine.state("GIVEN"):  # the counters step
-                machine.next("CHOOSE")
-            with machine.state("CHOOSE"):  # the next address is being chosen
-                machine.next("READ")
-            if lay.rounds:
-                done = Signal(range(lay.rounds + 1))
-                pace = Signal(range(ROUND))
-                m.d.sync += pace.eq(0)
-                with machine.state("COMPARE"):
-                    m.d.sync += pace.eq(pace + 1)
-                    m.d.comb += [shift.eq(pace == 0), number.comparing.eq(1)]
-                    with m.If(shift & last_word):
-                        machine.next("SUBTRACT")
-                with machine.state("SUBTRACT"):
-                    m.d.sync += pace.eq(pace + 1)
-                    m.d.comb += [shift.eq(pace == 0), number.subtracting.eq(1)]
-                    with m.If(shift & last_word):
-                        m.d.sync += done.eq(done + 1)
-                        machine.next("COMPARE")
-                        with m.If(done == lay.rounds - 1):
-                            m.d.sync += done.eq(0)
-                            machine.next("SHIFTED")
-            if load:
-                self._load(m, machine, number, (waiting, clear), counted, last_word)
-        return m
 
-    def _counts(self, m: Module, machine: OneHot, stream: tuple[Signal, Signal, Signal], digits: Signal) -> None:
-        """States that take the passes of the loop and the words of digits of a context."""
-        waiting, clear, word = stream
+    def _tell(self, *counters: str) -> None:
+        """What the counters do in the next cycle."""
+        self.m.d.comb += [self._told[name].eq(1) for name in counters]
+
+    # ---- states
+
+    def states(self) -> None:
+        """All of them, in the order of a message."""
+        with OneHot(self.m, "message") as machine:
+            self._command(machine)
+            if self.layout.counted:
+                self._take_counts(machine)
+            self._take_digits(machine)
+            self._take_numbers(machine)
+            self._start(machine)
+            self._answer(machine)
+            if self.layout.rounds:
+                self._subtract(machine)
+            if self.load:
+                self._take_modulus(machine)
+
+    def _wait(self, machine: OneHot, state: str) -> None:
+        """Until a word is there, which is then taken."""
+        with machine.state(state):
+            with self.m.If(self.waiting):
+                machine.next(f"{state} TAKEN")
+
+    def _command(self, machine: OneHot) -> None:
+        m, lay = self.m, self.layout
+        with machine.state("COMMAND"):
+            self._tell("first", "index_0", "context_0")
+            m.d.sync += self.shared.eq(0)
+            with m.If(self.waiting):
+                machine.next("COMMANDED")
+        with machine.state("COMMANDED"):
+            m.d.comb += self.clear.eq(1)
+            m.d.sync += [self.programme.eq(self.word - 1), self.shared.eq(self.setup)]
+            machine.next("PASSES" if lay.counted else "CONTEXT")
+            with m.If(self.setup):
+                machine.next("MODULUS" if self.load else "NUMBER")
+
+    def _take_counts(self, machine: OneHot) -> None:
+        """The passes of the loop and the words of digits of a context."""
+        m = self.m
         passes = Signal(COUNT_BITS, name="passes", reset_less=True)
-        m.d.comb += self.sequencer.passes.eq(passes)
-        for name, kept, following in (("PASSES", passes, "COUNT"), ("COUNT", digits, "CONTEXT")):
-            with machine.state(name):
-                with m.If(waiting):
-                    machine.next(f"{name} TAKEN")
+        m.d.comb += self.run.passes.eq(passes)
+        for name, kept, following in (("PASSES", passes, "COUNT"), ("COUNT", self.digits, "CONTEXT")):
+            self._wait(machine, name)
             with machine.state(f"{name} TAKEN"):
-                m.d.comb += clear.eq(1)
-                m.d.sync += kept.eq(word)
+                m.d.comb += self.clear.eq(1)
+                m.d.sync += kept.eq(self.word)
                 machine.next(following)
 
-    def _load(
-        self,
-        m: Module,
-        machine: OneHot,
-        number: NumberRegister,
-        word: tuple[Signal, Signal],
-        counted: Signal,
-        last_word: Value,
-    ) -> None:
-        """States that keep the modulus and pass the multiplier's own words on to it."""
-        lay, core = self.layout, self.core
+    def _take_digits(self, machine: OneHot) -> None:
+        m, lay, index = self.m, self.layout, self.index
+        with machine.state("CONTEXT"):  # what depends on the programme is being chosen
+            machine.next("BEGIN")
+        with machine.state("BEGIN"):
+            self._tell("index_0")
+            m.d.sync += self.last_digits.eq(self.only_digits)
+            machine.next("DIGITS")
+            with m.If(self.no_digits):
+                machine.next("INPUTS")
+        self._wait(machine, "DIGITS")
+        with machine.state("DIGITS TAKEN"):
+            m.d.comb += [self.clear.eq(1), self.run.d_write.eq(1)]
+            self._tell("next_index", "next_digits")
+            last = self._words_of_digits(lambda n: index == n - 2 if lay.counted or n > 1 else 0)
+            m.d.sync += self.last_digits.eq(last)
+            machine.next("DIGITS")
+            with m.If(self.last_digits):
+                machine.next("INPUTS")
+        with machine.state("INPUTS"):
+            self._tell("index_0", "digits_end")
+            machine.next("NUMBER")
+
+    def _take_numbers(self, machine: OneHot) -> None:
+        """The numbers of a context, or the constants."""
+        m, run = self.m, self.run
+        self._wait(machine, "NUMBER")
+        with machine.state("NUMBER TAKEN"):
+            m.d.comb += [self.clear.eq(1), self.shift.eq(1)]
+            machine.next("NUMBER")
+            with m.If(self.last_word):
+                machine.next("STORE")
+        with machine.state("STORE"):
+            m.d.comb += run.s_write.eq(1)
+            with m.If(run.s_ready):
+                self._tell("next_index")
+                machine.next("NUMBER")
+                with m.If(Mux(self.shared, self.last_constant, self.last_input)):
+                    self._tell("index_0")
+                    machine.next("NEXT")
+        with machine.state("NEXT"):
+            self._tell("next_context")
+            machine.next("BEGIN")
+            with m.If(self.shared):
+                machine.next("COMMAND")
+            with m.Elif(self.last_context):
+                self._tell("context_0")
+                machine.next("START")
+
+    def _start(self, machine: OneHot) -> None:
+        m = self.m
+        with machine.state("START"):
+            m.d.sync += self.starting.eq(1)
+            machine.next("STARTED")
+        with machine.state("STARTED"):
+            m.d.sync += self.starting.eq(0)
+            machine.next("RUN")
+        with machine.state("RUN"):
+            with m.If(~self.busy):
+                machine.next("READ")
+
+    def _answer(self, machine: OneHot) -> None:
+        """The results of all contexts, word by word."""
+        m, run, ports = self.m, self.run, self.ports
+        with machine.state("READ"):
+            m.d.comb += [run.s_ask.eq(1), self.number.load.eq(run.s_valid)]
+            with m.If(run.s_valid):
+                machine.next("LOAD")
+        with machine.state("LOAD"):
+            machine.next("LOADED")
+        with machine.state("LOADED"):
+            machine.next("COMPARE" if self.layout.rounds else "GIVE")
+        with machine.state("GIVE"):
+            m.d.comb += [ports.o_valid.eq(1), ports.o_last.eq(self.last_word & self.last_result & self.last_context)]
+            with m.If(ports.o_ready):
+                machine.next("TAKEN")
+        with machine.state("TAKEN"):
+            m.d.comb += self.shift.eq(1)
+            m.d.sync += self.given.eq(self.last_word)
+            machine.next("SHIFTED")
+        with machine.state("SHIFTED"):
+            machine.next("SETTLED")
+        with machine.state("SETTLED"):
+            m.d.sync += self.given.eq(0)
+            machine.next("GIVE")
+            with m.If(self.given):
+                self._tell("next_index")
+                machine.next("GIVEN")
+                with m.If(self.last_result):
+                    self._tell("index_0", "next_context")
+                    with m.If(self.last_context):
+                        machine.next("COMMAND")
+        with machine.state("GIVEN"):  # the counters step
+            machine.next("CHOOSE")
+        with machine.state("CHOOSE"):  # the next address is being chosen
+            machine.next("READ")
+
+    def _subtract(self, machine: OneHot) -> None:
+        """The multiples 2^k p from a result that is not below them."""
+        m, rounds, shift = self.m, self.layout.rounds, self.shift
+        done = Signal(range(rounds + 1))
+        pace = Signal(range(ROUND))
+        m.d.sync += pace.eq(0)
+        with machine.state("COMPARE"):
+            m.d.sync += pace.eq(pace + 1)
+            m.d.comb += [shift.eq(pace == 0), self.number.comparing.eq(1)]
+            with m.If(shift & self.last_word):
+                machine.next("SUBTRACT")
+        with machine.state("SUBTRACT"):
+            m.d.sync += pace.eq(pace + 1)
+            m.d.comb += [shift.eq(pace == 0), self.number.subtracting.eq(1)]
+            with m.If(shift & self.last_word):
+                m.d.sync += done.eq(done + 1)
+                machine.next("COMPARE")
+                with m.If(done == rounds - 1):
+                    m.d.sync += done.eq(0)
+                    machine.next("SHIFTED")
+
+    def _take_modulus(self, machine: OneHot) -> None:
+        """The modulus, and the multiplier's own words, which are passed on to it."""
+        m, lay, core = self.m, self.layout, self.ports.core
         assert lay.contract.load is not None
-        waiting, clear = word
+        last_key = len(lay.contract.load.words) - 1
         m.submodules.key = key = WordRegister(lay.key_words, lay.word)
         shift_key = Signal()
-        count, place = Signal(range(max(2, lay.key_words))), Signal(range(len(lay.contract.load.words)))
+        count, place = Signal(range(max(2, lay.key_words))), Signal(range(last_key + 1))
         multiple = Signal(range(lay.rounds + 1))
         m.d.sync += key.shift.eq(shift_key)
-        m.d.comb += [key.enter.eq(number.held), core.k_m.eq(key.number)]
-        with machine.state("MODULUS"):
-            with m.If(waiting):
-                machine.next("MODULUS TAKEN")
+        m.d.comb += [key.enter.eq(self.number.held), core.k_m.eq(key.number)]
+        self._wait(machine, "MODULUS")
         with machine.state("MODULUS TAKEN"):
-            m.d.comb += [clear.eq(1), number.m_write.eq(1), counted.eq(1)]
+            m.d.comb += [self.clear.eq(1), self.number.m_write.eq(1), self.counted.eq(1)]
             machine.next("MODULUS")
-            with m.If(last_word):
+            with m.If(self.last_word):
                 m.d.sync += multiple.eq(multiple + 1)
                 with m.If(multiple == max(1, lay.rounds) - 1):
                     m.d.sync += multiple.eq(0)
                     machine.next("KEY")
-        with machine.state("KEY"):
-            with m.If(waiting):
-                machine.next("KEY TAKEN")
+        self._wait(machine, "KEY")
         with machine.state("KEY TAKEN"):
-            m.d.comb += [clear.eq(1), shift_key.eq(1)]
+            m.d.comb += [self.clear.eq(1), shift_key.eq(1)]
             m.d.sync += count.eq(count + 1)
             machine.next("KEY")
             with m.If(count == lay.key_words - 1):
@@ -352,6 +401,6 @@ class Coprocessor(wiring.Component):
             with m.If(core.k_ready):
                 m.d.sync += place.eq(place + 1)
                 machine.next("KEY")
-                with m.If(place == len(lay.contract.load.words) - 1):
+                with m.If(place == last_key):
                     m.d.sync += place.eq(0)
                     machine.next("NUMBER")
