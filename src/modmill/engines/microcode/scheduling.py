@@ -181,21 +181,7 @@ def place(
     as others change places, in another way for each turn from 1 on."""
     nodes = section.nodes
     operations = [k for k, node in enumerate(nodes) if node.kind != READ]
-    before: dict[int, list[tuple[int, int]]] = {k: [] for k in operations}
-    earliest = dict.fromkeys(operations, 0)
-    for k in operations:
-        for a in dict.fromkeys(nodes[k].args):
-            if nodes[a].kind != READ:
-                before[k].append((a, distance(unit, nodes[a].kind)))
-    for name, readers in _readers(section, layers).items():
-        start = (ready or {}).get(name, 0)
-        writer = section.outputs.get(name)
-        for reader in readers:
-            earliest[reader] = max(earliest[reader], start)
-            if writer is not None and writer != reader:
-                before[writer].append((reader, 1))
-    for name, writer in section.outputs.items():
-        earliest[writer] = max(earliest[writer], (ready or {}).get(name, 0))
+    before, earliest = _waits(section, layers, unit, operations, ready or {})
     after: dict[int, list[tuple[int, int]]] = {k: [] for k in operations}
     for k in operations:
         for a, later in before[k]:
@@ -243,6 +229,27 @@ def place(
         advances.append(row)
         digit, row = digit + 1, row + 1
     return Placed(section, tuple(rows), row, tuple(advances))
+
+
+def _waits(
+    section: Section, layers: Layers, unit: Unit, operations: Iterable[int], ready: Mapping[Name, int]
+) -> tuple[dict[int, list[tuple[int, int]]], dict[int, int]]:
+    """For each operation those that it waits for, with the rows between, and its earliest row."""
+    nodes = section.nodes
+    before = {
+        k: [(a, distance(unit, nodes[a].kind)) for a in dict.fromkeys(nodes[k].args) if nodes[a].kind != READ]
+        for k in operations
+    }
+    earliest = dict.fromkeys(operations, 0)
+    for name, readers in _readers(section, layers).items():
+        writer = section.outputs.get(name)
+        for reader in readers:
+            earliest[reader] = max(earliest[reader], ready.get(name, 0))
+            if writer is not None and writer != reader:
+                before[writer].append((reader, 1))
+    for name, writer in section.outputs.items():
+        earliest[writer] = max(earliest[writer], ready.get(name, 0))
+    return before, earliest
 
 
 def _heights(
