@@ -37,6 +37,8 @@ WINDOW_MAX = 8
 BASE = "base"
 """The number that each context is given."""
 _ONE, _SQUARE, _RADIX = (Place(k, shared=True) for k in range(3))
+_UNIT = Unit(0, 1, 1, DEPTHS[-1], DEPTHS[-1])
+"""One on which a product can be read by the next row."""
 
 
 @dataclass(frozen=True)
@@ -125,7 +127,8 @@ def fixed_window(window: int, converted: bool = True) -> Programme:
     if converted:
         before.append(_row(entries[1], base, _SQUARE))
     for k in range(2, size):
-        before.append(_row(entries[k], *((entries[k - 1], entries[1]) if k % 2 else (entries[k // 2],) * 2)))
+        a, b = (entries[k - 1], entries[1]) if k % 2 else (entries[k // 2], entries[k // 2])
+        before.append(_row(entries[k], a, b))
     before.append(_row(power, entries[0], picked, advance=True))
     loop = (*[_row(power, power, power)] * window, _row(power, power, picked, advance=True))
     return Programme(
@@ -204,7 +207,7 @@ class Exponentiation:
         if not self._domain.plain and "square" not in programme.constants:
             raise Refusal("the multiplier leaves a factor: its programme must convert")
         self.programme, self.contract, self.bits = programme, contract, bits
-        self.subtractions = -(-contract.result_bound // 1) - 1
+        self.subtractions = -(-contract.result_bound // 1) - 1  # enough for every product, until its bound is known
         (bound,) = row_limits(self.rows(), contract).results
         self.subtractions = -(-bound // 1) - 1
 
@@ -251,9 +254,6 @@ class Exponentiation:
     @cached_property
     def _largest(self) -> Product:
         return largest(self.rows(), self.contract)
-
-
-_UNIT = Unit(0, 1, 1, DEPTHS[-1], DEPTHS[-1])
 
 
 def _waiting(steps: Iterable[Row], distance: int) -> tuple[Row, ...]:
