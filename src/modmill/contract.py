@@ -1,17 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""What a core promises, and the two interfaces that join cores to everything else.
+"""The contract of a core: its mathematics, the form of the numbers at its ports, and its timing.
 
 Multiplier interface: operand pairs enter at ``i``, results leave at ``o`` in order, valid and ready as in
 ``amaranth.lib.stream``. Valid never waits for ready; a payload stays until it is taken.
 
-A handshake cannot carry mathematics, so a contract goes with each core: the factor it leaves behind, the sizes
-of operands it accepts and of the results it gives, both as exact multiples of the modulus, how numbers look at
-its ports, and its timing.
+The contract states what a handshake cannot: the factor of the result, the bounds of operands and results as exact
+multiples of the modulus, the representation of numbers at the ports, and the timing.
 
-A core whose modulus is loaded has a third stream, ``k``, of words that set it. The stream is a barrier: while ``k`` is
-offered no operands are accepted, and ``k`` is accepted when nothing is under way. So every result belongs to the
-modulus that was loaded last when its operands were accepted.
+A core whose modulus is loaded has a third stream, ``k``, of words that set it. While a word of ``k`` is offered, the
+core accepts no operands; it accepts the word when no product is in flight. Every result therefore belongs to the
+modulus that was loaded when its operands were accepted.
 """
 
 from __future__ import annotations
@@ -24,11 +23,12 @@ from typing import Any
 
 from modmill.numbers import redundant_digits as redundant
 from modmill.numbers.rns.residues import Base
+from modmill.numbers.shown import shortened
 
 PORTS = (
     "clk", "rst", "k_valid", "k_ready", "k_m", "i_valid", "i_ready", "i_a", "i_b", "o_valid", "o_ready", "o_r",
 )  # fmt: skip
-"""Ports of every core, in the order in which they are emitted: i_b unless it has one operand, k_* if it is loaded."""
+"""Ports in the order of emission. A core with one operand has no i_b; only a core with a loaded modulus has k_*."""
 
 
 class Refusal(ValueError):
@@ -46,9 +46,9 @@ class Binary:
     width: int
 
     def encode(self, x: int) -> int:
-        """Port value of ``x``, 0 <= x < 2^width."""
+        """Port value of ``x``, 0 <= x < 2^width. Raises ValueError outside this range."""
         if not 0 <= x < 1 << self.width:
-            raise ValueError(f"{x} does not fit in {self.width} bits")
+            raise ValueError(f"{shortened(x)} does not fit in {self.width} bits; a port takes 0 to 2^{self.width} - 1")
         return x
 
     def decode(self, port: int) -> int:
@@ -56,21 +56,21 @@ class Binary:
         return port
 
     def any(self, x: int, _rnd: random.Random) -> int:
-        """The port value of ``x``: there is only one."""
+        """Port value of ``x``, which is unique here."""
         return self.encode(x)
 
     @property
     def end(self) -> int:
-        """It holds numbers below this."""
+        """Exclusive bound of the numbers that this form represents."""
         return 1 << self.width
 
     @property
     def moduli(self) -> tuple[int, ...]:
-        """No words with moduli."""
+        """Empty: this form has no residues."""
         return ()
 
     def describe(self) -> dict[str, Any]:
-        """As it stands in contract.json."""
+        """The form's entry in contract.json."""
         return {"kind": "binary", "width": self.width}
 
 
@@ -93,7 +93,7 @@ class Residues:
         return self.base.moduli
 
     def words(self, x: int) -> list[int]:
-        """Least words of ``x``."""
+        """Words of ``x``, each the least nonnegative residue."""
         return self.base.residues(x)
 
     @property
@@ -106,7 +106,7 @@ class Residues:
         return sum(x << (self.base.w * i) for i, x in enumerate(residues))
 
     def unpack(self, port: int) -> list[int]:
-        """The residues at a port, as they stand."""
+        """The residues at a port, not reduced."""
         mask = (1 << self.base.w) - 1
         return [port >> (self.base.w * i) & mask for i in range(self.base.n)]
 
@@ -116,13 +116,13 @@ class Residues:
 
     @property
     def end(self) -> int:
-        """It holds numbers below this."""
+        """Exclusive bound of the numbers that this form represents."""
         return self.base.M
 
     def encode(self, x: int) -> int:
-        """Port value of ``x``, 0 <= x < base.M."""
+        """Port value of ``x``, 0 <= x < base.M. Raises ValueError outside this range."""
         if not 0 <= x < self.base.M:
-            raise ValueError(f"{x} lies outside [0, M)")
+            raise ValueError(f"{shortened(x)} is outside [0, M) for M = {shortened(self.base.M)}")
         return self.pack(self.base.residues(x))
 
     def decode(self, port: int) -> int:
@@ -130,7 +130,7 @@ class Residues:
         return self.base.number(self.unpack(port))
 
     def describe(self) -> dict[str, Any]:
-        """As it stands in contract.json."""
+        """The form's entry in contract.json."""
         return {
             "kind": "residues",
             "channel_bits": self.base.w,
@@ -142,7 +142,7 @@ class Residues:
 
 @dataclass(frozen=True)
 class ResiduePair:
-    """A number over two bases: its residues x mod a_i, then x~_j = x B_j^-1 mod b_j with B_j = B / b_j.
+    """A number in two bases: its residues x mod a_i, then x~_j = x B_j^-1 mod b_j with B_j = B / b_j.
 
     The first modulus of A stands in the least significant bits. Each word takes w bits and may be any representative
     in [0, 2^w).
@@ -162,7 +162,7 @@ class ResiduePair:
         return self.a.moduli + self.b.moduli
 
     def words(self, x: int) -> list[int]:
-        """Least words of ``x``."""
+        """Words of ``x``, each the least nonnegative residue."""
         return [*self.a.residues(x), *self.b.gammas(x)]
 
     def pack(self, words: list[int]) -> int:
@@ -170,7 +170,7 @@ class ResiduePair:
         return sum(x << (self.a.w * i) for i, x in enumerate(words))
 
     def unpack(self, port: int) -> list[int]:
-        """The words at a port, as they stand."""
+        """The words at a port, not reduced."""
         mask = (1 << self.a.w) - 1
         return [port >> (self.a.w * i) & mask for i in range(self.a.n + self.b.n)]
 
@@ -180,17 +180,17 @@ class ResiduePair:
 
     @property
     def end(self) -> int:
-        """Either half holds numbers below this, those of base B."""
+        """Exclusive bound of the numbers that either half represents: the product of base B."""
         return self.b.M
 
     def encode(self, x: int) -> int:
-        """Port value of ``x``, 0 <= x < A B."""
+        """Port value of ``x``, 0 <= x < A B. Raises ValueError outside this range."""
         if not 0 <= x < self.a.M * self.b.M:
-            raise ValueError(f"{x} lies outside [0, A B)")
+            raise ValueError(f"{shortened(x)} is outside [0, A B) for A B = {shortened(self.a.M * self.b.M)}")
         return self.pack(self.words(x))
 
     def decode(self, port: int) -> int:
-        """The number in [0, A B) at a port: below B where both halves agree."""
+        """The number in [0, A B) at a port; it is below B if both halves represent the same number."""
         words = self.unpack(port)
         n, a, b = self.a.n, self.a, self.b
         low = b.from_gammas(words[n:])
@@ -198,7 +198,7 @@ class ResiduePair:
         return low + b.M * a.number(rest)
 
     def describe(self) -> dict[str, Any]:
-        """As it stands in contract.json."""
+        """The form's entry in contract.json."""
         return {
             "kind": "residues",
             "channel_bits": self.a.w,
@@ -221,7 +221,7 @@ class Digits:
 
     @property
     def moduli(self) -> tuple[int, ...]:
-        """No words with moduli."""
+        """Empty: this form has no residues."""
         return ()
 
     @property
@@ -231,7 +231,7 @@ class Digits:
 
     @property
     def end(self) -> int:
-        """The digits hold numbers below this."""
+        """Exclusive bound of the numbers that the digits represent."""
         return redundant.value(((1 << self.r + 2) - 1,) * self.d, self.r) + 1
 
     def pack(self, digits: Sequence[int]) -> int:
@@ -239,12 +239,15 @@ class Digits:
         return sum(x << ((self.r + 2) * i) for i, x in enumerate(digits))
 
     def unpack(self, port: int) -> list[int]:
-        """The digits at a port, as they stand."""
+        """The digits at a port, with their redundant bits."""
         mask = (1 << self.r + 2) - 1
         return [port >> ((self.r + 2) * i) & mask for i in range(self.d)]
 
     def encode(self, x: int) -> int:
-        """Port value of ``x``, without redundant bits unless the highest digit is full. Raises ValueError past end."""
+        """Port value of ``x``, without redundant bits unless the highest digit is full.
+
+        Raises ValueError unless 0 <= x < ``end``.
+        """
         return self.pack(redundant.digits(x, self.r, self.d))
 
     def any(self, x: int, rnd: random.Random) -> int:
@@ -256,7 +259,7 @@ class Digits:
         return redundant.value(self.unpack(port), self.r)
 
     def describe(self) -> dict[str, Any]:
-        """As it stands in contract.json."""
+        """The form's entry in contract.json."""
         return {
             "kind": "digits",
             "radix_bits": self.r,
@@ -268,12 +271,12 @@ class Digits:
 
 
 Form = Binary | Residues | ResiduePair | Digits
-"""How numbers look at a port."""
+"""Representations of a number at a port."""
 
 
 @dataclass(frozen=True)
 class Timing:
-    """Cycles from an accepted operand pair to a valid result, cycles between operand pairs, products under way."""
+    """In cycles: from an accepted operand pair to the valid result, and between operand pairs; products in flight."""
 
     latency: int
     interval: int
@@ -282,10 +285,10 @@ class Timing:
 
 @dataclass(frozen=True)
 class Load:
-    """What sets the modulus of a core that is loaded: the ``words`` of stream k, of ``width`` bits each.
+    """What loads a modulus into a core: the ``words`` of stream k, of ``width`` bits each.
 
-    ``cycles``: from the first word accepted to the first cycle in which operands are accepted, at most, when no word
-    comes late.
+    ``cycles``: the most cycles from the first accepted word to the first cycle that accepts operands, if words arrive
+    without pauses.
     """
 
     width: int
@@ -295,12 +298,11 @@ class Load:
 
 @dataclass(frozen=True)
 class Contract:
-    """o = a * b * factor (mod p), with the sizes under which that holds.
+    """o = a * b * factor (mod p), and the bounds within which this holds.
 
-    Operands are below ``operand_bound`` * p each, and where ``product_bound`` is given it is enough that the
-    product of the two operands is below ``product_bound`` * p^2. The result is below ``result_bound`` * p; where it
-    depends on the operands' sizes, ``gain`` is its slope: smaller operands give a result smaller by gain times what
-    their product lacks. All bounds are exclusive and exact.
+    Each operand is below ``operand_bound`` * p, or the product of the two operands is below ``product_bound`` * p^2.
+    The result is then below ``result_bound`` * p. ``gain`` is the slope of this bound: a product bound that is smaller
+    by d gives a result bound that is smaller by gain * d. All bounds are exclusive and exact.
     """
 
     p: int
@@ -316,20 +318,20 @@ class Contract:
     operands: int = 2
     """1: the core has one operand, o = a * factor (mod p)."""
     load: Load | None = None
-    """How p is loaded; all else here holds while p is loaded. None: p is built in."""
+    """How p is loaded; the contract holds while p is loaded. None: p is built in."""
     power_up: int = 1
-    """Rising edges of clk for which the first reset after power-up must last where registers may then hold anything."""
+    """Least length of the first reset after power-up, in rising edges of clk, from arbitrary register contents."""
 
     @property
     def largest_operand(self) -> int:
-        """Largest operand that the contract covers when both are that large."""
+        """Largest integer below operand_bound * p: both operands may have this value."""
         x = self.operand_bound * self.p
         return x.numerator // x.denominator - (x.denominator == 1)
 
     def product(self, alpha: Fraction, beta: Fraction) -> Fraction:
-        """Bound of the result for operands below alpha * p and beta * p.
+        """Exclusive bound of the result, as a multiple of p, for operands below alpha * p and beta * p.
 
-        Raises Refusal when the core does not promise a correct result for them.
+        Raises Refusal when alpha * beta exceeds ``product_bound``.
         """
         if alpha * beta > self.product_bound:
             raise Refusal(
@@ -340,11 +342,11 @@ class Contract:
 
     @property
     def closed(self) -> bool:
-        """Whether results can be operands again, without end."""
+        """Whether results can be operands again, any number of times."""
         return self.result_bound <= self.operand_bound and self.result == self.operand
 
     def expect(self, a: int, b: int) -> int:
-        """The least residue of the result; ``b`` is ignored by a core with one operand."""
+        """The least residue of a b factor modulo p; of a factor for a core with one operand."""
         return a * (b if self.operands == 2 else 1) * self.factor % self.p
 
     def describe(self) -> dict[str, Any]:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""What every published design offers: one value of ``Design`` per named instance, and ``Fitted`` for one modulus.
+"""The interface of a design: one value of ``Design`` for each named instance, and ``Fitted`` for one modulus.
 
-Three things are kept apart: the algorithm (``trace``, integers in the paper's letters), the machine (``component``)
-and the schedule (``schedule``, data). Everything else - contract, cycles, chart, cost - follows from them.
+Each design has an algorithm (``trace``, integers in the paper's letters), a machine (``component``) and a schedule
+(``schedule``, data). Contract, cycle counts, chart and cost are derived from these three.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from modmill.schedule import Schedule
 
 IO = ("binary", "native")
 SIZE_MAX = 8000
-"""Largest predicted size of a core that is built, in parts (`Fitted.size`): about three minutes."""
+"""Largest predicted size of a core that is built, in parts (`Fitted.size`); building it takes about three minutes."""
 _TRIED = 100
-"""Moduli that are tried around an edge."""
+"""Number of moduli tried around an edge."""
 
 
 def multiplier_ports(a: int, b: int, r: int, k: int = 0) -> dict[str, Any]:
     """Members of the multiplier interface for operands of ``a`` and ``b`` bits and results of ``r`` bits.
 
-    A core with one operand (a conversion or a reduction) has ``b`` = 0 and no port i_b; ``k`` is the width of the words
-    that load a modulus, 0 if it is fixed.
+    A core with one operand (a conversion or a reduction) has ``b`` = 0 and no port i_b. ``k`` is the width of the words
+    that load the modulus, 0 if the modulus is built in.
     """
     return {
         **({"k_valid": In(1), "k_ready": Out(1), "k_m": In(k)} if k else {}),
@@ -50,14 +50,14 @@ def multiplier_ports(a: int, b: int, r: int, k: int = 0) -> dict[str, Any]:
 
 
 def numbered_ports(slot: int, number: int, k: int = 0) -> dict[str, Any]:
-    """Members of a slot machine's interface, for slot numbers and numbers of so many bits. Streams, in which a transfer
-    happens in every cycle in which valid and ready are both high:
+    """Members of a slot machine's interface, for slot numbers of ``slot`` bits and numbers of ``number`` bits. A stream
+    transfers a payload in every cycle in which its valid and ready are high:
 
-    i    an operation: slot[i_destination] = slot[i_a] slot[i_b] factor, and with i_sum
+    i    an operation, slot[i_destination] = slot[i_a] slot[i_b] factor, and with i_sum
          (slot[i_a] slot[i_b] + slot[i_c] slot[i_e]) factor
-    x    a number for slot x_slot; an operation accepted after it can read it
-    q    a slot whose number is asked for. The numbers leave at o, in order
-    k    words of a modulus, as of a multiplier, where ``k`` is their width
+    x    a number for slot x_slot; operations accepted later can read it
+    q    a slot whose number is requested; the numbers leave at o, in order
+    k    words of a modulus, each of ``k`` bits, as of a multiplier
     """
     return {
         **({"k_valid": In(1), "k_ready": Out(1), "k_m": In(k)} if k else {}),
@@ -70,16 +70,16 @@ def numbered_ports(slot: int, number: int, k: int = 0) -> dict[str, Any]:
 
 
 class SlotMachine(wiring.Component):
-    """A machine with numbered slots: numbers stay in it between operations.
+    """A multiplier with numbered slots, which hold numbers between operations.
 
-    It takes one operation every ``interval`` cycles at most and does not wait for results: an operation may read what
-    another wrote if at least ``distance`` intervals lie between their acceptances. ``kept`` as of a multiplier.
+    It accepts at most one operation every ``interval`` cycles and does not wait for results: an operation may read the
+    result of another that was accepted at least ``distance`` intervals earlier. ``kept`` as of a multiplier.
     """
 
     kept: tuple[str, ...] = ()
     modulus_words: Sequence[int] = ()
-    """The words of stream k that load the modulus it was made for. They need not be those of the design's multiplier:
-    the machine's schedule settles the order of its constants."""
+    """Words of stream k that load the modulus for which the machine was made. Their order is that of the machine's own
+    schedule and may differ from that of the design's multiplier."""
 
     def __init__(self, slot: int, number: int, *, interval: int, distance: int, k: int = 0) -> None:
         self.interval, self.distance = interval, distance
@@ -89,11 +89,11 @@ class SlotMachine(wiring.Component):
 class Multiplier(wiring.Component):
     """A core with the multiplier interface.
 
-    ``probes`` lists (name, signal, cycle): the value that the algorithm calls ``name`` stands in ``signal`` in that
-    cycle after the operands were accepted in cycle 0 (a list of signals for a vector). ``period``: operands are
-    accepted only in every such cycle after reset, the first of them included, and only when they were valid ``lead``
-    cycles earlier. ``kept``: names of submodules that synthesis must not dissolve before it has optimised them.
-    ``k``: width of the words of stream k, which loads the modulus, 0 if the modulus is fixed.
+    ``probes`` lists (name, signal, cycle): ``signal`` (a list of signals for a vector) has the value that the algorithm
+    calls ``name`` in that cycle; the operands are accepted in cycle 0. ``period``: operands are accepted only in cycles
+    0, period, 2 period, ... after reset, and only if they were valid ``lead`` cycles earlier. ``kept``: names of
+    submodules that synthesis must optimise before it flattens them. ``k``: width of the words of stream k, which loads
+    the modulus; 0 if the modulus is built in.
     """
 
     kept: tuple[str, ...] = ()
@@ -104,21 +104,21 @@ class Multiplier(wiring.Component):
         super().__init__(multiplier_ports(a, b, r, k))
 
     def read_in(self, operand: int, bit: int) -> tuple[int, int]:
-        """First and last cycle in which a bit of operand 0 (a) or 1 (b) is looked at, acceptance being in cycle 0.
+        """First and last cycle in which a bit of operand 0 (a) or 1 (b) is read; the operands are accepted in cycle 0.
 
-        It need not stand in any other: a subclass says less than from ``lead`` cycles earlier on where it knows.
+        In other cycles the bit may change. The default starts ``lead`` cycles early; a subclass may narrow it.
         """
         return -self.lead, 0
 
     def stands(self, bit: int) -> int:
-        """Cycles for which a bit of a result stays at the port after that in which the result is valid, where each
-        result is taken at once."""
+        """Cycles for which a bit of a result stays at the port after its valid cycle, if each result is taken at
+        once."""
         return 0
 
 
 def unused(component: Any) -> Any:
-    """The same component, made for what it says of itself and not to be built: Amaranth does not warn of it or of the
-    components that it holds."""
+    """The same component, without Amaranth's warning that it is never elaborated: it is only queried. This includes its
+    submodules."""
     waiting = [component]
     while waiting:
         part = waiting.pop()
@@ -131,7 +131,7 @@ def unused(component: Any) -> Any:
 
 
 Limits = Callable[[int, Mapping[str, Any]], tuple[int, int]]
-"""The least and the largest value of a setting for a modulus, all settings of the design being given."""
+"""Maps a modulus and all settings of the design to the least and the largest value of one setting."""
 
 
 @dataclass(frozen=True)
@@ -139,9 +139,9 @@ class Setting:
     """One parameter that a user can set: its type, default, meaning, and the values it may take.
 
     ``least``, ``most``: limits of a whole number for every modulus. ``limits`` narrows them for a modulus and the other
-    settings, and ``depends`` says in words how. The default serves every modulus: a design lowers it where it is too
-    large. Where ``least`` is 0 and ``automatic`` is set, 0 lets the design choose, whatever ``limits`` gives.
-    ``smaller``: what to do with it for a smaller core, such as ``lower``; empty where it has little to say.
+    settings; ``depends`` explains this in words. The default serves every modulus: a design lowers it if it is too
+    large. If ``least`` is 0 and ``automatic`` is set, 0 lets the design choose, also outside ``limits``. ``smaller``:
+    how to change the setting for a smaller core, such as ``lower``; empty if it has little effect.
     """
 
     name: str
@@ -161,7 +161,7 @@ class Setting:
         return self.kind is int and self.default == 0 and self.least == 0
 
     def check(self, value: Any) -> Any:
-        """``value`` itself. Raises Refusal when it has another type or lies outside what any modulus accepts."""
+        """``value`` itself. Raises Refusal for another type and for a value that no modulus accepts."""
         wrong = type(value) is not self.kind or (self.choices and value not in self.choices)
         if not wrong and self.kind is int:
             wrong = (self.least is not None and value < self.least) or (self.most is not None and value > self.most)
@@ -170,22 +170,22 @@ class Setting:
         return value
 
     def range(self, p: int, values: Mapping[str, Any]) -> tuple[int | None, int | None]:
-        """The least and the largest value for a modulus, 0 not counted where it is automatic. ``values``: of all
-        settings of the design. Raises what the design's parameters raise where it has none for the modulus."""
+        """The least and the largest value for modulus p, without an automatic 0; None: no limit. ``values``: all
+        settings of the design. Raises the design's ValueError if it has no parameters for the modulus."""
         if self.limits is None:
             return (1 if self.automatic else self.least), self.most
         least, most = self.limits(p, values)
         return max(least, self.least or 0), min(most, most if self.most is None else self.most)
 
     def check_for(self, p: int, values: Mapping[str, Any]) -> None:
-        """Raise Refusal when the value among ``values`` is outside `range`. The default always passes."""
+        """Raise Refusal if this setting's value in ``values`` is outside `range`. The default always passes."""
         value = values[self.name]
         if self.limits is None or value == self.default:
             return
         least, most = self.range(p, values)
         if most is not None and least is not None and most < least:
             raise Refusal(
-                f"{self.name} takes nothing but {self.default} for this {p.bit_length()}-bit modulus, "
+                f"{self.name} takes only {self.default} for this {p.bit_length()}-bit modulus, "
                 f"not {shortened(value)}: {self.depends}"
             )
         if not (least or 0) <= value <= (value if most is None else most):
@@ -196,7 +196,7 @@ class Setting:
             )
 
     def parse(self, text: str) -> Any:
-        """The value that ``text`` stands for. Raises Refusal with what would be accepted."""
+        """The value of ``text``, of the setting's type. Raises Refusal, which states the accepted values."""
         try:
             value = (
                 {"true": True, "false": False, "yes": True, "no": False, "1": True, "0": False}[text.lower()]
@@ -209,7 +209,7 @@ class Setting:
 
     @property
     def accepts(self) -> str:
-        """What the setting takes, in words, for every modulus."""
+        """The values that the setting takes for any modulus, in words."""
         if self.choices:
             return "one of " + ", ".join(map(str, self.choices))
         if self.least is not None:
@@ -226,7 +226,7 @@ class Setting:
 
 @dataclass(frozen=True)
 class Cost:
-    """What the formulas predict: DSP blocks, bits of constants, channel multiplications for one product."""
+    """Predicted cost: DSP blocks, bits of constants, and channel multiplications of one product."""
 
     dsp: int
     memory_bits: int
@@ -235,7 +235,7 @@ class Cost:
 
 @dataclass(frozen=True)
 class Source:
-    """Where an algorithm or architecture was published."""
+    """The publication of an algorithm or architecture."""
 
     authors: str
     title: str
@@ -253,16 +253,16 @@ class Fitted(ABC):
     p: int
     settings: dict[str, Any]
     operands = 2
-    """1 for a core with one operand, whose second is taken as 1: ``trace`` and ``corners`` have b = 0 there."""
+    """1 for a core with one operand, o = a * factor (mod p); ``trace`` and ``corners`` then have b = 0."""
     forms: tuple[str, ...] = IO
-    """The forms that there are, of ``binary`` and ``native``."""
+    """The forms that the design offers: ``binary``, ``native`` or both."""
     power_up = 1
-    """Cycles of the first reset after power-up, at least (see Contract)."""
+    """Least number of cycles of the first reset after power-up (see Contract)."""
 
     @property
     @abstractmethod
     def factor(self) -> int:
-        """What the product is multiplied by: 1, or R^-1 mod p."""
+        """The factor in o = a * b * factor (mod p): 1, or R^-1 mod p."""
 
     @property
     @abstractmethod
@@ -272,11 +272,11 @@ class Fitted(ABC):
     @property
     @abstractmethod
     def representation(self) -> Form:
-        """How the design itself represents operands and, unless ``result_form`` says otherwise, results."""
+        """Native representation of operands; also of results, unless ``result_form`` differs."""
 
     @property
     def result_form(self) -> Form:
-        """How the design itself represents results."""
+        """Native representation of results."""
         return self.representation
 
     @property
@@ -286,20 +286,21 @@ class Fitted(ABC):
 
     @property
     def gain(self) -> Fraction:
-        """How much of the result's bound depends on the operands' product (see Contract)."""
+        """Slope of the result bound over the product bound (see Contract)."""
         return Fraction(0)
 
     @property
     def load(self) -> Load | None:
-        """What loads p, for a core whose modulus is loaded. Its RTL then depends on the width of p only."""
+        """The words that load p, for a core with a loaded modulus, whose RTL depends only on the width of p; else
+        None."""
         return None
 
     def at(self, p: int) -> Fitted:
-        """The same core while another modulus is loaded. Raises Refusal when the core cannot take it."""
-        raise Refusal("the modulus of this core is built in")
+        """The same core with another modulus loaded. Raises Refusal if the core cannot load it."""
+        raise Refusal("the modulus of this core is built in; only a core with a loaded modulus takes another")
 
     def others(self) -> list[Fitted]:
-        """The same core with moduli at the edges: all bits set, only the first and last, and a small one."""
+        """The same core with edge moduli loaded: all bits set, only the first and last bit set, and a small modulus."""
         if self.load is None:
             return []
         bits = self.p.bit_length()
@@ -314,14 +315,14 @@ class Fitted(ABC):
         return [fitted for fitted in found if fitted.p != self.p]
 
     def slot_machine(self, numbers: int) -> SlotMachine:
-        """A machine on ``numbers`` numbered slots in which numbers stay in the design's own representation.
+        """A machine with ``numbers`` slots, which hold numbers in the design's native representation.
 
-        Raises Refusal when the design has none, or no room for so many numbers.
+        Raises Refusal if the design has no slot machine, or if ``numbers`` exceeds its memory.
         """
         raise Refusal("this design has no slot machine of its own")
 
     def slot_contract(self, numbers: int) -> Contract:
-        """The native contract with stream k as a slot machine takes it: the modulus's words in the machine's own order.
+        """The native contract, with the words of stream k in the slot machine's order.
 
         Raises Refusal as `slot_machine` does.
         """
@@ -336,8 +337,8 @@ class Fitted(ABC):
 
     @property
     def size(self) -> int:
-        """Predicted size in parts, each of which takes about as long to emit: a DSP block, or 32 bits of adders where
-        these come in rows beside no DSP block. 10 to 50 milliseconds a part."""
+        """Predicted size in parts of about equal emission time, 10 to 50 ms: a part is a DSP block, or 32 bits of
+        adders in a design without DSP blocks."""
         return self.cost.dsp
 
     @abstractmethod
@@ -350,14 +351,14 @@ class Fitted(ABC):
 
     @abstractmethod
     def facts(self) -> list[tuple[str, str]]:
-        """Constants and bounds worth showing: (name, value)."""
+        """Constants and bounds for `explain` and the data sheet: (name, value)."""
 
     @abstractmethod
     def corners(self) -> list[tuple[int, int]]:
-        """Native port values at the edges of every approximation in the algorithm."""
+        """Operand pairs, as native port values, at the edges of every approximation in the algorithm."""
 
     def contract(self, io: str) -> Contract:
-        """The contract of the core in its ``native`` or ``binary`` form."""
+        """The contract of the core in one form; ``io`` is ``native`` or ``binary``."""
         if io == "native":
             operand, product, result = self.bounds
             s = self.schedule
@@ -402,11 +403,13 @@ class Fitted(ABC):
         """The core with binary operands below p and canonical results."""
 
     def core(self, io: str) -> Multiplier:
-        """The core in one of its two forms."""
+        """The core in one form; ``io`` is ``native`` or ``binary``."""
         return self.component() if io == "native" else self.binary_component()
 
     def multiply(self, a: int, b: int) -> int:
-        """Product of two numbers through the bit-exact algorithm: decoded from the design's representation."""
+        """a b factor, or a factor with one operand, by the bit-exact algorithm; congruent modulo p, not always below p.
+
+        Raises ValueError for an operand that the representation cannot hold."""
         form = self.representation
         *_, (_, result) = self.trace(form.encode(a), form.encode(b) if self.operands == 2 else 0)
         return self.result_form.decode(result)
@@ -416,8 +419,8 @@ class Fitted(ABC):
 class Design:
     """A named instance of a published design.
 
-    ``page`` is the name of its page in the documentation, ``paper`` the name of its instance in the paper,
-    ``operands`` 1 for a design whose cores have one operand.
+    ``page``: its page in the documentation; ``paper``: the paper's name of the instance; ``operands``: 1 for a design
+    whose cores have one operand.
     """
 
     name: str
@@ -431,9 +434,9 @@ class Design:
     operands: int = 2
 
     def fit(self, p: int, **settings: Any) -> Fitted:
-        """Choose every parameter for ``p``.
+        """Choose every parameter for the modulus ``p``, an odd number of 2 to 8192 bits.
 
-        Raises Refusal, in one line with the numbers, when the design cannot serve that modulus or a setting is wrong.
+        Raises Refusal, in one line with the numbers, if the design does not serve the modulus or a setting is wrong.
         """
         given = self.checked(settings)
         values = {s.name: s.default for s in self.settings} | given
@@ -452,7 +455,7 @@ class Design:
             raise Refusal(f"{self.name} does not serve this {p.bit_length()}-bit modulus: {error}") from error
 
     def require_size(self, fitted: Fitted) -> None:
-        """Raise Refusal, with the predicted size and what to change, for a core that takes too long to emit."""
+        """Raise Refusal, with the predicted size and the setting to change, for a core above SIZE_MAX."""
         if fitted.size <= SIZE_MAX:
             return
         hints = [f"{s.smaller} {s.name} (now {fitted.settings[s.name]})" for s in self.settings if s.smaller]
@@ -463,10 +466,10 @@ class Design:
         )
 
     def range(self, name: str, p: int, **settings: Any) -> tuple[int | None, int | None]:
-        """The least and the largest value of a setting for a modulus, the others being given or at their defaults.
+        """The least and the largest value of a setting for modulus ``p``; the other settings are given or at their
+        defaults.
 
-        0 is not counted where it lets the design choose. Raises Refusal for an unknown name, and where the design does
-        not serve the modulus.
+        An automatic 0 is left out. Raises Refusal for an unknown name, and if the design does not serve the modulus.
         """
         values = {s.name: s.default for s in self.settings} | self.checked(settings)
         for setting in self.settings:
@@ -487,12 +490,12 @@ class Design:
 
 
 def parse_set(texts: Sequence[str]) -> dict[str, str]:
-    """``key=value`` texts as a mapping. Raises Refusal for one without ``=`` or given twice."""
+    """``key=value`` texts as a mapping. Raises Refusal for a text without ``=`` and for a key given twice."""
     found: dict[str, str] = {}
     for text in texts:
         name, equals, value = text.partition("=")
         if not equals or not name:
-            raise Refusal(f"--set takes key=value, not {shortened(text)}")
+            raise Refusal(f"--set takes KEY=VALUE, not {shortened(text)}")
         if name in found:
             raise Refusal(f"--set {shown_name(name)} is given twice")
         found[name] = value

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Modulo scheduling: places the jobs of one product so that products can follow one another every ``interval`` cycles.
+"""Modulo scheduling: places the jobs of one product so that a product can start every ``interval`` cycles.
 
-A job takes units in given cycles after its start. A hold takes a unit (a register) from one job until another. All
+A job occupies units in given cycles after its start. A hold occupies a unit (a register) from one job to another. All
 occupations count modulo the interval. The solver is CP-SAT with one worker and a limit on its deterministic time, so
-that equal jobs give equal starts; `verify` checks every answer without it. Answers are kept: those for common sizes
-ship with the package (placements.json), others go to the user's cache.
+that equal jobs give equal starts; `verify` checks every placement without the solver. Placements of common sizes ship
+with the package (placements.json); others are stored in the user's cache.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from modmill.schedule import ScheduleError
 
 @dataclass(frozen=True)
 class Job:
-    """Something that happens at a start cycle to be found.
+    """One operation, whose start cycle the solver chooses.
 
-    ``uses``: (unit, first cycle after the start, cycles). ``after``: (job, cycles): this one starts at least so many
-    cycles after that one's start; ``within``: at most so many. ``holds``: (unit, job, cycles after its start, cycles
-    after this start): the unit is taken from the first to the second of these cycles, both included.
+    ``uses``: (unit, first cycle after the start, number of cycles). ``after``: (job, cycles), the least distance from
+    the start of that job to this start; ``within``: likewise, the largest distance. ``holds``: (unit, job, cycles after
+    that job's start, cycles after this start), the first and the last cycle in which the unit is occupied.
     """
 
     name: str
@@ -42,14 +42,14 @@ class Job:
 
 
 SPAN = 12
-"""Intervals before and after the first job within which all others start."""
+"""All jobs start at most this number of intervals before or after the first job."""
 
 SHIPPED = Path(__file__).parent / "placements.json"
-"""Answers that ship: digest of the question -> (interval, starts)."""
+"""Placements in the package: digest of the problem -> (interval, starts)."""
 
 
 answers: dict[str, tuple[int, dict[str, int]]] = {}
-"""What was asked in this process, by digest of the question."""
+"""Placements found in this process, by digest of the problem."""
 
 
 def verify(jobs: Sequence[Job], interval: int, starts: Mapping[str, int]) -> None:
@@ -80,9 +80,9 @@ def verify(jobs: Sequence[Job], interval: int, starts: Mapping[str, int]) -> Non
 def least_interval(
     jobs: Sequence[Job], intervals: Iterable[int], minimise: Mapping[str, int], effort: float = 2, span: int = SPAN
 ) -> tuple[int, dict[str, int]]:
-    """The first of ``intervals`` for which a placement is found, and the starts; looked up before it is searched.
+    """The first of ``intervals`` that has a placement, and the starts. Stored placements are used before the solver.
 
-    Raises ScheduleError, about the last interval, when there is none.
+    Raises ScheduleError, with the reason for the last interval, when no interval has one.
     """
     tried = list(intervals)
     question = [[astuple(job) for job in jobs], tried[:1], len(tried) == 1, dict(minimise), effort]
@@ -112,7 +112,7 @@ def least_interval(
         part.replace(kept)
         answers[key] = (interval, starts)
         return interval, starts
-    raise reason or ScheduleError("no interval to try")
+    raise reason or ScheduleError("the list of intervals is empty; give at least one")
 
 
 @cache
@@ -123,11 +123,11 @@ def _shipped() -> dict[str, Any]:
 def place(
     jobs: Sequence[Job], interval: int, minimise: Mapping[str, int], effort: float = 10, span: int = SPAN
 ) -> dict[str, int]:
-    """Start cycles of all jobs, the first at 0; the weighted sum of the starts in ``minimise`` is as small as found.
+    """Start cycles of all jobs, the first at 0, with the least weighted sum of the starts in ``minimise`` found.
 
-    ``effort``: the solver's deterministic time. ``span``: all start within so many intervals of the first, and the
-    narrower the sooner it answers. Raises ScheduleError when it finds no schedule: there is none, or the
-    effort did not suffice (the message tells which).
+    ``effort``: limit of the solver's deterministic time. ``span``: largest distance from the first job, in intervals;
+    a smaller one is solved sooner. Raises ScheduleError when no schedule exists, or when none was found within
+    ``effort``; the message tells which.
     """
     from ortools.sat.python import cp_model
 
@@ -144,7 +144,7 @@ def place(
         model.add(start[job.name] == turn * interval + phase[job.name])
 
     def circular(unit: str, first: Any, cycles: Any, label: str) -> None:
-        """Occupation from a phase (any integer expression reduced to 0 ... interval - 1) on, twice round the circle."""
+        """Occupy a unit from a phase in 0 ... interval - 1 (an integer expression), and again one interval later."""
         for turn in (0, 1):
             end = model.new_int_var(0, 3 * interval, f"{label} end {turn}")
             spans[unit].append(model.new_interval_var(first + turn * interval, cycles, end, f"{label} {turn}"))
@@ -164,7 +164,7 @@ def place(
             model.add(s <= start[name] + cycles)
         for i, (unit, first, cycles) in enumerate(job.uses):
             if cycles > interval:
-                raise ScheduleError(f"{job.name} takes {unit} for {cycles} of {interval} cycles")
+                raise ScheduleError(f"{job.name} occupies {unit} for {cycles} cycles; the interval is {interval}")
             at = phase[job.name] if first == 0 else reduced(s + first, f"{job.name} {unit} {i}")
             circular(unit, at, cycles, f"{job.name} {unit} {i}")
         for i, (unit, name, first, last) in enumerate(job.holds):
@@ -186,4 +186,4 @@ def place(
         return starts
     if status == cp_model.INFEASIBLE:
         raise ScheduleError(f"there is no schedule with interval {interval}")
-    raise ScheduleError(f"no schedule with interval {interval} was found with effort {effort:g}")
+    raise ScheduleError(f"the solver found no schedule with interval {interval} within effort {effort:g}")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Schedules: which unit does which step of an algorithm in which cycle.
+"""Schedules: the unit and the cycle of each step of an algorithm.
 
 A schedule is data. The control logic of a core, its cycle counts, its chart and its busiest unit are all read
 from it. Cycle 0 is the cycle in which an operand pair is accepted; a step that starts in cycle s and lasts c
@@ -21,10 +21,10 @@ from typing import Any
 class Step:
     """One step of an algorithm on one unit.
 
-    ``name`` is the paper's name, ``unit`` the unit that does it, ``start`` its first cycle, ``cycles`` its
-    latency, ``busy`` for how many cycles the unit takes no other step (default: the latency), ``reads`` the
-    names of the steps whose results it needs (operands from outside are not listed). ``does``: the design's own
-    operation, from which model and control are made.
+    ``name`` is the paper's name, ``unit`` the unit that executes it, ``start`` its first cycle, ``cycles`` its latency,
+    ``busy`` the cycles for which it occupies the unit (default: the latency), ``reads`` the names of the steps whose
+    results it needs (inputs of the core are not listed), ``does`` the design's own operation, from which model and
+    control are derived.
     """
 
     name: str
@@ -42,7 +42,7 @@ class Step:
 
     @property
     def occupied(self) -> range:
-        """Cycles in which the unit can start nothing else."""
+        """Cycles in which the unit cannot start another step."""
         return range(self.start, self.start + (self.cycles if self.busy is None else self.busy))
 
 
@@ -74,15 +74,16 @@ class Operation:
 
 
 class ScheduleError(ValueError):
-    """A schedule that a machine could not run; the message names the steps and cycles."""
+    """A schedule that no machine can run; the message names the steps and cycles."""
 
 
 @dataclass(frozen=True)
 class Schedule:
     """Steps of one product, and the interval after which the next product starts.
 
-    ``hold`` lists storage: (name, first cycle, last cycle) of values that must stay unchanged, checked so that
-    products in flight do not overwrite one another.
+    ``hold`` lists stored values: (name, first cycle, last cycle). None may last longer than the interval, because the
+    next product would overwrite it. Raises ScheduleError for a step that is named twice, a step that reads an unknown
+    or a later result, a unit that is occupied twice, and a value that is held too long.
     """
 
     steps: tuple[Step, ...]
@@ -93,11 +94,11 @@ class Schedule:
         by_name = {s.name: s for s in self.steps}
         if len(by_name) != len(self.steps):
             twice = sorted({s.name for s in self.steps if sum(t.name == s.name for t in self.steps) > 1})
-            raise ScheduleError(f"step named twice: {', '.join(twice)}")
+            raise ScheduleError(f"two steps have the same name: {', '.join(twice)}")
         for step in self.steps:
             for name in step.reads:
                 if name not in by_name:
-                    raise ScheduleError(f"{step.name} reads {name}, which no step makes")
+                    raise ScheduleError(f"{step.name} reads {name}, but no step computes it")
                 if by_name[name].end > step.start:
                     raise ScheduleError(
                         f"{step.name} starts in cycle {step.start}, but {name} is ready in cycle {by_name[name].end}"
@@ -115,7 +116,7 @@ class Schedule:
         for name, first, last in self.hold:
             if last - first >= self.interval:
                 raise ScheduleError(
-                    f"{name} must stay from cycle {first} to {last}, longer than the interval of {self.interval}"
+                    f"{name} is held from cycle {first} to {last}, longer than the interval of {self.interval}"
                 )
 
     @cached_property
@@ -135,7 +136,7 @@ class Schedule:
 
     @property
     def in_flight(self) -> int:
-        """Products that are under way at once when the producer never waits."""
+        """Products in flight when operands arrive at every interval: latency / interval, rounded up."""
         return -(-self.latency // self.interval)
 
     @cached_property
@@ -147,14 +148,14 @@ class Schedule:
         return tuple(seen)
 
     def utilisation(self) -> dict[str, float]:
-        """Share of the interval in which each unit is occupied."""
+        """Share of the interval for which each unit is occupied, 0 to 1."""
         cycles: dict[str, int] = defaultdict(int)
         for step in self.steps:
             cycles[step.unit] += len(step.occupied)
         return {unit: cycles[unit] / self.interval for unit in self.units}
 
     def on(self, unit: str) -> Iterable[Step]:
-        """The steps of one unit, in the order of time."""
+        """The steps of one unit, by start cycle."""
         return sorted((s for s in self.steps if s.unit == unit), key=lambda s: s.start)
 
     def chart(self) -> list[tuple[str, list[tuple[int, int, str]]]]:

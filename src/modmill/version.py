@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""The version of this software, which every file that it writes names."""
+"""The version of Modmill, named in every file that it writes."""
 
 __version__ = "0.1.0"

@@ -43,11 +43,11 @@ def test_keys_of_rfc_8410(path):
     ("EC/ec-missing-curve.pem", "its curve is not said"),
     ("EC/ec_private_key_non_zero_unused_bits.der", "BIT STRING"),
     ("EC/explicit_parameters_wap_wsg_idm_ecid_wtls11_private_key.pem", "not over a prime field"),
-    ("EC/secp128r1_private_key.pem", "no curve here has the object identifier 1.3.132.0.28"),
-    ("EC/sect233r1-spki.pem", "no curve here has the object identifier 1.3.132.0.27"),
+    ("EC/secp128r1_private_key.pem", "no named curve has the object identifier 1.3.132.0.28"),
+    ("EC/sect233r1-spki.pem", "no named curve has the object identifier 1.3.132.0.27"),
     ("Ed25519/ed25519-pub-non-zero-unused-bits.der", "BIT STRING"),
     ("Ed25519/ed25519-pkcs8-enc.pem", "passphrase"),
-    ("PKCS8/unenc-rsa-pkcs8.pem", "no curve here has the object identifier 1.2.840.113549.1.1.1"),
+    ("PKCS8/unenc-rsa-pkcs8.pem", "no named curve has the object identifier 1.2.840.113549.1.1.1"),
 ])  # fmt: skip
 def test_files_that_are_refused(name, why):
     with pytest.raises(Refusal, match=why) as caught:

@@ -1,3 +1,3 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Pure integers: primes, named moduli and curves, RNS bases, exact bounds. Imports nothing else of ours."""
+"""Integer arithmetic: primes, named moduli and curves, RNS bases, exact bounds. Imports no other folder of Modmill."""

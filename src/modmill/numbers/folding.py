@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Reduction modulo m = 2^w - u by folding, with the number of folds proved per modulus.
+"""Reduction modulo m = 2^w - u by folding; the number of folds is proved for each modulus.
 
 One fold: T -> (T >> w) * u + T mod 2^w, congruent modulo m because 2^w = u (mod m).
 Range:    T < t gives a result <= max(h u + l, (h - 1) u + 2^w - 1) with h = (t - 1) >> w, l = (t - 1) mod 2^w,
-          and that maximum is attained by one of the two T that end in h 2^w + l and (h - 1) 2^w + 2^w - 1.
-The result of the last fold is below 2^w: a lazy residue, not always the least one.
+          attained by T = h 2^w + l or by T = (h - 1) 2^w + 2^w - 1.
+The result of the last fold is below 2^w: a lazy residue, congruent but not always the least.
 """
 
 from __future__ import annotations
 
 
 def fold(t: int, w: int, u: int) -> int:
-    """One fold of ``t``."""
+    """One fold of ``t`` >= 0."""
     return (t >> w) * u + (t & ((1 << w) - 1))
 
 
@@ -23,7 +23,9 @@ def fold_bound(bound: int, w: int, u: int) -> int:
 
 
 def fold_bounds(bound: int, w: int, u: int) -> tuple[int, ...]:
-    """Exclusive bounds after each fold until the value is below 2^w; empty when it already is.
+    """Exclusive bounds after each fold until the value is below 2^w; empty if ``bound`` already is.
+
+    Raises ValueError if u is so large that a fold does not lower the bound.
 
     Raises ValueError when u is so large that folding stops making progress.
     """
@@ -31,18 +33,20 @@ def fold_bounds(bound: int, w: int, u: int) -> tuple[int, ...]:
     while bound > 1 << w:
         smaller = fold_bound(bound, w, u)
         if smaller >= bound:
-            raise ValueError(f"folding modulo 2^{w} - {u} makes no progress below {bound}")
+            raise ValueError(f"folding modulo 2^{w} - {u} makes no progress below {bound}; take a smaller u")
         bounds.append(bound := smaller)
     return tuple(bounds)
 
 
 def reduce(t: int, bound: int, w: int, u: int) -> int:
-    """The lazy residue of 0 <= t < bound in [0, 2^w) that the folds give (bit-exact model of the hardware).
+    """The lazy residue in [0, 2^w) that the folds compute for 0 <= t < bound: the bit-exact model of the hardware.
+
+    Raises ValueError for ``t`` outside this range, and as `fold_bounds` does.
 
     Raises ValueError when ``t`` is outside the range.
     """
     if not 0 <= t < bound:
-        raise ValueError(f"{t} lies outside [0, {bound})")
+        raise ValueError(f"{t} is outside [0, {bound})")
     for _ in fold_bounds(bound, w, u):
         t = fold(t, w, u)
     return t

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""The moduli people build hardware for, by name and with their source, and the reading of any other modulus.
+"""Moduli in use, by name and with their source, and a parser for any other modulus.
 
-The table holds every prime of Table 2 of the sum-of-residues paper (Mehrabi, 2019), two of them corrected: secp160r1 is
-2^160-2^31-1 (printed with 2^32, which is composite), and P-384, printed as "SECP2384R1", has the term +2^32 (printed
-+2^31, again composite). Every value in it is an odd prime; the tests prove it.
+The table has every prime of Table 2 of the sum-of-residues paper (Mehrabi 2019). Two of them are corrected: secp160r1
+is 2^160-2^31-1 (the paper prints 2^32, which gives a composite), and P-384, printed as "SECP2384R1", has the term +2^32
+(the paper prints +2^31, which gives a composite). Tests prove that every value is an odd prime.
 """
 
 import re
@@ -16,7 +16,7 @@ from modmill.numbers.primes import is_prime
 from modmill.numbers.shown import shortened
 
 MAX_BITS = 8192
-"""The longest modulus accepted; numbers inside an expression may have twice as many bits."""
+"""Length of the longest accepted modulus, in bits; a number inside an expression may have twice this length."""
 
 _ACCEPTED = "accepted are a name such as P-256, an expression such as 2^255-19, 0x... in hexadecimal, or a decimal"
 _MAX_TEXT = 5000
@@ -26,7 +26,10 @@ _TOKEN = re.compile(r"0x[0-9a-f_]+|[0-9][0-9_]*|\*\*|[-+*^()]", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class Modulus:
-    """A modulus. Raises ValueError when the value is below 3, even, or longer than MAX_BITS.
+    """A modulus. Raises ValueError if the value is below 3, even, or longer than MAX_BITS.
+
+    name: its name in MODULI, or None; value: 3 <= value < 2^8192, odd; prime: whether it is prime; source: the
+    standard that defines it; text: the user's text, or the definition of a named modulus.
 
     name: its name in MODULI, or None when it has none there; value: 3 <= value < 2^8192, odd; prime: whether it is
     prime; source: where the value is defined; text: how the user wrote it, or, for a name, its definition.
@@ -52,8 +55,8 @@ def parse_modulus(text: str) -> Modulus:
     """Read a modulus: a name, an expression with + - * ^ ** and parentheses, 0x... in hexadecimal, or a decimal.
 
     Names ignore case, spaces, hyphens and underscores. A number equal to a named modulus gets its name and source. An
-    odd composite is accepted with prime=False. Raises ValueError, in one line, for what cannot be read, for values
-    below 3, for even ones and for those longer than MAX_BITS.
+    odd composite is accepted with prime=False. Raises ValueError, in one line, for a text that cannot be parsed and for
+    a value that is below 3, even or longer than MAX_BITS.
     """
     text = text.strip()
     if not text:
@@ -91,11 +94,11 @@ def _check(value: int) -> None:
     """Raise ValueError unless value is odd, at least 3 and at most MAX_BITS long."""
     bits = value.bit_length()
     if value < 3:
-        raise ValueError(f"modulus must be at least 3, got {shortened(value)}")
+        raise ValueError(f"the modulus must be at least 3, got {shortened(value)}")
     if bits > MAX_BITS:
-        raise ValueError(f"modulus has {bits} bits; at most {MAX_BITS} are accepted")
+        raise ValueError(f"the modulus has {bits} bits; at most {MAX_BITS} are accepted")
     if value % 2 == 0:
-        raise ValueError(f"modulus must be odd, got {shortened(value)} (even)")
+        raise ValueError(f"the modulus must be odd, got {shortened(value)} (even)")
 
 
 class _Expression:
@@ -161,7 +164,8 @@ class _Expression:
         exponent = self._signed()
         if exponent < 0:
             raise ValueError(f"the exponent {shortened(exponent)} in {shortened(self._text)} is negative")
-        # A number of b bits is at least 2^(b-1): its power has more than (b-1) exponent bits. Refuse before computing.
+        # A number of b bits is at least 2^(b-1), so its power has more than (b-1) exponent bits. Refuse before
+        # computing it.
         if abs(base) > 1 and (base.bit_length() - 1) * exponent >= 2 * MAX_BITS:
             power = f"{shortened(base)}^{shortened(exponent)}"
             raise ValueError(f"{power} in {shortened(self._text)} is too large; a modulus has at most {MAX_BITS} bits")

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Montgomery multiplication of integers: the value before any subtraction, and operands at its edges.
+"""Montgomery multiplication of integers without the final subtraction, and operands at its edges.
 
-v = (x y + q m) / R,  q = -x y m^-1 mod R: so v = x y R^-1 (mod m), and v < (x y) / R + m.
+v = (x y + q m) / R,  q = -x y m^-1 mod R.  Then v = x y R^-1 (mod m) and v < (x y) / R + m.
 """
 
 from __future__ import annotations
@@ -12,19 +12,20 @@ from math import gcd
 
 
 def quotient(x: int, y: int, m: int, R: int) -> int:
-    """q in [0, R) with x y + q m divisible by R; R must have no factor in common with m."""
+    """q in [0, R) with x y + q m divisible by R. Raises ValueError unless gcd(m, R) = 1."""
     return -x * y * pow(m, -1, R) % R
 
 
 def unreduced(x: int, y: int, m: int, R: int) -> int:
-    """v = (x y + q m) / R, before any subtraction."""
+    """v = (x y + q m) / R, not reduced below m. Raises ValueError unless gcd(m, R) = 1."""
     return (x * y + quotient(x, y, m, R) * m) // R
 
 
 def edges(m: int, R: int, limit: int, seed: int = 1) -> list[tuple[int, int]]:
-    """Operands in [0, ``limit``) that lead to the edges of a Montgomery multiplication with R, a power of two.
+    """Operands in [0, ``limit``) at the edges of a Montgomery multiplication with R, a power of two.
 
-    v next to 0, m and its largest value; q = 0 and q = R - 1; operands all zeros, all ones, alternating bits.
+    Edges: v near 0, near m and near its largest value; q = 0 and q = R - 1; operands of all zeros, all ones or
+    alternating bits. ``seed`` fixes the random choices.
     """
     rnd = random.Random(seed)
     top = limit - 1

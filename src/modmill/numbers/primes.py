@@ -2,9 +2,9 @@
 # Copyright The Modmill authors
 """Primes and square roots modulo primes, by PyCryptodome.
 
-Primality is that of FIPS 186-4, Appendix C.3: Miller-Rabin rounds, then a Lucas test. No composite is known to pass
-both, which is not a proof. The bases come from a generator with a fixed seed, so that a number always gets the same
-answer.
+Primality follows FIPS 186-4 (2013), Appendix C.3: Miller-Rabin rounds, then a Lucas test. No composite is known to pass
+both, but this is not proved. The Miller-Rabin bases come from a generator with a fixed seed, so that a number always
+gets the same answer.
 """
 
 import random
@@ -20,7 +20,7 @@ _SMALL_PRODUCT = prod(_SMALL)
 
 @lru_cache(1024)
 def is_prime(n: int) -> bool:
-    """Say whether n is prime; any integer. Proven below a million, where trial division decides."""
+    """Whether the integer n is prime: proved below a million by trial division, else a probable prime."""
     if n <= _SMALL[-1]:
         return n in _SMALL
     if gcd(n, _SMALL_PRODUCT) != 1:
@@ -29,7 +29,7 @@ def is_prime(n: int) -> bool:
 
 
 def square_root(c: int, p: int) -> int | None:
-    """A root of c modulo an odd prime p, 0 <= root < p; None when there is none."""
+    """A root of c modulo an odd prime p, 0 <= root < p; None if c is not a square modulo p."""
     try:
         return int(Integer(c % p).sqrt(p))
     except ValueError:
@@ -37,7 +37,7 @@ def square_root(c: int, p: int) -> int | None:
 
 
 def next_prime(n: int) -> int:
-    """Return the smallest prime above n; any integer."""
+    """The smallest prime above the integer n."""
     if n < 2:
         return 2
     n += 1 + n % 2
@@ -47,9 +47,9 @@ def next_prime(n: int) -> int:
 
 
 def prev_prime(n: int) -> int:
-    """Return the largest prime below n. Raises ValueError for n <= 2, below which there is none."""
+    """The largest prime below n. Raises ValueError for n <= 2."""
     if n <= 2:
-        raise ValueError(f"there is no prime below {n}")
+        raise ValueError(f"there is no prime below {n}; n must be at least 3")
     if n == 3:
         return 2
     n -= 1 + n % 2

@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Redundant radix-2^r numbers: digits of r + 2 bits, so that sums need no carries between digits; Montgomery on them.
+"""Redundant radix-2^r numbers, whose digits of r + 2 bits make sums carry-free, and Montgomery multiplication on them.
 
-Source: K. Nakano, K. Kawakami, K. Shigemoto, RSA Encryption and Decryption using the Redundant Number System on the
-        FPGA, IPDPS Workshops 2009, Sections 2 to 6.
+Source: K. Nakano, K. Kawakami, K. Shigemoto: RSA Encryption and Decryption using the Redundant Number System on the
+        FPGA. IPDPS Workshops, 2009, Sections 2 to 6.
 
 A number is a tuple of digits X_0, X_1, ... with value sum X_i 2^(r i). The low r bits of a digit are its principal
-bits, the two above them its redundant bits. Every formula stands here once, in `Radix`, and is evaluated on digits or
-on the largest values that digits can have; the latter proves that no sum exceeds r + 2 bits.
+bits, the two above them its redundant bits. `Radix` has every formula and evaluates it on digits or on the largest
+values of digits; the latter proves that no sum exceeds r + 2 bits.
 
-The paper's rule against overflow (add -M when the redundant bits of the highest digit are not zero) does not hold;
-`printed_product` is that rule, kept to refute it. `Montgomery` does one more digit instead: with R = 2^(r n) >= 4 M
-operands below 2 M give results below 2 M, without any subtraction.
+The paper's rule against overflow (add -M if the redundant bits of the highest digit are not zero) is wrong;
+`printed_product` implements it for the tests that refute it. `Montgomery` runs one more iteration instead: with R =
+2^(r n) >= 4 M, operands below 2 M give results below 2 M, without any subtraction.
 """
 
 from __future__ import annotations
@@ -28,13 +28,15 @@ MULTIPLIERS, TABLE, HALF_TABLES = "multipliers", "table", "half tables"
 
 
 def value(x: Sequence[int], r: int) -> int:
-    """The number that the digits stand for."""
+    """The value of the digits: sum x_i 2^(r i)."""
     return sum(digit << (r * i) for i, digit in enumerate(x))
 
 
 def digits(x: int, r: int, d: int) -> Number:
-    """``x`` in ``d`` digits, each from the highest on as large as it can be: only where the highest digit is full do
-    lower ones have redundant bits that are not zero.
+    """``x`` in ``d`` digits; from the highest digit on, each is as large as possible. Lower digits have nonzero
+    redundant bits only if the highest digit is full.
+
+    Raises ValueError if x is negative or does not fit.
 
     Raises ValueError when it does not fit.
     """
@@ -43,12 +45,12 @@ def digits(x: int, r: int, d: int) -> Number:
         out.append(min(left >> (r * i), (1 << (r + 2)) - 1))
         left -= out[-1] << (r * i)
     if x < 0 or left:
-        raise ValueError(f"{x} does not fit in {d} digits of {r + 2} bits")
+        raise ValueError(f"{x} does not fit in {d} digits of {r + 2} bits each")
     return tuple(reversed(out))
 
 
 def spread(x: Sequence[int], r: int, rnd: random.Random) -> Number:
-    """Another representation of the same number: digits lend to the ones below them, at random."""
+    """A random representation of the same number: digits lend to the digits below them."""
     out = list(x)
     for i in reversed(range(1, len(out))):
         room = ((1 << (r + 2)) - 1 - out[i - 1]) >> r
@@ -59,7 +61,7 @@ def spread(x: Sequence[int], r: int, rnd: random.Random) -> Number:
 
 
 def largest_spread(x: Sequence[int], r: int) -> Number:
-    """The representation in which each digit, from the highest on, lends as much as the one below can take."""
+    """The representation in which each digit, from the highest on, lends as much as the next lower digit can take."""
     out = list(x)
     for i in reversed(range(1, len(out))):
         lent = min(((1 << (r + 2)) - 1 - out[i - 1]) >> r, out[i])
@@ -70,8 +72,8 @@ def largest_spread(x: Sequence[int], r: int) -> Number:
 
 @dataclass(frozen=True)
 class Radix:
-    """The paper's digit formulas. With ``largest`` they take and give the largest values of digits instead of digits:
-    sums and products of nonnegative digits only grow, so these are upper bounds."""
+    """The paper's digit formulas for radix 2^r. With ``largest`` they map the largest values of digits to the largest
+    values of the result's digits: the formulas are monotonic, so these are upper bounds."""
 
     r: int
     largest: bool = False
@@ -82,7 +84,7 @@ class Radix:
         return min(x, mask) if self.largest else x & mask
 
     def high(self, x: int) -> int:
-        """What stands above the principal bits."""
+        """The bits above the principal bits."""
         return x >> self.r
 
     def fits(self, x: Sequence[int]) -> bool:
@@ -95,7 +97,7 @@ class Radix:
         return (1 << (self.r + 2)) - 1
 
     def add(self, x: Sequence[int], y: Sequence[int]) -> Number:
-        """Lemma 1: x + y with d + 1 digits, the highest from redundant bits only. Fits for r >= 2."""
+        """Lemma 1: x + y in d + 1 digits; the highest consists of redundant bits only. Fits for r >= 2."""
         x, y = (*x, 0), (*y, 0)
         below = [0, *map(self.high, x)], [0, *map(self.high, y)]
         return tuple(
@@ -130,7 +132,7 @@ class Radix:
     def three(self, x: Sequence[int], y: Sequence[int], c: Sequence[int], carry: int) -> Number:
         """ADD(2, 2, 2, r, r, r) in every place: x + y + c from digit 1 on, for a digit 0 that is zero modulo 2^r.
 
-        ``carry``, the principal parts of digit 0 over 2^r, is 0, 1 or 2 and enters digit 1.
+        ``carry``, the sum of the principal parts of digit 0 divided by 2^r, is 0, 1 or 2 and enters digit 1.
         """
         size = max(map(len, (x, y, c)))
         numbers = [(*n, *(0,) * (size - len(n))) for n in (x, y, c)]
@@ -152,20 +154,19 @@ class Radix:
 
 
 def least_r(fits: Callable[[int], bool], until: int = 20) -> int:
-    """The least r from which on ``fits`` holds, up to ``until``."""
+    """The least r such that ``fits`` holds from r up to ``until``."""
     return max(r for r in range(1, until) if not fits(r)) + 1
 
 
 @dataclass(frozen=True)
 class Montgomery:
-    """Montgomery multiplication modulo an odd M, one digit of y an iteration.
+    """Montgomery multiplication modulo an odd M, with one digit of y in each iteration.
 
-    ``quotient``: how k M is made from z, the low r bits that it must cancel: ``multipliers`` (Lemma 6, Theorem 9),
-    ``table`` (f of Lemma 7) or ``half tables`` (g and h of Lemma 8, Theorem 10, corrected). Operands below
-    ``operand`` M give results below ``operand`` M; ``least`` iterations are done even where fewer suffice. All sizes
-    follow from ``bits``, the length of the largest modulus of the same machine, or else the length of M. Raises
-    ValueError for an M that is even, below 3 or longer than ``bits``, an odd r with half tables, an r below 4, and an
-    ``operand`` below 2.
+    ``quotient``: how k M is computed from z, the low r bits that it must cancel: ``multipliers`` (Lemma 6, Theorem 9),
+    ``table`` (f of Lemma 7) or ``half tables`` (g and h of Lemma 8, Theorem 10, corrected). Operands below ``operand``
+    M give results below ``operand`` M. ``least``: the least number of iterations. All sizes follow from ``bits``, the
+    length of the largest modulus of the machine (default: the length of M). Raises ValueError for an M that is even,
+    below 3 or longer than ``bits``, an odd r with half tables, an r below 4, and an ``operand`` below 2.
     """
 
     M: int
@@ -179,17 +180,17 @@ class Montgomery:
         if self.M < 3 or self.M % 2 == 0:
             raise ValueError(f"the modulus must be odd and at least 3, got {self.M}")
         if self.r < 4:
-            raise ValueError(f"digits of r + 2 bits take a product sum for r >= 4 only, got r = {self.r}")
+            raise ValueError(f"r must be at least 4, so that r + 2 bits hold every product sum, got r = {self.r}")
         if self.quotient == HALF_TABLES and self.r % 2:
-            raise ValueError(f"half digits need an even r, got r = {self.r}")
+            raise ValueError(f"half tables need an even r, got r = {self.r}")
         if self.operand < 2:
-            raise ValueError(f"results are not below M, so operands must be below 2 M or more, got {self.operand}")
+            raise ValueError(f"operand must be at least 2, because results are not below M, got {self.operand}")
         if self.bits and self.M >> self.bits:
             raise ValueError(f"the modulus must be below 2^{self.bits}, got one of {self.M.bit_length()} bits")
 
     @cached_property
     def top(self) -> int:
-        """The largest modulus of that length."""
+        """The largest modulus of ``bits`` bits."""
         return (1 << (self.bits or self.M.bit_length())) - 1
 
     @cached_property
@@ -200,7 +201,7 @@ class Montgomery:
 
     @cached_property
     def d(self) -> int:
-        """Digits of a number: the fewest that hold operands and k M / 2^r."""
+        """Digits of a number: the fewest that hold the operands and k M / 2^r."""
         bits = max(self.top.bit_length(), (self.operand * self.top - 1).bit_length() - 2)
         return -(-bits // self.r)
 
@@ -241,16 +242,17 @@ class Montgomery:
         return [self.multiple(z, bits) >> bits for z in range(1 << bits)]
 
     def g(self, z: int) -> int:
-        """What cancelling the lower half z adds to the upper half: bits [r-1, r/2] of h(z), plus 1 unless z is 0."""
+        """Addend to the upper half when the lower half z is cancelled: bits [r-1, r/2] of h(z), plus 1 unless z is
+        0."""
         mask = (1 << self.half) - 1
         return (self.multiple(z & mask, self.half) >> self.half & mask) + (z & mask != 0)
 
     def upper(self, z: int) -> int:
-        """The upper half of z once the lower one is cancelled."""
+        """The upper half of z after the lower half is cancelled."""
         return ((z >> self.half) + self.g(z)) % (1 << self.half)
 
     def addends(self, z: int) -> tuple[int, int]:
-        """u, v with u + v = k M, as the three ways make them; their digits have no redundant bits."""
+        """u, v with u + v = k M, as ``quotient`` computes them; their digits have no redundant bits."""
         r, mask = self.r, (1 << self.r) - 1
         if self.quotient == TABLE:
             return self.multiple(z, r), 0
@@ -271,23 +273,23 @@ class Montgomery:
         return t, arithmetic.reduce(t, u, v, carry)
 
     def steps(self, x: Sequence[int], y: Sequence[int]) -> Iterator[tuple[Number, Number]]:
-        """t and c of each of the n iterations, for x and y of d digits."""
+        """t and c of each of the n iterations, for x and y of d digits each."""
         c: Number = (0,) * (self.d + 1)
         for i in range(self.n):
             t, c = self.iterate(c, x, y[i] if i < self.d else 0)
             yield t, c
 
     def multiply(self, x: Sequence[int], y: Sequence[int]) -> Number:
-        """x y / R modulo M in d digits: below operand M when x and y are, whatever their representation."""
+        """x y / R modulo M in d digits, below ``operand`` M if x and y are, in any representation."""
         *_, (_, c) = self.steps(x, y)
         return self.joined(c)
 
     def joined(self, c: Sequence[int]) -> Number:
-        """A number below 2^(r d + 2) of d + 1 digits in d digits: the highest becomes redundant bits."""
+        """A number below 2^(r d + 2) of d + 1 digits in d digits: the highest digit becomes redundant bits."""
         return (*c[: self.d - 1], c[self.d - 1] + (c[self.d] << self.r))
 
     def plain_steps(self, x: int, y: int) -> Iterator[tuple[int, int]]:
-        """t and c of each of the n iterations with carries between digits; those of y have r bits."""
+        """t and c of each of the n iterations in binary; the digits of y have r bits."""
         c = 0
         for i in range(self.n):
             t = c + x * (y >> (self.r * i) & (1 << self.r) - 1)
@@ -296,18 +298,18 @@ class Montgomery:
             yield t, c
 
     def plain(self, x: int, y: int) -> int:
-        """x y / R modulo M without redundancy: below operand M when x and y are."""
+        """x y / R modulo M without redundancy, below ``operand`` M if x and y are."""
         *_, (_, c) = self.plain_steps(x, y)
         return c
 
     # ------------------------------------------------------------------------------------------ bounds
 
     def result_below(self, product: Fraction) -> Fraction:
-        """Exclusive bound of the result over M, where the operands' product is below ``product`` M^2."""
+        """Exclusive bound of the result as a multiple of M, for an operand product below ``product`` M^2."""
         return product * self.M / self.R + 1
 
     def sum_limit(self, *, redundant: bool = True) -> int:
-        """Largest c of any iteration, for any modulus of that length and everything that fits x and the digits of y."""
+        """Largest c of any iteration, over all moduli of ``bits`` bits, all x and all digits of y."""
         plain = (1 << self.r) - 1
         if redundant:
             digit = 4 * plain + 3
@@ -320,7 +322,7 @@ class Montgomery:
         return c
 
     def digit_limits(self) -> tuple[Number, Number]:
-        """Largest digits of t and c for any digits of x and y, by the same formulas on largest values."""
+        """Largest digits of t and c for any digits of x and y: the formulas evaluated on largest values."""
         arithmetic = Radix(self.r, largest=True)
         d, full, plain = self.d, arithmetic.full, (1 << self.r) - 1
         c: Number = (0,) * (d + 1)
@@ -337,10 +339,11 @@ class Montgomery:
 
 
 def theorem_9(m: Montgomery, c: Sequence[int], x: Sequence[int], y: int) -> Number:
-    """One iteration with the adders of Theorem 9: X y and k M by Lemma 2, then one ADD(2, 2, 2, r, r, r) a digit.
+    """One iteration with the adders of Theorem 9: X y and k M by Lemma 2, then one ADD(2, 2, 2, r, r, r) for each
+    digit.
 
-    The paper omits the least significant digit because it is zero; its principal parts sum to 0, 2^r or 2 2^r, so a
-    carry must enter digit 1. Here it does.
+    The paper omits the least significant digit because it is zero. Its principal parts sum to 0, 2^r or 2 2^r, so a
+    carry must enter digit 1; here it does.
     """
     arithmetic = Radix(m.r)
     xy = arithmetic.scale(x, y)
@@ -353,9 +356,9 @@ def theorem_9(m: Montgomery, c: Sequence[int], x: Sequence[int], y: int) -> Numb
 def printed_product(m: Montgomery, x: Sequence[int], y: Sequence[int]) -> Number:
     """Section 6 as printed: d iterations, then -M is added if the redundant bits of the highest digit are not zero.
 
-    -M is 2^(d r) - M, and the redundant bits of the highest digit are 00 after that, as the paper says. This rule fails
-    (see the tests): a number can be 2^(d r) or more while those bits are zero, and the product of two such numbers can
-    bring them to 10, where -M would have to be added twice.
+    -M is 2^(d r) - M; the paper says that the redundant bits of the highest digit are then 00. This rule fails (see the
+    tests): a number can be 2^(d r) or more while those bits are zero, and the product of two such numbers can set them
+    to 10, where -M would have to be added twice.
     """
     c: Number = (0,) * (m.d + 1)
     for digit in y:
@@ -374,7 +377,7 @@ def printed_product(m: Montgomery, x: Sequence[int], y: Sequence[int]) -> Number
 def multiplications(exponent: int, bits: int, *, skip_one: bool = False) -> int:
     """Montgomery multiplications of Section 4's algorithm (Lemma 5) for a scan over ``bits`` bits of the exponent.
 
-    One brings P in, one takes C out; each bit squares, each 1 multiplies. ``skip_one`` leaves out squarings of C = 1.
+    One converts P, one converts C back; each bit squares, each 1 multiplies. ``skip_one`` omits squarings of C = 1.
     """
     squarings = products = 0
     one = True
@@ -387,7 +390,10 @@ def multiplications(exponent: int, bits: int, *, skip_one: bool = False) -> int:
 
 
 def exponentiation_cycles(multiplied: Fraction | int, d: int, *, redundant: bool = True) -> Fraction:
-    """Cycles of Section 6 for that many multiplications of d + 1 cycles each, at worst.
+    """Worst-case cycles of Section 6 for ``multiplied`` multiplications of d + 1 cycles each.
+
+    Redundant numbers are then converted to binary by adding zero d times. If the number is not below M, -M is added,
+    and zero again d times.
 
     Redundant numbers are then made binary by adding zero d times; when the number is not below M, -M is added and
     zero d times once more.

@@ -1,21 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Values for messages: what a user wrote, and numbers of any length, in a few characters."""
+"""Values for messages: texts and numbers of any length, shown in a few characters."""
 
 from __future__ import annotations
 
 MOST = 48
-"""Characters of a text that are shown whole."""
+"""Length up to which a text is shown whole, in characters."""
 _HEAD, _TAIL = 30, 8
 _WHOLE_BITS = 128
-"""Numbers up to this length are shown in decimal."""
+"""Length up to which a number is shown in decimal, in bits."""
 
 
 def shortened(item: object) -> str:
     """A value for a message: a text in quotes, a number without, anything else as Python writes it.
 
-    A text of more than 48 characters keeps its first 30 and last 8 and tells its length. A number of more than 128 bits
-    is shown in hexadecimal, its middle left out, with its length: Python's limit on decimal digits does not apply.
+    Of a text of more than 48 characters the first 30, the last 8 and the length are shown. A number of more than 128
+    bits is shown in hexadecimal without its middle digits, with its length; so Python's limit on decimal digits does
+    not apply.
     """
     if isinstance(item, bool) or not isinstance(item, int | str):
         return _clipped(repr(item))
@@ -34,6 +35,6 @@ def _clipped(text: str) -> str:
 
 
 def name(text: str) -> str:
-    """A name or path for a message, without quotes: 120 characters at most, else its beginning and its end."""
+    """A name or path for a message, without quotes: its beginning and its end if it has more than 120 characters."""
     text = "".join(c if c.isprintable() else "?" for c in text)
     return text if len(text) <= 120 else f"{text[:60]}...{text[-50:]}"

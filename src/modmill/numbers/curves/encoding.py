@@ -3,11 +3,11 @@
 """Points as bytes: SEC 1 for Weierstrass curves, RFC 7748 for u-coordinates, RFC 8032 for Edwards curves.
 
     SEC 1 v2.0, 2.3     00 | 04 x y | 02 or 03 x (3 where y is odd), most significant byte first
-    RFC 7748, 5         u, least significant byte first; bits beyond those of p are ignored, u counts modulo p
-    RFC 8032, 5.x.2     y, least significant byte first, and the lowest bit of x in the highest bit of all
+    RFC 7748, 5         u, least significant byte first; bits above those of p are ignored, u is reduced modulo p
+    RFC 8032, 5.x.2     y, least significant byte first, with the lowest bit of x as the highest bit of all
 
-Decoding refuses what is no encoding of a point on the curve, with ValueError. Every point of a Weierstrass or Edwards
-curve has one encoding of each kind; RFC 7748 accepts any bytes of the right length.
+Decoding raises ValueError for bytes that do not encode a point on the curve. Every point of a Weierstrass or Edwards
+curve has exactly one encoding of each kind; RFC 7748 accepts any bytes of the right length.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from modmill.numbers.primes import square_root
 
 
 def encode_sec1(curve: Weierstrass, P: Point, compressed: bool = False) -> bytes:
-    """The bytes of a point on the curve."""
+    """The SEC 1 bytes of a point on the curve."""
     if P is None:
         return b"\0"
     x, y = (c.to_bytes(curve.size, "big") for c in P)
@@ -25,7 +25,10 @@ def encode_sec1(curve: Weierstrass, P: Point, compressed: bool = False) -> bytes
 
 
 def decode_sec1(curve: Weierstrass, data: bytes) -> Point:
-    """The point of SEC 1 bytes, compressed or not; None for the single byte 00. Hybrid encodings are refused."""
+    """The point of SEC 1 bytes, compressed or not; None for the single byte 00.
+
+    Raises ValueError for any other form, hybrid ones included, a wrong length, and a point that is not on the curve.
+    """
     size = curve.size
     if data == b"\0":
         return None
@@ -43,7 +46,7 @@ def decode_sec1(curve: Weierstrass, data: bytes) -> Point:
 
 
 def lift_x(curve: Weierstrass, x: int, odd: bool) -> Affine:
-    """The point with this x whose y is odd, or even. Raises ValueError where there is none."""
+    """The point with this x whose y is odd, or even. Raises ValueError if the curve has none."""
     y = square_root(curve.right(x), curve.p) if 0 <= x < curve.p else None
     if y is None or (y == 0 and odd):
         raise ValueError(f"no point of {curve.title} has this x-coordinate")
@@ -63,18 +66,18 @@ def decode_u(curve: Montgomery, data: bytes) -> int:
 
 
 def edwards_size(curve: Edwards) -> int:
-    """Length of an encoded point in bytes: one bit more than p has."""
+    """Bytes of an encoded point, which has one bit more than p."""
     return curve.bits // 8 + 1
 
 
 def encode_edwards(curve: Edwards, P: Affine) -> bytes:
-    """The bytes of a point on the curve."""
+    """The RFC 8032 bytes of a point on the curve."""
     size = edwards_size(curve)
     return (P[1] | P[0] % 2 << 8 * size - 1).to_bytes(size, "little")
 
 
 def decode_edwards(curve: Edwards, data: bytes) -> Affine:
-    """The point of RFC 8032 bytes. Raises ValueError for y >= p, for y without x, and for -0."""
+    """The point of RFC 8032 bytes. Raises ValueError for a wrong length, y >= p, a y without x, and x = -0."""
     size = edwards_size(curve)
     if len(data) != size:
         raise ValueError(f"a point of {curve.title} has {size} bytes, not {len(data)}")
@@ -90,6 +93,6 @@ def decode_edwards(curve: Edwards, data: bytes) -> Affine:
 
 
 def clamp(curve: Montgomery | Edwards, number: int) -> int:
-    """A scalar of RFC 7748 and 8032: a multiple of the cofactor whose highest bit is the one below the top of p's."""
+    """``number`` as a scalar of RFC 7748 or 8032: a multiple of the cofactor with a fixed highest bit."""
     top = 1 << curve.bits - 1
     return (number & top - 1 | top) & -curve.h

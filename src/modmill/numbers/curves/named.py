@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""The elliptic curves people build hardware for, by name, with object identifier and source.
+"""Elliptic curves in use, by name, with object identifier and source.
 
 The primes are those of `numbers.moduli`. Every curve here passes `Curve.validate`; a test runs it on all of them.
 """
@@ -25,7 +25,7 @@ _FRP = "ANSSI, JORF no. 0241 of 16 October 2011, page 17533"
 
 
 class _Row(NamedTuple):
-    """A Weierstrass curve with cofactor 1; numbers: a b x y n, the last three of the base point and its order."""
+    """A Weierstrass curve with cofactor 1; numbers: a b x y n, where (x, y) is the base point and n its order."""
 
     name: str
     prime: str
@@ -324,14 +324,14 @@ PAIRING_CURVES: tuple[Curve, ...] = (
         ("BLS12-381",), arithmetic=True, b=4,
     ),
 )  # fmt: skip
-"""Curves for pairings, the group over the prime field: for arithmetic alone."""
+"""Curves for pairings, the group over the prime field: for arithmetic only."""
 
 CURVES: tuple[Curve, ...] = (*map(_made, _WEIERSTRASS), CURVE25519, CURVE448, ED25519, ED448)
 """Every named curve."""
 
 
 def _key(name: str) -> str:
-    """What a name is looked up by: lower case, without spaces, hyphens and underscores."""
+    """The key of a name: lower case, without spaces, hyphens and underscores."""
     return re.sub(r"[\s_-]", "", name).lower()
 
 
@@ -341,10 +341,10 @@ _BY_OID = {curve.oid: curve for curve in CURVES}
 
 
 def find_curve(name: str, *, pairing: bool = False) -> Curve:
-    """The curve of a name or alias; case, spaces, hyphens and underscores do not count.
+    """The curve of a name or alias; case, spaces, hyphens and underscores are ignored.
 
     X25519 and X448 are the Montgomery curves, Ed25519 and Ed448 the Edwards ones. Raises ValueError, with the nearest
-    names, when there is none, and for a curve of `PAIRING_CURVES` unless ``pairing``.
+    names, for an unknown name, and for a curve of `PAIRING_CURVES` unless ``pairing``.
     """
     key = _key(name)
     if key in _PAIRING_BY_KEY:
@@ -360,14 +360,14 @@ def find_curve(name: str, *, pairing: bool = False) -> Curve:
 
 
 def curve_of_oid(oid: str) -> Curve:
-    """The curve of an object identifier, as dotted numbers. Raises ValueError when it is none of a curve here."""
+    """The curve of an object identifier, given as dotted numbers. Raises ValueError if no named curve has it."""
     if oid not in _BY_OID:
-        raise ValueError(f"no curve here has the object identifier {oid[:60]}")
+        raise ValueError(f"no named curve has the object identifier {oid[:60]}")
     return _BY_OID[oid]
 
 
 def same_curve(curve: Curve) -> Curve:
-    """The named curve with the same parameters, or the curve itself when there is none."""
+    """The named curve with the same parameters, or else the curve itself."""
 
     def numbers(c: Curve) -> tuple[object, ...]:
         return type(c), c.p, *c.coefficients().values(), c.base, c.n, c.h

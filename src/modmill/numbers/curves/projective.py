@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Multiples of points without an inversion for each sum: the oracle where thousands of vectors must pass.
+"""Multiples of points in projective coordinates: the reference for thousands of vectors.
 
-    Weierstrass   x = X / Z^2, y = Y / Z^3 (Jacobian coordinates); exceptional cases are looked for and treated
-    Edwards       x = X / Z, y = Y / Z, T = X Y / Z (extended coordinates); no exceptional case
+    Weierstrass   x = X / Z^2, y = Y / Z^3 (Jacobian coordinates); exceptional cases are detected and handled
+    Edwards       x = X / Z, y = Y / Z, T = X Y / Z (extended coordinates); complete
     Montgomery    through x = (u + A / 3) / B, y = v / B, which is Weierstrass with a = (3 - A^2) / (3 B^2)
 
-A sum of multiples goes through the digits of all scalars at once, four bits at a time (E. Straus, "Addition chains of
-vectors", 1964); for the base point the multiples by 2^(4 i) are kept. Tests compare every form with the affine
-arithmetic of `numbers.curves`. Nothing here is constant in time.
+A sum of multiples scans all scalars together, four bits at a time. Source: E. G. Straus: Addition Chains of Vectors.
+American Mathematical Monthly, 1964. For the base point, multiples by 2^(4 i) are stored. Tests compare every form with
+the affine arithmetic of `numbers.curves`. No function here is constant in time.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ _DIGIT = 4
 
 
 class _Group(Protocol):
-    """Points with a denominator."""
+    """Point arithmetic in projective coordinates."""
 
     zero: Coordinates
 
     def lift(self, P: Point) -> Coordinates:
-        """The same point with denominator 1."""
+        """The point with denominator 1."""
 
     def double(self, P: Coordinates) -> Coordinates:
         """2 P."""
@@ -38,7 +38,7 @@ class _Group(Protocol):
         """P + Q."""
 
     def affine(self, P: Coordinates) -> Point:
-        """The point without a denominator."""
+        """The affine point."""
 
 
 class _Jacobian:
@@ -84,7 +84,7 @@ class _Jacobian:
 
 
 class _Extended:
-    """(X, Y, Z, T) of a x^2 + y^2 = 1 + d x^2 y^2, complete because a is a square and d is none."""
+    """(X, Y, Z, T) of a x^2 + y^2 = 1 + d x^2 y^2, complete because a is a square and d a non-square."""
 
     zero: Coordinates = (0, 1, 1, 0)
 
@@ -111,7 +111,10 @@ class _Extended:
 
 
 def multiples(curve: Curve, terms: Sequence[tuple[int, Point]]) -> Point:
-    """The sum of k P over the pairs (k, P), k >= 0, P on the curve: a Weierstrass or an Edwards curve."""
+    """The sum of k P over the pairs (k, P), k >= 0, P on the curve.
+
+    Raises ValueError for a Montgomery curve.
+    """
     group = _group(curve)
     total = _table_sum(curve, sum(k for k, P in terms if curve.base == P) % curve.n)
     others = [(k, group.lift(P)) for k, P in terms if curve.base != P]
@@ -119,7 +122,7 @@ def multiples(curve: Curve, terms: Sequence[tuple[int, Point]]) -> Point:
 
 
 def multiple_u(curve: Montgomery, k: int, u: int) -> int:
-    """As `Montgomery.multiply_u`: the u-coordinate of k times a point of the curve or its twist; 0 for the neutral."""
+    """The u-coordinate of k times a point of the curve or its twist, as `Montgomery.multiply_u`; 0: neutral element."""
     p = curve.p
     u %= p
     B = curve.right(u)
@@ -156,7 +159,7 @@ def _group(curve: Curve) -> _Group:
         return _Jacobian(curve.p, curve.a)
     if isinstance(curve, Edwards):
         return _Extended(curve)
-    raise ValueError("multiples of points are for Weierstrass and Edwards curves; Montgomery ones have multiple_u")
+    raise ValueError("multiples of points need a Weierstrass or an Edwards curve; a Montgomery curve has multiple_u")
 
 
 @cache

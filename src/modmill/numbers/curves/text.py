@@ -6,8 +6,8 @@
     weierstrass p=2^256-2^32-977 a=0 b=7 x=0x79be... y=0x483a... n=0xffff...
     montgomery p=2^255-19 A=486662 x=9 y=0x20ae... n=2^252+2774... h=8
 
-Coefficients may be negative and count modulo p; B and h are 1 where they are left out. A curve with the parameters of a
-named one is that curve; every other is validated.
+Coefficients may be negative and are taken modulo p; B and h default to 1. A curve with the parameters of a named curve
+is that curve; every other curve is validated.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ def parse_curve(text: str, *, pairing: bool = False) -> Curve:
     """The curve of a name, or of a form and KEY=VALUE after it, separated by spaces or commas.
 
     Keys are p, the coefficients of the form, x, y (of the base point; u and v of a Montgomery curve), n and h; values
-    are what `parse_integer` reads. Raises ValueError, in one line, for an unknown name, for keys that are missing,
-    repeated or unknown, and for a curve that fails its validation.
-    ``pairing``: also curves for pairings, and Weierstrass curves with points of order two, for arithmetic alone.
+    are integers as `parse_integer` reads them. Raises ValueError, in one line, for an unknown name, for keys that are
+    missing, repeated or unknown, and for a curve that fails its validation.
+    ``pairing``: also accept pairing curves, and Weierstrass curves with points of order two, for arithmetic only.
     """
     words = text.replace(",", " ").split()
     if not words:
@@ -44,19 +44,19 @@ def parse_curve(text: str, *, pairing: bool = False) -> Curve:
         return find_curve(words[0], pairing=pairing)
     form = words[0].lower()
     if form not in FORMS:
-        raise ValueError(f"parameters of a curve begin with one of {', '.join(FORMS)}, not {shortened(words[0])}")
+        raise ValueError(f"a curve's parameters begin with one of {', '.join(FORMS)}, not {shortened(words[0])}")
     made, letters = FORMS[form]
     given = _values(words[1:], ("p", *letters, "x", "y", "n", "h"))
     p = given["p"]
     if p < 5:
-        raise ValueError(f"the field needs a prime from 5 on; p = {shortened(p)} is none")
+        raise ValueError(f"the field needs a prime p of at least 5; p = {shortened(p)} is none")
     coefficients = {letter: given[letter] % p for letter in letters}
     curve = made(p, (given["x"], given["y"]), given["n"], given["h"], **coefficients)
     return proved(curve, pairing=pairing)
 
 
 def proved(curve: Curve, *, pairing: bool = False) -> Curve:
-    """The named curve with these parameters, or the curve itself, validated. ``pairing`` as of `parse_curve`.
+    """The named curve with these parameters, or else the curve itself, validated. ``pairing`` as in `parse_curve`.
 
     Raises ValueError as `Curve.validate` does, and for a curve of `PAIRING_CURVES` unless ``pairing``.
     """
@@ -68,7 +68,7 @@ def proved(curve: Curve, *, pairing: bool = False) -> Curve:
 
 
 def _values(words: list[str], keys: tuple[str, ...]) -> dict[str, int]:
-    """The values of KEY=VALUE, each key once."""
+    """The values of KEY=VALUE words; each key may occur once."""
     found: dict[str, int] = {}
     for word in words:
         key, equals, value = word.partition("=")

@@ -2,19 +2,19 @@
 # Copyright The Modmill authors
 """Pairs of bases for RNS Montgomery multiplication modulo p: a choice of moduli, and the proof that they suffice.
 
-Sources: S. Kawamura, M. Koike, F. Sano, A. Shimbo, "Cox-Rower architecture for fast parallel Montgomery
-multiplication", EUROCRYPT 2000 (one modulus per row: KBE); L. Djath, K. Bigou, A. Tisserand, "Hierarchical approach in
-RNS base extension for asymmetric cryptography", ARITH 2019 (rows of c moduli: HBE).
+Sources: S. Kawamura, M. Koike, F. Sano, A. Shimbo: Cox-Rower Architecture for Fast Parallel Montgomery Multiplication.
+EUROCRYPT, 2000 (one modulus per row: KBE). L. Djath, K. Bigou, A. Tisserand: Hierarchical Approach in RNS Base
+Extension for Asymmetric Cryptography. ARITH, 2019 (rows of c moduli: HBE).
 
     S = (sum of G products X Y + Q p) / A,  X, Y < lambda p,  Q = -(sum X Y) p^-1 mod A, extended from A to B
     Q <= g A                                g = 1 + E_A with a cox of offset 0, sum of the largest Xhat_i / A_i without
     S < (G lambda^2 p / A + g) p            so results are operands again when G lambda^2 p / A + g <= lambda
     S extended from B to A exactly          when d = floor(2^t E_B) < 2^t and S < (1 - d / 2^t) B
 
-The inequalities are evaluated in exact fractions, for the moduli at hand. n w > log2 p, the rule in the HBE paper, is
-not among them: at n w = 384 the product A of the moduli can be below a 384-bit p, and A >= 4 G g p is needed. Nor are
-the papers' sufficient conditions n (e + d) <= alpha: they refuse bases that work (RSA-2048 in 17-bit channels), and
-taken over to rows of c moduli they accept bases that do not, because Xhat_i / A_i may reach c.
+The inequalities are evaluated in exact fractions, for the given moduli. The HBE paper's rule n w > log2 p does not
+suffice: at n w = 384 the product A of the moduli can be below a 384-bit p, and A >= 4 G g p is needed. The papers'
+sufficient conditions n (e + d) <= alpha are not used: they refuse bases that work (RSA-2048 in 17-bit channels) and,
+applied to rows of c moduli, accept bases that fail, because Xhat_i / A_i may reach c.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from modmill.numbers.rns.residues import Base, coprime, pseudo_mersenne
 from modmill.numbers.shown import shortened
 
 MAX_CHANNELS = 1024
-"""Most moduli in one base."""
+"""Largest number of moduli in one base."""
 
 _EXACT_CANDIDATES = 5000
 _DEEPEST = 200
@@ -42,7 +42,8 @@ _DEEPEST = 200
 
 @dataclass(frozen=True)
 class Choice:
-    """Pairwise coprime moduli 2^w - u in ascending u; ``proved``: no choice of as many has a smaller largest u."""
+    """Pairwise coprime moduli 2^w - u in ascending u; ``proved``: no choice of the same size has a smaller largest
+    u."""
 
     w: int
     u: tuple[int, ...]
@@ -66,7 +67,7 @@ def choose_moduli(
     the greedy one) comes with ``proved`` = False. A solver such as CP-SAT finds as many moduli, but often others: the
     choice must not change with a solver's version, because the emitted RTL follows from it.
 
-    Raises ValueError when there are not that many such moduli, or for w < 2, count outside 1 ... 2048, digits < 1.
+    Raises ValueError if there are fewer such moduli, and for w < 2, count outside 1 ... 2048 or digits < 1.
     """
     if w < 2:
         raise ValueError(f"moduli need at least 2 bits, got w = {w}")
@@ -100,7 +101,7 @@ def choose_moduli(
         sort = f"2^{w} - u, {'u = 0 or ' if even else ''}u odd{f' with {digits} signed digits' if digits else ''}"
         raise ValueError(
             f"{'there are' if proved else 'the search finds'} fewer than {count} pairwise coprime moduli {sort}"
-            f"{' and coprime to the modulus' if avoid != 1 else ''}: greedy takes {len(taken)}"
+            f"{' and coprime to the modulus' if avoid != 1 else ''}: a greedy search finds {len(taken)}"
         )
     return Choice(w, tuple((1 << w) - m for m in taken), proved)
 
@@ -158,9 +159,9 @@ def _largest_independent(conflicts: Sequence[int], alive: int, effort: _Effort, 
 
 
 def _without_dominated(conflicts: Sequence[int], alive: int) -> tuple[int, int]:
-    """Take vertices without conflicts and drop those that conflict with all that a neighbour conflicts with, and more.
+    """Take vertices without conflicts; drop each vertex whose conflicts include all conflicts of a neighbour.
 
-    In a largest independent set such a vertex can be replaced by that neighbour. Returns (taken, still open).
+    In a largest independent set that neighbour can replace such a vertex. Returns (taken, still open).
     """
     taken = 0
     before = -1
@@ -202,8 +203,8 @@ def _vertices(members: int) -> Iterator[int]:
 class BasePair:
     """Bases ``a`` and ``b`` of n moduli each, all 2n pairwise coprime, in rows of ``columns``.
 
-    ``proved``: it is known that no 2n moduli of the kind asked for have a smaller largest u.
-    Raises ValueError, with the numbers, when widths or lengths differ, rows are not filled, or moduli share a factor.
+    ``proved``: no other 2n moduli of the requested kind have a smaller largest u.
+    Raises ValueError, with the numbers, if widths or lengths differ, rows are not full, or moduli share a factor.
     """
 
     a: Base
@@ -213,10 +214,10 @@ class BasePair:
 
     def __post_init__(self) -> None:
         if (self.a.w, self.a.n) != (self.b.w, self.b.n):
-            raise ValueError(f"A has {self.a.n} moduli of {self.a.w} bits, B {self.b.n} of {self.b.w}")
+            raise ValueError(f"A has {self.a.n} moduli of {self.a.w} bits, B {self.b.n} of {self.b.w}, not the same")
         if self.columns < 1 or self.n % self.columns:
-            raise ValueError(f"{self.n} moduli do not fill rows of {self.columns}")
-        Base(self.w, self.a.moduli + self.b.moduli)  # refuses a common factor
+            raise ValueError(f"{self.n} moduli do not fill rows of {self.columns}; take a multiple of {self.columns}")
+        Base(self.w, self.a.moduli + self.b.moduli)  # raises ValueError for a common factor
 
     @property
     def w(self) -> int:
@@ -235,21 +236,21 @@ class BasePair:
 
     @property
     def largest_u(self) -> int:
-        """The largest distance of a modulus to 2^w."""
+        """The largest u over all moduli 2^w - u."""
         return max(*self.a.u, *self.b.u)
 
     def cox(self, t: int, *, lazy: bool = True) -> tuple[Cox, Cox]:
-        """The cox of A and that of B, with ``t`` fraction bits."""
+        """The coxes of A and of B, with ``t`` fraction bits."""
         return Cox(self.a, t, self.columns, lazy), Cox(self.b, t, self.columns, lazy)
 
 
 def deal(moduli: Sequence[int], columns: int = 1, *, proved: bool = False) -> BasePair:
     """Deal moduli of one width alternately to A and B, the first to A; rows are ``columns`` neighbours in a base.
 
-    Raises ValueError when their number is odd, does not fill the rows, or they are not pairwise coprime.
+    Raises ValueError if their number is odd or does not fill the rows, or if two share a factor.
     """
     if not moduli or len(moduli) % 2:
-        raise ValueError(f"{len(moduli)} moduli cannot be dealt to two bases")
+        raise ValueError(f"{len(moduli)} moduli cannot be dealt to two bases; give an even number, at least 2")
     w = (moduli[0] - 1).bit_length()
     return BasePair(Base(w, tuple(moduli[::2])), Base(w, tuple(moduli[1::2])), columns, proved)
 
@@ -266,18 +267,18 @@ class Inequality:
 
     @property
     def holds(self) -> bool:
-        """Whether it is true."""
+        """Whether the inequality is true."""
         return self.left < self.right if self.strict else self.left <= self.right
 
     @property
     def numbers(self) -> str:
-        """Both sides with the sign that is true between them; ~ marks what is rounded."""
+        """Both sides and their true relation; ~ marks rounded numbers."""
         sign = "<" if self.left < self.right else ">" if self.left > self.right else "="
         return f"{approximate(self.left)} {sign} {approximate(self.right)}"
 
 
 def approximate(x: Fraction | int) -> str:
-    """A number to read, six digits or, from 10^6, a power of two; ~ marks what is rounded."""
+    """A number for display: six digits, or a power of two from 10^6; ~ marks rounded numbers."""
     x = Fraction(x)
     if abs(x) < 10**6:
         text = f"{float(x):.6g}"
@@ -287,11 +288,12 @@ def approximate(x: Fraction | int) -> str:
 
 @dataclass(frozen=True)
 class Sufficiency:
-    """Whether ``pair`` carries Montgomery multiplication modulo ``p`` in a closed loop, as a table of inequalities.
+    """The inequalities that make ``pair`` sufficient for Montgomery multiplication modulo ``p`` in a closed loop.
 
     ``t``: fraction bits of the cox of the second extension and, with ``first_cox`` (offset 0), of the first.
-    ``products``: G, how many products are added up before one reduction. ``lazy``: residues reach 2^w - 1, not m - 1.
-    ``wanted``: the operand bound lambda to check; without it the largest that closes the loop is taken.
+    ``products``: G, the number of products in the sum before one reduction. ``lazy``: residues reach 2^w - 1, not m -
+    1. ``wanted``: the operand bound lambda to check; None takes the largest that closes the loop. Raises ValueError for
+    p < 3, products < 1 and a t out of range.
     """
 
     pair: BasePair
@@ -305,7 +307,7 @@ class Sufficiency:
     def __post_init__(self) -> None:
         if self.p < 3 or self.products < 1:
             raise ValueError(f"p must be at least 3 and products at least 1, got {self.p} and {self.products}")
-        _ = self.coxes  # refuses a t out of range now
+        _ = self.coxes  # raises ValueError for a t out of range
 
     @cached_property
     def coxes(self) -> tuple[Cox, Cox]:
@@ -314,41 +316,41 @@ class Sufficiency:
 
     @cached_property
     def gain(self) -> Fraction:
-        """g: the first extension gives Q of at most g A."""
+        """g: the first extension returns Q <= g A."""
         a = self.coxes[0]
         return first_bound(a if self.first_cox else None, self.pair.a, self.pair.columns, lazy=self.lazy)
 
     @cached_property
     def offset(self) -> int:
-        """d of the second extension, in units of 2^-t; 2^t or more when no offset makes it exact."""
+        """d of the second extension, in units of 2^-t; at least 2^t if no offset makes it exact."""
         return self.coxes[1].offset
 
     @cached_property
     def limit(self) -> int:
-        """Results must be below this (exclusive) for an exact second extension."""
+        """Exclusive bound of the results for which the second extension is exact."""
         return self.coxes[1].limit()
 
     @cached_property
     def loop(self) -> Loop:
-        """The closed loop."""
+        """The closed loop of dependent products."""
         return Loop(self.p, self.pair.a, self.gain, self.limit, self.products)
 
     @cached_property
     def operand(self) -> Fraction:
-        """lambda: operands are below lambda p. Where no loop closes, the one that comes nearest."""
+        """lambda: operands are below lambda p. If no loop closes, the lambda that comes nearest."""
         if self.wanted is not None:
             return self.wanted
-        best = 2 * self.gain  # the lambda that asks least of A
+        best = 2 * self.gain  # the lambda that needs the smallest A
         return self.loop.operand() or (min(best, self.loop.largest_result) if self.limit else best)
 
     @cached_property
     def result(self) -> Fraction:
-        """Results are below this multiple of p when operands are below lambda p; at most lambda when all holds."""
+        """Exclusive bound of results as a multiple of p, for operands below lambda p; at most lambda if `holds`."""
         return self.loop.result(self.products * self.operand**2)
 
     @cached_property
     def largest_products(self) -> int:
-        """The largest G for which these bases close the loop, for a lambda of its own; 0 when not even 1 does."""
+        """The largest G for which some lambda closes the loop over these bases; 0 if none does for G = 1."""
         at = min(2 * self.gain, self.loop.largest_result)  # (lambda - g) / lambda^2 is largest at 2 g
         if at <= self.gain:
             return 0
@@ -357,7 +359,7 @@ class Sufficiency:
 
     @cached_property
     def inequalities(self) -> tuple[Inequality, ...]:
-        """All conditions; the multiplication is correct without end when they all hold."""
+        """All conditions. If they all hold, chains of multiplications of any length are correct."""
         a, b, w = self.pair.a, self.pair.b, self.pair.w
         moduli = a.moduli + b.moduli
         lam, scale = self.operand, Fraction(1, self.p)
@@ -376,12 +378,12 @@ class Sufficiency:
 
     @property
     def holds(self) -> bool:
-        """Whether all conditions hold."""
+        """Whether all inequalities hold."""
         return all(row.holds for row in self.inequalities)
 
     @property
     def refusal(self) -> str:
-        """The first inequality that fails, in one line with its numbers; empty when all hold."""
+        """The first inequality that fails, in one line with its numbers; empty if all hold."""
         failed = next((row for row in self.inequalities if not row.holds), None)
         if failed is None:
             return ""
@@ -391,7 +393,7 @@ class Sufficiency:
         )
 
     def require(self) -> Sufficiency:
-        """Itself. Raises ValueError with ``refusal`` when a condition fails."""
+        """Returns itself. Raises ValueError with the text of ``refusal`` if an inequality fails."""
         if not self.holds:
             raise ValueError(self.refusal)
         return self
@@ -421,13 +423,13 @@ class Sufficiency:
 def sufficiency(
     pair: BasePair, p: int, *, products: int = 1, first_cox: bool = False, lazy: bool = True, t: int | None = None
 ) -> Sufficiency:
-    """The conditions with the smallest t for which they hold, or with the given ``t``.
+    """The inequalities for the smallest t for which they hold, or for the given ``t``.
 
-    Where they hold for no t, the one that leaves the most room for results.
+    If they hold for no t, the t with the largest range for results.
     """
     widest = pair.columns * pair.w
     made = Sufficiency(pair, p, widest if t is None else t, products, first_cox, lazy)
-    hopeless = {"coprime to p", "offset", "range of A"}  # E and g only grow as t falls
+    hopeless = {"coprime to p", "offset", "range of A"}  # E and g grow as t falls
     if t is not None or any(row.name in hopeless and not row.holds for row in made.inequalities):
         return made
     best = made
@@ -453,9 +455,9 @@ def base_pair(
 ) -> tuple[BasePair, Sufficiency]:
     """The pair of bases for modulus ``p`` with the least n, a multiple of ``columns``; or the given ``n``, checked.
 
-    Moduli come from `choose_moduli`, none of them with a factor in common with p, and are dealt alternately. The least
-    n is the least for which all inequalities hold, not the least with n w > log2 p. ``p`` >= 3.
-    Raises ValueError naming the inequality that fails, with its numbers, or for want of moduli.
+    Moduli come from `choose_moduli`, are coprime to p, and are dealt alternately. The least n is the least for which
+    all inequalities hold, not the least with n w > log2 p. ``p`` >= 3. Raises ValueError with the inequality that fails
+    and its numbers, or if there are too few moduli.
     """
     if p < 3:
         raise ValueError(f"the modulus must be at least 3, got {shortened(p)}")
@@ -480,16 +482,16 @@ def base_pair(
             return pair, found
         failed = found
         if found.offset >= 1 << found.t:
-            break  # more moduli lie further from 2^w, and E is a sum over them
+            break  # further moduli are further from 2^w, and E is a sum over all
     if failed is None:
         raise ValueError(f"a modulus of {p.bit_length()} bits needs more than {MAX_CHANNELS} moduli of {w} bits")
     raise ValueError(failed.refusal)
 
 
 def kawamura_condition(base: Base, t: int) -> Fraction:
-    """n (e_m + d_m), which Kawamura's theorems want <= alpha < 1; e_m = max (2^w - m) / 2^w, d_m = max 2^-t-truncation.
+    """n (e_m + d_m), at most alpha < 1 in Kawamura's theorems; e_m = max (2^w - m) / 2^w, d_m = max 2^-t-truncation.
 
-    Sufficient for rows of one modulus and least residues, not necessary: see `Cox.error` for the exact sum.
+    Sufficient for rows of one modulus and least residues, but not necessary: `Cox.error` has the exact sum.
     Raises ValueError for t outside 1 ... w.
     """
     if not 1 <= t <= base.w:
@@ -501,7 +503,7 @@ def kawamura_condition(base: Base, t: int) -> Fraction:
 
 @dataclass(frozen=True)
 class HprPrime:
-    """A prime p = M^d - beta with M the product of base ``a``."""
+    """A prime p = M^d - beta, where M is the product of base ``a``."""
 
     p: int
     a: Base
@@ -522,11 +524,11 @@ def hpr_primes(
 ) -> Iterator[HprPrime]:
     """Primes M^d - beta, M a product of n / d odd moduli 2^w - u, drawn from the first ``pool`` coprime ones.
 
-    For hybrid position-residue numbers: K. Bigou, A. Tisserand, "Single base modular multiplication for efficient
-    hardware RNS implementations of ECC", CHES 2015 (d = 2), and "Hybrid position-residues number system", ARITH 2016.
-    The same seed gives the same primes; no draw comes twice. The iterator ends after ``draws`` draws or when all have
-    been made; the default pool has 4 n / d moduli, at least 32.
-    Raises ValueError when d < 2, d does not divide n, a beta is not even and positive, or the pool is too small.
+    For hybrid position-residue numbers. K. Bigou, A. Tisserand: Single Base Modular Multiplication for Efficient
+    Hardware RNS Implementations of ECC. CHES, 2015 (d = 2), and Hybrid Position-Residues Number System. ARITH, 2016.
+    The same seed gives the same primes; no product M is drawn twice. The iterator ends after ``draws`` draws or when no
+    products are left; the default pool has 4 n / d moduli, at least 32. Raises ValueError if d < 2, d does not divide
+    n, a beta is not even and positive, or the pool is too small.
     """
     if d < 2 or n < d or n % d:
         raise ValueError(f"d must be at least 2 and divide n, got d = {d}, n = {n}")

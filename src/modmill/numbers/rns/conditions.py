@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Conditions on parameters as a table: predicate, formula, numbers; one message names the first that fails."""
+"""Conditions on parameters as a table: predicate, formula, numbers. The message names the first that fails."""
 
 from __future__ import annotations
 

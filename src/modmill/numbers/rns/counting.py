@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Operations of the channels of a residue number system, counted while they are carried out.
+"""Counts of the operations in the channels of a residue number system, made while they are executed.
 
-Source: Djath, Bigou, Tisserand, "Hierarchical approach in RNS base extension for asymmetric cryptography" (2019),
-Sections II and IV-C, for the kinds of operation and the widths of their operands:
+Source: L. Djath, K. Bigou, A. Tisserand: Hierarchical Approach in RNS Base Extension for Asymmetric Cryptography.
+ARITH, 2019, Sections II and IV-C, for the kinds of operation and the widths of their operands:
 
     MM    w x w bits, modulo a channel's modulus        MUL   w x (c-1)w bits, not reduced
     MR    c w + ceil(log2 c) bits to w bits             ADD   w + w bits modulo; wide: c w + c w bits, not reduced
 
-Deviations: what happens modulo something of w - 1 bits or fewer (a redundant modulus, a side modulus 2^g), in the cox,
-or with a factor of a few bits is "small", a kind that the paper neglects.
+Deviation: operations modulo a number of w - 1 bits or fewer (a redundant modulus, a side modulus 2^g), in the cox, or
+with a factor of a few bits count as "small", a kind that the paper neglects.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from fractions import Fraction
 
 @dataclass(frozen=True)
 class Count:
-    """How many operations of each kind. Counts add."""
+    """Number of operations of each kind. Counts can be added."""
 
     mm: int = 0
     mr: int = 0
@@ -41,11 +41,11 @@ class Count:
 
     @property
     def multiplications(self) -> Count:
-        """MM, MR and MUL alone, all that the cost formulas of the literature count."""
+        """MM, MR and MUL only, the kinds in the cost formulas of the literature."""
         return Count(self.mm, self.mr, self.mul)
 
     def cmm(self, r: Fraction | int, mul: Fraction | int = 1) -> Fraction:
-        """The cost in MM: an MR costs 1/r, a MUL ``mul`` (1 in the paper), the other kinds nothing.
+        """The cost in units of an MM: an MR costs 1/r, a MUL ``mul`` (1 in the paper), the other kinds nothing.
 
         Raises ValueError unless r is positive.
         """
@@ -56,16 +56,16 @@ class Count:
 
 @dataclass(frozen=True)
 class Formula:
-    """A closed formula of an operation count: as text, and its value for the parameters at hand."""
+    """A closed formula of an operation count: as text, and its value for the given parameters."""
 
     text: str
     count: Count
 
 
 class Tally:
-    """Carries out the operations of channels of ``w`` bits in rows of ``c`` and counts them.
+    """Executes and counts the operations of channels of ``w`` bits in rows of ``c``.
 
-    Raises ValueError when an operand is wider than the operator.
+    Each operation raises ValueError for an operand that is negative or wider than the operator.
     """
 
     def __init__(self, w: int, c: int = 1) -> None:
@@ -76,7 +76,7 @@ class Tally:
 
     @property
     def count(self) -> Count:
-        """What was carried out so far."""
+        """Operations executed so far."""
         return Count(**self._counted)
 
     def mm(self, x: int, y: int, m: int) -> int:
@@ -87,7 +87,7 @@ class Tally:
         return x * y % m
 
     def mac(self, total: int, x: int, y: int) -> int:
-        """An MM whose reduction is left to the sum it belongs to: total + x y."""
+        """total + x y, counted as an MM; the sum is reduced once, at its end."""
         _fits("MM", x, self.w)
         _fits("MM", y, self.w)
         self._note("mm")
@@ -118,7 +118,7 @@ class Tally:
         return x + y
 
     def small(self, value: int) -> int:
-        """Count one operation on few bits, whose result is ``value``."""
+        """Count one operation on a few bits and return its result, ``value``."""
         self._note("small")
         return value
 

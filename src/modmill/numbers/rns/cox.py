@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""The cox: how many times the product of a base must be subtracted, estimated from a few top bits. Exact bounds.
+"""The cox: an estimate, from a few top bits, of how often a base's product must be subtracted, with exact bounds.
 
 Base A of n = r c moduli a_(i,j) of w bits in rows of c, A_i the product of row i (c = 1: Kawamura's KBE, every modulus
 a row; c > 1: the hierarchical HBE).
@@ -10,7 +10,7 @@ a row; c > 1: the hierarchical HBE).
     x        = sum_i Xhat_i A / A_i - h A
     h'       = floor((sum_i floor(Xhat_i / 2^drop) + d) / 2^t),   drop = c w - t
 
-With E the largest error of the truncations (an exact rational), summed over the rows:
+With E the largest truncation error, an exact rational, summed over the rows:
     h' = h            when d >= floor(2^t E) and x 2^t < (2^t - d) A   (exact)
     h' = h or h - 1   when d = 0 and E < 1                            (the result is x, or x + A when x < E A)
     h - h' < 1 + E    when d = 0, for every E                         (the result is below (1 + E) A)
@@ -30,9 +30,9 @@ from modmill.numbers.rns.residues import Base
 
 @dataclass(frozen=True)
 class Cox:
-    """The cox of ``base`` in rows of ``columns`` moduli, ``t`` fraction bits, ``lazy`` residues up to 2^w - 1.
+    """The cox of ``base`` in rows of ``columns`` moduli, with ``t`` fraction bits; ``lazy`` residues reach 2^w - 1.
 
-    Raises ValueError when the moduli do not fill rows, or t is out of range.
+    Raises ValueError if the moduli do not fill the rows or t is out of range.
     """
 
     base: Base
@@ -42,13 +42,13 @@ class Cox:
 
     def __post_init__(self) -> None:
         if self.columns < 1 or self.base.n % self.columns:
-            raise ValueError(f"{self.base.n} moduli do not fill rows of {self.columns}")
+            raise ValueError(f"{self.base.n} moduli do not fill rows of {self.columns}; take a multiple of it")
         if not 1 <= self.t <= self.columns * self.base.w:
             raise ValueError(f"t must be in 1 ... {self.columns * self.base.w}, got {self.t}")
 
     @property
     def drop(self) -> int:
-        """Low bits of Xhat that the cox does not see."""
+        """Number of low bits of Xhat that the cox ignores."""
         return self.columns * self.base.w - self.t
 
     @cached_property
@@ -64,7 +64,7 @@ class Cox:
 
     @cached_property
     def cofactors(self) -> tuple[int, ...]:
-        """A_i / a_(i,j) of every modulus: what its xi is multiplied by in Xhat_i."""
+        """A_i / a_(i,j) of every modulus, the factor of its xi in Xhat_i."""
         return tuple(product // a for row, product in zip(self.rows, self.products, strict=True) for a in row)
 
     @cached_property
@@ -95,13 +95,13 @@ class Cox:
         return (self.error.numerator << self.t) // self.error.denominator
 
     def limit(self, d: int | None = None) -> int:
-        """x must be below this (exclusive) for an exact result with offset ``d`` (default: the smallest)."""
+        """Exclusive bound of x for an exact result with offset ``d`` (default: the smallest); 0 if d is not exact."""
         d = self.offset if d is None else d
         return -(-((1 << self.t) - d) * self.base.M >> self.t) if self.offset <= d < 1 << self.t else 0
 
     @property
     def most(self) -> int:
-        """Largest h without a cox: the result is at most x + most * A."""
+        """Largest h: without a cox the result is at most x + most * A."""
         total = sum(Fraction(top, product) for top, product in zip(self.tops, self.products, strict=True))
         return total.numerator // total.denominator
 
@@ -111,24 +111,24 @@ class Cox:
         return (sum(top >> self.drop for top in self.tops) + max(self.offset, 0)).bit_length()
 
     def xi(self, x: int) -> list[int]:
-        """Least xi of every modulus."""
+        """xi of every modulus, the least residues."""
         return self.base.gammas(x)
 
     def hats(self, xi: Sequence[int]) -> list[int]:
-        """Xhat of every row from any representatives of xi."""
+        """Xhat of every row; ``xi`` may be any representatives."""
         c = self.columns
         terms = [v * k for v, k in zip(xi, self.cofactors, strict=True)]
         return [sum(terms[i : i + c]) for i in range(0, len(terms), c)]
 
     def h(self, hats: Sequence[int], d: int = 0) -> int:
-        """The estimate h' for offset ``d``."""
+        """The estimate h' for offset ``d``, from Xhat of every row."""
         return (sum(x >> self.drop for x in hats) + d) >> self.t
 
 
 def first_bound(cox: Cox | None, base: Base, columns: int = 1, *, lazy: bool = True) -> Fraction:
-    """The result of an extension from [0, A) is at most this multiple of A.
+    """Largest result of an extension from [0, A), as a multiple of A.
 
-    The sum of the largest Xhat_i / A_i without a cox, about n; with a cox of offset 0 also below 1 + E.
+    Without a cox this is the sum of the largest Xhat_i / A_i, about n; with a cox of offset 0 it is at most 1 + E.
     """
     if cox is not None:
         base, columns, lazy = cox.base, cox.columns, cox.lazy
@@ -141,8 +141,9 @@ def first_bound(cox: Cox | None, base: Base, columns: int = 1, *, lazy: bool = T
 class Loop:
     """The closed loop of RNS Montgomery multiplication modulo ``p`` (condition C4), operands below ``operand`` * p.
 
-    first: S = (X Y + Q p) / A with Q <= ``gain`` A (the first extension), so S < (products operand^2 p / A + gain) p;
-    second: exact over ``b`` for S < ``limit``. ``products``: how many products are added up before one reduction.
+    First extension: S = (X Y + Q p) / A with Q <= ``gain`` A, so S < (products operand^2 p / A + gain) p.
+    Second extension: exact over ``b`` for S < ``limit``. ``products``: number of products in the sum before a
+    reduction.
     """
 
     p: int
@@ -157,14 +158,15 @@ class Loop:
 
     @cached_property
     def largest_result(self) -> Fraction:
-        """S / p must stay below this for the second extension."""
+        """Exclusive bound of S / p for which the second extension is exact."""
         return Fraction(self.limit, self.p)
 
     def operand(self) -> Fraction | None:
-        """The largest lambda with results of lambda^2 * products again below lambda and exact; None when there is none.
+        """The largest lambda such that operands below lambda p give exact results below lambda p; None if there is
+        none.
 
         G lambda^2 p / A + gain <= lambda holds between the roots of the quadratic; below the smaller root results
-        still exceed lambda. A rational just inside is returned, at most ``largest_result``.
+        exceed lambda. Returns a rational just below the larger root, at most ``largest_result``.
         """
         slope = Fraction(self.products * self.p, self.a.M)
         middle = 1 / (2 * slope)

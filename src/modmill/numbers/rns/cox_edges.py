@@ -15,11 +15,11 @@ from modmill.numbers.rns.extension import CoxExtension
 def cox_edges(extension: CoxExtension, seed: int = 1) -> list[int]:
     """Numbers in [0, A) at the edges of the cox: of each truncation, of 0 and of the limit of exactness.
 
-    X^_i whose low bits are all ones, with top bits that sum to 2^t - floor(2^t E) modulo 2^t: x / A lies just above 0
-    with a large error, so one less in the offset is too little (X^_i in the upper fifth where only those reach E). Low
-    bits all zeros, top bits that sum to 2^t - d: x / A lies at the limit with a small error. Random X^_i with either
-    pattern and a last one that puts x / A just above or below 0 and the limit (of FixedPoint, only these). Then 0, 1,
-    A - 1 and the neighbours of the limit.
+    Low bits of X^_i all ones, top bits that sum to 2^t - floor(2^t E) modulo 2^t: x / A is just above 0 with a large
+    error, so a smaller offset fails (X^_i is in the upper fifth where only such values reach E). Low bits all zeros,
+    top bits that sum to 2^t - d: x / A is at the limit with a small error. Random X^_i with either pattern, and a last
+    one that puts x / A just above or below 0 and the limit (the only kind for FixedPoint). Then 0, 1, A - 1 and the
+    neighbours of the limit.
     """
     cox, A = extension.cox, extension.source.M
     rnd = random.Random(seed)
@@ -38,7 +38,7 @@ def cox_edges(extension: CoxExtension, seed: int = 1) -> list[int]:
         return sum(hat * (A // product) for hat, product in zip(hats, cox.products, strict=True)) % A
 
     def near(i: int, block: int, low: int) -> int | None:
-        """A representable X^_i with these top bits and, but for a few of the lowest, these low bits."""
+        """A representable X^_i with these top bits and these low bits, except for a few of the lowest."""
         hat = block << cox.drop | low
         noise = (rnd.getrandbits(noise_bits) if k else 0 for k in range(20))
         return next((hat ^ bits for bits in noise if representable(i, hat ^ bits)), None)

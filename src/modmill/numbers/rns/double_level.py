@@ -2,17 +2,17 @@
 # Copyright The Modmill authors
 """RNS Montgomery multiplication with a Montgomery reduction in every channel, for any odd moduli of w bits.
 
-Source: Bajard, Merkiche, "Double level Montgomery cox-rower architecture, new bounds", 2014 (our derivation: bounds,
-constants).
+Source: J.-C. Bajard, N. Merkiche: Double Level Montgomery Cox-Rower Architecture, New Bounds. CARDIS, 2014 (bounds and
+constants are our derivation).
 
 Sums of products T in a channel of modulus m are reduced to T 2^-W2 mod m:
 
     R = (T + (-T m^-1 mod 2^W2) m) / 2^W2 < 2 m      for T < (n + 2) 2^w m, 2^W2 >= (n + 2) 2^w
-    R - m when R >= 2^w, else R                      so residues stay below 2^w: lazy, E for x^ up to 2^w - 1
+    R - m if R >= 2^w, else R                        so residues stay below 2^w: lazy, E for x^ up to 2^w - 1
 
-Only the product of the operands brings a 2^-W2 that the constants must make up for: the constant that follows it holds
-2^(2 W2), all others 2^W2; none is added. Otherwise Gandino's order: B stored as x B_j^-1.
-Cost: 2 n^2 + 4 n MM, with 5 n reductions of sums. KBE for moduli close to 2^w, FixedPoint for any others.
+Only the product of the operands has a factor 2^-W2 that the constants must cancel: the constant after it contains 2^(2
+W2), all others 2^W2; no product is added. Otherwise Gandino's order: B stored as x B_j^-1. Cost: 2 n^2 + 4 n MM, with 5
+n reductions of sums. KBE for moduli close to 2^w, FixedPoint for any others.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ from modmill.numbers.rns.rns_montgomery import Gandino, Pair, least_t, pair_of
 
 @dataclass(frozen=True)
 class DoubleLevel(Gandino):
-    """``W2``: inner radix 2^W2; None takes the least, w + ceil(log2(n + 2)). Extensions for lazy residues, c = 1."""
+    """``W2``: inner radix 2^W2; None takes the least, w + ceil(log2(n + 2)). Its extensions take lazy residues, c =
+    1."""
 
     W2: int | None = None
 
@@ -47,23 +48,24 @@ class DoubleLevel(Gandino):
         operand: Fraction | None = None,
         W2: int | None = None,
     ) -> Self:
-        """With KBE for lazy residues, t bits in the cox; t None takes the least that does."""
+        """With KBE for lazy residues and t bits in the cox; None takes the least t that satisfies `conditions`."""
         return least_t(lambda bits: cls(p, *pair_of(a, b, bits, c, lazy=True), operand, W2), a.w * c, t)
 
     @classmethod
     def fixed_point(
         cls, p: int, a: Base, b: Base, s: int, u: int = 0, operand: Fraction | None = None, W2: int | None = None
     ) -> Self:
-        """With constants of s fraction bits in the cox, u low bits of each residue left out."""
+        """With a fixed-point cox: constants of s fraction bits; u low bits of each residue are ignored."""
         first = FixedPoint.of(a, b.moduli, s, u, 0, lazy=True)
         return cls(p, first, FixedPoint.of(b, a.moduli, s, u, lazy=True), operand, W2)
 
     @property
     def inner(self) -> int:
-        """W2."""
+        """W2 in use, in bits."""
         return self.W2 if self.W2 is not None else self.a.w + (max(self.a.n, self.b.n) + 1).bit_length()
 
     def conditions(self) -> list[Condition]:
+        """Conditions of the base class; then those on the moduli, the coxes and W2."""
         n, w = max(self.a.n, self.b.n), self.a.w
         even = next((m for m in (*self.a.moduli, *self.b.moduli) if m % 2 == 0), 0)
         coxes = (self.first.cox, self.second.cox)
@@ -78,10 +80,10 @@ class DoubleLevel(Gandino):
         ]
 
     def reduction(self, total: int, m: int) -> int:
-        """total 2^-W2 mod m, below 2^w. Raises ValueError for totals beyond (n + 2) 2^w m."""
+        """total 2^-W2 mod m, below 2^w. Raises ValueError unless 0 <= total < (n + 2) 2^w m."""
         n, w, radix = max(self.a.n, self.b.n), self.a.w, 1 << self.inner
         if not 0 <= total < ((n + 2) << w) * m:
-            raise ValueError(f"a sum of {total.bit_length()} bits is not below ({n} + 2) 2^{w} {m}")
+            raise ValueError(f"a sum of {total.bit_length()} bits is not in 0 ... ({n} + 2) 2^{w} {m} - 1")
         result = (total + total * pow(-m, -1, radix) % radix * m) >> self.inner
         return result - m if result >> w else result
 
@@ -90,7 +92,7 @@ class DoubleLevel(Gandino):
         return [self.reduction(tally.mac(0, s, t), m) for s, t, m in zip(x[side], y[side], moduli, strict=True)]
 
     def reduce(self, s: Pair, tally: Tally | None = None) -> Pair:
-        """``s``: the channels' products times 2^-W2."""
+        """The stored result from ``s``, the channels' products times 2^-W2."""
         tally = tally or self.tally()
         first, second = self.extensions
         xhat = [

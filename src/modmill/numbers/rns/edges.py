@@ -13,10 +13,10 @@ from modmill.numbers.rns.sum_of_residues import SumOfResidues
 def edge_operands(rns: SumOfResidues, seed: int = 1) -> list[tuple[list[int], list[int]]]:
     """Residue vectors (X, Y) at the edges of alpha, of kappa and of the channel reducers, built through the CRT.
 
-    For alpha: gamma_i whose dropped low bits are all ones (largest error) or all zeros (none), the last one chosen
-    so that Z / M lies just above an integer, or just below the limit. For kappa: of many such Z the ones that leave
-    the largest and the smallest z. For the reducers: every residue at 0, 1, m - 1, m, 2^w - 1.
-    Y is 1, so that Z = X: the contract only limits the product of the two.
+    For alpha: gamma_i whose truncated low bits are all ones (largest error) or all zeros (no error); the last gamma
+    puts Z / M just above an integer, or just below the limit. For kappa: of many such Z those with the largest and the
+    smallest z. For the reducers: every residue at 0, 1, m - 1, m, 2^w - 1. Y is 1, so that Z = X: the contract limits
+    only the product of the two.
     """
     base = rns.base
     rnd = random.Random(seed)

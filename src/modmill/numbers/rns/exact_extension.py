@@ -2,14 +2,16 @@
 # Copyright The Modmill authors
 """Base extensions that are exact for every x < A, over any coprime moduli, without a cox.
 
-    MixedRadix         Szabo and Tanaka, "Residue arithmetic and its applications to computer technology", 1967, ch. 4
-    ShenoyKumaresan    Shenoy and Kumaresan, "Fast base extension using a redundant modulus in RNS", 1989
+    MixedRadix         N. S. Szabo, R. I. Tanaka: Residue Arithmetic and Its Applications to Computer Technology.
+                       McGraw-Hill, 1967, Chapter 4
+    ShenoyKumaresan    A. P. Shenoy, R. Kumaresan: Fast Base Extension Using a Redundant Modulus in RNS. IEEE
+                       Transactions on Computers, 1989
 
     mixed radix        v_1 = x_1; v_i = (... ((x_i - v_1) a_1^-1 - v_2) a_2^-1 ...) a_(i-1)^-1 mod a_i
                        x = v_1 + a_1 (v_2 + a_2 (v_3 + ...))
     redundant modulus  x^_i = |x A_i^-1|;  h = |(sum x^_i A_i - x_r) A^-1| modulo m_r;  x = sum x^_i A_i - h A
 
-with A_i = A / a_i here. Cost: `formula` of each.
+with A_i = A / a_i. Cost: `formula` of each class.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ from modmill.numbers.rns.residues import Base
 
 
 class _WithoutCox(Extension):
-    """What holds of both: every x < A comes out as it is."""
+    """Base class of both: the result equals x for every x < A."""
 
     @property
     def exact(self) -> Exact:
@@ -45,7 +47,7 @@ class _WithoutCox(Extension):
 class MixedRadix(_WithoutCox):
     """x = v_1 + v_2 a_1 + v_3 a_1 a_2 + ...; exact for every x < A and any moduli.
 
-    Cost: n (n - 1) / 2 + n_B (n - 1) MM and as many ADD, in about 2 n dependent steps.
+    Cost: n (n - 1) / 2 + n_B (n - 1) MM and the same number of ADD, in about 2 n dependent steps.
     """
 
     a: Base
@@ -53,10 +55,12 @@ class MixedRadix(_WithoutCox):
 
     @property
     def source(self) -> Base:
+        """Base A."""
         return self.a
 
     @property
     def formula(self) -> Formula:
+        """The closed formula of the operation count."""
         n = self.source.n
         wide, narrow = self._wide_and_narrow(self.target)
         steps = n * (n - 1) // 2
@@ -66,10 +70,11 @@ class MixedRadix(_WithoutCox):
         )
 
     def predicted(self, x: int) -> int:
+        """x mod A."""
         return x % self.source.M
 
     def digits(self, residues: Sequence[int], tally: Tally | None = None) -> list[int]:
-        """The mixed-radix digits v_i."""
+        """The mixed-radix digits v_i, 0 <= v_i < a_i, from least residues."""
         tally = tally or self.tally()
         a = self.source.moduli
         v = list(residues)
@@ -79,6 +84,7 @@ class MixedRadix(_WithoutCox):
         return v
 
     def extend(self, residues: Sequence[int], tally: Tally | None = None) -> list[int]:
+        """Least residues over ``target`` of x < A, from its least residues over A."""
         tally = tally or self.tally()
         v = self.digits(residues, tally)
         out = []
@@ -92,10 +98,10 @@ class MixedRadix(_WithoutCox):
 
 @dataclass(frozen=True)
 class ShenoyKumaresan(_WithoutCox):
-    """h from the residue modulo a redundant ``m_r`` >= n, coprime to A, which `extend` reads last. Exact for x < A.
+    """h from the residue modulo a redundant ``m_r`` >= n, coprime to A, the last one in `extend`. Exact for x < A.
 
-    It is also exact for larger x as long as the true h, sum x^_i A / a_i = x + h A, is in [0, m_r).
-    Cost: n + n (n_B + 1) + 1 MM, the n + 1 modulo m_r small when m_r has fewer than w bits.
+    Also exact for larger x if the true h, in sum x^_i A / a_i = x + h A, is in [0, m_r).
+    Cost: n + n (n_B + 1) + 1 MM; the n + 1 modulo m_r are small if m_r has fewer than w bits.
     """
 
     a: Base
@@ -104,9 +110,11 @@ class ShenoyKumaresan(_WithoutCox):
 
     @property
     def source(self) -> Base:
+        """Base A."""
         return self.a
 
     def conditions(self) -> list[Condition]:
+        """Conditions of the base class; then those on m_r."""
         n, m_r = self.source.n, self.m_r
         return [
             *super().conditions(),
@@ -117,10 +125,12 @@ class ShenoyKumaresan(_WithoutCox):
 
     @property
     def reads(self) -> tuple[int, ...]:
+        """The moduli of A, then m_r."""
         return (*self.source.moduli, self.m_r)
 
     @property
     def formula(self) -> Formula:
+        """The closed formula of the operation count."""
         n = self.source.n
         (wide, narrow), (r_wide, r_narrow) = self._wide_and_narrow(self.target), self._wide_and_narrow([self.m_r])
         return Formula(
@@ -133,10 +143,12 @@ class ShenoyKumaresan(_WithoutCox):
         )
 
     def predicted(self, x: int) -> int:
+        """The integer whose residues `extend` returns for x: x itself if the true h is in [0, m_r)."""
         total = sum(g * c for g, c in zip(self.source.gammas(x), self.source.cofactors, strict=True))
         return total - (total - x) // self.source.M % self.m_r * self.source.M
 
     def extend(self, residues: Sequence[int], tally: Tally | None = None) -> list[int]:
+        """Least residues over ``target``, from the least residues over A and modulo m_r."""
         tally = tally or self.tally()
         base, m_r = self.source, self.m_r
         xhat = [tally.mm(x, T, a) for x, T, a in zip(residues[:-1], base.inverses, base.moduli, strict=True)]

@@ -2,26 +2,27 @@
 # Copyright The Modmill authors
 """Base extension: from the residues of x over a base A to its residues over other moduli, with exact conditions.
 
-    KBE           Kawamura, Koike, Sano, Shimbo, "Cox-rower architecture for fast parallel Montgomery multiplication",
-                  2000; as printed in Algorithm 1 of the next
-    HBE           Djath, Bigou, Tisserand, "Hierarchical approach in RNS base extension for asymmetric cryptography",
-                  2019, Algorithm 2
-    Approximate   Bajard, Didier, Kornerup, "Modular multiplication and base extensions in RNS", 2001
+    KBE           S. Kawamura, M. Koike, F. Sano, A. Shimbo: Cox-Rower Architecture for Fast Parallel Montgomery
+                  Multiplication. EUROCRYPT, 2000. Here as in Algorithm 1 of the HBE paper
+    HBE           L. Djath, K. Bigou, A. Tisserand: Hierarchical Approach in RNS Base Extension for Asymmetric
+                  Cryptography. ARITH, 2019, Algorithm 2
+    Approximate   J.-C. Bajard, L.-S. Didier, P. Kornerup: Modular Multiplication and Base Extensions in Residue Number
+                  Systems. ARITH, 2001
 
-modmill.numbers.rns.exact_extension and modmill.numbers.rns.fixed_point hold the others.
+exact_extension and fixed_point have the other methods.
 
-Letters of the last: A = a_(1,1) ... a_(r,c), A_i the product of row i, T_(i,j) = (A / a_(i,j))^-1 mod a_(i,j),
+Letters of the HBE paper: A = a_(1,1) ... a_(r,c), A_i the product of row i, T_(i,j) = (A / a_(i,j))^-1 mod a_(i,j),
 x^_(i,j) = |x T_(i,j)|, X^_i = sum_j x^_(i,j) A_i / a_(i,j), sigma, h_i; drop = c w - t.
 
-What comes out, for 0 <= x < A, offset d = 2^t sigma and the error e of the truncations at the X^_i of x
+The result, for 0 <= x < A, offset d = 2^t sigma and the truncation error e at the X^_i of x
 (0 <= e <= E, see modmill.numbers.rns.cox):
 
     x + k A,   k = -floor(x / A + d / 2^t - e)
 
-so with sigma = 0 and E < 1 it is x + A exactly when x / A < e, else x.
-Deviations from the HBE paper: sum h_i is h or h - 1 when sigma = 0 (printed: h - 1), and x + A comes out for small x
-(printed: x close to A). t counts from the top of c w bits, X^ has ceil(log2 c) bits more: the paper's t' of these is
-t + ceil(log2 c). "No additional constraint" (IV-B) does not hold, condition C2 with the exact E of the rows does.
+so with sigma = 0 and E < 1 it is x + A if and only if x / A < e, else x.
+Deviations from the HBE paper: sum h_i is h or h - 1 for sigma = 0 (printed: h - 1), and the result is x + A for small x
+(printed: x close to A). t counts from the top of c w bits; X^ has ceil(log2 c) more bits, so the paper's t' is t +
+ceil(log2 c). "No additional constraint" (IV-B) is wrong; condition C2 with the exact E of the rows is needed.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ from modmill.numbers.rns.residues import Base
 
 @dataclass(frozen=True)
 class Exact:
-    """Where an extension is exact: 0 <= x < ``limit``, which is ``bound`` * A rounded up; ``text`` is the formula."""
+    """The range of exactness: 0 <= x < ``limit``, which is ``bound`` * A rounded up; ``text`` is the formula."""
 
     limit: int
     bound: Fraction
@@ -50,9 +51,9 @@ class Exact:
 
 
 class Extension(ABC):
-    """An extension from ``source`` to the moduli ``target``. All of these read and write least residues.
+    """An extension from ``source`` to the moduli ``target``, on least residues.
 
-    Raises ValueError when a condition of ``conditions`` fails.
+    Raises ValueError with the first of `conditions` that fails.
     """
 
     target: tuple[int, ...]
@@ -72,18 +73,18 @@ class Extension(ABC):
 
     @property
     def reads(self) -> tuple[int, ...]:
-        """The moduli whose residues `extend` takes."""
+        """The moduli of the residues that `extend` takes."""
         return self.source.moduli
 
     @property
     @abstractmethod
     def exact(self) -> Exact:
-        """For which x the result is x."""
+        """The range of x for which the result is x."""
 
     @property
     @abstractmethod
     def bound(self) -> Fraction:
-        """Results for 0 <= x < A are below this multiple of A."""
+        """Exclusive bound of the results for 0 <= x < A, as a multiple of A."""
 
     @property
     @abstractmethod
@@ -97,15 +98,15 @@ class Extension(ABC):
 
     @abstractmethod
     def predicted(self, x: int) -> int:
-        """The integer whose residues come out for x, from rational arithmetic."""
+        """The integer whose residues `extend` returns for x, by rational arithmetic."""
 
     @abstractmethod
     def extend(self, residues: Sequence[int], tally: Tally | None = None) -> list[int]:
-        """The residues over ``target``, of the integer that `predicted` tells."""
+        """Least residues over ``target`` of the integer `predicted`, from the least residues of x over `reads`."""
 
     @property
     def count(self) -> Count:
-        """Operations of one extension, as run."""
+        """Operations of one extension, counted in a run."""
         tally = self.tally()
         self.extend([0] * len(self.reads), tally)
         return tally.count
@@ -115,7 +116,7 @@ class Extension(ABC):
         return Tally(self.source.w)
 
     def _wide_and_narrow(self, moduli: Sequence[int]) -> tuple[int, int]:
-        """How many of ``moduli`` have w bits, and how many have fewer."""
+        """The numbers of ``moduli`` with w bits and with fewer bits."""
         wide = sum(m > 1 << (self.source.w - 1) for m in moduli)
         return wide, len(moduli) - wide
 
@@ -124,9 +125,9 @@ class Extension(ABC):
 class CoxExtension(Extension):
     """Extension by the Chinese remainder theorem with the estimate h' of ``cox``; offset ``d``, sigma = d / 2^t.
 
-    ``scale``: what the results are multiplied by in every target channel, free of charge, as it merges into the
-    constants (none: 1). `hats` takes any representatives x^ that the cox allows. What comes out is the module's
-    formula. Use KBE, HBE, Approximate or FixedPoint.
+    ``scale``: factors of the results in the target channels, at no cost, because they are merged into the constants
+    (empty: 1). `hats` takes any representatives x^ that the cox allows. The module's formula gives the result.
+    Abstract; instantiate KBE, HBE, Approximate or FixedPoint.
     """
 
     cox: Cox
@@ -136,6 +137,7 @@ class CoxExtension(Extension):
 
     @property
     def source(self) -> Base:
+        """Base A."""
         return self.cox.base
 
     def scaled(self, scale: Sequence[int]) -> CoxExtension:
@@ -144,10 +146,11 @@ class CoxExtension(Extension):
 
     @property
     def factors(self) -> tuple[int, ...]:
-        """The scale of every target channel."""
+        """The scale factor of every target channel."""
         return self.scale or (1,) * len(self.target)
 
     def conditions(self) -> list[Condition]:
+        """Conditions of the base class; then those on d and on the scale."""
         top = 1 << self.cox.t
         return [
             *super().conditions(),
@@ -165,20 +168,24 @@ class CoxExtension(Extension):
 
     @property
     def exact(self) -> Exact:
+        """The range of x for which the result is x: x 2^t < (2^t - d) A, empty if d < floor(2^t E)."""
         least, part = self.cox.offset, 1 - Fraction(self.d, 1 << self.cox.t)
         text = f"x 2^t < (2^t - d) A with d = {self.d} >= floor(2^t E) = {least}"
         return Exact(self.cox.limit(self.d), part if self.d >= least else Fraction(0), text)
 
     @property
     def bound(self) -> Fraction:
+        """1 + E - d / 2^t, an exclusive bound of the results for 0 <= x < A as a multiple of A."""
         return 1 + self.cox.error - Fraction(self.d, 1 << self.cox.t)
 
     @property
     def never_below(self) -> bool:
+        """Whether the offset is 0, so that the result is at least x."""
         return self.d == 0
 
     @property
     def formula(self) -> Formula:
+        """The closed formula of the operation count."""
         n, c = self.source.n, self.cox.columns
         rows = n // c
         wide, narrow = self._wide_and_narrow(self.target)
@@ -209,26 +216,28 @@ class CoxExtension(Extension):
         return tuple(-self.source.M * f % b for b, f in zip(self.target, self.factors, strict=True))
 
     def tally(self) -> Tally:
+        """A tally for the widths of this extension."""
         return Tally(self.source.w, self.cox.columns)
 
     def error_of(self, xhat: Sequence[int]) -> Fraction:
-        """e, what the truncations hide at these x^."""
+        """The truncation error e at these x^."""
         hats = self.cox.hats(xhat)
         true = sum((Fraction(x, p) for x, p in zip(hats, self.cox.products, strict=True)), Fraction(0))
         return true - Fraction(sum(self._addend(i, x) for i, x in enumerate(hats)), 1 << self.cox.t)
 
     def predicted(self, x: int) -> int:
+        """x + k A with k of the module's formula."""
         e = self.error_of(self.cox.xi(x))
         return x - floor(Fraction(x, self.source.M) + Fraction(self.d, 1 << self.cox.t) - e) * self.source.M
 
     def outcomes(self, x: int) -> set[int]:
-        """What can come out for x whatever its x^: all x + k A with 0 <= e <= E."""
+        """All results for x that some x^ can give: x + k A with 0 <= e <= E."""
         middle = Fraction(x, self.source.M) + Fraction(self.d, 1 << self.cox.t)
         least, most = -floor(middle), -floor(middle - self.cox.error)
         return {x + k * self.source.M for k in range(least, most + 1)}
 
     def _addend(self, i: int, hat: int) -> int:
-        """What row i adds to sigma, in units of 2^-t: trunc(X^_i) / 2^(c w)."""
+        """The addend of row i to sigma, in units of 2^-t: trunc(X^_i) / 2^(c w)."""
         return hat >> self.cox.drop
 
     def xhat(self, residues: Sequence[int], tally: Tally) -> list[int]:
@@ -265,7 +274,7 @@ class CoxExtension(Extension):
     def spread(
         self, hats: Sequence[int], h: Sequence[int], tally: Tally, start: Sequence[int] | None = None
     ) -> list[int]:
-        """Lines 9-11 of Algorithm 1, 12-15 of Algorithm 2, added to ``start``."""
+        """Lines 9-11 of Algorithm 1, 12-15 of Algorithm 2, with sums that begin at ``start``."""
         out = list(start) if start is not None else [0] * len(self.target)
         for i, (hat, h_i) in enumerate(zip(hats, h, strict=True)):
             for k, b in enumerate(self.target):
@@ -275,6 +284,7 @@ class CoxExtension(Extension):
         return out
 
     def extend(self, residues: Sequence[int], tally: Tally | None = None) -> list[int]:
+        """Residues over ``target`` of the integer `predicted`, from the residues of x: Algorithm 1 or 2."""
         tally = tally or self.tally()
         hats = self.hats(self.xhat(residues, tally), tally)
         return self.spread(hats, self.h(hats, tally), tally)
@@ -282,7 +292,7 @@ class CoxExtension(Extension):
     def trace(self, residues: Sequence[int]) -> Iterator[tuple[str, Any]]:
         """(name, value) of every intermediate in the order of the algorithm, the result x_B last.
 
-        xhat, Xhat (HBE only), then sigma (in units of 2^-t, after h is taken off) and h of each row (modulus), all
+        xhat, Xhat (HBE only), then sigma (in units of 2^-t, after h is subtracted) and h of each row (modulus), all
         numbered from 1, xhat_b (HBE only: the rows of |X^_i|_b) and x_B.
         """
         tally = self.tally()
@@ -310,7 +320,7 @@ class KBE(CoxExtension):
 
     @classmethod
     def of(cls, source: Base, target: Sequence[int], t: int, d: int | None = None, *, lazy: bool = False) -> KBE:
-        """Over ``source`` with t bits; d is the least exact offset unless given."""
+        """Over ``source`` with t cox bits; d defaults to the least exact offset."""
         cox = Cox(source, t, 1, lazy)
         return cls(cox, tuple(target), cox.offset if d is None else d)
 
@@ -325,7 +335,7 @@ class HBE(CoxExtension):
     def of(
         cls, source: Base, target: Sequence[int], t: int, c: int = 2, d: int | None = None, *, lazy: bool = False
     ) -> HBE:
-        """Over ``source`` in rows of c with t bits; d is the least exact offset unless given."""
+        """Over ``source`` in rows of c with t cox bits; d defaults to the least exact offset."""
         cox = Cox(source, t, c, lazy)
         return cls(cox, tuple(target), cox.offset if d is None else d)
 
@@ -333,7 +343,7 @@ class HBE(CoxExtension):
 class Approximate(CoxExtension):
     """No cox: h = 0, the result is x + k A with k = floor(sum X^_i / A_i) <= n - 1 for least residues.
 
-    Cost: that of KBE or HBE, but for the cox.
+    Cost: that of KBE or HBE without the cox.
     """
 
     @classmethod
@@ -343,23 +353,28 @@ class Approximate(CoxExtension):
 
     @property
     def exact(self) -> Exact:
-        return Exact(0, Fraction(0), "no x is certain to come out as itself")
+        """The empty range: no x is certain to be returned unchanged."""
+        return Exact(0, Fraction(0), "no x is certain to be returned unchanged")
 
     @property
     def bound(self) -> Fraction:
+        """Exclusive bound of the results, as a multiple of A: about n."""
         largest = sum((Fraction(t, p) for t, p in zip(self.cox.tops, self.cox.products, strict=True)), Fraction(0))
-        return largest + Fraction(1, self.source.M)  # the largest does occur
+        return largest + Fraction(1, self.source.M)  # the largest value occurs
 
     @property
     def _cox_operations(self) -> int:
         return 0
 
     def predicted(self, x: int) -> int:
+        """The integer whose residues `extend` returns for x: sum X^_i A / A_i."""
         hats = self.cox.hats(self.cox.xi(x))
         return sum(hat * (self.source.M // p) for hat, p in zip(hats, self.cox.products, strict=True))
 
     def outcomes(self, x: int) -> set[int]:
+        """All results for x that some x^ can give: x + k A for 0 <= k <= ``cox.most``."""
         return {x + k * self.source.M for k in range(self.cox.most + 1)}
 
     def steps(self, hats: Sequence[int], tally: Tally) -> Iterator[tuple[int, int]]:
+        """(0, 0) for every row: there is no cox."""
         return ((0, 0) for _ in hats)

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Hybrid position-residues numbers: multiplication modulo p = M^d - beta, on d digits in radix M, each in an RNS.
+"""Hybrid position-residues numbers: multiplication modulo p = M^d - beta with d digits in radix M, each in an RNS.
 
-Sources: Bigou, Tisserand, "Single base modular multiplication for efficient hardware RNS implementations of ECC", CHES
-2015 (d = 2); Bigou, Tisserand, "Hybrid position-residues number system", ARITH 2016 (any d). Our derivation of steps,
-bounds and constants; the cost with n_B = n_A agrees with Table II of Djath, Bigou, Tisserand, "Hierarchical approach in
-RNS base extension for asymmetric cryptography", 2019.
+Sources: K. Bigou, A. Tisserand: Single Base Modular Multiplication for Efficient Hardware RNS Implementations of ECC.
+CHES, 2015 (d = 2). K. Bigou, A. Tisserand: Hybrid Position-Residues Number System. ARITH, 2016 (any d). Steps, bounds
+and constants are our derivation; the cost with n_B = n_A agrees with L. Djath, K. Bigou, A. Tisserand: Hierarchical
+Approach in RNS Base Extension for Asymmetric Cryptography. ARITH, 2019, Table II.
 
 M = A has n / d moduli; X = sum X_i M^i with 0 <= X_i < kappa M, each X_i in A, in B and modulo 2^g.
 
@@ -16,12 +16,11 @@ M = A has n / d moduli; X = sum X_i M^i with 0 <= X_i < kappa M, each X_i in A, 
     compress   q_k = (S_k - (S_k mod M or that + M)) / M modulo 2^g
                result digit S_k - q_k M + q_(k-1),   digit 0: S_0 - q_0 M + beta q_(d-1)
 
-Range, with D_k = k + 1 + beta (d - 1 - k) and h_k <= D_k kappa^2 M: a result digit is below (1 + E) M + beta q_max, and
-kappa is such a bound that holds for its own results. Deviation: the digits of p are added, because h_k = -1 (C_k = 1
-can give l_k = M + 1) would else leave a negative digit. They also make S_k >= M - 2 beta >= E M, where the extension of
-the compression errs no more: q_k >= 0.
-Cost, n_B = n_A: 2 n^2 / d + (2 d + 4) n MM; with HBE 2 n^2 / (c d) + (2 d + 4) n MM, 2 n^2 / (c d) MR and 2 n MUL;
-without operations modulo 2^g or with beta.
+Range, with D_k = k + 1 + beta (d - 1 - k) and h_k <= D_k kappa^2 M: a result digit is below (1 + E) M + beta q_max, so
+kappa must satisfy this bound for its own results. Deviation: the digits of p are added, because h_k = -1 (C_k = 1 can
+give l_k = M + 1) would otherwise give a negative digit. They also make S_k >= M - 2 beta >= E M, where the extension of
+the compression is exact: q_k >= 0. Cost, n_B = n_A: 2 n^2 / d + (2 d + 4) n MM; with HBE 2 n^2 / (c d) + (2 d + 4) n
+MM, 2 n^2 / (c d) MR and 2 n MUL; operations modulo 2^g or with beta are not counted.
 """
 
 from __future__ import annotations
@@ -60,7 +59,7 @@ class HybridPosition:
 
     @classmethod
     def of(cls, d: int, beta: int, a: Base, b: Base, t: int | None = None, c: int = 1) -> Self:
-        """t None takes the least that does."""
+        """The multiplier with ``t`` cox bits; None takes the least that satisfies `conditions`."""
         return least_t(lambda bits: cls(d, beta, a, b, bits, c), a.w * c, t)
 
     def __post_init__(self) -> None:
@@ -73,7 +72,7 @@ class HybridPosition:
 
     @property
     def factor(self) -> int:
-        """What the product comes out multiplied by: nothing."""
+        """The factor of the product: 1."""
         return 1
 
     @cached_property
@@ -95,7 +94,7 @@ class HybridPosition:
 
     @cached_property
     def error(self) -> Fraction:
-        """E: what either extension from A can add, in multiples of M."""
+        """E: largest excess of either extension from A, as a multiple of M."""
         return max(Cox(self.a, self.t, self.c, False).error, Cox(self.a, min(self.t, self.a.w), 1, False).error)
 
     def largest(self, kappa: Fraction) -> tuple[int, int]:
@@ -109,7 +108,8 @@ class HybridPosition:
 
     @cached_property
     def kappa(self) -> Fraction:
-        """Digits of operands and results are below kappa M (2, which `conditions` then refuses, when none holds)."""
+        """Digits of operands and results are below kappa M. It is 2, which `conditions` refuses, if no kappa is
+        closed."""
         kappa = Fraction(2)
         for _ in range(3):
             kappa = min(kappa, 1 + self.error + Fraction(self.beta * self.largest(kappa)[1], self.a.M))
@@ -117,7 +117,7 @@ class HybridPosition:
 
     @property
     def side(self) -> int:
-        """2^g, more than q_max."""
+        """2^g, a power of two above q_max."""
         return 1 << self.largest(self.kappa)[1].bit_length()
 
     def conditions(self) -> list[Condition]:
@@ -163,7 +163,7 @@ class HybridPosition:
         return [(self.a.residues(v), self.b.residues(v), v % self.side) for v in values]
 
     def decode(self, x: Sequence[Digit]) -> int:
-        """sum X_i M^i. Raises ValueError when a digit's residues disagree or it is not below kappa M."""
+        """sum X_i M^i. Raises ValueError if a digit's residues disagree or the digit is not below kappa M."""
         values = [self.b.number(in_b) for _, in_b, _ in x]
         if self.digits(values) != list(x):
             raise ValueError(f"the residues of a digit disagree: {list(x)}")
@@ -203,7 +203,7 @@ class HybridPosition:
 
     @property
     def _constants(self) -> tuple[int, ...]:
-        """The digits of p, less the 1 by which every h_k is too large."""
+        """The digits of p minus 1, because every h_k is too large by 1."""
         return (self.a.M - 2 * self.beta, *(self.a.M - 2 for _ in range(1, self.d)))
 
     @property
@@ -233,7 +233,7 @@ class HybridPosition:
 
     @property
     def count(self) -> Count:
-        """Operations of one product, as run."""
+        """Operations of one product, counted in a run."""
         tally = self.first.tally()
         one = self.encode(1)
         self.multiply(one, one, tally)

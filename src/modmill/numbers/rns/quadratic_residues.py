@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""RNS Montgomery multiplication whose stored factors are square roots: no product with a constant before the extension.
+"""RNS Montgomery multiplication with square roots as stored factors, which saves constant products before the
+extension.
 
-Source: Kawamura, Komano, Shimizu, Yonemura, "RNS Montgomery reduction algorithms using quadratic residuosity", 2019
-(our derivation, the costs agree).
+Source: S. Kawamura, Y. Komano, H. Shimizu, T. Yonemura: RNS Montgomery Reduction Algorithms Using Quadratic
+Residuosity. Journal of Cryptographic Engineering, 2019 (our derivation; the costs agree).
 
     A stored as x K_i,  K_i^2 = +-(-p A_i)^-1 mod a_i:   x^_i = +- the product of two stored residues
     SingleQ: B stored as x B_j^-1                        DoubleQ: B stored as x C_j,  C_j^2 = +-(A B_j)^-1 mod b_j
 
-Deviation: the sign. The source needs a quadratic residue in every channel, so bases depend on p and must be searched
-for; with prime moduli that are 3 mod 4 either c or -c has a root, so every such base serves every p. Moduli that are
-1 mod 4 are taken when c has a root; composite ones are refused.
-Cost: 2 n^2 + 3 n MM (2 n^2 / c + 3 n MM, 2 n^2 / c MR, 2 n MUL with HBE) and up to n sign changes.
+Deviation: the sign. The source needs a quadratic residue in every channel, so its bases depend on p and need a search.
+Modulo a prime that is 3 mod 4 either c or -c has a root, so every base of such primes serves every p. A prime modulus
+that is 1 mod 4 is accepted if c has a root; composite moduli are refused. Cost: 2 n^2 + 3 n MM (2 n^2 / c + 3 n MM, 2
+n^2 / c MR, 2 n MUL with HBE) and up to n sign changes.
 """
 
 from __future__ import annotations
@@ -27,18 +28,18 @@ from modmill.numbers.rns.rns_montgomery import Merged
 
 
 def root(c: int, m: int) -> int | None:
-    """K with K^2 = c or -c modulo an odd prime m; None when neither is a square (m = 1 mod 4)."""
+    """K with K^2 = c or -c modulo an odd prime m; None if neither is a square (m = 1 mod 4)."""
     found = square_root(c, m)
     return square_root(-c, m) if found is None else found
 
 
 def _roots(base: Base, values: Sequence[int]) -> tuple[int, ...]:
-    """Roots of the inverses of ``values``; 1 where there is none, which `conditions` refuses."""
+    """Roots of the inverses of ``values``; 1 for a missing root, which `conditions` refuses."""
     return tuple((is_prime(m) and root(pow(v, -1, m), m)) or 1 for v, m in zip(values, base.moduli, strict=True))
 
 
 def _squares(base: Base, values: Sequence[int], roots: Sequence[int], name: str) -> list[Condition]:
-    """That K_i^2 is the inverse of the value, but for the sign, in every channel."""
+    """The condition that K_i^2 is plus or minus the value's inverse, for every channel."""
     return [
         Condition(
             K * K * v % m in (1, m - 1),
@@ -65,13 +66,16 @@ class SingleQ(Merged):
 
     @property
     def u(self) -> tuple[int, ...]:
+        """K_i, the factors of residues stored in A."""
         return self._K
 
     @property
     def v(self) -> tuple[int, ...]:
+        """B_j^-1, the factors of residues stored in B."""
         return self.b.inverses
 
     def conditions(self) -> list[Condition]:
+        """Conditions of the base class; then that every K_i exists."""
         earlier = super().conditions()
         if not all(c.holds for c in earlier):
             return earlier
@@ -80,7 +84,7 @@ class SingleQ(Merged):
 
 @dataclass(frozen=True)
 class DoubleQ(SingleQ):
-    """dQ-RNS: roots in both. u = K, v = C, so k and e are +-1; the constant o = B_j C_j comes after the sum."""
+    """dQ-RNS: roots in A and B. u = K, v = C, so k and e are +-1; the sum is multiplied by the constant o = B_j C_j."""
 
     @property
     def _in_b(self) -> list[int]:
@@ -92,9 +96,11 @@ class DoubleQ(SingleQ):
 
     @property
     def v(self) -> tuple[int, ...]:
+        """C_j, the factors of residues stored in B."""
         return self._C
 
     def conditions(self) -> list[Condition]:
+        """Conditions of sQ-RNS; then that every C_j exists."""
         earlier = super().conditions()
         if not all(c.holds for c in earlier):
             return earlier

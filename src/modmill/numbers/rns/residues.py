@@ -14,14 +14,14 @@ from functools import cached_property
 from math import gcd, prod
 
 MERSENNE_66_T = (2, 3, 4, 5, 6, 8, 9, 1, 12, 16, 17, 18, 21, 22, 24, 26, 28, 29, 32)
-"""Exponents t of pairwise coprime 2^66 - 2^t - 1 that follow 2^66 - 1; the first seven are the SOR paper's Table 1."""
+"""Exponents t of pairwise coprime 2^66 - 2^t - 1 after 2^66 - 1; the first seven are Table 1 of the SOR paper."""
 
 
 @dataclass(frozen=True)
 class Base:
     """Pairwise coprime moduli of exactly ``w`` bits.
 
-    Raises ValueError, naming the two moduli, when they are not coprime, or the one that has another length.
+    Raises ValueError, which names the moduli, if two share a factor or one has another length; also for no moduli.
     """
 
     w: int
@@ -37,7 +37,7 @@ class Base:
         for i, m in enumerate(self.moduli):
             if gcd(running, m) != 1:
                 other = next(k for k in self.moduli[:i] if gcd(k, m) != 1)
-                raise ValueError(f"moduli {other} and {m} share the factor {gcd(other, m)}")
+                raise ValueError(f"moduli {other} and {m} share the factor {gcd(other, m)}; they must be coprime")
             running *= m
 
     @property
@@ -52,7 +52,7 @@ class Base:
 
     @cached_property
     def u(self) -> tuple[int, ...]:
-        """Distances to the power of two: m_i = 2^w - u_i."""
+        """u_i, the distances to the power of two: m_i = 2^w - u_i."""
         return tuple((1 << self.w) - m for m in self.moduli)
 
     @cached_property
@@ -66,11 +66,11 @@ class Base:
         return tuple(pow(c, -1, m) for c, m in zip(self.cofactors, self.moduli, strict=True))
 
     def residues(self, x: int) -> list[int]:
-        """Least residues of ``x``."""
+        """The least nonnegative residues of ``x``."""
         return [x % m for m in self.moduli]
 
     def row(self, x: int, *, scaled: bool = False) -> tuple[int, ...]:
-        """x mod m_j in every channel, or ``scaled`` by M_j^-1: a table's row whose sums come out as gamma_j."""
+        """x mod m_j in every channel; ``scaled``: x M_j^-1 mod m_j, so that sums of such rows give gamma_j."""
         return tuple(self.gammas(x) if scaled else self.residues(x))
 
     def gammas(self, x: int) -> list[int]:
@@ -78,9 +78,9 @@ class Base:
         return [x * k % m for k, m in zip(self.inverses, self.moduli, strict=True)]
 
     def number(self, residues: Sequence[int]) -> int:
-        """The number in [0, M) with these residues (any representatives)."""
+        """The number in [0, M) with these residues (any representatives). Raises ValueError unless there are n."""
         if len(residues) != self.n:
-            raise ValueError(f"{len(residues)} residues for {self.n} moduli")
+            raise ValueError(f"{len(residues)} residues for {self.n} moduli; give one for each modulus")
         return self.from_gammas([r * k % m for r, k, m in zip(residues, self.inverses, self.moduli, strict=True)])
 
     def from_gammas(self, gammas: Iterable[int]) -> int:
@@ -89,7 +89,7 @@ class Base:
 
 
 def coprime(candidates: Iterable[int]) -> Iterator[int]:
-    """The candidates that are coprime to all that were taken before them, in order (greedy)."""
+    """The candidates that are coprime to all previously taken ones, in order (greedy)."""
     running = 1
     for m in candidates:
         if gcd(running, m) == 1:
@@ -98,7 +98,7 @@ def coprime(candidates: Iterable[int]) -> Iterator[int]:
 
 
 def signed_digits(u: int) -> list[tuple[int, int]]:
-    """Non-adjacent form of ``u`` >= 0: pairs (exponent, +1 or -1), largest exponent first; the fewest digits."""
+    """Non-adjacent form of ``u`` >= 0: pairs (exponent, +1 or -1), largest exponent first; has the fewest digits."""
     digits = []
     k = 0
     while u:
@@ -121,7 +121,7 @@ def mersenne_like(w: int) -> Iterator[int]:
 def pseudo_mersenne(w: int, *, digits: int | None = None, even: bool = False) -> Iterator[int]:
     """Pairwise coprime moduli 2^w - u in ascending u (greedy), u < 2^(w-1).
 
-    ``digits`` keeps only u with at most that many signed digits, which makes folding cheap; ``even`` lets u = 0 in.
+    ``digits`` limits the signed digits of u, which makes folding cheap; ``even`` also allows u = 0.
     """
     candidates = ((1 << w) - u for u in range(0 if even else 1, 1 << (w - 1)) if even or u % 2)
     if digits is not None:
@@ -130,9 +130,9 @@ def pseudo_mersenne(w: int, *, digits: int | None = None, even: bool = False) ->
 
 
 def growing_bases(w: int, moduli: Iterator[int], enough: int, *, least: int = 2, count: int = 5) -> Iterator[Base]:
-    """The ``count`` shortest prefixes of ``moduli``, of ``least`` moduli or more, whose product exceeds ``enough``.
+    """The ``count`` shortest prefixes of ``moduli`` with at least ``least`` moduli and a product above ``enough``.
 
-    Raises ValueError when the moduli run out before the first.
+    Raises ValueError if no prefix of the w-bit moduli suffices.
     """
     taken: list[int] = []
     product = 1

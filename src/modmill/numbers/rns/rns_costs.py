@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Costs of base extensions and of RNS Montgomery multiplications in modular multiplications (CMM).
+"""Costs of base extensions and RNS Montgomery multiplications, in units of a modular multiplication (CMM).
 
-Source: Djath, Bigou, Tisserand, "Hierarchical approach in RNS base extension for asymmetric cryptography", 2019,
-Section IV-C, Table II, Figures 2, 4, 5 and 6. r = CMM / CMR, n moduli (in HPR all d digits together), c columns:
+Source: L. Djath, K. Bigou, A. Tisserand: Hierarchical Approach in RNS Base Extension for Asymmetric Cryptography.
+ARITH, 2019, Section IV-C, Table II, Figures 2, 4, 5 and 6. r = CMM / CMR, n moduli (HPR: in all d digits), c columns:
 
     KBE   n^2 + n                                         BE MM          2 n^2 + 4 n
     HBE   n^2 / c (1 + 1 / r) + n + n CMUL(w, (c-1) w)    HPR, d digits  2 n^2 / d + (2 d + 4) n
 
 with KBE; with HBE n^2 becomes n^2 / c (1 + 1 / r), and 2 n CMUL(w, (c-1) w) are added.
 
-Deviations: any c; CMUL(w, (c-1) w) = (c - 1) CMM, which for c = 2 is the paper's CMUL = CMM. "Up to 35 %" (IV-C, for
-n = 6 ... 32) is reached from n = 54 on (r = 4; 33.3 % at n = 32, 37.5 % in the limit). "Below n = 16 HPR with d = 2 is
-faster" (V): by Table II d = 4 wins from n = 9 (KBE), 11 (r = 2) and 13 (r = 4) on. r = 4 is the optimistic ratio,
-printed as the pessimistic one.
+Deviations: any c; CMUL(w, (c-1) w) = (c - 1) CMM, which for c = 2 is the paper's CMUL = CMM. "Up to 35 %" (IV-C, for n
+= 6 ... 32) is reached only from n = 54 (r = 4; 33.3 % at n = 32, 37.5 % in the limit). "Below n = 16 HPR with d = 2 is
+faster" (V): by Table II d = 4 is faster from n = 9 (KBE), 11 (r = 2) and 13 (r = 4). r = 4 is the optimistic ratio, but
+the paper prints it as the pessimistic one.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 RATIOS = (Fraction(2), Fraction(3), Fraction(4))
-"""r of the curves: from one half to one quarter of an MM for an MR."""
+"""r of the curves: an MR costs one half to one quarter of an MM."""
 
 
 @dataclass(frozen=True)
@@ -41,17 +41,17 @@ TABLE_II = (BE_MM, HPR_2, HPR_4)
 
 
 def kbe(n: int) -> Fraction:
-    """One Kawamura extension between bases of n moduli."""
+    """Cost in CMM of one Kawamura extension between bases of n >= 1 moduli."""
     return Fraction(_positive(n) ** 2 + n)
 
 
 def hbe(n: int, r: Fraction | int, c: int = 2) -> Fraction:
-    """One hierarchical extension; n need not be a multiple of c."""
+    """Cost in CMM of one hierarchical extension, for n >= 1, r > 0, c >= 2; n need not be a multiple of c."""
     return Fraction(_positive(n) ** 2, _columns(c)) * _pair(r) + n + n * (c - 1)
 
 
 def product(algorithm: Algorithm, n: int, r: Fraction | int | None = None, c: int = 2) -> Fraction:
-    """One modular multiplication with HBE, or with KBE for r None.
+    """Cost in CMM of one modular multiplication, with HBE, or with KBE if r is None.
 
     KBE: 2 n^2 / d + k n with k = 4 for d = 1 (Gandino's order), else 2 d + 4. HBE: 2 n^2 / (c d) (1 + 1/r)
     + (k + 2 (c - 1)) n.
@@ -75,7 +75,7 @@ def product_ratio(algorithm: Algorithm, n: int, r: Fraction | int, c: int = 2) -
 
 
 def asymptote(r: Fraction | int, c: int = 2) -> Fraction:
-    """What all these ratios tend to for large n: (1 + 1/r) / c."""
+    """Limit of all these ratios for large n: (1 + 1/r) / c."""
     return _pair(r) / _columns(c)
 
 
@@ -91,9 +91,9 @@ def figure(
 
 
 def first_saving(saving: Fraction, r: Fraction | int, c: int = 2, algorithm: Algorithm | None = None) -> int | None:
-    """The least n from which HBE saves this share (of an extension, or of a product); None when it never does.
+    """The least n from which HBE saves this share of an extension, or of a product; None if it never does.
 
-    With ratio (q n + l) / (k n + m) (the common factor n cancelled) the saving is reached when
+    With the ratio (q n + l) / (k n + m) (without the common factor n) the saving is reached if
     ((1 - saving) k - q) n >= l - (1 - saving) m.
     """
     if algorithm is None:
@@ -110,7 +110,8 @@ def first_saving(saving: Fraction, r: Fraction | int, c: int = 2, algorithm: Alg
 
 
 def first_faster(better: Algorithm, other: Algorithm, r: Fraction | int | None = None, c: int = 2) -> int | None:
-    """The least n from which ``better``, with the smaller n^2 term, costs less than ``other``; None without such."""
+    """The least n from which ``better``, with the smaller n^2 term, costs less than ``other``; None if there is
+    none."""
     at_1 = [product(algorithm, 1, r, c) for algorithm in (better, other)]
     square = [Fraction(2, algorithm.d) * (1 if r is None else asymptote(r, c)) for algorithm in (better, other)]
     gain = square[1] - square[0]
@@ -120,7 +121,7 @@ def first_faster(better: Algorithm, other: Algorithm, r: Fraction | int | None =
 
 
 def _pair(r: Fraction | int) -> Fraction:
-    """An MM and the MR that goes with it."""
+    """Cost of an MM and its MR."""
     if r <= 0:
         raise ValueError(f"the ratio CMM/CMR must be positive, got {r}")
     return 1 + 1 / Fraction(r)

@@ -2,22 +2,25 @@
 # Copyright The Modmill authors
 """Montgomery multiplication in a residue number system: x y A^-1 mod p over a pair of bases A and B.
 
-    Full         Posch and Posch, "Modulo reduction in residue number systems", 1995; Kawamura, Koike, Sano, Shimbo,
-                 "Cox-rower architecture for fast parallel Montgomery multiplication", 2000; as Algorithm 3 of Djath,
-                 Bigou, Tisserand, "Hierarchical approach in RNS base extension for asymmetric cryptography", 2019
-    Gandino      Gandino, Lamberti, Paravati, Bajard, Montuschi, "An algorithmic and architectural study on Montgomery
-                 exponentiation in RNS", 2012 (our derivation, costs agree)
-    Guillermin   Guillermin, "A high speed coprocessor for elliptic curve scalar multiplications over F_p", 2010 (same)
+    Full         K. C. Posch, R. Posch: Modulo Reduction in Residue Number Systems. IEEE Transactions on Parallel and
+                 Distributed Systems, 1995. S. Kawamura, M. Koike, F. Sano, A. Shimbo: Cox-Rower Architecture for Fast
+                 Parallel Montgomery Multiplication. EUROCRYPT, 2000. Here as in L. Djath, K. Bigou, A. Tisserand:
+                 Hierarchical Approach in RNS Base Extension for Asymmetric Cryptography. ARITH, 2019, Algorithm 3
+    Gandino      F. Gandino, F. Lamberti, G. Paravati, J.-C. Bajard, P. Montuschi: An Algorithmic and Architectural
+                 Study on Montgomery Exponentiation in RNS. IEEE Transactions on Computers, 2012 (our derivation; the
+                 costs agree)
+    Guillermin   N. Guillermin: A High Speed Coprocessor for Elliptic Curve Scalar Multiplications over F_p. CHES, 2010
+                 (our derivation; the costs agree)
 
-modmill.numbers.rns.quadratic_residues, double_level and hybrid_position hold further ones.
+quadratic_residues, double_level and hybrid_position have further methods.
 
 Algorithm 3: Q = X (-p^-1) in A; extended to B as Q + k A; S = (X + (Q + k A) p) A^-1 in B; extended to A exactly.
-With operands below lambda p and extensions whose results stay below g A (g = 1 + E with a cox of offset 0):
+With operands below lambda p and extensions with results below g A (g = 1 + E with a cox of offset 0):
 
     S < (p lambda^2 / A + g) p,    closed when p lambda^2 / A + g <= lambda and lambda p <= the exact limit over B
 
-Deviations from the HBE paper: S < 3 p (delta in {0, 1, 2}) holds for X < A p only; n w > log2 p does not suffice,
-A >= 4 g p does; the second extension, not the first, must be exact.
+Deviations from the HBE paper: S < 3 p (delta in {0, 1, 2}) holds only for X < A p; A >= 4 g p is needed, n w > log2 p
+does not suffice; the second extension must be exact, not the first.
 """
 
 from __future__ import annotations
@@ -40,15 +43,15 @@ from modmill.numbers.rns.residues import Base
 
 Made = TypeVar("Made")
 Pair = tuple[list[int], list[int]]
-"""A number: its residues in A and in B, scaled as the method stores them."""
+"""A number: its residues in A and in B, multiplied by the method's stored factors."""
 
 
 @dataclass(frozen=True)
 class Montgomery(ABC):
     """A multiplier modulo ``p`` with extension ``first`` from A to B and ``second`` back.
 
-    ``operand``: lambda, operands are below lambda p; None takes the largest that closes the loop.
-    Raises ValueError with the first of `conditions` that fails.
+    ``operand``: lambda; operands are below lambda p. None takes the largest lambda that closes the loop. Raises
+    ValueError with the first of `conditions` that fails.
     """
 
     p: int
@@ -61,7 +64,8 @@ class Montgomery(ABC):
 
     @classmethod
     def of(cls, p: int, a: Base, b: Base, t: int | None = None, c: int = 1, operand: Fraction | None = None) -> Self:
-        """With KBE (c = 1) or HBE in rows of c, t bits in the cox; t None takes the least that does."""
+        """With KBE (c = 1) or HBE in rows of c, and t bits in the cox; None takes the least t that satisfies
+        `conditions`."""
         return least_t(lambda bits: cls(p, *pair_of(a, b, bits, c), operand), a.w * c, t)
 
     @property
@@ -119,17 +123,17 @@ class Montgomery(ABC):
 
     @property
     def factor(self) -> int:
-        """What the product comes out multiplied by, modulo p: A^-1."""
+        """The factor of the product modulo p: A^-1."""
         return pow(self.a.M, -1, self.p)
 
     @property
     def u(self) -> tuple[int, ...]:
-        """Residues in A are stored multiplied by these."""
+        """Factors of the residues stored in A."""
         return (1,) * len(self.first.reads)
 
     @property
     def v(self) -> tuple[int, ...]:
-        """Residues in B (and a redundant modulus) are stored multiplied by these."""
+        """Factors of the residues stored in B and modulo a redundant modulus."""
         return (1,) * len(self.second.reads)
 
     def encode(self, x: int) -> Pair:
@@ -144,13 +148,14 @@ class Montgomery(ABC):
         )
 
     def decode(self, pair: Pair) -> int:
-        """The number, below the limit of the second extension. Raises ValueError when A and B disagree."""
+        """The number, below the limit of the second extension. Raises ValueError if the residues in A and B
+        disagree."""
         plain = [x * pow(v, -1, m) % m for x, v, m in zip(pair[1], self.v, self.second.reads, strict=True)]
         x = self.b.number(plain[: self.b.n])
         for side, scales, moduli in ((pair[0], self.u, self.first.reads), (pair[1], self.v, self.second.reads)):
             for value, scale, m in zip(side, scales, moduli, strict=True):
                 if (value - x * scale) % m:
-                    raise ValueError(f"residue {value} modulo {m} does not belong to {x} as the other base has it")
+                    raise ValueError(f"residue {value} modulo {m} does not belong to {x}, the number in the other base")
         return x
 
     def multiply(self, x: Pair, y: Pair, tally: Tally | None = None) -> Pair:
@@ -164,7 +169,7 @@ class Montgomery(ABC):
 
     @abstractmethod
     def reduce(self, s: Pair, tally: Tally | None = None) -> Pair:
-        """From the channels' products to the stored result."""
+        """The stored result from ``s``, the channels' products."""
 
     @property
     @abstractmethod
@@ -178,7 +183,7 @@ class Montgomery(ABC):
 
     @property
     def count(self) -> Count:
-        """Operations of one product, as run."""
+        """Operations of one product, counted in a run."""
         tally = self.tally()
         one = self.encode(1)
         self.multiply(one, one, tally)
@@ -198,11 +203,12 @@ class Full(Montgomery):
 
     @classmethod
     def without_cox(cls, p: int, a: Base, b: Base, m_r: int, operand: Fraction | None = None) -> Full:
-        """Approximate first, redundant modulus ``m_r`` second (Bajard, Didier, Kornerup, 2001)."""
+        """Approximate first, redundant modulus ``m_r`` second (see `extension`)."""
         return cls(p, Approximate.of(a, (*b.moduli, m_r)), ShenoyKumaresan(b, a.moduli, m_r), operand)
 
     @property
     def formula(self) -> Formula:
+        """The closed formula of the multiplications in one product, with those of the two extensions."""
         n, n_b = self.a.n, len(self.second.reads)
         wide = sum(m > 1 << (self.a.w - 1) for m in self.second.reads)
         own = Count(mm=2 * n + 3 * wide, add=wide, small=4 * (n_b - wide))
@@ -215,6 +221,7 @@ class Full(Montgomery):
         return Formula(f"2 n + 3 n_B MM, ({self.first.formula.text}), ({self.second.formula.text})", count)
 
     def reduce(self, s: Pair, tally: Tally | None = None) -> Pair:
+        """Algorithm 3 from the products ``s`` on: Q in A, extended to B; S in B, extended to A."""
         tally = tally or self.tally()
         minus = [tally.mm(x, pow(-self.p, -1, m), m) for x, m in zip(s[0], self.a.moduli, strict=True)]
         q = self.first.extend(minus, tally)
@@ -264,6 +271,7 @@ class Merged(Montgomery):
         return self.first.scaled(into), self.second.scaled(self.u)
 
     def reduce(self, s: Pair, tally: Tally | None = None) -> Pair:
+        """The formulas above, from the products ``s`` on."""
         tally = tally or self.tally()
         first, second = self.extensions
         hats = first.hats(_times(tally, s[0], self.k, self.a.moduli), tally)
@@ -273,10 +281,11 @@ class Merged(Montgomery):
         return second.spread(hats, second.h(hats, tally), tally), _times(tally, zeta, self.o, self.b.moduli)
 
     _CONSTANTS = (1, 1)
-    """Products with constants in each channel of A and of B."""
+    """Products with constants in each channel of A, and of B."""
 
     @property
     def formula(self) -> Formula:
+        """The closed formula of the multiplications in one product."""
         (k, eo), n_a, n_b = self._CONSTANTS, self.a.n, self.b.n
         rows_a, rows_b = n_a // self.first.cox.columns, n_b // self.second.cox.columns
         inner = rows_a * n_b + rows_b * n_a
@@ -292,6 +301,7 @@ class Gandino(Merged):
 
     @property
     def v(self) -> tuple[int, ...]:
+        """B_j^-1, the factors of residues stored in B."""
         return self.b.inverses
 
 
@@ -305,7 +315,7 @@ class Guillermin(Merged):
 def least_t(make: Callable[[int], Made], most: int, t: int | None = None) -> Made:
     """``make(t)``; for t None the first of ``make(1)`` ... ``make(most)`` that raises no ValueError.
 
-    Raises the last ValueError when all do.
+    Raises the last ValueError if all of them do.
     """
     for bits in range(1, most) if t is None else ():
         with suppress(ValueError):
@@ -314,7 +324,7 @@ def least_t(make: Callable[[int], Made], most: int, t: int | None = None) -> Mad
 
 
 def _times(tally: Tally, x: Sequence[int], constants: Sequence[int], moduli: Sequence[int]) -> list[int]:
-    """x times constants; free when all constants are 1 or -1, but for the signs."""
+    """x times constants. If all constants are 1 or -1, only the signs are counted."""
     parts = zip(x, constants, moduli, strict=True)
     if any(k not in (1, m - 1) for k, m in zip(constants, moduli, strict=True)):
         return [tally.mm(s, k, m) for s, k, m in parts]

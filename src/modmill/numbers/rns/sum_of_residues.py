@@ -8,10 +8,10 @@
             c_i = floor(r_i 2^T / p),      e_alpha = floor(v_alpha 2^T / p) or 0 ("without offset")
     z     = V - kappa p
 
-alpha is exact for Z < Zmax when d = floor(2^q E) and Zmax 2^q <= (2^q - d) M, where E is the largest error that the
-truncations can make. z is never negative and always below beta p; beta is exact. (The SOR paper takes z < p for
-granted, divides by 2^W instead of p, and drops e_alpha: that is why its condition (22) excludes many primes.)
-Every bound is computed per modulus as an exact rational; lazy residues reach up to 2^w - 1.
+alpha is exact for Z < Zmax if d = floor(2^q E) and Zmax 2^q <= (2^q - d) M, where E is the largest truncation error. z
+is never negative and always below beta p; beta is exact. (The SOR paper assumes z < p, divides by 2^W instead of p, and
+omits e_alpha; therefore its condition (22) excludes many primes.) Every bound is computed for the given modulus as an
+exact rational; lazy residues reach 2^w - 1.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ from modmill.numbers.rns.residues import Base
 
 
 def tops(base: Base, lazy: bool) -> list[int]:
-    """Largest value of a residue in each channel: 2^w - 1 when lazy, else m_i - 1."""
+    """Largest value of a residue in each channel: 2^w - 1 if lazy, else m_i - 1."""
     return [(1 << base.w) - 1 if lazy else m - 1 for m in base.moduli]
 
 
 def alpha_offset(base: Base, q: int, lazy: bool) -> int:
-    """Smallest offset d that makes alpha never too small."""
+    """Smallest offset d for which alpha is never too small."""
     return Cox(base, q, lazy=lazy).offset
 
 
 def alpha_limit(base: Base, q: int, d: int) -> int:
-    """Z must be below this (exclusive) for alpha with offset d never to be too large."""
+    """Exclusive bound of Z for which alpha with offset d is never too large."""
     return -(-((1 << q) - d) * base.M >> q) if d < 1 << q else 0
 
 
@@ -46,10 +46,10 @@ def alpha_limit(base: Base, q: int, d: int) -> int:
 class SumOfResidues:
     """All constants of the reduction modulo ``p`` over ``base``, with their exact bounds.
 
-    ``q``, ``d``: bits of gamma that enter alpha, and the offset in units of 2^-q. ``T``: fraction bits of kappa's
-    constants. ``s``: low bits of gamma left out of kappa. ``offset``: whether kappa sees v_alpha. ``lazy``: residues
-    may be any value below 2^w. ``multiplied``: v_alpha is alpha * v_1, a product instead of a table of least residues.
-    Raises ValueError when d cannot make alpha exact.
+    ``q``, ``d``: bits of gamma in alpha, and the offset in units of 2^-q. ``T``: fraction bits of kappa's constants.
+    ``s``: low bits of gamma that kappa ignores. ``offset``: whether kappa includes e_alpha. ``lazy``: residues may have
+    any value below 2^w. ``multiplied``: v_alpha is alpha * v_1, a product instead of a table of least residues. Raises
+    ValueError if d does not make alpha exact, and for T < 1.
     """
 
     p: int
@@ -69,7 +69,7 @@ class SumOfResidues:
                 f"alpha with q = {self.q} needs an offset of at least {least} and below {1 << self.q}, got {self.d}"
             )
         if self.T < 1:
-            raise ValueError(f"kappa needs T >= 1, got {self.T}")
+            raise ValueError(f"kappa needs T >= 1, got T = {self.T}")
 
     @cached_property
     def tops(self) -> list[int]:
@@ -101,7 +101,7 @@ class SumOfResidues:
 
     @cached_property
     def e(self) -> tuple[int, ...]:
-        """Kappa's offset for each alpha, all 0 without offset."""
+        """Kappa's offset e_alpha for each alpha; all 0 without offset."""
         return tuple(((v << self.T) // self.p) if self.offset else 0 for v in self.v)
 
     @property
@@ -111,7 +111,7 @@ class SumOfResidues:
 
     @property
     def kappa_max(self) -> int:
-        """Bound (inclusive) of kappa."""
+        """Largest kappa (bound, inclusive)."""
         cut = [(t >> self.s) << self.s for t in self.tops]
         return (sum(t * c for t, c in zip(cut, self.c, strict=True)) + max(self.e)) >> self.T
 
@@ -127,7 +127,7 @@ class SumOfResidues:
 
     @cached_property
     def _most(self) -> Fraction:
-        """z is at most p (1 - 2^-T) and what the truncations of r_i / p, gamma_i and v_alpha / p can hide."""
+        """Largest z: p (1 - 2^-T) plus the largest truncation errors of r_i / p, gamma_i and v_alpha / p."""
         hidden = sum(t * ((r << self.T) - c * self.p) for t, r, c in zip(self.tops, self.r, self.c, strict=True))
         hidden += ((1 << self.s) - 1) * sum(self.c) * self.p
         hidden += max((v << self.T) - e * self.p for v, e in zip(self.v, self.e, strict=True))
@@ -135,7 +135,7 @@ class SumOfResidues:
 
     @cached_property
     def beta(self) -> Fraction:
-        """z < beta p, exact. Where ``_most`` is a whole number z may reach it, so beta p is one more."""
+        """z < beta p, exact. If ``_most`` is an integer, z may reach it, and beta p is ``_most`` + 1."""
         return (self._most + (self._most.denominator == 1)) / self.p
 
     @property
@@ -145,17 +145,17 @@ class SumOfResidues:
 
     @property
     def product_limit(self) -> int:
-        """Products of operands must be below this (exclusive)."""
+        """Exclusive bound of the product of two operands."""
         return alpha_limit(self.base, self.q, self.d)
 
     @property
     def closed(self) -> bool:
-        """Whether results may be multiplied again, without end."""
+        """Whether results can be operands again, any number of times."""
         return self.z_max**2 < self.product_limit
 
     @property
     def operand_limit(self) -> int:
-        """Operands up to this (inclusive), both of them, are safe."""
+        """Largest value that both operands may have (inclusive)."""
         return isqrt(self.product_limit - 1)
 
     def alpha(self, gammas: Iterable[int]) -> int:
@@ -183,10 +183,10 @@ def solve(
     operand: Fraction = Fraction(2),
     beta: Fraction = Fraction(2),
 ) -> SumOfResidues:
-    """The cheapest constants: least q, then d, then least T with z <= ``beta`` p, without offset where that does.
+    """The cheapest constants: least q, then d, then least T with z <= ``beta`` p, without offset if that suffices.
 
-    ``operand``: size of operands, as a multiple of p, that must be accepted (the result's own bound always is).
-    Raises ValueError, saying which condition fails with the numbers, when the base cannot serve.
+    ``operand``: operands below this multiple of p must be accepted (results always are).
+    Raises ValueError, with the condition that fails and its numbers, if the base is too small.
     """
     largest = max(operand, beta)
     need = (-(-(largest * p).numerator // (largest * p).denominator) - 1) ** 2
@@ -218,7 +218,7 @@ def solve(
         top = base.w + base.n.bit_length() + s + 8
         tried = []
         for o in choices:
-            low, high = 1, top  # beta falls as T grows, by the halving of each truncation
+            low, high = 1, top  # beta falls as T grows, because each truncation error halves
             while low < high:
                 middle = (low + high) // 2
                 if SumOfResidues(p, base, q, d, middle, s, o, lazy, multiplied).beta <= beta:
@@ -230,14 +230,14 @@ def solve(
     if not good:
         best = min(tried, key=lambda k: k.beta)
         raise ValueError(
-            f"no kappa keeps the result below {beta} p: with T = {best.T} it is below {float(best.beta):.6g} p"
+            f"no kappa keeps the result below {beta} p: the best, T = {best.T}, keeps it below {float(best.beta):.6g} p"
         )
     return min(good, key=lambda k: (k.T, k.offset))
 
 
 def solve_over(bases: Iterable[Base], p: int, **options: Any) -> SumOfResidues:
-    """``solve`` over the first base over which the constants exist. Raises ValueError with the last reason."""
-    reason = ValueError("there is no base")
+    """``solve`` over the first base that serves. Raises ValueError, with the reason for the last base, if none does."""
+    reason = ValueError("there is no base to try; give at least one")
     for base in bases:
         try:
             return solve(p, base, **options)
