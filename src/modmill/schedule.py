@@ -94,7 +94,7 @@ class Schedule:
         by_name = {s.name: s for s in self.steps}
         if len(by_name) != len(self.steps):
             twice = sorted({s.name for s in self.steps if sum(t.name == s.name for t in self.steps) > 1})
-            raise ScheduleError(f"two steps have the same name: {', '.join(twice)}")
+            raise ScheduleError(f"a step is named twice: {', '.join(twice)}")
         for step in self.steps:
             for name in step.reads:
                 if name not in by_name:

@@ -227,7 +227,7 @@ def test_schedule_checker_catches_planted_faults():
         Schedule(good, 3)
     with pytest.raises(ScheduleError, match="ready in cycle 2"):
         Schedule((good[0], Step("b", "v", 1, 2, ("a",))), 4)
-    with pytest.raises(ScheduleError, match="no step makes"):
+    with pytest.raises(ScheduleError, match="no step computes"):
         Schedule((Step("b", "v", 1, 2, ("x",)),), 4)
     with pytest.raises(ScheduleError, match="named twice"):
         Schedule((good[0], good[0]), 9)

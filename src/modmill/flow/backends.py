@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Which tool places and routes a device here: nextpnr for ECP5, and for AMD's what the user has on PATH."""
+"""The place and route tool of a device: nextpnr for ECP5, and for AMD devices the tool on PATH."""
 
 import shutil
 from collections.abc import Callable
@@ -15,8 +15,8 @@ from modmill.flow.targets import Target
 
 @dataclass(frozen=True)
 class Backend:
-    """A place and route tool. ``seeded``: whether another seed gives another result. ``run(verilog, top, target,
-    folder, seed)`` returns the values of a row: at least ``mhz``, ``mhz_reported``, ``cap_mhz``, ``seconds``."""
+    """A place and route tool. ``seeded``: whether its result depends on the seed. ``run(verilog, top, target, folder,
+    seed)`` returns the values of a row: at least ``mhz``, ``mhz_reported``, ``cap_mhz``, ``seconds``."""
 
     tool: str
     seeded: bool
@@ -24,9 +24,9 @@ class Backend:
 
 
 def backend(target: Target, router: str = "") -> Backend | None:
-    """The tool for a device, or None when there is none: Vivado goes before nextpnr-himbaechel.
+    """The tool for a device, or None if there is none; Vivado is preferred to nextpnr-himbaechel.
 
-    ``router``: of nextpnr for ECP5, see `route.ROUTERS`. Raises ValueError for another.
+    ``router``: of nextpnr for ECP5, one of `route.ROUTERS`. Raises ValueError for any other.
     """
     if target.routable:
         return Backend(route.tool(router), True, _nextpnr(partial(route.route, router=router or route.ROUTERS[0])))

@@ -2,29 +2,29 @@
 # Copyright The Modmill authors
 """Amaranth component -> clean Verilog-2001.
 
-Amaranth writes RTLIL; this file tidies that text (below), and one run of Yosys turns it into Verilog. The hierarchy is
-kept and nothing is optimised across modules.
+Amaranth writes RTLIL; this file rewrites that text (below), and one run of Yosys turns it into Verilog. The hierarchy
+is kept and nothing is optimised across modules.
 
-What is tidied, and why:
-- Modules that are equal become one module; a name is the top's and the last part of the path in Amaranth
-  (`core.row.digit_0` and `core.row.digit_1` become `core_digit` when equal), so that cores with different tops can
-  stand in one design.
+What is rewritten, and why:
+- Equal modules become one module; its name is the top's and the last part of the path in Amaranth (`core.row.digit_0`
+  and `core.row.digit_1` become `core_digit` if they are equal), so that cores with different tops can be used in one
+  design.
 - Ports with numbers that Amaranth adds (`port$0$6`, `x$59`) get names that do not depend on the rest of the design.
 - Ports come in the order of `PORTS`; the top has `clk` and `rst` even when it has no registers.
 - Initial values of registers are dropped: a register that needs its value must be reset, and simulation starts
-  registers from random values so that a missing reset shows. Those with the attribute `initial_value` keep theirs
-  for simulation: counters that nothing resets, which four-state simulators would never know. They stand between
-  `ifndef SYNTHESIS and `endif, a macro that synthesis tools define, so hardware starts as without them, at anything.
+  registers from random values, which reveals a missing reset. Registers with the attribute `initial_value` keep theirs
+  for simulation: counters without reset, which would stay x in four-state simulators. These values stand between
+  `ifndef SYNTHESIS and `endif, a macro that synthesis tools define, so hardware starts from arbitrary values.
   Contents of memories are kept.
-- Yosys prints a constant of 32 bits as a plain decimal number, negative when its highest bit is set. Verilog extends
-  that number by its sign where the expression is wider. There it gets its width back: -1 becomes 32'd4294967295.
+- Yosys prints a constant of 32 bits as a plain decimal number, negative if its highest bit is set. Verilog sign-extends
+  that number in a wider expression. There it gets its width back: -1 becomes 32'd4294967295.
 - An `Instance` of a multiplier tile (`tiles.py`) or a block RAM (`memories.py`) gets its behavioural module, and keeps
   its parameter. They must be an `Instance`: in a plain submodule Amaranth drops a port whose operand is constant and
-  renames those it shares.
+  renames shared ports.
 
 Amaranth's own search for combinational loops takes time quadratic in the width of adders (26 of 31 s for 1,600 tiles of
-14 bits), so it is left out here and Yosys searches instead. Yosys too needs 9 s for adders of 8,192 bits, and 1 s
-for the 1,600 tiles: beyond `_CHECKED_BITS` and `_CHECKED_SIZE` no one searches before synthesis, which does.
+14 bits), so it is disabled and Yosys searches instead. Yosys needs 9 s for adders of 8,192 bits, and 1 s for the
+1,600 tiles: beyond `_CHECKED_BITS` and `_CHECKED_SIZE` only synthesis searches.
 """
 
 import gc
@@ -64,7 +64,7 @@ _NUMBER_AT_END = re.compile(r"_?\d+$")
 _CONTENTS = re.compile(r"^    parameter \\INIT .*\n", re.MULTILINE)
 _WIDTH = re.compile(r"^  wire width (\d+) ", re.MULTILINE)
 _CHECKED_BITS = 2048
-_CHECKED_SIZE = 1_200_000  # characters of RTLIL, contents of block RAMs left out
+_CHECKED_SIZE = 1_200_000  # characters of RTLIL without the contents of block RAMs
 _LOOP = re.compile(r"found logic loop in module (.*?):.*?\n    wire \\?(.*?)\n", re.DOTALL)
 _SCRIPT = (
     "read_verilog -lib tiles.v; read_rtlil core.il; proc; opt_expr; opt_dff -simple-dffe; opt_clean; "
@@ -88,7 +88,7 @@ def verilog(component: Elaboratable, top: str = "core") -> str:
 
     The same component gives the same text in every process. The first module of the text is the top.
 
-    Raises ValueError for an `Instance` of an unknown module and for a combinational loop (see above), ToolError when
+    Raises ValueError for an `Instance` of an unknown module and for a combinational loop (see above), ToolError if
     Yosys refuses the design.
     """
     with _without_loop_check(), _without_collector():
@@ -113,14 +113,15 @@ def verilog(component: Elaboratable, top: str = "core") -> str:
 def without_initial_values(verilog: str) -> str:
     """Emitted Verilog without the initial values of registers; contents of memories stay.
 
-    So a simulator that starts registers at random does so with all of them, as hardware may.
+    A simulator with random initial values then applies them to all registers, as in hardware.
     """
     return _FOR_SIMULATION.sub("", verilog)
 
 
 @contextmanager
 def _without_collector() -> Iterator[None]:
-    """Python's cyclic garbage collector takes two fifths of the time of a large design and frees nothing of it."""
+    """Disable Python's cyclic garbage collector, which takes two fifths of the time of a large design and frees
+    nothing."""
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -142,9 +143,9 @@ def _without_loop_check() -> Iterator[None]:
 
 @dataclass(frozen=True)
 class _Module:
-    path: str  # as Amaranth names it: core.row.digit_0
+    path: str  # Amaranth's path: core.row.digit_0
     body: str  # RTLIL between `module` and `end`
-    children: tuple[str, ...]  # types of the cells that are modules, in order, repeats included
+    children: tuple[str, ...]  # types of the cells that are modules, in order, with repeats
 
 
 def _modules(text: str) -> dict[str, _Module]:
@@ -156,7 +157,7 @@ def _modules(text: str) -> dict[str, _Module]:
 
 
 def _initial_value(attributes: re.Match[str]) -> str:
-    """Of a wire's attributes, the initial value if the text shows it."""
+    """The initial value among a wire's attributes, if it is to be emitted."""
     found, count = _INITIAL.subn("", attributes.group())
     return found if count else ""
 
@@ -166,7 +167,7 @@ def _widest(modules: dict[str, _Module]) -> int:
 
 
 def _merged(modules: dict[str, _Module], top: str) -> Iterable[str]:
-    """RTLIL modules with equal ones merged, named for reading, the top's ports ordered."""
+    """RTLIL modules: equal ones merged, readable names, the top's ports ordered."""
     renamed_ports = {path: _port_names(module.body) for path, module in modules.items()}
     representative: dict[str, str] = {}
     by_body: dict[str, str] = {}
@@ -212,7 +213,7 @@ def _merged(modules: dict[str, _Module], top: str) -> Iterable[str]:
 
 
 def _port_names(body: str) -> dict[str, str]:
-    """New names of the ports whose names are no plain identifiers, both with their backslash."""
+    """New names of ports whose names are not plain identifiers; both names with their backslash."""
     used = set(_WIRE.findall(body))
     names = {}
     for _, _, _, port in _PORT.findall(body):
@@ -241,7 +242,7 @@ def _children_first(modules: dict[str, _Module], top: str) -> list[str]:
 
 def _names(modules: dict[str, _Module], representative: dict[str, str], top: str) -> dict[str, str]:
     members: dict[str, list[str]] = {}
-    for path in modules:  # Amaranth's order: parents first, so that names do not depend on the merging
+    for path in modules:  # Amaranth's order, parents first, so that names do not depend on merging
         if path in representative:
             members.setdefault(representative[path], []).append(path)
     names = {top: top} | {kind: f"{top}_{kind}" for m in modules.values() for kind in m.children if kind not in modules}
@@ -272,7 +273,7 @@ def _ordered_ports(body: str, *, complete: bool) -> str:
     if complete and "i_valid" in ports:
         ports = {"clk": ("1", "input"), "rst": ("1", "input")} | ports
     rank = {name: k for k, name in enumerate(PORTS)}
-    ordered = sorted(ports, key=lambda name: rank.get(name, len(rank)))  # stable: others stay in Amaranth's order
+    ordered = sorted(ports, key=lambda name: rank.get(name, len(rank)))  # stable: other ports keep Amaranth's order
     declared = "".join(
         f"  wire width {ports[name][0]} {ports[name][1]} {k}  \\{name}\n" for k, name in enumerate(ordered, 1)
     )
@@ -287,13 +288,13 @@ def _tile_modules(modules: dict[str, _Module], top: str) -> Iterable[str]:
         elif ram := memories.parse_name(kind):
             yield memories.behavioural(ram, f"{top}_{kind}")
         else:
-            may = "only multiplier tiles and block RAMs may be one"
-            raise ValueError(f"{kind} is an Instance of a module that nobody defines; {may}")
+            may = "only multiplier tiles and block RAMs may be an Instance"
+            raise ValueError(f"{kind} is an Instance of an undefined module; {may}")
 
 
 def _kept(text: str, top: str, stems: Iterable[str]) -> str:
-    """``text`` with keep_hierarchy on the modules of submodules with these names (numbers at their ends aside): what
-    such a module registers for itself is not merged with its neighbours' equal registers."""
+    """``text`` with keep_hierarchy on the modules of submodules with these names, apart from a final number: registers
+    of such a module are not merged with equal registers of its neighbours."""
     if names := "|".join(map(re.escape, stems)):
         module = re.compile(rf"^(?=module {top}_(?:{names})\d*(?:_\d+)?\()", re.MULTILINE)
         return module.sub("(* keep_hierarchy *)\n", text)
@@ -301,7 +302,8 @@ def _kept(text: str, top: str, stems: Iterable[str]) -> str:
 
 
 def _initial_values_last(text: str) -> str:
-    """Initial values, which Yosys puts into declarations, at the end of each module and for simulation alone."""
+    """Move initial values from the declarations, where Yosys puts them, to the end of each module, only for
+    simulation."""
 
     def rewritten(module: re.Match[str]) -> str:
         values = [f"    {name} = {value};\n" for _, name, value in _INITIALISED.findall(module.group())]
@@ -319,10 +321,10 @@ def _top_first(text: str, top: str) -> str:
 
 
 def _unsigned(text: str) -> str:
-    """Negative numbers get their width back where an expression could be wider than they are.
+    """Give negative numbers their width where an expression could be wider.
 
-    That is where an operator has one as an operand; a choice, an assignment, a memory's contents, and a comparison for
-    equality with a whole signal of 32 bits have that width themselves.
+    These are operands of an operator; a choice, an assignment, a memory's contents, and a comparison for equality with
+    a whole signal of 32 bits have that width anyway.
     """
     return _MODULE_TEXT.sub(_with_widths, text)
 
@@ -340,7 +342,7 @@ def _with_widths(module: re.Match[str]) -> str:
 
 
 def _without_escapes(text: str) -> str:
-    """Names that are keywords (a memory called `table`) get an underscore instead of a backslash."""
+    """Replace the backslash of names that are keywords (a memory called `table`) by an underscore."""
     taken = set(re.findall(r"\w+", text))
     for escaped in dict.fromkeys(re.findall(r"\\(\S+)\s", text)):
         name = re.sub(r"\W", "_", escaped) + "_"
@@ -352,13 +354,13 @@ def _without_escapes(text: str) -> str:
 
 
 def digest(verilog: str) -> str:
-    """``sha256:`` and the digest of a Verilog text."""
+    """``sha256:`` and the hexadecimal digest of a Verilog text."""
     return "sha256:" + hashlib.sha256(verilog.encode()).hexdigest()
 
 
 def require_name(top: str) -> None:
-    """Raise Refusal unless a Verilog module can have that name."""
+    """Raise Refusal unless ``top`` is a valid name of a Verilog module of at most 64 characters."""
     if not re.fullmatch(r"[A-Za-z_]\w{0,63}", top):
-        raise Refusal(f"the module's name must be letters, digits and underscores, not {shortened(top)}")
+        raise Refusal(f"the module's name must be at most 64 letters, digits and underscores, not {shortened(top)}")
     if top in _KEYWORDS:
-        raise Refusal(f"the module's name must not be a keyword of Verilog, and {shortened(top)} is one")
+        raise Refusal(f"the module's name must not be a keyword of Verilog: {shortened(top)}")

@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Whether mutants do the same as the original in all states that a reset reaches, by a search through them.
+"""Equivalence of mutants with the original, proved over all states that a reset reaches.
 
-Original and mutant stand side by side on the same inputs; what the mutation cannot change stands there once. Both start
-from the same contents of registers and memories, which may be any, and outputs must be the same after the first reset:
-data while it is valid, and only as long as all operands were in range. ABC (in Yosys) looks for a state that breaks
-this, by `pdr` and then by `reach`; where there is none, the mutant is equivalent. It looks at three views:
+A miter joins original and mutant on the same inputs; logic that the mutation cannot change is shared. Both start from
+the same arbitrary contents of registers and memories, and outputs must be equal after the first reset: data while it is
+valid, and only as long as all operands were in range. ABC (in Yosys) searches for a state that violates this, with
+`pdr` and then `reach`; if there is none, the mutant is equivalent. There are three views of the netlist:
 
-    words   Control is exact: registers that a reset sets, those that the handshake depends on, and the gates before
-            them. Any other register, a memory, a product, a sum gives any value, the same on both sides unless a bit
-            says that it may differ: for a register a bit that is 1 when what it stored last was not the same.
-    bits    The same with a bit for each bit of a register, and with sums as they are.
-    exact   Everything as it is, where there are few registers, but large products and memories that are written.
+    words Control is exact: registers that a reset sets, registers on which the handshake depends, and the gates before
+            them. All other registers, memories, products and sums give arbitrary values, equal on both sides unless a
+            flag allows a difference; a register's flag is 1 if the last value stored in it may have differed.
+    bits    The same with a flag for each bit of a register, and with exact sums.
+    exact   If there are few registers: everything is exact except large products and memories that are written.
 
-A break of a view may be of its own making, and says nothing.
+A counterexample in a view may come from its abstraction and proves nothing.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ from modmill.flow.mutate import ENABLES, REGISTERS, UNWRITTEN, Bit, Cell, Mutate
 REACHED = "same outputs in every state that a reset reaches"
 HANDSHAKE = ("i_ready", "o_valid", "k_ready", "o_last")
 OUTPUTS = ("Y", "Q", "RD_DATA")
-"""Ports by which cells give their values."""
+"""Output ports of cells."""
 _DUMMY = ".model netlist\n.inputs ys__n0 ys__n1\n.outputs ys__n2\n.names ys__n0 ys__n1 ys__n2\n11 1\n.end\n"
 _MOST_BITS = 800
-"""Bits of the control that depends on no reset, at most; it is abstract where there are more."""
+"""Most bits of control registers without reset; with more of them control is abstract."""
 _EXACT_BITS = 400
-"""Bits of all registers of an exact view, at most."""
+"""Most bits of all registers in an exact view."""
 _PRODUCT_BITS = 20
-"""Bits of products that stay exact, at most."""
+"""Most bits of a product that stays exact."""
 _WORD_BITS = 6
-"""Bits of the addresses of memories whose words are looked at one by one, at most."""
+"""Most address bits of a memory with a flag for each word."""
 _ARITHMETIC = ("$add", "$sub", "$neg", "$lt", "$le", "$gt", "$ge", "$eq", "$ne")
 
 
@@ -54,10 +54,10 @@ def equivalent(
     power_up: int = 1,
     operands: Operands | None = None,
 ) -> set[int]:
-    """Those of the mutants that are proved equivalent, with ``seconds`` for each view, more for the last.
+    """The numbers of the mutants that are proved equivalent, with ``seconds`` for each view and more for the last.
 
-    ``power_up``: cycles of the reset after power-up. ``operands``: what may be at i_a and i_b. Raises ToolError when
-    Yosys cannot be run."""
+    ``power_up``: cycles of the reset after power-up. ``operands``: range of i_a and i_b. Raises ToolError if Yosys
+    cannot be run."""
     found = set[int]()
     for view in _views(mutated):
         left = [k for k in numbers if k not in found]
@@ -69,8 +69,8 @@ def equivalent(
 
 @dataclass(frozen=True)
 class Operands:
-    """Numbers up to ``largest``: binary integers, or where ``digit`` is not 0 sums of digits of so many bits, each
-    ``step`` bits above the one before."""
+    """Numbers up to ``largest``: binary integers, or, unless ``digit`` is 0, sums of digits of ``digit`` bits, each
+    ``step`` bits above the previous one."""
 
     largest: int
     digit: int = 0
@@ -79,9 +79,9 @@ class Operands:
 
 @dataclass(frozen=True)
 class _View:
-    """``kept``: registers that are exact. ``cut``: gates that are not. ``words``: one bit for each other register says
-    that it may differ, not one for each of its bits. ``tables``: memories that are never written are exact.
-    ``patience``: how much longer than others it may take."""
+    """``kept``: exact registers. ``cut``: gates that are abstract. ``words``: one flag for each other register, not one
+    for each of its bits. ``tables``: memories that are never written are exact. ``patience``: factor of its time
+    limit."""
 
     kept: Set[str]
     cut: Set[str]
@@ -111,8 +111,8 @@ def _views(mutated: Mutated) -> Iterator[_View]:
 
 
 def _behind(module: Mapping[str, Any], registers: Iterable[str], through: bool) -> set[str]:
-    """Cells on which the handshake and the next values of these registers depend in the same cycle; ``through``: in any
-    earlier cycle too, but not by a product."""
+    """Cells on which the handshake and the next values of these registers depend in the same cycle; ``through``: also
+    in any earlier cycle, but not through a product."""
     cells = module["cells"]
     outs = ("Y", "Q") if through else ("Y",)
     drivers = {b: n for n, c in cells.items() for port in outs for b in c["connections"].get(port, ())}
@@ -131,7 +131,7 @@ def _behind(module: Mapping[str, Any], registers: Iterable[str], through: bool) 
 
 
 def _unreached(miters: Mapping[str, dict[str, Any]], seconds: float) -> set[str]:
-    """Those of the miters whose output is never 1."""
+    """The miters whose output is never 1."""
     write = [f"setattr -mod -unset top *; setattr -mod -set top 1 {n}; write_aiger -zinit {n}.aig" for n in miters]
     tidy = "opt_expr; opt_merge; opt_clean"
     script = (
@@ -150,7 +150,7 @@ def _unreached(miters: Mapping[str, dict[str, Any]], seconds: float) -> set[str]
 
 
 def _asked(folder: Path, names: Sequence[str], prove: str, timeout: float) -> dict[str, str]:
-    """What ABC says of the miters: UNSAT, SAT, or UNK when it does not know or ends before that. Its own input and
+    """ABC's answer for each miter: UNSAT, SAT, or UNK if it is undecided or stops early. ABC's standard input and
     output are not used."""
     asked = [f"read_aiger {n}.aig; {prove.format(n)}; write_status {n}.status" for n in names]
     (folder / "prove.abc").write_text("; ".join([*asked, "read_blif end.blif", "strash"]) + "\n")
@@ -166,25 +166,25 @@ def _asked(folder: Path, names: Sequence[str], prove: str, timeout: float) -> di
 
 
 def _never(aiger: Path) -> bool:
-    """Whether the one output is the constant 0: `pdr` says nothing then."""
+    """Whether the only output is the constant 0, for which `pdr` gives no answer."""
     header, *lines = aiger.read_bytes().split(b"\n")
     latches = int(header.split()[3])
     return lines[latches : latches + 1] == [b"0"]
 
 
 class _Miter(Netlist):
-    """A netlist that is built cell by cell. ``clk``: its clock."""
+    """A netlist, built cell by cell. ``clk``: its clock."""
 
     def __init__(self, module: dict[str, Any], first: int, clk: list[Bit]) -> None:
         super().__init__(module)
         self._next, self._clk = first, clk
 
     def gate(self, type_: str, a: Sequence[Bit], b: Sequence[Bit] | None = None) -> Bit:
-        """A cell with one bit of output."""
+        """The output of a new cell with one output bit."""
         return (self.add(type_, A=list(a)) if b is None else self.add(type_, A=list(a), B=list(b)))[0]
 
     def held(self, bits: list[Bit], found: list[Bit] | None = None, first: str = "0") -> list[Bit]:
-        """A word one cycle later; at power-up all its bits are ``first``."""
+        """A word delayed by one cycle; at power-up all its bits are ``first``."""
         found = found or self.fresh(len(bits))
         name = f"held${found[0]}"
         self.cells[f"${name}"] = register(self._clk, bits, found)
@@ -193,24 +193,24 @@ class _Miter(Netlist):
         return found
 
     def started(self, rst: list[Bit], cycles: int) -> tuple[Bit, Bit]:
-        """A bit that is 1 after the first cycle, and the reset, which lasts for so many cycles after power-up."""
+        """A bit that is 1 after the first cycle, and the reset, which lasts for ``cycles`` cycles after power-up."""
         bits: list[Bit] = ["1"]
         for _ in range(cycles):
             bits += self.held(bits[-1:])
         return bits[1], self.gate("$or", rst, [self.gate("$not", bits[-1:])])
 
     def any_value(self, name: str, bits: list[Bit]) -> None:
-        """An input of the miter: any value, another one in each cycle."""
+        """A new input of the miter: an arbitrary value in each cycle."""
         self.module["ports"][name] = {"direction": "input", "bits": list(dict.fromkeys(bits))}
 
     def unlike(self, name: str, differs: list[Bit], one: list[Bit], two: list[Bit]) -> None:
-        """``two`` is ``one``, but any value in the bits of ``differs``."""
+        """Make ``two`` equal to ``one``, except for arbitrary values in the bits of ``differs``."""
         other = self.fresh(len(one))
         self.any_value(name, other)
         self.add("$xor", two, A=one, B=self.add("$and", width=len(one), A=differs, B=other))
 
     def after(self, cell: Cell, pins: Mapping[str, list[Bit]]) -> list[Bit]:
-        """What a register holds next."""
+        """The next value of a register."""
         parameters, new = cell["parameters"], pins["D"]
 
         def chosen(port: str, low: list[Bit], high: list[Bit]) -> list[Bit]:
@@ -228,8 +228,8 @@ class _Miter(Netlist):
         return new
 
     def memory(self, name: str, cell: Cell, one: Mapping[str, list[Bit]], two: Mapping[str, list[Bit]]) -> None:
-        """Reads give any value, the same on both sides unless their words differ: one bit for each word, or one for
-        all where there are many."""
+        """Reads give arbitrary values, equal on both sides unless a flag says that the words differ: one flag for each
+        word, or one for all words of a large memory."""
         parameters = cell["parameters"]
         width, bits = (int(parameters[key], 2) for key in ("WIDTH", "ABITS"))
         reads, writes = (int(parameters[key], 2) for key in ("RD_PORTS", "WR_PORTS"))
@@ -269,7 +269,7 @@ class _Miter(Netlist):
 
 
 def _miter(mutated: Mutated, number: int, view: _View, power_up: int, operands: Operands | None) -> dict[str, Any]:
-    """Original and mutant ``number`` with one output, which is 1 when they differ where it counts."""
+    """Original and mutant ``number`` with one output, which is 1 if their relevant outputs differ."""
     mutant = mutated.mutants[number - 1]
     cells: dict[str, Cell] = mutated.module["cells"]
     ports = mutated.module["ports"]
@@ -297,7 +297,7 @@ def _miter(mutated: Mutated, number: int, view: _View, power_up: int, operands: 
     }
 
     def known(bit: Bit, side: int) -> str:
-        """0 or 1 for a constant, also behind what other mutations put before it; empty for anything else."""
+        """0 or 1 for a constant, also behind the cells of other mutations; empty for other nets."""
         bit = seen(bit, side)
         cell = drivers.get(bit) if isinstance(bit, int) else None
         if cell is None or cell["type"] not in ("$or", "$xor", "$and"):
@@ -334,7 +334,7 @@ def _miter(mutated: Mutated, number: int, view: _View, power_up: int, operands: 
                 differs = net.held(unlike, first="1" if name == loose else "0") * (len(one) // len(unlike))
                 net.unlike(f"other${name}", differs, sides[0]["Q"], sides[1]["Q"])
         elif type_ in REGISTERS:
-            for side in range(1 + both):  # at power-up any value, the same on both sides
+            for side in range(1 + both):  # at power-up an arbitrary value, equal on both sides
                 if side == 0 or name == loose:
                     first = net.fresh(len(pins["Q"]))
                     net.any_value(f"first${name}${side}", first)
@@ -352,7 +352,7 @@ def _miter(mutated: Mutated, number: int, view: _View, power_up: int, operands: 
 
 
 def _in_range(net: _Miter, ports: Mapping[str, Any], operands: Operands, running: Bit) -> Bit:
-    """A bit that is 1 as long as no operand above the largest was offered but during a reset."""
+    """A bit that is 1 until an operand above the largest is offered outside a reset."""
     wrong = []
     for name in ("i_a", "i_b"):
         if name in ports:
@@ -379,7 +379,7 @@ def _number(net: _Miter, bits: list[Bit], operands: Operands) -> list[Bit]:
 
 
 def _touched(cells: Mapping[str, Cell], first: Sequence[Bit]) -> set[Bit]:
-    """Nets that depend on these."""
+    """Nets that depend on ``first``."""
     users = defaultdict(list)
     for name, cell in cells.items():
         for port, bits in cell["connections"].items():
@@ -400,7 +400,7 @@ def _touched(cells: Mapping[str, Cell], first: Sequence[Bit]) -> set[Bit]:
 
 
 def _outputs(net: _Miter, ports: Mapping[str, Any], seen: Callable[[Bit, int], Bit]) -> Iterator[Bit]:
-    """Bits that are 1 when outputs differ, data while it is valid."""
+    """Bits that are 1 if outputs differ; data outputs count only while valid."""
     for name, port in ports.items():
         if port["direction"] != "output":
             continue

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Places for DSP blocks and block RAMs: a part of the device for each of several equal machines, or all of it for one.
+"""Sites for DSP blocks and block RAMs: a region for each of several equal machines, or the whole device for one.
 
-A placer that starts from nothing mixes the blocks of all machines, and where most blocks are used it cannot mend that
-later. Here the blocks of a machine get neighbouring sites in the order in which data passes them; the logic between
-them is left to the placer. Sites: those that nextpnr names for LFE5U-85F, three rows of DSP blocks and four of block
-RAMs.
+Without a floorplan the placer mixes the blocks of all machines, and cannot separate them later if most blocks are used.
+Here the blocks of a machine get neighbouring sites in the order of the data flow; the placer places the logic between
+them. The sites are nextpnr's for LFE5U-85F: three rows of DSP blocks and four of block RAMs.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from modmill.contract import Refusal
 
 DEVICE = "LFE5U-85F"
-"""The device whose sites these are."""
+"""The device that has these sites."""
 DSP, RAM = "MULT18X18D", "DP16KD"
 Plan = Callable[[Iterable[tuple[str, str]]], dict[str, str]]
 """Sites by cell name, for (name, type) of all cells: `along`, or `places` for machines of a pattern."""
@@ -26,18 +25,18 @@ _GROUPS = (4, 13, 22, 31, 40, 49, 58, 69, 78, 87, 96, 105, 114)
 _DSP_ROWS = (10, 34, 58)
 _RAM_ROWS = (22, 46, 70, 82)
 _HALF = 26
-"""Sites of a row left of the middle, and right of it."""
+"""Number of sites in each half of a row."""
 _SPARSE = 11
-"""Of the highest row of DSP blocks, the sites of the machine that has the others of its blocks a row below."""
+"""Sites in the highest row of DSP blocks for the machine whose other blocks are in the row below."""
 _FIRST = ("results", "table", "core.high", "core.y", "core.low")
-"""Block RAMs before those of the slices: what control looks at and what the multiplier's ends take and give; a message
-waits for all of these, so they lie together."""
+"""Block RAMs placed before those of the slices: those read by control and those at the multiplier's inputs and outputs.
+A message waits for all of them, so they are placed together."""
 _ENDS = ("core.results", "core.y", "core.modulus")
-"""Of one machine: block RAMs of the multiplier's ends."""
+"""Block RAMs at the multiplier's inputs and outputs, for one machine."""
 
 
 def spread(sites: Sequence[str], count: int) -> list[str]:
-    """``count`` of these sites, evenly."""
+    """``count`` of these sites, evenly spaced."""
     return [sites[(2 * k + 1) * len(sites) // (2 * count)] for k in range(count)]
 
 
@@ -48,7 +47,8 @@ def _rows() -> tuple[list[list[str]], list[list[str]]]:
 
 
 def regions() -> Iterator[dict[str, list[str]]]:
-    """The sites of each part of the device, each beside the one before: two in a row, four times, to and fro."""
+    """The sites of each of eight regions, two in each row of block RAMs, in serpentine order, so that neighbours
+    touch."""
     dsp, ram = _rows()
     halves = []
     for first in (0, _HALF):
@@ -61,11 +61,11 @@ def regions() -> Iterator[dict[str, list[str]]]:
 
 
 def along(cells: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Sites by cell name for one machine: its columns along the rows, to and fro, the slices beside the columns whose
-    digits they hold, other block RAMs near the lowest column. A small machine takes as much of the rows as it needs and
-    a third more.
+    """Sites by cell name for one machine: its columns along the rows in serpentine order, the slices beside the columns
+    with the same digits, other block RAMs near the lowest column. A small machine gets a third more of the rows than
+    it needs.
 
-    Raises Refusal where there are more blocks than sites.
+    Raises Refusal if there are more blocks than sites.
     """
     found: dict[str, list[str]] = {DSP: [], RAM: []}
     for name, kind in cells:
@@ -85,9 +85,9 @@ def along(cells: Iterable[tuple[str, str]]) -> dict[str, str]:
 
 
 def places(cells: Iterable[tuple[str, str]], machine: str) -> dict[str, str]:
-    """Sites by cell name, for (name, type) of all cells. ``machine`` is a pattern with a machine's number as its group.
+    """Sites by cell name, for (name, type) of all cells. ``machine``: a pattern whose group is a machine's number.
 
-    Raises Refusal where there are no machines, or one has more blocks than its part of the device.
+    Raises Refusal if there are no machines or too many, or one has more blocks than its region of the device.
     """
     found: dict[int, dict[str, list[str]]] = defaultdict(lambda: {DSP: [], RAM: []})
     for name, kind in cells:
@@ -107,13 +107,13 @@ def places(cells: Iterable[tuple[str, str]], machine: str) -> dict[str, str]:
 
 
 def _column(name: str) -> tuple[int, str]:
-    """The array's columns, its lowest one, the head, first."""
+    """Sort key of the array's columns, the head, its lowest column, first."""
     column = re.search(r"column(\d+)", name)
     return int(column[1]) if column else -1, name
 
 
 def _near(name: str) -> tuple[int, str]:
-    """What the ends of the multiplier take and give, then the sequencer's."""
+    """Sort key: block RAMs at the multiplier's inputs and outputs, then the sequencer's."""
     return next((k for k, part in enumerate(_ENDS) if part in name), len(_ENDS)), name
 
 
@@ -122,7 +122,7 @@ def _slice(name: str) -> re.Match[str] | None:
 
 
 def _order(name: str) -> tuple[int, int, str]:
-    """DSP blocks by column; block RAMs of the sequencer and the lowest column, of the slices, then the others."""
+    """Sort key: DSP blocks by column; block RAMs of the sequencer and the lowest column, of the slices, then others."""
     if column := re.search(r"column(\d+)", name):
         return 0, int(column[1]), name
     if piece := _slice(name):
@@ -131,7 +131,7 @@ def _order(name: str) -> tuple[int, int, str]:
 
 
 def apply(netlist: Mapping[str, dict], top: str, plan: Plan) -> None:
-    """Set the sites in a netlist, as nextpnr reads them. Raises Refusal as ``plan`` does."""
+    """Set the sites in a netlist, in nextpnr's attributes. Raises Refusal as ``plan`` does."""
     cells = netlist["modules"][top]["cells"]
     for name, site in plan((name, cell["type"]) for name, cell in cells.items()).items():
         cells[name]["attributes"]["BEL"] = site

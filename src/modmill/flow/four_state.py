@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Simulation of a core in four states (0, 1, x, z) by Icarus Verilog, when the user has it on PATH.
+"""Simulation of a core in four states (0, 1, x, z) by Icarus Verilog, if it is on PATH.
 
-Verilator knows two states: it starts a register that nothing sets from a random value, and the run may pass by luck.
-Here the register starts at x, and what depends on it shows x. All inputs but clk and rst are x until the reset ends,
-and operands and words of the modulus are x in every cycle in which they are not offered.
+Verilator has two states: a register without reset starts from a random value, and the run may pass by chance. Here the
+register starts at x, and everything that depends on it becomes x. All inputs except clk and rst are x until the reset
+ends; operands and words of the modulus are x in every cycle in which they are not offered.
 
 The bench is the text below, compiled once for each core; operands and pauses come from files. It drives the ports as
-`harness.cpp` does: inputs change while the clock is low, outputs are sampled before it rises. Without pauses and
-stalls the two benches do the same in every cycle, so that `differences` compares their runs.
+`harness.cpp` does: inputs change while the clock is low, outputs are sampled before it rises. Without pauses and stalls
+the two benches behave the same in every cycle, so that `differences` can compare their runs.
 
 Cost: Icarus simulates between 1,000 and 50,000 cycles per second, fewer for larger cores.
 """
@@ -28,14 +28,14 @@ from modmill.flow.library import chances
 from modmill.flow.simulate import _FAULTS, Loads, Run, Widths
 
 MISSING = "the four-state check needs Icarus Verilog (iverilog and vvp), which is not installed: apt install iverilog"
-"""What is said where Icarus is asked for and not there."""
+"""The message if Icarus is required but missing."""
 TIMEOUT = 10_000
-"""Cycles without any event at the ports after which a run gives up."""
+"""A run ends after this number of cycles without an event at the ports."""
 SECONDS = 300.0
-"""Time after which a run is stopped."""
+"""Time limit of a run in seconds."""
 
-_UNKNOWN_CYCLES = 64  # a run ends after so many cycles with x on i_ready, k_ready or o_valid
-_STALLS = 1021  # length of the pattern of stalls in cycles; a prime, so that it does not keep step with a schedule
+_UNKNOWN_CYCLES = 64  # a run ends after this number of cycles with x on i_ready, k_ready or o_valid
+_STALLS = 1021  # length of the pattern of stalls in cycles; a prime, so that no schedule divides it
 _DROPPED, _CHANGED, _UNASKED, _AFTER_RESET, _BEFORE_MODULUS, _BEFORE_RESULTS = _FAULTS
 _BENCH = """\
 `timescale 1ns / 1ns
@@ -161,11 +161,11 @@ endmodule
 
 @dataclass(frozen=True)
 class FourStateRun:
-    """What a simulation in four states showed.
+    """The outcome of a simulation in four states.
 
-    ``run``: as in two states, where a handshake that is x counts as low and an unknown bit of a result as 0.
-    ``unknown``: one line for each port at which x or z was seen after the reset: i_ready, k_ready, o_valid in any
-    cycle, o_r while o_valid is high.
+    ``run``: as in two states; an x on the handshake counts as low, an unknown bit of a result as 0.
+    ``unknown``: one line for each port with x or z after the reset: i_ready, k_ready, o_valid in any cycle, o_r while
+    o_valid is high.
     """
 
     run: Run
@@ -173,7 +173,7 @@ class FourStateRun:
 
 
 def version() -> str | None:
-    """Version of the Icarus on PATH, ``11.0`` for one; None when there is none, or none that starts."""
+    """Version of the Icarus on PATH, such as ``11.0``; None if it is missing or does not start."""
     compiler, simulator = shutil.which("iverilog"), shutil.which("vvp")
     if not (compiler and simulator):
         return None
@@ -193,10 +193,10 @@ def available() -> bool:
 class FourState:
     """A core compiled by Icarus.
 
-    ``verilog`` is the text of the core, ``top`` its module, ``widths`` those of its ports. The text can do what any
-    program can (`$fopen`), so look for system tasks in one that Modmill did not write.
+    ``verilog``: the text of the core; ``top``: its module; ``widths``: the widths of its ports. The simulated text can
+    access files (`$fopen`), so check a text from elsewhere for system tasks first.
 
-    Raises ToolError when Icarus is not installed (``MISSING``) or does not compile the text.
+    Raises ToolError if Icarus is not installed (``MISSING``) or does not compile the text.
     """
 
     def __init__(self, verilog: str, *, top: str = "core", widths: Widths) -> None:
@@ -227,13 +227,13 @@ class FourState:
     ) -> FourStateRun:
         """Power up, reset for ``reset`` cycles, feed all operands and collect the results.
 
-        ``first`` is the first cycle after the reset, counted from 0, in which anything is offered. ``loads``, ``gap``
-        and ``stall`` are as in ``Simulator.run``; pauses and stalls are drawn with ``seed`` and differ from those
-        that it draws. ``b`` is ignored by a core with one operand. ``timeout`` counts cycles without an event. The
-        run ends early when the handshake stays x.
+        ``first``: the first cycle after the reset, counted from 0, in which an operand or word is offered. ``loads``,
+        ``gap`` and ``stall`` as in ``Simulator.run``, but with other random pauses and stalls for the same ``seed``.
+        A core with one operand ignores ``b``. ``timeout`` counts cycles without an event. The run ends early if the
+        handshake stays x.
 
-        Raises ValueError for operands that do not fit the ports and numbers out of range, ToolError when the run
-        takes longer than ``seconds``.
+        Raises ValueError for operands that do not fit the ports and numbers out of range, ToolError if the run takes
+        longer than ``seconds``.
         """
         chances(gap=gap, stall=stall)
         if reset < 1 or first < 0 or timeout < 1 or not a:
@@ -243,10 +243,10 @@ class FourState:
             )
         stream = [(place, word) for place, words in loads for word in words]
         if stream and not self.widths.k:
-            raise ValueError("this core has no stream k")
+            raise ValueError("the modulus of this core is built in: it has no stream k, so loads must be empty")
         second = b if self.widths.b else [0] * len(a)
         if len(a) != len(second):
-            raise ValueError(f"as many operands b as a are needed, not {len(second)} and {len(a)}")
+            raise ValueError(f"a and b must have as many operands, not {len(a)} and {len(second)}")
         _require_fit("a", a, self.widths.a)
         _require_fit("b", second, self.widths.b or 1)
         _require_fit("k", [word for _, word in stream], self.widths.k)
@@ -254,7 +254,7 @@ class FourState:
         texts = {
             "operands": "".join(f"{x:x} {y:x} {_pause(rnd, gap)}\n" for x, y in zip(a, second, strict=True)),
             "words": "".join(
-                f"{word:x} {place} {_pause(rnd, gap) if k else 0}\n"  # the first holds operands back
+                f"{word:x} {place} {_pause(rnd, gap) if k else 0}\n"  # the first one delays operands
                 for place, words in loads
                 for k, word in enumerate(words)
             ),
@@ -275,15 +275,15 @@ class FourState:
             command = ["vvp", "-n", "compiled", *(f"+{key}={value}" for key, value in numbers.items())]
             said = tools.run(command, name="vvp", cwd=folder, timeout=seconds)
             if not (folder / "log").is_file():
-                raise tools.ToolError(f"vvp: wrote no log, but said {said[:200]!r}")
+                raise tools.ToolError(f"vvp: wrote no log; it printed {said[:200]!r}")
             return (folder / "log").read_text().splitlines()
 
 
 def differences(one: Run, other: Run, names: tuple[str, str] = ("Verilator", "Icarus")) -> Iterator[str]:
-    """Where two runs of the same operands without pauses and stalls differ, one line for each kind of difference.
+    """Differences between two runs of the same operands without pauses and stalls, one line for each kind.
 
     Compared are the cycles in which words and operands were accepted and results were valid and taken, the results,
-    and the number of cycles. ``names`` say what ran them.
+    and the number of cycles. ``names``: the simulators.
     """
     for what in ("loaded", "accepted", "valid", "taken", "results"):
         first, second = getattr(one, what), getattr(other, what)
@@ -391,7 +391,7 @@ def _require_fit(name: str, values: Sequence[int], bits: int) -> None:
 
 
 def _pause(rnd: random.Random, chance: float) -> int:
-    """Cycles of a pause: none, one or a burst."""
+    """Cycles of a pause: 0, 1 or a burst."""
     if rnd.random() >= chance:
         return 0
     return 1 if rnd.randrange(4) else rnd.randrange(2, 18)

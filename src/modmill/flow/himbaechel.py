@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Place and route of AMD devices by nextpnr-himbaechel, when the user has it on PATH.
+"""Place and route of AMD devices by nextpnr-himbaechel, if it is on PATH.
 
-It is in no package registry, so it was never run here: the tests run a stand-in that checks the command line and writes
+No package registry has it, so it was never run here: the tests run a stand-in that checks the command line and writes
 a report. Its reports have the format of nextpnr's other parts.
 """
 
@@ -20,12 +20,12 @@ _PARTS = {"xc7z020": "xc7z020clg400-1", "xc7a200t": "xc7a200tfbg484-1"}
 
 
 def serves(target: Target) -> bool:
-    """Whether the tool is there and knows the device."""
+    """Whether the tool is on PATH and knows the device."""
     return target.device in _PARTS and shutil.which(NAME) is not None
 
 
 def route(verilog: str, top: str, target: Target, workdir: Path, *, seed: int = 1) -> Routed:
-    """Place and route a core in the measuring shell. Raises ToolError when the tool fails or times no clock."""
+    """Place and route a core in the measuring shell. Raises ToolError if the tool fails or times no clock."""
     executable = shutil.which(NAME)
     if executable is None or target.device not in _PARTS:
         raise tools.ToolError(f"{NAME}: not on PATH, or it does not know {target.name}")

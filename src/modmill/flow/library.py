@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""A core and the benches that drive it, compiled: Verilator -> C++ -> shared library -> ctypes.
+"""A core and its benches, compiled: Verilator -> C++ -> shared library -> ctypes.
 
 A harness is a C++ file that defines Job, one job of one bench, and TheBench, which drives the ports in every cycle and
-notes what it sees in its job; `model.cpp` comes before it, `simulation.cpp` behind it. Registers and memories without
-contents start from random values. Compiled libraries are kept in the cache folder under a digest of all that went into
-them.
+records its observations in the job; `model.cpp` comes before it, `simulation.cpp` after it. Registers and memories
+without contents start from random values. Compiled libraries are kept in the cache folder under a digest of all their
+sources and options.
 """
 
 import ctypes
@@ -25,9 +25,9 @@ from typing import Any
 from modmill.flow import tools
 
 PAIR = "modmill_pair"
-"""The module that holds two cores side by side."""
+"""The module with two cores side by side."""
 
-_STEP_CYCLES = 100_000  # between two looks at Ctrl-C
+_STEP_CYCLES = 100_000  # cycles between two checks for Ctrl-C
 _SPLIT_STATEMENTS = 20_000  # size of one C++ file that Verilator writes
 _SEPARATE_BYTES = 200_000  # C++ files above this size are compiled on their own, in parallel
 _VERILATOR = (
@@ -36,24 +36,25 @@ _VERILATOR = (
     "--output-split", str(_SPLIT_STATEMENTS),
 )  # fmt: skip
 _FAST = ("-Os",)  # compiles sooner than -O2
-_SLOW = ("-O0", "-fno-sanitize=all")  # for what runs once; it halves the compile time of those files
+_SLOW = ("-O0", "-fno-sanitize=all")  # for code that runs once; it halves the compile time of those files
 _CXX = (
     "-fPIC", "-fvisibility=hidden", "-std=c++17", "-DVL_TIME_CONTEXT", "-DVERILATOR=1", "-DVM_COVERAGE=0",
     "-DVM_SC=0", "-DVM_TIMING=0", "-DVM_TRACE=0", "-DVM_TRACE_FST=0", "-DVM_TRACE_VCD=0", "-DVM_TRACE_SAIF=0",
 )  # fmt: skip
 _RUNTIME = ("verilated", "verilated_threads")
 _HEADERS = ("verilated.h", "cstdint", "cstring", "memory", "random")
-"""What most C++ files of a model include; it takes longer to read than they do, so it is compiled ahead."""
+"""Headers of most C++ files of a model; they take longer to read than the files, so they are precompiled."""
 
 
 @dataclass(frozen=True)
 class Start:
     """How a run begins: power-up with random contents of all registers and memories, then a reset.
 
-    ``reset``: cycles of a reset; the one after power-up lasts longer where the core needs it. ``first``: the first
-    cycle after it, counted from 0, in which operands or words are offered. ``noise``: whether the core runs on random
-    inputs before that reset (after one as long). ``restart``: the cycle in which a reset cuts the run off, which then
-    begins anew; 0: none does.
+    ``reset``: cycles of a reset, at least 1; the one after power-up is longer if the core needs it. ``first``: the
+    first cycle after the reset, counted from 0, in which operands or words are offered. ``noise``: whether the core
+    runs on random inputs before that reset (after another one of the same length). ``restart``: the cycle in which a
+    reset aborts the run, which then starts again; 0: never. Raises ValueError for a reset of 0 and for negative
+    numbers.
     """
 
     reset: int = 1
@@ -63,15 +64,15 @@ class Start:
 
     def __post_init__(self) -> None:
         if self.reset < 1 or self.first < 0 or self.restart < 0:
-            raise ValueError(f"a reset lasts 1 cycle or more and nothing starts before cycle 0, not {self}")
+            raise ValueError(f"a reset lasts 1 cycle or more, and first and restart are at least 0, not {self}")
 
     def job(self, seed: int, power_up: int) -> "StartJob":
-        """As the bench takes it; ``power_up``: cycles of the reset after power-up at least."""
+        """The start for the compiled bench; ``power_up``: least cycles of the reset after power-up."""
         return StartJob(seed % 2**64, self.reset, power_up, self.first, self.noise, self.restart)
 
 
 class StartJob(ctypes.Structure):
-    """A start and a seed; the same layout stands in model.cpp."""
+    """A start and a seed; has the same layout in model.cpp."""
 
     _fields_ = [(name, ctypes.c_uint64) for name in ("seed", "reset", "power_up", "first", "noise", "restart")]
 
@@ -80,9 +81,9 @@ class Library:
     """A model in one or two instances, each with its bench.
 
     ``harness``: a C++ file of this folder. ``defines``: macros for it. ``ports``: direction and width in bits of every
-    port but clk and rst. ``pins``: the constructor's arguments of a bench, ``top.NAME`` with ``{}`` for what stands
-    behind a port's name in the second of two instances. ``job``: the ctypes structure as C++ has it, a StartJob first.
-    Raises ToolError when the text does not compile, ValueError for another number of instances.
+    port except clk and rst. ``pins``: constructor arguments of a bench, ``top.NAME{}``, where ``{}`` stands for the
+    suffix of an instance's ports. ``job``: the ctypes structure of the job, which begins with a StartJob. Raises
+    ToolError if the text does not compile, ValueError for another number of instances.
     """
 
     def __init__(
@@ -112,7 +113,7 @@ class Library:
         self._functions.modmill_end.argtypes = [ctypes.c_void_p]
 
     def run(self, jobs: "ctypes.Array[Any]") -> None:
-        """Power up, reset, and run until every bench is done; the jobs hold what was seen."""
+        """Power up, reset, and run until every bench is done; the results are in the jobs."""
         simulation = self._functions.modmill_start(jobs)
         try:
             while not self._functions.modmill_step(simulation, _STEP_CYCLES):
@@ -130,7 +131,8 @@ def chances(**probabilities: float) -> list[int]:
 
 
 def violations(job: Any, texts: Sequence[str], missing: str) -> list[str]:
-    """A job's faults, one line each: ``texts`` in the order of its counters, ``missing`` what a timeout left undone."""
+    """A job's faults, one line each. ``texts``: in the order of its counters; ``missing``: what a timeout left
+    undone."""
     found = [
         f"{text} ({count} times, first in cycle {first})"
         for text, count, first in zip(texts, job.faults, job.first, strict=True)
@@ -152,9 +154,9 @@ def _pair(top: str, ports: Mapping[str, tuple[str, int]]) -> str:
 
 
 def library(verilog: str, top: str, harness: str, *, cache: bool = True) -> Path:
-    """The shared library of a design and the C++ text that drives it, compiled unless it is in the cache.
+    """The shared library of a design and its C++ harness, compiled unless it is in the cache.
 
-    In ``harness`` the model is the class Vmodel of Vmodel.h. Raises ToolError when the text does not compile.
+    In ``harness`` the model is the class Vmodel of Vmodel.h. Raises ToolError if the text does not compile.
     """
     versions = [tools.version(tool) for tool in ("verilator", "zig")]
     parts = [verilog, top, harness, versions, _VERILATOR, _FAST, _SLOW, _CXX]
@@ -189,7 +191,7 @@ def _jobs() -> int:
 
 
 def _object(file: Path) -> Path:
-    """A C++ file of a model, compiled beside it."""
+    """The object file of a C++ file of a model, in the same folder."""
     flags = _SLOW if "__Slow" in file.name else _FAST
     target = file.with_suffix(".o")
     _compile_file(file, target, options=(*flags, "-c", "-include-pch", str(_headers(flags))))
@@ -199,14 +201,14 @@ def _object(file: Path) -> Path:
 def _compile_file(file: Path, target: Path, options: Sequence[str]) -> None:
     include = tools.verilator_root() / "include"
     paths = (include, include / "vltstd", file.parent)
-    # Objects are kept under our own digest, so Zig's copy of each of them goes away with the folder.
+    # Objects are cached under our own digest, so Zig's cache is deleted with the folder.
     environment = {"ZIG_LOCAL_CACHE_DIR": str(target.parent / "zig")}
     command = tools.zig("c++", *options, *_CXX, *(f"-I{path}" for path in paths), str(file), "-o", str(target))
     tools.run(command, name="zig", environment=environment)
 
 
 def _runtime_objects() -> list[Path]:
-    """Verilator's runtime, compiled once per machine."""
+    """Verilator's runtime, compiled once on each machine."""
     folder = _once([tools.version("verilator"), tools.version("zig"), _FAST, _CXX])
     include = tools.verilator_root() / "include"
     options = (*_FAST, "-c")
@@ -217,7 +219,7 @@ def _runtime_objects() -> list[Path]:
 
 
 def _headers(flags: Sequence[str]) -> Path:
-    """The headers, compiled once for each installation of Verilator and Zig: the compiler asks for the very files."""
+    """The headers, compiled once for each installation of Verilator and Zig: the compiler requires the same files."""
     files = [tools.verilator_root() / "include" / "verilated.h", tools.zig_root() / "zig"]
     folder = _once([*((str(file), file.stat().st_mtime_ns) for file in files), flags, _CXX, _HEADERS])
     text = "".join(f"#include <{header}>\n" for header in _HEADERS)
@@ -226,15 +228,16 @@ def _headers(flags: Sequence[str]) -> Path:
 
 
 def _once(key: Sequence[Any]) -> Path:
-    """The folder for what is compiled once."""
+    """The folder for files that are compiled once."""
     digest = hashlib.sha256(json.dumps(key).encode()).hexdigest()[:16]
     folder = tools.cache_dir() / "verilator-runtime" / digest
     folder.mkdir(parents=True, exist_ok=True)
-    return folder.resolve()  # a compiled header holds its path, and a cache may be reached through several
+    return folder.resolve()  # a compiled header contains its path, and a cache may have several
 
 
 def _kept(target: Path, make: Callable[[Path], object]) -> Path:
-    """What ``make`` writes, unless it is there. Made once: a compiled header wants that very file again."""
+    """The file that ``make`` writes, unless it exists. It is written only once: a compiled header requires the same
+    file."""
     with target.with_suffix(".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not target.exists():
@@ -246,7 +249,7 @@ def _kept(target: Path, make: Callable[[Path], object]) -> Path:
 
 
 def _put(file: Path, target: Path) -> None:
-    """Copy a file so that other processes see either nothing or all of it."""
+    """Copy a file atomically: other processes see either no file or the whole file."""
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=target.name)
     with os.fdopen(handle, "wb") as output:
         output.write(file.read_bytes())

@@ -11,23 +11,23 @@ from modmill.flow.emit import without_initial_values
 
 _CHECKED = ("UNDRIVEN", "MULTIDRIVEN", "PINMISSING", "LATCH", "IMPLICIT")
 _UNCHECKED = ("WIDTH", "CASEOVERLAP", "UNOPTFLAT", "MULTITOP")
-"""Left out: implicit extension and priority cases are meant, and a carry chain through one vector looks like a loop."""
+"""Warnings that are off: implicit extension and priority cases are intended; a carry chain in one vector is no loop."""
 _FINDING = re.compile(r"^%(?:Error|Warning)[^\n]*", re.MULTILINE)
 
 
 def lint(verilog: str, top: str = "core") -> list[str]:
-    """Faults that Verilator finds in a Verilog-2001 text, one line each; empty when there is none.
+    """Faults that Verilator finds in a Verilog-2001 text, one line each; empty if there are none.
 
-    Looked for: syntax, undriven and multiply driven signals, missing pins, latches, undeclared nets, black boxes.
+    Checks: syntax, undriven and multiply driven signals, missing pins, latches, undeclared nets, black boxes.
 
-    Raises ToolError when Verilator cannot be run.
+    Raises ToolError if Verilator cannot be run.
     """
     with tempfile.TemporaryDirectory(prefix="modmill-lint-") as folder:
         Path(folder, "core.v").write_text(verilog)
         command = tools.verilator("--lint-only", "--language", "1364-2001", "--top-module", top)
         command += ["-Wno-fatal", "-Wno-style", *(f"-Wwarn-{name}" for name in _CHECKED)]
         command += [*(f"-Wno-{name}" for name in _UNCHECKED), "core.v"]
-        # Exit code 1 stands for findings here, so the text is judged rather than the code.
+        # Exit code 1 means findings here, so the printed text decides.
         text = tools.run(
             command, name="verilator", cwd=Path(folder), environment=tools.verilator_environment(), codes=(0, 1)
         )
@@ -42,5 +42,5 @@ COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 
 
 def foreign_words(verilog: str) -> list[str]:
-    """System tasks and directives in a Verilog text, those around initial values left out."""
+    """System tasks and directives in a Verilog text, except those around initial values."""
     return sorted(set(_SYSTEM_TASK.findall(COMMENT.sub(" ", without_initial_values(verilog)))))

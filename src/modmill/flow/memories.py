@@ -1,28 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Block RAMs: the modules that stand for memories with two ports and output registers.
+"""Block RAMs: the modules that represent memories with two ports and output registers.
 
 A block RAM is the Verilog module `block_ram_<W>x<D>`: D words of W bits, D a power of two. Ports `clk`, `a_address`,
 `a_q`, `b_address`, `b_write`, `b_d`, `b_q`; parameter `INIT`, the contents at configuration with word k at bits k * W.
-Port A reads, port B reads or writes. The word at an address of cycle t stands at `a_q` or `b_q` in cycle t + 2. While
-port B writes, its first register keeps its value. Reading on A the word that B writes is undefined. No register has a
-reset or an enable. A name that ends in `_r1` means one register: the word stands there in cycle t + 1.
+Port A reads, port B reads or writes. The word at the address of cycle t is at `a_q` or `b_q` in cycle t + 2. While port
+B writes, its first register keeps its value. Reading on A the word that B writes is undefined. No register has a reset
+or an enable. A name that ends in `_r1` means one register: the word is at the output in cycle t + 1.
 
 In an emitted core the block RAMs are behavioural; `ecp5` writes modules of the same names and parameters that
 instantiate DP16KD, to be read after the core with `read_verilog -overwrite`. Yosys alone would leave the second
-registers outside of the block: a counter that reads 18 x 256 bits then routes at 138 to 146 MHz (ecp5-25k, seeds 1 to
-3), with the block's own registers at 357 to 359, above the block's documented limit. What Yosys infers from the
-behavioural module, always with the second registers as flip-flops behind the block:
+registers outside the block: a counter that reads 18 x 256 bits then routes at 138 to 146 MHz (ecp5-25k, seeds 1 to
+3); with the block's own registers it routes at 357 to 359, above the block's documented limit. Yosys infers from the
+behavioural module, always with the second registers as flip-flops after the block:
 
     words       xc7         xcup        gowin       nexus       cyclonev
     18 x 256    1 RAMB18E1  1 RAMB18E2  1 DPX9B     1 DP16K     2 M10K
     36 x 1024   1 RAMB36E1  1 RAMB36E2  2 DPX9B     2 DP16K     8 M10K
 
-Yosys uses an M10K with one port for each direction only, so there the words are kept twice.
+Yosys uses an M10K with one port for each direction, so it stores the words twice.
 
-Where A reads what B writes the block gives anything. The behavioural module gives the old word in Verilog simulators,
-and says no_rw_check, so that Yosys adds no logic for that (18 x 256 bits on ECP5: a second block and 69 LUTs). The
-model in Amaranth's simulator gives the inverse of the old word, so that a core which uses it shows wrong results there.
+If A reads the word that B writes, the block's output is undefined. The behavioural module gives the old word in Verilog
+simulators and has the attribute no_rw_check, so that Yosys adds no logic for this case (18 x 256 bits on ECP5: a second
+block and 69 LUTs). The model in Amaranth's simulator gives the inverse of the old word, so that a core that uses it
+gives wrong results.
 """
 
 import re
@@ -31,7 +32,7 @@ from dataclasses import dataclass
 _NAME = re.compile(r"(?:\w+?_)?block_ram_(\d+)x(\d+)(_r1)?")
 _MODULE = re.compile(r"^module\s+(\w*?block_ram_\w+)\s*\(([^)]*)\);(.*?)^endmodule", re.MULTILINE | re.DOTALL)
 _DIRECTION = re.compile(r"\b(input|output|parameter)\s+(?:wire\s+|reg\s+)?(?:\[(\d+):0\]\s*)?(\w+)")
-_BLOCK_BITS = 18  # of a word in the widest mode of DP16KD with two ports
+_BLOCK_BITS = 18  # bits of a word in the widest mode of DP16KD with two ports
 _BLOCK_DEPTH = 1024
 _ADDRESS_BITS = 14  # address pins of DP16KD, of which the lowest four do not address words of 18 bits
 _ROW_WORDS = 16  # words of 18 bits in one INITVAL parameter, each in 20 bits of it
@@ -39,7 +40,10 @@ _ROW_WORDS = 16  # words of 18 bits in one INITVAL parameter, each in 20 bits of
 
 @dataclass(frozen=True)
 class BlockRam:
-    """One block RAM: bits of a word, number of words, registers behind each port (1 or 2)."""
+    """One block RAM: bits of a word, number of words, registers after each port (1 or 2).
+
+    Raises ValueError for a width below 1 and a depth that is not a power of two.
+    """
 
     width: int
     depth: int
@@ -71,8 +75,8 @@ class BlockRam:
 
 
 def parse_name(name: str) -> BlockRam | None:
-    """The block RAM that a module name stands for, or None for any other module. The name may begin with the core's
-    name (`core_block_ram_18x256`)."""
+    """The block RAM with this module name, or None for any other module. The name may begin with the core's name
+    (`core_block_ram_18x256`)."""
     match = _NAME.fullmatch(name)
     return BlockRam(int(match[1]), int(match[2]), 1 if match[3] else 2) if match else None
 
@@ -80,7 +84,7 @@ def parse_name(name: str) -> BlockRam | None:
 def find(verilog: str) -> dict[str, BlockRam]:
     """The block RAMs defined in a Verilog text, by module name.
 
-    A module that has a block RAM's name but other ports or parameters is left out: it stays behavioural everywhere.
+    A module with a block RAM's name but other ports or parameters is left out: it stays behavioural.
     """
     found = {}
     for name, header, body in _MODULE.findall(verilog):
@@ -103,7 +107,7 @@ def _header(ram: BlockRam, name: str | None = None) -> str:
 
 
 def behavioural(ram: BlockRam, name: str | None = None) -> str:
-    """Verilog-2001 module of a block RAM that tools can infer a block from."""
+    """Verilog-2001 module of a block RAM, from which tools can infer a block."""
     width, last = ram.width, ram.depth - 1
     two = ram.registers == 2
     declared = [f"  reg [{width - 1}:0] {port}_{stage};" for port in "ab" for stage in ["first", "second"][: 1 + two]]
@@ -147,7 +151,7 @@ def ecp5(verilog: str) -> str:
 
 
 def _dp16kd(ram: BlockRam, low: int) -> str:
-    """The block for the bits of each word from ``low`` on."""
+    """The DP16KD for the bits of each word from ``low`` on."""
     bits = min(_BLOCK_BITS, ram.width - low)
     parameters = {"GSR": '"DISABLED"', "RESETMODE": '"SYNC"'}
     pins: dict[str, str] = {}

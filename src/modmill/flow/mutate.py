@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Mutants of a netlist: small faults, all of them in one Verilog text, of which a run chooses one.
+"""Mutants of a netlist: small faults, all in one Verilog text; a run selects one.
 
-Yosys flattens a Verilog text to cells of whole words. A mutant changes one place; the five classes are
+Yosys flattens a Verilog text to word-level cells. A mutant changes one place; the five classes are
 
     cell         another operation: add for subtract, and for or, the inputs of a multiplexer swapped, a comparison
     constant     one bit of a constant flipped, one bit of a ROM flipped
@@ -10,9 +10,9 @@ Yosys flattens a Verilog text to cells of whole words. A mutant changes one plac
     reset        the reset of a register dropped, one bit of its reset value flipped
     initial      one bit of the initial contents of a register or a written memory flipped
 
-Every mutant has an enable: with all enables low the text behaves as the original. In simulation the enables follow
-the environment variable `CHOICE` at power-up (0: none), so that one compiled library serves all mutants. Places that
-no path joins to an output (a cone of influence bit by bit) are not drawn.
+Every mutant has an enable; with all enables low the text behaves like the original. In simulation the environment
+variable `CHOICE` selects the mutant at power-up (0: none), so that one compiled library serves all mutants. Places
+without a path to an output (a cone of influence bit by bit) are not drawn.
 """
 
 from __future__ import annotations
@@ -33,22 +33,22 @@ from typing import Any
 from modmill.flow import tools
 
 CLASSES = ("cell", "constant", "connection", "reset", "initial")
-"""Classes of mutants: the same number is drawn of each, as far as there are places, but of the last."""
+"""Classes of mutants: equal numbers are drawn, if there are enough places, except of the last."""
 INITIAL_SHARE = 20
-"""One mutant in so many is of initial contents at most: most are of memories that are written before they are read."""
+"""At most one mutant in this number is of initial contents: most such places are in memories written before read."""
 CHOICE = "MODMILL_MUTANT"
 """Environment variable with the number of the mutant that a simulation runs."""
 DROPPED = "the reset is dropped"
-"""What is said of a register's mutant without reset."""
+"""Description of a mutant that drops a register's reset."""
 ENABLES = "modmill_mutants"
-"""Input of the mutated module: bit k enables mutant k, bit 0 none."""
+"""Input of the mutated module: bit k enables mutant k; bit 0 enables none."""
 
 Bit = int | str
 """A bit of a netlist: the number of a net, or a constant "0", "1", "x"."""
 Cell = dict[str, Any]
 
 UNWRITTEN = "modmill_unwritten_"
-"""How names of registers begin that tell whether a word of a memory is still unwritten."""
+"""Prefix of the registers that are 1 while a word of a memory is unwritten."""
 
 _READ = (
     "read_verilog core.v; hierarchy -check -top {top}; proc; flatten; opt_expr; opt_dff -simple-dffe; opt_expr; "
@@ -66,14 +66,14 @@ _OTHER = {
 _BITWISE = {"$and", "$or", "$xor", "$xnor", "$not", "$pos", "$mux"}
 _CARRYING = {"$add", "$sub", "$mul", "$neg"}
 REGISTERS = {"$dff", "$dffe", "$sdff", "$sdffe", "$sdffce"}
-"""Types of registers: all that a core with one clock and synchronous resets has."""
+"""Types of registers in a core with one clock and synchronous resets."""
 _FIXED = {"CLK", "RD_CLK", "WR_CLK", "ARST", "RD_ARST", "RD_SRST", "RD_EN"}
 
 
 @dataclass(frozen=True)
 class Mutant:
-    """One change. ``kind``: its class. ``what``: the change in words. ``cell``: type of the cell. ``name``: of the
-    wire or register that the cell drives, or of the nearest named one behind it. ``path``: the instances around it."""
+    """One change. ``kind``: its class. ``what``: the change in words. ``cell``: type of the cell. ``name``: the wire or
+    register that the cell drives, or the nearest named one after it. ``path``: the instances that contain it."""
 
     kind: str
     what: str
@@ -98,7 +98,7 @@ class _Site:
 class Mutated:
     """Mutants in one text. ``mutants[k - 1]`` is enabled by bit k of `ENABLES`, an input of the module `module` of
     ``netlist`` (Yosys's JSON). ``verilog``: the text whose module `top` runs the mutant chosen by `CHOICE`.
-    ``places``: for each mutant the cell that is changed. ``resets``: registers that `rst` sets."""
+    ``places``: for each mutant the changed cell. ``resets``: registers that `rst` sets."""
 
     top: str
     mutants: tuple[Mutant, ...]
@@ -120,7 +120,7 @@ def _inner(top: str) -> str:
 
 @contextmanager
 def chosen(number: int) -> Iterator[None]:
-    """Simulations that start within run this mutant; 0 for the original."""
+    """Simulations that start in this context run mutant ``number``; 0: the original."""
     before = os.environ.get(CHOICE)
     os.environ[CHOICE] = str(number)
     try:
@@ -133,9 +133,9 @@ def chosen(number: int) -> Iterator[None]:
 
 
 def mutate(verilog: str, top: str, count: int, seed: int = 1) -> Mutated:
-    """Draw ``count`` mutants (fewer where there are fewer places) and put them into one text.
+    """Draw ``count`` mutants (fewer if there are fewer places) and put them into one text.
 
-    The same text, count and seed give the same mutants. Raises ValueError for a count below 1, ToolError when Yosys
+    The same text, count and seed give the same mutants. Raises ValueError for a count below 1, ToolError if Yosys
     cannot read the text.
     """
     if count < 1:
@@ -159,14 +159,14 @@ def mutate(verilog: str, top: str, count: int, seed: int = 1) -> Mutated:
 
 
 def _order(site: _Site) -> int:
-    """Changes that take a register apart come after those that need it whole."""
+    """Sort key: changes that split a register come after changes that need the whole register."""
     if site.mutant.kind == "reset":
         return 1 if site.mutant.what == DROPPED else 2
     return 3 * (site.mutant.kind == "initial")
 
 
 def _shell(module: dict[str, Any], top: str) -> str:
-    """The module that reads the choice at power-up. ``$c`` is Verilator's way to C."""
+    """The module that reads `CHOICE` at power-up. ``$c`` is Verilator's call of C."""
     ports = {name: port for name, port in module["ports"].items() if name != ENABLES}
     bits = len(module["ports"][ENABLES]["bits"])
     lines = [f"module {top}({', '.join(ports)});"]
@@ -183,8 +183,8 @@ def _shell(module: dict[str, Any], top: str) -> str:
 
 
 def _drawn(netlist: Netlist, count: int, rnd: random.Random) -> list[_Site]:
-    """The same number of each class as far as there are places (see `INITIAL_SHARE`); in a class uniform over cells,
-    then places."""
+    """Equal numbers of each class, if there are enough places (see `INITIAL_SHARE`); in a class uniform over cells,
+    then over places."""
     kinds: dict[str, list[list[_Site]]] = {kind: [] for kind in CLASSES}
     for group in netlist.sites():
         kinds[group[0].mutant.kind].append(group)
@@ -207,13 +207,13 @@ def _drawn(netlist: Netlist, count: int, rnd: random.Random) -> list[_Site]:
 
 
 def _in_turn(groups: Sequence[list[_Site]]) -> Iterator[_Site]:
-    """The first of each group, then the second of each."""
+    """The first of each group, then the second of each, and so on."""
     for k in range(max(map(len, groups), default=0)):
         yield from (group[k] for group in groups if k < len(group))
 
 
 class Netlist:
-    """A module of whole-word cells, as Yosys's JSON has it, that can be changed."""
+    """A module of word-level cells in Yosys's JSON format, with methods to change it."""
 
     def __init__(self, module: dict[str, Any]) -> None:
         self.module = module
@@ -238,7 +238,7 @@ class Netlist:
 
     @classmethod
     def read(cls, verilog: str, top: str) -> Netlist:
-        """The netlist of a text. Raises ToolError when Yosys cannot read it or a cell is of an unknown type."""
+        """The netlist of a text. Raises ToolError if Yosys cannot read it or a cell has an unknown type."""
         with tempfile.TemporaryDirectory(prefix="modmill-mutate-") as name:
             folder = Path(name)
             (folder / "core.v").write_text(re.sub(r"\(\* keep_hierarchy \*\)\n", "", verilog))
@@ -246,10 +246,10 @@ class Netlist:
             module = json.loads((folder / "core.json").read_text())["modules"][top]
         return cls(module)
 
-    # ---- what is there
+    # ---- queries
 
     def _named(self) -> tuple[dict[Bit, str], dict[Bit, str]]:
-        """A name for each net that has one in the source, the longest path first; initial values by net."""
+        """The names of the nets that have one in the source, the longest path first; initial values by net."""
         names: dict[Bit, str] = {}
         initial: dict[Bit, str] = {}
         for name, net in self.module["netnames"].items():
@@ -280,7 +280,7 @@ class Netlist:
         ]
 
     def source(self, name: str) -> tuple[str, str]:
-        """Instances around, and the wire that a cell drives or the nearest named one behind it."""
+        """The instances that contain a cell, and the wire that it drives or the nearest named one after it."""
         seen, level = {name}, [name]
         while level:
             for each in level:
@@ -294,7 +294,7 @@ class Netlist:
         return "", name
 
     def live(self) -> set[tuple[str, str, int]]:
-        """Input bits of cells (cell, port, place) that a path joins to an output of the module."""
+        """Input bits of cells (cell, port, place) with a path to an output of the module."""
         todo = [bit for port in self.module["ports"].values() if port["direction"] == "output" for bit in port["bits"]]
         seen, found = set(todo), set[tuple[str, str, int]]()
         while todo:
@@ -313,7 +313,7 @@ class Netlist:
     # ---- places for mutants
 
     def sites(self) -> Iterator[list[_Site]]:
-        """Groups of places, each of one class and one cell."""
+        """Groups of places for mutants, each of one class and one cell."""
         live = self.live()
         places = defaultdict(list)
         for name, port, k in sorted(live):
@@ -386,7 +386,7 @@ class Netlist:
                 groups["initial"].append(site("initial", what, partial(_apply_register, "initial", k)))
 
     def of_reset(self, bit: Bit, resets: set[Bit]) -> bool:
-        """Whether a reset of a register follows `rst`: that port, or one gate of it and others."""
+        """Whether a register's reset input is `rst`, or one gate of `rst` and other nets."""
         if bit in resets or bit not in self._drivers:
             return bit in resets
         pins = self.cells[self._drivers[bit][0]]["connections"]
@@ -409,10 +409,10 @@ class Netlist:
                 what = f"bit {at % width} of word {at // width} of the {name} is {1 - int(value)}"
                 groups[kind].append(site(kind, what, partial(_apply_memory, at // width, at % width)))
 
-    # ---- changing it
+    # ---- changes
 
     def settle(self) -> None:
-        """Make unknown constants 0: Verilator refuses some of them."""
+        """Replace unknown constants by 0, because Verilator refuses some of them."""
         for cell in self.cells.values():
             for port, bits in cell["connections"].items():
                 cell["connections"][port] = ["0" if bit in ("x", "z") else bit for bit in bits]
@@ -432,7 +432,7 @@ class Netlist:
         return nets
 
     def add(self, type_: str, y: list[Bit] | None = None, width: int = 1, **inputs: list[Bit]) -> list[Bit]:
-        """A new cell of unsigned inputs; returns its output."""
+        """Add a cell with unsigned inputs; returns its output."""
         out = self.fresh(width) if y is None else y
         parameters = {}
         if type_ == "$mux":
@@ -452,7 +452,7 @@ class Netlist:
         }  # fmt: skip
 
     def copy(self, cell: Cell, type_: str) -> list[Bit]:
-        """A new cell with the inputs of another, but of this type; returns its output."""
+        """Add a cell of type ``type_`` with the inputs of another cell; returns its output."""
         out = self.fresh(len(cell["connections"]["Y"]))
         parameters = dict(cell["parameters"])
         if type_ == "$pos":
@@ -461,7 +461,7 @@ class Netlist:
         return out
 
     def move_initial(self, old: Bit, new: Bit) -> None:
-        """Give the initial value of a net to a new one."""
+        """Move the initial value of a net to another net."""
         for net in self.module["netnames"].values():
             value = net.get("attributes", {}).get("init", "")
             if value and old in net["bits"]:
@@ -472,7 +472,7 @@ class Netlist:
         }  # fmt: skip
 
     def unwritten(self, memory: str, word: int, k: int) -> list[Bit]:
-        """A register that is 1 until bit ``k`` of a word of a memory is written; 1 where nothing writes it."""
+        """A register that is 1 until bit ``k`` of a word of a memory is written; constant 1 if nothing writes it."""
         pins, parameters = self.cells[memory]["connections"], self.cells[memory]["parameters"]
         width, bits = int(parameters["WIDTH"], 2), int(parameters["ABITS"], 2)
         ports = range(int(parameters["WR_PORTS"], 2))
@@ -490,7 +490,8 @@ class Netlist:
         return held
 
     def plain(self, name: str, flipped: int | None = None, enable: Bit = "0") -> Cell:
-        """A register with its reset taken apart into multiplexers before it, bit ``flipped`` of the value flipped."""
+        """A register whose reset is replaced by multiplexers before it; bit ``flipped`` of the reset value is
+        flipped."""
         cell = self.cells[name]
         pins, parameters = cell["connections"], cell["parameters"]
         value = self._reset_values.setdefault(name, list(reversed(parameters.get("SRST_VALUE", ""))))
@@ -508,7 +509,7 @@ class Netlist:
 
 
 def register(clk: list[Bit], d: list[Bit], q: list[Bit]) -> Cell:
-    """A register without reset."""
+    """A register cell without reset."""
     return {
         "hide_name": 1, "type": "$dff", "attributes": {}, "connections": {"CLK": clk, "D": d, "Q": q},
         "parameters": {"WIDTH": _number(len(d)), "CLK_POLARITY": "1"},
@@ -517,7 +518,7 @@ def register(clk: list[Bit], d: list[Bit], q: list[Bit]) -> Cell:
 
 
 _PARALLEL = re.compile(r"\(\* parallel_case \*\)|// synopsys parallel_case")
-"""A mutant may break this promise: the first of several selected inputs counts then."""
+"""A mutant may violate this attribute; then the first of several selected inputs counts."""
 _NUMBERED = re.compile(r"(^|\.)_\d+_(\[|$)")
 
 
@@ -578,7 +579,7 @@ def _apply_dropped(net: Netlist, name: str, enable: Bit) -> None:
 
 
 def _apply_register(which: str, k: int, net: Netlist, name: str, enable: Bit) -> None:
-    """Flip a bit of the reset value, or keep a bit inverted in the register, which flips the initial value alone."""
+    """Flip a bit of the reset value, or store a bit inverted in the register, which flips only the initial value."""
     if which == "reset":
         net.plain(name, k, enable)
         return
@@ -592,7 +593,7 @@ def _apply_register(which: str, k: int, net: Netlist, name: str, enable: Bit) ->
 
 
 def _apply_memory(word: int, k: int, net: Netlist, name: str, enable: Bit) -> None:
-    """Invert a bit of a word where it is read, until it is written."""
+    """Invert a bit of a word when it is read, until it is written."""
     cell = net.cells[name]
     kept = net.add("$and", A=[enable], B=net.unwritten(name, word, k))
     pins, parameters = cell["connections"], cell["parameters"]

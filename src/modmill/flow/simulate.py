@@ -2,8 +2,8 @@
 # Copyright The Modmill authors
 """Cycle-accurate simulation of a core.
 
-Operands are handed over in one batch and the handshake is driven inside the compiled library (`harness.cpp`), with
-pauses of the producer and stalls of the consumer on request.
+All operands are passed in one batch; the compiled library (`harness.cpp`) drives the handshake, with optional pauses of
+the producer and stalls of the consumer.
 """
 
 import ctypes
@@ -15,9 +15,9 @@ from modmill.contract import PORTS, Contract
 from modmill.flow.library import Library, Start, StartJob, chances, violations
 
 Loads = Sequence[tuple[int, Sequence[int]]]
-"""Words of stream k, and before which operands they come: (0, words) for those before all."""
+"""(k, words): the words of stream k that come before operand pair k; (0, words) come first."""
 DEFAULT_TIMEOUT = 1_000_000
-"""Cycles without any event at the ports after which a run gives up."""
+"""A run ends after this number of cycles without an event at the ports."""
 
 _ABSENT = {"i_b": "no_operand", "k_valid": "no_valid", "k_ready": "no_ready", "k_m": "no_word"}
 _FAULTS = (
@@ -32,7 +32,8 @@ _FAULTS = (
 
 @dataclass(frozen=True)
 class Widths:
-    """Widths in bits of i_a, i_b (0: there is none), o_r and k_m (0: there is no stream k)."""
+    """Widths in bits of i_a, i_b (0: no port i_b), o_r and k_m (0: no stream k). Raises ValueError for other widths <
+    1."""
 
     a: int
     b: int
@@ -47,12 +48,12 @@ class Widths:
 
 @dataclass(frozen=True)
 class Run:
-    """What one simulation showed. Cycle 0 is the first cycle after reset (the last one, where a run is cut off).
+    """The outcome of one simulation. Cycle 0 is the first cycle after reset (the last reset, if a run is restarted).
 
-    The k-th entries belong together: the operands were first valid in cycle `offered[k]` and accepted at the end of
-    cycle `accepted[k]`, the result was first valid in cycle `valid[k]` and was taken at the end of cycle `taken[k]`.
-    `cycles` ends with the last result taken. `loaded` has the cycles at whose ends the words of stream k were accepted.
-    `violations` lists faults of the handshake, one line each; with a timeout `results` is short.
+    Entry k of each list belongs to operand pair k: first valid in cycle `offered[k]`, accepted at the end of cycle
+    `accepted[k]`; its result was first valid in cycle `valid[k]` and taken at the end of cycle `taken[k]`. `cycles`
+    ends with the last result taken. `loaded`: the cycles at whose ends the words of stream k were accepted.
+    `violations`: faults of the handshake, one line each; after a timeout `results` is short.
     """
 
     results: list[int]
@@ -66,11 +67,11 @@ class Run:
 
     @property
     def latencies(self) -> list[int]:
-        """Cycles from accepting each pair of operands to its result being valid."""
+        """Cycles from each accepted operand pair to its valid result."""
         return [valid - accepted for valid, accepted in zip(self.valid, self.accepted, strict=False)]
 
 
-class _Job(ctypes.Structure):  # the same layout stands in harness.cpp
+class _Job(ctypes.Structure):  # has the same layout in harness.cpp
     _fields_ = [
         ("start", StartJob),
         ("operands", ctypes.c_uint64),
@@ -103,12 +104,12 @@ class _Job(ctypes.Structure):  # the same layout stands in harness.cpp
 class Simulator:
     """A core compiled for simulation.
 
-    `verilog` is the text of the core, `top` its module, `widths` those of its ports. With `instances=2` the library
-    holds two cores side by side (for `run_pair`). `cache=False` compiles anew. `power_up`: cycles of the reset after
-    power-up at least, as the contract says. The first use on a machine takes a few
-    seconds more, because Verilator's runtime is compiled too.
+    `verilog`: the text of the core; `top`: its module; `widths`: the widths of its ports. `instances=2` simulates two
+    cores side by side (for `run_pair`). `cache=False` ignores a compiled library in the cache. `power_up`: least cycles
+    of the reset after power-up, as in the contract. The first use on a machine takes a few seconds longer, because
+    Verilator's runtime is compiled too.
 
-    Raises ToolError when the text does not compile.
+    Raises ToolError if the text does not compile.
     """
 
     def __init__(
@@ -150,15 +151,14 @@ class Simulator:
 
         `gap` is the probability that the producer pauses before an operand, `stall` the probability per cycle that
         the consumer begins to hold o_ready low; both last one cycle or a burst, and one stall in four waits for a
-        result and then holds it. While i_valid is low the operands are noise. `seed` settles all of it and the
-        registers' first values; `start` says how the run begins. `timeout` counts cycles without an event. `loads`
-        lists (k, words): the words that stream k brings before the k-th operands, which are offered meanwhile and must
-        wait.
+        result and then holds it. While i_valid is low the operands are noise. `seed` determines all random choices and
+        the initial register contents; `start`: how the run begins. `timeout` counts cycles without an event. `loads`
+        lists (k, words): the words of stream k before operand pair k, which is offered meanwhile and must wait.
 
         Raises ValueError for operands that do not fit the ports and for probabilities outside [0, 1).
         """
         if self.instances != 1:
-            raise ValueError("this simulator holds two cores: use run_pair")
+            raise ValueError("this simulator holds two cores; call run_pair")
         return self._run([(a, b)], loads, gap, stall, seed, timeout, [start])[0]
 
     def run_pair(
@@ -174,13 +174,13 @@ class Simulator:
         timeout: int = DEFAULT_TIMEOUT,
         starts: tuple[Start, Start] = (Start(), Start()),
     ) -> tuple[Run, Run]:
-        """As `run`, for two cores in one simulation, each with operands, pauses and stalls of its own.
+        """As `run`, for two cores in one simulation, each with its own operands, pauses and stalls.
 
-        ``loads`` are for both. ``starts``: of the second only ``first`` counts, because the cores share their reset.
-        ``hold``: a stall lasts for up to so many cycles, where it is not 0.
+        ``loads`` are for both. ``starts``: only ``first`` of the second one is used, because the cores share their
+        reset. ``hold``: longest stall in cycles; 0: as in `run`.
         """
         if self.instances != 2:
-            raise ValueError("this simulator holds one core: build it with instances=2")
+            raise ValueError("this simulator holds one core; run_pair needs instances=2")
         one, two = self._run([first, second], loads, gap, stall, seed, timeout, starts, hold)
         return one, two
 
@@ -198,14 +198,14 @@ class Simulator:
         pauses = chances(gap=gap, stall=stall)
         stream = [(place, word) for place, words in loads for word in words]
         if stream and not self.widths.k:
-            raise ValueError("this core has no stream k")
+            raise ValueError("the modulus of this core is built in: it has no stream k, so loads must be empty")
         k_words = _packed("k", [word for _, word in stream], self.widths.k)
         before = (ctypes.c_uint64 * max(1, len(stream)))(*(place for place, _ in stream))
         jobs = (_Job * len(operands))()
         buffers = []
         for k, (a, b) in enumerate(operands):
             if len(a) != len(b):
-                raise ValueError(f"as many operands b as a are needed, not {len(b)} and {len(a)}")
+                raise ValueError(f"a and b must have as many operands, not {len(a)} and {len(b)}")
             r = (ctypes.c_uint32 * max(1, len(a) * _words(self.widths.r)))()
             times = [(ctypes.c_uint64 * max(1, len(a)))() for _ in range(4)]
             times.append((ctypes.c_uint64 * max(1, len(stream)))())
@@ -274,11 +274,11 @@ def _macros(widths: Widths) -> dict[str, str]:
 
 
 def widths(contract: Contract) -> Widths:
-    """Port widths, as the simulator takes them."""
+    """The port widths of a core, for `Simulator`."""
     second = contract.operand.width if contract.operands == 2 else 0
     return Widths(contract.operand.width, second, contract.result.width, contract.load.width if contract.load else 0)
 
 
 def loads(contract: Contract, place: int = 0) -> Loads:
-    """The words that a core with a loaded modulus needs before the operands at ``place``."""
+    """The words that load the contract's modulus before operand pair ``place``; empty if the modulus is built in."""
     return [(place, contract.load.words)] if contract.load else []

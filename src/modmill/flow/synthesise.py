@@ -55,9 +55,9 @@ class Synthesis:
     LUT4, 2 per CCU2C and 6 per TRELLIS_DPR16X4 (as nextpnr counts); on AMD devices one per LUT1 to LUT6 and shift
     register, 4 per RAM32M or RAM64M, none for CARRY4, MUXF and INV, and two block RAMs per RAMB36.
 
-    `logic_delay_ns` is the longest delay that Yosys' sta finds between registers: of the cells alone, without routing,
-    so a lower limit of the delay and no clock period. None where Yosys has no delays (all but the 7 series).
-    `seconds` is wall-clock time.
+    `logic_delay_ns` is the longest delay between registers in Yosys' sta: the delay of the cells without routing, so a
+    lower limit of the delay and not a clock period. None if Yosys has no delays (all but the 7 series). `seconds` is
+    wall-clock time.
     """
 
     top: str
@@ -94,12 +94,12 @@ def synthesise(
 ) -> Synthesis:
     """Synthesise a core; all files stay in `workdir` (`core.v`, `tiles.v`, `synth.json`, `stat.json`, `synth.log`).
 
-    Multiplier tiles become DSP blocks of the target, and block RAMs its memories. With `hierarchy` the modules are
-    optimised one by one and flattened last: equal registers of neighbouring units are then not merged into one of high
-    fan-out, and equal modules are synthesised once. `delay` asks for the logic delay. `timeout` is in seconds;
-    `progress` is called with the name of each pass that Yosys begins.
+    Multiplier tiles become DSP blocks of the target, block RAMs its memories. With `hierarchy` the modules are
+    optimised one by one and flattened last, so that equal registers of neighbouring units are not merged into one of
+    high fan-out and equal modules are synthesised once. `delay` requests the logic delay. `timeout` is in seconds;
+    `progress` is called with the name of each pass of Yosys.
 
-    Raises ToolError when Yosys fails, ValueError when the netlist holds a combinational loop.
+    Raises ToolError if Yosys fails, ValueError if the netlist has a combinational loop.
     """
     start = time.monotonic()
     workdir.mkdir(parents=True, exist_ok=True)
@@ -120,7 +120,7 @@ def synthesise(
         "tee -q -o stat.json stat -json",
         *(_TIMING if timed else []),
     ]
-    # Printed text can end early behind ABC when it is redirected, so Yosys writes its log itself.
+    # Redirected output can end early after ABC, so Yosys writes its log itself.
     log = workdir / "synth.log"
 
     def follow(line: str) -> None:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""The devices a core can be synthesised for, with what they hold and how their cells are counted.
+"""The devices for synthesis: their capacities and the weights of their cells.
 
-Capacities are those of the data sheets named beside them. Confirmed by the tools here: DSP, LUT, FF and BRAM of both
-ECP5 devices (nextpnr reports the sites). The others were entered from the data sheets' tables without a copy at hand.
+Capacities come from the data sheets named beside them. nextpnr confirms DSP, LUT, FF and BRAM of both ECP5 devices (it
+reports the sites). The other capacities were entered from memory of the data sheets' tables and are not confirmed.
 """
 
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ DEFAULT = "ecp5-85k"
 
 @dataclass(frozen=True)
 class Capacity:
-    """What a device holds. `lut` counts the family's own look-up tables, `bram` its own block RAMs."""
+    """Capacity of a device, in the family's own units: DSP blocks, look-up tables, flip-flops, block RAMs."""
 
     dsp: int
     lut: int
@@ -27,7 +27,7 @@ class Capacity:
 
 @dataclass(frozen=True)
 class CellWeights:
-    """How many of a resource each netlist cell takes; cells that are not named take none."""
+    """Number of each resource that a netlist cell uses; a cell that is not listed uses none."""
 
     dsp: Mapping[str, int]
     lut: Mapping[str, int]
@@ -81,8 +81,8 @@ _NEXUS = _weights(
     {"FD1P3BX": 1, "FD1P3DX": 1, "FD1P3IX": 1, "FD1P3JX": 1},
     {"DP16K_MODE": 1, "PDP16K_MODE": 1, "PDPSC16K_MODE": 1, "SP16K_MODE": 1, "DP16K": 1, "PDP16K": 1, "PDPSC16K": 1},
 )
-# LUT6 sites as UG474 describes them: RAM32M and RAM64M take the four of a SLICEM; CARRY4, MUXF7 and MUXF8 take none.
-# INV is left out, because it is absorbed by what it drives. One RAMB36 is two blocks of 18 kbit.
+# LUT6 sites as in UG474: RAM32M and RAM64M take the four of a SLICEM; CARRY4, MUXF7 and MUXF8 take none. INV is not
+# counted, because the cell that it drives absorbs it. One RAMB36 is two blocks of 18 kbit.
 _XILINX = _weights(
     {"DSP48E1": 1, "DSP48E2": 1},
     {
@@ -93,7 +93,7 @@ _XILINX = _weights(
     {"FDRE": 1, "FDSE": 1, "FDCE": 1, "FDPE": 1},
     {"RAMB18E1": 1, "RAMB36E1": 2, "RAMB18E2": 1, "RAMB36E2": 2},
 )  # fmt: skip
-# Adaptive LUTs: an ALM holds two. A DSP block holds two 18 x 18 multipliers, which are what is counted.
+# Adaptive LUTs: an ALM holds two. A DSP block holds two 18 x 18 multipliers; multipliers are counted.
 _CYCLONEV = _weights(
     {"MISTRAL_MUL9X9": 1, "MISTRAL_MUL18X18": 1, "MISTRAL_MUL27X27": 2},
     {**{f"MISTRAL_ALUT{k}": 1 for k in range(2, 7)}, "MISTRAL_ALUT_ARITH": 1, "MISTRAL_MLAB": 1},
@@ -115,7 +115,7 @@ def _ecp5(name: str, device: str, capacity: Capacity) -> Target:
     return Target(
         name, "Lattice", "ecp5", device, "synth_ecp5", "|-noflatten", capacity, _ECP5,
         routable=True, speed_grade="6",
-        # Remembered data-sheet value for a fully registered 18 x 18 multiplier, and the device database's for DP16KD
+        # From memory of the data sheet for a fully registered 18 x 18 multiplier; from the device database for DP16KD
         # ("How to be fast on ECP5" in the toolchain notes).
         dsp_cap_mhz=175.0, bram_cap_mhz=212.0,
     )  # fmt: skip
@@ -157,7 +157,7 @@ TARGETS: tuple[Target, ...] = (
 
 
 def target(name: str = DEFAULT) -> Target:
-    """The target of that name. Raises ValueError that names those there are."""
+    """The target of that name. Raises ValueError, with all names, for an unknown name."""
     for candidate in TARGETS:
         if candidate.name == name:
             return candidate

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Multiplier tiles: the modules that stand for one DSP block each.
+"""Multiplier tiles: the modules that represent one DSP block each.
 
 A tile is the Verilog module `dsp_mul_<A>x<B>_r<R>`: ports `clk`, `a` (A bits), `b` (B bits), `p` (A + B bits), all
 unsigned, p = a * b after R clock edges.
@@ -13,7 +13,7 @@ unsigned, p = a * b after R clock edges.
 
 No register has a reset or an enable. In an emitted core the tiles are behavioural; `ecp5` and `xc7` write modules of
 the same names that instantiate MULT18X18D or DSP48E1, to be read after the core with `read_verilog -overwrite`.
-Yosys alone would not pack registers into MULT18X18D, and it would turn a multiplication by a constant into adders.
+Yosys alone would not pack registers into MULT18X18D, and it would replace a multiplication by a constant by adders.
 """
 
 import re
@@ -28,7 +28,10 @@ _DIRECTION = re.compile(r"\b(input|output)\s+(?:wire\s+|reg\s+)?(?:\[(\d+):0\]\s
 
 @dataclass(frozen=True)
 class Tile:
-    """One multiplier tile: operand widths in bits and number of register stages (0 to 3)."""
+    """One multiplier tile: operand widths in bits (at least 1) and number of register stages (0 to 3).
+
+    Raises ValueError for other numbers.
+    """
 
     a_bits: int
     b_bits: int
@@ -47,8 +50,8 @@ class Tile:
 
 
 def parse_name(name: str) -> Tile | None:
-    """The tile that a module name stands for, or None for any other module. The name may begin with the
-    core's name and end in a number (`core_dsp_mul_17x17_r3_1`)."""
+    """The tile with this module name, or None for any other module. The name may begin with the core's name and end in
+    a number (`core_dsp_mul_17x17_r3_1`)."""
     match = _NAME.fullmatch(name)
     return Tile(*map(int, match.groups())) if match else None
 
@@ -56,7 +59,7 @@ def parse_name(name: str) -> Tile | None:
 def find(verilog: str) -> dict[str, Tile]:
     """The tiles defined in a Verilog text, by module name.
 
-    A module that has a tile's name but other ports than a tile is left out: it stays behavioural everywhere.
+    A module with a tile's name but other ports is left out: it stays behavioural.
     """
     found = {}
     for name, header, body in _MODULE.findall(verilog):
@@ -101,7 +104,7 @@ def behavioural(tile: Tile, name: str | None = None) -> str:
 def ecp5(verilog: str) -> str:
     """Modules that replace the tiles of at most 18 x 18 bits in a Verilog text by one MULT18X18D each.
 
-    Empty when there is none. Cost of each: one MULT18X18D, no logic.
+    Empty if there are none. Cost of each: one MULT18X18D, no logic.
     """
     return _overrides(verilog, 18, 18, _ecp5_body)
 
@@ -109,14 +112,14 @@ def ecp5(verilog: str) -> str:
 def xc7(verilog: str) -> str:
     """Modules that replace the tiles of at most 24 x 17 (or 17 x 24) bits in a Verilog text by one DSP48E1 each.
 
-    Empty when there is none. Cost of each: one DSP48E1, no logic. The modules carry `keep_hierarchy`, because Yosys'
-    pass for DSP48E1 would draw neighbouring adders and registers into the blocks.
+    Empty if there are none. Cost of each: one DSP48E1, no logic. The modules have `keep_hierarchy`, because Yosys' pass
+    for DSP48E1 would pack neighbouring adders and registers into the blocks.
     """
     return _overrides(verilog, 24, 17, _dsp48e1_body, "(* keep_hierarchy *)\n")
 
 
 def xcup(verilog: str) -> str:
-    """As `xc7`, for tiles of at most 26 x 17 bits and DSP48E2. Yosys has no model of that block to simulate with."""
+    """As `xc7`, for tiles of at most 26 x 17 bits and DSP48E2. Yosys has no simulation model of that block."""
     return _overrides(verilog, 26, 17, _dsp48e2_body, "(* keep_hierarchy *)\n")
 
 

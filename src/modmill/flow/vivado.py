@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Synthesis, place and route by AMD Vivado, when the user has it on PATH.
+"""Synthesis, place and route by AMD Vivado, if it is on PATH.
 
-Vivado is in no package registry, so only the script's text and the parsing of report excerpts are tested here; the run
-itself never was.
+No package registry has Vivado, so only the script's text and the parsing of report excerpts are tested here; Vivado
+itself was never run.
 """
 
 import re
@@ -44,7 +44,7 @@ class VivadoResult:
 def script(top: str, target: Target, period_ns: float) -> str:
     """Tcl for Vivado's batch mode: out-of-context synthesis, place and route of `core.v` in the current folder.
 
-    Raises ValueError for a device that is not AMD's.
+    Raises ValueError for a device that Vivado does not serve.
     """
     if target.device not in _PARTS:
         raise ValueError(f"Vivado serves {', '.join(_PARTS)}, not {target.device}")
@@ -67,9 +67,9 @@ def script(top: str, target: Target, period_ns: float) -> str:
 def run(
     verilog: str, top: str, target: Target, workdir: Path, *, period_ns: float = 3.0, timeout: float | None = None
 ) -> VivadoResult:
-    """Run Vivado on a core. `period_ns` is the clock period asked for; the clock reported is what was reached.
+    """Run Vivado on a core. `period_ns` is the requested clock period; the result has the period that was reached.
 
-    Raises ToolError when Vivado is not on PATH, fails, or its reports cannot be read.
+    Raises ToolError if Vivado is not on PATH, fails, or its reports cannot be read.
     """
     executable = shutil.which("vivado")
     if executable is None:
@@ -93,7 +93,7 @@ def run(
 
 
 def parse_utilisation(report: str) -> dict[str, float]:
-    """Used dsp, lut, ff and bram of a report_utilization text. Raises ToolError when one is missing."""
+    """Used dsp, lut, ff and bram in a report_utilization text. Raises ToolError if one is missing."""
     used = {}
     for name, row in _ROWS.items():
         match = re.search(rf"^\|\s*{row}\s*\|\s*([\d.]+)\s*\|", report, re.MULTILINE)
@@ -104,7 +104,7 @@ def parse_utilisation(report: str) -> dict[str, float]:
 
 
 def parse_slack(report: str) -> float:
-    """Worst negative slack in ns of a report_timing_summary text. Raises ToolError when there is none."""
+    """Worst negative slack in ns in a report_timing_summary text. Raises ToolError if there is none."""
     match = re.search(r"WNS\(ns\).*?\n[\s-]*\n\s*(-?[\d.]+)", report)
     if match is None:
         raise tools.ToolError("vivado: the timing report has no worst slack")

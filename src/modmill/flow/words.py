@@ -2,7 +2,7 @@
 # Copyright The Modmill authors
 """Cycle-accurate simulation of an engine with two streams of words: i_data in, o_data out.
 
-As `simulate.py`; the handshake is driven by `words.cpp`.
+As `simulate.py`; `words.cpp` drives the handshake.
 """
 
 import ctypes
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from modmill.flow.library import Library, Start, StartJob, chances, violations
 from modmill.flow.simulate import DEFAULT_TIMEOUT
 
-_DRAIN_CYCLES = 300  # in which no further word may come
+_DRAIN_CYCLES = 300  # in which no further word may leave
 _PORTS = {
     "i_valid": "input", "i_ready": "output", "i_data": "input", "o_valid": "output", "o_ready": "input",
     "o_data": "output", "o_last": "output",
@@ -27,11 +27,11 @@ _FAULTS = (
 
 @dataclass(frozen=True)
 class WordRun:
-    """What one simulation showed; cycle 0 is the first after reset.
+    """The outcome of one simulation; cycle 0 is the first after reset.
 
-    ``words``: what left. ``accepted``: cycles at whose ends the words at i were taken. ``valid``: cycles in which the
-    words at o stood there first. ``cycles`` ends with the last word. ``violations``: faults of the handshake.
-    ``last``: whether o_last went with each word.
+    ``words``: the words at o. ``accepted``: cycles at whose ends the words at i were accepted. ``valid``: cycles in
+    which the words at o were first valid. ``cycles`` ends with the last word. ``violations``: faults of the handshake.
+    ``last``: o_last of each word.
     """
 
     words: list[int]
@@ -42,7 +42,7 @@ class WordRun:
     last: list[bool]
 
 
-class _Job(ctypes.Structure):  # the same layout stands in words.cpp
+class _Job(ctypes.Structure):  # has the same layout in words.cpp
     _fields_ = [
         ("start", StartJob),
         ("words", ctypes.c_uint64),
@@ -66,10 +66,10 @@ class _Job(ctypes.Structure):  # the same layout stands in words.cpp
 
 
 class WordSimulator:
-    """An engine compiled for simulation: its Verilog, its module and the bits of its words (at most 64).
+    """An engine compiled for simulation: its Verilog, its module and the bits of its words (1 to 64).
 
-    With ``instances=2`` two engines stand side by side. ``power_up``: cycles of the reset after power-up at least.
-    Raises ToolError when the text does not compile.
+    ``instances=2`` simulates two engines side by side. ``power_up``: least cycles of the reset after power-up.
+    Raises ToolError if the text does not compile, and ValueError for another size of words or number of instances.
     """
 
     def __init__(
@@ -96,10 +96,11 @@ class WordSimulator:
         self, words: Sequence[int], wanted: int, *, gap: float = 0.0, stall: float = 0.0, seed: int = 1,
         timeout: int = DEFAULT_TIMEOUT, start: Start = Start(),  # noqa: B008 - frozen
     ) -> WordRun:  # fmt: skip
-        """Power up, reset, feed all words and wait for ``wanted`` words; ``start`` says how it begins.
+        """Power up, reset, feed all words and wait for ``wanted`` words; ``start``: how the run begins.
 
         ``gap`` and ``stall`` are the probabilities per cycle that producer and consumer begin to pause, ``timeout`` the
-        cycles without a word at either end. Raises ValueError for words that do not fit.
+        most cycles without a word at either end. Raises ValueError for words that do not fit and for probabilities
+        outside [0, 1).
         """
         return self._run([(words, wanted)], gap, stall, seed, timeout, [start])[0]
 
@@ -110,7 +111,7 @@ class WordSimulator:
     ) -> tuple[WordRun, WordRun]:  # fmt: skip
         """As ``run``, for two engines in one simulation: (words, wanted) for each.
 
-        ``starts``: of the second only ``first`` counts, because the engines share their reset.
+        ``starts``: only ``first`` of the second one is used, because the engines share their reset.
         """
         one, two = self._run([first, second], gap, stall, seed, timeout, starts)
         return one, two
