@@ -1,3 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""What people read: data sheets, cycle charts, tables, and the store of measured rows behind them."""
+"""Output for readers: data sheets, cycle charts, tables, pages, and the store of measured rows from which they are
+made."""

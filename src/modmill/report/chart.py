@@ -10,11 +10,11 @@ _CELL_MIN, _CELL_MAX = 3, 7
 
 
 def chart(schedule: Schedule, width: int = 80) -> str:
-    """The chart as text, at most ``width`` columns wide (but never less than one cycle).
+    """The chart as text, at most ``width`` columns wide (but at least one cycle).
 
-    A step stands in the cycles in which its unit is occupied, between bars; a name that is too long ends in ``…``.
-    A dot is an idle cycle. A unit that is idle in a whole band is left out of it, but not of the last, whose last
-    column is the share of the interval in which the unit is occupied.
+    A step is drawn between bars in the cycles in which its unit is occupied; a name that is too long ends in ``…``.
+    A dot is an idle cycle. A unit that is idle in a whole band is left out of it, except of the last band, whose last
+    column is the share of the interval for which the unit is occupied.
     """
     rows = schedule.chart()
     used = schedule.utilisation()
@@ -38,7 +38,7 @@ def chart(schedule: Schedule, width: int = 80) -> str:
 
 
 def _bands(rows: list[tuple[str, list[tuple[int, int, str]]]], end: int, room: int) -> list[range]:
-    """Ranges of at most ``room`` cycles; each ends where it cuts the fewest steps, up to two cycles early."""
+    """Ranges of at most ``room`` cycles; each ends up to two cycles early to cut the fewest steps."""
     steps = [(first, first + cycles) for _, of_unit in rows for first, cycles, _ in of_unit]
     cut = [sum(first < cycle < last for first, last in steps) for cycle in range(end)]
     bands = []

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Where the clocks of a table come from, in words."""
+"""The origin of the clocks of a table, in words."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from modmill.report.traces import rows
 
 
 def origin(routes: Mapping[str, Sequence[Row]]) -> str:
-    """Seeds and limits of clocks, and which have fewer seeds than others or other options of the tool.
+    """Seeds and limits of clocks, and the designs with fewer seeds than others or with other options of the tool.
 
-    ``routes``: the rows of each design or engine, by its name; "" where none has any.
+    ``routes``: the rows of each design or engine, by its name. Returns "" if there are no rows.
     """
     routes = {name: some for name, some in routes.items() if some}
     if not routes:
@@ -37,7 +37,7 @@ def origin(routes: Mapping[str, Sequence[Row]]) -> str:
 
 
 def routed_by(value: object) -> str:
-    """Where a traced number comes from a route that was not as usual, the tool's options, else ""."""
+    """The tool's options of the routes from which a traced number comes; "" if there are none."""
     options = sorted({option for row in rows(value) if row.kind == "route" for option in row.tool.split(", ")[1:]})
     return f"by {', '.join(options)}" if options else ""
 

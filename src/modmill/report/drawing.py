@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""A schedule drawn for a page: the cycle chart, and the machine as blocks with what flows between them."""
+"""A schedule drawn for a page: the cycle chart, and the block diagram of the machine with its data flow."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _ROW, _LETTER = 30, 6.6
 
 @dataclass(frozen=True)
 class CycleChart:
-    """``units`` from the top; ``svg`` has a row of ``row`` pixels for each, under one for the cycles."""
+    """``units`` from the top; ``svg`` has a row of ``row`` pixels for each, below one row for the cycle numbers."""
 
     units: tuple[tuple[str, float], ...]
     svg: Markup
@@ -27,7 +27,7 @@ class CycleChart:
 
 
 def cycle_chart(schedule: Schedule, label: str) -> CycleChart:
-    """The chart as SVG. Every step carries its name, unit, cycles and operands as data, and as a title."""
+    """The chart as SVG. Every step has its name, unit, cycles and operands as data attributes and as a title."""
     end = max(schedule.latency, *(step.occupied.stop for step in schedule.steps))
     cell = min(_WIDEST, max(_NARROWEST, _CHART // end))
     used = schedule.utilisation()
@@ -52,7 +52,7 @@ def cycle_chart(schedule: Schedule, label: str) -> CycleChart:
 
 
 def _step(step: Step, place: int, cell: int) -> str:
-    """A bar in the cycles in which the unit is occupied, and a thin one until the result is there."""
+    """A bar for the cycles in which the unit is occupied, and a thin bar until the result is valid."""
     y, x = _ROW * (place + 1) + 4, step.start * cell
     wide = max(len(step.occupied) * cell - 1, 2)
     said = f"{step.name} on {step.unit}, {cycles(step)}" + (f", reads {', '.join(step.reads)}" if step.reads else "")
@@ -70,7 +70,7 @@ def _step(step: Step, place: int, cell: int) -> str:
 
 
 def cycles(step: Step) -> str:
-    """The cycles of a step, in words."""
+    """The cycles of a step in words."""
     return f"cycle {step.start}" if step.end - step.start <= 1 else f"cycles {step.start} to {step.end - 1}"
 
 
@@ -80,13 +80,13 @@ _BOX, _GAP, _TALL, _DOWN = 116, 60, 44, 74
 
 
 def kinds(units: Iterable[str]) -> dict[str, str]:
-    """Each unit's kind: units that differ in their numbers alone are one kind."""
+    """Each unit's kind: units whose names differ only in a number are of one kind."""
     return {unit: re.sub(r"[ ]?\d+(\.\d+)?$", "", unit) or unit for unit in units}
 
 
 @dataclass(frozen=True)
 class Blocks:
-    """The machine: ``boxes`` are (kind, how many units); ``flows`` count one product's values from kind to kind."""
+    """The machine: ``boxes`` are (kind, number of units); ``flows`` count one product's values from kind to kind."""
 
     boxes: tuple[tuple[str, int], ...]
     flows: tuple[tuple[str, str, int], ...]
@@ -94,7 +94,8 @@ class Blocks:
 
 
 def blocks(schedule: Schedule, label: str) -> Blocks:
-    """The block diagram, from the schedule alone: a box for a kind of unit, an arrow where one reads from another."""
+    """The block diagram, derived from the schedule: a box for each kind of unit, an arrow for each read between
+    kinds."""
     kind = kinds(schedule.units)
     boxes = Counter(kind.values())
     unit_of = {step.name: kind[step.unit] for step in schedule.steps}
@@ -140,19 +141,19 @@ def blocks(schedule: Schedule, label: str) -> Blocks:
 
 
 def _flow(a: tuple[int, int], b: tuple[int, int], loop: bool, back: bool, low: int, said: str) -> str:
-    """An arrow with its title."""
+    """The SVG of an arrow with its title."""
     path = _loop(a) if loop else _back(a, b, low) if back else _forward(a, b)
     return f'<path class="flow" d="{path}"><title>{escape(said)} values a product</title></path>'
 
 
 def _loop(a: tuple[int, int]) -> str:
-    """Above the box."""
+    """The path of a loop above its box."""
     x, y = a[0] + _BOX // 2, a[1]
     return f"M{x + 16} {y}C{x + 26} {y - 30} {x - 26} {y - 30} {x - 16} {y}"
 
 
 def _back(a: tuple[int, int], b: tuple[int, int], low: int) -> str:
-    """Below all boxes to an earlier layer, or beside the boxes within one."""
+    """The path below all boxes to an earlier layer, or beside the boxes of one layer."""
     if a[0] == b[0]:
         x, up, down = a[0] + _BOX, a[1] + _TALL // 2, b[1] + _TALL // 2
         return f"M{x} {up}C{x + 34} {up} {x + 34} {down} {x} {down}"
@@ -161,7 +162,7 @@ def _back(a: tuple[int, int], b: tuple[int, int], low: int) -> str:
 
 
 def _forward(a: tuple[int, int], b: tuple[int, int]) -> str:
-    """To a later layer; over the boxes between, where there are any in the same lane."""
+    """The path to a later layer, above any boxes between them in the same lane."""
     x1, y1, x2, y2 = a[0] + _BOX, a[1] + _TALL // 2, b[0], b[1] + _TALL // 2
     bend = _GAP * 3 // 5
     if y1 != y2 or x2 - x1 == _GAP:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Rows of coprocessors' vectors, of their times and of two that are compared, as tables in Markdown."""
+"""Rows of coprocessors as Markdown tables: vectors, times, and the comparison of two designs."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _WAYS = {"exact": "algorithm", "rtl": "RTL"}
 
 
 def vectors_table(rows: Iterable[Row]) -> list[str]:
-    """A line for each curve and way, with the sums over the files that were run on one design, largest runs first.
+    """A line for each curve and engine, with the sums over the files that were run on one design, most runs first.
 
-    Where a file was run several times, as a whole and as a sample, the run with most vectors counts.
+    If a file was run several times, as a whole and as a sample, the run with the most vectors counts.
     """
     best: dict[tuple[str, str, bool, str], dict[str, Row]] = defaultdict(dict)
     for row in rows:
@@ -37,7 +37,7 @@ def vectors_table(rows: Iterable[Row]) -> list[str]:
 
 
 def timing_table(rows: Iterable[Row]) -> list[str]:
-    """A line for each operation of each core whose times were measured; of several rows that with most scalars."""
+    """A line for each operation of each core with measured times; of several rows, the one with the most scalars."""
     best: dict[tuple[str, ...], Row] = {}
     for row in rows:
         a = row.about
@@ -57,9 +57,9 @@ def timing_table(rows: Iterable[Row]) -> list[str]:
 
 
 def gain_table(rows: Iterable[Row], one: str = "kbe", other: str = "hbe") -> list[str]:
-    """Coprocessors around two designs for the same work: area, time of an operation, their products, and the quotients.
+    """Coprocessors around two designs for the same task: area, time of an operation, their products, and the ratios.
 
-    The time of an operation is that at full load; without a route it is in cycles, as if clocks were equal.
+    The time of an operation is at full load; without a route it is in cycles, which assumes equal clocks.
     """
     engines = [e for e in measured_engines(rows) if e.kind == "ecc" and e.design.name in (one, other) and e.check]
     pairs = [(a, b) for a in engines for b in engines if (a.design.name, b.design.name) == (one, other)]

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Whole engines that have rows: RSA engines and coprocessors of curves, with what follows from their rows.
+"""Whole engines that have rows: RSA engines and coprocessors of curves, with the numbers derived from their rows.
 
-An operation is a power, or a point multiplied. A job brings as many as are in step: ``contexts``. With ``cores``
+An operation is a power or a point multiplication. A job has ``contexts`` operations, which run in step. With ``cores``
 machines, an engine at full load finishes
 
     rate = MHz 10^6 contexts cores / period
 
 operations a second, one every period / (contexts cores) cycles; one job alone takes latency / (1000 MHz) ms. Latency
-and period are simulated, the clock is routed.
+and period come from simulation, the clock from place and route.
 """
 
 from __future__ import annotations
@@ -39,16 +39,16 @@ _WORDS = {
 }  # fmt: skip
 _FIXED = ("modulus_bits", "curve", "operations", "method", "bits", "window", "shape", "contexts", "cores", "sums",
           "word", "io", "native", "modulus")  # fmt: skip
-"""What tells engines around one design apart, beside its parameters."""
+"""Keys that distinguish engines around one design, in addition to its parameters."""
 
 _RSA = {"method": "window", "window": 5, "word": 32, "io": "native"}
 _ECC = {"sums": 3, "word": 32}
-"""What the commands take by themselves."""
+"""Defaults of the commands."""
 
 
 @dataclass(frozen=True)
 class Work:
-    """What an engine does: a power modulo a number of so many bits, or an operation on a curve."""
+    """The task of an engine: a power modulo a number of ``subject`` bits, or an operation on a curve."""
 
     kind: str
     subject: str
@@ -57,7 +57,7 @@ class Work:
 
     @property
     def title(self) -> str:
-        """In words."""
+        """The task in words."""
         if self.kind == "rsa":
             return f"{int(self.subject):,} bits, exponents of {self.bits:,} bits"
         return f"{self.subject}, {_WORDS.get(self.operation, self.operation)}, scalars of {self.bits} bits"
@@ -65,7 +65,7 @@ class Work:
 
 @dataclass(frozen=True)
 class MeasuredEngine:
-    """One engine on one device, as its rows have it. Numbers are traced; None where there is no row."""
+    """One engine on one device, from its rows. Numbers are traced; None without a row."""
 
     design: Design
     about: Mapping[str, Any]
@@ -77,7 +77,7 @@ class MeasuredEngine:
 
     @property
     def family(self) -> Family:
-        """Of its multiplier."""
+        """The family of its multiplier."""
         found = family(self.design.page)
         assert found is not None
         return found
@@ -89,12 +89,12 @@ class MeasuredEngine:
 
     @property
     def work(self) -> Work:
-        """What it does."""
+        """Its task."""
         return work_of(self.about)
 
     @cached_property
     def choices(self) -> dict[str, Any]:
-        """What is not as the commands take it by themselves, under the names that they have for it."""
+        """Options that differ from the commands' defaults, by the commands' names."""
         a = self.about
         if self.kind == "rsa":
             return {name: a[name] for name, usual in _RSA.items() if a.get(name, usual) != usual}
@@ -106,26 +106,27 @@ class MeasuredEngine:
 
     @cached_property
     def settings(self) -> dict[str, Any]:
-        """The design's settings that it does not take by itself for this modulus. The target settles its blocks."""
+        """Settings that differ from the design's defaults for this modulus, without those that the target
+        determines."""
         usual, _ = _usual(self.design.name, self.kind, self.work.subject)
         return {k: v for k, v in self.about["parameters"].items() if k != "dsp" and usual.get(k, v) != v}
 
     @property
     def label(self) -> str:
-        """Its multiplier, with what is not usual, and how many operations are in step on how many machines."""
+        """Its multiplier with options that are not default, the number of machines, and the operations in step."""
         shown = (f"{k}={v}" for k, v in (self.settings | self.choices).items())
         machines = f"{self.about['cores']} × " if self.about["cores"] > 1 else ""
         return f"{' '.join([self.design.name, *shown])}, {machines}{self.about['contexts']} in step"
 
     @property
     def fits(self) -> bool:
-        """Whether the device has the blocks for it."""
+        """Whether the device has enough blocks for it."""
         room = find_target(self.target).capacity
         return all(self.synth.values[name] <= getattr(room, name) for name in ("dsp", "lut", "ff", "bram"))
 
     @property
     def command(self) -> str:
-        """The command that measures it: the one that made its rows, with every choice that is not usual."""
+        """The command that made its rows, with every option that is not default."""
         a, w = self.about, self.about.get("modulus_bits", 0)
         if self.kind == "rsa":
             blind = a["bits"] - w
@@ -147,8 +148,8 @@ class MeasuredEngine:
 
     @cached_property
     def numbers(self) -> dict[str, Any]:
-        """Cycles, resources, MHz (median of the seeds), and what follows: ms of a job, operations a second, and those
-        for each block."""
+        """Cycles, resources, MHz (median of the seeds), ms of a job, operations per second, and the same for each DSP
+        block and LUT."""
         check, synth = self.check, self.synth
         found: dict[str, Any] = {
             name: traced(check.values[name], check) if check else None for name in ("latency", "period", "results")
@@ -171,8 +172,8 @@ class MeasuredEngine:
 def measured_engines(rows: Iterable[Row], digest: Callable[[Row], str] | None = None) -> list[MeasuredEngine]:
     """Every engine that has a synthesis row, once for each device: by work, then in the order of DESIGNS.
 
-    ``digest`` tells which RTL the engine of a row has today; it is asked where rows of several digests are about one
-    engine. Without it the row that comes last counts.
+    ``digest`` returns the digest of the RTL that is emitted now for the engine of a row; it is called if rows of
+    several digests describe one engine. Without it the last row counts.
     """
     kept = [row for row in rows if is_engine(row)]
     checks = {row.digest: row for row in kept if row.kind == "check"}
@@ -199,14 +200,14 @@ def measured_engines(rows: Iterable[Row], digest: Callable[[Row], str] | None = 
 
 
 def work_of(about: Mapping[str, Any]) -> Work:
-    """What the engine that a row is about does."""
+    """The task of the engine that a row describes."""
     if "curve" in about:
         return Work("ecc", about["curve"], ", ".join(about["operations"]), about["bits"])
     return Work("rsa", str(about["modulus_bits"]), "power", about["bits"])
 
 
 def is_engine(row: Row) -> bool:
-    """Whether a row is about an engine for powers modulo any number of a length, or about a coprocessor."""
+    """Whether a row describes an engine for powers modulo any number of one length, or a coprocessor."""
     about = row.about
     named = {"contexts", "cores", "bits", "parameters"} <= about.keys() and about.get("design") in _DESIGNS
     power = {"modulus_bits", "method", "window"} <= about.keys() and about.get("modulus") == "loaded"
@@ -214,22 +215,22 @@ def is_engine(row: Row) -> bool:
 
 
 def _identity(row: Row) -> str:
-    """What settles which engine it is. Settings that a row does not name had their defaults."""
+    """The key of the engine that a row describes. Settings that the row does not name had their defaults."""
     defaults = {s.name: s.default for s in _DESIGNS[row.about["design"]].settings}
     about = {name: row.about.get(name) for name in ("design", *_FIXED)}
     return json.dumps(about | {"parameters": {**defaults, **row.about["parameters"]}}, sort_keys=True, default=str)
 
 
 def _place(work: Work) -> tuple[Any, ...]:
-    """Powers by length, curves by name."""
+    """Sort key: powers by length, curves by name."""
     return (int(work.subject), "", work.bits) if work.kind == "rsa" else (0, work.subject, work.operation, work.bits)
 
 
 @cache
 def _usual(name: str, kind: str, subject: str) -> tuple[Mapping[str, Any], str]:
-    """What the command takes by itself for a curve, or for a loaded modulus of so many bits: settings and form.
+    """The command's default settings and form for a curve, or for a loaded modulus of ``subject`` bits.
 
-    The settings' defaults and the native form where the design does not take it so, or the curve is a user's own.
+    The design's defaults and the native form if the design does not serve it, or the curve is a user's own.
     """
     chosen = _DESIGNS[name]
     defaults = {s.name: s.default for s in chosen.settings}

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""The table of a race of engines: one line each, rates of whole operations."""
+"""The table of a race of engines: one line for each engine, with rates of whole operations."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 @dataclass
 class EngineStanding:
-    """One engine. ``results`` of an answer of one of its ``cores``; numbers that nobody has are None.
+    """One engine. ``results``: results in one answer of one of its ``cores``. Unmeasured values are None.
 
-    ``note`` says why it has no clock. ``per_operation``: results that make one operation (an RSA private operation
-    with CRT takes two powers).
+    ``note``: why it has no clock. ``per_operation``: results for one operation (an RSA private operation with CRT
+    takes two powers).
     """
 
     name: str
@@ -42,7 +42,7 @@ class EngineStanding:
 
     @property
     def period(self) -> int | None:
-        """Cycles from an answer of a machine to its next."""
+        """Cycles between two answers of a machine when jobs wait."""
         return self.check.values["period"] if self.check else None
 
     @property
@@ -51,28 +51,28 @@ class EngineStanding:
         return median(row.values["mhz"] for row in self.routes) if self.routes else None
 
     def resource(self, name: str) -> int | None:
-        """DSP blocks, LUTs, flip-flops, block RAMs of the engine."""
+        """A resource of the engine: ``dsp``, ``lut``, ``ff`` or ``bram``."""
         return int(self.synth.values[name]) if self.synth else None
 
     @property
     def milliseconds(self) -> float | None:
-        """Time of one job alone."""
+        """Milliseconds of one job alone."""
         return self.latency / self.mhz / 1000 if self.latency and self.mhz else None
 
     @property
     def per_second(self) -> float | None:
-        """Operations per second of the whole engine when it always has work."""
+        """Operations per second of the whole engine at full load."""
         if not self.period or not self.mhz:
             return None
         return self.mhz * 1e6 / self.period * self.results * self.cores / self.per_operation
 
     def per_second_per(self, resource: str) -> float | None:
-        """Operations per second for each DSP block or LUT of it."""
+        """Operations per second for each unit of a resource, such as a DSP block or a LUT."""
         rate, count = self.per_second, self.resource(resource)
         return rate / count if rate and count else None
 
     def describe(self) -> dict[str, Any]:
-        """As JSON holds it."""
+        """The values for JSON."""
         rows = [row for row in (self.check, self.synth, *self.routes) if row]
         return {
             "engine": self.name, "digest": self.digest, "note": self.note, "about": self.about,
@@ -106,7 +106,7 @@ def table(standings: Sequence[EngineStanding], title: str) -> Table:
 
 
 def footnotes(standings: Sequence[EngineStanding]) -> list[str]:
-    """What the columns mean, and what went wrong."""
+    """The meaning of the columns, and failures."""
     lines = [
         "cycles: of one job alone, simulated; period: from one answer of a machine to its next, jobs waiting",
         "per second, /DSP, /LUT: at full load, input and output included",

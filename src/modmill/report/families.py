@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Families of designs: what a chart gives one colour and one shape."""
+"""Families of designs, each with one colour and one shape in charts."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Family:
-    """``key`` is its name in style sheets and data, ``symbol`` its shape in charts (a name that plotly knows),
-    ``pages`` those of its designs. ``residues``: whether numbers are residues; ``special``: for primes of a
-    special form only.
+    """``key``: its name in style sheets and data; ``symbol``: its shape in charts (plotly's name); ``pages``: the pages
+    of its designs; ``residues``: whether numbers are residues; ``special``: only for primes of a special form.
     """
 
     key: str
@@ -29,9 +28,9 @@ FAMILIES = (
     Family("bits", "Montgomery, bit by bit", "triangle-up", ("multistep", "tenca-koc", "mcivor")),
     Family("special", "Special primes", "star", ("pseudo-mersenne", "solinas"), special=True),
 )
-"""Families of multipliers. Blocks (extensions of a base, channels) belong to none."""
+"""Families of multipliers. Building blocks (base extensions, channels) belong to none."""
 
 
 def family(page: str) -> Family | None:
-    """The family of the designs that share a page, None for a block."""
+    """The family of the designs that share a page; None for a building block."""
     return next((f for f in FAMILIES if page in f.pages), None)

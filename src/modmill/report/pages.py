@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Pages from templates. Every number is put into a page through one of three filters, so that it says what it is worth:
+"""Pages from templates. Every number enters a page through one of three filters, which show its origin:
 
-printed     a number of a paper, with the table it stands in
-predicted   a number that a formula or a schedule gives, with what gave it
-measured    a number from rows, linked to them; refused when it has no origin
+printed     a number of a paper, with its table
+predicted   a number from a formula or a schedule, with that source
+measured    a number from rows, linked to them; refused if it has no origin
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ ASSETS = ("style.css", "site.js")
 
 
 class Untraced(ValueError):
-    """A measured number that no row stands behind."""
+    """A measured number without a row."""
 
 
 def shown(value: Any, digits: int = 4) -> str:
-    """A number with separators, a float with so many digits that count; texts as they are; lists with commas."""
+    """A number with separators, a float with ``digits`` significant digits; texts unchanged; lists with commas."""
     if value is None:
         return ""
     if isinstance(value, dict):
@@ -61,19 +61,19 @@ def shown(value: Any, digits: int = 4) -> str:
 
 
 def printed(value: Any, table: str) -> Markup:
-    """A paper's number, and the table that it stands in."""
+    """A paper's number and its table."""
     return Markup('<span class="p" data-table="{}">{}</span>').format(table, shown(value, 7))
 
 
 def predicted(value: Any, source: str) -> Markup:
-    """A predicted number, and the formula or schedule behind it."""
+    """A predicted number and its formula or schedule."""
     return Markup('<span class="f" data-formula="{}">{}</span>').format(source, shown(value))
 
 
 def measured(value: Any, digits: int = 4) -> Markup:
-    """A measured number as a link to its rows. Raises Untraced when it has none.
+    """A measured number as a link to its rows. Raises Untraced if it has none.
 
-    A text without a digit (yes, a dash) needs none.
+    A text without a digit (yes, a dash) needs no row.
     """
     if value is None or value == UNKNOWN or (isinstance(value, str) and not any(c.isdigit() for c in value)):
         return Markup('<span class="none">{}</span>').format("–" if value in (None, UNKNOWN) else value)
@@ -93,7 +93,7 @@ def measured(value: Any, digits: int = 4) -> Markup:
 
 
 def _worth(value: Any) -> str:
-    """What stands behind a number, in words: tools, targets, seeds."""
+    """The origin of a number in words: tools, targets, seeds."""
     by_tool: dict[str, list[int]] = {}
     for row in rows(value):
         seeds = by_tool.setdefault(" ".join(filter(None, (row.tool, row.target))), [])
@@ -107,8 +107,7 @@ def _worth(value: Any) -> str:
 
 
 def difference(line: Line) -> Mapping[str, str]:
-    """By how many per cent prediction and measurement differ from print, where they and print are numbers; ``=`` where
-    they do not differ."""
+    """Differences of prediction and measurement from print in per cent, if both are numbers; ``=`` for none."""
     found = {"predicted": "", "measured": ""}
     for name in found:
         value = getattr(line, name)
@@ -127,8 +126,8 @@ def difference(line: Line) -> Mapping[str, str]:
 
 
 def matrix(section: Section) -> Mapping[str, Any] | None:
-    """A section as the paper's own table: a row for each thing, a column for each quantity, and notes; None for a
-    section that is a list of statements."""
+    """A section as the paper's table: a row for each item, a column for each quantity, and notes; None for a section
+    that is a list of statements."""
     cells: dict[tuple[str, str], Line] = {}
     for line in section.lines:
         where, colon, quantity = line.what.rpartition(": ")
@@ -143,13 +142,13 @@ def matrix(section: Section) -> Mapping[str, Any] | None:
 
 
 def mark(place: int) -> str:
-    """The sign of a note: a ... z, aa ..."""
+    """The mark of a note: a ... z, aa ..."""
     letters = "abcdefghijklmnopqrstuvwxyz"
     return letters[place] if place < 26 else letters[place // 26 - 1] + letters[place % 26]
 
 
 def figure_data(plot: Plot) -> str:
-    """A plot as the script of the page takes it. ``<`` cannot end the element in which it stands."""
+    """A plot as JSON for the page's script, with ``<`` escaped so that it cannot close the script element."""
     by_key = {f.key: f for f in FAMILIES}
     data = asdict(plot)
     for series in data["series"]:
@@ -160,7 +159,7 @@ def figure_data(plot: Plot) -> str:
 
 
 def grid(plot: Plot) -> Mapping[str, Any]:
-    """The numbers of a plot as a table: x down, series across."""
+    """The numbers of a plot as a table: a row for each x, a column for each series."""
     xs = list(dict.fromkeys(x for series in plot.series for x, _ in series.points))
     if all(isinstance(x, (int, float)) for x in xs):
         xs.sort(key=lambda x: float(x))
@@ -173,7 +172,7 @@ def _markdown() -> MarkdownIt:
 
 
 def prose(text: str) -> Markup:
-    """Markdown as HTML. Headings start at the third level; tables and code can be scrolled with the keyboard."""
+    """Markdown as HTML. Headings start at level 3; tables and code can be scrolled with the keyboard."""
     tokens = _markdown().parse(text)
     for token in tokens:
         if token.type in ("heading_open", "heading_close"):
@@ -208,7 +207,8 @@ def _templates() -> jinja2.Environment:
 
 
 def page(template: str, name: str, **values: Any) -> str:
-    """One page. ``name`` is its file, by which the navigation knows where it is. Raises Untraced."""
+    """One page. ``name``: its file name, which the navigation marks. Raises Untraced for a measured number without
+    rows."""
     return _templates().get_template(f"{template}.html.j2").render(name=name, **values)
 
 
@@ -218,7 +218,7 @@ def asset(name: str) -> str:
 
 
 def plotly() -> str:
-    """plotly.js, whole."""
+    """The text of plotly.js."""
     from plotly.offline import get_plotlyjs
 
     return str(get_plotlyjs())

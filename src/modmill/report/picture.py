@@ -28,7 +28,7 @@ _STYLE = {
 
 @dataclass(frozen=True)
 class Point:
-    """A core: what it is called, and its numbers as they are drawn."""
+    """A core: its label, its family and its coordinates."""
 
     label: str
     family: Family
@@ -37,7 +37,8 @@ class Point:
 
 
 def front(points: Iterable[Point]) -> list[Point]:
-    """The points that no other beats: none has both a larger y and an x that is not larger. By falling y."""
+    """The Pareto front: points such that no other point has both a larger y and an x that is not larger. By falling
+    y."""
     best: list[Point] = []
     for point in sorted(points, key=lambda p: (-p.y, p.x)):
         if not best or point.x < best[-1].x:

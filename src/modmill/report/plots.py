@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Plots as data: series of points, each printed, predicted or measured. Pages draw them, and put the same numbers in a
-table below."""
+"""Plots as data: series of points, each printed, predicted or measured. Pages draw them above a table of the same
+numbers."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ Kind = Literal["printed", "predicted", "measured"]
 
 @dataclass(frozen=True)
 class Series:
-    """Points (x, y) in the order in which they are joined; x is a number or a name. ``family`` gives colour and shape,
-    if the series belongs to one (report.families)."""
+    """Points (x, y) in the order in which lines join them; x is a number or a name. ``family``: the family of
+    report.families that gives colour and shape, if any."""
 
     name: str
     kind: Kind

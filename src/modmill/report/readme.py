@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""The README's tables of measured results, multipliers and whole engines, from the rows that ship."""
+"""The README's tables of measured results, multipliers and whole engines, from the rows in ``results``."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ ENGINES = (
     ("Ed25519, fixed base", "Ed25519", "multiply-base", 253),
     ("secp256k1, u1 G + u2 P", "secp256k1", "multiply-two", 256),
 )
-"""The table of engines: its words, then subject, operation and bits of `Work`."""
+"""The table of engines: label, then subject, operation and bits of `Work`."""
 
 ENGINES_ON = "ecp5-85k"
 ENGINES_HEAD = (
@@ -44,10 +44,10 @@ ENGINES_HEAD = (
 
 
 def tables(folder: Path) -> str:
-    """Markdown tables of the native cores that have a check and a synthesis row: one for each line of TABLES; then one
-    of engines, where there are rows of engines.
+    """Markdown tables of the native cores that have a check and a synthesis row, one for each line of TABLES; then one
+    of engines, if there are rows of engines.
 
-    Of a design measured with its default settings and with others only the former: its page speaks of the others.
+    If a design was measured with its default settings, only those rows are shown; its page has the others.
     """
     out = []
     for modulus, target, words in TABLES:
@@ -62,9 +62,9 @@ def tables(folder: Path) -> str:
 
 
 def engine_lines(rows: Iterable[Row]) -> str:
-    """A line for each engine that does what ENGINES names, fits, and has a check row; nothing where there is none.
+    """A line for each engine with a task in ENGINES that fits the device and has a check row; else empty.
 
-    Most operations a second for a DSP block come first, engines without a clock last."""
+    Sorted by operations per second for each DSP block, engines without a clock last."""
     found = [e for e in measured_engines(rows) if e.check and e.target == ENGINES_ON and e.fits]
     out = []
     for words, subject, operation, bits in ENGINES:
@@ -127,15 +127,15 @@ def _line(rows: dict[str, list[Row]], target: str) -> tuple[float, str]:
 
 
 def _clock(mhz: float, routes: Sequence[Row]) -> str:
-    """In MHz, with the number of seeds and what was not as usual."""
+    """The clock in MHz, with the number of seeds and the tool's options."""
     options = sorted({option for row in routes for option in row.tool.split(", ")[1:]})
     seeds = f"{len(routes)} seed{'s' * (len(routes) > 1)}"
     return f"{mhz:.1f} ({', '.join([seeds, *options])})"
 
 
 def rewritten(readme: str, folder: Path) -> str:
-    """The README's text with the tables made anew. Raises ValueError when the markers are missing."""
+    """The README's text with new tables. Raises ValueError if a marker is missing."""
     if BEGIN not in readme or END not in readme:
-        raise ValueError("the README has no place for the table of results")
+        raise ValueError(f"the README has no place for the tables of results: it lacks {BEGIN} or {END}")
     before, rest = readme.split(BEGIN, 1)
     return f"{before}{BEGIN}\n{tables(folder)}{END}{rest.split(END, 1)[1]}"

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""A paper's tables beside ours: printed, predicted by formula, measured by a tool. The three are never mixed."""
+"""A paper's tables beside ours: printed, predicted by formula, and measured by a tool, in separate columns."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 Number = int | float | str | None
 
 UNKNOWN = "-"
-"""Stands for a measurement that has not been made."""
+"""Placeholder of a missing measurement."""
 
 
 @dataclass(frozen=True)
 class Line:
-    """One cell of a paper's table, or one statement: what it says, what the formulas say, what a tool measured, and
-    why they differ where they do."""
+    """One cell of a paper's table, or one statement: printed, predicted and measured value, and the reason for a
+    difference."""
 
     what: str
     printed: Number = None
@@ -33,14 +33,14 @@ class Line:
 
     @property
     def differs(self) -> bool:
-        """Whether prediction or measurement is not what is printed."""
+        """Whether prediction or measurement differs from print."""
         return any(v not in (None, UNKNOWN, self.printed) for v in (self.predicted, self.measured))
 
 
 @dataclass(frozen=True)
 class Section:
-    """One table or figure: its lines, a text that stands before them, lines of a chart for the terminal, and what pages
-    draw in its place: plots, or a schedule."""
+    """One table or figure: its lines, a text before them, a chart for the terminal, and the plots or the schedule that
+    pages draw instead."""
 
     title: str
     lines: Sequence[Line] = ()
@@ -83,7 +83,7 @@ def _text(value: Number) -> str:
 
 
 def as_data(sections: Sequence[Section]) -> list[dict[str, Any]]:
-    """For JSON."""
+    """The sections for JSON."""
     return [
         {"title": s.title, "text": s.text, "lines": [{**asdict(line), "differs": line.differs} for line in s.lines]}
         for s in sections

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Measured numbers: one row for each thing measured, kept as JSON lines.
+"""Measured numbers: one row for each measurement, stored as JSON lines.
 
-A row stands for one digest of RTL, one tool version, one target and one seed: the same four give the same numbers. Rows
-measured here lie in ``rows.jsonl`` of the cache folder; rows that ship with Modmill lie in ``results``.
+A row belongs to one digest of RTL, one tool version, one target and one seed: the same four give the same numbers. Rows
+measured here are in ``rows.jsonl`` of the cache folder; rows that ship with Modmill are in ``results``.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ Key = tuple[str, str, str, str, int | None]
 class Row:
     """One measurement.
 
-    ``kind``: check (simulated against the contract), synth (resources), route (clock), mutate (how many planted
-    faults check finds). ``digest``: of the RTL.
-    ``tool``: name and version. ``target`` is empty for a check, ``seed`` None but for a route. ``values`` holds the
-    numbers; ``about`` says in words what was measured (design, modulus, io, parameters, date).
+    ``kind``: check (simulated against the contract), synth (resources), route (clock), mutate (planted faults that
+    check finds). ``digest``: of the RTL. ``tool``: name and version. ``target``: empty for a check. ``seed``: None
+    except for a route. ``values``: the numbers. ``about``: the measured core in words (design, modulus, io,
+    parameters, date).
     """
 
     kind: str
@@ -41,12 +41,12 @@ class Row:
 
     @property
     def key(self) -> Key:
-        """What settles the numbers."""
+        """The key that determines the numbers."""
         return self.kind, self.digest, self.tool, self.target, self.seed
 
     @classmethod
     def parse(cls, line: str) -> Row:
-        """The row of one line. Raises ValueError when the line is none."""
+        """The row of one line. Raises ValueError if the line is not a row."""
         try:
             found = json.loads(line)
             row = cls(**{f.name: found[f.name] for f in fields(cls)})
@@ -57,19 +57,19 @@ class Row:
         return row
 
     def outdates(self, older: Row) -> bool:
-        """Whether the older row is stale: the same was measured again, or the same thing made of other RTL."""
+        """Whether this row replaces the older one: the same key, or the same core with other RTL."""
         if self.key == older.key:
             return self != older
         words = [{k: v for k, v in row.about.items() if k not in ("date", "rtl")} for row in (self, older)]
         return bool(words[0]) and words[0] == words[1] and self.digest != older.digest
 
     def line(self) -> str:
-        """As it stands in a file."""
+        """The row as a line of a file."""
         return json.dumps(asdict(self), sort_keys=True) + "\n"
 
 
 def read(path: Path) -> Iterable[Row]:
-    """The rows of a file, none when there is no file. Lines that are no rows, such as a torn one, are passed over."""
+    """The rows of a file; none if there is no file. Lines that are not rows, such as a torn one, are skipped."""
     try:
         text = path.read_text(encoding="utf-8", errors="replace")
     except FileNotFoundError:
@@ -82,7 +82,7 @@ def read(path: Path) -> Iterable[Row]:
 
 
 def append(path: Path, row: Row) -> None:
-    """Add a row to a file, whole and at once, whoever else writes to it."""
+    """Add a row to a file atomically, also if other processes write to it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("ab+") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
@@ -96,7 +96,7 @@ def append(path: Path, row: Row) -> None:
 
 
 def put(path: Path, row: Row) -> None:
-    """Add a row to a file as :func:`append` does, and take out those that it outdates."""
+    """Add a row to a file as `append` does, and remove the rows that it outdates."""
     append(path, row)
     with path.open("r+", encoding="utf-8") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
@@ -110,14 +110,14 @@ def put(path: Path, row: Row) -> None:
 
 
 def shipped_folder() -> Path:
-    """Where the rows that ship with Modmill lie: ``results`` of the checkout, or of the installed package."""
+    """The folder of the rows that ship with Modmill: ``results`` of the checkout, or of the installed package."""
     package = Path(__file__).resolve().parents[1]
     checkout = package.parents[1]
     return checkout / "results" if (checkout / "pyproject.toml").exists() else package / "results"
 
 
 class Store:
-    """All rows there are. ``record`` names a file to which every row that is used is added, if it lacks it."""
+    """All known rows. ``record``: a file to which every row that is used is added unless it has it."""
 
     def __init__(self, own: Path, shipped: Path | None = None, record: Path | None = None) -> None:
         self._own = own
@@ -130,18 +130,18 @@ class Store:
 
     @property
     def rows(self) -> Sequence[Row]:
-        """All rows, those that ship first."""
+        """All rows, shipped ones first."""
         return tuple(self._rows.values())
 
     def find(self, kind: str, digest: str, tool: str, target: str = "", seed: int | None = None) -> Row | None:
-        """The row with this key, if there is one; it is noted in the record."""
+        """The row with this key, or None; it is added to ``record``."""
         row = self._rows.get((kind, digest, tool, target, seed))
         if row is not None:
             self._note(row)
         return row
 
     def routed(self, digest: str, tool: str, target: str, seed: int | None, *, exact: bool = False) -> Row | None:
-        """The row of a route by a tool, or, if not ``exact``, by the same with options, named behind a comma."""
+        """The row of a route by ``tool``, or, unless ``exact``, by the same tool with options, which follow a comma."""
         if exact:
             return self.find("route", digest, tool, target, seed)
         with_options = (key[2] for key in self._rows if key[:2] == ("route", digest) and key[2].startswith(f"{tool}, "))
@@ -149,7 +149,7 @@ class Store:
         return next((row for row in found if row), None)
 
     def add(self, row: Row) -> None:
-        """Keep a new row."""
+        """Store a new row."""
         append(self._own, row)
         self._rows[row.key] = row
         self._recorded.discard(row.key)

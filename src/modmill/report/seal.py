@@ -5,8 +5,8 @@
     files    name -> SHA-256 of each other file
     seal     SHA-256 of the record without ``seal``, as canonical JSON: keys sorted, no spaces
 
-The seal finds an edit. It proves nothing about who made it: whoever edits a file can seal the folder again. A check
-therefore also recomputes what the files say.
+The seal detects an edit. It is not a proof of origin: anyone who edits a file can seal the folder again. A check
+therefore also recomputes the contents of the files.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from pathlib import Path
 from typing import Any
 
 KEYS = ("files", "seal")
-"""Keys of the record that make the seal."""
+"""Keys of the record that contain the seal."""
 
 
 def file_digest(text: str) -> str:
-    """``sha256:`` and the digest of a text in UTF-8."""
+    """``sha256:`` and the hexadecimal digest of a text in UTF-8."""
     return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
 
 
 def record_text(record: Mapping[str, Any]) -> str:
-    """The text of the record's file: JSON, indented by 2, with a newline at its end."""
+    """The text of the record's file: JSON with an indent of 2 and a final newline."""
     return json.dumps(record, indent=2) + "\n"
 
 
@@ -40,10 +40,10 @@ def sealed(record: Mapping[str, Any], texts: Mapping[str, str]) -> dict[str, Any
 
 
 def seal_differences(texts: Mapping[str, str], record_name: str) -> list[str]:
-    """One line for each file that is not as it was sealed; none where the folder is untouched.
+    """One line for each file that differs from its sealed state; empty if there is none.
 
-    ``texts``: all files of the folder by name, the record ``record_name`` among them, with their line ends (see
-    `folder_texts`). Raises ValueError when the record is no JSON object.
+    ``texts``: all files of the folder by name, including the record ``record_name``, with their line ends (see
+    `folder_texts`). Raises ValueError if the record is not a JSON object.
     """
     text = texts[record_name]
     try:
@@ -67,7 +67,7 @@ def seal_differences(texts: Mapping[str, str], record_name: str) -> list[str]:
 
 
 def folder_texts(folder: Path, names: Iterable[str]) -> dict[str, str]:
-    """The named files of a folder with their line ends as they are; a file that is not there is left out.
+    """The named files of a folder with their line ends unchanged; missing files are left out.
 
     Raises ValueError for a file that is not UTF-8.
     """
@@ -78,7 +78,7 @@ def folder_texts(folder: Path, names: Iterable[str]) -> dict[str, str]:
         except FileNotFoundError:
             continue
         except UnicodeDecodeError:
-            raise ValueError(f"{folder / name} is not a text") from None
+            raise ValueError(f"{folder / name} is not a text in UTF-8") from None
     return found
 
 

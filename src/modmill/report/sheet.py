@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""The files that go with a core: header of core.v, data sheet, cocotb bench, FuseSoC file.
+"""The files beside a core: header of core.v, data sheet, cocotb bench, FuseSoC file.
 
-All are rendered from the record that is contract.json, so that none can say anything else.
+All are rendered from contract.json, so that none can contradict it.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def _form(form: Mapping[str, Any]) -> str:
 
 
 def render(template: str, record: Mapping[str, Any], name: str) -> str:
-    """One file of the folder, from contract.json and the core's name."""
+    """One file of the folder, rendered from contract.json and the core's name."""
     return _templates().get_template(f"{template}.j2").render(
         {"operands": 2, "made_for": "", "thing": "number" if record.get("operands") == 1 else "product", **record},
         name=name, vlnv=f"modmill:cores:{identifier(name)}:{record['modmill']}", promises=promises(record),
@@ -97,7 +97,7 @@ def core_text(body: str, record: Mapping[str, Any], name: str) -> str:
 
 
 def split(text: str) -> tuple[str, str]:
-    """Header and body of a core.v; the header is empty when there is none."""
+    """Header and body of a core.v; the header is empty if there is none."""
     header, gap, body = text.partition("\n\n")
     if gap and all(line.startswith("//") for line in header.splitlines()):
         return header + "\n", body

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""The table of a race: one line for each design, with what its numbers are worth."""
+"""The table of a race: one line for each design, with the origin of its numbers."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ ROUTED, LOGIC = "routed", "logic only"
 
 @dataclass
 class Standing:
-    """One design in a race. Numbers that nobody has are None.
+    """One design in a race. Unmeasured values are None.
 
-    ``state``: ready, does not apply, does not fit, or failed; ``note`` says why. ``check``, ``synth`` and ``routes``
-    are rows, each with its origin, ``measured`` or ``recorded``; without a check the cycles are predicted by the
-    schedule, without a synth the DSP blocks by the formula.
+    ``state``: ready, does not apply, does not fit, or failed; ``note``: the reason. ``check``, ``synth`` and ``routes``
+    are rows, each with its origin, ``measured`` or ``recorded``. Without a check the schedule predicts the cycles,
+    without a synth the formula predicts the DSP blocks.
     """
 
     design: str
@@ -40,14 +40,14 @@ class Standing:
     routes: list[tuple[Row, str]] = field(default_factory=list)
 
     def value(self, name: str) -> int | None:
-        """A resource from the synthesis; DSP blocks are predicted where there is none."""
+        """A resource from the synthesis; without one, DSP blocks are predicted and the others None."""
         if self.synth is not None:
             return int(self.synth[0].values[name])
         return self.predicted_dsp if name == "dsp" else None
 
     @property
     def mhz(self) -> float | None:
-        """Clock in MHz: the routed one (median of the seeds, capped as the rows say), else what the logic allows."""
+        """Clock in MHz: routed (median of the seeds, with the rows' cap), else the limit by the delay of the logic."""
         if self.routes:
             return median(row.values["mhz"] for row, _ in self.routes)
         delay = self.synth[0].values.get("logic_delay_ns") if self.synth else None
@@ -55,27 +55,27 @@ class Standing:
 
     @property
     def clock(self) -> str:
-        """What the clock is worth: routed, logic only, or nothing."""
+        """Origin of the clock: routed, logic only, or empty."""
         return ROUTED if self.routes else LOGIC if self.mhz else ""
 
     @property
     def microseconds(self) -> float | None:
-        """Latency of one product."""
+        """Latency of one product in microseconds."""
         return self.latency / self.mhz if self.latency and self.mhz else None
 
     @property
     def per_second(self) -> float | None:
-        """Products per second when the core is always full."""
+        """Products per second at full load."""
         return self.mhz * 1e6 / self.interval if self.interval and self.mhz else None
 
     def per_second_per(self, resource: str) -> float | None:
-        """Products per second for each DSP block or LUT."""
+        """Products per second for each unit of a resource, such as a DSP block or a LUT."""
         rate, count = self.per_second, self.value(resource)
         return rate / count if rate and count else None
 
     @property
     def numbers(self) -> str:
-        """Where the numbers come from."""
+        """Origin of the numbers in words."""
         if self.state == "does not apply":
             return ""
         origins = {"measured" if "measured" in found else "recorded" for found in self._origins() if found}
@@ -87,7 +87,7 @@ class Standing:
         return [*singles, *({origin} for _, origin in self.routes)]
 
     def describe(self) -> dict[str, Any]:
-        """As JSON holds it."""
+        """The values for JSON."""
         return {
             "design": self.design,
             "state": self.state,
@@ -117,7 +117,7 @@ _COLUMNS = (
 
 
 def table(standings: Sequence[Standing], title: str) -> Table:
-    """The designs that serve the modulus, in their order."""
+    """The designs that serve the modulus, in the order of ``standings``."""
     from rich.table import Table
 
     made = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False, padding=(0, 2, 0, 0))
@@ -139,7 +139,7 @@ def table(standings: Sequence[Standing], title: str) -> Table:
 
 
 def footnotes(standings: Sequence[Standing]) -> list[str]:
-    """What the marks in the table mean, and the designs that do not apply."""
+    """The meaning of the marks in the table, and the designs that do not apply."""
     lines = []
     if any(s.clock == LOGIC for s in standings):
         lines.append("~ no clock but an upper limit: delay of the logic by Yosys' sta, without routing")

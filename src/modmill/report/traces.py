@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Measured numbers that know the rows they come from, through the arithmetic that is done with them.
+"""Measured numbers that carry the rows from which they come through arithmetic.
 
-``traced(values["lut"], row) / 1000`` is a float whose rows are ``(row,)``; what is computed from two traced numbers has
-the rows of both. So a table's cell can be followed to its rows, however it was computed, and a test can demand it.
+``traced(values["lut"], row) / 1000`` is a float whose rows are ``(row,)``; a result of two traced numbers has the rows
+of both. So every cell of a table leads to its rows, and a test checks this.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from modmill.report.rows import Row
 
 @dataclass(frozen=True)
 class Run:
-    """A run of an algorithm in which something was counted: no tool, no device. ``what`` says which, in words."""
+    """A run of an algorithm that counted something, without tool and device. ``what``: the run in words."""
 
     what: str
 
@@ -28,12 +28,12 @@ Origin = Row | Run
 
 
 def row_id(row: Row) -> str:
-    """Ten hexadecimal digits that stand for a row's key; pages link to a row by them."""
+    """Ten hexadecimal digits of a digest of the row's key, for links to the row."""
     return sha256(repr(row.key).encode()).hexdigest()[:10]
 
 
 def _merged(parts: Iterable[Iterable[Origin]]) -> tuple[Origin, ...]:
-    """All origins, each once, in the order in which they come."""
+    """All origins, each once, in order of appearance."""
     seen: dict[Any, Origin] = {}
     for origins in parts:
         for origin in origins:
@@ -60,7 +60,7 @@ class TracedFloat(float):
 
 
 def origins(value: object) -> tuple[Origin, ...]:
-    """Where a number comes from; nothing for a number that is not traced."""
+    """The origins of a number; empty for a number that is not traced."""
     return value.origins if isinstance(value, (TracedInt, TracedFloat)) else ()
 
 
@@ -72,7 +72,7 @@ def rows(value: object) -> tuple[Row, ...]:
 def traced(value: Any, *sources: object) -> Any:
     """``value`` with the origins of the sources, each a row, a run, or a traced number that it was computed from.
 
-    What is no number (a text, None, True) is returned as it is.
+    A value that is not a number (a text, None, True) is returned unchanged.
     """
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return value
