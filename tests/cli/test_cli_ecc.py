@@ -241,7 +241,7 @@ def test_refusals(place):
         (("ecdsa-verify", "p256.pub", *verify, "--form", "raw"), "has 64 bytes, not 1"),
         (("ecdsa-verify", "x.pub", *verify), "Curve25519 is no Weierstrass curve"),
         (("x25519", "x.pem", "--peer", "small.pub"), "point of small order"),
-        (("x448", "x.pem", "--peer", "x.pub"), "X448 needs a key of its own curve; this one is on Curve25519"),
+        (("x448", "x.pem", "--peer", "x.pub"), "X448 needs a key of its own curve; this key is on Curve25519"),
         (("eddsa-sign", "p256.pem", *sign), "not for P-256"),
         (("eddsa-verify", "x.pub", *verify), "not for Curve25519"),
     ]:

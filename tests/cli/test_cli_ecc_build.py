@@ -102,7 +102,7 @@ def test_a_secret_and_a_signature_of_built_cores(place):
     for arguments, why in [
         ((*sign, "x"), "the core in x is for Curve25519, the key for P-192"),
         ((*sign, "p"), "this core does multiply-base, signature, quotients, not multiply-two"),
-        ((*sign, "none"), "--engine is reference or the folder of a built core; none is neither"),
+        ((*sign, "none"), "--engine takes reference or the folder of a built core; none is neither"),
     ]:
         assert why in one_line("ecc", "run", *arguments, "-o", "refused")
     assert why in refused("ecc", "run", *arguments, "-o", "refused", cwd=place)

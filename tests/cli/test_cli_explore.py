@@ -91,7 +91,7 @@ def test_control_c_ends_it_with_a_summary_and_leaves_no_process(cache):
     assert process.returncode == 130, errors
     assert " cores: " in output
     assert "Traceback" not in errors
-    assert errors == "modmill: interrupted; what had finished is kept\n"
+    assert errors == "modmill: interrupted; finished results are kept\n"
     end = time.monotonic() + 20
     while any(map(alive, below)) and time.monotonic() < end:
         time.sleep(0.1)

@@ -103,8 +103,8 @@ def test_a_check_of_a_built_engine(tmp_path):
 
 def test_refusals(keys):
     for arguments, why in [
-        (("run", keys / "key.pem"), "say one of --decrypt, --encrypt, --sign and --verify"),
-        (("run", keys / "key.pem", "--verify", keys / "message"), "--verify and --signature go together"),
+        (("run", keys / "key.pem"), "give exactly one of --decrypt, --encrypt, --sign and --verify"),
+        (("run", keys / "key.pem", "--verify", keys / "message"), "--verify and --signature must be given together"),
         (("run", keys / "message", "--sign", keys / "message"), "no RSA key that can be read"),
         (("run", keys / "public.pem", "--sign", keys / "message"), "need a private one"),
         (("run", keys / "none.pem", "--sign", keys / "message"), "No such file"),

@@ -18,8 +18,8 @@ from modmill.studies.site.site import MARK, require_replaceable
     ("arguments", "words"),
     [
         (("reproduce", "sorr", "-o", "x"), "no paper is called 'sorr'; there are sor, hbe, rsa64k, multistep"),
-        (("reproduce", "sor", "-o", "x", "--json", "-"), "--json goes with the tables"),
-        (("reproduce", "sor", "--emit"), "--emit goes with -o"),
+        (("reproduce", "sor", "-o", "x", "--json", "-"), "--json works only for the tables"),
+        (("reproduce", "sor", "--emit"), "--emit works only with -o"),
         (("view", "tests"), "tests holds no site"),
     ],
 )

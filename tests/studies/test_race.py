@@ -152,7 +152,7 @@ def test_ctrl_c_ends_the_programs_and_says_one_line(tmp_path, how):
     out, err = process.communicate(timeout=60)
     assert process.returncode == 130, err
     assert out == ""
-    assert err.strip().splitlines()[-1].endswith("interrupted; what had finished is kept")
+    assert err.strip().splitlines()[-1].endswith("interrupted; finished results are kept")
     assert "Traceback" not in err
     assert children
     assert not [child for child in children if alive(child)]

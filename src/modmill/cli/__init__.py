@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""The command line: what a command is called and what it prints; the work is done below."""
+"""The command line: names, options and output of the commands; the work is done in the other folders."""
 
 from modmill.cli.commands import app, main
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from modmill.version import __version__
 
-if sys.argv[1:] == ["--version"]:  # answered before anything is imported: it should take no time
+if sys.argv[1:] == ["--version"]:  # answered before other imports, so that it is fast
     print(f"modmill {__version__}")
     sys.exit(0)
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from modmill.numbers.rns.base_pairs import BasePair, Sufficiency
 
 _MESSAGE = 380
-"""Characters of a refusal, at most."""
+"""Largest number of characters of a refusal."""
 
 app = typer.Typer(
     add_completion=False,
@@ -61,14 +61,14 @@ def _version(wanted: bool) -> None:
 
 @app.callback()
 def _options(
-    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print it.")] = False,
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="The version.")] = False,
 ) -> None:
     pass
 
 
 @app.command()
 def designs(as_json: Json = False) -> None:
-    """Every design with its source, its parameters and what it needs of the modulus."""
+    """List every design with its source, its parameters and the moduli that it serves."""
     from modmill.designs import DESIGNS
 
     if as_json:
@@ -96,7 +96,7 @@ def _described(d: Any) -> dict[str, Any]:
 
 @app.command()
 def moduli(as_json: Json = False) -> None:
-    """The named moduli."""
+    """List the named moduli."""
     from modmill.numbers.moduli import MODULI
 
     if as_json:
@@ -110,7 +110,7 @@ def moduli(as_json: Json = False) -> None:
 
 @app.command()
 def targets(as_json: Json = False) -> None:
-    """The devices to synthesise for."""
+    """List the devices for synthesis."""
     from dataclasses import asdict
 
     from modmill.flow.targets import DEFAULT, TARGETS
@@ -138,7 +138,7 @@ def bases(
     channels: Annotated[int | None, typer.Option("--channels", "-n", min=1, help="Moduli in each base.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Two bases for RNS Montgomery multiplication, with every inequality that proves them sufficient."""
+    """Print two bases for RNS Montgomery multiplication, with every inequality that proves them sufficient."""
     from modmill.numbers.moduli import parse_modulus
     from modmill.numbers.rns.base_pairs import base_pair
 
@@ -179,7 +179,7 @@ def _bases_lines(name: str, pair: BasePair, proof: Sufficiency) -> Iterator[str]
     yield "Closed loop: first extension without a cox, second exact, residues up to 2^w - 1"
     error, result, most = (approximate(x) for x in (proof.coxes[1].error, proof.result, proof.largest_products))
     for symbol, value, meaning in (
-        ("t", str(proof.t), "fraction bits of the cox, the fewest that do"),
+        ("t", str(proof.t), "fraction bits of the cox, the fewest that suffice"),
         ("d", str(proof.offset), f"its offset in units of 2^-t; the cox's error E_B is {error}"),
         ("g", approximate(proof.gain), "the first extension gives Q <= g A"),
         ("lambda", approximate(proof.operand), f"operands below lambda p give results below {result} p"),
@@ -214,14 +214,14 @@ def build(
     sets: Set = [],  # noqa: B006 - typer reads the default, nothing changes it
     io: Io = "binary",
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Folder to write.")] = None,
-    top: Annotated[str, typer.Option(help="Name of the Verilog module; its parts' names begin with it.")] = "core",
+    top: Annotated[str, typer.Option(help="Name of the Verilog module, and prefix of its submodules.")] = "core",
     no_check: Annotated[
-        bool, typer.Option("--no-check", help="Write the core without simulating it; its files say so.")
+        bool, typer.Option("--no-check", help="Write the core without simulating it; its files record this.")
     ] = False,
 ) -> None:
     """Make a core: one Verilog file with its contract, vectors, test bench and data sheet.
 
-    It is simulated before it is written: a core that gives a wrong result is not.
+    It is simulated before it is written; a core with a wrong result is not written.
     """
     from modmill.cores.multiplier.build import require_replaceable
 
@@ -242,13 +242,13 @@ def build(
 @app.command()
 def check(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder that `modmill build` wrote.")],
-    vectors: Annotated[int, typer.Option(min=0, max=10_000_000, help="Random products.")] = 2000,
+    vectors: Annotated[int, typer.Option(min=0, max=10_000_000, help="Number of random products.")] = 2000,
     four_state: Annotated[
-        bool, typer.Option("--four-state", help="Also simulate in four states with Icarus: no x may reach an output.")
+        bool, typer.Option("--four-state", help="Also simulate in four states with Icarus; no x may reach an output.")
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Verify what lies in a folder: recompute its contract, simulate its RTL. Exit status 1 when it fails."""
+    """Verify the core in a folder: recompute its contract, simulate its RTL. Exit status 1 if it fails."""
     from modmill.cores.multiplier.check import SHOWN
     from modmill.cores.multiplier.check import check as checked
 
@@ -271,7 +271,7 @@ def load(
     modulus: Modulus,
     as_json: Json = False,
 ) -> None:
-    """The words that load another modulus into a built core, one a line in hexadecimal."""
+    """Print the words that load another modulus into a built core, one hexadecimal word a line."""
     from modmill.cores.multiplier.folder import words_for
 
     contract = words_for(folder, modulus).contract
@@ -288,9 +288,9 @@ def explain(
     design: Name,
     modulus: Modulus,
     sets: Set = [],  # noqa: B006 - typer reads the default, nothing changes it
-    width: Annotated[int, typer.Option(min=0, help="Columns; 0 for the terminal's.")] = 0,
+    width: Annotated[int, typer.Option(min=0, help="Columns of the output; 0: as the terminal.")] = 0,
 ) -> None:
-    """The algorithm with its constants and bounds, and its schedule as a cycle chart."""
+    """Print the algorithm's constants and bounds, and its schedule as a cycle chart."""
     import shutil
 
     from modmill.cores.multiplier.explain import explanation
@@ -302,13 +302,13 @@ def explain(
 @app.command()
 def race(
     modulus: Annotated[str, typer.Argument(metavar="MODULUS", help="As --modulus of `modmill build`.")],
-    design: Annotated[list[str], typer.Option("--design", help="Race only this one; repeatable.")] = [],  # noqa: B006
+    design: Annotated[list[str], typer.Option("--design", help="Race only this design; repeatable.")] = [],  # noqa: B006
     target: Target = "ecp5-85k",
     io: Io = "native",
     route: Route = False,
     router: Router = "",
     seeds: Seeds = 3,
-    vectors: Annotated[int, typer.Option(min=1, max=10_000_000, help="Random products in each check.")] = 500,
+    vectors: Annotated[int, typer.Option(min=1, max=10_000_000, help="Number of random products in each check.")] = 500,
     operation: Annotated[
         str, typer.Option(help="Race coprocessors of a curve: scalar-multiplication, multiply-base, ...")
     ] = "",
@@ -316,7 +316,7 @@ def race(
     output: Output = None,
     record: Record = None,
 ) -> None:
-    """Build, check and synthesise every design for a modulus, and print a table. Finished rows are never lost.
+    """Build, check and synthesise every design for a modulus, and print a table. Finished rows are kept.
 
     With --operation the modulus names a curve, and whole coprocessors race; `modmill ecc race` has more options.
     """
@@ -331,7 +331,7 @@ def race(
 
     wanted = parse_modulus(modulus)
     if output is not None and str(output) != "-":
-        output.open("a").close()  # refuse now rather than after minutes
+        output.open("a").close()  # fail now and not after minutes
     with _bar() as progress:
         found = raced(
             wanted, design, target=target, io=io, with_route=route, router=router, seeds=seeds, vectors=vectors,
@@ -364,10 +364,10 @@ def race(
 def readme(
     path: Annotated[Path, typer.Argument(metavar="README")] = Path("README.md"),
     check: Annotated[
-        bool, typer.Option("--check", help="Only tell whether it is up to date (status 1 if not).")
+        bool, typer.Option("--check", help="Only check whether it is up to date (status 1 if not).")
     ] = False,
 ) -> None:
-    """Write anew the README's tables and picture, from the rows that ship, and the picture of docs/architecture.md."""
+    """Rewrite the README's tables and picture from the shipped rows, and the picture of docs/architecture.md."""
     from modmill.report.architecture import redrawn
     from modmill.report.readme import rewritten
     from modmill.report.rows import shipped_folder
@@ -388,7 +388,7 @@ def readme(
 
 @app.command(hidden=True)
 def placements() -> None:
-    """Solve the schedules that ship, and write them anew (minutes)."""
+    """Solve the shipped schedules again and rewrite them (minutes)."""
     from modmill.studies.race.placements import solve_all
 
     with _bar() as progress:
@@ -397,7 +397,7 @@ def placements() -> None:
 
 @contextmanager
 def _bar() -> Iterator[Callable[[str, int, int], None]]:
-    """A progress bar on stderr, gone when done; nothing where stderr is no terminal."""
+    """A progress bar on stderr, which disappears at the end; none if stderr is not a terminal."""
     if not sys.stderr.isatty():
         yield lambda running, done, total: None
         return
@@ -418,7 +418,8 @@ rsa_vectors.add_to(rsa.app, _bar)
 
 
 def main() -> None:
-    """Run the command; turn every refusal into one line and a status. SIGTERM acts as Ctrl-C, tools included."""
+    """Run the command; turn every refusal into one line and a status. SIGTERM acts as Ctrl-C, also for running
+    tools."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     sys.exit(_status())
 
@@ -426,20 +427,20 @@ def main() -> None:
 def _status() -> int:
     try:
         status = app(standalone_mode=False)
-    except BrokenPipeError:  # the reader of our output is gone
+    except BrokenPipeError:  # the reader of our output has closed it
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except (ValueError, OSError) as error:
         return _say(_clipped(_one_line(error)), 2)
-    except RuntimeError as error:  # what a tool said
+    except RuntimeError as error:  # a tool's error
         return _say(_one_line(error), 2)
     except Exception as error:
-        message = getattr(error, "format_message", None)  # typer's own: unknown option, missing argument
+        message = getattr(error, "format_message", None)  # typer's errors: unknown option, missing argument
         if message is None:
             raise
-        return _say(_clipped(message()) or "say what to do; `modmill --help` lists the commands", 2)
-    if status == 130:  # typer's answer to Ctrl-C
-        return _say("interrupted; what had finished is kept", status)
+        return _say(_clipped(message()) or "a command is missing; `modmill --help` lists the commands", 2)
+    if status == 130:  # typer's status for Ctrl-C
+        return _say("interrupted; finished results are kept", status)
     return status if isinstance(status, int) else 0
 
 
@@ -450,7 +451,7 @@ def _one_line(error: Exception) -> str:
 
 
 def _clipped(message: str) -> str:
-    """A refusal that fits a few lines of a terminal, whatever text of the user stands in it."""
+    """A refusal shortened to a few lines of a terminal, because it may quote a long text of the user."""
     message = " ".join(message.split())
     return message if len(message) <= _MESSAGE else f"{message[: _MESSAGE - 90]} ... {message[-80:]}"
 

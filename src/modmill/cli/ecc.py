@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from modmill.numbers.curves.affine import Curve, Point
 
 _PATH = 1000
-"""A text of this length is no path."""
+"""Length in characters from which a text is not a path."""
 AllowPairing = Annotated[
     bool,
-    typer.Option("--allow-pairing", help="Curves for pairings and of even cofactor: no ECDH, ECDSA."),
+    typer.Option("--allow-pairing", help="Also curves for pairings and of even cofactor, without ECDH and ECDSA."),
 ]
 
 app = typer.Typer(no_args_is_help=True, help="Elliptic curves with real keys: ECDH, ECDSA, X25519, X448 and EdDSA.")
@@ -29,12 +29,12 @@ app.add_typer(run, name="run")
 Private = Annotated[Path, typer.Argument(metavar="KEY.pem", help="A private key, PEM or DER.")]
 Public = Annotated[Path, typer.Argument(metavar="KEY.pem", help="A public or private key, PEM or DER.")]
 Peer = Annotated[Path, typer.Option("--peer", metavar="KEY.pem", help="The other side's public key.")]
-Message = Annotated[Path, typer.Option("--message", metavar="FILE", help="What is signed.")]
-SignatureFile = Annotated[Path, typer.Option("--signature", metavar="FILE", help="Its signature.")]
-Passphrase = Annotated[Path | None, typer.Option("--passphrase-file", help="Holds the key's passphrase.")]
+Message = Annotated[Path, typer.Option("--message", metavar="FILE", help="The signed file.")]
+SignatureFile = Annotated[Path, typer.Option("--signature", metavar="FILE", help="The signature of the file.")]
+Passphrase = Annotated[Path | None, typer.Option("--passphrase-file", help="File with the key's passphrase.")]
 Output = Annotated[Path | None, typer.Option("--output", "-o", help="File to write; default: stdout.")]
 Engine = Annotated[
-    str, typer.Option("--engine", metavar="DIR|reference", help="A built core, simulated; or the oracle in Python.")
+    str, typer.Option("--engine", metavar="DIR|reference", help="A built core (simulated), or the reference in Python.")
 ]
 BlindScalar = Annotated[
     int, typer.Option("--blind-scalar", min=0, max=128, help="Bits of a random multiple of the order.")
@@ -44,13 +44,13 @@ BlindCoordinates = Annotated[
 ]
 Check = Annotated[bool, typer.Option("--check/--no-check", help="Verify a signature before it is released.")]
 Hash = Annotated[str, typer.Option("--hash", help="Hash of the message.")]
-Form = Annotated[str, typer.Option("--form", help="der, or raw: r and s one after the other.")]
-LowS = Annotated[bool, typer.Option("--low-s/--any-s", help="Only s up to n / 2, as Bitcoin wants it.")]
+Form = Annotated[str, typer.Option("--form", help="der, or raw: r followed by s.")]
+LowS = Annotated[bool, typer.Option("--low-s/--any-s", help="Only s up to n / 2, as in Bitcoin.")]
 AllowZero = Annotated[
-    bool, typer.Option("--allow-zero/--no-allow-zero", help="Release a secret of zeros: the peer's point is small.")
+    bool, typer.Option("--allow-zero/--no-allow-zero", help="Release an all-zero secret (peer of small order).")
 ]
-Context = Annotated[str, typer.Option("--context", help="A context of up to 255 bytes, as text.")]
-Prehash = Annotated[bool, typer.Option("--prehash/--no-prehash", help="Ed25519ph and Ed448ph.")]
+Context = Annotated[str, typer.Option("--context", help="The context, a text of up to 255 bytes.")]
+Prehash = Annotated[bool, typer.Option("--prehash/--no-prehash", help="Use Ed25519ph or Ed448ph.")]
 
 
 @run.command()
@@ -63,7 +63,8 @@ def ecdh(
     blind_coordinates: BlindCoordinates = False,
     output: Output = None,
 ) -> None:
-    """The shared secret of two keys on a Weierstrass curve: the x-coordinate, raw. The peer's point is validated."""
+    """Compute the shared secret of two keys on a Weierstrass curve: the raw x-coordinate. The peer's point is
+    validated."""
     from modmill.engines.ecc import ecdh as protocol
 
     own, other = _pair(key, peer, passphrase)
@@ -87,7 +88,7 @@ def ecdsa_sign(
     blind_coordinates: BlindCoordinates = False,
     output: Output = None,
 ) -> None:
-    """Sign a file by ECDSA."""
+    """Sign a file with ECDSA."""
     from modmill.engines.ecc import ecdsa
 
     own = _key(key, passphrase)
@@ -108,7 +109,7 @@ def ecdsa_verify(
     passphrase: Passphrase = None,
     engine: Engine = "reference",
 ) -> None:
-    """Verify a file's signature by ECDSA; status 1 if it is wrong."""
+    """Verify a file's ECDSA signature; status 1 if it is wrong."""
     from modmill.engines.ecc import ecdsa
 
     theirs = _key(key, passphrase)
@@ -121,9 +122,9 @@ def ecdsa_verify(
 
 
 def _ladder(name: str) -> None:
-    """The command of a Montgomery curve's exchange."""
+    """Add the key exchange command of a Montgomery curve."""
 
-    @run.command(name.lower(), help=f"The shared secret of two {name} keys, raw.")
+    @run.command(name.lower(), help=f"Compute the raw shared secret of two {name} keys.")
     def exchange(
         key: Private,
         peer: Peer,
@@ -155,7 +156,7 @@ def eddsa_sign(
     blind_coordinates: BlindCoordinates = False,
     output: Output = None,
 ) -> None:
-    """Sign a file by Ed25519 or Ed448, as the key says."""
+    """Sign a file with Ed25519 or Ed448, according to the key."""
     from modmill.engines.ecc import eddsa
 
     own = _key(key, passphrase)
@@ -175,7 +176,7 @@ def eddsa_verify(
     passphrase: Passphrase = None,
     engine: Engine = "reference",
 ) -> None:
-    """Verify a file's signature by Ed25519 or Ed448, with the cofactor; status 1 if it is wrong."""
+    """Verify a file's Ed25519 or Ed448 signature, with the cofactor; status 1 if it is wrong."""
     from modmill.engines.ecc import eddsa
 
     theirs = _key(key, passphrase)
@@ -189,7 +190,7 @@ def eddsa_verify(
 
 @app.command()
 def curves() -> None:
-    """Every named curve with its form, its length, its object identifier and its source."""
+    """List every named curve with its form, length, object identifier and source."""
     from modmill.numbers.curves.named import CURVES
 
     for curve in CURVES:
@@ -203,7 +204,7 @@ def curve_(
         str, typer.Argument(metavar="CURVE", help="A name, a PEM file, or 'FORM KEY=VALUE ...' (p a b x y n h).")
     ],
 ) -> None:
-    """Validate a curve and show its parameters. A curve that is not usable is refused."""
+    """Validate a curve and print its parameters. An unusable curve is refused."""
     curve = read_curve(text)
     curve.validate()
     print(f"{curve.title}: {type(curve).__name__}, {curve.bits} bits, {curve.source}")
@@ -214,11 +215,11 @@ def curve_(
 
 @app.command()
 def programme(
-    curve: Annotated[str, typer.Argument(metavar="CURVE", help="As of `modmill ecc curve`.")],
+    curve: Annotated[str, typer.Argument(metavar="CURVE", help="As in `modmill ecc curve`.")],
     multiplier: Annotated[str, typer.Option(metavar="DESIGN", help="A design; `modmill designs` lists them.")],
-    operation: Annotated[str, typer.Option(help="Draw the rows of this one; none: a table of all.")] = "",
+    operation: Annotated[str, typer.Option(help="Draw the rows of this operation; default: a table of all.")] = "",
     io: Annotated[str, typer.Option(help="binary or native: the form of the multiplier.")] = "native",
-    sums: Annotated[int, typer.Option(help="Sums in a row at most.")] = 3,
+    sums: Annotated[int, typer.Option(help="Most sums in a row.")] = 3,
     product_distance: Annotated[int, typer.Option(help="Rows after which a product can be read.")] = 1,
     sum_distance: Annotated[int, typer.Option(help="Rows after which a sum can be read.")] = 1,
     window: Annotated[int, typer.Option(min=2, max=6, help="Bits of a digit of a given point.")] = 4,
@@ -228,7 +229,7 @@ def programme(
     sets: Annotated[list[str], typer.Option("--set", metavar="KEY=VALUE", help="A parameter of the design.")] = [],  # noqa: B006
     width: Annotated[int, typer.Option(min=40, help="Columns of the chart.")] = 100,
 ) -> None:
-    """Multiples of points as rows for a field unit: how many rows, products and slots, or the rows drawn."""
+    """Print the programmes for multiples of points: numbers of rows, products and slots, or the rows drawn."""
     from modmill.cores.ecc.explain import OnDesign, explanation, table
     from modmill.design import parse_set
     from modmill.designs import design
@@ -242,10 +243,10 @@ def programme(
 
 
 def read_curve(text: str, *, pairing: bool = False) -> Curve:
-    """The curve that a user names: a name, parameters, or a file with `EC PARAMETERS` or a key. ``pairing`` as of
+    """The curve of a user's text: a name, parameters, or a file with `EC PARAMETERS` or a key. ``pairing`` as in
     `parse_curve`.
 
-    Raises ValueError for everything else, and for a curve that fails its validation.
+    Raises ValueError for any other text, and for a curve that fails its validation.
     """
     from modmill.engines.ecc.keys import read_curve as of_file
     from modmill.numbers.curves.text import parse_curve
@@ -256,7 +257,7 @@ def read_curve(text: str, *, pairing: bool = False) -> Curve:
 
 
 def _engine(text: str, curve: Curve) -> PointEngine:
-    """The engine that ``--engine`` names, for a curve."""
+    """The engine named by ``--engine``, for a curve."""
     from modmill.contract import Refusal
     from modmill.cores.ecc.engine import RtlPointEngine
     from modmill.cores.ecc.machine import read
@@ -265,10 +266,10 @@ def _engine(text: str, curve: Curve) -> PointEngine:
     if text == "reference":
         return ReferenceEngine(curve)
     if not Path(text).is_dir():
-        raise Refusal(f"--engine is reference or the folder of a built core; {text} is neither")
+        raise Refusal(f"--engine takes reference or the folder of a built core; {text} is neither")
     core = read(text)
     if core.curve.arithmetic:
-        raise Refusal(f"the core in {text} is for arithmetic alone, not for keys: {core.curve.unsuited()}")
+        raise Refusal(f"the core in {text} is only for arithmetic, not for keys: {core.curve.unsuited()}")
     if core.curve != curve:
         raise Refusal(f"the core in {text} is for {core.curve.title}, the key for {curve.title}")
     return RtlPointEngine(core)
@@ -290,7 +291,7 @@ def _exchange(
 
     own, other = keys
     if name not in own.curve.aliases:
-        raise Refusal(f"{name} needs a key of its own curve; this one is on {own.curve.title}")
+        raise Refusal(f"{name} needs a key of its own curve; this key is on {own.curve.title}")
     ecc = _ecc(engine, own.curve, blind, coordinates)
     public = other.public or public_u(ecc, [other.private])[0]
     _write(exchange_u(ecc, [(own.private, public)], allow_zero=allow_zero)[0], output)
@@ -304,7 +305,7 @@ def _key(path: Path, passphrase: Path | None = None) -> Key:
 
 
 def _pair(own: Path, peer: Path, passphrase: Path | None) -> tuple[Key, Key]:
-    """A key and its peer's, on one curve."""
+    """A key and the peer's key, on one curve. Raises Refusal if their curves differ."""
     from modmill.contract import Refusal
 
     first, second = _key(own, passphrase), _key(peer)
@@ -314,7 +315,7 @@ def _pair(own: Path, peer: Path, passphrase: Path | None) -> tuple[Key, Key]:
 
 
 def _point(ecc: Ecc, key: Key) -> Point:
-    """The public point of a key; of a private key without it, computed."""
+    """The public point of a key; computed for a private key without it."""
     return ecc.multiply_base([key.scalar])[0] if key.public is None else key.point
 
 
@@ -332,7 +333,7 @@ def _write(data: bytes, output: Path | None) -> None:
 
 
 def _report(ecc: Ecc, order: bool = False) -> None:
-    """What simulated hardware did, on stderr, a line for each piece of an engine's ``work``, and what the host did."""
+    """Print on stderr a line for each item of an engine's ``work``, and where the arithmetic modulo the order ran."""
     work = getattr(ecc.engine, "work", ())
     for piece in work:
         print(f"modmill: {piece}", file=sys.stderr)

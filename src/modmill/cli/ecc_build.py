@@ -17,13 +17,13 @@ from modmill.cli.rsa import verdict
 if TYPE_CHECKING:
     from modmill.numbers.curves.affine import Curve
 
-Io = Annotated[str, typer.Option(help="Form of the multiplier: native or binary; default: what can be added.")]
+Io = Annotated[str, typer.Option(help="Form of the multiplier: native or binary; default: one that allows sums.")]
 Window = Annotated[int, typer.Option(min=1, max=6, help="Bits of a digit of a scalar.")]
-Teeth = Annotated[int, typer.Option(min=1, max=8, help="Of the comb for the base point.")]
+Teeth = Annotated[int, typer.Option(min=1, max=8, help="Teeth of the comb for the base point.")]
 Columns = Annotated[int, typer.Option(min=1, max=8, help="Tables of the comb.")]
 Joint = Annotated[bool, typer.Option("--joint/--no-joint", help="One table for both halves of a scalar.")]
-Contexts = Annotated[int, typer.Option(min=0, max=64, help="Runs in step; 0: as many as keep it busy.")]
-Sums = Annotated[int, typer.Option(min=0, max=8, help="Sums in a row.")]
+Contexts = Annotated[int, typer.Option(min=0, max=64, help="Runs in step; 0: as many as fill the multiplier.")]
+Sums = Annotated[int, typer.Option(min=0, max=8, help="Most sums in a row.")]
 Word = Annotated[int, typer.Option(min=8, max=64, help="Bits of a word of the streams.")]
 Cores = Annotated[int, typer.Option(min=1, max=64, help="Machines side by side behind one pair of streams.")]
 
@@ -41,7 +41,7 @@ def build(
     ] = [],  # noqa: B006
     sets: Set = [],  # noqa: B006 - typer reads the default, nothing changes it
     io: Io = "",
-    blind: Annotated[int, typer.Option(min=0, max=128, help="Bits by which scalars may be blinded.")] = 0,
+    blind: Annotated[int, typer.Option(min=0, max=128, help="Largest number of bits of a scalar's blinding.")] = 0,
     window: Window = 4,
     teeth: Teeth = 5,
     columns: Columns = 2,
@@ -51,10 +51,10 @@ def build(
     word: Word = 32,
     cores: Cores = 1,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Folder to write.")] = None,
-    top: Annotated[str, typer.Option(help="Name of the Verilog module; its parts' names begin with it.")] = "ecc",
+    top: Annotated[str, typer.Option(help="Name of the Verilog module, and prefix of its submodules.")] = "ecc",
     order: Annotated[
         bool | None,
-        typer.Option("--order/--no-order", help="What signatures need modulo n. Default: where n can be loaded."),
+        typer.Option("--order/--no-order", help="Also arithmetic modulo n for signatures. Default: if n is loadable."),
     ] = None,
     allow_pairing: AllowPairing = False,
 ) -> None:
@@ -101,7 +101,7 @@ def build(
 def check(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder that `modmill ecc build` wrote.")],
 ) -> None:
-    """Verify a built coprocessor: its files, its results, its time. Status 1 when it fails."""
+    """Verify a built coprocessor: its files, its results, its time. Status 1 if it fails."""
     from modmill.cores.ecc.check import check_ecc
 
     verdict(check_ecc(folder))
@@ -113,7 +113,7 @@ def race(
         str, typer.Option(help="scalar-multiplication, multiply, multiply-base, multiply-two or ladder.")
     ] = "scalar-multiplication",
     multiplier: Annotated[
-        list[str], typer.Option("--multiplier", metavar="DESIGN", help="Race only this one; repeatable.")
+        list[str], typer.Option("--multiplier", metavar="DESIGN", help="Race only this design; repeatable.")
     ] = [],  # noqa: B006
     sets: Set = [],  # noqa: B006 - typer reads the default, nothing changes it
     io: Io = "",
@@ -133,7 +133,7 @@ def race(
     output: Output = None,
     record: Record = None,
 ) -> None:
-    """Whole coprocessors around several multipliers: simulated, synthesised, routed; operations per second."""
+    """Race whole coprocessors around several multipliers: simulated, synthesised, routed; operations per second."""
     from modmill.design import parse_set
     from modmill.engines.ecc.point_engine import Shape
 
@@ -147,7 +147,10 @@ def race(
 def race_curve(
     curve: Curve, operation: str, multipliers: list[str], output: Path | None, *, target: str, **options: Any
 ) -> None:
-    """Race coprocessors and print the table; ``options`` as of `race_operation`."""
+    """Race coprocessors and print the table; ``options`` as in `race_operation`.
+
+    Raises typer.Exit with status 1 if an engine has no check row.
+    """
     import json
 
     from rich.console import Console

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
 """The commands ``modmill ecc vectors``, ``timing`` and ``results``: published vectors through a coprocessor's algorithm
-or its RTL, the cycles of its RTL for many scalars, and what was recorded of both."""
+or its RTL, the cycles of its RTL for many scalars, and the recorded rows of both."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from modmill.studies.vectors.runner import Outcome
 
 Bar = Callable[[], AbstractContextManager[Callable[[str, int, int], None]]]
-"""What shows the progress of a command."""
+"""Context manager that shows the progress of a command."""
 Multiplier = Annotated[str, typer.Option(metavar="DESIGN", help="A design; `modmill designs` lists them.")]
-Io = Annotated[str, typer.Option(help="Form of the multiplier: native or binary; default: what can be added.")]
-Contexts = Annotated[int, typer.Option(min=0, max=64, help="Runs in step; 0: as many as keep it busy.")]
+Io = Annotated[str, typer.Option(help="Form of the multiplier: native or binary; default: one that allows sums.")]
+Contexts = Annotated[int, typer.Option(min=0, max=64, help="Runs in step; 0: as many as fill the multiplier.")]
 Names = Annotated[
     list[str], typer.Option("--file", metavar="TEXT", help="Only files whose names contain it; repeatable.")
 ]
@@ -49,10 +49,10 @@ def add_to(app: typer.Typer, bar: Bar) -> None:
     def results(
         file: Annotated[
             list[Path],
-            typer.Option("--file", metavar="FILE", help="A results file; repeatable. Default: shipped ones."),
+            typer.Option("--file", metavar="FILE", help="A results file; repeatable. Default: the shipped files."),
         ] = [],  # noqa: B006
     ) -> None:
-        """Vectors and times that were recorded, and the gain of HBE over KBE, as tables."""
+        """Print the recorded vectors and times, and the gain of HBE over KBE, as tables."""
         from modmill.report.ecc_rows import gain_table, timing_table, vectors_table
         from modmill.report.rows import read, shipped_folder
 
@@ -64,25 +64,25 @@ def add_to(app: typer.Typer, bar: Bar) -> None:
     def timing(
         curve: Annotated[str, typer.Option("--curve", metavar="CURVE", help="A name, parameters, or a PEM file.")],
         multiplier: Multiplier = "montgomery-array",
-        scalars: Annotated[int, typer.Option(min=1, help="So many different ones, the chosen ones first.")] = 1000,
+        scalars: Annotated[int, typer.Option(min=1, help="Number of different scalars, the chosen ones first.")] = 1000,
         operations: Annotated[
-            list[str], typer.Option("--operation", help="Make a core for this one; repeatable. Default: all.")
+            list[str], typer.Option("--operation", help="Build a core for this operation; repeatable. Default: all.")
         ] = [],  # noqa: B006
         sets: Set = [],  # noqa: B006
         io: Io = "",
         window: Annotated[int, typer.Option(min=1, max=6, help="Bits of a digit of a scalar.")] = 4,
-        teeth: Annotated[int, typer.Option(min=1, max=8, help="Of the comb for the base point.")] = 5,
+        teeth: Annotated[int, typer.Option(min=1, max=8, help="Teeth of the comb for the base point.")] = 5,
         columns: Annotated[int, typer.Option(min=1, max=8, help="Tables of the comb.")] = 2,
         contexts: Contexts = 0,
         order: Annotated[
-            bool, typer.Option("--order/--no-order", help="Also what signatures need modulo n, on the same core.")
+            bool, typer.Option("--order/--no-order", help="Also arithmetic modulo n for signatures, on the same core.")
         ] = False,
         only: Annotated[
-            list[str], typer.Option("--only", metavar="NAME", help="Measure only this one of the core's; repeatable.")
+            list[str], typer.Option("--only", metavar="NAME", help="Measure only this operation; repeatable.")
         ] = [],  # noqa: B006
         record: Record = None,
     ) -> None:
-        """Constant time: cycles of each operation in simulated hardware, many scalars; status 1 if not one number."""
+        """Measure the cycles of each operation in simulated hardware for many scalars; status 1 if they differ."""
         from modmill.cores.ecc.machine import ecc
         from modmill.design import parse_set
         from modmill.engines.ecc.point_engine import OPERATIONS, Shape
@@ -107,25 +107,25 @@ def add_to(app: typer.Typer, bar: Bar) -> None:
     @app.command()
     def vectors(
         curves: Annotated[
-            list[str], typer.Option("--curve", metavar="CURVE", help="Only this one; repeatable. Default: all.")
+            list[str], typer.Option("--curve", metavar="CURVE", help="Only this curve; repeatable. Default: all.")
         ] = [],  # noqa: B006 - typer reads the default, nothing changes it
         engine: Annotated[
-            str, typer.Option(help="exact: the design's algorithm bit by bit; rtl: simulated.")
+            str, typer.Option(help="exact: the design's bit-exact algorithm; rtl: simulated RTL.")
         ] = "exact",
         count: Annotated[
-            int, typer.Option(min=0, help="So many of each curve and operation, those with rare flags first; 0: all.")
+            int, typer.Option(min=0, help="Number of vectors for each curve and operation, rare flags first; 0: all.")
         ] = 0,
         multiplier: Multiplier = "montgomery-array",
         sets: Set = [],  # noqa: B006
         io: Io = "",
         contexts: Contexts = 0,
         order: Annotated[
-            bool, typer.Option("--order/--no-order", help="What signatures need modulo n on the same core, if it can.")
+            bool, typer.Option("--order/--no-order", help="Arithmetic modulo n on the same core, if it can load n.")
         ] = False,
         names: Names = [],  # noqa: B006
         record: Record = None,
     ) -> None:
-        """Wycheproof, NIST's and the RFCs' vectors through a coprocessor; status 1 if one has a wrong outcome."""
+        """Run the vectors of Wycheproof, NIST and the RFCs on a coprocessor; status 1 if one has a wrong outcome."""
         from modmill.design import parse_set
         from modmill.studies.vectors import ecc as study
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from modmill.studies.explore import Found
 
 _SHOWN = 20
-"""Classes of settings that are listed, of those that came up too seldom."""
+"""Largest number of listed classes of settings that came up too seldom."""
 
 
 def add_to(app: typer.Typer, bar: Bar) -> None:
@@ -25,25 +25,25 @@ def add_to(app: typer.Typer, bar: Bar) -> None:
 
     @app.command()
     def explore(
-        seconds: Annotated[int, typer.Option(min=1, max=1_000_000, help="Time; cores under way are finished.")] = 600,
+        seconds: Annotated[int, typer.Option(min=1, max=1_000_000, help="Time limit; running cores finish.")] = 600,
         seed: Annotated[
-            int | None, typer.Option(min=0, help="The same seed tries the same cores; else random.")
+            int | None, typer.Option(min=0, help="The same seed tries the same cores; default: random.")
         ] = None,
-        design: Annotated[list[str], typer.Option("--design", help="Only this one; repeatable.")] = [],  # noqa: B006
+        design: Annotated[list[str], typer.Option("--design", help="Try only this design; repeatable.")] = [],  # noqa: B006
         engines: Annotated[
-            bool, typer.Option(help="RSA and ECC engines too, in a quarter of the time; none with --design.")
+            bool, typer.Option(help="Also RSA and ECC engines, in a quarter of the time; none with --design.")
         ] = True,
         record: Record = None,
         as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead.")] = False,
     ) -> None:
         """Build and check random cores: every design, setting and form, moduli of 2 to 521 bits. Status 1 if one fails.
 
-        What fails is shrunk to a small modulus and few settings and shown with the command that reproduces it.
+        A failure is shrunk to a small modulus and few settings and printed with the command that reproduces it.
         """
         from modmill.studies.explore import explore as explored
 
         if record is not None:
-            record.open("a").close()  # refuse now rather than after minutes
+            record.open("a").close()  # fail now and not after minutes
         chosen = random.SystemRandom().randrange(1_000_000) if seed is None else seed
         with bar() as progress:
             found = explored(seconds, chosen, design, engines=engines and not design, progress=progress, record=record)

@@ -15,7 +15,7 @@ import typer
 from modmill.cli.options import Record
 
 Bar = Callable[[], AbstractContextManager[Callable[[str, int, int], None]]]
-"""What shows the progress of a command."""
+"""Context manager that shows the progress of a command."""
 
 
 def add_to(app: typer.Typer, bar: Bar) -> None:
@@ -26,14 +26,14 @@ def add_to(app: typer.Typer, bar: Bar) -> None:
         folder: Annotated[
             Path, typer.Argument(metavar="DIR", help="A folder that build, rsa build or ecc build wrote.")
         ],
-        count: Annotated[int, typer.Option(min=1, max=10_000, help="Mutants.")] = 100,
-        seed: Annotated[int, typer.Option(min=0, help="Which mutants are drawn.")] = 1,
+        count: Annotated[int, typer.Option(min=1, max=10_000, help="Number of mutants.")] = 100,
+        seed: Annotated[int, typer.Option(min=0, help="Seed of the draw; the same seed draws the same mutants.")] = 1,
         as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead.")] = False,
         record: Record = None,
     ) -> None:
-        """Plant small faults in a core, one at a time: `check` must find each, or it is proved to be none.
+        """Plant small faults in a core, one at a time: `check` must find each, unless it is proved equivalent.
 
-        Status 1 when a mutant survives.
+        Status 1 if a mutant survives.
         """
         from modmill.report.rows import put
         from modmill.studies.mutate import Subject, check_mutants

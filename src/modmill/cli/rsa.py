@@ -24,7 +24,7 @@ Multiplier = Annotated[
 Method = Annotated[str, typer.Option(help="window or ladder; both take the same time for every exponent.")]
 Window = Annotated[int, typer.Option(min=1, max=8, help="Bits of a digit of the exponent, for --method window.")]
 Io = Annotated[str, typer.Option(help="Form of the multiplier: native or binary.")]
-Contexts = Annotated[int, typer.Option(min=0, max=64, help="Powers computed in step; 0: as many as keep it busy.")]
+Contexts = Annotated[int, typer.Option(min=0, max=64, help="Powers in step; 0: as many as fill the multiplier.")]
 
 
 @app.command()
@@ -37,13 +37,13 @@ def build(
     window: Window = 5,
     contexts: Contexts = 0,
     word: Annotated[int, typer.Option(min=16, max=64, help="Bits of a word of the streams.")] = 32,
-    crt: Annotated[bool, typer.Option("--crt/--no-crt", help="A core for the primes, or for the modulus.")] = True,
-    blind: Annotated[int, typer.Option(min=0, max=128, help="Bits by which exponents may be blinded.")] = 64,
+    crt: Annotated[bool, typer.Option("--crt/--no-crt", help="An engine for the primes, or for the modulus.")] = True,
+    blind: Annotated[int, typer.Option(min=0, max=128, help="Largest number of bits of an exponent's blinding.")] = 64,
     cores: Annotated[int, typer.Option(min=1, max=64, help="Machines side by side behind one pair of streams.")] = 1,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Folder to write.")] = None,
-    top: Annotated[str, typer.Option(help="Name of the Verilog module; its parts' names begin with it.")] = "engine",
+    top: Annotated[str, typer.Option(help="Name of the Verilog module, and prefix of its submodules.")] = "engine",
 ) -> None:
-    """Emit an engine: Verilog, its messages, and vectors. With CRT it is as wide as half the modulus."""
+    """Emit an engine: Verilog, its messages, and vectors. With CRT it has half the width of the modulus."""
     import shlex
 
     from modmill.contract import Refusal
@@ -82,7 +82,7 @@ def build(
 def race(
     bits: Annotated[int, typer.Option(help="Length of the RSA modulus, 1024 to 4096.")] = 2048,
     multiplier: Annotated[
-        list[str], typer.Option("--multiplier", metavar="DESIGN", help="Race only this one; repeatable.")
+        list[str], typer.Option("--multiplier", metavar="DESIGN", help="Race only this design; repeatable.")
     ] = [],  # noqa: B006
     sets: Set = [],  # noqa: B006 - typer reads the default, nothing changes it
     io: Io = "native",
@@ -91,7 +91,7 @@ def race(
     contexts: Contexts = 0,
     word: Annotated[int, typer.Option(min=16, max=64, help="Bits of a word of the streams.")] = 32,
     crt: Annotated[bool, typer.Option("--crt/--no-crt", help="Two powers of half the length, or one.")] = True,
-    blind: Annotated[int, typer.Option(min=0, max=128, help="Bits by which exponents may be blinded.")] = 0,
+    blind: Annotated[int, typer.Option(min=0, max=128, help="Largest number of bits of an exponent's blinding.")] = 0,
     cores: Annotated[int, typer.Option(min=1, max=64, help="Machines side by side behind one pair of streams.")] = 1,
     target: Target = "ecp5-85k",
     route: Route = False,
@@ -101,7 +101,7 @@ def race(
     output: Output = None,
     record: Record = None,
 ) -> None:
-    """Whole engines of several multipliers: simulated, synthesised, routed; private operations per second."""
+    """Race whole engines around several multipliers: simulated, synthesised, routed; private operations per second."""
     import json
 
     from rich.console import Console
@@ -156,26 +156,26 @@ def race(
 @app.command()
 def run(
     key_file: Annotated[Path, typer.Argument(metavar="KEY.pem", help="An RSA key, PEM or DER.")],
-    decrypt: Annotated[Path | None, typer.Option(metavar="FILE", help="Decrypt this.")] = None,
-    encrypt: Annotated[Path | None, typer.Option(metavar="FILE", help="Encrypt this.")] = None,
-    sign: Annotated[Path | None, typer.Option(metavar="FILE", help="Sign this.")] = None,
+    decrypt: Annotated[Path | None, typer.Option(metavar="FILE", help="Decrypt this file.")] = None,
+    encrypt: Annotated[Path | None, typer.Option(metavar="FILE", help="Encrypt this file.")] = None,
+    sign: Annotated[Path | None, typer.Option(metavar="FILE", help="Sign this file.")] = None,
     verify: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Verify --signature of this; status 1 if wrong.")
+        Path | None, typer.Option(metavar="FILE", help="Verify --signature of this file; status 1 if wrong.")
     ] = None,
-    signature: Annotated[Path | None, typer.Option(metavar="FILE", help="For --verify.")] = None,
-    padding: Annotated[str, typer.Option(help="oaep or pkcs1; for signatures pss or pkcs1.")] = "",
+    signature: Annotated[Path | None, typer.Option(metavar="FILE", help="The signature for --verify.")] = None,
+    padding: Annotated[str, typer.Option(help="oaep or pkcs1 for encryption; pss or pkcs1 for signatures.")] = "",
     hash_name: Annotated[
         str, typer.Option("--hash", help="Hash of the message, of OAEP, and of their masks.")
     ] = "sha256",
-    mask_hash: Annotated[str, typer.Option(help="Hash of the masks (MGF1), where it is another.")] = "",
-    salt: Annotated[int | None, typer.Option(min=0, help="Bytes of PSS's salt; default: as the hash.")] = None,
-    label: Annotated[str, typer.Option(help="OAEP's label.")] = "",
-    passphrase: Annotated[Path | None, typer.Option("--passphrase-file", help="Holds the key's passphrase.")] = None,
+    mask_hash: Annotated[str, typer.Option(help="Hash of the masks (MGF1); default: as --hash.")] = "",
+    salt: Annotated[int | None, typer.Option(min=0, help="Bytes of the PSS salt; default: as the hash.")] = None,
+    label: Annotated[str, typer.Option(help="The OAEP label.")] = "",
+    passphrase: Annotated[Path | None, typer.Option("--passphrase-file", help="File with the passphrase.")] = None,
     multiplier: Multiplier = "",
     sets: Set = [],  # noqa: B006 - typer reads the default, nothing changes it
     engine: Annotated[
         str,
-        typer.Option(help="model: on contracts; exact: bit-exact; rtl: simulated hardware; a folder: what lies there."),
+        typer.Option(help="model: on contracts; exact: bit-exact; rtl: simulated hardware; a folder: its engine."),
     ] = "model",
     io: Io = "native",
     method: Method = "window",
@@ -195,12 +195,12 @@ def run(
 
     wanted = [path for path in (decrypt, encrypt, sign, verify) if path is not None]
     if len(wanted) != 1:
-        raise Refusal("say one of --decrypt, --encrypt, --sign and --verify")
+        raise Refusal("give exactly one of --decrypt, --encrypt, --sign and --verify")
     if (verify is None) != (signature is None):
-        raise Refusal("--verify and --signature go together")
+        raise Refusal("--verify and --signature must be given together")
     if Path(engine).is_dir():
         if multiplier or sets:
-            raise Refusal(f"the engine in {engine} has its multiplier: leave out --multiplier and --set")
+            raise Refusal(f"the engine in {engine} has a fixed multiplier; omit --multiplier and --set")
         machine: Engine = Stored.read(engine)
     else:
         machine = engine_for(
@@ -236,7 +236,7 @@ def setup(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder that `modmill rsa build` wrote.")],
     modulus: Annotated[str, typer.Option("--modulus", "-m", help="0x hex, a decimal, or an expression.")],
 ) -> None:
-    """The words that load a modulus into a built engine, one a line in hex."""
+    """Print the words that load a modulus into a built engine, one hexadecimal word a line."""
     from modmill.cores.rsa.machine import read
     from modmill.numbers.moduli import parse_modulus
 
@@ -250,14 +250,14 @@ def check(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder that `modmill rsa build` wrote.")],
     full: Annotated[bool, typer.Option("--full/--short", help="One message with exponents of full length.")] = True,
 ) -> None:
-    """Verify a built engine: its files, its powers, and that its time depends on nothing. Status 1 when it fails."""
+    """Verify a built engine: its files, its powers, and that its time is constant. Status 1 if it fails."""
     from modmill.cores.rsa.check import check_engine
 
     verdict(check_engine(folder, full=full))
 
 
 def verdict(report: PairReport) -> None:
-    """Print what a check found; leave with status 1 when it failed."""
+    """Print the result of a check. Raises typer.Exit with status 1 if it failed."""
     print(report.line)
     for line in report.failures:
         print(f"  {line}")
@@ -272,7 +272,7 @@ def _key(path: Path, passphrase: Path | None) -> PublicKey:
 
 
 def _report(machine: object) -> None:
-    """What the simulated hardware did, on stderr."""
+    """Print the work of the simulated hardware on stderr."""
     for work in getattr(machine, "work", ()):
         print(
             f"modmill: {work.powers} power{'s' * (work.powers != 1)} modulo {work.modulus_bits} bits, {work.programme},"

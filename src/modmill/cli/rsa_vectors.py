@@ -21,13 +21,13 @@ def add_to(app: typer.Typer, bar: Bar) -> None:
             str,
             typer.Option(help="model: on the design's contract; exact: on its algorithm; rtl: simulated."),
         ] = "exact",
-        count: Annotated[int, typer.Option(min=0, help="So many of each file, spread evenly; 0: all.")] = 0,
+        count: Annotated[int, typer.Option(min=0, help="Number of vectors from each file, evenly spaced; 0: all.")] = 0,
         multiplier: Multiplier = "montgomery-array",
         sets: Set = [],  # noqa: B006 - typer reads the default, nothing changes it
         names: Names = [],  # noqa: B006
         record: Record = None,
     ) -> None:
-        """Wycheproof's vectors for RSA, with CRT, blinded and checked; status 1 if one has a wrong outcome."""
+        """Run Wycheproof's vectors for RSA, with CRT, blinded and checked; status 1 if one has a wrong outcome."""
         from modmill.studies.vectors import rsa as study
 
         chosen = study.select(count, names)

@@ -16,14 +16,14 @@ import typer
 from modmill.cli.options import Record
 
 Bar = Callable[[], AbstractContextManager[Callable[[str, int, int], None]]]
-"""What shows the progress of a command."""
+"""Context manager that shows the progress of a command."""
 
 Papers = Annotated[
     list[str],
     typer.Argument(
         metavar="[PAPER]...",
         help="sor: sum of residues; hbe: base extension; rsa64k: radix 64K; multistep: multi-step radix 2. "
-        "All, if none is named.",
+        "Default: all.",
     ),
 ]
 
@@ -34,34 +34,34 @@ def add_to(app: typer.Typer, bar: Bar) -> None:
     @app.command()
     def reproduce(
         papers: Papers = [],  # noqa: B006 - typer reads the default, nothing changes it
-        measure: Annotated[bool, typer.Option("--measure", help="Measure what has no row yet (minutes).")] = False,
+        measure: Annotated[bool, typer.Option("--measure", help="Measure missing rows (minutes).")] = False,
         emit: Annotated[
-            bool, typer.Option("--emit", help="With -o: emit every core again, show rows of that RTL only (minutes).")
+            bool, typer.Option("--emit", help="With -o: emit every core again; show only rows of that RTL (minutes).")
         ] = False,
         site: Annotated[Path | None, typer.Option("--output", "-o", metavar="DIR", help="Write a site.")] = None,
         output: Annotated[
-            Path | None, typer.Option("--json", metavar="FILE", help="Write JSON too; - for stdout.")
+            Path | None, typer.Option("--json", metavar="FILE", help="Also write JSON; - for stdout.")
         ] = None,
         record: Record = None,
     ) -> None:
-        """Every table of the papers: printed beside predicted and measured, with the reasons where they differ."""
+        """Print every table of the papers: printed, predicted and measured values, with the reasons for differences."""
         from modmill.contract import Refusal
 
         if site is not None:
             if output is not None:
-                raise Refusal("--json goes with the tables in the terminal, not with -o")
+                raise Refusal("--json works only for the tables in the terminal; omit -o")
             _write(site, papers, measure, emit, record, bar)
             return
         if emit:
-            raise Refusal("--emit goes with -o; the tables in the terminal always emit their cores")
+            raise Refusal("--emit works only with -o; the tables in the terminal always emit their cores")
         _print(papers, measure, output, record, bar)
 
     @app.command()
     def view(
         folder: Annotated[
-            Path | None, typer.Argument(metavar="[DIR]", help="A site; without it one is written to the cache.")
+            Path | None, typer.Argument(metavar="[DIR]", help="A site; default: a new one in the cache.")
         ] = None,
-        port: Annotated[int, typer.Option(min=0, max=65535, help="Port on this machine; 0 takes a free one.")] = 0,
+        port: Annotated[int, typer.Option(min=0, max=65535, help="Port on this machine; 0: a free one.")] = 0,
         browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the browser.")] = True,
     ) -> None:
         """Serve the site on this machine and open the browser. Ctrl-C ends it."""
@@ -83,7 +83,7 @@ def _write(site: Path, papers: list[str], measure: bool, emit: bool, record: Pat
             left_out=stale.append,
         )  # fmt: skip
     for text in stale:
-        print(f"modmill: {text}: its rows are of other RTL; measure it again", file=sys.stderr)
+        print(f"modmill: {text}: its rows are for other RTL; measure it again", file=sys.stderr)
     print(f"{site}: {sum(name.endswith('.html') for name in files)} pages; open {site / 'index.html'}")
 
 
@@ -96,7 +96,7 @@ def _print(papers: list[str], measure: bool, output: Path | None, record: Path |
 
     require_papers(papers)
     if output is not None and str(output) != "-":
-        output.open("a").close()  # refuse now rather than after minutes
+        output.open("a").close()  # fail now and not after minutes
     found = {}
     with bar() as progress:
         for paper in papers or PAPERS:
@@ -115,7 +115,7 @@ def _print(papers: list[str], measure: bool, output: Path | None, record: Path |
 
 
 def _serve(folder: Path, port: int, browser: bool) -> None:
-    """Serve a folder to this machine alone until Ctrl-C."""
+    """Serve a folder, only to this machine, until Ctrl-C."""
     import webbrowser
     from functools import partial
     from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer

@@ -190,7 +190,7 @@ class Weierstrass(Curve):
         """The reason of `Curve.unsuited`, or an even cofactor (points of order two)."""
         why = [super().unsuited()] if self.embedding_degree() else []
         if self.h % 2 == 0:
-            why.append(f"its cofactor {shortened(self.h)} is even: sums are right only on multiples of the base point")
+            why.append(f"its cofactor {shortened(self.h)} is even: sums are right on multiples of the base point only")
         return "; ".join(why)
 
     def right(self, x: int) -> int:
