@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Random moduli of every kind that arithmetic can go wrong on."""
+"""Random moduli of every kind that may reveal arithmetic errors."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from modmill.numbers.moduli import MODULI
 from modmill.numbers.primes import next_prime, prev_prime
 
 LARGEST = 521
-"""Bits of the largest modulus that is drawn."""
+"""Bits of the largest drawn modulus."""
 SIZES = {
     "tiny": (2, 8),
     "narrow": (9, 34),
@@ -22,7 +22,7 @@ SIZES = {
 }
 """Least and largest number of bits of each class of sizes. ``word``: within a bit of one to three words of a design."""
 WORDS = (16, 17, 18, 32, 34, 64)
-"""Words that designs have beside those of their settings."""
+"""Word lengths of designs, in addition to those of their settings."""
 
 _SIGNS = (-1, 1)
 
@@ -30,7 +30,7 @@ _SIGNS = (-1, 1)
 def draw(rnd: random.Random, size: str, shape: str, words: Sequence[int] = ()) -> int:
     """An odd modulus of a class of ``SIZES`` and of one of ``SHAPES``, at least 3.
 
-    ``words``: lengths in bits that moduli of size ``word`` are multiples of, give or take a bit, beside ``WORDS``.
+    ``words``: word lengths in bits in addition to ``WORDS``; a modulus of size ``word`` is within a bit of a multiple.
     """
     least, most = SIZES[size]
     if size == "word":
@@ -49,7 +49,7 @@ def _dense(rnd: random.Random, bits: int) -> int:
 
 
 def _fit(p: int, bits: int) -> int:
-    """``p`` if it is odd and has so many bits, else the nearest such number."""
+    """The nearest odd number to ``p`` with ``bits`` bits."""
     return max(min(p | 1, (1 << bits) - 1), (1 << bits - 1) + 1)
 
 
@@ -58,7 +58,7 @@ def _near_power(rnd: random.Random, bits: int) -> int:
 
 
 def _sparse(rnd: random.Random, bits: int) -> int:
-    """2^bits or 2^(bits - 1), with up to three more signed powers of 2, half the time at places of a word, and +-1."""
+    """2^bits or 2^(bits - 1), plus +-1 and up to three signed powers of 2, half the time at multiples of a word."""
     grid = rnd.choice((1, 1, 8, 16, 32, 64))
     places = list(range(grid, bits - 1, grid)) or [1]
     p = 1 << bits if rnd.random() < 0.6 else 1 << bits - 1
@@ -82,7 +82,7 @@ def _composite(rnd: random.Random, bits: int) -> int:
 
 
 def _named(rnd: random.Random, bits: int) -> int:
-    """The named modulus whose length is nearest, a random one where several are."""
+    """The named modulus of the nearest length; a random one of several."""
     shuffled = rnd.sample(MODULI, len(MODULI))
     return min(shuffled, key=lambda m: abs(m.bits - bits)).value
 
@@ -97,11 +97,11 @@ SHAPES: dict[str, Callable[[random.Random, int], int]] = {
     "composite": _composite,
     "named": _named,
 }
-"""Kinds of moduli: a random one with so many bits (``composite``: up to four more; ``named``: about as many)."""
+"""Kinds of moduli: functions that draw one with ``bits`` bits (``composite``: up to four more; ``named``: about)."""
 
 
 def text(p: int) -> str:
-    """A modulus as the command takes it, short where it has a name or is next to a power of two."""
+    """A modulus as an argument of a command, short if it has a name or is next to a power of two."""
     name = next((m.name for m in MODULI if m.value == p), None)
     if name:
         return name

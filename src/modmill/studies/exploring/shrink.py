@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""From a case that fails to a small one that fails alike: Hypothesis takes settings to their defaults, numbers to their
-limits and the modulus to the smallest."""
+"""Reduction of a failing case: Hypothesis moves settings to their defaults, numbers to their limits and the modulus to
+the smallest that still fails."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from modmill.design import Design
 from modmill.studies.exploring.space import Case
 
 SECONDS = 90.0
-"""In which a case is made smaller, at most; a trial under way ends."""
-_KEPT = 3  # shares of a random case that stay as they were, against one that is simpler
+"""Time limit for the reduction of a case; a running trial finishes."""
+_KEPT = 3  # weight of the original values in a random case, against 1 for simpler ones
 _EXAMPLES = 400
 _SETTINGS = settings(
     database=None, derandomize=True, deadline=None, max_examples=_EXAMPLES, phases=(Phase.generate, Phase.shrink),
@@ -31,7 +31,7 @@ _SETTINGS = settings(
 def shrink(case: Case, design: Design, fails: Callable[[Case], bool], seconds: float = SECONDS) -> Case:
     """The smallest case found for which ``fails`` holds: fewest settings that are not defaults, then the least modulus.
 
-    ``fails`` holds for ``case`` and is called once for each other case, until the time is over.
+    ``fails`` holds for ``case`` and is called once for each other case, until ``seconds`` have passed.
     """
     end, known, best = time.monotonic() + seconds, {case: True}, case
 
@@ -48,9 +48,9 @@ def shrink(case: Case, design: Design, fails: Callable[[Case], bool], seconds: f
     for without in (
         case.settings,
         *((setting,) for setting in case.settings),
-    ):  # what a failure does not need goes first
+    ):  # settings that the failure does not need go first
         still(replace(best, settings=tuple(s for s in best.settings if s not in without)))
-    with suppress(HypothesisException):  # none of its cases failed in time
+    with suppress(HypothesisException):  # no smaller case failed in time
         find(_simpler(best, design), still, settings=_SETTINGS)
     return best
 
@@ -60,7 +60,7 @@ def _size(case: Case) -> tuple[int, int, str]:
 
 
 def _simpler(case: Case, design: Design) -> SearchStrategy[Case]:
-    """Cases between the simplest of the design and this one; Hypothesis prefers what is listed first."""
+    """Cases between the design's simplest and this one; Hypothesis prefers the values that are listed first."""
     given = dict(case.settings)
     known = [s for s in design.settings if s.name in given]
     values = [_weighted(_values(s.default, given[s.name], s.least), given[s.name]) for s in known]
@@ -79,7 +79,7 @@ def _weighted(simpler: Sequence[Any], own: Any) -> list[Any]:
 
 
 def _values(default: Any, value: Any, least: int | None) -> list[Any]:
-    """Simpler values of a setting: its default, and of a whole number some on the way to its lower limit."""
+    """Simpler values of a setting: its default, and for a whole number some values towards its lower limit."""
     if type(value) is not int:
         return [default]
     low = 0 if least is None else least
@@ -88,7 +88,7 @@ def _values(default: Any, value: Any, least: int | None) -> list[Any]:
 
 
 def smaller_moduli(p: int) -> list[int]:
-    """Moduli that resemble ``p``, in ascending order: its head, its tail, ones, one and zeros, of fewer bits."""
+    """Shorter moduli that resemble ``p``, in ascending order: its head, its tail, all ones, one and zeros."""
     found = {3, 5, 7, 9, 11, 13}
     for bits in range(2, p.bit_length() + 1):
         if bits > 20 and bits % 16 not in (15, 0, 1) and bits % 17 not in (0, 1):

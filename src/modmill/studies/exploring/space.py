@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Cases to try: design, modulus, form and settings, drawn so that every choice of every setting comes up."""
+"""Cases to try: design, modulus, form and settings, drawn so that every choice of every setting occurs."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from modmill.design import IO, Design, Setting
 from modmill.studies.exploring import moduli
 
 OFTEN = 3
-"""How often each class of each setting is to be tried at least."""
+"""Least number of trials for each class of each setting."""
 HUGE = 100_000
-"""A value of a whole number that has no upper limit of its own."""
+"""Upper limit of drawn values for a whole number without an upper limit."""
 STEERED = 4
-"""Of so many cases of a design one is drawn from pairs, two for the least covered class outside the limits (which costs
-next to nothing), the others for its least covered class inside, as long as there are classes to be tried."""
+"""Period of the draws of a design while classes remain to be tried: one case from pairs, two for the least covered
+class outside the limits (which is cheap), the others for the least covered class inside."""
 AHEAD = 6
-"""So many cases more are drawn of a design that has classes to be tried than of one that has none."""
+"""Number of additional cases of a design with classes to be tried, compared with a design without."""
 
 _OUTSIDE = frozenset({"below", "beyond", "huge"})
 _SIZES = ("tiny", "narrow", "word", "middle")
-_LARGER = {"wide": 0.10, "long": 0.03}  # how often a modulus that should be of size middle is of this size
+_LARGER = {"wide": 0.10, "long": 0.03}  # probability that a modulus of size middle is replaced by one of this size
 
 
 @dataclass(frozen=True)
 class Case:
-    """One core to try: ``settings`` are those given, all others have their defaults."""
+    """One core to try: ``settings`` has the given settings; all others have their defaults."""
 
     design: str
     p: int
@@ -43,14 +43,14 @@ class Case:
 
     @property
     def command(self) -> str:
-        """The command that builds it."""
+        """The command that builds the core."""
         sets = [word for name, value in self.settings for word in ("--set", f"{name}={value}")]
         return shlex.join(["modmill", "build", self.design, "-m", moduli.text(self.p), "--io", self.io, *sets])
 
 
 @dataclass(frozen=True)
 class Drawn:
-    """A case and what it covers."""
+    """A case and the classes that it covers."""
 
     case: Case
     covers: frozenset[tuple[str, str]]
@@ -61,8 +61,8 @@ class Drawn:
 
 
 def limits(setting: Setting, p: int, values: Mapping[str, Any]) -> tuple[int | None, int | None]:
-    """Least and largest value of a whole number for a modulus and other settings; the static ones where the design has
-    none for that modulus."""
+    """Least and largest value of a whole number for a modulus and other settings; the setting's static limits if the
+    design has none for that modulus."""
     try:
         return setting.range(p, values)
     except Exception:
@@ -70,7 +70,7 @@ def limits(setting: Setting, p: int, values: Mapping[str, Any]) -> tuple[int | N
 
 
 def classes(setting: Setting) -> list[str]:
-    """The classes of values that must come up: each choice; of whole numbers limits, beyond them, default, between."""
+    """The classes of values to be covered: each choice; for whole numbers the limits, beyond them, default, between."""
     if setting.kind is bool:
         return ["True", "False"]
     if setting.choices:
@@ -80,7 +80,7 @@ def classes(setting: Setting) -> list[str]:
     upper = ["most", "beyond"] if setting.most is not None or setting.limits is not None else ["huge"]
     found = ["default", "below", "least", "between", *upper]
     if setting.limits is None and setting.least is not None:
-        if setting.automatic and setting.least == 0:  # which stands for the default
+        if setting.automatic and setting.least == 0:  # 0 stands for the default
             found.remove("least")
         if setting.most is not None and not set(range(setting.least + 1, setting.most)) - {setting.default}:
             found.remove("between")
@@ -88,7 +88,7 @@ def classes(setting: Setting) -> list[str]:
 
 
 def label(setting: Setting, value: Any, p: int, values: Mapping[str, Any]) -> set[str]:
-    """The classes that a value belongs to."""
+    """The classes of a value."""
     if setting.kind is bool or setting.choices or setting.kind is not int:
         return {str(value) if setting.kind is bool or setting.choices else "default"}
     found = {"default"} if value == setting.default else set()
@@ -105,7 +105,7 @@ def label(setting: Setting, value: Any, p: int, values: Mapping[str, Any]) -> se
 
 
 def value_of(rnd: random.Random, setting: Setting, wanted: str, p: int, values: Mapping[str, Any]) -> Any:
-    """A random value of a class; the default where a modulus leaves no value in it."""
+    """A random value of a class; the default if the class has no value for the modulus."""
     if setting.kind is bool:
         return wanted == "True"
     if setting.choices:
@@ -125,7 +125,7 @@ def value_of(rnd: random.Random, setting: Setting, wanted: str, p: int, values: 
 
 
 def _between(rnd: random.Random, default: int, least: int, most: int | None) -> int | None:
-    """A number between limits, if there is one that is no default: near it or the lower limit, or on a log scale."""
+    """A number between the limits other than the default: near the default or the lower limit, or on a log scale."""
     top = max(least + 2, 8 * max(default, least, 8)) if most is None else most
     if top - least < 2:
         return None
@@ -142,7 +142,7 @@ def _between(rnd: random.Random, default: int, least: int, most: int | None) -> 
 
 @dataclass
 class Counts:
-    """What became of the cases of one design."""
+    """Outcomes of the cases of one design."""
 
     drawn: int = 0
     outcomes: Counter[str] = field(default_factory=Counter)
@@ -151,7 +151,7 @@ class Counts:
 
 
 class _Corner:
-    """The cases of one design."""
+    """Draws the cases of one design."""
 
     def __init__(self, design: Design, rnd: random.Random) -> None:
         self.design, self.counts = design, Counts()
@@ -183,15 +183,16 @@ class _Corner:
         return Drawn(Case(self.design.name, p, chosen["io"], given), frozenset(covers))
 
     def learn(self, drawn: Drawn, outcome: str) -> None:
-        """Count what became of a case. A value outside the limits is covered by whatever happens, any other by a core
-        that was built."""
+        """Count the outcome of a case. Any outcome covers a value outside the limits; only a built core covers any
+        other value."""
         self.counts.outcomes[outcome] += 1
         for key in drawn.covers:
             if outcome != "refused" or key[1] in _OUTSIDE:
                 self.counts.covered[key] += 1
 
     def _pair(self) -> Mapping[str, str]:
-        """The next of a list of cases in which every two classes inside the limits meet; lists follow without end."""
+        """The next case of an endless sequence of lists; in each list every two classes inside the limits occur
+        together."""
         while (found := next(self._pairs, None)) is None:
             columns = {s.name: [c for c in classes(s) if c not in _OUTSIDE] for s in self.design.settings}
             columns |= {"io": list(IO), "size": list(_SIZES)}
@@ -203,16 +204,17 @@ class _Corner:
         return found
 
     def _lacks(self, outside: bool) -> bool:
-        """Whether a class, inside or outside the limits, is still to be tried."""
+        """Whether a class inside (or outside) the limits remains to be tried."""
         return any(self.counts.covered[key] < OFTEN for key in self.wanted if (key[1] in _OUTSIDE) == outside)
 
     @property
     def lacking(self) -> bool:
-        """Whether any class is still to be tried."""
+        """Whether any class remains to be tried."""
         return self._lacks(True) or self._lacks(False)
 
     def _rarest(self, outside: bool) -> Mapping[str, str]:
-        """A class that is least covered, inside or outside the limits; most of the rest at its default."""
+        """A case for the least covered class inside (or outside) the limits; most other settings have their
+        defaults."""
         rnd, settings = self._rnd, self.design.settings
         keys = [(s.name, c) for s in settings for c in classes(s) if (c in _OUTSIDE) == outside]
         keys = keys or [("io", io) for io in IO]
@@ -226,14 +228,14 @@ class _Corner:
         return out | {name: wanted}
 
     def _shape(self) -> str:
-        """A shape of moduli, those that the design serves more often."""
+        """A shape of moduli; shapes that the design serves are more frequent."""
         counts = self.counts
         keys = {shape: ("shape", shape) for shape in moduli.SHAPES}
         weights = [(counts.covered[key] + 1) / (counts.tried[key] + 2) for key in keys.values()]
         return self._rnd.choices(list(keys), weights)[0]
 
     def _words(self, chosen: Mapping[str, str]) -> list[int]:
-        """Lengths in bits that the design's settings stand for."""
+        """Word lengths in bits among the design's settings."""
         return [s.default for s in self.design.settings if s.kind is int and 8 <= s.default <= 80]
 
 
@@ -245,8 +247,8 @@ class Space:
         self._corners = {d.name: _Corner(d, random.Random(f"{seed} {d.name}")) for d in designs}
 
     def draw(self) -> Drawn:
-        """The next case: of the design with the fewest tries, where one that was refused counts for little; designs
-        that have classes to be tried come earlier."""
+        """The next case, of the design with the fewest tries; a refused case counts little, and designs with classes to
+        be tried are preferred."""
         score = {
             name: c.counts.drawn - 0.8 * c.counts.outcomes["refused"] - AHEAD * c.lacking
             for name, c in self._corners.items()
@@ -255,7 +257,7 @@ class Space:
         return self._corners[self._rnd.choice([n for n, s in score.items() if s <= least + 0.5])].draw()
 
     def learn(self, drawn: Drawn, outcome: str) -> None:
-        """Note what became of a case."""
+        """Record the outcome of a case."""
         self._corners[drawn.case.design].learn(drawn, outcome)
 
     @property
@@ -264,7 +266,7 @@ class Space:
         return {name: corner.counts for name, corner in self._corners.items()}
 
     def below(self, often: int = OFTEN) -> dict[str, int]:
-        """Designs, and classes of their settings, that came up less often, and how often."""
+        """Designs, and classes of their settings, with fewer than ``often`` trials, and that number."""
         found = {}
         for name, corner in self._corners.items():
             counts = corner.counts

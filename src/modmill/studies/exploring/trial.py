@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""One case, tried: fitted, emitted, simulated against its contract; what is refused must be refused in plain words."""
+"""Trial of one case: fitted, emitted, and simulated against its contract; a refusal must be one helpful line."""
 
 from __future__ import annotations
 
@@ -28,35 +28,35 @@ from modmill.studies.exploring.space import Case
 from modmill.studies.exploring.workers import Tell
 
 DESIGNS = "modmill.designs:DESIGNS"
-"""Where designs are found by name: a module and the tuple in it."""
+"""The module and the tuple that contain the designs, ``module:NAME``."""
 VECTORS = 200
-"""Random products of each core."""
+"""Number of random products for each core."""
 EFFORT = Effort(chain=100, starts=400, cuts=12, cycles=400_000)
-"""What is simulated beside them."""
+"""Simulations in addition to random products."""
 LOADED = 2
-"""Random moduli that a core with a loaded modulus gets beside those at the edges."""
+"""Number of random moduli for a core with a loaded modulus, in addition to those at the edges."""
 MESSAGE = 400
-"""Characters of a refusal at most."""
+"""Largest number of characters of a refusal."""
 LARGEST = 1_000_000
-"""Characters of Verilog up to which a core is simulated: one so large compiles for minutes."""
+"""Largest Verilog, in characters, that is simulated; compiling it takes minutes."""
 FOUR_STATE = 120_000
-"""Characters of Verilog up to which a core is simulated in four states too."""
+"""Largest Verilog, in characters, that is also simulated in four states."""
 
 FIT_SECONDS, EMIT_SECONDS, CHECK_SECONDS = 90.0, 120.0, 120.0
 """Limits of the stages of a trial. The first is for nine searches of a placement; the last grows with the Verilog, by
 a second for each of these characters."""
 _CHARACTERS = 3000
 RUNTIME = "verilator-runtime"
-"""The part of the cache that is the same for all cores."""
+"""The part of the cache that all cores share."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a case.
+    """The outcome of a case.
 
-    ``kind``: refused; checked; built, when it is too large to be simulated; or a failure: ``failed`` (wrong in
-    simulation), ``crash`` (an exception that is no refusal), ``slow`` (over a time limit), ``message`` (refused in a
-    way that does not help). ``text``: the refusal or the first thing found.
+    ``kind``: refused; checked; built, if it is too large for simulation; or a failure: ``failed`` (wrong in
+    simulation), ``crash`` (an exception that is not a refusal), ``slow`` (over a time limit), ``message`` (an unhelpful
+    refusal). ``text``: the refusal or the first finding.
     """
 
     kind: str
@@ -66,7 +66,7 @@ class Outcome:
 
     @property
     def wrong(self) -> bool:
-        """Whether it is a failure."""
+        """Whether the outcome is a failure."""
         return self.kind in FAILURES
 
 
@@ -84,10 +84,10 @@ class Limits:
 
 @dataclass(frozen=True)
 class Trial:
-    """How cases are tried: where designs are found, the seed of operands, the time limits, and how much is simulated.
+    """Parameters of trials: where designs are found, the seed of operands, the time limits, and the simulations.
 
-    ``vectors``: random products; ``four_state``: characters of Verilog up to which a core is simulated in four states
-    too, where Icarus is installed.
+    ``vectors``: number of random products; ``four_state``: largest Verilog, in characters, that is also simulated in
+    four states if Icarus is installed.
     """
 
     designs: str = DESIGNS
@@ -105,7 +105,7 @@ def designs_of(where: str) -> Sequence[Design]:
 
 
 def attempt(tell: Tell, trial: Trial, case: Case) -> Outcome:
-    """Try a case. ``tell`` hears of each stage and its time limit."""
+    """Try a case. ``tell`` is called with each stage and its time limit."""
     start = time.monotonic()
     try:
         with _cache_of_its_own():
@@ -152,7 +152,7 @@ def _in_four_states(core: Core, verilog: str, seed: int) -> Outcome:
 
 
 def further_moduli(fitted: Fitted, seed: int) -> list[Fitted]:
-    """The core with random moduli of its own width loaded, and one of any width below; none where it is built in."""
+    """The core with random moduli of its own width loaded, and one of a smaller width; empty if p is built in."""
     if fitted.load is None:
         return []
     rnd, bits = random.Random(f"{seed} {fitted.p}"), fitted.p.bit_length()
@@ -166,7 +166,7 @@ def further_moduli(fitted: Fitted, seed: int) -> list[Fitted]:
 
 
 def message_fault(text: str, case: Case) -> str | None:
-    """What is wrong with a refusal: several lines, too long, or neither a number nor one of the choices in it."""
+    """The fault of a refusal: several lines, too long, or neither a number nor one of the choices in it; else None."""
     if "\n" in text:
         return "a refusal of several lines"
     if len(text) > MESSAGE:
@@ -179,7 +179,8 @@ def message_fault(text: str, case: Case) -> str | None:
 
 @contextmanager
 def _cache_of_its_own() -> Iterator[None]:
-    """A cache that goes with the case, because each comes once; the simulator's runtime in it is the machine's."""
+    """A cache that is deleted after the case, because each case occurs once; it shares the machine's compiled
+    runtime."""
     before, runtime = os.environ.get("MODMILL_CACHE"), tools.cache_dir() / RUNTIME
     runtime.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="modmill-explore-") as folder:

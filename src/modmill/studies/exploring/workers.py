@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Processes in which one call at a time runs under a time limit; one that is stuck, in native code too, is killed."""
+"""Worker processes for calls with a time limit, one call at a time; a stuck process is killed, also in native code."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from typing import Any
 import psutil
 
 Tell = Callable[[str, float], None]
-"""Called with the name of the stage that begins and its limit in seconds of processor time, tools included."""
+"""Called at the begin of a stage, with its name and its limit in seconds of processor time, tools included."""
 
 START_SECONDS = 120.0
-"""In which a process must have started and called the function."""
+"""Time limit for a process to start and call the function."""
 _LOOK_SECONDS = 0.25
-_PATIENCE = 6  # wall time against processor time, for a stage that waits or a machine that is busy
-_CALLS = 60  # before a process is replaced: compiled cores are never unloaded
+_PATIENCE = 6  # limit of wall time over processor time, for a stage that waits or a busy machine
+_CALLS = 60  # calls before a process is replaced, because compiled cores are never unloaded
 _METHOD = multiprocessing.get_context("spawn")
 
 
@@ -44,8 +44,8 @@ class Died(RuntimeError):
 
 
 class Worker:
-    """A process that is started when it is first needed, and again after it was killed. What it and its tools write
-    goes to the folder ``scratch``."""
+    """A process that is started at its first call, and again after it was killed. It and its tools write to the folder
+    ``scratch``."""
 
     def __init__(self, scratch: Path) -> None:
         self._scratch = scratch
@@ -57,8 +57,8 @@ class Worker:
     def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """``function(tell, *arguments)`` in the process. Function, arguments and result must be picklable.
 
-        Raises Overtime when a stage exceeds its limit, Died when the process ends, RuntimeError with the last lines of
-        the traceback when the function raises.
+        Raises Overtime if a stage exceeds its limit, Died if the process ends, RuntimeError with the last lines of the
+        traceback if the function raises.
         """
         pipe = self._started()
         try:
@@ -67,7 +67,7 @@ class Worker:
             began = time.monotonic(), spent(self._process.pid)
             while True:
                 if not pipe.poll(_LOOK_SECONDS):
-                    if self._closed:  # while the process was being started
+                    if self._closed:  # during the start of the process
                         self.kill()
                         raise Died("the worker is closed")
                     if self._over(limit, *began):
@@ -85,17 +85,17 @@ class Worker:
         except (EOFError, OSError):
             process = self._process
             if process is not None:
-                process.join(1.0)  # so that its own status is seen
+                process.join(1.0)  # so that its exit status is known
             self.kill()
             raise Died(f"the process ended with status {process.exitcode if process else None}") from None
 
     def _over(self, limit: float, start: float, used: float) -> bool:
-        """Whether a stage that began at ``start``, ``used`` processor seconds having been spent, is over its limit."""
+        """Whether a stage that began at ``start``, after ``used`` processor seconds, is over its limit."""
         wall = time.monotonic() - start
         return wall > limit and (spent(self._process.pid) - used > limit or wall > _PATIENCE * limit)
 
     def kill(self) -> None:
-        """End the process and all that it started."""
+        """End the process and all its descendants."""
         process, pipe, self._process, self._pipe = self._process, self._pipe, None, None
         if process is not None:
             kill(process.pid)
@@ -104,7 +104,7 @@ class Worker:
             pipe.close()
 
     def close(self) -> None:
-        """End the process for good; a call under way raises Died."""
+        """End the process permanently; a running call raises Died."""
         self._closed = True
         process = self._process
         if process is not None and process.pid is not None:
@@ -119,8 +119,8 @@ class Worker:
         if self._process is None or self._pipe is None:
             self._pipe, theirs = _METHOD.Pipe()
             self._process = _METHOD.Process(target=_serve, args=(theirs, str(self._scratch)), daemon=True)
-            # Ctrl-C reaches the whole foreground group, but only the parent answers it. The tracker of resources comes
-            # first: starting it unblocks the signal.
+            # Ctrl-C reaches the whole foreground group, but only the parent handles it. The resource tracker is started
+            # first, because its start unblocks the signal.
             resource_tracker.ensure_running()
             before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
             try:
@@ -134,7 +134,7 @@ class Worker:
 def tree(pid: int) -> list[psutil.Process]:
     """A process, those that it started and those that they started; none when it has ended.
 
-    Tools run in groups of their own, so that to kill a process's group does not reach them.
+    Tools run in their own process groups, so killing the process's group does not reach them.
     """
     with suppress(psutil.NoSuchProcess):
         root = psutil.Process(pid)
@@ -160,7 +160,7 @@ def spent(pid: int) -> float:
 
 
 def _serve(pipe: Connection, scratch: str) -> None:
-    """What the process does: calls until the other end is closed."""
+    """Main function of the process: run calls until the other end of the pipe is closed."""
     warnings.simplefilter("ignore")
     os.environ["TMPDIR"] = tempfile.tempdir = scratch
     while True:

@@ -1,3 +1,3 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""What the papers print, one file each, and what becomes of it here."""
+"""The papers' tables and figures, one file for each paper: printed, predicted and measured values."""

@@ -2,10 +2,10 @@
 # Copyright The Modmill authors
 """Rows for cores and for single blocks: looked up by digest, or measured on request.
 
-The digest of a core is that of its RTL, which takes seconds to emit. Where a page needs dozens of cores,
-``recorded`` takes the digest from the rows instead: each says which design, modulus and parameters it is about. Where
-rows of several digests are about one core, the core is emitted after all. That the generator still emits what the rows
-are about is what ``reproduce --emit`` and a test tell.
+The digest of a core is that of its RTL, which takes seconds to emit. For pages with dozens of cores, ``recorded`` takes
+the digest from the rows instead, each of which names design, modulus and parameters. If rows of several digests
+describe one core, the core is emitted. ``reproduce --emit`` and a test check that the generator still emits the RTL of
+the rows.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from modmill.report.traces import traced
 
 
 def modulus_value(text: object) -> int | None:
-    """The modulus that a row is about, None if the row names none."""
+    """The modulus of a row; None if the row names none."""
     try:
         return parse_modulus(str(text)).value
     except ValueError:
@@ -38,7 +38,7 @@ def modulus_value(text: object) -> int | None:
 
 
 def is_about(row: Row, core: Core) -> bool:
-    """Whether a row says that it is about this core. Parameters that it does not name had their defaults."""
+    """Whether a row describes this core. Parameters that it does not name had their defaults."""
     about = row.about
     if about.get("design") != core.design.name or about.get("io") != core.io or "parameters" not in about:
         return False
@@ -49,9 +49,9 @@ def is_about(row: Row, core: Core) -> bool:
 
 @dataclass
 class Bench:
-    """Synthesis and check rows for cores; with ``measure`` the missing ones are made.
+    """Synthesis and check rows for cores; with ``measure`` missing rows are measured.
 
-    ``recorded``: see above. All numbers that a bench gives are traced to their rows.
+    ``recorded``: see above. All numbers from a bench are traced to their rows.
     """
 
     measure: bool = False
@@ -71,7 +71,7 @@ class Bench:
 
     @cached_property
     def _by_name(self) -> Mapping[str, list[Row]]:
-        """Rows by the design or block that they are about."""
+        """Rows by their design or building block."""
         found: dict[str, list[Row]] = {}
         for row in self._store.rows:
             found.setdefault(str(row.about.get("design") or row.about.get("block")), []).append(row)
@@ -86,21 +86,21 @@ class Bench:
         return core.digest
 
     def core(self, design: str, modulus: str, target: str, **settings: Any) -> Mapping[str, Any] | None:
-        """Values of a native core's synthesis row, or None when there is none."""
+        """Values of a native core's synthesis row, or None if there is none."""
         core = self._core(design, modulus, settings)
         about = {"design": design, "modulus": modulus, "io": "native", "parameters": dict(core.fitted.settings)}
         return self._synthesis(self._digest(core), lambda: core.verilog, target, about)
 
     def checked(self, design: str, modulus: str, **settings: Any) -> Mapping[str, Any] | None:
-        """Values of a native core's check row (cycles seen in simulation), or None."""
+        """Values of a native core's check row (cycles in simulation), or None."""
         core = self._core(design, modulus, settings)
         row = self._store.find("check", self._digest(core), f"verilator {tools.version('verilator')}")
         return values(row) if row else None
 
     def routed(self, design: str, modulus: str, target: str, seeds: int = 3, **settings: Any) -> list[float]:
-        """Clocks in MHz of a native core's routes with seeds 1 ... ``seeds``, as far as there are rows.
+        """Clocks in MHz of a native core's routes with seeds 1 ... ``seeds``, for the seeds that have rows.
 
-        Each is traced to the rows of all seeds, since what is shown is their median.
+        Each is traced to the rows of all seeds, because their median is shown.
         """
         core = self._core(design, modulus, settings)
         found = [self._store.routed(self._digest(core), route.tool(), target, seed) for seed in range(1, seeds + 1)]
@@ -108,7 +108,7 @@ class Bench:
         return [traced(row.values["mhz"], *rows) for row in rows]
 
     def block(self, component: Multiplier, name: str, target: str) -> Mapping[str, Any] | None:
-        """Values of a block's synthesis row."""
+        """Values of a building block's synthesis row, or None."""
         if self.recorded and not self.measure:
             unused(component)
             known = {row.digest for row in self._by_name.get(name, []) if row.target == target}

@@ -2,13 +2,13 @@
 # Copyright The Modmill authors
 """The HBE paper: every table, the curves of Figures 2, 4, 5 and 6 as numbers, and every claim that has a number.
 
-L. Djath, K. Bigou, A. Tisserand, Hierarchical Approach in RNS Base Extension for Asymmetric Cryptography, ARITH 2019.
+L. Djath, K. Bigou, A. Tisserand: Hierarchical Approach in RNS Base Extension for Asymmetric Cryptography. ARITH, 2019.
 
-Printed values are the paper's own (Vivado HLS 2017.4, XC7Z020); those of the talk's slides are said to be so.
-Predicted values follow from the cost formulas (numbers.rns.rns_costs), from the proof of a pair of bases
-(base_pairs), from a core's schedule, or by arithmetic from printed cells, which the text of the section says.
-Measured values are rows of this repository: cycles from simulation, resources from Yosys, delays of the logic without
-routing from Yosys' sta (a lower limit, marked), clocks from nextpnr on ECP5. What has no row shows as ``-``.
+Printed values are the paper's own (Vivado HLS 2017.4, XC7Z020); values of the talk's slides are marked. Predicted
+values follow from the cost formulas (numbers.rns.rns_costs), from the proof of a pair of bases (base_pairs), from a
+core's schedule, or from printed cells, as the text of the section states. Measured values are rows of this repository:
+cycles from simulation, resources from Yosys, delays of the logic without routing from Yosys' sta (a lower limit,
+marked), clocks from nextpnr on ECP5. A missing row is shown as ``-``.
 """
 
 from __future__ import annotations
@@ -103,11 +103,11 @@ TABLE_III = (
 )
 
 FIELDS = {256: "secp256k1", 384: "P-384"}
-"""Our modulus for each width of the paper, which names none."""
+"""Our modulus of each width; the paper names none."""
 
 CHANNELS = {17: "2^17-145", 20: "2^20-159", 24: "2^24-125", 28: "2^28-95"}
-"""Our modulus for Table I, measured for random ones: the furthest from 2^w in the greedy bases for 256 bits. Each u has
-three signed digits."""
+"""Our modulus for Table I, which the paper measures for random ones: the furthest from 2^w in the greedy bases for 256
+bits. Each u has three signed digits."""
 
 ZYNQ, ECP5 = "xc7z020", ROUTED
 DSP = {ZYNQ: "25x18", ECP5: "18x18"}
@@ -127,7 +127,7 @@ LOWER = "lower limit: delay of the logic without routing"
 
 
 def sections(bench: Rows) -> Sequence[Section]:
-    """All tables and figures, and the claims about them."""
+    """All tables and figures, and the claims about them, with the rows of ``bench``."""
     return [
         *_operations(bench),
         *_costs(),
@@ -206,11 +206,11 @@ def _formula(square: Fraction, linear: Fraction | int) -> str:
 
 
 def _coefficients(cost: Callable[[int], Fraction]) -> tuple[Fraction, Fraction]:
-    """a and b of a cost a n^2 + b n. Raises ValueError when it has another form."""
+    """a and b of a cost a n^2 + b n. Raises ValueError if it has another form."""
     square = (cost(2) - 2 * cost(1)) / 2
     linear = cost(1) - square
     if any(cost(n) != square * n * n + linear * n for n in (3, 10, 31)):
-        raise ValueError("the cost is no a n^2 + b n")
+        raise ValueError("the cost does not have the form a n^2 + b n")
     return square, linear
 
 
@@ -260,7 +260,7 @@ def _ratio(algorithm: Algorithm | None, n: int, r: Fraction | int) -> Fraction:
 
 
 def _figure(figure: str, algorithm: Algorithm | None, what: str, ns: range) -> Section:
-    """A curve a ratio r: a table and bars."""
+    """A figure with a curve for each ratio r: a table and bars."""
     rows = ["  n    r = 2   r = 3   r = 4"]
     for n in ns:
         values = [_ratio(algorithm, n, r) for r in rns_costs.RATIOS]
@@ -326,7 +326,7 @@ def _claims() -> Section:
 
 
 def _ours_of(bench: Bench, row: Implementation, target: str) -> Ours | None:
-    """Our core for a column of Table III, or None as long as there is no such design."""
+    """Our core for a column of Table III, or None if there is no such design."""
     try:
         return Ours.of(bench, EXTENSIONS[row.algorithm], FIELDS[row.bits], target, w=row.w, dsp=DSP[target])
     except Refusal:
@@ -370,27 +370,27 @@ def _channels(row: Implementation) -> str:
 
 
 def pairs() -> list[tuple[Implementation, Implementation]]:
-    """The columns of Table III, KBE beside HBE."""
+    """The columns of Table III in pairs: KBE and HBE."""
     return list(zip(TABLE_III[::2], TABLE_III[1::2], strict=True))
 
 
 def _exact(value: float) -> Fraction:
-    """A printed number, exactly."""
+    """A printed number as an exact fraction."""
     return Fraction(str(value))
 
 
 def percent_less(new: float, old: float) -> float:
-    """By how many percent ``new`` is less than ``old``."""
+    """Reduction from ``old`` to ``new`` in percent."""
     return round(float(100 * (1 - _exact(new) / _exact(old))), 1)
 
 
 def percent_more(new: float, old: float) -> float:
-    """By how many percent ``new`` is more than ``old``."""
+    """Increase from ``old`` to ``new`` in percent."""
     return round(float(100 * (_exact(new) / _exact(old) - 1)), 1)
 
 
 def product_ratio(kbe: Implementation, hbe: Implementation) -> float:
-    """DSP x time of HBE / DSP x time of KBE, from print."""
+    """DSP x time of HBE / DSP x time of KBE, from printed cells."""
     return round(float(hbe.dsp * _exact(hbe.ns) / (kbe.dsp * _exact(kbe.ns))), 3)
 
 
@@ -445,13 +445,13 @@ def _derived() -> Section:
 
 
 def paper_n(bits: int, w: int) -> int:
-    """The paper's rule: the smallest even n with n w > log2 P, P of so many bits and not a power of two."""
+    """The paper's rule: the smallest even n with n w > log2 P, for P of ``bits`` bits that is not a power of two."""
     n = -(-bits // w)
     return n + n % 2
 
 
 def suggested_n(row: Implementation) -> int | None:
-    """n if KBE's DSP are those of n + 1 multipliers CMM of Table I, None where that does not divide."""
+    """n if KBE's DSP equal those of n + 1 multipliers CMM of Table I; None if they are not a multiple."""
     each = next(op.dsp for op in TABLE_I if op.name == CMM and op.w == row.w)
     n, rest = divmod(row.dsp - each, each)
     return None if rest else n

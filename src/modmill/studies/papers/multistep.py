@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""X. Zhang, X. Dong, A high speed Montgomery processor of 256-bit on FPGA: Table 1, the claims, the misprints.
+"""X. Zhang, X. Dong: A high speed Montgomery processor of 256-bit on FPGA. 2014. Table 1, the claims, the misprints.
 
 Printed values are the paper's own. Predicted values follow from the schedules. Measured values are rows of this
-repository: cycles from simulation, resources from Yosys, clocks routed by nextpnr on ECP5, which is another device than
-any of the paper's.
+repository: cycles from simulation, resources from Yosys, clocks routed by nextpnr on ECP5, which is none of the paper's
+devices.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from modmill.report.reproduction import Line, Section
 from modmill.studies.papers.bench import Bench
 
 MODULUS = "2^256-189"
-"""Any 256-bit modulus does: it is loaded."""
+"""Any 256-bit modulus serves, because it is loaded."""
 
 TARGET = "ecp5-85k"
 BITS = 256
@@ -40,7 +40,7 @@ TABLE_1 = (
 )
 
 CURVE = (1, 2, 4, 8, 16, 32)
-"""Steps a clock."""
+"""Values of s, the steps in a clock cycle."""
 
 COMPARED: tuple[tuple[str, dict[str, int | bool], str], ...] = (
     ("tenca-koc", {"loadable": True}, "row of elements, as [6]"),
@@ -51,17 +51,17 @@ COMPARED: tuple[tuple[str, dict[str, int | bool], str], ...] = (
     ("wide", {}, "[14] with 81 multipliers"),
     ("multistep", {"s": PRINTED_CLOCKS, "loadable": True}, "this paper"),
 )
-"""Designs, their settings, and what they stand for."""
+"""Designs, their settings, and the algorithms that they represent."""
 
 PRINTED_MS = Fraction("0.76")
-"""Scalar multiplication (abstract)."""
+"""Time of a scalar multiplication in the abstract, in ms."""
 
 DOUBLING, ADDITION = 8, Fraction(25, 2)
-"""Multiplications in Jacobian coordinates that explain the printed 0.76 ms: an addition at every second bit."""
+"""Multiplications in Jacobian coordinates that explain the printed 0.76 ms, with an addition at every second bit."""
 
 
 def sections(bench: Bench) -> Sequence[Section]:
-    """All sections."""
+    """All sections of the paper, with the rows of ``bench``."""
     return [_table(), _implementation(bench), _curve(bench), _compared(bench), _scalar(), _misprints(), _chart()]
 
 

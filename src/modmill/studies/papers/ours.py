@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""What is known of our own cores, for the tables of papers."""
+"""Numbers of our own cores for the tables of papers."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from modmill.report.rows import read, shipped_folder
 from modmill.studies.papers.bench import Bench, modulus_value, values
 
 ROUTED = "ecp5-85k"
-"""The target that clocks are routed for."""
+"""The target of the routed clocks."""
 NO_ROW = "no row"
 
 
 class Rows(Bench):
-    """A bench that builds a core only where some row is about it, and remembers digests.
+    """A bench that builds a core only if some row describes it, and stores digests.
 
-    Emitting a core takes a second or more, and Table III needs dozens. The digests lie in ``digests.json`` of the cache
-    folder, under a fingerprint of Modmill's sources and tools: any change of either forgets them all.
+    Emitting a core takes a second or more, and Table III needs dozens. The digests are in ``digests.json`` of the cache
+    folder, with a fingerprint of Modmill's sources and tools; a change of either discards them all.
     """
 
     def __post_init__(self) -> None:
@@ -48,7 +48,7 @@ class Rows(Bench):
 
     @cached_property
     def _fingerprint(self) -> str:
-        """Of everything that the RTL depends on."""
+        """The fingerprint of everything on which the RTL depends."""
         folder = Path(modmill.__file__).parent
         texts = [path.relative_to(folder).as_posix().encode() + path.read_bytes() for path in folder.rglob("*.py")]
         return sha256(b"".join(sorted(texts)) + json.dumps(tools.versions(), sort_keys=True).encode()).hexdigest()
@@ -78,6 +78,7 @@ class Rows(Bench):
             beside.replace(self._file)
 
     def core(self, design: str, modulus: str, target: str, **settings: Any) -> Mapping[str, Any] | None:
+        """Values of a native core's synthesis row, or None; the core is built only if the design has such a row."""
         if self.measure:
             return super().core(design, modulus, target, **settings)
         if not self._speaks("synth", design, modulus, target):
@@ -87,17 +88,19 @@ class Rows(Bench):
         return values(row) if row else None
 
     def checked(self, design: str, modulus: str, **settings: Any) -> Mapping[str, Any] | None:
+        """Values of a native core's check row, or None; the core is built only if the design has such a row."""
         known = self._speaks("check", design, modulus, "")
         return super().checked(design, modulus, **settings) if known else None
 
     def routed(self, design: str, modulus: str, target: str, seeds: int = 3, **settings: Any) -> list[float]:
+        """Clocks in MHz of a native core's routes; the core is built only if the design has such a row."""
         known = self._speaks("route", design, modulus, target)
         return super().routed(design, modulus, target, seeds, **settings) if known else []
 
 
 @dataclass(frozen=True)
 class Ours:
-    """What is known of one of our cores on one target; None where it has no row."""
+    """Numbers of one of our cores on one target; None without a row."""
 
     latency: int
     interval: int
@@ -108,7 +111,7 @@ class Ours:
 
     @classmethod
     def of(cls, bench: Bench, name: str, modulus: str, target: str, **settings: Any) -> Ours:
-        """Raises Refusal when there is no such design."""
+        """The core of a design for a modulus. Raises Refusal if there is no such design."""
         fitted = design(name).fit(parse_modulus(modulus).value, **settings)
         timing = fitted.contract("native").timing
         return cls(
@@ -121,43 +124,43 @@ class Ours:
         )
 
     def resource(self, name: str) -> int | None:
-        """DSP, LUT, FF or BRAM, measured."""
+        """A measured resource: ``dsp``, ``lut``, ``ff`` or ``bram``."""
         return self.synth[name] if self.synth else None
 
     @property
     def seen(self) -> int | None:
-        """Cycles of latency in simulation."""
+        """Latency in simulation, in cycles."""
         return self.check["latency"] if self.check else None
 
     @property
     def period(self) -> float | None:
-        """ns: of the median routed clock, else the delay of the logic."""
+        """Clock period in ns: of the median routed clock, else the delay of the logic."""
         if self.clocks:
             return 1000 / median(self.clocks)
         return self.synth["logic_delay_ns"] if self.synth else None
 
     def time(self, cycles: int) -> float | None:
-        """ns of so many cycles."""
+        """Time of ``cycles`` cycles in ns."""
         return None if self.period is None else cycles * self.period
 
 
 def shown(value: float | int | None, digits: int = 1) -> Number:
-    """A measured value, or the sign that there is none."""
+    """A measured value, or the placeholder of a missing one."""
     return UNKNOWN if value is None else value if isinstance(value, int) else round(value, digits)
 
 
 def over(a: float | int | None, b: float | int | None) -> float | None:
-    """a / b where both are known."""
+    """a / b if both are known, else None."""
     return None if a is None or not b else a / b
 
 
 def times(a: float | int | None, b: float | int | None) -> float | None:
-    """a b where both are known."""
+    """a b if both are known, else None."""
     return None if a is None or b is None else a * b
 
 
 def seeds(core: Ours) -> str:
-    """How many routes a clock is the median of, and what was not as usual."""
+    """The number of routes in a median clock, and the tool's options."""
     n = len(core.clocks)
     how = ", ".join(filter(None, (f"median of {n} seed{'s' * (n > 1)}", *map(routed_by, core.clocks[:1]))))
     return how if n else f"ours; {NO_ROW}"

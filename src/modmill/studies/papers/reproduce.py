@@ -20,12 +20,12 @@ PAPERS: dict[str, Callable[[Rows], Sequence[Section]]] = {
     "rsa64k": rsa64k.sections,
     "multistep": multistep.sections,
 }
-"""Names of papers, and what makes their sections."""
+"""Names of papers, and the functions that make their sections."""
 
 
 @dataclass(frozen=True)
 class Title:
-    """What a paper is called: its name in PAPERS, title, authors and venue, and the designs that follow it."""
+    """A paper: its name in PAPERS, title, authors, venue, and the designs that follow it."""
 
     key: str
     title: str
@@ -67,7 +67,7 @@ TITLES = (
 
 
 def require_papers(names: Iterable[str]) -> None:
-    """Raise Refusal for a name that is no paper's."""
+    """Raise Refusal, with all names, for a name that is not in PAPERS."""
     for name in names:
         if name not in PAPERS:
             raise Refusal(f"no paper is called {shortened(name)}; there are {', '.join(PAPERS)}")
@@ -81,10 +81,10 @@ def reproduce(
     progress: Callable[[str], None] | None = None,
     recorded: bool = False,
 ) -> Sequence[Section]:
-    """The sections of one paper, with the rows there are; ``measure`` measures the missing ones first (minutes).
+    """The sections of one paper, with existing rows; ``measure`` first measures missing rows (minutes).
 
-    ``record`` names a results file to which the rows used are added. ``recorded`` finds cores by what the rows are
-    about, without emitting them (see studies.papers.bench). Raises Refusal for an unknown paper.
+    ``record``: a results file to which the used rows are added. ``recorded``: find cores by the rows' descriptions,
+    without emitting them (see studies.papers.bench). Raises Refusal for an unknown paper.
     """
     require_papers([paper])
     bench = Rows(measure, record, progress, recorded)

@@ -2,13 +2,13 @@
 # Copyright The Modmill authors
 """The radix-64K paper: Tables 1 and 2 cell by cell, the lemmas, and every claim that has a number.
 
-K. Nakano, K. Kawakami, K. Shigemoto, RSA Encryption and Decryption using the Redundant Number System on the FPGA, IPDPS
-Workshops 2009.
+K. Nakano, K. Kawakami, K. Shigemoto: RSA Encryption and Decryption using the Redundant Number System on the FPGA. IPDPS
+Workshops, 2009.
 
 Printed values are the paper's own (XST 10.1i, XC2VP30-6). Predicted values are counted by running the algorithm
-(redundant_digits), follow from a core's schedule, or are arithmetic on printed cells, which the line says. Measured
-values are rows of this repository: cycles from simulation, resources from Yosys, clocks from nextpnr on ECP5, another
-device than the paper's. What has no row shows as ``-``.
+(redundant_digits), follow from a core's schedule, or come from printed cells, as the line states. Measured values are
+rows of this repository: cycles from simulation, resources from Yosys, clocks from nextpnr on ECP5, which is not the
+paper's device. A missing row is shown as ``-``.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ PAPER_PORT = 36
 """Bits that each port of a Virtex-II Pro block RAM reads; those of ECP5 read 18."""
 
 MODULI = {64: "2^64-59", 128: "2^128-159", 256: "2^256-189", 512: "2^512-569", 1024: "2^1024-105"}
-"""Our modulus for each size; the paper names none."""
+"""Our modulus of each size; the paper names none."""
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ TABLES: tuple[tuple[str, str, Mapping[bool, Sequence[Implementation]]], ...] = (
 )
 
 LOOKUPS = {1024: 2}
-"""How often our block-RAM cores make z where it is not once: of 57 block RAMs, each 29 have one of their own."""
+"""Number of copies of z in our block-RAM cores, if more than one: each 29 of 57 block RAMs have their own."""
 
 COUNTEREXAMPLE = (
     0x547B4F802DEE04B839B032E1DD89F733B96B8F02A382AB715FD570588F399EA4,
@@ -107,7 +107,7 @@ COUNTEREXAMPLE = (
 
 
 def sections(bench: Rows) -> Sequence[Section]:
-    """Both tables, the lemmas, the claims, and our cores beside them."""
+    """Both tables, the lemmas, the claims, and our cores, with the rows of ``bench``."""
     return [
         *(_table(bench, *table) for table in TABLES),
         *(_ours(bench, *table) for table in TABLES),
@@ -120,12 +120,12 @@ def sections(bench: Rows) -> Sequence[Section]:
 
 
 def worst_cycles(bits: int, redundant: bool) -> int:
-    """Cycles when every bit of the exponent is 1 and the result has to be reduced once."""
+    """Cycles if every bit of the exponent is 1 and the result is reduced once."""
     return int(exponentiation_cycles(multiplications((1 << bits) - 1, bits), bits // R, redundant=redundant))
 
 
 def expected_cycles(bits: int, redundant: bool) -> Fraction:
-    """Cycles for half of the bits 1; the conversion as in the worst case."""
+    """Cycles if half of the bits are 1; the conversion is as in the worst case."""
     return exponentiation_cycles(Fraction(3 * bits, 2) + 2, bits // R, redundant=redundant)
 
 
@@ -134,7 +134,7 @@ def _name(row: Implementation, redundant: bool) -> str:
 
 
 def _ms(cycles: Fraction | int, mhz: float) -> float:
-    """ms, cut after three digits as the paper's are."""
+    """Time in ms, truncated after three digits as in the paper."""
     return float(Fraction(cycles) / Fraction(str(mhz)) // 1) / 1000
 
 
@@ -144,7 +144,7 @@ def _core(bench: Bench, name: str, bits: int, redundant: bool) -> Ours:
 
 
 def _multipliers(name: str, bits: int) -> int:
-    """Of the core as in the paper, with one z."""
+    """Multipliers of the core as in the paper, with one z."""
     return design(name).fit(parse_modulus(MODULI[bits]).value).cost.dsp
 
 
@@ -238,7 +238,7 @@ def _ours(bench: Bench, title: str, name: str, table: Mapping[bool, Sequence[Imp
 
 
 def _least_r() -> dict[str, int]:
-    """The least r for which the sums of Lemmas 1 to 3 fit r + 2 bits, for the largest digits."""
+    """The least r for which the sums of Lemmas 1 to 3 fit in r + 2 bits for the largest digits."""
 
     def sums(r: int) -> dict[str, tuple[int, ...]]:
         bound, full = Radix(r, largest=True), Radix(r).full
@@ -322,7 +322,7 @@ def _clocks(bench: Bench, name: str) -> list[float | None]:
 
 
 def _spread(clocks: Sequence[float | None]) -> float | None:
-    """How much the fastest is above the slowest, in %; None where one is not known."""
+    """Excess of the fastest clock over the slowest in %; None if one is unknown."""
     known = [mhz for mhz in clocks if mhz is not None]
     if len(known) < len(clocks):
         return None

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""M. A. Mehrabi, Improved Sum of Residues Modular Multiplication Algorithm, Cryptography 3 (2019) 14: every table.
+"""M. A. Mehrabi: Improved Sum of Residues Modular Multiplication Algorithm. Cryptography 3(2):14, 2019. Every table.
 
 Printed values are the paper's own. Predicted values follow from the schedule and from the solver. Measured values are
 rows of this repository: cycles from simulation, resources from Yosys, delays of the logic without
@@ -35,7 +35,7 @@ from modmill.studies.papers.bench import Bench
 TABLE_1 = tuple((1 << 66) - u for u in (1, 5, 9, 17, 33, 65, 257, 513))
 
 TABLE_1_TEXT = ("1", "2^2 - 1", "2^3 - 1", "2^4 - 1", "2^5 - 1", "2^6 - 1", "2^8 - 1", "2^9 - 1")
-"""Table 1 as printed, without the 2^66."""
+"""Table 1 as printed, without 2^66."""
 
 TABLE_2_TEXT = (
     "2^255 - 19", "2^160 - 2^32 - 21389", "2^160 - 2^32 - 1", "2^192 - 2^32 - 4553", "2^192 - 2^64 - 1",
@@ -122,8 +122,8 @@ TABLE_5 = (
 
 @dataclass(frozen=True)
 class PrintedChart:
-    """A data-flow chart as printed: widths of its columns in cycles, and for each unit its cells, (operation, first
-    column, last column). Columns are None where the order of the cells is all that can be read."""
+    """A printed data-flow chart: widths of its columns in cycles, and for each unit its cells (operation, first column,
+    last column). Columns are None if only the order of the cells can be read."""
 
     figure: str
     paper: str
@@ -131,7 +131,7 @@ class PrintedChart:
     cells: Mapping[str, Sequence[tuple[str, int | None, int | None]]]
 
     def cycles(self, first: int, last: int) -> tuple[int, int]:
-        """The first cycle of a cell, and the one after its last."""
+        """The first cycle of a cell, and the cycle after its last."""
         return sum(self.widths[:first]), sum(self.widths[: last + 1])
 
 
@@ -172,7 +172,7 @@ FIGURES = (
 
 
 def chart_differences(printed: PrintedChart, plan: Schedule) -> Iterator[str]:
-    """Cells whose operation ours does on another unit, in another order or in other cycles; units without a row."""
+    """Cells that our schedule has on another unit, in another order or in other cycles; units without a row."""
     for unit, cells in printed.cells.items():
         names = [step.name for step in plan.on(unit)]
         if names != [name for name, _, _ in cells]:
@@ -193,10 +193,10 @@ TARGETS = {
     "ARTIX 7": "xc7a200t", "VIRTEX 7": "xc7v", "KINTEX 7": "xc7v", "VIRTEX US+": "xcku", "KINTEX US+": "xcku",
     "VIRTEX 6": "xc7v",
 }  # fmt: skip
-"""Where Yosys maps for the platform or its nearest relative (Kintex-7 is the same family as Virtex-7)."""
+"""Yosys' target for the platform or its nearest relative (Kintex-7 is of the same family as Virtex-7)."""
 PAPER_SETTINGS = {"dsp": "25x18"}
 OTHER_BASE = 560
-"""Bits of the forty 14-bit moduli of the designs that the paper compares with: what its throughput counts."""
+"""Bits of the forty 14-bit moduli of the compared designs, which the paper's throughput counts."""
 
 
 class RnsUnit(Multiplier):
@@ -208,6 +208,7 @@ class RnsUnit(Multiplier):
         super().__init__(528, 528, 528)
 
     def elaborate(self, _platform: object) -> Module:
+        """Registers at the inputs and the outputs, and eight channels between them."""
         m = Module()
         a, b = Signal(528, reset_less=True), Signal(528, reset_less=True)
         valid = Signal()
@@ -228,7 +229,7 @@ class RnsUnit(Multiplier):
 
 
 def sections(bench: Bench) -> Sequence[Section]:
-    """All tables and the charts."""
+    """All tables and charts, with the rows of ``bench``."""
     return [
         _moduli(), _primes(), _constants(), _units(bench), *_implementations(bench), _comparison(bench),
         _improvements(), *_charts(),
@@ -236,7 +237,7 @@ def sections(bench: Bench) -> Sequence[Section]:
 
 
 def _moduli() -> Section:
-    base = Base(66, TABLE_1)  # raises when two moduli share a factor
+    base = Base(66, TABLE_1)  # raises ValueError if two moduli share a factor
     first = (1 << 66) - 2
     fitted = design("sor-1m-p").fit(parse_modulus("secp256k1").value)
     assert isinstance(fitted, Sor)
@@ -253,7 +254,7 @@ def _moduli() -> Section:
 
 
 def _of_ones(u: int) -> str:
-    """u = 2^t + 1 as what follows ``2^n - `` in print."""
+    """u = 2^t + 1 as the paper prints it after ``2^n - ``."""
     return "1" if u == 1 else f"2^{(u - 1).bit_length() - 1} - 1"
 
 
@@ -296,7 +297,7 @@ def _primes() -> Section:
 
 
 def _corrected(name: str) -> str:
-    """The prime that is meant where print has another number."""
+    """The intended prime if the paper prints another number."""
     return {"secp160r1": "2^160 - 2^31 - 1", "P-384": "2^384 - 2^128 - 2^96 + 2^32 - 1"}[name]
 
 
@@ -308,7 +309,7 @@ def _quotient(exponent: int, n: int) -> str:
 
 
 def _below(text: str) -> str:
-    """Epsilon of a modulus 2^W - epsilon in print."""
+    """Epsilon of a modulus printed as 2^W - epsilon."""
     _, *rest = text.split()
     turned = [{"-": "+", "+": "-"}.get(word, word) for word in rest]
     return " ".join(turned).removeprefix("+ ")
@@ -353,7 +354,7 @@ def _constants() -> Section:
 
 
 def _why(values: Mapping[str, Any] | None, delay: float | None) -> str:
-    """Why there is no measured delay."""
+    """The reason for a missing delay."""
     if values is None:
         return "no row: run with --measure"
     return "" if delay else "Yosys has no delays for the family"
@@ -447,7 +448,7 @@ def _implementations(bench: Bench) -> list[Section]:
 
 
 def _figure_6(floors: Mapping[str, Sequence[tuple[str, float]]]) -> list[Plot]:
-    """Latencies and throughputs of Table 4; ``floors`` are our latencies, with the delay of the logic alone."""
+    """Latencies and throughputs of Table 4; ``floors``: our latencies with the delay of the logic without routing."""
     latency, throughput = (
         [
             Series(f"{name}, printed", "printed", [(row[1], (row[3], row[7])[k]) for row in TABLE_4 if row[0] == name])

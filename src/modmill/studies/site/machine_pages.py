@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""What the pages of RSA engines and of curves' coprocessors show, from the engines that have rows."""
+"""The pages of RSA engines and of curve coprocessors, from the engines that have rows."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ COLUMNS = (
     ("ms", "ms a job"), ("rate", "operations/s"), ("per_dsp", "/s/DSP"), ("per_lut", "/s/LUT"),
 )  # fmt: skip
 CRT = ("crt", "CRT/s")
-"""A column that RSA has: private operations of a key twice as long, each of two powers."""
+"""A column of RSA engines: private operations of a key of twice the length, each of two powers."""
 
 
 @dataclass(frozen=True)
 class EnginePage:
-    """One of the two pages: its engines, its words, the command that measures a first engine."""
+    """One of the two pages: its engines, its texts, and the command that measures a first engine."""
 
     kind: str
     title: str
@@ -35,15 +35,15 @@ class EnginePage:
     work_words: str
     command: str
     first: Work
-    """What stands first where there is an engine for it."""
+    """The task that is listed first if an engine has it."""
 
     @property
     def file(self) -> str:
-        """Its name."""
+        """The file name of the page."""
         return f"{self.kind}.html"
 
     def values(self, found: Sequence[MeasuredEngine]) -> dict[str, Any]:
-        """What its template takes."""
+        """The values for its template."""
         engines = [e for e in found if e.kind == self.kind]
         works = list(dict.fromkeys(e.work for e in engines))
         first = works.index(self.first) if self.first in works else 0
@@ -76,14 +76,14 @@ PAGES = (
 
 
 def anchor(e: MeasuredEngine) -> str:
-    """Where an engine stands on its page."""
+    """The anchor of an engine on its page."""
     return f"e-{e.digest.removeprefix('sha256:')[:10]}-{e.target}"
 
 
 def digest_today(row: Row) -> str:
-    """The digest of the RTL that the engine of a row has today, emitted anew (seconds to a minute).
+    """The digest of the RTL that is now emitted for the engine of a row (seconds to a minute).
 
-    Raises Refusal when it can be built no longer.
+    Raises Refusal if the engine can no longer be built.
     """
     a = row.about
     names = ("bits", "contexts", "word", "io", "cores")

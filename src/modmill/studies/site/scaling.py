@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Cost against width: what the designs' own formulas and schedules say for 64 to 4096 bits, beside what was measured.
+"""Cost against width: predictions of the designs' formulas and schedules for 64 to 4096 bits, beside measured numbers.
 
-Predicted: ``Fitted.cost`` and ``Fitted.schedule`` for one modulus of each width, which is no special number:
-floor(2^k / sqrt 2), made odd. Designs for special primes get 2^k - 189 in its place.
-Measured: routed cores on ecp5-85k, the best of each kind (residues, positions) at each width.
+Predicted: ``Fitted.cost`` and ``Fitted.schedule`` for one modulus of each width without a special form, floor(2^k /
+sqrt 2) made odd. Designs for special primes get 2^k - 189 instead. Measured: routed cores on ecp5-85k, the best of each
+kind (residues, positions) at each width.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from modmill.studies.race.measured_cores import Contender
 
 WIDTHS = (64, 128, 256, 512, 1024, 2048, 4096)
 WIDER: tuple[dict[str, int], ...] = ({}, {"w": 20})
-"""Settings that are tried in turn where a design has such a parameter: narrow channels run out of moduli."""
+"""Settings that are tried in turn if a design has such a parameter, because narrow channels have too few moduli."""
 SLOW: tuple[tuple[str, dict[str, int], int], ...] = (
     ("kbe", {}, 512), ("kbe", {}, 2048), ("kbe", {"w": 20}, 4096), ("hbe", {"w": 20}, 2048), ("hbe", {"w": 20}, 4096),
 )  # fmt: skip
-"""Design, settings and width of schedules that take long to place; their placements ship."""
+"""Design, settings and width of schedules that take long to place; their placements are in the package."""
 NEAREST = "ecp5-85k"
 
 
 @dataclass(frozen=True)
 class Prediction:
-    """One design at one width, with the settings that were not default."""
+    """One design at one width, with the settings that are not default."""
 
     design: Design
     bits: int
@@ -45,18 +45,18 @@ class Prediction:
 
     @property
     def block_cycles(self) -> int:
-        """DSP blocks x interval: what a product takes, whatever the clock."""
+        """DSP blocks x interval: the cost of a product at any clock."""
         return self.dsp * self.interval
 
 
 def modulus(design: Design, bits: int) -> int:
-    """The modulus at which a design is looked at."""
+    """The modulus of ``bits`` bits for a design's predictions."""
     kind = family(design.page)
     return (1 << bits) - 189 if kind and kind.special else isqrt(1 << (2 * bits - 1)) | 1
 
 
 def predictions(designs: Iterable[Design] = DESIGNS) -> tuple[list[Prediction], list[str]]:
-    """All designs at all widths that they serve, and why they do not serve the others."""
+    """All designs at all widths that they serve, and the reasons for the other widths."""
     found, refused = [], []
     for design in designs:
         if design.operands != 2 or not family(design.page):
@@ -69,7 +69,7 @@ def predictions(designs: Iterable[Design] = DESIGNS) -> tuple[list[Prediction], 
                     fitted = design.fit(modulus(design, bits), **settings)
                     plan, cost = fitted.schedule, fitted.cost
                 except Refusal as refusal:
-                    why = why or str(refusal)  # that of the narrowest channels, which the others are tried for
+                    why = why or str(refusal)  # the reason for the narrowest channels, which are tried first
                     continue
                 found.append(
                     Prediction(design, bits, settings, cost.dsp, cost.memory_bits, plan.latency, plan.interval)
@@ -140,7 +140,7 @@ def _block_cycles(c: Contender) -> Any:
 
 
 def _measured(cores: Sequence[Contender], point: Any) -> list[Series]:
-    """Points of each design, at the width of the modulus that it was measured with."""
+    """Points of each design, at the widths of its measured moduli."""
     by_name: dict[str, list[tuple[int, Any]]] = {}
     for c in cores:
         value = point(c)
@@ -157,8 +157,8 @@ def _measured(cores: Sequence[Contender], point: Any) -> list[Series]:
 
 
 def duel(measured: Sequence[Contender]) -> list[dict[str, Any]]:
-    """Residues against positions at each width at which both have routed cores: for each DSP block and each LUT; for
-    any modulus, and with the designs for special primes on the side of positions."""
+    """Residues against positions at each width with routed cores of both kinds: for each DSP block and each LUT; for
+    any modulus, and also with the designs for special primes among the positions."""
     routed = [c for c in measured if c.target == NEAREST and c.routes]
     lines = []
     for bits in sorted({c.modulus.bit_length() for c in routed}):
@@ -185,7 +185,7 @@ def _best(cores: Sequence[Contender], name: str) -> Contender | None:
 
 
 def predicted_duel(found: Sequence[Prediction]) -> list[dict[str, Any]]:
-    """The same as predicted, in block-cycles, at each width that both kinds serve."""
+    """The predicted comparison, in block-cycles, at each width that both kinds serve."""
     lines = []
     for bits in WIDTHS:
         here = [p for p in found if p.bits == bits and p.dsp]
@@ -217,7 +217,7 @@ def _named(p: Prediction) -> str:
 
 
 def answers(lines: Sequence[dict[str, Any]]) -> list[str]:
-    """The duel in sentences, without numbers that the table does not have."""
+    """The duel in sentences, with no numbers but those of the table."""
     out = []
     for primes, words in (
         ("any", "For any modulus"), ("2^k − c", "For primes 2^k − c, where positions may use the form"),

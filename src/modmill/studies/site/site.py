@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""The site: race, engines, designs, papers, errata, scaling, and how all of it was measured, from the sources that
-everything else has - rows, schedules, formulas, the papers' sections, docs/. Nothing on a page is a copy.
+"""The site: race, engines, designs, papers, errata, scaling and methods, generated from rows, schedules, formulas, the
+papers' sections and docs/. No page has a copy of a number.
 
-Rows of whole engines make races of their own beside ``Site._race`` (studies.site.machine_pages); papers are entries of
-studies.papers.reproduce; new designs need a family (report.families) and nothing else. No template knows a design.
+Whole engines have their own races beside ``Site._race`` (studies.site.machine_pages); papers are entries of
+studies.papers.reproduce; a new design needs only a family (report.families). No template depends on a design.
 """
 
 from __future__ import annotations
@@ -48,17 +48,17 @@ COLUMNS = (
 )  # fmt: skip
 SHAPES = {"circle": "●", "diamond": "◆", "square": "■", "triangle-up": "▲", "star": "★"}
 FIRST = ("secp256k1", "P-256", "Ed25519")
-"""Moduli that stand first in the race."""
+"""Moduli that are listed first in the race."""
 
 SHOWN_FOR = ("secp256k1", "P-256", "2^17-145")
-"""Moduli for which a design's page draws it: the first that it serves."""
+"""Moduli for a design's page; the page uses the first one that the design serves."""
 
 BEFORE = ("Formula", "Ranges", "Formulas")
 MACHINE = ("Machine", "Slot machine", "Loaded modulus", "Loading a modulus")
 SCHEDULE = ("Schedule", "Cycles")
 AFTER = ("What differs from the paper", "What differs from the papers", "Deviations from the papers")
-"""Parts of a page of docs/designs that a page takes over. The others speak of measured numbers, which pages take from
-rows."""
+"""Parts of a page of docs/designs that the site's page includes. Other parts have measured numbers, which the site
+takes from rows."""
 
 
 Progress = Callable[[str], None]
@@ -81,11 +81,12 @@ def write(
     progress: Progress | None = None,
     left_out: Callable[[str], None] | None = None,
 ) -> list[str]:
-    """Write the site (with the pages of all papers, if none is named) and return the names of its files.
+    """Write the site (by default with the pages of all papers) and return the names of its files.
 
-    ``measure`` measures what the papers' tables lack (minutes); ``emit`` emits every core again and shows only rows of
-    the RTL that comes out (minutes); ``left_out`` is called with what has rows of other RTL only. A folder of a former
-    site is replaced, whole or not at all. Raises Refusal for an unknown paper and a folder that holds anything else.
+    ``measure``: measure missing rows of the papers' tables (minutes). ``emit``: emit every core again and show only
+    rows of that RTL (minutes). ``left_out`` is called with each core that has only rows of other RTL. The folder of an
+    earlier site is replaced, whole or not at all. Raises Refusal for an unknown paper and for a folder with other
+    contents.
     """
     require_papers(papers)
     require_replaceable(folder)
@@ -99,11 +100,11 @@ def write(
 
 
 MARK = "modmill-site.json"
-"""The file by which a folder is known as a site."""
+"""The file that marks a folder as a site."""
 
 
 def require_replaceable(folder: Path) -> None:
-    """Raise Refusal unless the folder is missing, empty, or a site and nothing else."""
+    """Raise Refusal unless the folder is missing, empty, or has only a site."""
     if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
         raise Refusal(f"{folder} exists and is not a folder")
     entries = {entry.name for entry in folder.iterdir()} if folder.exists() else set()
@@ -114,7 +115,7 @@ def require_replaceable(folder: Path) -> None:
     except (OSError, ValueError, KeyError, TypeError):
         raise Refusal(f"{folder} exists and is no site; choose another folder with -o") from None
     if entries - known - {MARK}:
-        raise Refusal(f"{folder} holds {sorted(entries - known)[0]}, which is not of the site; choose another folder")
+        raise Refusal(f"{folder} holds {sorted(entries - known)[0]}, which is not part of it; choose another folder")
 
 
 _Measured = TypeVar("_Measured", Contender, MeasuredEngine)
@@ -159,11 +160,11 @@ class Site:
     def _page(self, template: str, name: str, **values: Any) -> tuple[str, str]:
         return name, pages.page(template, name, version=__version__, made_by=self._command, **values)
 
-    # ------------------------------------------------------------------------------------------ what pages share
+    # ------------------------------------------------------------------------------------------ shared by pages
 
     @cached_property
     def contenders(self) -> list[Contender]:
-        """The cores of the race. With ``emit`` only those whose RTL is what the generator emits now."""
+        """The cores of the race; with ``emit`` only those whose RTL is still emitted."""
 
         def today(row: Row) -> str:
             about = row.about
@@ -173,12 +174,12 @@ class Site:
 
     @cached_property
     def engines(self) -> list[MeasuredEngine]:
-        """The engines that have rows. With ``emit`` only those whose RTL is what the generator emits now."""
+        """The engines that have rows; with ``emit`` only those whose RTL is still emitted."""
         found = measured_engines(self._store.rows, engine_pages.digest_today)
         return self._of_today(found, engine_pages.digest_today)
 
     def _of_today(self, found: list[_Measured], today: Callable[[Row], str]) -> list[_Measured]:
-        """With ``emit`` those whose RTL is what the generator emits now; the others are noted in ``left_out``."""
+        """With ``emit`` those whose RTL is still emitted; the others are added to ``left_out``."""
         if not self._emit:
             return found
         stale = [made for made in found if today(made.synth) != made.digest]
@@ -202,7 +203,7 @@ class Site:
 
     @cached_property
     def _errata_of(self) -> dict[str, errata.PaperErrata]:
-        """By paper; the papers of docs/errata.md stand there under their authors and titles."""
+        """Errata by paper; docs/errata.md lists the papers by authors and titles."""
         found = errata.parse((documents() / "errata.md").read_text(encoding="utf-8"))
         return {p.key: next(e for e in found if p.title in e.title) for p in TITLES}
 
@@ -257,7 +258,7 @@ class Site:
         )  # fmt: skip
 
     def _blocks_measured(self, design: Design) -> list[_Block]:
-        """Rows of a block, which no race has."""
+        """Rows of a building block, which is in no race."""
         rows = [r for r in self._store.rows if r.about.get("design") == design.name and "engine" not in r.about]
         return [_Block(r, rows) for r in rows if r.kind == "synth"]
 
@@ -328,7 +329,7 @@ class Site:
 
 
 def plain(c: Contender | MeasuredEngine) -> dict[str, float | int | None]:
-    """The numbers of a core or an engine for the script of the page; the same row of the table shows them."""
+    """The numbers of a core or an engine for the page's script; the row of the table shows the same numbers."""
     return {
         name: None if value is None else int(value) if isinstance(value, int) else round(float(value), 6)
         for name, value in c.numbers.items()
@@ -350,7 +351,7 @@ class _Named:
 
 
 class _Block:
-    """A block's rows on one device, as a line of the table of cores."""
+    """The rows of a building block on one device, as a line of the table of cores."""
 
     def __init__(self, synth: Row, rows: Iterable[Row]) -> None:
         about = synth.about
@@ -376,7 +377,7 @@ class _Block:
 
 
 def _fit(design: Design) -> tuple[Fitted, str]:
-    """The design for the first modulus of SHOWN_FOR that it is made for."""
+    """The design for the first modulus of SHOWN_FOR that it serves, and the modulus's name."""
     *names, last = SHOWN_FOR
     for name in names if design.page != "channel" else ():
         try:
@@ -387,7 +388,7 @@ def _fit(design: Design) -> tuple[Fitted, str]:
 
 
 def _parts(page: Path) -> dict[str, str]:
-    """The parts of a page of docs/designs by their titles. Links to other pages of docs become plain words."""
+    """The parts of a page of docs/designs by their titles. Links to other pages of docs become plain text."""
     import re
 
     text = re.sub(r"\[([^\[\]]*)\]\((?!https?:)[^)\s]*\)", r"\1", page.read_text(encoding="utf-8"))
@@ -396,17 +397,17 @@ def _parts(page: Path) -> dict[str, str]:
 
 
 def _notation(found: errata.PaperErrata) -> str:
-    """What stands before the items, without what is said to be right, which stands apart."""
+    """The text before the items, without the part on correct statements, which has its own place."""
     return found.intro.split("What is right:")[0].strip()
 
 
 def _subject(row: Row) -> str:
-    """What a row is about, in a word: an engine, a design, or a block."""
+    """The subject of a row in a word: an engine, a design, or a building block."""
     return str(next((row.about[key] for key in ("engine", "design", "block") if row.about.get(key)), "unnamed"))
 
 
 def _modulus(text: object) -> str:
-    """The name of a row's modulus; rows of engines for any modulus name none."""
+    """The name of a row's modulus; empty for an engine with a loaded modulus."""
     value = modulus_value(text)
     return modulus_name(value) if value else ""
 
@@ -427,7 +428,7 @@ def _row(row: Row) -> Mapping[str, Any]:
 
 
 def _spread(rows: Iterable[Row]) -> list[dict[str, Any]]:
-    """Clocks of each core over seeds, the widest spread first."""
+    """Clocks of each core over its seeds, the widest spread first."""
     groups: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
         if row.kind == "route":
@@ -452,7 +453,7 @@ def _spread(rows: Iterable[Row]) -> list[dict[str, Any]]:
 
 
 def kept(progress: Progress | None = None) -> Path:
-    """A site in the cache folder, written anew."""
+    """The folder of a newly written site in the cache folder."""
     folder = tools.cache_dir() / "site"
     if folder.exists():
         shutil.rmtree(folder)
