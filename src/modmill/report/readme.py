@@ -56,7 +56,7 @@ def tables(folder: Path) -> str:
         out.append(f"Native cores for {modulus} on {target} ({words}):\n\n{HEAD}{''.join(text for _, text in lines)}")
     lines_of_engines = engine_lines(row for path in sorted(folder.glob("*.jsonl")) for row in read(path))
     if lines_of_engines:
-        words = "input and output included; a job brings as many operations as are in step"
+        words = "input and output included; the operations of a job run in step"
         out.append(f"Whole engines on {ENGINES_ON}, {words}:\n\n{ENGINES_HEAD}{lines_of_engines}")
     return "\n".join(out)
 
