@@ -1,3 +1,3 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""What is done with cores: build one, check one, explain one, race them all for one modulus."""
+"""Studies of cores and engines: races, papers, published vectors, random exploration, planted faults, and the site."""

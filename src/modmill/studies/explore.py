@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Explore the whole space: random cores of every design, each built and checked, on all processors, for a given time.
+"""Exploration: random cores of every design, each built and checked, on all processors, for a given time.
 
-Parts in `modmill.studies.exploring`: cases are drawn from ``space``, each is judged by ``trial`` in a process of
-``workers`` that is killed when a stage takes too long, and what fails is made small by ``shrink``.
+Parts in `modmill.studies.exploring`: ``space`` draws cases, ``trial`` judges each case in a process of ``workers``,
+which is killed if a stage takes too long, and ``shrink`` reduces failing cases.
 """
 
 from __future__ import annotations
@@ -36,9 +36,10 @@ from modmill.version import __version__
 Progress = Callable[[str, int, int], None]
 
 BEHIND = 24
-"""A case is drawn when the outcome of that so many before it is known: then the sequence depends on the seed alone."""
+"""A case is drawn after the outcome of the case this number earlier is known, so that the sequence depends only on the
+seed."""
 SHRUNK = 20
-"""Failures of one run that are made smaller, at most one of each design, form and kind."""
+"""Largest number of failures of one run that are shrunk, at most one of each design, form and kind."""
 ENGINES = 0.25
 """Share of the time for engines."""
 _LOOK_SECONDS = 0.3
@@ -46,7 +47,7 @@ _LOOK_SECONDS = 0.3
 
 @dataclass(frozen=True)
 class Failure:
-    """A case that failed, and the small one that it was made to."""
+    """A case that failed, and the case to which it was shrunk."""
 
     case: Case | EngineCase
     outcome: Outcome
@@ -54,11 +55,11 @@ class Failure:
 
     @property
     def command(self) -> str:
-        """A command that shows it again; of an engine a line of Python."""
+        """A command that reproduces the failure; for an engine a line of Python."""
         return self._shown(self.smaller)
 
     def describe(self) -> dict[str, Any]:
-        """As JSON holds it."""
+        """The values for JSON."""
         return {
             "kind": self.outcome.kind, "text": self.outcome.text, "command": self.command,
             "found_with": self._shown(self.case),
@@ -73,7 +74,7 @@ class Failure:
 
 @dataclass
 class Found:
-    """What a run did: outcomes by kind, for each design too, failures, and classes that came up too seldom."""
+    """The result of a run: outcomes by kind, also for each design, failures, and classes with too few trials."""
 
     seed: int
     seconds: float = 0.0
@@ -87,7 +88,7 @@ class Found:
 
     @property
     def cores(self) -> int:
-        """Cores in all, refused ones too."""
+        """Number of all cores, refused ones included."""
         return self.outcomes.total()
 
     @property
@@ -108,7 +109,7 @@ class Found:
         return f"{'; '.join(kinds)} in {self.seconds:,.0f} s (seed {self.seed}, Modmill {__version__})"
 
     def describe(self) -> dict[str, Any]:
-        """As JSON holds it."""
+        """The values for JSON."""
         return {
             "seed": self.seed, "modmill": __version__, "interrupted": self.interrupted, **self.values,
             "failures": [f.describe() for f in self.failures],
@@ -116,7 +117,7 @@ class Found:
 
 
 def summed(outcomes: Mapping[str, int]) -> dict[str, int]:
-    """Outcomes by kind as four numbers: ``built`` counts every core with RTL, so checked and failed ones too."""
+    """Outcomes by kind as four numbers; ``built`` counts every core with RTL, also checked and failed ones."""
     n = Counter(outcomes)
     checked = n["checked"] + n["failed"]
     return {
@@ -142,12 +143,13 @@ def explore(
     progress: Progress | None = None,
     record: Path | None = None,
 ) -> Found:
-    """Try random cores for so many seconds; those under way then are finished.
+    """Try random cores for ``seconds``; running trials then finish.
 
-    ``names``: designs to restrict it to; ``engines``: RSA and ECC engines too, in a quarter of the time; ``most``: so
-    many cores at most; ``workers``: processes, default one for each processor; ``trial``: how each core is tried;
-    ``record``: a results file to which a row is added. Ctrl-C ends the run early, with what was found. The same seed
-    tries the same cores, and the same engines, in the same order. Raises Refusal for a name that no design has.
+    ``names``: the designs to try (default: all); ``engines``: also RSA and ECC engines, in a quarter of the time;
+    ``most``: largest number of cores; ``workers``: processes, by default one for each processor; ``trial``: parameters
+    of the trials; ``record``: a results file to which a row is added. Ctrl-C ends the run early and returns the
+    findings. The same seed tries the same cores, and the same engines, in the same order. Raises Refusal for an unknown
+    design.
     """
     trial = trial or Trial(seed=seed)
     designs = _chosen(designs_of(trial.designs), names)
@@ -177,7 +179,7 @@ def explore(
 
 
 def row(found: Found, seconds: float, names: Sequence[str] = ()) -> Row:
-    """The row of a run; its digest is of what was asked for."""
+    """The row of a run; its digest is of the arguments."""
     about = {"study": "explore", "seconds": seconds, "designs": list(names), "tools": tools.versions()}
     made = judged({**about, "modmill": __version__}, f"verilator {tools.version('verilator')}", found.values)
     return replace(made, seed=found.seed)
@@ -193,7 +195,7 @@ def _chosen(designs: Sequence[Design], names: Sequence[str]) -> list[Design]:
 
 
 class _Run:
-    """What the threads share, one thread for each worker."""
+    """State shared by the threads, one thread for each worker."""
 
     def __init__(
         self, designs: Sequence[Design], trial: Trial, seed: int, seconds: float, most: int | None,
@@ -204,7 +206,7 @@ class _Run:
         self._trial, self._most, self._shrink_seconds = trial, most, shrink_seconds
         self._space = Space(designs, seed)
         self._engines, self._engine_draws = engines, random.Random(f"{seed} engines")
-        self._under_way, self._spent = 0, {"cores": 0.0, "engines": 0.0}  # engines now; seconds so far
+        self._under_way, self._spent = 0, {"cores": 0.0, "engines": 0.0}  # running engines; seconds so far
         self._drawn: list[Drawn] = []
         self._outcomes: dict[int, Outcome] = {}
         self._learned = 0
@@ -222,11 +224,11 @@ class _Run:
 
     @property
     def status(self) -> str:
-        """What was done so far, in one line. It takes no lock: Ctrl-C may come here, and a lock would stay taken."""
+        """The progress in one line. It takes no lock, because Ctrl-C may interrupt it and a lock would stay taken."""
         return _words(summed(Counter(outcome.kind for outcome in list(self._outcomes.values()))))
 
     def stop(self) -> None:
-        """Draw no more cases and pass over outcomes that come now."""
+        """Draw no more cases and ignore later outcomes."""
         with self._news:
             self._stopped = True
             self._news.notify_all()
@@ -240,7 +242,7 @@ class _Run:
                 return
 
     def _engine_is_due(self) -> bool:
-        """Whether an engine comes next: one at a time, in a quarter of the time. Counts it as under way."""
+        """Whether an engine is next: one at a time, in a quarter of the time. Counts it as running."""
         with self._news:
             due = self._engines and not self._under_way and time.monotonic() < self._end
             if due := due and self._spent["engines"] <= ENGINES * sum(self._spent.values()):
@@ -260,7 +262,7 @@ class _Run:
                 self.found.failures.append(Failure(case, outcome, case))
 
     def _try_core(self, worker: Worker) -> bool:
-        """Draw a core and try it; False when the run is over."""
+        """Draw a core and try it. Returns False if the run is over."""
         if (k := self._next()) is None:
             return False
         case = self._drawn[k].case
@@ -276,7 +278,7 @@ class _Run:
         return True
 
     def finished(self) -> Found:
-        """All that was found; no thread runs any more."""
+        """All findings, after the threads have ended."""
         found = self.found
         for k in range(self._learned, len(self._drawn)):
             if k in self._outcomes:
@@ -289,7 +291,7 @@ class _Run:
         return found
 
     def _next(self) -> int | None:
-        """Draw the next case; its number, or None when the run is over."""
+        """Draw the next case and return its number, or None if the run is over."""
         with self._news:
             k = len(self._drawn)
             while not self._stopped and any(j not in self._outcomes for j in range(self._learned, k - BEHIND + 1)):
@@ -314,10 +316,10 @@ class _Run:
             return Outcome("crash", " ".join(str(error).split())[-300:], time.monotonic() - start)
 
     def _fail(self, worker: Worker, case: Case, outcome: Outcome) -> None:
-        """Note a failure, made small if it is the first of its kind."""
+        """Record a failure, shrunk if it is the first of its kind."""
         kind = case.design, case.io, outcome.kind
         smaller = case
-        if outcome.seconds > self._shrink_seconds:  # not one smaller case would be tried in that time
+        if outcome.seconds > self._shrink_seconds:  # no smaller case would be tried in that time
             self._shrunk.add(kind)
         with self._shrinking:
             if kind not in self._shrunk and len(self._shrunk) < SHRUNK and not self._stopped:

@@ -4,11 +4,11 @@
 
     rsa    modulus of 16 to 1,100 bits, odd lengths and shapes, built in or loaded; every multiplier, form, method,
            window, number of contexts and of machines
-    ecc    a random curve of every form over 6 to 20 bits, its points counted; every operation, multiplier, form,
+    ecc    a random curve of every form over 6 to 20 bits with counted points; every operation, multiplier, form,
            window, comb, number of contexts and of machines, blinded scalars, arithmetic modulo the order
 
-A draw is a value (`EngineCase`) that says in one line of Python how to make the engine again. An engine that builds and
-fails its check is what is looked for; so is an exception that is no refusal.
+A draw is a value (`EngineCase`), which gives one line of Python that builds the engine again. Failures are engines that
+fail their check and exceptions that are not refusals.
 """
 
 from __future__ import annotations
@@ -37,17 +37,17 @@ from modmill.numbers.primes import next_prime, square_root
 
 KINDS = ("rsa", "ecc")
 LARGEST = 1_200_000
-"""Characters of Verilog up to which an engine is simulated: one so large compiles for minutes."""
+"""Largest Verilog, in characters, that is simulated; compiling it takes minutes."""
 LONGEST = 3e13
-"""Cycles of the longest job times characters of Verilog up to which an engine is simulated."""
+"""Largest product of the longest job's cycles and the characters of Verilog that is simulated."""
 SECONDS = 150.0
-"""An engine that takes longer, its check included, counts as a failure."""
+"""Time limit for an engine, its check included; a slower engine counts as a failure."""
 WORDS = (16, 17, 24, 31, 32, 33, 48, 63, 64)
 FAILURES = ("failed", "crash", "slow", "message")
 _REFUSAL = 500
-"""Characters of a refusal at most."""
+"""Largest number of characters of a refusal."""
 _SELDOM = ("extension", "channel")
-"""In the names of designs that serve few engines, or none."""
+"""Parts of the names of designs that serve few engines, or none."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class EngineCase:
 
     @property
     def line(self) -> str:
-        """Python that makes the engine again (with Curve classes, Shape, `ecc` and `engine` imported)."""
+        """Python that builds the engine again (with the Curve classes, Shape, `ecc` and `engine` imported)."""
         given = ", ".join(f"{name}={value!r}" for name, value in self.arguments)
         if self.curve is None:
             return f"engine({self.design!r}, settings={dict(self.settings)!r}, {given})"
@@ -72,7 +72,7 @@ class EngineCase:
         return f"ecc({text}, {self.design!r}, {dict(self.settings)!r}, {given})"
 
     def make(self) -> EccCore | EngineCore:
-        """The engine. Raises Refusal where there is none."""
+        """The engine. Raises Refusal if it cannot be built."""
         if self.curve is not None:
             return ecc(self.curve, self.design, dict(self.settings), **dict(self.arguments))
         return engine(self.design, settings=dict(self.settings), **dict(self.arguments))
@@ -80,11 +80,11 @@ class EngineCase:
 
 @dataclass(frozen=True)
 class EngineOutcome:
-    """What became of a case.
+    """The outcome of a case.
 
-    ``kind``: refused; checked; built, when it is too large to be simulated; or a failure: ``failed`` (its check fails),
-    ``crash`` (an exception that is no refusal), ``slow`` (over `SECONDS`), ``message`` (refused in several or too many
-    words). ``text``: the refusal or what was found.
+    ``kind``: refused; checked; built, if it is too large for simulation; or a failure: ``failed`` (its check fails),
+    ``crash`` (an exception that is not a refusal), ``slow`` (over `SECONDS`), ``message`` (a refusal of several lines
+    or too many characters). ``text``: the refusal or the finding.
     """
 
     case: EngineCase
@@ -94,7 +94,7 @@ class EngineOutcome:
 
     @property
     def wrong(self) -> bool:
-        """Whether it is a failure."""
+        """Whether the outcome is a failure."""
         return self.kind in FAILURES
 
 
@@ -102,7 +102,7 @@ class EngineOutcome:
 
 
 def draw(rnd: random.Random, small: bool = False) -> EngineCase:
-    """A random engine; ``small``: none that takes long to compile."""
+    """A random engine; ``small``: only engines that compile quickly."""
     return (_rsa if rnd.randrange(2) else _ecc)(rnd, small)
 
 
@@ -114,7 +114,7 @@ def _design(rnd: random.Random) -> Design:
 
 
 def _settings(rnd: random.Random, design: Design, p: int) -> tuple[tuple[str, Any], ...]:
-    """Up to two settings of a design, at or beside their limits and defaults."""
+    """Up to two settings of a design, at or near their limits and defaults."""
     chosen = rnd.sample(design.settings, min(len(design.settings), rnd.choice((0, 0, 1, 1, 2))))
     values = {s.name: s.default for s in design.settings}
     return tuple((s.name, _value(rnd, s, p, values)) for s in chosen)
@@ -128,7 +128,7 @@ def _value(rnd: random.Random, setting: Setting, p: int, values: Mapping[str, An
     if setting.kind is not int:
         return setting.default
     least, most = setting.least, setting.most
-    with suppress(Exception):  # a design that does not serve the modulus says so when it is built
+    with suppress(Exception):  # a design that does not serve the modulus refuses it when it is built
         least, most = setting.range(p, values)
     low = least if least is not None else max(1, setting.default - 2)
     high = min(most if most is not None else low + 8, low + 24)
@@ -144,7 +144,7 @@ def _common(rnd: random.Random, small: bool) -> list[tuple[str, Any]]:
 
 
 def _modulus(rnd: random.Random, bits: int) -> int:
-    """An odd number of so many bits: dense, sparse, all ones, next to a power of two, or prime."""
+    """An odd number of ``bits`` bits: dense, sparse, all ones, next to a power of two, or prime."""
     top = 1 << bits - 1
     match rnd.randrange(6):
         case 0:
@@ -179,7 +179,7 @@ def _rsa(rnd: random.Random, small: bool) -> EngineCase:
 
 def _ecc(rnd: random.Random, small: bool) -> EngineCase:
     form = rnd.choice(("weierstrass", "weierstrass -3", "weierstrass 0", "montgomery", "edwards", "edwards -1"))
-    shortest = 6 if form.startswith("weierstrass") else 10  # a cofactor of 4 leaves too small an order below that
+    shortest = 6 if form.startswith("weierstrass") else 10  # a cofactor of 4 makes the order too small below 10 bits
     curve = random_curve(rnd, form, max(shortest, rnd.choice((6, 7, 8, 9, 10, 10, 11, 12, 13, 14, 15, 16, 17, 20))))
     design = _design(rnd)
     operations = OPERATIONS[:3]
@@ -196,11 +196,11 @@ def _ecc(rnd: random.Random, small: bool) -> EngineCase:
 
 
 def random_curve(rnd: random.Random, form: str, bits: int) -> Curve:
-    """A curve over a random prime of so many bits that passes its validation, its points counted.
+    """A curve over a random prime of ``bits`` bits, with counted points, that passes its validation.
 
-    ``form``: weierstrass (with a after it, or a random one), montgomery, or edwards (with a after it, or a random one);
-    the last two have a cofactor of 4 or more and need 10 bits. Multiples of a random point are gone through from one
-    end of Hasse's interval to the other; where one alone is neutral, that is the number of points.
+    ``form``: weierstrass (followed by a, or with a random a), montgomery, or edwards (likewise); the last two have a
+    cofactor of 4 or more and need 10 bits. All multiples of a random point in Hasse's interval are computed; if only
+    one is neutral, its factor is the number of points.
     """
     while True:
         p = next_prime(1 << bits - 1 | rnd.getrandbits(bits - 1))
@@ -225,7 +225,7 @@ def random_curve(rnd: random.Random, form: str, bits: int) -> Curve:
 
 
 def _equation(rnd: random.Random, form: str, p: int) -> Curve | None:
-    """A random curve without base point; None where a number drawn does not serve."""
+    """A random curve without base point; None if a drawn number is unsuitable."""
     name, _, a = form.partition(" ")
     one, two = rnd.randrange(p), rnd.randrange(p)
     first = int(a) % p if a else one
@@ -267,7 +267,7 @@ def _prime_factors(number: int) -> list[int]:
 
 
 def attempt_engine(tell: Callable[[str, float], None], case: EngineCase) -> EngineOutcome:
-    """Build an engine in a folder and check it there. ``tell`` hears of each stage and its time limit in seconds."""
+    """Build an engine in a folder and check it. ``tell`` is called with each stage and its time limit in seconds."""
     start = time.monotonic()
     try:
         kind, text = _attempt(tell, case)

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""How good is `check`: it runs on mutants of the core in a folder and must find each, or the mutant is no fault.
+"""The quality of `check`: it runs on mutants of the core in a folder and must find each mutant that is not equivalent.
 
-The digest, the record and the written vectors are put aside: only simulation judges. All mutants stand in one text
-(`flow.mutate`) that is compiled once. A mutant that passes the short check of `build` gets the whole check; one that
-passes that too is compared with the original by proof (`flow.equivalence`). What is neither found nor proved equivalent
-is simulated once more, with many more products than a check has; where all are right, it has survived and is shown with
-its place.
+Digest, record and stored vectors are ignored: only simulation judges. All mutants are in one text (`flow.mutate`) that
+is compiled once. A mutant that passes the short check of `build` gets the full check; if it passes that too, it is
+compared with the original by proof (`flow.equivalence`). A mutant that is neither found nor proved equivalent is
+simulated again, with many more products than a check has; if all are correct, it has survived and is reported with its
+place.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ from modmill.report.rows import Row
 from modmill.version import __version__
 
 VECTORS = 500
-"""Random products for each mutant. Corners, starts and chains are those of `check`."""
+"""Number of random products for each mutant; corners, starts and chains are those of `check`."""
 LONG = 20_000
-"""Random products for a mutant that would survive."""
+"""Number of random products for a mutant without proof."""
 SHORTLY, WHOLLY, LENGTHILY = range(3)
-"""How a mutant is simulated: as `build` does, as `check` does, and as `check` does with `LONG` random products."""
+"""Simulations of a mutant: as in `build`, as in `check`, and as in `check` with `LONG` random products."""
 SUBJECTS: tuple[tuple[str, str, str, dict[str, Any]], ...] = (
     ("channel-multiply", "29", "native", {}), ("channel-reduce", "29", "native", {}), ("wide", "29", "native", {}),
     ("orup", "29", "native", {"digit": 3, "delay": 1}), ("mcivor", "29", "native", {"word": 3}),
@@ -57,17 +57,17 @@ SUBJECTS: tuple[tuple[str, str, str, dict[str, Any]], ...] = (
     ("kbe", "29", "native", {"n": 1, "w": 12}), ("kbe-extension", "8191", "native", {"n": 6}),
     ("hbe-extension", "8191", "native", {"n": 6}),
 )  # fmt: skip
-"""The cores whose rates ``results`` holds: every design at a small modulus, with words so short that it has several."""
+"""The cores with rates in ``results``: every design at a small modulus, with words so short that it has several."""
 STATES = ("killed", "equivalent", "survived")
 
 Check = Callable[[int, int], str]
-"""Simulates a mutant as the second argument says; returns the first fault, empty when there is none."""
+"""Simulates a mutant, in the way of the second argument, and returns the first fault, or an empty text."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a mutant. ``state``: one of `STATES`. ``why``: the fault that was found, or how it was proved
-    equivalent, or what the proof came to."""
+    """The outcome of a mutant. ``state``: one of `STATES`. ``why``: the fault that was found, or the proof of
+    equivalence, or the result of the attempted proof."""
 
     mutant: Mutant
     number: int
@@ -82,7 +82,7 @@ class Outcome:
 
 @dataclass
 class MutantReport:
-    """What a check found of mutants. ``about`` says in words what was mutated."""
+    """The result of a check on mutants. ``about``: the mutated core in words."""
 
     name: str
     digest: str
@@ -102,7 +102,7 @@ class MutantReport:
         return [outcome for outcome in self.outcomes if outcome.state == "survived"]
 
     def classes(self) -> dict[str, dict[str, int]]:
-        """Mutants of each class, and how many were killed, are equivalent, survived."""
+        """Number of mutants of each class, and of those killed, equivalent and survived."""
         found = {}
         for kind in CLASSES:
             states = Counter(o.state for o in self.outcomes if o.mutant.kind == kind)
@@ -121,7 +121,7 @@ class MutantReport:
         yield from (f"  {outcome.line}" for outcome in self.outcomes if outcome.state != "killed")
 
     def describe(self) -> dict[str, Any]:
-        """As JSON holds it."""
+        """The values for JSON."""
         return {
             "name": self.name, "digest": self.digest, "seed": self.seed, **self.values(),
             "outcomes": [
@@ -140,7 +140,7 @@ class MutantReport:
         }  # fmt: skip
 
     def row(self) -> Row:
-        """As ``results`` keeps it."""
+        """The row for ``results``."""
         by = ", ".join(f"{tool} {tools.version(tool)}" for tool in ("yosys", "verilator"))
         about = {**self.about, "modmill": __version__, "tools": by}
         return Row("mutate", self.digest, f"modmill {__version__}", "", self.seed, self.values(), about)
@@ -148,8 +148,8 @@ class MutantReport:
 
 @dataclass(frozen=True)
 class Subject:
-    """What is mutated. ``check``: makes, from a mutated text, what simulates it. ``power_up``: cycles of the reset
-    after power-up. ``operands``: the numbers that may be at its ports, unless they are residues."""
+    """The core or engine to be mutated. ``check``: makes a simulation from a mutated text. ``power_up``: cycles of the
+    reset after power-up. ``operands``: the range of numbers at its ports, unless they are residues."""
 
     name: str
     verilog: str
@@ -161,7 +161,7 @@ class Subject:
 
     @classmethod
     def read(cls, path: str | Path, vectors: int = VECTORS) -> Subject:
-        """The core or engine in a folder. Raises ValueError when there is none, or its digest is not the recorded."""
+        """The core or engine in a folder. Raises ValueError if there is none, or its digest differs from the record."""
         folder = Path(path)
         for name, make in (("contract.json", _core), ("engine.json", _engine), ("ecc.json", _ecc)):
             if (folder / name).exists():
@@ -222,7 +222,7 @@ def _machine(
 
         def run(number: int, how: int) -> str:
             if how != SHORTLY:
-                return ""  # there is one check of engines, and it ran
+                return ""  # engines have only one check, which has run
             report = pair_check.PairReport(name, kind)
             with chosen(number):
                 return next(islice(pair_check.simulated(core, given, simulator, report), 1), "")
@@ -236,17 +236,17 @@ def check_mutants(
     subject: Subject, count: int, seed: int = 1, *, progress: Callable[[str, int, int], None] | None = None,
     proof_seconds: float = 20,
 ) -> MutantReport:  # fmt: skip
-    """Draw mutants, simulate each, and try to prove those that pass equivalent, for ``proof_seconds`` each; what is not
-    proved is simulated at length.
+    """Draw mutants, simulate each, and try to prove equivalent those that pass, for ``proof_seconds`` each; mutants
+    without proof are simulated at length.
 
-    Raises ValueError when the original itself fails, ToolError when a tool cannot be run.
+    Raises ValueError if the original fails its check, ToolError if a tool cannot be run.
     """
     start = time.monotonic()
     report = MutantReport(subject.name, digest(subject.verilog), seed, subject.about)
     mutated = mutate(subject.verilog, subject.top, count, seed)
     check = subject.check(mutated.verilog)
     if fault := check(0, SHORTLY) or check(0, WHOLLY):
-        raise ValueError(f"{subject.name} fails its check before anything is changed: {fault}")
+        raise ValueError(f"{subject.name} fails its check without any mutation: {fault}")
     total = len(mutated.mutants)
     found = dict[int, str]()
     for number, mutant in enumerate(mutated.mutants, 1):
