@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Modmill authors
 //
-// What moves on the pages: theme, plots, the race, sorting, cycle charts, copying. Without it every number still stands
-// in a table. Plots take their colours from the style sheet and are drawn again when the theme changes.
+// Interaction on the pages: theme, plots, the race, sorting, cycle charts, copying. Without it every number is still in
+// a table. Plots take their colours from the style sheet and are redrawn when the theme changes.
 "use strict";
 
 const root = document.documentElement;
@@ -54,7 +54,7 @@ function layout(x, y, more = {}) {
 function plot(element) {
   const data = JSON.parse(document.getElementById(element.dataset.plot).textContent);
   const names = data.series.every((s) => s.points.every(([x]) => typeof x === "string"));
-  const key = (s) => s.family || s.name.split(",")[0]; // printed and measured of one thing have one colour
+  const key = (s) => s.family || s.name.split(",")[0]; // printed and measured series of one design have one colour
   const order = [...new Set(data.series.map(key))];
   drawn.push(() => {
     const told = new Set(); // one entry of the legend for a family's lines, one for its points
@@ -110,7 +110,7 @@ function race(form) {
     return y === "sum" ? v.lut + Number(form.elements.weight.value || 0) * v.dsp : v[y];
   };
 
-  function front(points, more) { // from the best speed on: each next one is smaller than all before it
+  function front(points, more) { // from the best speed on: each point is smaller than all before it
     const sorted = [...points].sort((a, b) => more ? b.x - a.x || a.y - b.y : a.x - b.x || a.y - b.y);
     const best = [];
     for (const p of sorted) if (!best.length || p.y < best[best.length - 1].y) best.push(p);
@@ -176,7 +176,7 @@ function race(form) {
       const curve = seen.findIndex((some) => some.some((p) => p.core === r.core));
       if (curve < 0) return;
       const place = seen[curve].findIndex((p) => p.core === r.core);
-      Plotly.Fx.hover(scatter, [{ curveNumber: curve + 1, pointNumber: place }]); // shows the label, tells no listener
+      Plotly.Fx.hover(scatter, [{ curveNumber: curve + 1, pointNumber: place }]); // shows the label without an event
       tell(r.label, seen[curve][place].x, seen[curve][place].y);
     };
     r.tr.addEventListener("mouseenter", point);
@@ -185,11 +185,11 @@ function race(form) {
   });
   form.addEventListener("input", drawAll);
   form.addEventListener("submit", (event) => event.preventDefault());
-  form.elements.work.addEventListener("input", () => { // a device on which something is measured for it
+  form.elements.work.addEventListener("input", () => { // select a device with measurements for it
     const some = rows.filter((r) => r.works.split(" ").includes(form.elements.work.value));
     if (!some.some((r) => r.target === form.elements.target.value)) form.elements.target.value = some[0].target;
   }, { capture: true });
-  const goTo = () => { // the row that a link names may be one that is not chosen
+  const goTo = () => { // a linked row may be hidden by the current choice
     const named = location.hash && rows.find((r) => r.tr.id === location.hash.slice(1));
     if (!named) return;
     if (!named.works.split(" ").includes(form.elements.work.value)) form.elements.work.value = named.works.split(" ")[0];
@@ -221,7 +221,7 @@ function sortable(table) {
     };
     const sorted = [...body.rows].sort((a, b) => {
       const [x, y] = [key(a), key(b)];
-      if (x === null || y === null) return (x === null) - (y === null); // what was not measured stays last
+      if (x === null || y === null) return (x === null) - (y === null); // unmeasured values stay last
       return (typeof x === "number" ? x - y : x.localeCompare(y, "en", { numeric: true })) * (up ? 1 : -1);
     });
     body.append(...sorted);
@@ -262,7 +262,7 @@ async function copy(button) {
   try {
     await navigator.clipboard.writeText(button.dataset.copy);
     button.textContent = "Copied";
-  } catch { // no clipboard for pages from files in some browsers: the text is marked instead
+  } catch { // some browsers have no clipboard for pages from files: select the text instead
     getSelection().selectAllChildren(button.previousElementSibling);
     button.textContent = "Marked";
   }
