@@ -128,7 +128,7 @@ class Cox:
 def first_bound(cox: Cox | None, base: Base, columns: int = 1, *, lazy: bool = True) -> Fraction:
     """Largest result of an extension from [0, A), as a multiple of A.
 
-    Without a cox this is the sum of the largest Xhat_i / A_i, about n; with a cox of offset 0 it is at most 1 + E.
+    Without a cox this is the sum of the largest Xhat_i / A_i, about n; with a cox of offset 0 it is that or 1 + E.
     """
     if cox is not None:
         base, columns, lazy = cox.base, cox.columns, cox.lazy
