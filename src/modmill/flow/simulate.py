@@ -32,8 +32,10 @@ _FAULTS = (
 
 @dataclass(frozen=True)
 class Widths:
-    """Widths in bits of i_a, i_b (0: no port i_b), o_r and k_m (0: no stream k). Raises ValueError for other widths <
-    1."""
+    """Widths in bits of i_a, i_b (0: no port i_b), o_r and k_m (0: no stream k).
+
+    Raises ValueError for any other width below 1.
+    """
 
     a: int
     b: int

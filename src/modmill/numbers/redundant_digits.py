@@ -10,8 +10,8 @@ bits, the two above them its redundant bits. `Radix` has every formula and evalu
 values of digits; the latter proves that no sum exceeds r + 2 bits.
 
 The paper's rule against overflow (add -M if the redundant bits of the highest digit are not zero) is wrong;
-`printed_product` implements it for the tests that refute it. `Montgomery` runs one more iteration instead: with R =
-2^(r n) >= 4 M, operands below 2 M give results below 2 M, without any subtraction.
+`printed_product` implements it for the tests that refute it. `Montgomery` runs one more iteration instead: with
+R = 2^(r n) >= 4 M, operands below 2 M give results below 2 M, without any subtraction.
 """
 
 from __future__ import annotations

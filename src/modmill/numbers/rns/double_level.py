@@ -10,9 +10,9 @@ Sums of products T in a channel of modulus m are reduced to T 2^-W2 mod m:
     R = (T + (-T m^-1 mod 2^W2) m) / 2^W2 < 2 m      for T < (n + 2) 2^w m, 2^W2 >= (n + 2) 2^w
     R - m if R >= 2^w, else R                        so residues stay below 2^w: lazy, E for x^ up to 2^w - 1
 
-Only the product of the operands has a factor 2^-W2 that the constants must cancel: the constant after it contains 2^(2
-W2), all others 2^W2; no product is added. Otherwise Gandino's order: B stored as x B_j^-1. Cost: 2 n^2 + 4 n MM, with 5
-n reductions of sums. KBE for moduli close to 2^w, FixedPoint for any others.
+Only the product of the operands has a factor 2^-W2 that the constants must cancel: the constant after it contains
+2^(2 W2), all others 2^W2; no product is added. Otherwise Gandino's order: B stored as x B_j^-1.
+Cost: 2 n^2 + 4 n MM, with 5 n reductions of sums. KBE for moduli close to 2^w, FixedPoint for any others.
 """
 
 from __future__ import annotations
@@ -32,8 +32,7 @@ from modmill.numbers.rns.rns_montgomery import Gandino, Pair, least_t, pair_of
 
 @dataclass(frozen=True)
 class DoubleLevel(Gandino):
-    """``W2``: inner radix 2^W2; None takes the least, w + ceil(log2(n + 2)). Its extensions take lazy residues, c =
-    1."""
+    """``W2``: inner radix 2^W2; None takes the least, w + ceil(log2(n + 2)). c = 1, with lazy residues."""
 
     W2: int | None = None
 

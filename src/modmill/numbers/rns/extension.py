@@ -21,8 +21,8 @@ The result, for 0 <= x < A, offset d = 2^t sigma and the truncation error e at t
 
 so with sigma = 0 and E < 1 it is x + A if and only if x / A < e, else x.
 Deviations from the HBE paper: sum h_i is h or h - 1 for sigma = 0 (printed: h - 1), and the result is x + A for small x
-(printed: x close to A). t counts from the top of c w bits; X^ has ceil(log2 c) more bits, so the paper's t' is t +
-ceil(log2 c). "No additional constraint" (IV-B) is wrong; condition C2 with the exact E of the rows is needed.
+(printed: x close to A). t counts from the top of c w bits; X^ has ceil(log2 c) more bits, so the paper's t' is
+t + ceil(log2 c). "No additional constraint" (IV-B) is wrong; condition C2 with the exact E of the rows is needed.
 """
 
 from __future__ import annotations

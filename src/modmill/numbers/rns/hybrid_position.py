@@ -19,8 +19,9 @@ M = A has n / d moduli; X = sum X_i M^i with 0 <= X_i < kappa M, each X_i in A, 
 Range, with D_k = k + 1 + beta (d - 1 - k) and h_k <= D_k kappa^2 M: a result digit is below (1 + E) M + beta q_max, so
 kappa must satisfy this bound for its own results. Deviation: the digits of p are added, because h_k = -1 (C_k = 1 can
 give l_k = M + 1) would otherwise give a negative digit. They also make S_k >= M - 2 beta >= E M, where the extension of
-the compression is exact: q_k >= 0. Cost, n_B = n_A: 2 n^2 / d + (2 d + 4) n MM; with HBE 2 n^2 / (c d) + (2 d + 4) n
-MM, 2 n^2 / (c d) MR and 2 n MUL; operations modulo 2^g or with beta are not counted.
+the compression is exact: q_k >= 0.
+Cost, n_B = n_A: 2 n^2 / d + (2 d + 4) n MM; with HBE 2 n^2 / (c d) + (2 d + 4) n MM, 2 n^2 / (c d) MR and 2 n MUL;
+operations modulo 2^g or with beta are not counted.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""RNS Montgomery multiplication with square roots as stored factors, which saves constant products before the
-extension.
+"""RNS Montgomery multiplication with square roots as stored factors, which save constant products.
 
 Source: S. Kawamura, Y. Komano, H. Shimizu, T. Yonemura: RNS Montgomery Reduction Algorithms Using Quadratic
 Residuosity. Journal of Cryptographic Engineering, 2019 (our derivation; the costs agree).
@@ -11,8 +10,8 @@ Residuosity. Journal of Cryptographic Engineering, 2019 (our derivation; the cos
 
 Deviation: the sign. The source needs a quadratic residue in every channel, so its bases depend on p and need a search.
 Modulo a prime that is 3 mod 4 either c or -c has a root, so every base of such primes serves every p. A prime modulus
-that is 1 mod 4 is accepted if c has a root; composite moduli are refused. Cost: 2 n^2 + 3 n MM (2 n^2 / c + 3 n MM, 2
-n^2 / c MR, 2 n MUL with HBE) and up to n sign changes.
+that is 1 mod 4 is accepted if c has a root; composite moduli are refused.
+Cost: 2 n^2 + 3 n MM (2 n^2 / c + 3 n MM, 2 n^2 / c MR, 2 n MUL with HBE) and up to n sign changes.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 # Copyright The Modmill authors
 """Cost against width: predictions of the designs' formulas and schedules for 64 to 4096 bits, beside measured numbers.
 
-Predicted: ``Fitted.cost`` and ``Fitted.schedule`` for one modulus of each width without a special form, floor(2^k /
-sqrt 2) made odd. Designs for special primes get 2^k - 189 instead. Measured: routed cores on ecp5-85k, the best of each
-kind (residues, positions) at each width.
+Predicted: ``Fitted.cost`` and ``Fitted.schedule`` for one modulus of each width without a special form,
+floor(2^k / sqrt 2) made odd. Designs for special primes get 2^k - 189 instead.
+Measured: routed cores on ecp5-85k, the best of each kind (residues, positions) at each width.
 """
 
 from __future__ import annotations
