@@ -8,8 +8,8 @@ valid, and only as long as all operands were in range. ABC (in Yosys) searches f
 `pdr` and then `reach`; if there is none, the mutant is equivalent. There are three views of the netlist:
 
     words   Control is exact: registers that a reset sets, registers on which the handshake depends, and the gates
-            before them. All other registers, memories, products and sums give arbitrary values, equal on both sides unless a
-            flag allows a difference; a register's flag is 1 if the last value stored in it may have differed.
+            before them. All other registers, memories, products and sums give arbitrary values, equal on both sides
+            unless a flag allows a difference; a register's flag is 1 if the last value stored in it may have differed.
     bits    The same with a flag for each bit of a register, and with exact sums.
     exact   If there are few registers: everything is exact except large products and memories that are written.
 
