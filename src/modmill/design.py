@@ -319,7 +319,7 @@ class Fitted(ABC):
 
         Raises Refusal if the design has no slot machine, or if ``numbers`` exceeds its memory.
         """
-        raise Refusal("this design has no slot machine of its own")
+        raise Refusal("this design has no slot machine")
 
     def slot_contract(self, numbers: int) -> Contract:
         """The native contract, with the words of stream k in the slot machine's order.

@@ -67,7 +67,7 @@ def verify(jobs: Sequence[Job], interval: int, starts: Mapping[str, int]) -> Non
         spans += [(unit, starts[name] + first, s + last + 1) for unit, name, first, last in job.holds]
         for unit, first, end in spans:
             if end < first:
-                raise ScheduleError(f"{job.name} holds {unit} from cycle {first} to before {end}")
+                raise ScheduleError(f"{job.name} holds {unit} from cycle {first}, after its end in cycle {end - 1}")
             for cycle in range(first, end):
                 if (unit, cycle % interval) in taken:
                     raise ScheduleError(

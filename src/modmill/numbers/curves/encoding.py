@@ -88,7 +88,7 @@ def decode_edwards(curve: Edwards, data: bytes) -> Affine:
         raise ValueError(f"the y-coordinate is not below the prime of {curve.title}")
     x = square_root((y * y - 1) * pow(curve.d * y * y - curve.a, -1, p), p)
     if x is None or (x == 0 and odd):
-        raise ValueError(f"the bytes are no point of {curve.title}")
+        raise ValueError(f"the bytes are no point of {curve.title}: this y has no x of this sign")
     return (x if x % 2 == odd else p - x), y
 
 
