@@ -143,8 +143,14 @@ def tree(pid: int) -> list[psutil.Process]:
 
 
 def kill(pid: int) -> None:
-    """End a process and all below it at once."""
-    for process in tree(pid):
+    """End a process and all below it at once. Each is stopped first: one that runs could start another meanwhile."""
+    stopped: dict[int, psutil.Process] = {}
+    while new := [process for process in tree(pid) if process.pid not in stopped]:
+        for process in new:
+            stopped[process.pid] = process
+            with suppress(psutil.Error):
+                process.suspend()
+    for process in stopped.values():
         with suppress(psutil.Error):
             process.kill()
 
