@@ -2,7 +2,7 @@
 # Copyright The Modmill authors
 """The README's picture of the race: routed cores for one modulus, throughput against area, as SVG by matplotlib.
 
-Written by ``modmill readme``, from the same rows as the README's tables. It follows the reader's colour scheme.
+``modmill readme`` writes it from the rows of the README's tables. It follows the reader's colour scheme.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _STYLE = {
     "svg.fonttype": "none", "svg.hashsalt": "modmill", "font.size": 9.5,
     "font.sans-serif": ["DejaVu Sans", "Segoe UI", "Roboto", "Helvetica Neue", "Arial"],
 }  # fmt: skip
-"""Text stays text; DejaVu Sans comes with matplotlib, so that labels stand in the same places on every machine."""
+"""Text stays text. DejaVu Sans ships with matplotlib, so the labels have the same places on every machine."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ def front(points: Iterable[Point]) -> list[Point]:
 
 
 def picture(points: Sequence[Point], title: str, x: str, y: str) -> str:
-    """The picture. ``x``, ``y``: names of the axes, which are logarithmic. Raises ValueError without points."""
+    """The picture as SVG. ``x``, ``y``: titles of the axes, both logarithmic. Raises ValueError without points."""
     if not points:
         raise ValueError("there is nothing to draw: no core has been routed")
     from matplotlib import rc_context
@@ -97,7 +97,7 @@ def picture(points: Sequence[Point], title: str, x: str, y: str) -> str:
 
 
 def _label(axes: Axes, points: Sequence[Point], colour: str) -> None:
-    """Write its name beside each point, on the first side where it hides nothing, or nowhere."""
+    """Write the label of each point on its first side without a point or label; omit it if there is no such side."""
     from matplotlib.transforms import Bbox
 
     centres = [axes.transData.transform((p.x, p.y)) for p in points]

@@ -132,7 +132,7 @@ class Worker:
 
 
 def tree(pid: int) -> list[psutil.Process]:
-    """A process, those that it started and those that they started; none when it has ended.
+    """A process and all its descendants; none if the process has ended.
 
     Tools run in their own process groups, so killing the process's group does not reach them.
     """
@@ -156,7 +156,7 @@ def kill(pid: int) -> None:
 
 
 def spent(pid: int) -> float:
-    """Processor seconds of a process and of all below it, those that ended included."""
+    """Processor seconds of a process and all its descendants, including ended ones."""
     seconds = 0.0
     for process in tree(pid):
         with suppress(psutil.Error):
