@@ -116,7 +116,7 @@ def test_check_passes_and_fails(folder, tmp_path):
         (("build", "sor-1m-p", "-m", "97", "--set", "io=native"), "no parameter 'io'"),
         (("build", "sor-1m-p", "-m", "97", "--top", "module"), "keyword"),
         (("race", "97", "--set", "n=x"), "not 'x'"),
-        (("build", "sor-1m-p", "-m", "97", "--set", "n"), "key=value"),
+        (("build", "sor-1m-p", "-m", "97", "--set", "n"), "KEY=VALUE"),
         (("build", "sor-1m-p", "-m", "97", "--io", "octal"), "io must be one of binary, native"),
         (("build", "sor-1m-p"), "--modulus"),
         (("build", "sor-1m-p", "-m", "97", "--depth", "3"), "--depth"),
