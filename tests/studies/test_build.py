@@ -199,7 +199,7 @@ def test_missing_folder(tmp_path):
 
 def test_parse_set():
     assert parse_set(["n=66", "base=2^n-u", "x=a=b"]) == {"n": "66", "base": "2^n-u", "x": "a=b"}
-    for texts, words in ((["n"], "key=value"), (["=3"], "key=value"), (["n=1", "n=2"], "given twice")):
+    for texts, words in ((["n"], "KEY=VALUE"), (["=3"], "KEY=VALUE"), (["n=1", "n=2"], "given twice")):
         with pytest.raises(Refusal, match=words):
             parse_set(texts)
 
