@@ -130,7 +130,7 @@ def test_refusals(place):
             (*BUILD, "--order"),
             "no arithmetic modulo the order of secp160k1: the modulus must be odd, at least 3 and below 2^160",
         ),
-        (("ecc", "build", "--curve", "X25519", "--order"), "no signature here is made on Curve25519"),
+        (("ecc", "build", "--curve", "X25519", "--order"), "Modmill has no signature scheme on Curve25519"),
         ((*BUILD, "--io", "gray"), "has no gray form"),
         ((*BUILD, "--contexts", "64"), "do not fit 1024 addresses"),
         (("ecc", "build", "--curve", "none"), "none"),
