@@ -5,6 +5,7 @@
 import json
 import subprocess
 import sys
+import threading
 import urllib.request
 
 import pytest
@@ -48,9 +49,13 @@ def test_view_serves_a_folder_to_this_machine(tmp_path):
     (tmp_path / "index.html").write_text("<p>here</p>")
     command = [sys.executable, "-u", "-m", "modmill", "view", str(tmp_path), "--no-browser"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+        deadline = threading.Timer(60, server.kill)
+        deadline.start()
         try:
             address = server.stdout.readline().split(" at ")[1].split(";")[0]
             assert address.startswith("http://127.0.0.1:")
             assert urllib.request.urlopen(address).read() == b"<p>here</p>"
         finally:
             server.terminate()
+            server.wait()
+            deadline.cancel()

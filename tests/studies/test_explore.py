@@ -287,6 +287,16 @@ def test_a_crash_shrinks_to_the_smallest_modulus():
     assert smallest.case.p > 63
 
 
+def test_an_error_in_one_thread_ends_the_run(monkeypatch):
+    def broken(*arguments):
+        raise ZeroDivisionError("planted")
+
+    monkeypatch.setattr("modmill.studies.explore.shrink", broken)
+    trial = replace(QUICK, designs=PLANTED)
+    with pytest.raises(ZeroDivisionError, match="planted"):
+        explore(60, 2, ["crash"], workers=2, trial=trial, shrink_seconds=90)
+
+
 def test_an_unknown_design_is_refused():
     with pytest.raises(Refusal, match="no design is called 'sor-9'"):
         explore(1, 1, ["sor-9"])

@@ -128,7 +128,8 @@ def test_dsp_block_follows_the_target(made):
 
 def test_interrupted_race_keeps_what_had_finished(made, monkeypatch, tmp_path):
     def interrupted(verilog, top, target, workdir):
-        while not any(r.kind == "check" for r in read(tmp_path / "rows.jsonl")):
+        deadline = time.monotonic() + 120
+        while not any(r.kind == "check" for r in read(tmp_path / "rows.jsonl")) and time.monotonic() < deadline:
             time.sleep(0.01)
         raise KeyboardInterrupt
 

@@ -172,6 +172,8 @@ def explore(
                 worker.close()
             for thread in threads:
                 thread.join()
+    if run.error is not None:
+        raise run.error
     found = run.finished()
     if record is not None:
         append(record, row(found, seconds, names))
@@ -202,6 +204,7 @@ class _Run:
         shrink_seconds: float, engines: bool,
     ) -> None:  # fmt: skip
         self.found = Found(seed)
+        self.error: BaseException | None = None
         self._designs = {d.name: d for d in designs}
         self._trial, self._most, self._shrink_seconds = trial, most, shrink_seconds
         self._space = Space(designs, seed)
@@ -234,12 +237,16 @@ class _Run:
             self._news.notify_all()
 
     def work(self, worker: Worker) -> None:
-        """Try cases until the time is over."""
-        while not self._stopped:
-            if self._engine_is_due():
-                self._try_engine(worker)
-            elif not self._try_core(worker):
-                return
+        """Try cases until the time is over. An error ends the run: other threads wait for this outcome."""
+        try:
+            while not self._stopped:
+                if self._engine_is_due():
+                    self._try_engine(worker)
+                elif not self._try_core(worker):
+                    return
+        except BaseException as error:
+            self.error = error
+            self.stop()
 
     def _engine_is_due(self) -> bool:
         """Whether an engine is next: one at a time, in a quarter of the time. Counts it as running."""
