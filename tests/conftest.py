@@ -2,9 +2,16 @@
 # Copyright The Modmill authors
 """What all tests may use."""
 
+import signal
+
 import pytest
 
 from modmill.flow import tools
+
+if (
+    signal.getsignal(signal.SIGINT) == signal.SIG_IGN
+):  # as in a background job, whose programs would too
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture

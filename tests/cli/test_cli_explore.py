@@ -15,7 +15,7 @@ from command import SOURCE, modmill, refused
 from modmill.studies import explore
 from modmill.studies.exploring.space import Case
 from modmill.studies.exploring.trial import Outcome
-from modmill.studies.exploring.workers import tree
+from modmill.studies.exploring.workers import kill, tree
 from processes import alive
 
 
@@ -87,7 +87,11 @@ def test_control_c_ends_it_with_a_summary_and_leaves_no_process(cache):
     while len(below := tree(process.pid)[1:]) < 3 and time.monotonic() < end:  # workers, and a tool of one
         time.sleep(0.2)
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does
-    output, errors = process.communicate(timeout=60)
+    try:
+        output, errors = process.communicate(timeout=60)
+    finally:
+        if process.poll() is None:
+            kill(process.pid)
     assert process.returncode == 130, errors
     assert " cores: " in output
     assert "Traceback" not in errors

@@ -17,7 +17,7 @@ from modmill.flow.route import Routed
 from modmill.flow.synthesise import Synthesis
 from modmill.flow.tools import ToolError
 from modmill.report.rows import Store, append, read
-from modmill.studies.exploring.workers import tree
+from modmill.studies.exploring.workers import kill, tree
 from modmill.studies.race import cores as race_module
 from modmill.studies.race.cores import race
 from processes import alive
@@ -150,7 +150,11 @@ def test_ctrl_c_ends_the_programs_and_says_one_line(tmp_path, how):
     time.sleep(3)
     children = tree(process.pid)[1:]
     process.send_signal(how)
-    out, err = process.communicate(timeout=60)
+    try:
+        out, err = process.communicate(timeout=60)
+    finally:
+        if process.poll() is None:
+            kill(process.pid)
     assert process.returncode == 130, err
     assert out == ""
     assert err.strip().splitlines()[-1].endswith("interrupted; finished results are kept")

@@ -21,11 +21,16 @@ OFTEN = 3
 """Least number of trials for each class of each setting."""
 HUGE = 100_000
 """Upper limit of drawn values for a whole number without an upper limit."""
-STEERED = 4
-"""Period of the draws of a design while classes remain to be tried: one case from pairs, two for the least covered
-class outside the limits (which is cheap), the others for the least covered class inside."""
+STEERED = 6
+"""Period of the draws of a design while classes remain to be tried: one case from pairs, three for the least covered
+class outside the limits (a refusal, which is cheap), the others for the least covered class inside."""
+USUAL = 3
+"""Weight of a setting's default in a case for one class, against 1 for all its other values, while nothing is known."""
 AHEAD = 6
 """Number of additional cases of a design with classes to be tried, compared with a design without."""
+
+Class = tuple[str, str]
+"""A setting's name, or ``io``, ``size`` or ``shape``, and a class of its values."""
 
 _OUTSIDE = frozenset({"below", "beyond", "huge"})
 _SIZES = ("tiny", "narrow", "word", "middle")
@@ -53,8 +58,12 @@ class Drawn:
     """A case and the classes that it covers."""
 
     case: Case
-    covers: frozenset[tuple[str, str]]
-    """Pairs of a setting's name, or ``io``, ``size`` or ``shape``, and a class."""
+    covers: frozenset[Class]
+    """The classes of its values, form, size and shape."""
+    target: Class | None = None
+    """The class for which the case was drawn."""
+    chosen: Mapping[str, str] = field(default_factory=dict)
+    """The drawn class of every setting, of ``io`` and of ``size``; where it has no value, the default was taken."""
 
 
 # ---------------------------------------------------------------------------------------------- classes of values
@@ -146,8 +155,11 @@ class Counts:
 
     drawn: int = 0
     outcomes: Counter[str] = field(default_factory=Counter)
-    tried: Counter[tuple[str, str]] = field(default_factory=Counter)
-    covered: Counter[tuple[str, str]] = field(default_factory=Counter)
+    tried: Counter[Class] = field(default_factory=Counter)
+    covered: Counter[Class] = field(default_factory=Counter)
+    beside: Counter[tuple[Class, Class]] = field(default_factory=Counter)
+    """Outcomes of cases for a class, by each class beside it; the next counts those that were built."""
+    built_beside: Counter[tuple[Class, Class]] = field(default_factory=Counter)
 
 
 class _Corner:
@@ -166,7 +178,8 @@ class _Corner:
         counts.drawn += 1
         turn = counts.drawn % STEERED
         outside = turn % 2 == 0 and self._lacks(True)
-        chosen = self._rarest(outside) if turn != 1 and self._lacks(outside) else self._pair()
+        target = self._rarest(outside) if turn != 1 and self._lacks(outside) else None
+        chosen = self._pair() if target is None else self._around(target)
         size = chosen["size"]
         for larger, chance in _LARGER.items():
             if size == "middle" and self._rnd.random() < chance:
@@ -179,8 +192,8 @@ class _Corner:
         given = tuple((s.name, values[s.name]) for s in self.design.settings if values[s.name] != s.default)
         covers = {(s.name, c) for s in self.design.settings for c in label(s, values[s.name], p, values)}
         covers |= {("io", chosen["io"]), ("size", size), ("shape", shape)}
-        counts.tried.update(covers)
-        return Drawn(Case(self.design.name, p, chosen["io"], given), frozenset(covers))
+        counts.tried.update(covers | ({target} if target else set()))
+        return Drawn(Case(self.design.name, p, chosen["io"], given), frozenset(covers), target, chosen)
 
     def learn(self, drawn: Drawn, outcome: str) -> None:
         """Count the outcome of a case. Any outcome covers a value outside the limits; only a built core covers any
@@ -189,6 +202,10 @@ class _Corner:
         for key in drawn.covers:
             if outcome != "refused" or key[1] in _OUTSIDE:
                 self.counts.covered[key] += 1
+        if drawn.target:
+            beside = [(drawn.target, other) for other in drawn.chosen.items()]
+            self.counts.beside.update(beside)
+            self.counts.built_beside.update(beside if outcome != "refused" else ())
 
     def _pair(self) -> Mapping[str, str]:
         """The next case of an endless sequence of lists; in each list every two classes inside the limits occur
@@ -212,20 +229,27 @@ class _Corner:
         """Whether any class remains to be tried."""
         return self._lacks(True) or self._lacks(False)
 
-    def _rarest(self, outside: bool) -> Mapping[str, str]:
-        """A case for the least covered class inside (or outside) the limits; most other settings have their
-        defaults."""
-        rnd, settings = self._rnd, self.design.settings
-        keys = [(s.name, c) for s in settings for c in classes(s) if (c in _OUTSIDE) == outside]
-        keys = keys or [("io", io) for io in IO]
+    def _rarest(self, outside: bool) -> Class:
+        """The least covered class inside (or outside) the limits; a class that was often tried in vain waits."""
+        keys = sorted(key for key in self.wanted if (key[1] in _OUTSIDE) == outside)
         score = {key: self.counts.covered[key] + self.counts.tried[key] / 4 for key in keys}
-        name, wanted = rnd.choice([key for key in keys if score[key] == min(score.values())])
-        out = {"io": rnd.choice(IO), "size": rnd.choice(_SIZES)}
-        for s in settings:
-            usual = str(s.default) if s.kind is bool or s.choices else "default"
-            inside = [c for c in classes(s) if c not in _OUTSIDE]
-            out[s.name] = rnd.choice(inside) if rnd.random() < 0.25 else usual
-        return out | {name: wanted}
+        return self._rnd.choice([key for key in keys if score[key] == min(score.values())])
+
+    def _around(self, target: Class) -> Mapping[str, str]:
+        """A case for a class. Most other settings have their defaults; what was built with this class comes oftener,
+        what was refused with it less."""
+        counts, out = self.counts, {target[0]: target[1]}
+        columns = {s.name: [c for c in classes(s) if c not in _OUTSIDE] for s in self.design.settings}
+        usual = {s.name: str(s.default) if s.kind is bool or s.choices else "default" for s in self.design.settings}
+        for column, found in (columns | {"io": list(IO), "size": list(_SIZES)}).items():
+            if column == target[0]:
+                continue
+            keys = [(target, (column, c)) for c in found]
+            odds = [(counts.built_beside[key] + 1) / (counts.beside[key] + 2) for key in keys]
+            weights = [x * USUAL * (len(found) - 1 or 1) if c == usual.get(column) else x
+                       for c, x in zip(found, odds, strict=True)]  # fmt: skip
+            out[column] = self._rnd.choices(found, weights)[0]
+        return out
 
     def _shape(self) -> str:
         """A shape of moduli; shapes that the design serves are more frequent."""
