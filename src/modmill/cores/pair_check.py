@@ -139,9 +139,12 @@ def check_pair(
     return report
 
 
-def simulated(core: BuiltEngine, messages: Messages, simulator: WordSimulator, report: PairReport) -> Iterator[str]:
-    """Yield the faults that simulation finds; ``simulator`` holds two instances."""
-    return _Simulated(core, messages, simulator, report).faults()
+def simulated(
+    core: BuiltEngine, messages: Messages, simulator: WordSimulator, report: PairReport, *, short: bool = False
+) -> Iterator[str]:
+    """Yield the faults that simulation finds; ``simulator`` holds two instances. ``short``: short messages only."""
+    run = _Simulated(core, messages, simulator, report)
+    return run.short() if short else run.faults()
 
 
 @dataclass
@@ -161,7 +164,11 @@ class _Simulated:
         yield from self._run("with pauses and stalls", messages.paused, Start(reset=RESETS[1], first=0), 0.3)
         both = messages.vectors, messages.vectors
         yield from self._run("vectors.json", both, Start(reset=RESETS[2], first=0))
-        before = self.report.cycles
+        yield from self.short()
+
+    def short(self) -> Iterator[str]:
+        """Yield faults of short messages, first alone, then from many starts."""
+        messages, before = self.messages, self.report.cycles
         yield from self._run("short messages", messages.short)
         for start, other in self._starts(self.report.cycles - before):
             yield from self._run(_told(start), messages.short, start, other=other)
