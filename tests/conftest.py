@@ -8,9 +8,7 @@ import pytest
 
 from modmill.flow import tools
 
-if (
-    signal.getsignal(signal.SIGINT) == signal.SIG_IGN
-):  # as in a background job, whose programs would too
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # as in a background job, whose programs would too
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 

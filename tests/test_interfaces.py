@@ -11,7 +11,7 @@ from itertools import pairwise
 
 import pytest
 
-from modmill.contract import Contract, Refusal
+from modmill.contract import Contract, UnsupportedError
 from modmill.designs import design
 from modmill.engines.microcode.assembly import assemble
 from modmill.engines.microcode.bounds import row_limits
@@ -83,7 +83,7 @@ def test_bounds_are_multiples_of_the_loaded_modulus_and_timing_is_the_same_for_a
 
 @pytest.mark.parametrize("p", [4, 1, 4097])
 def test_a_modulus_outside_the_family_is_refused(p):
-    with pytest.raises(Refusal, match=str(p)):
+    with pytest.raises(UnsupportedError, match=str(p)):
         loadable.contract(12, p)
 
 
@@ -99,7 +99,7 @@ def test_a_result_bound_that_follows_its_operands_allows_what_one_number_refuses
     growing = loadable.contract(12, 511)
     assert row_limits(steps, growing).tasks[0, 2, 0] < 2
     fixed = Contract(**{f.name: getattr(growing, f.name) for f in fields(Contract)} | {"gain": 0})
-    with pytest.raises(Refusal, match=r"before row 2: operands below 3.998\d+ p and 2 p exceed"):
+    with pytest.raises(UnsupportedError, match=r"before row 2: operands below 3.998\d+ p and 2 p exceed"):
         row_limits(steps, fixed)
 
 
@@ -200,14 +200,14 @@ def test_a_formula_whose_sums_exceed_the_bound_is_refused_with_the_numbers():
     tight = design("sor-1m-p").fit(SECP256K1, n=43).contract("native")
     assert tight.closed
     made = assemble(doubling(contract), contract, UNIT).programme
-    with pytest.raises(Refusal, match=r"loop row \d+: operands below \d.* exceed the core's limit of 10 p\^2"):
+    with pytest.raises(UnsupportedError, match=r"loop row \d+: operands below \d.* exceed the core's limit of 10 p\^2"):
         row_limits(made, tight)
     assert assemble(doubling(tight), tight, UNIT).settled.reductions
 
 
 def test_a_binary_core_takes_no_sums():
     contract = design("sor-1m-p").fit(P, n=16).contract("binary")
-    with pytest.raises(Refusal, match="before row 0: a sum below 2 p, a slot holds numbers below"):
+    with pytest.raises(UnsupportedError, match="before row 0: a sum below 2 p, a slot holds numbers below"):
         row_limits(rows(("add", 2, 0, 1), ("mul", 2, 2, 0)), contract)
 
 
@@ -235,7 +235,9 @@ def test_a_difference_adds_the_least_multiple_of_p_that_serves():
     for k, row in enumerate(made.loop):
         for task in (task for task in row.sums if task.kind == "sub"):
             less = Row(row.product, tuple(replace(t, lift=t.lift - (t is task)) for t in row.sums), row.advance)
-            with pytest.raises(Refusal, match=f"loop row {k}: {task.lift - 1} p is added, but what is subtracted"):
+            with pytest.raises(
+                UnsupportedError, match=f"loop row {k}: {task.lift - 1} p is added, but what is subtracted"
+            ):
                 row_limits(replace(made, loop=(*made.loop[:k], less, *made.loop[k + 1 :])), contract)
 
 

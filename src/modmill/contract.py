@@ -31,7 +31,7 @@ PORTS = (
 """Ports in the order of emission. A core with one operand has no i_b; only a core with a loaded modulus has k_*."""
 
 
-class Refusal(ValueError):
+class UnsupportedError(ValueError):
     """A request that cannot be met; the message says in one line what is wrong, with the numbers."""
 
 
@@ -331,10 +331,10 @@ class Contract:
     def product(self, alpha: Fraction, beta: Fraction) -> Fraction:
         """Exclusive bound of the result, as a multiple of p, for operands below alpha * p and beta * p.
 
-        Raises Refusal when alpha * beta exceeds ``product_bound``.
+        Raises UnsupportedError when alpha * beta exceeds ``product_bound``.
         """
         if alpha * beta > self.product_bound:
-            raise Refusal(
+            raise UnsupportedError(
                 f"operands below {float(alpha):.6g} p and {float(beta):.6g} p exceed the core's limit of "
                 f"{float(self.product_bound):.6g} p^2 for their product"
             )

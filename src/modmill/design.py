@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""The interface of a design: one value of ``Design`` for each named instance, and ``Fitted`` for one modulus.
+"""The interface of a design: one value of ``Design`` for each named instance, and ``DesignInstance`` for one modulus.
 
 Each design has an algorithm (``trace``, integers in the paper's letters), a machine (``component``) and a schedule
 (``schedule``, data). Contract, cycle counts, chart and cost are derived from these three.
@@ -18,7 +18,7 @@ from amaranth.hdl import Elaboratable
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from modmill.contract import Binary, Contract, Form, Load, Refusal, Timing
+from modmill.contract import Binary, Contract, Form, Load, Timing, UnsupportedError
 from modmill.numbers.moduli import MAX_BITS
 from modmill.numbers.shown import name as shown_name
 from modmill.numbers.shown import shortened
@@ -26,7 +26,8 @@ from modmill.schedule import Schedule
 
 IO = ("binary", "native")
 SIZE_MAX = 8000
-"""Largest predicted size of a core that is built, in parts (`Fitted.size`); building it takes about three minutes."""
+"""Largest predicted size of a core that is built, in parts (`DesignInstance.size`); building it takes about three
+minutes."""
 _TRIED = 100
 """Number of moduli tried around an edge."""
 
@@ -161,12 +162,12 @@ class Setting:
         return self.kind is int and self.default == 0 and self.least == 0
 
     def check(self, value: Any) -> Any:
-        """``value`` itself. Raises Refusal for another type and for a value that no modulus accepts."""
+        """``value`` itself. Raises UnsupportedError for another type and for a value that no modulus accepts."""
         wrong = type(value) is not self.kind or (self.choices and value not in self.choices)
         if not wrong and self.kind is int:
             wrong = (self.least is not None and value < self.least) or (self.most is not None and value > self.most)
         if wrong:
-            raise Refusal(f"{self.name} takes {self.accepts}, not {shortened(value)}")
+            raise UnsupportedError(f"{self.name} takes {self.accepts}, not {shortened(value)}")
         return value
 
     def range(self, p: int, values: Mapping[str, Any]) -> tuple[int | None, int | None]:
@@ -178,25 +179,26 @@ class Setting:
         return max(least, self.least or 0), min(most, most if self.most is None else self.most)
 
     def check_for(self, p: int, values: Mapping[str, Any]) -> None:
-        """Raise Refusal if this setting's value in ``values`` is outside `range`. The default always passes."""
+        """Raise UnsupportedError if this setting's value in ``values`` is outside `range`. The default always
+        passes."""
         value = values[self.name]
         if self.limits is None or value == self.default:
             return
         least, most = self.range(p, values)
         if most is not None and least is not None and most < least:
-            raise Refusal(
+            raise UnsupportedError(
                 f"{self.name} takes only {self.default} for this {p.bit_length()}-bit modulus, "
                 f"not {shortened(value)}: {self.depends}"
             )
         if not (least or 0) <= value <= (value if most is None else most):
             zero = "0 or " if self.automatic else ""
-            raise Refusal(
+            raise UnsupportedError(
                 f"{self.name} takes {zero}{least} to {most} for this {p.bit_length()}-bit modulus, "
                 f"not {shortened(value)}: {self.depends}"
             )
 
     def parse(self, text: str) -> Any:
-        """The value of ``text``, of the setting's type. Raises Refusal, which states the accepted values."""
+        """The value of ``text``, of the setting's type. Raises UnsupportedError, which states the accepted values."""
         try:
             value = (
                 {"true": True, "false": False, "yes": True, "no": False, "1": True, "0": False}[text.lower()]
@@ -204,7 +206,7 @@ class Setting:
                 else self.kind(text)
             )
         except (KeyError, ValueError):
-            raise Refusal(f"{self.name} takes {self.accepts}, not {shortened(text)}") from None
+            raise UnsupportedError(f"{self.name} takes {self.accepts}, not {shortened(text)}") from None
         return self.check(value)
 
     @property
@@ -247,7 +249,7 @@ class Source:
         return f"{self.authors}: {self.title}. {self.venue}, {self.year}, {self.section}"
 
 
-class Fitted(ABC):
+class DesignInstance(ABC):
     """A design with all parameters chosen for one modulus."""
 
     p: int
@@ -295,11 +297,11 @@ class Fitted(ABC):
         None."""
         return None
 
-    def at(self, p: int) -> Fitted:
-        """The same core with another modulus loaded. Raises Refusal if the core cannot load it."""
-        raise Refusal("the modulus of this core is built in; only a core with a loaded modulus takes another")
+    def at(self, p: int) -> DesignInstance:
+        """The same core with another modulus loaded. Raises UnsupportedError if the core cannot load it."""
+        raise UnsupportedError("the modulus of this core is built in; only a core with a loaded modulus takes another")
 
-    def others(self) -> list[Fitted]:
+    def others(self) -> list[DesignInstance]:
         """The same core with edge moduli loaded: all bits set, only the first and last bit set, and a small modulus."""
         if self.load is None:
             return []
@@ -310,21 +312,21 @@ class Fitted(ABC):
                 try:
                     found.append(self.at(p))
                     break
-                except Refusal:
+                except UnsupportedError:
                     continue
         return [fitted for fitted in found if fitted.p != self.p]
 
     def slot_machine(self, numbers: int) -> SlotMachine:
         """A machine with ``numbers`` slots, which hold numbers in the design's native representation.
 
-        Raises Refusal if the design has no slot machine, or if ``numbers`` exceeds its memory.
+        Raises UnsupportedError if the design has no slot machine, or if ``numbers`` exceeds its memory.
         """
-        raise Refusal("this design has no slot machine")
+        raise UnsupportedError("this design has no slot machine")
 
     def slot_contract(self, numbers: int) -> Contract:
         """The native contract, with the words of stream k in the slot machine's order.
 
-        Raises Refusal as `slot_machine` does.
+        Raises UnsupportedError as `slot_machine` does.
         """
         contract = self.contract("native")
         words = tuple(unused(self.slot_machine(numbers)).modulus_words)
@@ -429,37 +431,38 @@ class Design:
     source: Source
     needs: str
     settings: tuple[Setting, ...]
-    solve: Callable[..., Fitted]
+    solve: Callable[..., DesignInstance]
     paper: str = ""
     operands: int = 2
 
-    def fit(self, p: int, **settings: Any) -> Fitted:
+    def fit(self, p: int, **settings: Any) -> DesignInstance:
         """Choose every parameter for the modulus ``p``, an odd number of 2 to 8192 bits.
 
-        Raises Refusal, in one line with the numbers, if the design does not serve the modulus or a setting is wrong.
+        Raises UnsupportedError, in one line with the numbers, if the design does not serve the modulus or a setting is
+        wrong.
         """
         given = self.checked(settings)
         values = {s.name: s.default for s in self.settings} | given
         if p < 3 or p % 2 == 0:
-            raise Refusal(f"the modulus must be odd and at least 3, got {shortened(p)}")
+            raise UnsupportedError(f"the modulus must be odd and at least 3, got {shortened(p)}")
         if p.bit_length() > MAX_BITS:
-            raise Refusal(f"the modulus has {p.bit_length():,} bits; at most {MAX_BITS:,} are accepted")
+            raise UnsupportedError(f"the modulus has {p.bit_length():,} bits; at most {MAX_BITS:,} are accepted")
         try:
             for setting in self.settings:
                 if setting.name in given:
                     setting.check_for(p, values)
             return self.solve(p, **values)
-        except Refusal:
+        except UnsupportedError:
             raise
         except ValueError as error:
-            raise Refusal(f"{self.name} does not serve this {p.bit_length()}-bit modulus: {error}") from error
+            raise UnsupportedError(f"{self.name} does not serve this {p.bit_length()}-bit modulus: {error}") from error
 
-    def require_size(self, fitted: Fitted) -> None:
-        """Raise Refusal, with the predicted size and the setting to change, for a core above SIZE_MAX."""
+    def require_size(self, fitted: DesignInstance) -> None:
+        """Raise UnsupportedError, with the predicted size and the setting to change, for a core above SIZE_MAX."""
         if fitted.size <= SIZE_MAX:
             return
         hints = [f"{s.smaller} {s.name} (now {fitted.settings[s.name]})" for s in self.settings if s.smaller]
-        raise Refusal(
+        raise UnsupportedError(
             f"{self.name} for this {fitted.p.bit_length()}-bit modulus has a predicted size of {fitted.size:,} parts "
             f"(DSP blocks, or 32 bits of adders each); at most {SIZE_MAX:,} are built: "
             f"{' or '.join(hints) or 'take a shorter modulus'}"
@@ -469,20 +472,26 @@ class Design:
         """The least and the largest value of a setting for modulus ``p``; the other settings are given or at their
         defaults.
 
-        An automatic 0 is left out. Raises Refusal for an unknown name, and if the design does not serve the modulus.
+        An automatic 0 is left out. Raises UnsupportedError for an unknown name, and if the design does not serve the
+        modulus.
         """
         values = {s.name: s.default for s in self.settings} | self.checked(settings)
         for setting in self.settings:
             if setting.name == name:
                 return setting.range(p, values)
-        raise Refusal(f"{self.name} has no parameter {shortened(name)}; it takes {', '.join(values) or 'none'}")
+        raise UnsupportedError(
+            f"{self.name} has no parameter {shortened(name)}; it takes {', '.join(values) or 'none'}"
+        )
 
     def checked(self, settings: Mapping[str, Any]) -> dict[str, Any]:
-        """Settings with texts parsed. Raises Refusal for an unknown name, a wrong type or a value out of range."""
+        """Settings with texts parsed. Raises UnsupportedError for an unknown name, a wrong type or a value out of
+        range."""
         known = {s.name: s for s in self.settings}
         for name in settings:
             if name not in known:
-                raise Refusal(f"{self.name} has no parameter {shortened(name)}; it takes {', '.join(known) or 'none'}")
+                raise UnsupportedError(
+                    f"{self.name} has no parameter {shortened(name)}; it takes {', '.join(known) or 'none'}"
+                )
         return {
             name: known[name].parse(value) if isinstance(value, str) else known[name].check(value)
             for name, value in settings.items()
@@ -490,13 +499,13 @@ class Design:
 
 
 def parse_set(texts: Sequence[str]) -> dict[str, str]:
-    """``key=value`` texts as a mapping. Raises Refusal for a text without ``=`` and for a key given twice."""
+    """``key=value`` texts as a mapping. Raises UnsupportedError for a text without ``=`` and for a key given twice."""
     found: dict[str, str] = {}
     for text in texts:
         name, equals, value = text.partition("=")
         if not equals or not name:
-            raise Refusal(f"--set takes KEY=VALUE, not {shortened(text)}")
+            raise UnsupportedError(f"--set takes KEY=VALUE, not {shortened(text)}")
         if name in found:
-            raise Refusal(f"--set {shown_name(name)} is given twice")
+            raise UnsupportedError(f"--set {shown_name(name)} is given twice")
         found[name] = value
     return found

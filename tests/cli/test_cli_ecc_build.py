@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 from modmill import cli
 from modmill.cli.commands import _one_line
-from modmill.contract import Refusal
+from modmill.contract import UnsupportedError
 from modmill.cores.ecc.engine import RtlPointEngine
 from modmill.cores.ecc.machine import ecc, read
 
@@ -63,7 +63,7 @@ def test_signatures_have_their_arithmetic_on_the_core_where_n_can_be_loaded(plac
         "host; the core was built without it", "host; the core's modulus is built in",
         f"this core, loaded with n by a message of {record['setup_words']:,} words",
     ]  # fmt: skip
-    with pytest.raises(Refusal, match="modulo the order of Ed25519 alone"):
+    with pytest.raises(UnsupportedError, match="modulo the order of Ed25519 alone"):
         RtlPointEngine(cores[-1]).order.multiply_adds(97, [(1, 2, 3)])
 
 

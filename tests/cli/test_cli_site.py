@@ -11,7 +11,7 @@ import urllib.request
 import pytest
 from command import modmill
 
-from modmill.contract import Refusal
+from modmill.contract import UnsupportedError
 from modmill.studies.site.site import MARK, require_replaceable
 
 
@@ -34,14 +34,14 @@ def test_only_a_site_is_replaced(tmp_path):
     require_replaceable(tmp_path / "new")
     require_replaceable(tmp_path)
     (tmp_path / "index.html").write_text("mine")
-    with pytest.raises(Refusal, match="exists and is no site"):
+    with pytest.raises(UnsupportedError, match="exists and is no site"):
         require_replaceable(tmp_path)
     (tmp_path / MARK).write_text(json.dumps({"files": ["index.html", MARK]}))
     require_replaceable(tmp_path)
     (tmp_path / "notes.txt").write_text("mine")
-    with pytest.raises(Refusal, match=r"holds notes\.txt"):
+    with pytest.raises(UnsupportedError, match=r"holds notes\.txt"):
         require_replaceable(tmp_path)
-    with pytest.raises(Refusal, match="not a folder"):
+    with pytest.raises(UnsupportedError, match="not a folder"):
         require_replaceable(tmp_path / "notes.txt")
 
 

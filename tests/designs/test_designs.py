@@ -10,7 +10,7 @@ import pytest
 from bench import first_difference, operands, run
 
 from marks import long
-from modmill.contract import Refusal
+from modmill.contract import UnsupportedError
 from modmill.designs import DESIGNS, design
 from modmill.numbers.moduli import MODULI, parse_modulus
 from modmill.numbers.shown import shortened
@@ -39,7 +39,7 @@ def fit(name, p):
     """The design for p; skips where p is not of the form that it serves."""
     try:
         return design(name).fit(p)
-    except Refusal:
+    except UnsupportedError:
         if name not in OF_A_FORM:
             raise
         pytest.skip("the modulus is not of the form that the design serves")
@@ -200,22 +200,22 @@ def test_moduli_of_rsa_size(name, bits):
 @pytest.mark.parametrize("name", NAMES)
 def test_refusals_are_one_line_with_numbers(name):
     for p in (0, 1, 2, 10, 2**128 - 2, 2**256):
-        with pytest.raises(Refusal, match=f"got {re.escape(shortened(p))}$"):
+        with pytest.raises(UnsupportedError, match=f"got {re.escape(shortened(p))}$"):
             design(name).fit(p)
-    with pytest.raises(Refusal, match="no parameter 'nonsense'"):
+    with pytest.raises(UnsupportedError, match="no parameter 'nonsense'"):
         design(name).fit(97, nonsense=1)
     key = next(iter(s for s in design(name).settings if s.kind is int))
-    with pytest.raises(Refusal, match=r"takes a whole number.*, not 'x'"):
+    with pytest.raises(UnsupportedError, match=r"takes a whole number.*, not 'x'"):
         design(name).fit(97, **{key.name: "x"})
 
 
 def test_a_base_that_cannot_close_the_loop_is_refused():
-    with pytest.raises(Refusal, match=r"sor-ring does not serve this 4000-bit modulus: .*\d+"):
+    with pytest.raises(UnsupportedError, match=r"sor-ring does not serve this 4000-bit modulus: .*\d+"):
         design("sor-ring").fit(2**4000 - 1)
 
 
 def test_unknown_design():
-    with pytest.raises(Refusal, match="no design is called 'sor'; the nearest are sor-"):
+    with pytest.raises(UnsupportedError, match="no design is called 'sor'; the nearest are sor-"):
         design("sor")
     assert design("SOR_1M_P").name == "sor-1m-p"
 

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from modmill.contract import Refusal
+from modmill.contract import UnsupportedError
 from modmill.designs import design
 from modmill.designs.extension import edge_numbers
 from modmill.numbers.moduli import MODULI, parse_modulus
@@ -67,14 +67,14 @@ def test_contract_has_one_operand_and_two_forms(name):
     assert contract.operand.base == fitted.params.a and contract.result.base == fitted.params.b
     assert "i_b" not in contract.describe()["ports"]
     assert contract.describe()["statement"] == "o_r = i_a * factor (mod modulus)"
-    with pytest.raises(Refusal, match="no binary form"):
+    with pytest.raises(UnsupportedError, match="no binary form"):
         fitted.binary_component()
 
 
 def test_refusals():
-    with pytest.raises(Refusal, match="w takes a whole number from 12 to 34, not 40"):
+    with pytest.raises(UnsupportedError, match="w takes a whole number from 12 to 34, not 40"):
         design("kbe-extension").fit(97, w=40)
-    with pytest.raises(Refusal, match="even, got 7"):
+    with pytest.raises(UnsupportedError, match="even, got 7"):
         design("hbe-extension").fit(97, n=7)
-    with pytest.raises(Refusal, match=r"n takes 0 or 6 to 32 .* not 4"):
+    with pytest.raises(UnsupportedError, match=r"n takes 0 or 6 to 32 .* not 4"):
         design("hbe-extension").fit(97, n=4)

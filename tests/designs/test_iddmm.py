@@ -5,7 +5,7 @@
 import pytest
 from bench import judge_all
 
-from modmill.contract import Refusal
+from modmill.contract import UnsupportedError
 from modmill.designs import design
 from modmill.designs.iddmm import Kind
 from modmill.schedule import Schedule, ScheduleError
@@ -48,7 +48,7 @@ def test_one_cycle_less_for_a_digit_would_take_a_multiplier_twice():
 
 
 def test_refusals():
-    with pytest.raises(Refusal, match="digit takes a whole number from 2 to 256, not 1"):
+    with pytest.raises(UnsupportedError, match="digit takes a whole number from 2 to 256, not 1"):
         fit(97, digit=1)
-    with pytest.raises(Refusal, match="stages takes one of 1, 2, 3"):
+    with pytest.raises(UnsupportedError, match="stages takes one of 1, 2, 3"):
         fit(97, stages=4)

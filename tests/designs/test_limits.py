@@ -4,7 +4,7 @@
 
 import pytest
 
-from modmill.contract import Refusal
+from modmill.contract import UnsupportedError
 from modmill.cores.multiplier.build import build
 from modmill.design import SIZE_MAX, Setting
 from modmill.designs import DESIGNS, design
@@ -29,7 +29,7 @@ def named(case):
 def accepted(chosen, p, settings):
     try:
         return chosen.fit(p, **settings).factor > 0
-    except Refusal:
+    except UnsupportedError:
         return False
 
 
@@ -46,7 +46,7 @@ def test_limits_are_accepted_and_one_beyond_is_refused(chosen, setting):
     if least > setting.least + 1:
         beyond[least] = least - 1
     for limit, value in beyond.items():
-        with pytest.raises(Refusal, match=rf"^{setting.name} takes .*\b{limit}\b.*, not {value}\b"):
+        with pytest.raises(UnsupportedError, match=rf"^{setting.name} takes .*\b{limit}\b.*, not {value}\b"):
             chosen.fit(p, **others, **{setting.name: value})
 
 
@@ -96,7 +96,7 @@ def test_the_default_serves_every_modulus_though_it_is_given(bits):
     ids=range(11),
 )
 def test_what_the_issue_saw_is_refused_at_once(name, settings, why):
-    with pytest.raises(Refusal, match=why):
+    with pytest.raises(UnsupportedError, match=why):
         design(name).fit(P256, **settings)
 
 
@@ -116,7 +116,7 @@ def test_what_the_issue_saw_is_refused_at_once(name, settings, why):
 def test_a_core_that_would_not_end_is_refused_with_its_size(name, p, settings, hint):
     fitted = design(name).fit(p, **settings)
     with pytest.raises(
-        Refusal, match=rf"predicted size of {fitted.size:,} parts .*at most {SIZE_MAX:,} are built: {hint}"
+        UnsupportedError, match=rf"predicted size of {fitted.size:,} parts .*at most {SIZE_MAX:,} are built: {hint}"
     ):
         build(name, p, fitted.forms[0], **settings)
 

@@ -5,7 +5,7 @@
 import pytest
 from bench import judge_all
 
-from modmill.contract import Refusal
+from modmill.contract import UnsupportedError
 from modmill.designs import design
 
 
@@ -38,7 +38,7 @@ def test_same_residues_as_one_step_a_clock():
 
 
 def test_refusals():
-    with pytest.raises(Refusal, match="word takes a whole number from 1 to 8194, not 0"):
+    with pytest.raises(UnsupportedError, match="word takes a whole number from 1 to 8194, not 0"):
         fit(97, word=0)
-    with pytest.raises(Refusal, match="got 98"):
+    with pytest.raises(UnsupportedError, match="got 98"):
         fit(98)

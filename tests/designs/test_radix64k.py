@@ -8,7 +8,7 @@ import pytest
 from bench import first_difference, operands, run
 
 import modmill
-from modmill.contract import Binary, Digits, Refusal
+from modmill.contract import Binary, Digits, UnsupportedError
 from modmill.designs import design
 from modmill.flow import prove
 from modmill.numbers.moduli import parse_modulus
@@ -128,7 +128,7 @@ def test_ports():
     ],
 )
 def test_refusals(name, settings, message):
-    with pytest.raises(Refusal, match=message):
+    with pytest.raises(UnsupportedError, match=message):
         design(name).fit(parse_modulus("P-256").value, **settings)
 
 
@@ -205,9 +205,9 @@ def test_moduli_loaded_one_after_another(name, settings, redundant, io):
 def test_a_modulus_that_does_not_fit_is_refused():
     fitted = design("radix64k-mul").fit(97, loadable=True)
     for p in (1, 96, 129):
-        with pytest.raises(Refusal, match=rf"odd, at least 3 and below 2\^7, got {p}"):
+        with pytest.raises(UnsupportedError, match=rf"odd, at least 3 and below 2\^7, got {p}"):
             fitted.at(p)
-    with pytest.raises(Refusal, match="built in"):
+    with pytest.raises(UnsupportedError, match="built in"):
         design("radix64k-mul").fit(97).at(99)
 
 

@@ -8,7 +8,7 @@ import re
 import pytest
 from bench import run_slowly
 
-from modmill.contract import Refusal
+from modmill.contract import UnsupportedError
 from modmill.cores.multiplier.build import build
 from modmill.cores.multiplier.operands import binary_corners
 from modmill.designs import design
@@ -53,7 +53,7 @@ def test_machines_that_stand_idle(name):
         for p in MODULI[k % 3 :: 3]:
             try:
                 fitted = design(name).fit(p, **settings)
-            except Refusal:
+            except UnsupportedError:
                 continue
             judge_slowly(fitted, 3, k)
             built += 1

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from row_programmes import random_programme, random_run, replay, rng
 
-from modmill.contract import Refusal
+from modmill.contract import UnsupportedError
 from modmill.design import unused
 from modmill.designs import design
 from modmill.engines.machine.datapath import FieldUnit
@@ -258,7 +258,7 @@ def test_what_does_not_fit_is_refused(picking):
         (lambda: layout.job(0, [([0] * 12, [1] * 6)] * 6), "takes 7 numbers, not 6"),
         (lambda: layout.setup(contract, {0: trimmed}), "in more than the values of its constants"),
     ]:
-        with pytest.raises(Refusal, match=why):
+        with pytest.raises(UnsupportedError, match=why):
             make()
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import cryptography_vectors
 import pytest
 
-from modmill.contract import Refusal
+from modmill.contract import UnsupportedError
 from modmill.engines.ecc.blinding import require_scalar
 from modmill.engines.ecc.keys import Key, read_curve, read_key
 from modmill.numbers.curves.affine import Weierstrass
@@ -50,7 +50,7 @@ def test_keys_of_rfc_8410(path):
     ("PKCS8/unenc-rsa-pkcs8.pem", "no named curve has the object identifier 1.2.840.113549.1.1.1"),
 ])  # fmt: skip
 def test_files_that_are_refused(name, why):
-    with pytest.raises(Refusal, match=why) as caught:
+    with pytest.raises(UnsupportedError, match=why) as caught:
         read_key((ROOT / name).read_bytes())
     assert "\n" not in str(caught.value)
 
@@ -60,7 +60,9 @@ def test_files_that_are_refused(name, why):
 )
 def test_data_that_is_no_file_of_a_key(data):
     for read in (read_key, read_curve):
-        with pytest.raises(Refusal, match=r"no key of an elliptic curve|is labelled 'X'; accepted are PRIVATE KEY"):
+        with pytest.raises(
+            UnsupportedError, match=r"no key of an elliptic curve|is labelled 'X'; accepted are PRIVATE KEY"
+        ):
             read(data)
 
 
@@ -70,7 +72,7 @@ def test_unknown_labels_of_pem_files_are_refused(label):
     data = EXPLICIT[0].read_bytes()
     assert read_key(data)
     text = re.sub(rb"(-----(?:BEGIN|END) )[A-Z ]+-----", rb"\1" + label.encode() + b"-----", data)
-    with pytest.raises(Refusal, match=r"is labelled '.*accepted are PRIVATE KEY, .*PUBLIC KEY") as caught:
+    with pytest.raises(UnsupportedError, match=r"is labelled '.*accepted are PRIVATE KEY, .*PUBLIC KEY") as caught:
         read_key(text)
     assert len(str(caught.value)) < 300
 
@@ -114,7 +116,7 @@ def test_damaged_files_give_a_coherent_key_or_a_line(name):
                     damaged.insert(at, rnd.randrange(256))
         try:
             key = read_key(bytes(damaged))
-        except Refusal as refusal:
+        except UnsupportedError as refusal:
             refused += "\n" not in str(refusal)
         else:
             assert coherent(key)

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from modmill.contract import Refusal
+from modmill.contract import UnsupportedError
 from modmill.design import unused
 from modmill.designs import design
 from modmill.engines.machine.layout import RowLayout
@@ -103,5 +103,5 @@ def test_sums_of_numbers_are_refused(bench):
     _, layout, _, _ = bench
     row = Row(None, (Task("add", S(4), S(0), S(1)),))
     programme = RowProgramme("adds", ((0, "a"), (1, "b")), (), (row,), (), (), 0, ((4, 1),))
-    with pytest.raises(Refusal, match="a row of 1 sums, this unit does 0"):
+    with pytest.raises(UnsupportedError, match="a row of 1 sums, this unit does 0"):
         RowLayout((programme,), layout.rhythm, CONTEXTS, 32)

@@ -10,7 +10,7 @@ from fractions import Fraction
 import pytest
 
 from marks import long
-from modmill.contract import Contract, Load, Refusal
+from modmill.contract import Contract, Load, UnsupportedError
 from modmill.cores.rsa.machine import engine
 from modmill.design import Multiplier, unused
 from modmill.designs import design
@@ -284,7 +284,7 @@ def test_what_does_not_fit_is_refused():
         (lambda: engine("montgomery-array", width=64, method="sliding").layout, "one of window, ladder, not 'sliding'"),
         (lambda: engine("montgomery-array", width=64).at(2**64 + 1), "2\\^64"),
     ]:
-        with pytest.raises(Refusal, match=why):
+        with pytest.raises(UnsupportedError, match=why):
             make()
 
 
@@ -294,7 +294,7 @@ def test_a_modulus_that_needs_more_subtractions_is_refused():
     bound = Fraction(20005, 10000)
     plain = Contract(**{f.name: getattr(contract(4093), f.name) for f in fields(Contract)})
     loose = replace(plain, gain=Fraction(0), result_bound=bound, operand_bound=bound, product_bound=bound**2)
-    with pytest.raises(Refusal, match="needs 2 subtractions at the end, not 1"):
+    with pytest.raises(UnsupportedError, match="needs 2 subtractions at the end, not 1"):
         layout.setup(loose)
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from test_exponentiation import montgomery, plain
 
-from modmill.contract import Refusal
+from modmill.contract import UnsupportedError
 from modmill.designs import design
 from modmill.engines.microcode.bounds import row_limits, rows_of
 from modmill.engines.microcode.hazards import Hazard, check_rows
@@ -83,7 +83,7 @@ def test_bounds_of_all_passes_are_those_of_the_formula(programme):
     (bound,) = row_limits(rows, power.contract).results
     assert abs(bound - held[False, rows.results[0][0]]) < 1 / (1 << 20)
     tight = replace(power.contract, product_bound=power.contract.product_bound / 8)
-    with pytest.raises(Refusal, match="exceed the core's limit"):
+    with pytest.raises(UnsupportedError, match="exceed the core's limit"):
         row_limits(rows, tight)
 
 

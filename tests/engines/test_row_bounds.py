@@ -9,7 +9,7 @@ from fractions import Fraction
 import pytest
 from test_rows import IDLE, UNIT, programme, task, wide
 
-from modmill.contract import Fault, Refusal
+from modmill.contract import Fault, UnsupportedError
 from modmill.designs import design
 from modmill.engines.ecc.point_engine import point_programme
 from modmill.engines.microcode.assembly import assemble
@@ -51,10 +51,10 @@ def test_sums_and_trims_of_all_small_numbers():
     ],
 )  # fmt: skip
 def test_planted_overflows_are_found(rows, contract, why):
-    with pytest.raises(Refusal, match=why):
+    with pytest.raises(UnsupportedError, match=why):
         row_limits(programme(rows, results=((0, 0),)), of(**contract))
     row_limits(programme([Row(task("mul", 2, 0, 1))], results=((0, 0),)), of())
-    with pytest.raises(Refusal, match="results: slot 7 is read before it is written"):
+    with pytest.raises(UnsupportedError, match="results: slot 7 is read before it is written"):
         row_limits(programme([Row(task("mul", 2, 0, 1))], results=((7, 0),)), of())
 
 
@@ -72,9 +72,9 @@ def test_bounds_of_a_loop_grow_in_every_pass_until_a_slot_is_full():
     loop = [Row(sums=(task("add", 0, 0, 1),))]
     short = row_limits(programme((), loop, (), 5, results=((0, 5),)), of())
     assert short.results[0] == 6 - Fraction(5, P)
-    with pytest.raises(Refusal, match="a slot holds numbers below"):
+    with pytest.raises(UnsupportedError, match="a slot holds numbers below"):
         row_limits(programme((), loop, (), 100, results=((0, 200),)), of())
-    with pytest.raises(Refusal, match="results: slot 4 is read before it is written"):
+    with pytest.raises(UnsupportedError, match="results: slot 4 is read before it is written"):
         row_limits(programme((), loop, (), 5, results=((4, 5),)), of())
     long = row_limits(programme((), loop, (), 1000, results=((0, 2000),)), of(bits=40))
     assert long.results[0] == 1001 - Fraction(1000, P)
@@ -117,7 +117,7 @@ def test_sums_are_trimmed_where_a_multiplier_takes_numbers_below_p_only():
     assert settled.trims_in_all == 2 and not settled.reductions
     rows = assemble(made, contract, TRIMS).programme
     assert run(rows, TRIMS, contract, {"u": 5, "v": 3}, ()) == made.evaluate({"u": 5, "v": 3})
-    with pytest.raises(Refusal, match=r"section loop: .* a slot holds numbers below"):
+    with pytest.raises(UnsupportedError, match=r"section loop: .* a slot holds numbers below"):
         recipe(lambda x, y: (x + y) * (x - y), contract, NONE)
 
 
@@ -139,9 +139,9 @@ def test_a_reduction_is_inserted_where_sums_cannot_be_trimmed():
 def test_what_nothing_helps_is_refused():
     contract = of(bits=40, product=2, result=2)
     recipe(lambda x, y: x * y, contract, NONE)
-    with pytest.raises(Refusal, match="operands below 2 p and 2 p exceed the core's limit"):
+    with pytest.raises(UnsupportedError, match="operands below 2 p and 2 p exceed the core's limit"):
         recipe(lambda x, y: x * x, contract, NONE)
-    with pytest.raises(Refusal, match="x is read before it is written"):
+    with pytest.raises(UnsupportedError, match="x is read before it is written"):
         section = Section("only")
         section.set("r", section.variable("x"))
         settle(Recipe("test", Domain(P, 1), (), ("r",), (section,), None, Section("end")), of(), NONE)

@@ -9,7 +9,7 @@ from functools import lru_cache
 
 import pytest
 
-from modmill.contract import Binary, Contract, Fault, Refusal, Timing
+from modmill.contract import Binary, Contract, Fault, Timing, UnsupportedError
 from modmill.engines.ecc.point_engine import point_programme
 from modmill.engines.microcode.assembly import assemble
 from modmill.engines.microcode.expressions import Section
@@ -17,7 +17,7 @@ from modmill.engines.microcode.hazards import Hazard, check_rows
 from modmill.engines.microcode.interpreter import run
 from modmill.engines.microcode.program import ENTRY, PAIR, Place, Row, RowProgramme, Task, Unit
 from modmill.engines.microcode.recipe import Domain
-from modmill.engines.microcode.scheduling import Layers, distance, place, ready_to_place
+from modmill.engines.microcode.scheduling import RegisterGroups, distance, place, ready_to_place
 from modmill.numbers.curves.affine import Montgomery
 from modmill.numbers.curves.named import find_curve
 from modmill.report.chart import chart
@@ -202,7 +202,7 @@ def test_a_number_read_too_early_is_the_old_one():
     [({"x0": 101, "x1": 1}, (), "x0 must be below"), ({"x0": 1, "x1": 1}, (1,), "uses up 0 digits, not 1")],
 )
 def test_wrong_inputs_are_refused(given, digits, why):
-    with pytest.raises(Refusal, match=why):
+    with pytest.raises(UnsupportedError, match=why):
         run(programme([IDLE]), UNIT, wide(101), given, digits)
 
 
@@ -215,7 +215,7 @@ def test_a_variable_set_from_another_is_copied():
     section.set("b", section.variable("a"))
     section.set("c", section.variable("a") * section.variable("b"))
     section.set("d", section.variable("a") * section.variable("b"))
-    layers = Layers()
+    layers = RegisterGroups()
     ready = ready_to_place(section, layers, UNIT, 1)
     assert len(set(ready.outputs.values())) == 4
     placed = place(ready, layers, UNIT)
@@ -232,7 +232,7 @@ def test_digits_are_seen_in_their_order():
     second = x * section.entry("T")
     section.next_digit()
     section.set("x", first * second)
-    layers = Layers(tables=(("T", 2),))
+    layers = RegisterGroups(tables=(("T", 2),))
     placed = place(ready_to_place(section, layers, UNIT, 1), layers, UNIT)
     rows = {k: placed.rows[k] for k in range(len(placed.rows))}
     products = sorted(row for k, row in rows.items() if row >= 0)
@@ -241,7 +241,7 @@ def test_digits_are_seen_in_their_order():
     one = mixed.entry("T")
     mixed.next_digit()
     mixed.set("x", one * mixed.entry("T"))
-    with pytest.raises(Refusal, match="two digits"):
+    with pytest.raises(UnsupportedError, match="two digits"):
         place(mixed, layers, UNIT)
 
 
@@ -249,7 +249,7 @@ def test_a_unit_without_room_is_refused():
     curve = find_curve("P-256")
     contract = wide(curve.p)
     made = point_programme("multiply", curve, Domain.of(contract), 256)
-    with pytest.raises(Refusal, match=r"needs 63 slots a context and \d+ shared ones; the unit has 40"):
+    with pytest.raises(UnsupportedError, match=r"needs 63 slots a context and \d+ shared ones; the unit has 40"):
         assemble(made.recipe, contract, replace(UNITS["many contexts"], room=40))
-    with pytest.raises(Refusal, match="another domain"):
+    with pytest.raises(UnsupportedError, match="another domain"):
         assemble(made.recipe, wide(curve.p, 3), UNITS["many contexts"])

@@ -7,7 +7,7 @@ from functools import partial
 
 import pytest
 
-from modmill.contract import Refusal
+from modmill.contract import UnsupportedError
 from modmill.flow import floorplan
 from modmill.flow.floorplan import DSP, RAM, along, apply, places, regions, spread
 
@@ -67,7 +67,7 @@ def test_one_machine_lies_along_the_rows_to_and_fro():
     assert all((y(name), x(name) < 20) == (22, True) for name in ("results.lane0", "table.bank0"))
     small = {int(re.search(r"X(\d+)", site)[1]) for site in along(machine(0, 15, 23)).values()}
     assert max(small) < 80
-    with pytest.raises(Refusal, match="the machine has 157 MULT18X18D, the rows of the floorplan 156"):
+    with pytest.raises(UnsupportedError, match="the machine has 157 MULT18X18D, the rows of the floorplan 156"):
         along(machine(0, 157, 1))
 
 
@@ -81,7 +81,7 @@ def test_one_machine_lies_along_the_rows_to_and_fro():
     ],
 )
 def test_what_has_no_place_is_refused(cells, message):
-    with pytest.raises(Refusal, match=message):
+    with pytest.raises(UnsupportedError, match=message):
         places(cells, MACHINE)
 
 

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from modmill.cli import app
 from modmill.report.engine_rows import Work, is_engine, measured_engines, work_of
-from modmill.report.engines import EngineStanding
+from modmill.report.engines import EngineRaceResult
 from modmill.report.rows import Store, read
 from modmill.report.traces import rows as rows_of
 from modmill.studies.race.machines import EngineRace
@@ -46,8 +46,8 @@ def test_numbers_follow_from_the_rows():
     assert n["per_dsp"] == n["rate"] / synth["dsp"] and n["per_lut"] == n["rate"] / synth["lut"]
     assert {row.kind for row in rows_of(n["per_dsp"])} == {"check", "synth", "route"}
     assert len(rows_of(n["cycles"])) == 1
-    standing = EngineStanding("x", 12, 1, check=e.check, synth=e.synth, routes=list(e.routes))
-    assert float(n["rate"]) == pytest.approx(standing.per_second) and float(n["ms"]) == standing.milliseconds
+    result = EngineRaceResult("x", 12, 1, check=e.check, synth=e.synth, routes=list(e.routes))
+    assert float(n["rate"]) == pytest.approx(result.per_second) and float(n["ms"]) == result.milliseconds
     many = of(X25519, cores=8)
     assert many.numbers["cycles"] == many.check.values["period"] / 96 and "8 × 12 in step" in many.label
     (rsa,) = [e for e in FOUND if e.kind == "rsa"]
@@ -106,7 +106,7 @@ def raced(command, monkeypatch):
 
     def measure(self, name, engine, about):
         seen.append((dict(about) | {"engine": name}, self.with_route))
-        return EngineStanding(name, 1, 1, check=SAMPLE[0])
+        return EngineRaceResult(name, 1, 1, check=SAMPLE[0])
 
     monkeypatch.setattr(EngineRace, "measure", measure)
     done = CliRunner().invoke(app, shlex.split(command)[1:])

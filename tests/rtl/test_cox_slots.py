@@ -8,7 +8,7 @@ import pytest
 from amaranth.sim import Simulator
 from bench import operands
 
-from modmill.contract import Refusal
+from modmill.contract import UnsupportedError
 from modmill.design import unused
 from modmill.designs import design
 from modmill.numbers.moduli import parse_modulus
@@ -153,15 +153,15 @@ def test_the_modulus_is_loaded():
 
 
 def test_refusals():
-    with pytest.raises(Refusal, match="set interval=20"):
+    with pytest.raises(UnsupportedError, match="set interval=20"):
         simulate(fitted("hbe", "2^61-1", loadable=True).slot_machine(3), [])
-    with pytest.raises(Refusal, match="1024"):
+    with pytest.raises(UnsupportedError, match="1024"):
         fitted("kbe", "secp256k1").slot_machine(600)
     short = fitted("kbe", "2^61-1", interval=19)
     with pytest.raises(
-        Refusal,
+        UnsupportedError,
         match=r"^interval = 19 does not serve n = 4: there is no schedule with interval 19; take 21 or 0, the least$",
     ):
         short.slot_machine(4)
-    with pytest.raises(Refusal, match="not 8"):
+    with pytest.raises(UnsupportedError, match="not 8"):
         fitted("kbe", "secp256k1", rowers=8).slot_machine(4)

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from amaranth.hdl import Module, Signal
 
-from modmill.contract import Refusal
+from modmill.contract import UnsupportedError
 from modmill.design import Multiplier, Setting
 from modmill.designs import design
 
@@ -59,7 +59,7 @@ def _native(p, **settings):
 def _lost_carry(p, **settings):
     """Wrong at p / 2, from 4 bits on."""
     if p.bit_length() > 8:
-        raise Refusal(f"at most 8 bits, not {p.bit_length()}")
+        raise UnsupportedError(f"at most 8 bits, not {p.bit_length()}")
     fitted = _native(p, **settings)
     if p.bit_length() >= 4:
         machine = fitted.component
@@ -91,7 +91,7 @@ def _crash(p, **settings):
 
 
 def _wordy(p, **settings):
-    raise Refusal("this modulus\ndoes not suit")
+    raise UnsupportedError("this modulus\ndoes not suit")
 
 
 def _planted(name, solve):

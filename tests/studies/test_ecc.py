@@ -8,7 +8,7 @@ import random
 import pytest
 from small_curves import montgomery
 
-from modmill.contract import Refusal
+from modmill.contract import UnsupportedError
 from modmill.cores.ecc.engine import RtlPointEngine, Work
 from modmill.cores.ecc.machine import ecc, read
 from modmill.cores.ecc.page import describe, restored
@@ -58,9 +58,9 @@ def test_the_vector_of_rfc_7748(x25519):
     assert engine.work == [Work("ladder", 1, (x25519.cycles("ladder"),))]
     assert str(engine.work[0]) == f"ladder, 1 run, {x25519.cycles('ladder'):,} cycles"
     assert str(Work("ladder", 3, (7, 7))) == "ladder, 3 runs in 2 batches, 14 cycles"
-    with pytest.raises(Refusal, match="up to 255 bits, not 300"):
+    with pytest.raises(UnsupportedError, match="up to 255 bits, not 300"):
         engine.ladder([k], [u], 300, [1])
-    with pytest.raises(Refusal, match="this core does ladder, not multiply"):
+    with pytest.raises(UnsupportedError, match="this core does ladder, not multiply"):
         engine.multiply([1], [(0, 0)], 255, [1])
     assert engine.ladder([], [], 255, []) == []
 
@@ -139,5 +139,5 @@ def test_what_cannot_be_made_is_refused(x25519):
         (lambda: x25519.job("ladder", [((1,), {"u": x25519.curve.p})] * 12), "u must be below"),
         (lambda: x25519.job("ladder", [((1 << 255,), {"u": 1})] * 12), "256 bits"),
     ]:
-        with pytest.raises(Refusal, match=why):
+        with pytest.raises(UnsupportedError, match=why):
             make()

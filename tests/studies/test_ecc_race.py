@@ -5,7 +5,7 @@
 import pytest
 from small_curves import montgomery, weierstrass
 
-from modmill.contract import Refusal
+from modmill.contract import UnsupportedError
 from modmill.report.rows import read
 from modmill.studies.race.ecc import operation_of, race_operation
 
@@ -38,7 +38,7 @@ def test_what_cannot_race_is_refused():
         ("multiply", ("none",), "there is no design 'none'"),
         ("ladder", ("montgomery-array",), "has no operation 'ladder'"),
     ]:
-        with pytest.raises(Refusal, match=why):
+        with pytest.raises(UnsupportedError, match=why):
             race_operation(curve, name, designs, target="ecp5-85k")
     assert operation_of(curve, "scalar-multiplication") == "multiply"
     assert operation_of(montgomery(251), "scalar-multiplication") == "ladder"

@@ -10,7 +10,7 @@ from small_curves import montgomery, weierstrass
 from typer.testing import CliRunner
 
 from modmill.cli import commands, ecc_vectors
-from modmill.contract import Refusal
+from modmill.contract import UnsupportedError
 from modmill.cores import built
 from modmill.cores.ecc.machine import EccCore, ecc
 from modmill.engines.machine import sequencer as row_sequencer
@@ -129,9 +129,9 @@ def test_chosen_scalars_are_in_range_and_at_the_edges():
 
 
 def test_requests_that_it_refuses(tmp_path):
-    with pytest.raises(Refusal, match="this core does ladder, not multiply"):
+    with pytest.raises(UnsupportedError, match="this core does ladder, not multiply"):
         found(ladder(), tmp_path, "multiply")
-    with pytest.raises(Refusal, match="on one machine, not on 2"):
+    with pytest.raises(UnsupportedError, match="on one machine, not on 2"):
         found(replace(ladder(), cores=2), tmp_path)
 
 
@@ -143,7 +143,7 @@ def test_the_command(tmp_path, monkeypatch):
     first, second = run.stdout.splitlines()
     assert run.exit_code == 0 and first == "a curve over 8 bits, multistep, 2 runs in step"
     assert second.startswith("PASS ladder: ") and len(list(read(record))) == 1
-    with pytest.raises(Refusal, match="this core does ladder, not multiply"):
+    with pytest.raises(UnsupportedError, match="this core does ladder, not multiply"):
         CliRunner().invoke(commands.app, [*command, "--only", "multiply"], catch_exceptions=False)
     monkeypatch.setattr(built, "RowSequencer", EarlyExit)
     run = CliRunner().invoke(commands.app, [*command, "--only", "ladder"], catch_exceptions=False)

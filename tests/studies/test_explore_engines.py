@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from modmill.contract import Refusal
+from modmill.contract import UnsupportedError
 from modmill.cores.rsa.machine import engine
 from modmill.engines.machine.layout import RowLayout
 from modmill.numbers.curves.affine import Curve
@@ -39,7 +39,7 @@ def test_what_is_no_refusal_is_a_crash(monkeypatch):
     monkeypatch.setattr(RowLayout, "setup", lambda *_: 1 // 0)
     outcome = tried(SMALL)
     assert outcome.kind == "crash" and outcome.text.startswith("ZeroDivisionError in test_explore_engines.py:")
-    monkeypatch.setattr(RowLayout, "__post_init__", lambda _: (_ for _ in ()).throw(Refusal("a\nb")))
+    monkeypatch.setattr(RowLayout, "__post_init__", lambda _: (_ for _ in ()).throw(UnsupportedError("a\nb")))
     assert tried(SMALL).kind == "message"
 
 
@@ -62,7 +62,9 @@ def test_an_engine_for_any_modulus_of_a_length_whose_largest_prime_is_a_mersenne
 def test_a_multiplier_with_a_rhythm_of_its_own_behind_conversions_is_refused():
     """Its operands were lost: it takes them in one cycle of 19, which the engine took for any cycle."""
     core = engine("kbe", p=622259933793501085, io="binary", contexts=1)
-    with pytest.raises(Refusal, match="accepts operands only in one cycle of 19, which a unit that offers them"):
+    with pytest.raises(
+        UnsupportedError, match="accepts operands only in one cycle of 19, which a unit that offers them"
+    ):
         _ = core.layout
 
 

@@ -7,7 +7,7 @@ import json
 import pytest
 
 import modmill
-from modmill.contract import Refusal
+from modmill.contract import UnsupportedError
 from modmill.cores.multiplier.check import check
 from modmill.cores.multiplier.folder import Folder
 from modmill.flow import lint, prove
@@ -31,7 +31,7 @@ def test_extension_of_numbers(core):
     numbers = [0, 1, P - 1, core.contract.largest_operand]
     assert [core.multiply(x) for x in numbers] == numbers
     assert core.simulate([(x, 0) for x in numbers], gap=0.2, stall=0.2) == numbers
-    with pytest.raises(Refusal, match="operands must be below"):
+    with pytest.raises(UnsupportedError, match="operands must be below"):
         core.multiply(core.contract.largest_operand + 1)
 
 
@@ -71,7 +71,7 @@ def test_explanation(core):
 
 
 def test_binary_is_refused_and_does_not_apply():
-    with pytest.raises(Refusal, match="kbe-extension has no binary form; take --io native"):
+    with pytest.raises(UnsupportedError, match="kbe-extension has no binary form; take --io native"):
         modmill.build("kbe-extension", P)
-    (standing,) = race.race(P, ["kbe-extension"], io="binary")
-    assert standing.state == "does not apply" and "no binary form" in standing.note
+    (result,) = race.race(P, ["kbe-extension"], io="binary")
+    assert result.state == "does not apply" and "no binary form" in result.note

@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from modmill.contract import Refusal
+from modmill.contract import UnsupportedError
 from modmill.cores.multiplier.verify import Report
 from modmill.flow.route import Routed
 from modmill.flow.synthesise import Synthesis
@@ -169,7 +169,7 @@ def test_unknown_things_are_refused(made):
         ({"settings": {"zz": 1}}, "no design that races has a parameter 'zz'"),
         ({"target": "xc7z020", "with_route": True}, "cannot be placed and routed"),
     ):
-        with pytest.raises(Refusal, match=words):
+        with pytest.raises(UnsupportedError, match=words):
             race("2^61-1", **arguments)
 
 

@@ -13,7 +13,7 @@ from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from modmill.contract import Binary, Contract, Refusal, Timing
+from modmill.contract import Binary, Contract, Timing, UnsupportedError
 from modmill.design import multiplier_ports
 from modmill.schedule import Schedule, Step
 
@@ -37,7 +37,7 @@ def schedule(bits):
 def contract(bits, p):
     """The contract while ``p`` is loaded. Sizes are multiples of the loaded modulus; timing is the same for all."""
     if p % 2 == 0 or not 3 <= p < 1 << bits:
-        raise Refusal(f"the modulus must be odd, at least 3 and below 2^{bits}, got {p}")
+        raise UnsupportedError(f"the modulus must be odd, at least 3 and below 2^{bits}, got {p}")
     r = 1 << (bits + 2)
     plan = schedule(bits)
     return Growing(

@@ -326,7 +326,7 @@ def race(
         return
     from modmill.design import parse_set
     from modmill.numbers.moduli import parse_modulus
-    from modmill.report import standing
+    from modmill.report import race_results
     from modmill.studies.race.cores import race as raced
 
     wanted = parse_modulus(modulus)
@@ -348,9 +348,9 @@ def race(
 
         name = wanted.name or f"a {wanted.bits}-bit modulus"
         console = Console(width=None if sys.stdout.isatty() else 170, highlight=False, markup=False)
-        console.print(standing.table(found, f"{name} on {target}, --io {io}"))
+        console.print(race_results.table(found, f"{name} on {target}, --io {io}"))
         print()
-        for line in standing.footnotes(found):
+        for line in race_results.footnotes(found):
             print(line)
         if output is not None:
             output.write_text(text + "\n", encoding="utf-8")

@@ -258,7 +258,7 @@ def read_curve(text: str, *, pairing: bool = False) -> Curve:
 
 def _engine(text: str, curve: Curve) -> PointEngine:
     """The engine named by ``--engine``, for a curve."""
-    from modmill.contract import Refusal
+    from modmill.contract import UnsupportedError
     from modmill.cores.ecc.engine import RtlPointEngine
     from modmill.cores.ecc.machine import read
     from modmill.engines.ecc.blinding import ReferenceEngine
@@ -266,12 +266,12 @@ def _engine(text: str, curve: Curve) -> PointEngine:
     if text == "reference":
         return ReferenceEngine(curve)
     if not Path(text).is_dir():
-        raise Refusal(f"--engine takes reference or the folder of a built core; {text} is neither")
+        raise UnsupportedError(f"--engine takes reference or the folder of a built core; {text} is neither")
     core = read(text)
     if core.curve.arithmetic:
-        raise Refusal(f"the core in {text} is only for arithmetic, not for keys: {core.curve.unsuited()}")
+        raise UnsupportedError(f"the core in {text} is only for arithmetic, not for keys: {core.curve.unsuited()}")
     if core.curve != curve:
-        raise Refusal(f"the core in {text} is for {core.curve.title}, the key for {curve.title}")
+        raise UnsupportedError(f"the core in {text} is for {core.curve.title}, the key for {curve.title}")
     return RtlPointEngine(core)
 
 
@@ -286,12 +286,12 @@ def _ecc(engine: str, curve: Curve, blind: int = 0, coordinates: bool = False, c
 def _exchange(
     name: str, keys: tuple[Key, Key], allow_zero: bool, engine: str, blind: int, coordinates: bool, output: Path | None
 ) -> Ecc:
-    from modmill.contract import Refusal
+    from modmill.contract import UnsupportedError
     from modmill.engines.ecc.ecdh import exchange_u, public_u
 
     own, other = keys
     if name not in own.curve.aliases:
-        raise Refusal(f"{name} needs a key of its own curve; this key is on {own.curve.title}")
+        raise UnsupportedError(f"{name} needs a key of its own curve; this key is on {own.curve.title}")
     ecc = _ecc(engine, own.curve, blind, coordinates)
     public = other.public or public_u(ecc, [other.private])[0]
     _write(exchange_u(ecc, [(own.private, public)], allow_zero=allow_zero)[0], output)
@@ -305,12 +305,12 @@ def _key(path: Path, passphrase: Path | None = None) -> Key:
 
 
 def _pair(own: Path, peer: Path, passphrase: Path | None) -> tuple[Key, Key]:
-    """A key and the peer's key, on one curve. Raises Refusal if their curves differ."""
-    from modmill.contract import Refusal
+    """A key and the peer's key, on one curve. Raises UnsupportedError if their curves differ."""
+    from modmill.contract import UnsupportedError
 
     first, second = _key(own, passphrase), _key(peer)
     if first.curve != second.curve:
-        raise Refusal(f"the keys are on different curves, {first.curve.title} and {second.curve.title}")
+        raise UnsupportedError(f"the keys are on different curves, {first.curve.title} and {second.curve.title}")
     return first, second
 
 

@@ -46,7 +46,7 @@ def build(
     """Emit an engine: Verilog, its messages, and vectors. With CRT it has half the width of the modulus."""
     import shlex
 
-    from modmill.contract import Refusal
+    from modmill.contract import UnsupportedError
     from modmill.cores.rsa.engine import DEFAULT
     from modmill.cores.rsa.machine import engine
     from modmill.design import parse_set
@@ -55,7 +55,7 @@ def build(
 
     require_name(top)
     if bits not in BITS:
-        raise Refusal(f"RSA moduli have {BITS[0]} to {BITS[-1]} bits, not {bits}")
+        raise UnsupportedError(f"RSA moduli have {BITS[0]} to {BITS[-1]} bits, not {bits}")
     chosen = multiplier or DEFAULT
     width = -(-bits // 2) if crt else bits
     core = engine(
@@ -106,7 +106,7 @@ def race(
 
     from rich.console import Console
 
-    from modmill.contract import Refusal
+    from modmill.contract import UnsupportedError
     from modmill.cores.rsa.engine import loaded
     from modmill.cores.rsa.machine import engine
     from modmill.design import parse_set
@@ -115,7 +115,7 @@ def race(
     from modmill.studies.race.machines import EngineRace
 
     if bits not in BITS:
-        raise Refusal(f"RSA moduli have {BITS[0]} to {BITS[-1]} bits, not {bits}")
+        raise UnsupportedError(f"RSA moduli have {BITS[0]} to {BITS[-1]} bits, not {bits}")
     width = -(-bits // 2) if crt else bits
     settings = parse_set(sets)
     console = Console(width=None if sys.stdout.isatty() else 150, highlight=False, markup=False)
@@ -130,16 +130,16 @@ def race(
                 contexts=contexts, word=word, io=io, cores=cores,
             )  # fmt: skip
             entrants.append((name, core, core.about()))
-        except Refusal as error:
+        except UnsupportedError as error:
             if multiplier:
                 raise
             status.print(f"{name} does not apply: {error}", markup=False, highlight=False)
     with status.status("") as line:
         raced.progress = line.update
         for name, core, about in entrants:
-            standing = raced.measure(name, core, about)
-            standing.per_operation = 2 if crt else 1
-            found.append(standing)
+            result = raced.measure(name, core, about)
+            result.per_operation = 2 if crt else 1
+            found.append(result)
     if str(output) != "-":
         kind = "with CRT" if crt else "without CRT"
         console.print(report.table(found, f"RSA-{bits} private operations {kind} on {target}"))
@@ -187,7 +187,7 @@ def run(
     output: Annotated[Path | None, typer.Option("--output", "-o", help="File to write; default: stdout.")] = None,
 ) -> None:
     """Decrypt, encrypt, sign or verify with a real key. Every private result is checked before it is released."""
-    from modmill.contract import Refusal
+    from modmill.contract import UnsupportedError
     from modmill.cores.rsa.engine import DEFAULT, Stored, engine_for
     from modmill.design import parse_set
     from modmill.engines.rsa import padding as padded
@@ -195,12 +195,12 @@ def run(
 
     wanted = [path for path in (decrypt, encrypt, sign, verify) if path is not None]
     if len(wanted) != 1:
-        raise Refusal("give exactly one of --decrypt, --encrypt, --sign and --verify")
+        raise UnsupportedError("give exactly one of --decrypt, --encrypt, --sign and --verify")
     if (verify is None) != (signature is None):
-        raise Refusal("--verify and --signature must be given together")
+        raise UnsupportedError("--verify and --signature must be given together")
     if Path(engine).is_dir():
         if multiplier or sets:
-            raise Refusal(f"the engine in {engine} has a fixed multiplier; omit --multiplier and --set")
+            raise UnsupportedError(f"the engine in {engine} has a fixed multiplier; omit --multiplier and --set")
         machine: Engine = Stored.read(engine)
     else:
         machine = engine_for(

@@ -45,15 +45,15 @@ def add_to(app: typer.Typer, bar: Bar) -> None:
         record: Record = None,
     ) -> None:
         """Print every table of the papers: printed, predicted and measured values, with the reasons for differences."""
-        from modmill.contract import Refusal
+        from modmill.contract import UnsupportedError
 
         if site is not None:
             if output is not None:
-                raise Refusal("--json works only for the tables in the terminal; omit -o")
+                raise UnsupportedError("--json works only for the tables in the terminal; omit -o")
             _write(site, papers, measure, emit, record, bar)
             return
         if emit:
-            raise Refusal("--emit works only with -o; the tables in the terminal always emit their cores")
+            raise UnsupportedError("--emit works only with -o; the tables in the terminal always emit their cores")
         _print(papers, measure, output, record, bar)
 
     @app.command()
@@ -120,10 +120,10 @@ def _serve(folder: Path, port: int, browser: bool) -> None:
     from functools import partial
     from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 
-    from modmill.contract import Refusal
+    from modmill.contract import UnsupportedError
 
     if not (folder / "index.html").is_file():
-        raise Refusal(f"{folder} holds no site; write one with modmill reproduce -o {folder}")
+        raise UnsupportedError(f"{folder} holds no site; write one with modmill reproduce -o {folder}")
 
     class Quiet(SimpleHTTPRequestHandler):
         def log_message(self, format: str, *args: object) -> None:

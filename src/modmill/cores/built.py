@@ -15,10 +15,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Self, TypeVar
 
-from modmill.contract import Contract, Refusal
+from modmill.contract import Contract, UnsupportedError
 from modmill.cores import engine_files
 from modmill.cores.trial import Trial, judged
-from modmill.design import Fitted, Multiplier, unused
+from modmill.design import DesignInstance, Multiplier, unused
 from modmill.engines.machine.cluster import Packets, assembled
 from modmill.engines.machine.layout import RowLayout
 from modmill.engines.machine.sequencer import RowSequencer
@@ -77,11 +77,11 @@ class BuiltEngine(ABC):
     ``io``: form of the multiplier; numbers have this form at the engine's ports too. ``top``: name of the first Verilog
     module. ``cores``: number of machines; several are placed behind a router, and messages are sent in packets
     (`engines/machine/cluster.py`). ``stored``: Verilog read from a folder, used in place of emitted Verilog. Raises
-    Refusal for a form that the design does not have.
+    UnsupportedError for a form that the design does not have.
     """
 
     design: str
-    fitted: Fitted
+    fitted: DesignInstance
     given: Mapping[str, Any] = field(default_factory=dict)
     bits: int = 0
     contexts: int = 0
@@ -96,7 +96,7 @@ class BuiltEngine(ABC):
 
     def __post_init__(self) -> None:
         if self.io not in self.fitted.forms:
-            raise Refusal(f"{self.design} has no {self.io} form; take --io {' or '.join(self.fitted.forms)}")
+            raise UnsupportedError(f"{self.design} has no {self.io} form; take --io {' or '.join(self.fitted.forms)}")
 
     # ---- parts
 
@@ -105,7 +105,7 @@ class BuiltEngine(ABC):
         """The multiplier's contract."""
         return self.fitted.contract(self.io)
 
-    def contract_at(self, fitted: Fitted) -> Contract:
+    def contract_at(self, fitted: DesignInstance) -> Contract:
         """The contract while this modulus is loaded, with stream k in the order that the engine's machine takes."""
         return fitted.slot_contract(self.layout.used) if self.numbered else fitted.contract(self.io)
 
@@ -133,7 +133,8 @@ class BuiltEngine(ABC):
     @property
     @abstractmethod
     def layout(self) -> RowLayout:
-        """Slots, table and messages. Raises Refusal when the programmes do not fit the multiplier or the memories."""
+        """Slots, table and messages. Raises UnsupportedError when the programmes do not fit the multiplier or the
+        memories."""
 
     @property
     def results(self) -> int:
@@ -275,7 +276,7 @@ class BuiltEngine(ABC):
     def remade(cls, path: str | Path) -> Self:
         """Make the engine that the record of a folder describes; its Verilog is emitted, not read.
 
-        Raises ValueError (Refusal) if the record is missing or malformed.
+        Raises ValueError (UnsupportedError) if the record is missing or malformed.
         """
         place = Path(path) / f"{cls.STEM}.json"
         try:
@@ -291,7 +292,7 @@ class BuiltEngine(ABC):
     def read(cls, path: str | Path) -> Self:
         """Read the engine in a folder that ``write`` wrote, with the folder's Verilog.
 
-        Raises ValueError (Refusal) if a file is missing or malformed, or if Verilog or record were edited.
+        Raises ValueError (UnsupportedError) if a file is missing or malformed, or if Verilog or record were edited.
         """
         return replace(cls.remade(path), stored=engine_files.stored_verilog(Path(path), cls.STEM))
 

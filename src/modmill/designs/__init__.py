@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from difflib import get_close_matches
 
-from modmill.contract import Refusal
+from modmill.contract import UnsupportedError
 from modmill.design import Design
 from modmill.designs import channel, extension, iddmm, mcivor, orup, tenca_koc
 from modmill.designs.cox_rower import hbe, kbe
@@ -29,7 +29,8 @@ DESIGNS: tuple[Design, ...] = (
 
 
 def design(name: str) -> Design:
-    """The design of that name; case, and ``_`` for ``-``, do not matter. Raises Refusal with the names there are."""
+    """The design of that name; case, and ``_`` for ``-``, do not matter. Raises UnsupportedError with the names there
+    are."""
     wanted = name.lower().replace("_", "-")
     for d in DESIGNS:
         if d.name == wanted:
@@ -37,4 +38,4 @@ def design(name: str) -> Design:
     names = [d.name for d in DESIGNS]
     near = get_close_matches(wanted, names, n=4, cutoff=0.5)
     known = f"the nearest are {', '.join(near)}" if near else "`modmill designs` lists them"
-    raise Refusal(f"no design is called {shortened(name)}; {known}")
+    raise UnsupportedError(f"no design is called {shortened(name)}; {known}")

@@ -26,8 +26,8 @@ from typing import Any
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 
-from modmill.contract import Binary, Contract, Refusal, Timing
-from modmill.design import Cost, Design, Fitted, Multiplier, Setting, Source
+from modmill.contract import Binary, Contract, Timing, UnsupportedError
+from modmill.design import Cost, Design, DesignInstance, Multiplier, Setting, Source
 from modmill.numbers.folding import fold, fold_bounds
 from modmill.numbers.rns.residues import signed_digits
 from modmill.rtl.fold import SelectedFold, bits, fold_step
@@ -106,7 +106,7 @@ class Params:
 # ---------------------------------------------------------------------------------------------- algorithm
 
 
-class Channel(Fitted):
+class Channel(DesignInstance):
     """Multiplication or reduction in one channel."""
 
     def __init__(self, p: int, params: Params, settings: dict[str, Any]) -> None:
@@ -308,9 +308,11 @@ def fit(p: int, multiplies: bool, *, dsp: str, registers: int) -> Channel:
     try:
         count = len(params.folds) - 1
     except ValueError as error:
-        raise Refusal(f"{shown}: {error}") from error
+        raise UnsupportedError(f"{shown}: {error}") from error
     if count > MOST_FOLDS:
-        raise Refusal(f"{shown} is too far below 2^{w}: it takes {count} folds, at most {MOST_FOLDS} are built")
+        raise UnsupportedError(
+            f"{shown} is too far below 2^{w}: it takes {count} folds, at most {MOST_FOLDS} are built"
+        )
     return Channel(p, params, {"dsp": dsp, "registers": registers})
 
 

@@ -13,7 +13,7 @@ from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from modmill.design import Fitted, Multiplier
+from modmill.design import DesignInstance, Multiplier
 from modmill.rtl.words import WordSubtraction
 from modmill.schedule import Operation, Operations, Schedule, Step
 
@@ -35,7 +35,7 @@ def planned(steps: Sequence[Step], busy: int) -> Schedule:
     return Schedule(tuple(steps), max(busy, -(-(steps[-1].end + 1) // PLACES)))
 
 
-class DigitSerial(Fitted):
+class DigitSerial(DesignInstance):
     """A design of this kind."""
 
     @abstractmethod

@@ -28,8 +28,8 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
-from modmill.contract import Refusal, Residues, Timing
-from modmill.design import Cost, Design, Fitted, Multiplier, Setting, Source
+from modmill.contract import Residues, Timing, UnsupportedError
+from modmill.design import Cost, Design, DesignInstance, Multiplier, Setting, Source
 from modmill.numbers.folding import reduce
 from modmill.numbers.rns.base_pairs import approximate, choose_moduli
 from modmill.numbers.rns.cox import Cox, first_bound
@@ -77,7 +77,7 @@ def choose(p: int, w: int, columns: int, n: int, exact: bool, dsp: str) -> Param
     least = max(LEAST, -(-p.bit_length() // w) - 1)
     for count in (n,) if n else range(least + least % ROWERS, MOST + 1, ROWERS):
         if count % ROWERS:
-            raise Refusal(f"n must be even, got {count}")
+            raise UnsupportedError(f"n must be even, got {count}")
         more = 0 if exact else ROWERS
         try:
             moduli = choose_moduli(w, 2 * count + more, even=False).moduli
@@ -120,7 +120,7 @@ def tables(q: Params) -> Tables:
 # ---------------------------------------------------------------------------------------------- algorithm
 
 
-class Extension(Fitted):
+class Extension(DesignInstance):
     """A base extension for numbers below some modulus; the congruence is modulo A, so ``p`` = A and the factor is 1.
 
     ``trace`` names pairs of channels, 2 r and 2 r + 1, by their row: xi1 = xi_(1,1), xi_(1,2) in the papers; "mod" is
@@ -207,10 +207,10 @@ class Extension(Fitted):
         return BaseExtension(self.params.shape, tables(self.params), self.params.b.moduli)
 
     def binary_component(self) -> Multiplier:
-        raise Refusal("a base extension has no binary form; build it with --io native")
+        raise UnsupportedError("a base extension has no binary form; build it with --io native")
 
     def binary_timing(self) -> Timing:
-        raise Refusal("a base extension has no binary form; build it with --io native")
+        raise UnsupportedError("a base extension has no binary form; build it with --io native")
 
     def corners(self) -> list[tuple[int, int]]:
         form = self.representation

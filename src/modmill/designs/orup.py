@@ -25,7 +25,7 @@ from typing import Any
 
 from amaranth.hdl import Const, Module, Mux, Signal, Value
 
-from modmill.contract import Binary, Load, Refusal, Timing
+from modmill.contract import Binary, Load, Timing, UnsupportedError
 from modmill.design import Cost, Design, Multiplier, Setting, Source
 from modmill.designs.digit_serial import PLACES, DigitSerial, DigitSerialMachine, ended, planned, put, subtraction
 from modmill.numbers.montgomery import edges
@@ -152,9 +152,9 @@ class Orup(DigitSerial):
 
     def at(self, p: int) -> Orup:
         if not self.settings["loadable"]:
-            raise Refusal("the modulus of this core is built in")
+            raise UnsupportedError("the modulus of this core is built in")
         if p < 3 or p % 2 == 0 or p >> self.params.bits:
-            raise Refusal(f"this core takes odd moduli from 3 to 2^{self.params.bits} - 1, not {shortened(p)}")
+            raise UnsupportedError(f"this core takes odd moduli from 3 to 2^{self.params.bits} - 1, not {shortened(p)}")
         return Orup(p, self.settings, self.params.bits)
 
     @cached_property
@@ -214,10 +214,10 @@ class Orup(DigitSerial):
         return Machine(self)
 
     def binary_component(self) -> Multiplier:
-        raise Refusal("orup has no binary form; take --io native")
+        raise UnsupportedError("orup has no binary form; take --io native")
 
     def binary_timing(self) -> Timing:
-        raise Refusal("orup has no binary form; take --io native")
+        raise UnsupportedError("orup has no binary form; take --io native")
 
     def corners(self) -> list[tuple[int, int]]:
         return edges(self.scaled, self.R, 2 * self.scaled)

@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from modmill.contract import Refusal
+from modmill.contract import UnsupportedError
 from modmill.numbers.shown import shortened
 
 _BEGIN = re.compile(rb"-----BEGIN ([^\r\n]*?)-----")
@@ -19,9 +19,10 @@ def labels(data: bytes) -> list[str]:
 
 
 def require_label(data: bytes, accepted: Sequence[str]) -> None:
-    """Raise Refusal when a file has PEM blocks, or a beginning of one, and none has a label among ``accepted``."""
+    """Raise UnsupportedError when a file has PEM blocks, or a beginning of one, and none has a label among
+    ``accepted``."""
     found = labels(data)
     if b"-----BEGIN" not in data or set(found) & set(accepted):
         return
     what = f"the PEM file is labelled {shortened(found[0])}" if found else "the PEM file has no label that can be read"
-    raise Refusal(f"{what}; accepted are {', '.join(accepted)}")
+    raise UnsupportedError(f"{what}; accepted are {', '.join(accepted)}")

@@ -39,7 +39,7 @@ from pathlib import Path
 from amaranth.back import rtlil
 from amaranth.hdl import Elaboratable, _nir
 
-from modmill.contract import PORTS, Refusal
+from modmill.contract import PORTS, UnsupportedError
 from modmill.flow import memories, tiles, tools
 from modmill.numbers.shown import shortened
 
@@ -359,8 +359,10 @@ def digest(verilog: str) -> str:
 
 
 def require_name(top: str) -> None:
-    """Raise Refusal unless ``top`` is a valid name of a Verilog module of at most 64 characters."""
+    """Raise UnsupportedError unless ``top`` is a valid name of a Verilog module of at most 64 characters."""
     if not re.fullmatch(r"[A-Za-z_]\w{0,63}", top):
-        raise Refusal(f"the module's name must be at most 64 letters, digits and underscores, not {shortened(top)}")
+        raise UnsupportedError(
+            f"the module's name must be at most 64 letters, digits and underscores, not {shortened(top)}"
+        )
     if top in _KEYWORDS:
-        raise Refusal(f"the module's name must not be a keyword of Verilog: {shortened(top)}")
+        raise UnsupportedError(f"the module's name must not be a keyword of Verilog: {shortened(top)}")

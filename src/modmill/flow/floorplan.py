@@ -13,7 +13,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from modmill.contract import Refusal
+from modmill.contract import UnsupportedError
 
 DEVICE = "LFE5U-85F"
 """The device that has these sites."""
@@ -65,7 +65,7 @@ def along(cells: Iterable[tuple[str, str]]) -> dict[str, str]:
     with the same digits, other block RAMs near the lowest column. A small machine gets a third more of the rows than
     it needs.
 
-    Raises Refusal if there are more blocks than sites.
+    Raises UnsupportedError if there are more blocks than sites.
     """
     found: dict[str, list[str]] = {DSP: [], RAM: []}
     for name, kind in cells:
@@ -74,7 +74,7 @@ def along(cells: Iterable[tuple[str, str]]) -> dict[str, str]:
     dsp, ram = ([*low, *reversed(middle), *high] for low, middle, high, *_ in _rows())
     for (kind, names), sites in zip(found.items(), (dsp, ram), strict=True):
         if len(names) > len(sites):
-            raise Refusal(f"the machine has {len(names)} {kind}, the rows of the floorplan {len(sites)}")
+            raise UnsupportedError(f"the machine has {len(names)} {kind}, the rows of the floorplan {len(sites)}")
     length = -(-4 * max(map(len, found.values())) // 3)
     dsp, ram = dsp[:length], ram[:length]
     out = dict(zip(sorted(found[DSP], key=_column), spread(dsp, len(found[DSP])), strict=True))
@@ -87,7 +87,7 @@ def along(cells: Iterable[tuple[str, str]]) -> dict[str, str]:
 def places(cells: Iterable[tuple[str, str]], machine: str) -> dict[str, str]:
     """Sites by cell name, for (name, type) of all cells. ``machine``: a pattern whose group is a machine's number.
 
-    Raises Refusal if there are no machines or too many, or one has more blocks than its region of the device.
+    Raises UnsupportedError if there are no machines or too many, or one has more blocks than its region of the device.
     """
     found: dict[int, dict[str, list[str]]] = defaultdict(lambda: {DSP: [], RAM: []})
     for name, kind in cells:
@@ -95,13 +95,13 @@ def places(cells: Iterable[tuple[str, str]], machine: str) -> dict[str, str]:
             found[int(match[1])][kind].append(name)
     parts = list(regions())
     if not found or max(found) >= len(parts):
-        raise Refusal(f"a floorplan is for 1 to {len(parts)} machines, not {max(found, default=-1) + 1}")
+        raise UnsupportedError(f"a floorplan is for 1 to {len(parts)} machines, not {max(found, default=-1) + 1}")
     out: dict[str, str] = {}
     for number, blocks in found.items():
         for kind, names in blocks.items():
             sites = parts[number][kind]
             if len(names) > len(sites):
-                raise Refusal(f"machine {number} has {len(names)} {kind}, its part of the device {len(sites)}")
+                raise UnsupportedError(f"machine {number} has {len(names)} {kind}, its part of the device {len(sites)}")
             out.update(zip(sorted(names, key=_order), spread(sites, len(names)), strict=True))
     return out
 
@@ -131,7 +131,7 @@ def _order(name: str) -> tuple[int, int, str]:
 
 
 def apply(netlist: Mapping[str, dict], top: str, plan: Plan) -> None:
-    """Set the sites in a netlist, in nextpnr's attributes. Raises Refusal as ``plan`` does."""
+    """Set the sites in a netlist, in nextpnr's attributes. Raises UnsupportedError as ``plan`` does."""
     cells = netlist["modules"][top]["cells"]
     for name, site in plan((name, cell["type"]) for name, cell in cells.items()).items():
         cells[name]["attributes"]["BEL"] = site

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class EngineStanding:
+class EngineRaceResult:
     """One engine. ``results``: results in one answer of one of its ``cores``. Unmeasured values are None.
 
     ``note``: why it has no clock. ``per_operation``: results for one operation (an RSA private operation with CRT
@@ -89,14 +89,14 @@ _COLUMNS = (
 )  # fmt: skip
 
 
-def table(standings: Sequence[EngineStanding], title: str) -> Table:
+def table(results: Sequence[EngineRaceResult], title: str) -> Table:
     """One line for each engine."""
     from rich.table import Table
 
     made = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for name in _COLUMNS:
         made.add_column(name, justify="left" if name == "engine" else "right", no_wrap=name == "engine")
-    for s in standings:
+    for s in results:
         made.add_row(
             s.name, str(s.cores), str(s.results), _whole(s.latency), _whole(s.period),
             *(_whole(s.resource(name)) for name in ("dsp", "lut", "ff", "bram")), _short(s.mhz), _short(s.milliseconds),
@@ -105,15 +105,15 @@ def table(standings: Sequence[EngineStanding], title: str) -> Table:
     return made
 
 
-def footnotes(standings: Sequence[EngineStanding]) -> list[str]:
+def footnotes(results: Sequence[EngineRaceResult]) -> list[str]:
     """The meaning of the columns, and failures."""
     lines = [
         "cycles: of one job alone, simulated; period: from one answer of a machine to its next, jobs waiting",
         "per second, /DSP, /LUT: at full load, input and output included",
     ]
-    if any(s.routes for s in standings):
-        lines.append(origin({s.name: s.routes for s in standings}))
-    return lines + [f"{s.name}: {s.note}" for s in standings if s.note]
+    if any(s.routes for s in results):
+        lines.append(origin({s.name: s.routes for s in results}))
+    return lines + [f"{s.name}: {s.note}" for s in results if s.note]
 
 
 def _whole(number: int | None) -> str:

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from modmill.contract import Refusal
+from modmill.contract import UnsupportedError
 from modmill.design import Design
 from modmill.flow import tools
 from modmill.report.rows import Row, append
@@ -148,8 +148,8 @@ def explore(
     ``names``: the designs to try (default: all); ``engines``: also RSA and ECC engines, in a quarter of the time;
     ``most``: largest number of cores; ``workers``: processes, by default one for each processor; ``trial``: parameters
     of the trials; ``record``: a results file to which a row is added. Ctrl-C ends the run early and returns the
-    findings. The same seed tries the same cores, and the same engines, in the same order. Raises Refusal for an unknown
-    design.
+    findings. The same seed tries the same cores, and the same engines, in the same order. Raises UnsupportedError for
+    an unknown design.
     """
     trial = trial or Trial(seed=seed)
     designs = _chosen(designs_of(trial.designs), names)
@@ -192,7 +192,7 @@ def _chosen(designs: Sequence[Design], names: Sequence[str]) -> list[Design]:
     wanted = [name.lower().replace("_", "-") for name in names]
     for name in wanted:
         if name not in known:
-            raise Refusal(f"no design is called {name!r}; there are {', '.join(known)}")
+            raise UnsupportedError(f"no design is called {name!r}; there are {', '.join(known)}")
     return [known[name] for name in dict.fromkeys(wanted)] or list(designs)
 
 

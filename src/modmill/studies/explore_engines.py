@@ -24,7 +24,7 @@ from math import isqrt
 from pathlib import Path
 from typing import Any
 
-from modmill.contract import Refusal
+from modmill.contract import UnsupportedError
 from modmill.cores.ecc.check import check_ecc
 from modmill.cores.ecc.machine import EccCore, ecc
 from modmill.cores.rsa.check import check_engine
@@ -72,7 +72,7 @@ class EngineCase:
         return f"ecc({text}, {self.design!r}, {dict(self.settings)!r}, {given})"
 
     def make(self) -> EccCore | EngineCore:
-        """The engine. Raises Refusal if it cannot be built."""
+        """The engine. Raises UnsupportedError if it cannot be built."""
         if self.curve is not None:
             return ecc(self.curve, self.design, dict(self.settings), **dict(self.arguments))
         return engine(self.design, settings=dict(self.settings), **dict(self.arguments))
@@ -271,7 +271,7 @@ def attempt_engine(tell: Callable[[str, float], None], case: EngineCase) -> Engi
     start = time.monotonic()
     try:
         kind, text = _attempt(tell, case)
-    except Refusal as refusal:
+    except UnsupportedError as refusal:
         text = str(refusal)
         kind = "message" if "\n" in text or not 0 < len(text) <= _REFUSAL else "refused"
     except Exception as error:

@@ -19,7 +19,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from modmill.contract import Binary, Contract, Digits, Refusal
+from modmill.contract import Binary, Contract, Digits, UnsupportedError
 from modmill.cores import pair_check
 from modmill.cores.ecc import check as ecc_check
 from modmill.cores.ecc import machine as ecc
@@ -166,7 +166,7 @@ class Subject:
         for name, make in (("contract.json", _core), ("engine.json", _engine), ("ecc.json", _ecc)):
             if (folder / name).exists():
                 return make(folder, vectors)
-        raise Refusal(f"{folder} holds no core: contract.json, engine.json or ecc.json is needed")
+        raise UnsupportedError(f"{folder} holds no core: contract.json, engine.json or ecc.json is needed")
 
 
 def _core(folder: Path, vectors: int) -> Subject:

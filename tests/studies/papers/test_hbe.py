@@ -15,7 +15,7 @@ from modmill.numbers.moduli import parse_modulus
 from modmill.report.reproduction import UNKNOWN, Line, as_data
 from modmill.report.rows import Row, append
 from modmill.studies.papers import hbe
-from modmill.studies.papers.ours import Rows
+from modmill.studies.papers.measured_core import Rows
 from modmill.studies.papers.reproduce import PAPERS, reproduce
 
 # Transcribed from the paper once more, row by row as it prints them.

@@ -19,7 +19,7 @@ from modmill.report.reproduction import UNKNOWN
 from modmill.report.rows import Row, append, read
 from modmill.studies.papers import rsa64k
 from modmill.studies.papers.bench import modulus_value
-from modmill.studies.papers.ours import Rows
+from modmill.studies.papers.measured_core import Rows
 from modmill.studies.papers.reproduce import reproduce
 
 ROOT = Path(__file__).resolve().parents[3]

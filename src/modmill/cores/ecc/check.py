@@ -16,12 +16,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from modmill.contract import Contract, Refusal
+from modmill.contract import Contract, UnsupportedError
 from modmill.cores.built import Message
 from modmill.cores.ecc.machine import EccCore
 from modmill.cores.ecc.samples import EDGES, sample
 from modmill.cores.pair_check import Messages, PairReport, Stream, check_pair
-from modmill.design import Fitted
+from modmill.design import DesignInstance
 from modmill.engines.microcode.bounds import row_limits
 from modmill.engines.microcode.interpreter import run
 from modmill.engines.microcode.program import RowProgramme
@@ -29,7 +29,7 @@ from modmill.engines.microcode.program import RowProgramme
 RUNS = 10
 """Minimum number of runs of each operation on the core's own curve, the exceptional ones first."""
 
-_Loaded = tuple[Fitted, dict[int, RowProgramme]]
+_Loaded = tuple[DesignInstance, dict[int, RowProgramme]]
 """A modulus, and the programmes with constants for it."""
 
 
@@ -75,7 +75,7 @@ def _others(core: EccCore, seed: int) -> Iterator[_Loaded]:
                 row_limits(replace(own, shared=tuple((slot, end - 1) for slot, end in ends)), fitted.contract(core.io))
                 chosen = tuple((slot, rnd.randrange(end)) for slot, end in ends)
                 made[k] = replace(own, shared=known.setdefault(offset, chosen))  # programmes may share their constants
-        except Refusal:
+        except UnsupportedError:
             continue
         yield fitted, made
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from modmill.contract import Refusal
+from modmill.contract import UnsupportedError
 from modmill.cores.ecc.machine import EccCore
 from modmill.engines.ecc.blinding import HostOrder, OrderArithmetic, PointEngine, Run
 from modmill.numbers.curves.affine import Curve
@@ -41,7 +41,7 @@ class RtlPointEngine(PointEngine):
     """A `PointEngine` that simulates ``core``. ``work``: list of calls, with simulated cycles from the last word of a
     job to the first of its results.
 
-    Raises Refusal for an operation that the core does not have, and for scalars longer than its own.
+    Raises UnsupportedError for an operation that the core does not have, and for scalars longer than its own.
     """
 
     core: EccCore
@@ -55,7 +55,7 @@ class RtlPointEngine(PointEngine):
     def results(self, operation: str, bits: int, runs: Sequence[Run]) -> list[tuple[int, ...]]:
         """Results of each run."""
         if bits > self.core.bits:
-            raise Refusal(f"this core multiplies by scalars of up to {self.core.bits} bits, not {bits}")
+            raise UnsupportedError(f"this core multiplies by scalars of up to {self.core.bits} bits, not {bits}")
         return simulated(self.core, operation, runs, self.work)
 
     @property
@@ -72,7 +72,7 @@ class RtlPointEngine(PointEngine):
 class RtlOrder(OrderArithmetic):
     """An `OrderArithmetic` that simulates ``core``, with n loaded after p; ``work`` as in `RtlPointEngine`.
 
-    Raises Refusal for another order than that of the core's curve.
+    Raises UnsupportedError for another order than that of the core's curve.
     """
 
     core: EccCore
@@ -86,5 +86,5 @@ class RtlOrder(OrderArithmetic):
     def results(self, n: int, operation: str, runs: Sequence[Mapping[str, int]]) -> list[tuple[int, ...]]:
         """Results of each run."""
         if n != self.core.curve.n:
-            raise Refusal(f"the core computes modulo the order of {self.core.curve.title} alone")
+            raise UnsupportedError(f"the core computes modulo the order of {self.core.curve.title} alone")
         return simulated(self.core, operation, [((), given) for given in runs], self.work)

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from modmill.contract import Binary, Contract, Refusal
-from modmill.design import Fitted
+from modmill.contract import Binary, Contract, UnsupportedError
+from modmill.design import DesignInstance
 from modmill.designs import design as find_design
 from modmill.engines.ecc.point_engine import OPERATIONS, RowPointEngine, Shape
 from modmill.engines.ecc.variable_time import variable_time_two
@@ -32,8 +32,8 @@ class OnDesign:
     """A curve's programmes on a design, for a unit of unlimited memory.
 
     ``distances``: rows after which a product and a sum can be read; 1, 1 if contexts hide the latency. ``sums``:
-    maximum number in a row; ignored if the design adds up products. Raises Refusal if the design does not support the
-    curve's p.
+    maximum number in a row; ignored if the design adds up products. Raises UnsupportedError if the design does not
+    support the curve's p.
     """
 
     curve: Curve
@@ -45,16 +45,16 @@ class OnDesign:
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     @property
-    def fitted(self) -> Fitted:
+    def fitted(self) -> DesignInstance:
         """The design for the curve's p."""
         return find_design(self.design).fit(self.curve.p, **self.settings)
 
     @property
     def contract(self) -> Contract:
-        """The multiplier's contract. Raises Refusal for a form that the design does not have."""
+        """The multiplier's contract. Raises UnsupportedError for a form that the design does not have."""
         forms = self.fitted.forms
         if self.io not in forms:
-            raise Refusal(f"{self.design} has no {self.io} form; it has {' and '.join(forms)}")
+            raise UnsupportedError(f"{self.design} has no {self.io} form; it has {' and '.join(forms)}")
         return self.fitted.contract(self.io)
 
     @property
@@ -64,9 +64,9 @@ class OnDesign:
         added = self.io == "native" and hasattr(self.fitted, "combine")
         trims = not added and isinstance(contract.operand, Binary) and contract.operand_bound < 4
         if min(self.distances) < 1:
-            raise Refusal(f"results can be read 1 row later at the earliest, not {min(self.distances)}")
+            raise UnsupportedError(f"results can be read 1 row later at the earliest, not {min(self.distances)}")
         if not added and self.sums < 1:
-            raise Refusal(f"this unit does at least 1 sum a row, not {self.sums}")
+            raise UnsupportedError(f"this unit does at least 1 sum a row, not {self.sums}")
         return Unit(0 if added else self.sums, *self.distances, ROOM, ROOM, added=added, trims=trims)
 
     def engine(self) -> RowPointEngine:
@@ -114,7 +114,7 @@ def table(on: OnDesign) -> str:
 def explanation(on: OnDesign, operation: str, width: int = 100) -> str:
     """Facts of one operation, then a chart of each section; its columns are rows."""
     if operation not in on.operations:
-        raise Refusal(f"{on.curve.title} has {', '.join(on.operations)}, not {shortened(operation)}")
+        raise UnsupportedError(f"{on.curve.title} has {', '.join(on.operations)}, not {shortened(operation)}")
     engine = on.engine()
     made, found = engine.programme(operation, on.bits)
     facts = [("programme", made.recipe.name), ("design", f"{on.design}, {on.io} form"), *found.facts()]

@@ -12,13 +12,13 @@ from functools import cached_property
 from itertools import chain
 from typing import Any, Self
 
-from modmill.contract import Binary, Digits, Refusal, ResiduePair
+from modmill.contract import Binary, Digits, ResiduePair, UnsupportedError
 from modmill.cores import engine_files
 from modmill.cores.built import BuiltEngine, Message, Simulated
 from modmill.cores.ecc.page import describe, page, restored
 from modmill.cores.ecc.samples import jobs
 from modmill.cores.trial import Trial
-from modmill.design import Fitted, unused
+from modmill.design import DesignInstance, unused
 from modmill.designs import design as find_design
 from modmill.engines.ecc.blinding import Run
 from modmill.engines.ecc.order_engine import order_operations, order_recipe
@@ -43,7 +43,7 @@ _DISTANCES = (1, 2, 3, 4, 6, 8)
 
 
 @dataclass(frozen=True)
-class Held:
+class ProgramImage:
     """A programme of a coprocessor: operation, digits (``made``), rows, and modulus."""
 
     operation: str
@@ -72,11 +72,11 @@ class EccCore(BuiltEngine):
 
     def __post_init__(self) -> None:
         if self.fitted.p != self.curve.p:
-            raise Refusal(f"{self.design} is fitted to another modulus than that of {self.curve.title}")
+            raise UnsupportedError(f"{self.design} is fitted to another modulus than that of {self.curve.title}")
         super().__post_init__()
         for operation in self.operations:
             if operation not in OPERATIONS:
-                raise Refusal(f"an operation is one of {', '.join(OPERATIONS)}, not {shortened(operation)}")
+                raise UnsupportedError(f"an operation is one of {', '.join(OPERATIONS)}, not {shortened(operation)}")
         if self.order:
             _ = self._loaded
 
@@ -105,14 +105,16 @@ class EccCore(BuiltEngine):
         return self.operations + self.modulo_order
 
     @cached_property
-    def _loaded(self) -> Fitted:
+    def _loaded(self) -> DesignInstance:
         """The multiplier while n is loaded."""
         if not order_operations(self.curve):
-            raise Refusal(f"Modmill has no signature scheme on {self.curve.title}, so no arithmetic modulo its order")
+            raise UnsupportedError(
+                f"Modmill has no signature scheme on {self.curve.title}, so no arithmetic modulo its order"
+            )
         try:
             return self.fitted.at(self.curve.n)
-        except Refusal as error:
-            raise Refusal(f"no arithmetic modulo the order of {self.curve.title}: {error}") from None
+        except UnsupportedError as error:
+            raise UnsupportedError(f"no arithmetic modulo the order of {self.curve.title}: {error}") from None
 
     def modulus(self, job: str) -> int:
         """Modulus of an operation: n or p."""
@@ -136,13 +138,14 @@ class EccCore(BuiltEngine):
 
     @property
     def layout(self) -> RowLayout:
-        """Slots, table and messages. Raises Refusal when the programmes do not fit the multiplier or the memories."""
+        """Slots, table and messages. Raises UnsupportedError when the programmes do not fit the multiplier or the
+        memories."""
         return self._made[0]
 
     @cached_property
-    def held(self) -> tuple[Held, ...]:
+    def held(self) -> tuple[ProgramImage, ...]:
         """Assembled programmes."""
-        return tuple(map(Held, self.jobs, self.points, self._made[1], map(self.modulus, self.jobs)))
+        return tuple(map(ProgramImage, self.jobs, self.points, self._made[1], map(self.modulus, self.jobs)))
 
     @cached_property
     def _made(self) -> tuple[RowLayout, tuple[Assembled, ...]]:
@@ -158,7 +161,7 @@ class EccCore(BuiltEngine):
         )
         least, *more = sorted(busy | {1})
         for contexts in reversed(more):
-            with suppress(Refusal):
+            with suppress(UnsupportedError):
                 return self._layout(contexts)
         return self._layout(least)
 
@@ -174,9 +177,9 @@ class EccCore(BuiltEngine):
         return layout, rows
 
     def number(self, operation: str) -> int:
-        """Number of an operation's programme. Raises Refusal for an operation that the core does not have."""
+        """Number of an operation's programme. Raises UnsupportedError for an operation that the core does not have."""
         if operation not in self.jobs:
-            raise Refusal(f"this core does {', '.join(self.jobs)}, not {operation}")
+            raise UnsupportedError(f"this core does {', '.join(self.jobs)}, not {operation}")
         return self.jobs.index(operation)
 
     def cycles(self, operation: str) -> int:
@@ -192,8 +195,8 @@ class EccCore(BuiltEngine):
         return self.layout.setup(self.contract_at(self.fitted if p == self.curve.p else self._loaded), programmes)
 
     def job(self, operation: str, runs: Sequence[Run]) -> list[int]:
-        """Words of a job: one run for each context; ``blind`` is 1 by default. Raises Refusal for numbers out of
-        range."""
+        """Words of a job: one run for each context; ``blind`` is 1 by default. Raises UnsupportedError for numbers out
+        of range."""
         number = self.number(operation)
         held = self.held[number]
         given = [{BLIND: 1, **inputs} for _, inputs in runs]
@@ -201,7 +204,7 @@ class EccCore(BuiltEngine):
             for name, x in inputs.items():
                 if not 0 <= x < held.modulus:
                     kind = "field's prime" if held.modulus == self.curve.p else "order"
-                    raise Refusal(f"{name} must be below the {kind} of {held.modulus.bit_length()} bits")
+                    raise UnsupportedError(f"{name} must be below the {kind} of {held.modulus.bit_length()} bits")
         names = [name for _, name in held.rows.programme.inputs]
         return self.layout.job(
             number,
@@ -247,7 +250,7 @@ class EccCore(BuiltEngine):
         """Jobs of an operation with expected results: edge cases and random runs (`batches`)."""
         return jobs(self.curve, operation, self.bits, self.layout.contexts, self.cores)
 
-    def by_modulus(self) -> Iterator[tuple[Message, list[Held]]]:
+    def by_modulus(self) -> Iterator[tuple[Message, list[ProgramImage]]]:
         """Yield the SETUP message for p and that for n, each with the programmes that use this modulus."""
         for modulus in dict.fromkeys(held.modulus for held in self.held):
             what = {} if modulus == self.curve.p else {"modulus": "n"}
@@ -331,7 +334,7 @@ def ecc(
     ``io``: default the native form unless it is one of digits, which cannot be added. ``allow_pairing``: also accept
     curves of small embedding degree and Weierstrass curves of even cofactor, for arithmetic on multiples of the base
     point only; such a curve is validated first.
-    Raises Refusal (ValueError) for an unknown curve, and if the design does not support the curve.
+    Raises UnsupportedError (ValueError) for an unknown curve, and if the design does not support the curve.
     """
     found = find_curve(curve, pairing=allow_pairing) if isinstance(curve, str) else curve
     if allow_pairing and not isinstance(curve, str):
@@ -353,7 +356,7 @@ def takes_order(curve: Curve, design: str, settings: Mapping[str, Any], operatio
         return False
     try:
         find_design(design).fit(curve.p, **settings).at(curve.n)
-    except Refusal:
+    except UnsupportedError:
         return False
     return True
 

@@ -13,12 +13,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from modmill.contract import Contract, Refusal
+from modmill.contract import Contract, UnsupportedError
 from modmill.cores.folder import write_folder
 from modmill.cores.multiplier import operands
 from modmill.cores.multiplier.explain import explanation
 from modmill.cores.multiplier.verify import SHORT, Report, verify
-from modmill.design import IO, Design, Fitted
+from modmill.design import IO, Design, DesignInstance
 from modmill.designs import design as find_design
 from modmill.flow import emit, tools
 from modmill.flow.emit import digest, require_name
@@ -53,7 +53,7 @@ class Core:
 
     design: Design
     modulus: Modulus
-    fitted: Fitted
+    fitted: DesignInstance
     io: str
     given: Mapping[str, Any] = field(default_factory=dict)
     top: str = "core"
@@ -110,8 +110,8 @@ class Core:
     def multiply(self, a: int, b: int = 0) -> int:
         """a * b * factor through the bit-exact algorithm: canonical for binary io, else below result_bound * p.
 
-        A core with one operand gives a * factor, whatever ``b``. Raises Refusal for operands that the contract does not
-        cover.
+        A core with one operand gives a * factor, whatever ``b``. Raises UnsupportedError for operands that the contract
+        does not cover.
         """
         self._require(a, b if self.contract.operands == 2 else 0)
         result = self.fitted.multiply(a, b)
@@ -120,9 +120,9 @@ class Core:
     def simulate(self, pairs: Iterable[tuple[int, int]], *, gap: float = 0.0, stall: float = 0.0) -> list[int]:
         """Simulate the RTL for pairs of numbers; return the results as numbers. The first call compiles the core.
 
-        For a core with one operand the second number of each pair must be 0.
-        ``gap`` and ``stall`` are the probabilities that producer and consumer pause. Raises Refusal for operands that
-        the contract does not cover, ToolError if the RTL does not compile or gives fewer results than operands.
+        For a core with one operand the second number of each pair must be 0. ``gap`` and ``stall`` are the
+        probabilities that producer and consumer pause. Raises UnsupportedError for operands that the contract does not
+        cover, ToolError if the RTL does not compile or gives fewer results than operands.
         """
         pairs = list(pairs)
         for a, b in pairs:
@@ -186,10 +186,12 @@ class Core:
     def _require(self, a: int, b: int) -> None:
         c = self.contract
         if a < 0 or b < 0:
-            raise Refusal(f"operands must not be negative, got {min(a, b)}")
+            raise UnsupportedError(f"operands must not be negative, got {min(a, b)}")
         if not operands.numbers_covered(c, a, b):
             limit = sheet.multiple(str(c.operand_bound), up=False)
-            raise Refusal(f"operands must be below {limit}, got numbers of {a.bit_length()} and {b.bit_length()} bits")
+            raise UnsupportedError(
+                f"operands must be below {limit}, got numbers of {a.bit_length()} and {b.bit_length()} bits"
+            )
 
     @cached_property
     def _simulator(self) -> Simulator:
@@ -219,17 +221,17 @@ def build(
     ``modulus``: a number, or a text for ``parse_modulus``. ``io``: ``binary`` (operands below p, canonical results)
     or ``native`` (the design's own representation). ``settings``: the design's parameters.
     ``top``: name of the Verilog module, and prefix of all other modules' names.
-    Raises ValueError (Refusal) for unknown names, and if the design does not support the modulus.
+    Raises ValueError (UnsupportedError) for unknown names, and if the design does not support the modulus.
     """
     if io not in IO:
-        raise Refusal(f"io must be one of {', '.join(IO)}, not {shortened(io)}")
+        raise UnsupportedError(f"io must be one of {', '.join(IO)}, not {shortened(io)}")
     require_name(top)
     chosen = find_design(design) if isinstance(design, str) else design
     wanted = parse_modulus(str(modulus)) if isinstance(modulus, (str, int)) else modulus
     given = chosen.checked(settings)
     fitted = chosen.fit(wanted.value, **given)
     if io not in fitted.forms:
-        raise Refusal(f"{chosen.name} has no {io} form; take --io {' or '.join(fitted.forms)}")
+        raise UnsupportedError(f"{chosen.name} has no {io} form; take --io {' or '.join(fitted.forms)}")
     chosen.require_size(fitted)
     return Core(chosen, wanted, fitted, io, given, top)
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from modmill.contract import Refusal
+from modmill.contract import UnsupportedError
 from modmill.cores.multiplier.build import FILES, Core, build
 from modmill.designs import design as find_design
 from modmill.flow.emit import digest
@@ -61,7 +61,7 @@ class Folder:
     def refit(self) -> Core:
         """Build the core that contract.json describes, from its design, modulus, io and given parameters.
 
-        Raises ValueError (Refusal) if it cannot be built.
+        Raises ValueError (UnsupportedError) if it cannot be built.
         """
         r = self.record
         given = find_design(r["design"]).checked(r["given"])  # a name that is no parameter must not get further
@@ -107,12 +107,16 @@ def load(path: str | Path) -> Core:
 def words_for(path: str | Path, modulus: str | int | Modulus) -> Core:
     """Return the core in a folder with another modulus loaded; ``contract.load`` holds the words that load it.
 
-    Raises ValueError (Refusal) if the core's modulus is built in, or if the core cannot load this one.
+    Raises ValueError (UnsupportedError) if the core's modulus is built in, or if the core cannot load this one.
     """
     core = Folder.read(path).refit()
     if core.contract.load is None:
-        raise Refusal(f"{path}: the modulus of this core is built in; a core with --set loadable=true takes others")
+        raise UnsupportedError(
+            f"{path}: the modulus of this core is built in; a core with --set loadable=true takes others"
+        )
     wanted = parse_modulus(str(modulus)) if isinstance(modulus, (str, int)) else modulus
     if wanted.bits > core.modulus.bits:
-        raise Refusal(f"this core takes moduli of at most {core.modulus.bits} bits, not one of {wanted.bits} bits")
+        raise UnsupportedError(
+            f"this core takes moduli of at most {core.modulus.bits} bits, not one of {wanted.bits} bits"
+        )
     return replace(core, modulus=wanted, fitted=core.fitted.at(wanted.value))

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from modmill.contract import Contract
-from modmill.design import Fitted
+from modmill.design import DesignInstance
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ def numbers_covered(contract: Contract, x: int, y: int) -> bool:
     return contract.io == "native" and contract.operands == 2 and x * y < contract.product_bound * contract.p**2
 
 
-def corners(fitted: Fitted, io: str) -> list[tuple[int, int]]:
+def corners(fitted: DesignInstance, io: str) -> list[tuple[int, int]]:
     """Return corner cases as port values: the design's own for native io, those of integers below p for binary io."""
     contract = fitted.contract(io)
     form = fitted.representation

@@ -16,7 +16,7 @@ from modmill.cores.multiplier import four_state as four_states
 from modmill.cores.multiplier import judge, operands
 from modmill.cores.multiplier.operands import Product
 from modmill.cores.ports import module_ports
-from modmill.design import Fitted
+from modmill.design import DesignInstance
 from modmill.flow.emit import without_initial_values
 from modmill.flow.library import Start
 from modmill.flow.lint import foreign_words, lint
@@ -169,7 +169,7 @@ def verify(
     extra: Sequence[tuple[int, int]] = (),
     seed: int = 1,
     effort: Effort = FULL,
-    loaded: Sequence[Fitted] = (),
+    loaded: Sequence[DesignInstance] = (),
     four_state: bool = False,
 ) -> None:
     """Lint and simulate a Verilog text against a core's contract; findings and counts go to ``report``.
@@ -212,7 +212,7 @@ def simulate(
     extra: Sequence[tuple[int, int]] = (),
     seed: int = 1,
     effort: Effort = FULL,
-    loaded: Sequence[Fitted] = (),
+    loaded: Sequence[DesignInstance] = (),
 ) -> None:
     """All that ``verify`` does after compiling, on a simulator with two instances."""
     effort = effort.fitted(core.contract, len(core.verilog))
@@ -223,7 +223,7 @@ def simulate(
     )
 
 
-def _sample(fitted: Fitted, io: str, seed: int) -> tuple[Contract, list[Product]]:
+def _sample(fitted: DesignInstance, io: str, seed: int) -> tuple[Contract, list[Product]]:
     """A contract, and ``OTHER`` products that it covers: half of them corners."""
     contract = fitted.contract(io)
     corners = [pair for pair in operands.corners(fitted, io) if operands.covered(contract, *pair)]

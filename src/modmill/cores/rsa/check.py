@@ -12,7 +12,7 @@ from pathlib import Path
 from modmill.cores.built import Message
 from modmill.cores.pair_check import Messages, PairReport, Stream, check_pair
 from modmill.cores.rsa.machine import PUBLIC, SHORT, EngineCore
-from modmill.design import Fitted
+from modmill.design import DesignInstance
 
 VERY_SHORT = 12
 """Length of the exponents in messages that are sent from many starts."""
@@ -50,7 +50,7 @@ def _short(core: EngineCore, seed: int) -> Iterator[Message]:
     yield core.message(p, 1, PUBLIC.bit_length(), [(base, PUBLIC) for base in bases[::-1]])
 
 
-def _stream(core: EngineCore, moduli: list[Fitted], full: bool, seed: int) -> Iterator[Message]:
+def _stream(core: EngineCore, moduli: list[DesignInstance], full: bool, seed: int) -> Iterator[Message]:
     """For each modulus SETUP and jobs of either programme, with edge cases of bases and exponents."""
     rnd = random.Random(seed)
     size, longest = core.results, core.layout.powers[0].bits

@@ -10,7 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from modmill.contract import Refusal
+from modmill.contract import UnsupportedError
 from modmill.cores.rsa.machine import PUBLIC, EngineCore, engine, read, uniform
 from modmill.design import IO
 from modmill.designs import DESIGNS
@@ -36,13 +36,15 @@ def engine_for(
     """Make an engine around a design: ``model`` runs the programme on the design's contract, ``exact`` on its bit-exact
     algorithm, ``rtl`` on simulated RTL. ``io``: form of the multiplier.
 
-    Raises Refusal for an unknown kind, design, form or setting.
+    Raises UnsupportedError for an unknown kind, design, form or setting.
     """
     if io not in IO:
-        raise Refusal(f"io must be one of {', '.join(IO)}, not {shortened(io)}")
+        raise UnsupportedError(f"io must be one of {', '.join(IO)}, not {shortened(io)}")
     if kind not in KINDS:
         known = ", ".join(KINDS)
-        raise Refusal(f"the engine must be one of {known}, or the folder of a built engine, not {shortened(kind)}")
+        raise UnsupportedError(
+            f"the engine must be one of {known}, or the folder of a built engine, not {shortened(kind)}"
+        )
     given = dict(settings or {})
     find_design(design).checked(given)
     uniform(method, window, True)
@@ -88,7 +90,7 @@ class Stored:
     """The engine in a folder, simulated with the folder's Verilog. ``work``: list of calls.
 
     Secret powers run on it; powers with public exponents are computed by Python's integers, on the host.
-    Raises Refusal for a modulus that the engine cannot load, and for exponents that are too long for it.
+    Raises UnsupportedError for a modulus that the engine cannot load, and for exponents that are too long for it.
     """
 
     core: EngineCore
@@ -103,7 +105,7 @@ class Stored:
         """Powers by programme 0."""
         width = self.core.fitted.p.bit_length()
         if modulus.bit_length() > width:
-            raise Refusal(
+            raise UnsupportedError(
                 f"the engine takes moduli of up to {width} bits, not of {modulus.bit_length()}: with CRT those are "
                 "the primes of the key, without it the modulus"
             )

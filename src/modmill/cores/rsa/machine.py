@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Self
 
-from modmill.contract import Binary, Refusal
+from modmill.contract import Binary, UnsupportedError
 from modmill.cores import engine_files
 from modmill.cores.batches import batches
 from modmill.cores.built import BuiltEngine, Message, Simulated
 from modmill.cores.rsa.page import page
 from modmill.cores.trial import Trial
-from modmill.design import Fitted, unused
+from modmill.design import DesignInstance, unused
 from modmill.designs import design as find_design
 from modmill.engines.machine.layout import DIGIT_WORDS
 from modmill.engines.machine.timing import NumberedRhythm, busy_contexts
@@ -35,9 +35,9 @@ SHORT = 48
 
 
 def uniform(method: str, window: int, converted: bool) -> Programme:
-    """The programme for secret exponents. Raises Refusal for an unknown method."""
+    """The programme for secret exponents. Raises UnsupportedError for an unknown method."""
     if method not in METHODS:
-        raise Refusal(f"the method must be one of {', '.join(METHODS)}, not {shortened(method)}")
+        raise UnsupportedError(f"the method must be one of {', '.join(METHODS)}, not {shortened(method)}")
     return ladder(converted) if method == "ladder" else fixed_window(window, converted)
 
 
@@ -63,13 +63,14 @@ class EngineCore(BuiltEngine):
             return False
         try:
             unused(self.fitted.slot_machine(1))
-        except Refusal:
+        except UnsupportedError:
             return False
         return True
 
     @cached_property
     def layout(self) -> PowerLayout:
-        """Slots, table and messages. Raises Refusal when the programmes do not fit the multiplier or the memory."""
+        """Slots, table and messages. Raises UnsupportedError when the programmes do not fit the multiplier or the
+        memory."""
         contract, beat = self.contract, self.rhythm
         others = [x.contract(self.io) for x in self.fitted.others()]
         converted = any(c.factor % c.p != 1 for c in (contract, *others))  # R may be 1 for the modulus made for alone
@@ -96,15 +97,17 @@ class EngineCore(BuiltEngine):
         bits = bits or self.layout.powers[programme].bits
         return self._sample.cycles(programme, self.layout.passes(programme, bits))
 
-    def at(self, p: int) -> Fitted:
-        """The multiplier with ``p`` loaded. Raises Refusal if p cannot be loaded."""
+    def at(self, p: int) -> DesignInstance:
+        """The multiplier with ``p`` loaded. Raises UnsupportedError if p cannot be loaded."""
         return self.fitted if p == self.fitted.p else self.fitted.at(p)
 
-    def setup(self, fitted: Fitted) -> list[int]:
-        """Words of SETUP. Raises Refusal if the programmes could overflow with this modulus."""
+    def setup(self, fitted: DesignInstance) -> list[int]:
+        """Words of SETUP. Raises UnsupportedError if the programmes could overflow with this modulus."""
         return self.layout.setup(self.contract_at(fitted))
 
-    def simulate(self, fitted: Fitted, programme: int, pairs: Sequence[tuple[int, int]], bits: int = 0) -> Simulated:
+    def simulate(
+        self, fitted: DesignInstance, programme: int, pairs: Sequence[tuple[int, int]], bits: int = 0
+    ) -> Simulated:
         """Simulate powers of any number of (base, exponent), exponents of ``bits`` bits (0: the longest).
 
         Raises ToolError for a violation of the stream protocol and for missing words.
@@ -175,7 +178,7 @@ class EngineCore(BuiltEngine):
             "digest": digest(self.verilog),
         }  # fmt: skip
 
-    def setting(self, fitted: Fitted) -> Message:
+    def setting(self, fitted: DesignInstance) -> Message:
         """The SETUP message for a modulus."""
         return Message(self.setup(fitted), {"modulus": hex(fitted.p)})
 
@@ -228,7 +231,7 @@ def engine(
     """Make an engine around ``design`` for the modulus ``p`` or, if ``p`` is 0, for moduli of ``width`` bits that are
     loaded; ``options`` as in `EngineCore`.
 
-    Raises Refusal if the design does not support the modulus, or cannot load one.
+    Raises UnsupportedError if the design does not support the modulus, or cannot load one.
     """
     chosen = find_design(design)
     given = chosen.checked(settings or {})
@@ -236,7 +239,7 @@ def engine(
         given["loadable"] = True
     fitted = chosen.fit(p or prev_prime(1 << width), **given)
     if not p and fitted.load is None:
-        raise Refusal(
+        raise UnsupportedError(
             f"{design} has its modulus built in: give the key that the engine is for, or take a design that loads it"
         )
     return EngineCore(design, fitted, given, **options)

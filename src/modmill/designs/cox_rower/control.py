@@ -10,7 +10,7 @@ from amaranth.hdl import Cat, Module, Signal
 from amaranth.hdl import Value as Bits
 from amaranth.lib import data, wiring
 
-from modmill.contract import Refusal
+from modmill.contract import UnsupportedError
 from modmill.design import unused
 from modmill.designs.cox_rower.operations import OPERANDS, Kind, Operation, Value
 from modmill.designs.cox_rower.schedule import Programme
@@ -187,14 +187,14 @@ class Control:
         """Words of stream k into these addresses of all rowers, one in every period, as ``loading`` then says.
 
         A word is written in a cycle in which no product uses the memory's port, and is ready in the cycle in which the
-        rowers take it. The first waits for ``idle``. Raises Refusal when the period has no such cycle.
+        rowers take it. The first waits for ``idle``. Raises UnsupportedError when the period has no such cycle.
         """
         interval = self._programme.interval
         busy = set(self.fields["word"]) | {(k + 1) % interval for k in self.fields["source"]}
         spare = next((k for k in range(interval) if k not in busy), None)
         if spare is None:
             unused(m)
-            raise Refusal(
+            raise UnsupportedError(
                 f"no modulus can be loaded: products take all {interval} cycles of the block RAMs' ports; "
                 f"set interval={interval + 1}"
             )

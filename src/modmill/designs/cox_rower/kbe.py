@@ -26,8 +26,8 @@ from functools import cached_property
 from math import gcd
 from typing import Any
 
-from modmill.contract import Load, Refusal, ResiduePair, Timing
-from modmill.design import Cost, Design, Fitted, Multiplier, Setting, Source, unused
+from modmill.contract import Load, ResiduePair, Timing, UnsupportedError
+from modmill.design import Cost, Design, DesignInstance, Multiplier, Setting, Source, unused
 from modmill.designs.cox_rower.constants import Tables
 from modmill.designs.cox_rower.model import Model
 from modmill.designs.cox_rower.multiplier import CoxRower
@@ -111,7 +111,7 @@ def tables(p: int, q: Params, *, plain: bool) -> Tables:
 # ---------------------------------------------------------------------------------------------- algorithm
 
 
-class RnsMontgomery(Fitted):
+class RnsMontgomery(DesignInstance):
     """RNS Montgomery multiplication on the cox-rower machine for one modulus, KBE or HBE by the pair's columns."""
 
     power_up = 1 + TREE
@@ -174,13 +174,15 @@ class RnsMontgomery(Fitted):
     def slot_machine(self, numbers: int) -> CoxSlots:
         """The rowers as a slot machine, which adds up two products before it reduces.
 
-        Raises Refusal when the bases do not carry two, when rowers serve several channels, when there is no room, or
-        when the interval that was set is too short for it.
+        Raises UnsupportedError when the bases do not carry two, when rowers serve several channels, when there is no
+        room, or when the interval that was set is too short for it.
         """
         if self.params.proof.largest_products < 2:
-            raise Refusal(f"the bases carry one product before a reduction, not two: take n = {self.params.a.n + 1}")
+            raise UnsupportedError(
+                f"the bases carry one product before a reduction, not two: take n = {self.params.a.n + 1}"
+            )
         if self.params.share > 1:
-            raise Refusal(f"the slot machine has a rower for every channel, not {self.params.shape.rowers}")
+            raise UnsupportedError(f"the slot machine has a rower for every channel, not {self.params.shape.rowers}")
         plan = placed(replace(self.params.shape, numbered=True), self.settings["interval"])
         return CoxSlots(plan, tables(self.p, self.params, plain=False), numbers, loadable=self.settings["loadable"])
 
@@ -215,13 +217,13 @@ class RnsMontgomery(Fitted):
 
     def at(self, p: int) -> RnsMontgomery:
         if not self.settings["loadable"]:
-            raise Refusal("the modulus of this core is built in")
+            raise UnsupportedError("the modulus of this core is built in")
         if p < 3 or p % 2 == 0:
-            raise Refusal(f"the modulus must be odd and at least 3, got {shortened(p)}")
+            raise UnsupportedError(f"the modulus must be odd and at least 3, got {shortened(p)}")
         try:
             proof = sufficiency(self.params.pair, p, t=self.params.proof.t).require()
         except ValueError as error:
-            raise Refusal(f"the bases of this core do not serve {shortened(p)}: {error}") from error
+            raise UnsupportedError(f"the bases of this core do not serve {shortened(p)}: {error}") from error
         return RnsMontgomery(p, replace(self.params, proof=proof), self.settings)
 
     @cached_property
@@ -326,9 +328,9 @@ def fit(p: int, columns: int, *, w: int, n: int, interval: int, rowers: int, dsp
     With ``loadable`` the bases are those for the largest prime as wide as p, so that they depend on its width only.
     """
     if rowers % columns:
-        raise Refusal(f"rowers must fill rows of {columns}, got rowers = {rowers}")
+        raise UnsupportedError(f"rowers must fill rows of {columns}, got rowers = {rowers}")
     if rowers and n % rowers:
-        raise Refusal(f"n must be a multiple of rowers, got n = {n} and rowers = {rowers}")
+        raise UnsupportedError(f"n must be a multiple of rowers, got n = {n} and rowers = {rowers}")
     served = prev_prime(1 << p.bit_length()) if loadable else p
     pair, proof = _pair(served, columns, w, n)
     if rowers and pair.n % rowers:
@@ -342,7 +344,7 @@ def fit(p: int, columns: int, *, w: int, n: int, interval: int, rowers: int, dsp
     fitted = RnsMontgomery(served, Params(pair, proof, share, BLOCKS[dsp]), settings)
     shape = fitted.params.shape
     if memory_words(shape, LEAST_SLOTS) > BLOCK_WORDS:
-        raise Refusal(
+        raise UnsupportedError(
             f"n = {pair.n} moduli on rowers = {shape.rowers} need {shape.constants:,} constants in each block RAM, and "
             f"beside them products of {shape.slot} words; there is room for {BLOCK_WORDS:,}: lower n or raise rowers"
         )
@@ -352,7 +354,8 @@ def fit(p: int, columns: int, *, w: int, n: int, interval: int, rowers: int, dsp
 
 
 def placed(shape: Shape, interval: int) -> Programme:
-    """The programme with that interval, 0 for the least. Raises Refusal where none is found, with what is accepted."""
+    """The programme with that interval, 0 for the least. Raises UnsupportedError where none is found, with what is
+    accepted."""
     try:
         return programme(shape, interval)
     except ScheduleError as error:
@@ -360,7 +363,7 @@ def placed(shape: Shape, interval: int) -> Programme:
             hint = "take a longer one, or 0 for the least that is found" if interval else "take other rowers"
         else:
             hint = f"take {programme(shape).interval} or 0, the least"
-        raise Refusal(f"interval = {interval} does not serve n = {shape.n}: {error}; {hint}") from error
+        raise UnsupportedError(f"interval = {interval} does not serve n = {shape.n}: {error}; {hint}") from error
 
 
 def _pair(p: int, columns: int, w: int, n: int) -> tuple[BasePair, Sufficiency]:

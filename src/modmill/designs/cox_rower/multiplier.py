@@ -33,7 +33,7 @@ from modmill.designs.cox_rower import operations
 from modmill.designs.cox_rower.constants import Constants, Tables
 from modmill.designs.cox_rower.control import Control, Phase, Word, announce
 from modmill.designs.cox_rower.operations import Kind
-from modmill.designs.cox_rower.rowers import Chain
+from modmill.designs.cox_rower.rowers import CoxRowerArray
 from modmill.designs.cox_rower.schedule import Programme, memory_plan
 from modmill.designs.cox_rower.shape import OPERAND, TREE
 
@@ -41,8 +41,8 @@ from modmill.designs.cox_rower.shape import OPERAND, TREE
 class ProductSlots:
     """A product gets a slot when its operands are accepted and frees it when its result is read, in the same order.
 
-    ``depth``: words of a block RAM; ``trash``: the slot that takes what belongs to no product. Raises Refusal as
-    `memory_plan` does.
+    ``depth``: words of a block RAM; ``trash``: the slot that takes what belongs to no product. Raises UnsupportedError
+    as `memory_plan` does.
     """
 
     def __init__(self, p: Programme) -> None:
@@ -173,12 +173,12 @@ class CoxRower(Multiplier):
 
         # ---- rows, the tree of control, the ring, the cox
         contents = self._constants.contents(blank=loadable)
-        chain = Chain(p, phase, control, word, contents, word.h_source + int(loadable))
+        chain = CoxRowerArray(p, phase, control, word, contents, word.h_source + int(loadable))
         chain.build(m, slots.depth, lambda i: self._connect(m, chain, i))
         self.probes = chain.probes
         return m
 
-    def _connect(self, m: Module, chain: Chain, i: int) -> None:
+    def _connect(self, m: Module, chain: CoxRowerArray, i: int) -> None:
         """Operands, a modulus's word and results of rower i."""
         n, w, own = self._programme.shape.n, self._programme.shape.w, chain.channels(i)
         parts = [port.word_select(j, w) for port in (self.i_a, self.i_b) for j in (*own, *(n + x for x in own))]

@@ -225,7 +225,7 @@ class Branch(wiring.Component):
         return m
 
 
-class Chain:
+class CoxRowerArray:
     """The rows of rowers in their ring, the tree that carries the control word to them, and the cox.
 
     ``contents``: of every rower's block RAM; ``sources``: words from outside that a rower takes.

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
 from modmill import placement
-from modmill.contract import Refusal
+from modmill.contract import UnsupportedError
 from modmill.designs.cox_rower.operations import OPERANDS, Kind, Operation, Value
 from modmill.designs.cox_rower.shape import OPERAND, PRODUCT, TREE, Shape
 from modmill.placement import Job
@@ -443,7 +443,7 @@ def memory_words(shape: Shape, slots: int) -> int:
 def memory_plan(p: Programme) -> tuple[int, int, int]:
     """(depth, first slot, slots): a power of two of words that holds the constants and enough slots, one spare.
 
-    Raises Refusal when there is no room."""
+    Raises UnsupportedError when there is no room."""
     constants, slot = p.shape.constants, p.shape.slot
     first = -(-constants // slot)
     needed = -(-(p.valid - p.origin) // p.interval) + LEAST_SLOTS - 1
@@ -451,5 +451,7 @@ def memory_plan(p: Programme) -> tuple[int, int, int]:
     while depth < memory_words(p.shape, needed):
         depth *= 2
     if depth > BLOCK_WORDS:
-        raise Refusal(f"{constants} constants and {needed} slots of {slot} words do not fit {BLOCK_WORDS} of block RAM")
+        raise UnsupportedError(
+            f"{constants} constants and {needed} slots of {slot} words do not fit {BLOCK_WORDS} of block RAM"
+        )
     return depth, first, depth // slot - first - 1

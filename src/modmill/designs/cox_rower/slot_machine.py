@@ -21,13 +21,13 @@ from dataclasses import dataclass
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 
-from modmill.contract import Refusal
+from modmill.contract import UnsupportedError
 from modmill.design import SlotMachine
 from modmill.designs.cox_rower import operations
 from modmill.designs.cox_rower.constants import Constants, Tables
 from modmill.designs.cox_rower.control import Control, Phase, Word, announce
 from modmill.designs.cox_rower.operations import Kind
-from modmill.designs.cox_rower.rowers import Chain
+from modmill.designs.cox_rower.rowers import CoxRowerArray
 from modmill.designs.cox_rower.schedule import Programme
 from modmill.designs.cox_rower.shape import OPERAND, TREE
 
@@ -51,7 +51,7 @@ class CoxSlots(SlotMachine):
     """The machine for ``numbers`` slots; a number at its ports has its words over A, then over B, as of `ResiduePair`.
 
     Timing depends on no number and on no slot. Cost: as `CoxRower`, and registers for the slots of the operations
-    under way. Raises Refusal when the block RAMs have no room for so many numbers.
+    under way. Raises UnsupportedError when the block RAMs have no room for so many numbers.
     """
 
     kept = ("row", "rower", "branch")
@@ -81,7 +81,7 @@ class CoxSlots(SlotMachine):
         self._first = -(-shape.constants // shape.slot)
         half = 1 << max(self._slot_bits + 1, ((self._first + self._under_way) * shape.slot - 1).bit_length())
         if 2 * half > DEPTH:
-            raise Refusal(
+            raise UnsupportedError(
                 f"{shape.constants} constants, {self._under_way} operations under way and {self.numbers} numbers need "
                 f"{2 * half} words of block RAM, of {DEPTH}"
             )
@@ -112,7 +112,7 @@ class CoxSlots(SlotMachine):
 
         # ---- rows, the tree of control, the ring, the cox
         contents = self._constants.contents(blank=loadable)
-        chain = Chain(p, phase, control, word, contents, word.h_source + int(loadable))
+        chain = CoxRowerArray(p, phase, control, word, contents, word.h_source + int(loadable))
         chain.build(m, self._depth, lambda i: self._connect(m, chain, i, word.h_source - 2))
         return m
 
@@ -192,7 +192,7 @@ class CoxSlots(SlotMachine):
             control.put("word", p.start(op), self._number(q_slot, numbers[op.result][1]))
             control.put(f"out_{op.result.letter}", p.start(op) + OPERAND - 1, going)
 
-    def _connect(self, m: Module, chain: Chain, i: int, unused: int) -> None:
+    def _connect(self, m: Module, chain: CoxRowerArray, i: int, unused: int) -> None:
         """A number's words that come in and leave, and a modulus's word, of rower i."""
         w, n = self._programme.shape.w, self._programme.shape.n
         parts: list[Value] = [self.x_number.word_select(i, w), self.x_number.word_select(n + i, w)]

@@ -24,8 +24,8 @@ from typing import Any
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 
-from modmill.contract import Binary, Contract, Load, Refusal, Timing
-from modmill.design import Cost, Design, Fitted, Multiplier, Setting, Source
+from modmill.contract import Binary, Contract, Load, Timing, UnsupportedError
+from modmill.design import Cost, Design, DesignInstance, Multiplier, Setting, Source
 from modmill.designs.montgomery_array.array import DIGIT, STREAMS_MIN, NegativeInverse
 from modmill.designs.montgomery_array.folded_array import FoldedArray
 from modmill.designs.montgomery_array.lanes import Lanes, timing
@@ -50,7 +50,7 @@ LANES_MAX = 64
 # ---------------------------------------------------------------------------------------------- algorithm
 
 
-class MontgomeryMultiplication(Fitted):
+class MontgomeryMultiplication(DesignInstance):
     """The array for one modulus, built in or loaded."""
 
     def __init__(self, p: int, params: Params, settings: dict[str, Any]) -> None:
@@ -128,9 +128,11 @@ class MontgomeryMultiplication(Fitted):
 
     def at(self, p: int) -> MontgomeryMultiplication:
         if not self.loadable:
-            raise Refusal("the modulus of this core is built in")
+            raise UnsupportedError("the modulus of this core is built in")
         if p < 3 or p % 2 == 0 or p >> self.params.bits:
-            raise Refusal(f"the modulus must be odd, at least 3 and below 2^{self.params.bits}, got {shortened(p)}")
+            raise UnsupportedError(
+                f"the modulus must be odd, at least 3 and below 2^{self.params.bits}, got {shortened(p)}"
+            )
         return MontgomeryMultiplication(p, self.params, self.settings)
 
     def component(self, *, scaled: bool = False) -> Multiplier:
@@ -341,7 +343,7 @@ def fit(p: int, *, loadable: bool, digits: int, streams: int, columns: int, lane
     settings = {"loadable": loadable, "digits": digits, "streams": streams, "columns": columns, "lanes": lanes}
     bits = p.bit_length()
     if bits > BITS_MAX:
-        raise Refusal(f"moduli have at most {BITS_MAX} bits, this one has {bits}")
+        raise UnsupportedError(f"moduli have at most {BITS_MAX} bits, this one has {bits}")
     d = digits or least_digits(bits)
     groups, folded, fewest = folding(d, columns)
     found, interval = least_streams(d, fewest, groups, folded, lanes)
@@ -349,7 +351,7 @@ def fit(p: int, *, loadable: bool, digits: int, streams: int, columns: int, lane
     try:
         params.frame  # noqa: B018 - its conditions
     except ValueError as error:
-        raise Refusal(f"streams = {streams}: {error}") from error
+        raise UnsupportedError(f"streams = {streams}: {error}") from error
     return MontgomeryMultiplication(p, params, settings)
 
 

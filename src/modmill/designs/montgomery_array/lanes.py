@@ -15,16 +15,16 @@ from collections.abc import Sequence
 from amaranth.hdl import Array, Cat, Const, Module, Mux, ResetInserter, Signal, Value
 from amaranth.lib import fifo
 
-from modmill.contract import Refusal, Timing
+from modmill.contract import Timing, UnsupportedError
 from modmill.design import Multiplier
 from modmill.rtl.digit_serial import DigitSerial
 from modmill.rtl.free_running import INITIAL
 
 
 def timing(lane: Timing, lanes: int) -> Timing:
-    """Timing of so many lanes. Raises Refusal where their phases would not be whole cycles."""
+    """Timing of so many lanes. Raises UnsupportedError where their phases would not be whole cycles."""
     if lanes < 1 or lane.interval % lanes:
-        raise Refusal(f"the interval of {lane.interval} cycles is no multiple of {lanes} lanes")
+        raise UnsupportedError(f"the interval of {lane.interval} cycles is no multiple of {lanes} lanes")
     if lanes == 1:
         return lane
     latency, interval = lane.latency + lane.interval, lane.interval // lanes

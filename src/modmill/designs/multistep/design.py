@@ -25,8 +25,8 @@ from typing import Any
 
 from amaranth.hdl import Module, Mux, Signal, Value
 
-from modmill.contract import Binary, Load, Refusal, Timing
-from modmill.design import Cost, Design, Fitted, Multiplier, Setting, Source
+from modmill.contract import Binary, Load, Timing, UnsupportedError
+from modmill.design import Cost, Design, DesignInstance, Multiplier, Setting, Source
 from modmill.designs.digit_serial import PLACES, DigitSerial, DigitSerialMachine, End, addition, ended, planned, put
 from modmill.designs.multistep.carry_save import CarrySaveAdder
 from modmill.numbers.moduli import MAX_BITS
@@ -43,7 +43,7 @@ LEAST_WORD = 16
 # ---------------------------------------------------------------------------------------------- what is shared
 
 
-class BinaryMontgomery(Fitted):
+class BinaryMontgomery(DesignInstance):
     """Montgomery multiplication of binary numbers: what all such designs share.
 
     Settings ``subtract`` (operands and results below p, one subtraction at the end; else below 2 p) and, where there is
@@ -95,9 +95,9 @@ class BinaryMontgomery(Fitted):
 
     def at(self, p: int) -> BinaryMontgomery:
         if not self.loadable:
-            raise Refusal("the modulus of this core is built in")
+            raise UnsupportedError("the modulus of this core is built in")
         if p < 3 or p % 2 == 0 or p >> self.bits:
-            raise Refusal(f"this core takes odd moduli from 3 to 2^{self.bits} - 1, not {shortened(p)}")
+            raise UnsupportedError(f"this core takes odd moduli from 3 to 2^{self.bits} - 1, not {shortened(p)}")
         return type(self)(p, self.settings, self.bits)
 
     def _binary(self) -> BinaryMontgomery:

@@ -18,8 +18,8 @@ from typing import Any
 
 from amaranth.hdl import Cat, Module, Mux, Value
 
-from modmill.contract import Binary, Refusal, Timing
-from modmill.design import Cost, Design, Fitted, Multiplier, Setting, Source
+from modmill.contract import Binary, Timing, UnsupportedError
+from modmill.design import Cost, Design, DesignInstance, Multiplier, Setting, Source
 from modmill.designs.pseudo_mersenne.product_array import DIGIT, HIGHEST, LOW, STREAMS_MIN, ProductArray
 from modmill.designs.pseudo_mersenne.shape import Kind, Params
 from modmill.numbers.rns.residues import signed_digits
@@ -39,7 +39,7 @@ STREAMS_MAX = 271
 # ---------------------------------------------------------------------------------------------- algorithm
 
 
-class PseudoMersenne(Fitted):
+class PseudoMersenne(DesignInstance):
     """The array and its folds for one modulus."""
 
     def __init__(self, p: int, params: Params, settings: dict[str, Any]) -> None:
@@ -265,16 +265,16 @@ def fit(p: int, *, streams: int) -> PseudoMersenne:
     found, interval = least_streams(d, STREAMS_MIN)
     params = Params(k, c, d, streams or found, interval)
     if d > -(-k // DIGIT):
-        raise Refusal(f"the modulus must have at least {DIGIT * (DIGITS_MIN - 1) + 1} bits, this one has {k}")
+        raise UnsupportedError(f"the modulus must have at least {DIGIT * (DIGITS_MIN - 1) + 1} bits, this one has {k}")
     count = len(signed_digits(params.C))
     if count > TERMS_MAX:
-        raise Refusal(f"c = 2^{k} - p has {count} signed digits, at most {TERMS_MAX} are accepted")
+        raise UnsupportedError(f"c = 2^{k} - p has {count} signed digits, at most {TERMS_MAX} are accepted")
     try:
         params.frame  # noqa: B018 - its conditions
     except ValueError as error:
-        raise Refusal(str(error)) from error
+        raise UnsupportedError(str(error)) from error
     if params.top_bound > 2 * p:
-        raise Refusal(
+        raise UnsupportedError(
             f"c = 2^{k} - p has {c.bit_length()} bits: a fold at 2^{k} leaves more than 2 p; c must be narrower"
         )
     return PseudoMersenne(p, params, {"streams": streams})

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from modmill.contract import Refusal
+from modmill.contract import UnsupportedError
 from modmill.design import unused
 from modmill.designs.pseudo_mersenne.product_array import DIGIT, ENTRY, HIGHEST, PRODUCT, SUM, ProductArray
 from modmill.designs.pseudo_mersenne.serial_fold import SerialFold
@@ -43,12 +43,13 @@ class Params:
 
     @cached_property
     def bounds(self) -> tuple[int, ...]:
-        """Exclusive bounds of v: the product's, then after each fold. Raises Refusal where folding does not end."""
+        """Exclusive bounds of v: the product's, then after each fold. Raises UnsupportedError where folding does not
+        end."""
         top = 1 << (self.n + 1)
         bounds = [(top - 1) ** 2 + 1]
         while bounds[-1] > top:
             if len(bounds) > FOLDS_MAX:
-                raise Refusal(
+                raise UnsupportedError(
                     f"c = 2^{self.k} - p has {self.c.bit_length()} bits: {FOLDS_MAX} folds at 2^{self.n} by "
                     f"C = 2^{self.n - self.k} c leave numbers of {(bounds[-1] - 1).bit_length()} bits, at most "
                     f"{self.n + 1} are accepted; c must be narrower"

@@ -23,8 +23,8 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
-from modmill.contract import Binary, Contract, Digits, Form, Load, Refusal, Timing
-from modmill.design import Cost, Design, Fitted, Multiplier, Setting, Source
+from modmill.contract import Binary, Contract, Digits, Form, Load, Timing, UnsupportedError
+from modmill.design import Cost, Design, DesignInstance, Multiplier, Setting, Source
 from modmill.designs.radix64k.machine import Canonical, DigitLoop
 from modmill.designs.radix64k.shape import Shape
 from modmill.numbers.redundant_digits import HALF_TABLES, MULTIPLIERS, TABLE, Montgomery, Radix, digits, largest_spread
@@ -45,7 +45,7 @@ LOOKUPS_MAX = 1024
 # ---------------------------------------------------------------------------------------------- algorithm
 
 
-class Radix64K(Fitted):
+class Radix64K(DesignInstance):
     """Montgomery multiplication digit by digit for one modulus."""
 
     def __init__(self, p: int, shape: Shape, settings: dict[str, Any]) -> None:
@@ -132,12 +132,12 @@ class Radix64K(Fitted):
             return None
         return Load(self.shape.m.r, self.shape.m.modulus_digits, self.shape.load_cycles)
 
-    def at(self, p: int) -> Fitted:
+    def at(self, p: int) -> DesignInstance:
         if not self.shape.loadable:
             return super().at(p)
         bits = self.shape.bits
         if p < 3 or p % 2 == 0 or p >> bits:
-            raise Refusal(f"the modulus must be odd, at least 3 and below 2^{bits}, got {shortened(p)}")
+            raise UnsupportedError(f"the modulus must be odd, at least 3 and below 2^{bits}, got {shortened(p)}")
         return Radix64K(p, replace(self.shape, m=replace(self.shape.m, M=p)), self.settings)
 
     def facts(self) -> list[tuple[str, str]]:
@@ -191,7 +191,7 @@ class Radix64K(Fitted):
 def fit(p: int, quotient: str, *, r: int, redundant: bool, operand: int, loadable: bool, lookups: int = 1) -> Radix64K:
     """Digits and iterations for the length of p."""
     if quotient == HALF_TABLES and r % 2:
-        raise Refusal(f"half tables take an even r from 8 to {R_MAX}, not {r}")
+        raise UnsupportedError(f"half tables take an even r from 8 to {R_MAX}, not {r}")
     m = Montgomery(p, r, quotient, operand, least=2, bits=p.bit_length())
     shape = Shape(m, redundant, loadable, lookups)
     settings = {"r": r, "redundant": redundant, "operand": operand, "loadable": loadable}

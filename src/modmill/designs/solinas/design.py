@@ -22,8 +22,8 @@ from typing import Any
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import fifo
 
-from modmill.contract import Binary, Refusal, Timing
-from modmill.design import Cost, Design, Fitted, Multiplier, Setting, Source
+from modmill.contract import Binary, Timing, UnsupportedError
+from modmill.design import Cost, Design, DesignInstance, Multiplier, Setting, Source
 from modmill.designs.solinas.carry_select import LATENCY, carry_select_sum
 from modmill.designs.solinas.product_columns import ProductColumns, overflow
 from modmill.designs.solinas.shape import Kind, Params
@@ -58,19 +58,22 @@ def made(p: int, settings: Mapping[str, Any]) -> Params:
 
 
 def fit(p: int, rows: int, spare: int, interval: int) -> Solinas:
-    """Parameters for p. Raises Refusal where p has not the form, or too many digits of y a cycle are asked for."""
+    """Parameters for p. Raises UnsupportedError where p has not the form, or too many digits of y a cycle are asked
+    for."""
     bits = p.bit_length()
     sign, z, near = shape(p)
     powers = signed_digits(near)
     form = f"p = {-sign} mod 2^{z}"
     r = min(DIGIT, z // (NEAREST * rows))
     if r < DIGIT_MIN:
-        raise Refusal(
+        raise UnsupportedError(
             f"solinas: {form}; {rows} digits of at least {DIGIT_MIN} bits a cycle need "
             f"p = 1 or -1 mod 2^{NEAREST * rows * DIGIT_MIN}"
         )
     if len(powers) > TERMS_MAX:
-        raise Refusal(f"solinas: p {'-+'[sign > 0]} 1 has {len(powers)} signed digits, at most {TERMS_MAX} are served")
+        raise UnsupportedError(
+            f"solinas: p {'-+'[sign > 0]} 1 has {len(powers)} signed digits, at most {TERMS_MAX} are served"
+        )
     steps = max(-(-(bits + 2) // (r * rows)), LEAST_STEPS)
     terms = tuple(Term(e, sign_e != sign) for e, sign_e in powers)
     n = steps * rows * r
@@ -78,14 +81,14 @@ def fit(p: int, rows: int, spare: int, interval: int) -> Solinas:
     try:
         stages(terms, params.word)
     except ValueError as error:
-        raise Refusal(f"solinas: {form}: {error}") from None
+        raise UnsupportedError(f"solinas: {form}: {error}") from None
     return Solinas(p, params, {"rows": rows, "spare": spare, "interval": interval})
 
 
 # ---------------------------------------------------------------------------------------------- algorithm
 
 
-class Solinas(Fitted):
+class Solinas(DesignInstance):
     """The multiplier for one modulus."""
 
     def __init__(self, p: int, params: Params, settings: dict[str, Any]) -> None:

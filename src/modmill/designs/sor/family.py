@@ -13,7 +13,7 @@ from typing import Any
 from amaranth.hdl import Module, Signal, Value
 
 from modmill.contract import Residues, Timing
-from modmill.design import Fitted, Multiplier, Source
+from modmill.design import DesignInstance, Multiplier, Source
 from modmill.numbers.rns.edges import edge_operands
 from modmill.numbers.rns.residues import Base
 from modmill.numbers.rns.sum_of_residues import SumOfResidues
@@ -70,7 +70,7 @@ class Constants:
         )
 
 
-class SumOfResiduesDesign(Fitted):
+class SumOfResiduesDesign(DesignInstance):
     """Residues over one base, factor 1, conversions around the binary form. Abstract; instantiate a subclass."""
 
     params: Params

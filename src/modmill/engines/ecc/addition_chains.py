@@ -20,7 +20,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import TypeVar
 
-from modmill.contract import Refusal
+from modmill.contract import UnsupportedError
 
 Power = TypeVar("Power")
 Steps = tuple[tuple[int, int], ...]
@@ -41,9 +41,9 @@ def power(base: Power, exponent: int, multiply: Callable[[Power, Power], Power])
 
 @lru_cache(maxsize=64)
 def chain(exponent: int) -> Steps:
-    """The shorter of the chains for an exponent. Raises Refusal below 1."""
+    """The shorter of the chains for an exponent. Raises UnsupportedError below 1."""
     if exponent < 1:
-        raise Refusal(f"a chain is made for an exponent from 1 on, not {exponent}")
+        raise UnsupportedError(f"a chain is made for an exponent from 1 on, not {exponent}")
     found = [_by_windows(exponent, w) for w in _WINDOWS]
     if len(_runs(exponent)) <= 12:
         found.append(_by_runs(exponent))

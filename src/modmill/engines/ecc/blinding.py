@@ -21,7 +21,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from modmill.contract import Fault, Refusal
+from modmill.contract import Fault, UnsupportedError
 from modmill.engines.ecc.points import BLIND as GIVEN_BLIND
 from modmill.numbers.curves.affine import Curve, Montgomery, Point, Weierstrass
 from modmill.numbers.curves.projective import multiple_u, multiples
@@ -95,7 +95,7 @@ class PointEngine(ABC):
 
 def _given(P: Point) -> dict[str, int]:
     if P is None:
-        raise Refusal("the engine takes no point at infinity")
+        raise UnsupportedError("the engine takes no point at infinity")
     return {"x": P[0], "y": P[1]}
 
 
@@ -176,7 +176,7 @@ def reference(curve: Curve, operation: str, run: Run) -> tuple[int, ...]:
 class ReferenceEngine(PointEngine):
     """The engine on `numbers.curves`: not bit-exact, not constant in time, for tests and for keys of no value.
 
-    Raises Refusal for scalars that are longer than it is told.
+    Raises UnsupportedError for scalars that are longer than it is told.
     """
 
     curve: Curve
@@ -185,7 +185,7 @@ class ReferenceEngine(PointEngine):
         """What each run gives."""
         for k in (k for scalars, _ in runs for k in scalars if operation != "multiply-two"):
             if not 0 <= k < 1 << bits:
-                raise Refusal(f"a scalar of {k.bit_length()} bits does not fit the engine's {bits}")
+                raise UnsupportedError(f"a scalar of {k.bit_length()} bits does not fit the engine's {bits}")
         return [reference(self.curve, operation, run) for run in runs]
 
 
@@ -208,7 +208,7 @@ class Ecc:
 
     def __post_init__(self) -> None:
         if self.blind_scalar not in BLIND:
-            raise Refusal(f"scalars are blinded with {BLIND[0]} to {BLIND[-1]} bits, not {self.blind_scalar}")
+            raise UnsupportedError(f"scalars are blinded with {BLIND[0]} to {BLIND[-1]} bits, not {self.blind_scalar}")
 
     @property
     def curve(self) -> Curve:
@@ -224,13 +224,13 @@ class Ecc:
     def multiply(self, scalars: Sequence[int], points: Sequence[Point]) -> list[Point]:
         """k P for each pair, k secret, in [0, n]; P any point of the curve, the neutral one included.
 
-        Raises Refusal for a scalar out of range, a point off the curve and, on a Weierstrass curve of even cofactor, a
-        point outside the group of the base point; Fault when a result is off the curve.
+        Raises UnsupportedError for a scalar out of range, a point off the curve and, on a Weierstrass curve of even
+        cofactor, a point outside the group of the base point; Fault when a result is off the curve.
         """
         self._require(scalars)
         for P in points:
             if not self.curve.contains(P):
-                raise Refusal(f"the point is not on {self.curve.title}")
+                raise UnsupportedError(f"the point is not on {self.curve.title}")
         self._require_group(points)
         if not points:
             return []
@@ -240,7 +240,7 @@ class Ecc:
         return self._on_curve(kept)
 
     def multiply_base(self, scalars: Sequence[int]) -> list[Point]:
-        """k G for each scalar, secret, in [0, n]. Raises Refusal and Fault as `multiply` does."""
+        """k G for each scalar, secret, in [0, n]. Raises UnsupportedError and Fault as `multiply` does."""
         self._require(scalars)
         if not scalars:
             return []
@@ -249,7 +249,7 @@ class Ecc:
     def multiply_two(self, scalars: Sequence[tuple[int, int]], points: Sequence[Point]) -> list[Point]:
         """u1 G + u2 P for each pair below n, all of them public; P on the curve and not at infinity.
 
-        Raises Refusal as `multiply` does for the points, Fault when a result is off the curve.
+        Raises UnsupportedError as `multiply` does for the points, Fault when a result is off the curve.
         """
         self._require_group(points)
         return self._on_curve(self.engine.multiply_two(scalars, points)) if scalars else []
@@ -261,7 +261,7 @@ class Ecc:
         """
         curve = self.curve
         if not isinstance(curve, Montgomery):
-            raise Refusal(f"{curve.title} is no Montgomery curve: it has no ladder on u alone")
+            raise UnsupportedError(f"{curve.title} is no Montgomery curve: it has no ladder on u alone")
         if not us:
             return []
         if self.blind_scalar:
@@ -277,12 +277,16 @@ class Ecc:
             return
         for P in points:
             if P is not None and multiples(curve, [(curve.n, P)]) is not None:
-                raise Refusal(f"the point is not in the group of the base point of {curve.title}, of odd order n")
+                raise UnsupportedError(
+                    f"the point is not in the group of the base point of {curve.title}, of odd order n"
+                )
 
     def _require(self, scalars: Sequence[int]) -> None:
         for k in scalars:
             if not 0 <= k <= self.curve.n:
-                raise Refusal(f"a scalar of {k.bit_length()} bits is not in [0, n], n of {self.curve.n.bit_length()}")
+                raise UnsupportedError(
+                    f"a scalar of {k.bit_length()} bits is not in [0, n], n of {self.curve.n.bit_length()}"
+                )
 
     def _blinded(self, scalars: Sequence[int]) -> list[int]:
         if not self.blind_scalar:
@@ -300,33 +304,34 @@ class Ecc:
 
 
 def require_point(curve: Curve, P: Point) -> Point:
-    """The point itself. Raises Refusal when it is neutral, off the curve or outside the group of the base point.
+    """The point itself. Raises UnsupportedError when it is neutral, off the curve or outside the group of the base
+    point.
 
     The last is looked at only where there is a cofactor, on the host: the point is public.
     """
     if not curve.contains(P):
-        raise Refusal(f"the public point is not on {curve.title}")
+        raise UnsupportedError(f"the public point is not on {curve.title}")
     if curve.zero == P:
-        raise Refusal(f"the public point is the neutral element of {curve.title}")
+        raise UnsupportedError(f"the public point is the neutral element of {curve.title}")
     if curve.h != 1 and multiples(curve, [(curve.n, P)]) != curve.zero:
-        raise Refusal(f"the public point is not in the group of prime order of {curve.title}")
+        raise UnsupportedError(f"the public point is not in the group of prime order of {curve.title}")
     return P
 
 
 def require_scalar(curve: Curve, k: int) -> int:
-    """The private scalar itself. Raises Refusal when it is not in [1, n)."""
+    """The private scalar itself. Raises UnsupportedError when it is not in [1, n)."""
     if not 0 < k < curve.n:
         what = str(k) if abs(k) < 2 else f"of {k.bit_length()} bits"
-        raise Refusal(f"the private scalar {what} is not in [1, n - 1] of {curve.title}")
+        raise UnsupportedError(f"the private scalar {what} is not in [1, n - 1] of {curve.title}")
     return k
 
 
 def require_weierstrass(curve: Curve) -> Weierstrass:
-    """The curve itself. Raises Refusal when it has another form."""
+    """The curve itself. Raises UnsupportedError when it has another form."""
     if not isinstance(curve, Weierstrass):
-        raise Refusal(f"{curve.title} is no Weierstrass curve: ECDH and ECDSA need one")
+        raise UnsupportedError(f"{curve.title} is no Weierstrass curve: ECDH and ECDSA need one")
     if curve.arithmetic:
-        raise Refusal(f"{curve.title} is for arithmetic alone, not for ECDH and ECDSA: {curve.unsuited()}")
+        raise UnsupportedError(f"{curve.title} is for arithmetic alone, not for ECDH and ECDSA: {curve.unsuited()}")
     return curve
 
 

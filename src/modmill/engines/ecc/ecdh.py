@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from modmill.contract import Refusal
+from modmill.contract import UnsupportedError
 from modmill.engines.ecc.blinding import Ecc, require_point, require_scalar, require_weierstrass
 from modmill.numbers.curves.affine import Montgomery, Point
 from modmill.numbers.curves.encoding import clamp, decode_u, encode_u
@@ -22,8 +22,8 @@ from modmill.numbers.curves.encoding import clamp, decode_u, encode_u
 def exchange(ecc: Ecc, items: Sequence[tuple[int, Point]]) -> list[bytes]:
     """The shared secret of each (d, Q), an x-coordinate, as long as the field's prime.
 
-    Raises Refusal for d outside [1, n - 1], for a public point that is neutral, off the curve or outside the group,
-    and for a curve of another form.
+    Raises UnsupportedError for d outside [1, n - 1], for a public point that is neutral, off the curve or outside the
+    group, and for a curve of another form.
     """
     curve = require_weierstrass(ecc.curve)
     scalars = [require_scalar(curve, d) for d, _ in items]
@@ -31,7 +31,7 @@ def exchange(ecc: Ecc, items: Sequence[tuple[int, Point]]) -> list[bytes]:
     secrets = []
     for P in ecc.multiply(scalars, points):
         if P is None:
-            raise Refusal("the shared point is the point at infinity")
+            raise UnsupportedError("the shared point is the point at infinity")
         secrets.append(P[0].to_bytes(curve.size, "big"))
     return secrets
 
@@ -39,19 +39,19 @@ def exchange(ecc: Ecc, items: Sequence[tuple[int, Point]]) -> list[bytes]:
 def exchange_u(ecc: Ecc, items: Sequence[tuple[bytes, bytes]], *, allow_zero: bool = False) -> list[bytes]:
     """X25519 or X448, as the engine's curve says: the shared secret of each (private key, public key).
 
-    Raises Refusal for keys of a wrong length, for a curve of another form, and for a secret of zeros only, unless
-    ``allow_zero``.
+    Raises UnsupportedError for keys of a wrong length, for a curve of another form, and for a secret of zeros only,
+    unless ``allow_zero``.
     """
     curve = _montgomery(ecc)
     scalars = [_scalar(curve, secret) for secret, _ in items]
     found = ecc.ladder(scalars, [_u(curve, public) for _, public in items], curve.bits)
     if not allow_zero and 0 in found:
-        raise Refusal("the shared secret is zero: the public key is a point of small order")
+        raise UnsupportedError("the shared secret is zero: the public key is a point of small order")
     return [encode_u(curve, u) for u in found]
 
 
 def public_u(ecc: Ecc, secrets: Sequence[bytes]) -> list[bytes]:
-    """The public keys of X25519 or X448 private keys. Raises Refusal for a wrong length."""
+    """The public keys of X25519 or X448 private keys. Raises UnsupportedError for a wrong length."""
     curve = _montgomery(ecc)
     return exchange_u(ecc, [(secret, encode_u(curve, curve.base[0])) for secret in secrets])
 
@@ -59,13 +59,13 @@ def public_u(ecc: Ecc, secrets: Sequence[bytes]) -> list[bytes]:
 def _montgomery(ecc: Ecc) -> Montgomery:
     curve = ecc.curve
     if not isinstance(curve, Montgomery):
-        raise Refusal(f"{curve.title} is no Montgomery curve: X25519 and X448 need Curve25519 and Curve448")
+        raise UnsupportedError(f"{curve.title} is no Montgomery curve: X25519 and X448 need Curve25519 and Curve448")
     return curve
 
 
 def _scalar(curve: Montgomery, secret: bytes) -> int:
     if len(secret) != curve.size:
-        raise Refusal(f"a private key of {curve.title} has {curve.size} bytes, not {len(secret)}")
+        raise UnsupportedError(f"a private key of {curve.title} has {curve.size} bytes, not {len(secret)}")
     return clamp(curve, int.from_bytes(secret, "little"))
 
 
@@ -73,4 +73,4 @@ def _u(curve: Montgomery, public: bytes) -> int:
     try:
         return decode_u(curve, public)
     except ValueError as error:
-        raise Refusal(str(error)) from None
+        raise UnsupportedError(str(error)) from None

@@ -20,7 +20,7 @@ from typing import Any
 
 from Crypto.Util.asn1 import DerSequence
 
-from modmill.contract import Fault, Refusal
+from modmill.contract import Fault, UnsupportedError
 from modmill.engines.ecc.blinding import Ecc, require_point, require_scalar, require_weierstrass
 from modmill.numbers.curves.affine import Curve, Point
 from modmill.numbers.shown import shortened
@@ -43,7 +43,7 @@ Signature = tuple[int, int]
 
 
 def digest(name: str, message: bytes) -> bytes:
-    """The hash of a message. Raises Refusal for an unknown hash and one that this Python does not have."""
+    """The hash of a message. Raises UnsupportedError for an unknown hash and one that this Python does not have."""
     hashed = _new(name)(message)
     return bytes(hashed.digest(_SHAKE[name]) if name in _SHAKE else hashed.digest())
 
@@ -51,11 +51,11 @@ def digest(name: str, message: bytes) -> bytes:
 def nonces(n: int, d: int, hashed: bytes, hash: str = "sha256", extra: bytes = b"") -> Iterator[int]:
     """The nonces of RFC 6979 in their order, each in [1, n), for the private scalar d and a message's hash.
 
-    ``extra``: the additional data of its section 3.6. Raises Refusal for SHAKE, for which it has none. PyCryptodome
-    computes the first nonce within its own signature only, and only for its own curves.
+    ``extra``: the additional data of its section 3.6. Raises UnsupportedError for SHAKE, for which it has none.
+    PyCryptodome computes the first nonce within its own signature only, and only for its own curves.
     """
     if hash in _SHAKE:
-        raise Refusal(f"deterministic nonces come from HMAC, which {hash} has not; take random ones")
+        raise UnsupportedError(f"deterministic nonces come from HMAC, which {hash} has not; take random ones")
     new, bits = _new(hash), n.bit_length()
     size = -(-bits // 8)
     key_data = d.to_bytes(size, "big") + (leftmost(hashed, bits) % n).to_bytes(size, "big") + extra
@@ -94,14 +94,14 @@ def sign(
 ) -> list[Signature]:
     """The signature of each (private scalar, message). ``low_s``: of s and n - s the smaller, as Bitcoin wants it.
 
-    With ``Ecc.check`` each is verified before any is released; raises Fault when one is wrong. Raises Refusal for a
-    scalar out of range, an unknown hash, and a curve of another form.
+    With ``Ecc.check`` each is verified before any is released; raises Fault when one is wrong. Raises UnsupportedError
+    for a scalar out of range, an unknown hash, and a curve of another form.
     """
     curve = require_weierstrass(ecc.curve)
     hashes = [digest(hash, message) for _, message in items]
     scalars = [require_scalar(curve, d) for d, _ in items]
     if nonce not in NONCES:
-        raise Refusal(f"nonces are {' or '.join(NONCES)}, not {shortened(nonce)}")
+        raise UnsupportedError(f"nonces are {' or '.join(NONCES)}, not {shortened(nonce)}")
     draws = [
         nonces(curve.n, d, hashed, hash) if nonce == "deterministic" else _random(ecc, curve.n)
         for d, hashed in zip(scalars, hashes, strict=True)
@@ -129,7 +129,8 @@ def verify(
 ) -> list[bool]:
     """Whether each (public point, message, signature) is right. ``low_s``: s above n / 2 is not.
 
-    Raises Refusal for a public point that is neutral or off the curve, an unknown hash, and a curve of another form.
+    Raises UnsupportedError for a public point that is neutral or off the curve, an unknown hash, and a curve of another
+    form.
     """
     curve = require_weierstrass(ecc.curve)
     n = curve.n
@@ -144,7 +145,7 @@ def verify(
 
 
 def encode(curve: Curve, signature: Signature, form: str = "der") -> bytes:
-    """The bytes of a signature, in DER or raw. Raises Refusal for another form."""
+    """The bytes of a signature, in DER or raw. Raises UnsupportedError for another form."""
     if _form(form) == "der":
         return bytes(DerSequence(signature).encode())
     size = -(-curve.n.bit_length() // 8)
@@ -152,32 +153,32 @@ def encode(curve: Curve, signature: Signature, form: str = "der") -> bytes:
 
 
 def decode(curve: Curve, data: bytes, form: str = "der") -> Signature:
-    """The signature in bytes; its numbers may be out of range. Raises Refusal for bytes that are none."""
+    """The signature in bytes; its numbers may be out of range. Raises UnsupportedError for bytes that are none."""
     if _form(form) == "der":
         try:
             numbers = DerSequence().decode(data, strict=True, nr_elements=2, only_ints_expected=True)
         except (ValueError, IndexError) as error:
-            raise Refusal(f"no signature in DER: {error}") from None
+            raise UnsupportedError(f"no signature in DER: {error}") from None
         return int(numbers[0]), int(numbers[1])
     size = -(-curve.n.bit_length() // 8)
     if len(data) != 2 * size:
-        raise Refusal(f"a raw signature of {curve.title} has {2 * size} bytes, not {len(data)}")
+        raise UnsupportedError(f"a raw signature of {curve.title} has {2 * size} bytes, not {len(data)}")
     return int.from_bytes(data[:size], "big"), int.from_bytes(data[size:], "big")
 
 
 def _new(name: str) -> Callable[..., Any]:
     if name not in HASHES:
-        raise Refusal(f"hash must be one of {', '.join(HASHES)}, not {shortened(name)}")
+        raise UnsupportedError(f"hash must be one of {', '.join(HASHES)}, not {shortened(name)}")
     try:
         hashlib.new(HASHES[name])
     except ValueError:
-        raise Refusal(f"this Python's hashlib has no {name}") from None
+        raise UnsupportedError(f"this Python's hashlib has no {name}") from None
     return lambda data=b"": hashlib.new(HASHES[name], data)
 
 
 def _form(form: str) -> str:
     if form not in FORMS:
-        raise Refusal(f"the form of a signature must be one of {', '.join(FORMS)}, not {shortened(form)}")
+        raise UnsupportedError(f"the form of a signature must be one of {', '.join(FORMS)}, not {shortened(form)}")
     return form
 
 

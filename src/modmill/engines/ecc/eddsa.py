@@ -19,7 +19,7 @@ import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from modmill.contract import Fault, Refusal
+from modmill.contract import Fault, UnsupportedError
 from modmill.engines.ecc.blinding import Ecc
 from modmill.numbers.curves.affine import Affine, Edwards
 from modmill.numbers.curves.encoding import clamp, decode_edwards, edwards_size, encode_edwards
@@ -43,9 +43,9 @@ class Scheme:
     always: bool
 
     def dom(self, context: bytes, prehashed: bool) -> bytes:
-        """What is hashed first. Raises Refusal for a context that is too long."""
+        """What is hashed first. Raises UnsupportedError for a context that is too long."""
         if len(context) > CONTEXT:
-            raise Refusal(f"a context has at most {CONTEXT} bytes, not {len(context)}")
+            raise UnsupportedError(f"a context has at most {CONTEXT} bytes, not {len(context)}")
         if not (self.always or context or prehashed):
             return b""
         return self.words + bytes([prehashed, len(context)]) + context
@@ -70,7 +70,7 @@ SCHEMES = {
 
 
 def public(ecc: Ecc, seeds: Sequence[bytes]) -> list[bytes]:
-    """The public key of each private key. Raises Refusal for a wrong length and a curve that is neither."""
+    """The public key of each private key. Raises UnsupportedError for a wrong length and a curve that is neither."""
     scheme = _scheme(ecc)
     return _encoded(ecc, [_expanded(scheme, seed)[0] for seed in seeds])
 
@@ -78,8 +78,8 @@ def public(ecc: Ecc, seeds: Sequence[bytes]) -> list[bytes]:
 def sign(ecc: Ecc, items: Sequence[tuple[bytes, bytes]], context: bytes = b"", prehashed: bool = False) -> list[bytes]:
     """The signature of each (private key, message), for Ed25519ctx and Ed448 under a context.
 
-    With ``Ecc.check`` each is verified before any is released; raises Fault when one is wrong. Raises Refusal for keys
-    of a wrong length, a context that is too long, and a curve that is neither.
+    With ``Ecc.check`` each is verified before any is released; raises Fault when one is wrong. Raises UnsupportedError
+    for keys of a wrong length, a context that is too long, and a curve that is neither.
     """
     scheme = _scheme(ecc)
     n, dom = scheme.curve.n, scheme.dom(context, prehashed)
@@ -104,7 +104,7 @@ def verify(
 ) -> list[bool]:
     """Whether each (public key, message, signature) is right.
 
-    Raises Refusal for a public key that is no point, a context that is too long, and a curve that is neither.
+    Raises UnsupportedError for a public key that is no point, a context that is too long, and a curve that is neither.
     """
     scheme = _scheme(ecc)
     curve, dom = scheme.curve, scheme.dom(context, prehashed)
@@ -129,25 +129,25 @@ def verify(
 
 
 def decode_public(curve: Edwards, key: bytes) -> Affine:
-    """The point of a public key. Raises Refusal when it is none."""
+    """The point of a public key. Raises UnsupportedError when it is none."""
     try:
         return decode_edwards(curve, key)
     except ValueError as error:
-        raise Refusal(str(error)) from None
+        raise UnsupportedError(str(error)) from None
 
 
 def _scheme(ecc: Ecc) -> Scheme:
     for curve, scheme in SCHEMES.items():
         if curve == ecc.curve:
             return scheme
-    raise Refusal(f"EdDSA is defined for Ed25519 and Ed448, not for {ecc.curve.title}")
+    raise UnsupportedError(f"EdDSA is defined for Ed25519 and Ed448, not for {ecc.curve.title}")
 
 
 def _expanded(scheme: Scheme, seed: bytes) -> tuple[int, bytes]:
     """The secret scalar modulo n and the prefix of a private key."""
     size = edwards_size(scheme.curve)
     if len(seed) != size:
-        raise Refusal(f"a private key of {scheme.curve.title} has {size} bytes, not {len(seed)}")
+        raise UnsupportedError(f"a private key of {scheme.curve.title} has {size} bytes, not {len(seed)}")
     h = scheme.hash(seed)
     return clamp(scheme.curve, _number(h[:size])) % scheme.curve.n, h[size:]
 

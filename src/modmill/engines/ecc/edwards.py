@@ -14,7 +14,7 @@ from modmill.engines.ecc.points import BLIND, PointProgramme, blinded, give_affi
 from modmill.engines.ecc.recoding import Comb, Signed, Unsigned, together
 from modmill.engines.microcode.expressions import Section
 from modmill.engines.microcode.recipe import Domain, Recipe
-from modmill.engines.microcode.scheduling import Layers
+from modmill.engines.microcode.scheduling import RegisterGroups
 from modmill.numbers.curves.affine import Edwards
 from modmill.numbers.curves.projective import multiples
 
@@ -120,7 +120,7 @@ def multiply(curve: Edwards, domain: Domain, bits: int, window: int = 4) -> Poin
     tables = tuple(("T" + name, 1 << window) for name in _PREPARED)
     recipe = Recipe(
         f"{curve.title} multiple, window {window}", domain, ("x", "y", BLIND), ("x", "y"), (before, first), loop, after,
-        passes=recoding.count - 1, window=window, layers=Layers(tables=tables),
+        passes=recoding.count - 1, window=window, layers=RegisterGroups(tables=tables),
     )  # fmt: skip
     return PointProgramme("multiply", curve.title, recipe, recoding.digits)
 
@@ -166,7 +166,8 @@ def two(curve: Edwards, domain: Domain, window: int = 4) -> PointProgramme:
     _finish(domain, after)
     recipe = Recipe(
         f"{curve.title} sum of two multiples, window {window}", domain, ("x", "y"), ("x", "y"), (before,), loop, after,
-        passes=count, window=window, layers=Layers(tables=tuple(("T" + name, 1 << window) for name in _PREPARED)),
+        passes=count, window=window,
+        layers=RegisterGroups(tables=tuple(("T" + name, 1 << window) for name in _PREPARED)),
         shared=_constants(curve, domain, [list(range(1 << window))]),
     )  # fmt: skip
     return PointProgramme(

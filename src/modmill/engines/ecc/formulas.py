@@ -30,7 +30,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from modmill.contract import Refusal
+from modmill.contract import UnsupportedError
 from modmill.engines.microcode.expressions import Element
 
 SMALL = 64
@@ -72,7 +72,7 @@ class WeierstrassForm:
     def add(self, P: Homogeneous, Q: Homogeneous) -> Homogeneous:
         """P + Q for all points [12 + 2 b3 + 3 a, one less where Z of Q is 1]; Q with Z = 1 is not O."""
         if P.Z is None:
-            raise Refusal("the first point of a sum has a Z")
+            raise UnsupportedError("the first point of a sum has a Z")
         xx, yy = P.X * Q.X, P.Y * Q.Y
         xy = self._cross(P.X, P.Y, Q.X, Q.Y, xx, yy)
         if Q.Z is None:
@@ -99,7 +99,7 @@ class WeierstrassForm:
     def double(self, P: Homogeneous) -> Homogeneous:
         """2 P for all points [11 + 2 b3 + 3 a; 8 + 1 b3 where a = 0]."""
         if P.Z is None:
-            raise Refusal("a point that is doubled has a Z")
+            raise UnsupportedError("a point that is doubled has a Z")
         yy, zz, yz = P.Y * P.Y, P.Z * P.Z, P.Y * P.Z
         xy = P.X * P.Y
         if isinstance(self.a, int) and self.a == 0:
@@ -116,7 +116,7 @@ class WeierstrassForm:
         """2 P in Jacobian form, for P other than O [7; for general a 9 and 1 a]: Z' = 2 Y Z of the homogeneous Y and Z,
         w = 3 X^2 + a Z^2, X' = w^2 - 8 X Y^2 Z, Y' = w (4 X Y^2 Z - X') - 8 (Y^2 Z)^2."""
         if P.Z is None:
-            raise Refusal("a point that is doubled has a Z")
+            raise UnsupportedError("a point that is doubled has a Z")
         yz = P.Y * P.Z
         yyz = P.Y * yz
         azz = None if isinstance(self.a, int) else P.Z * P.Z * self.a
@@ -188,7 +188,7 @@ class EdwardsForm:
     def prepared(self, P: Extended) -> Prepared:
         """P ready to be added [1 d]."""
         if P.T is None:
-            raise Refusal("a point that is prepared has a T")
+            raise UnsupportedError("a point that is prepared has a T")
         dT = P.T * self.d
         if self.minus_one:
             return Prepared(P.Y - P.X, P.Y + P.X, dT + dT, P.Z + P.Z)
@@ -197,7 +197,7 @@ class EdwardsForm:
     def add(self, P: Extended, Q: Prepared) -> Extended:
         """P + Q for all points [8 where a = -1, 9 where a = 1, else 9 and 1 a; one less where Z of Q is 1]."""
         if P.T is None:
-            raise Refusal("the first point of a sum has a T")
+            raise UnsupportedError("the first point of a sum has a T")
         c = P.T * Q.dT
         if self.minus_one:
             A, B = (P.Y - P.X) * Q.minus, (P.Y + P.X) * Q.plus

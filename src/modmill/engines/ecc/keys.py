@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from Crypto.IO import PEM, PKCS8
 from Crypto.Util.asn1 import ContextTag, DerBitString, DerObject, DerObjectId, DerOctetString, DerSequence
 
-from modmill.contract import Refusal
+from modmill.contract import UnsupportedError
 from modmill.engines.ecc import eddsa
 from modmill.engines.ecc.blinding import Ecc, ReferenceEngine, require_point, require_scalar, require_weierstrass
 from modmill.engines.ecc.ecdh import public_u
@@ -50,63 +50,65 @@ class Key:
 
     @property
     def scalar(self) -> int:
-        """The private scalar, in [1, n). Raises Refusal when it is out of range, and for a curve of another form."""
+        """The private scalar, in [1, n). Raises UnsupportedError when it is out of range, and for a curve of another
+        form."""
         return require_scalar(require_weierstrass(self.curve), int.from_bytes(self.private, "big"))
 
     @property
     def private(self) -> bytes:
-        """The private half. Raises Refusal when there is none."""
+        """The private half. Raises UnsupportedError when there is none."""
         if self.secret is None:
-            raise Refusal("this file holds a public key; a private one is needed")
+            raise UnsupportedError("this file holds a public key; a private one is needed")
         return self.secret
 
     @property
     def point(self) -> Point:
-        """The public point, valid. Raises Refusal when it is not or is missing, and for a curve of another form."""
+        """The public point, valid. Raises UnsupportedError when it is not or is missing, and for a curve of another
+        form."""
         curve = require_weierstrass(self.curve)
         if self.public is None:
-            raise Refusal("this file holds a private key without its public point")
+            raise UnsupportedError("this file holds a private key without its public point")
         try:
             P = decode_sec1(curve, self.public)
         except ValueError as error:
-            raise Refusal(str(error)) from None
+            raise UnsupportedError(str(error)) from None
         return require_point(curve, P)
 
 
 def read_key(data: bytes, passphrase: str | None = None) -> Key:
     """The key in a PEM or DER file, private where the file holds it.
 
-    Raises Refusal when it is none, when its passphrase is missing or wrong, when its curve is not known or fails its
-    validation, when a scalar or a point is not one of the curve, and when the two do not belong together.
+    Raises UnsupportedError when it is none, when its passphrase is missing or wrong, when its curve is not known or
+    fails its validation, when a scalar or a point is not one of the curve, and when the two do not belong together.
     """
     try:
         key = _read(data, passphrase.encode() if passphrase is not None else None)
-    except Refusal:
+    except UnsupportedError:
         raise
     except (ValueError, IndexError, TypeError, OverflowError) as error:
         why = str(error) or "unknown format"
-        raise Refusal(f"no key of an elliptic curve that can be read: {why}") from None
+        raise UnsupportedError(f"no key of an elliptic curve that can be read: {why}") from None
     if key.public is not None:
         given = key.point if isinstance(key.curve, Weierstrass) else key.public
         if key.secret is not None and _public_of(key, key.secret) != given:
-            raise Refusal("a wrong private key: the public key beside it does not belong to it")
+            raise UnsupportedError("a wrong private key: the public key beside it does not belong to it")
     return key
 
 
 def read_curve(data: bytes, *, pairing: bool = False) -> Curve:
     """The curve of a PEM file of `EC PARAMETERS`, or of a key. ``pairing`` as of `parse_curve`, for parameters alone.
 
-    Raises Refusal as `read_key` does.
+    Raises UnsupportedError as `read_key` does.
     """
     found = _PARAMETERS.search(data.decode("ascii", "replace"))
     if not found:
         return read_key(data).curve
     try:
         return _curve(PEM.decode(found[0])[0], pairing=pairing)
-    except Refusal:
+    except UnsupportedError:
         raise
     except (ValueError, IndexError, TypeError, OverflowError) as error:
-        raise Refusal(f"no curve that can be read: {str(error) or 'unknown format'}") from None
+        raise UnsupportedError(f"no curve that can be read: {str(error) or 'unknown format'}") from None
 
 
 def _read(data: bytes, passphrase: bytes | None) -> Key:
@@ -118,7 +120,7 @@ def _read(data: bytes, passphrase: bytes | None) -> Key:
         return _sec1(der, None) if kind == "EC PRIVATE KEY" else _pkcs8(der, passphrase)
     require_label(data, _LABELS)
     if b"-----BEGIN" in data:
-        raise Refusal("the PEM file's key has no end: the line -----END with the same label is missing")
+        raise UnsupportedError("the PEM file's key has no end: the line -----END with the same label is missing")
     first = DerSequence().decode(data)
     if len(first) == 2 and first.item_types() == [DerSequence, DerBitString]:
         return _public(data)

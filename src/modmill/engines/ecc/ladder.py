@@ -14,7 +14,7 @@ from modmill.engines.ecc.points import BLIND, PointProgramme, blinded, give_affi
 from modmill.engines.ecc.recoding import Gray
 from modmill.engines.microcode.expressions import Section
 from modmill.engines.microcode.recipe import Domain, Recipe
-from modmill.engines.microcode.scheduling import Layers
+from modmill.engines.microcode.scheduling import RegisterGroups
 from modmill.numbers.curves.affine import Montgomery
 
 _PAIRS = (("X2", "X3"), ("Z2", "Z3"))
@@ -39,6 +39,6 @@ def ladder(curve: Montgomery, domain: Domain, bits: int) -> PointProgramme:
     give_affine(domain, after, X, None, Z)
     recipe = Recipe(
         f"{curve.title} ladder", domain, ("u", BLIND), ("x",), (before,), loop, after,
-        passes=recoding.passes, window=1, layers=Layers(pairs=_PAIRS),
+        passes=recoding.passes, window=1, layers=RegisterGroups(pairs=_PAIRS),
     )  # fmt: skip
     return PointProgramme("ladder", curve.title, recipe, recoding.digits)

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from modmill.contract import Contract, Refusal
+from modmill.contract import Contract, UnsupportedError
 from modmill.engines.ecc.blinding import NUMBERS, OrderArithmetic
 from modmill.engines.ecc.points import inverse
 from modmill.engines.microcode.assembly import Assembled, assemble
@@ -58,13 +58,15 @@ def formula(
 def order_recipe(operation: str, domain: Domain) -> Recipe:
     """The programme of one of `NUMBERS` modulo the domain's p.
 
-    Raises Refusal for another operation, and where the modulus is not prime.
+    Raises UnsupportedError for another operation, and where the modulus is not prime.
     """
     n = domain.p
     if operation not in NUMBERS:
-        raise Refusal(f"arithmetic modulo the order is one of {', '.join(NUMBERS)}, not {shortened(operation)}")
+        raise UnsupportedError(
+            f"arithmetic modulo the order is one of {', '.join(NUMBERS)}, not {shortened(operation)}"
+        )
     if not is_prime(n):
-        raise Refusal(f"inverses are powers modulo a prime, and a number of {n.bit_length()} bits is none")
+        raise UnsupportedError(f"inverses are powers modulo a prime, and a number of {n.bit_length()} bits is none")
     section = Section(operation)
     inputs, results = NUMBERS[operation]
     found = formula(operation, n, domain.enter, {name: section.variable(name) for name in inputs})
@@ -88,7 +90,7 @@ class RowOrder(OrderArithmetic):
     _made: dict[tuple[int, str], tuple[Contract, Assembled]] = field(default_factory=dict, repr=False)
 
     def programme(self, n: int, operation: str) -> tuple[Contract, Assembled]:
-        """The contract for n and an operation's rows; made once. Raises Refusal as `order_recipe` does."""
+        """The contract for n and an operation's rows; made once. Raises UnsupportedError as `order_recipe` does."""
         if (n, operation) not in self._made:
             contract = self.contract(n)
             rows = assemble(order_recipe(operation, Domain.of(contract, self.unit.added)), contract, self.unit)

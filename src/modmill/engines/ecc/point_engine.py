@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from modmill.contract import Contract, Refusal
+from modmill.contract import Contract, UnsupportedError
 from modmill.engines.ecc import edwards, weierstrass
 from modmill.engines.ecc.blinding import PointEngine, Run
 from modmill.engines.ecc.ladder import ladder
@@ -41,7 +41,7 @@ class Shape:
 def point_programme(operation: str, curve: Curve, domain: Domain, bits: int, shape: Shape = Shape()) -> PointProgramme:
     """The programme of an operation of `OPERATIONS` for scalars of ``bits`` bits (of n where there are two).
 
-    Raises Refusal for an operation that the curve does not have.
+    Raises UnsupportedError for an operation that the curve does not have.
     """
     w, t, c = shape.window, shape.teeth, shape.columns
     match curve, operation:
@@ -59,7 +59,7 @@ def point_programme(operation: str, curve: Curve, domain: Domain, bits: int, sha
             return edwards.two(curve, domain, w)
         case Montgomery(), "ladder":
             return ladder(curve, domain, bits)
-    raise Refusal(f"{curve.title} has no operation {shortened(operation)}")
+    raise UnsupportedError(f"{curve.title} has no operation {shortened(operation)}")
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class RowPointEngine(PointEngine):
     """A `PointEngine` that runs programmes of rows for a ``unit`` over a multiplier with this ``contract``.
 
     ``product``: what makes the product function for a programme, default plain integers. The contract is for the
-    curve's p. Raises Refusal for another modulus, and where a programme is made, as `assemble` does.
+    curve's p. Raises UnsupportedError for another modulus, and where a programme is made, as `assemble` does.
     """
 
     curve: Curve
@@ -79,7 +79,7 @@ class RowPointEngine(PointEngine):
 
     def __post_init__(self) -> None:
         if self.contract.p != self.curve.p:
-            raise Refusal(f"the multiplier is made for another modulus than that of {self.curve.title}")
+            raise UnsupportedError(f"the multiplier is made for another modulus than that of {self.curve.title}")
 
     @cached_property
     def domain(self) -> Domain:

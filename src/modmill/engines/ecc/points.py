@@ -31,7 +31,7 @@ class PointProgramme:
     recode: Callable[..., tuple[int, ...]]
 
     def digits(self, *scalars: int) -> tuple[int, ...]:
-        """All digits in the order in which they are used. Raises Refusal for a scalar out of range."""
+        """All digits in the order in which they are used. Raises UnsupportedError for a scalar out of range."""
         return self.recode(*scalars)
 
 

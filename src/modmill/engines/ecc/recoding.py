@@ -19,12 +19,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from modmill.contract import Refusal
+from modmill.contract import UnsupportedError
 
 
 def _require(k: int, bits: int) -> None:
     if not 0 <= k < 1 << bits:
-        raise Refusal(
+        raise UnsupportedError(
             f"a scalar of {k.bit_length()} bits{' below 0' if k < 0 else ''}, the programme takes {bits} bits"
         )
 
@@ -48,7 +48,7 @@ class Unsigned:
         return max(self.least, -(-self.bits // self.window))
 
     def digits(self, k: int) -> tuple[int, ...]:
-        """The digits. Raises Refusal for a scalar out of range."""
+        """The digits. Raises UnsupportedError for a scalar out of range."""
         _require(k, self.bits)
         return _split(k, self.window, self.count)
 
@@ -57,7 +57,7 @@ class Unsigned:
 class Signed:
     """Windows of digits worth -2^(w-1) ... 2^(w-1) - 1, for 0 <= k < 2^bits, or -2^bits < k < 2^bits where ``both``.
 
-    Raises Refusal for a window of 1 bit: without a positive digit there is no positive number.
+    Raises UnsupportedError for a window of 1 bit: without a positive digit there is no positive number.
     """
 
     bits: int
@@ -66,7 +66,7 @@ class Signed:
 
     def __post_init__(self) -> None:
         if self.window < 2:
-            raise Refusal(f"signed digits have 2 bits or more, not {self.window}: take a window of 2 or more")
+            raise UnsupportedError(f"signed digits have 2 bits or more, not {self.window}: take a window of 2 or more")
 
     @property
     def count(self) -> int:
@@ -80,7 +80,7 @@ class Signed:
         return ((1 << self.window * count) - 1) // ((1 << self.window) - 1)
 
     def digits(self, k: int) -> tuple[int, ...]:
-        """The digits. Raises Refusal for a scalar out of range."""
+        """The digits. Raises UnsupportedError for a scalar out of range."""
         _require(abs(k) if self.both else k, self.bits)
         return _split(k + (self._ones(self.count) << self.window - 1), self.window, self.count)
 
@@ -103,7 +103,7 @@ class Odd:
         return -(-max(self.bits, self.n.bit_length()) // self.window)
 
     def digits(self, k: int) -> tuple[int, ...]:
-        """The digits. Raises Refusal for a scalar out of range."""
+        """The digits. Raises UnsupportedError for a scalar out of range."""
         _require(k, self.bits)
         odd = k if k % 2 else k - self.n
         return _split((odd + (1 << self.window * self.count) - 1) // 2, self.window, self.count)
@@ -143,7 +143,7 @@ class Comb:
         return self.apart * tooth + self.passes * column
 
     def digits(self, k: int) -> tuple[int, ...]:
-        """The digits. Raises Refusal for a scalar out of range."""
+        """The digits. Raises UnsupportedError for a scalar out of range."""
         _require(k, self.bits)
         found = []
         for j in reversed(range(self.passes)):
@@ -173,7 +173,7 @@ class Gray:
         return self.passes * self.each + 1
 
     def digits(self, k: int) -> tuple[int, ...]:
-        """The digits. Raises Refusal for a scalar out of range."""
+        """The digits. Raises UnsupportedError for a scalar out of range."""
         _require(k, self.bits)
         return _split(k ^ k << 1, 1, self.count)
 

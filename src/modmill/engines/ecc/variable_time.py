@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from modmill.contract import Refusal
+from modmill.contract import UnsupportedError
 from modmill.engines.ecc.blinding import Run
 from modmill.engines.ecc.formulas import Homogeneous
 from modmill.engines.ecc.isomorphism import isomorphism
@@ -38,10 +38,12 @@ _XYZ = ("X", "Y", "Z")
 def wnaf(k: int, width: int) -> tuple[int, ...]:
     """The digits of the w-NAF of k >= 0 with w = ``width``, the lowest first and the highest not 0.
 
-    Raises Refusal for a negative number and for a width below 2.
+    Raises UnsupportedError for a negative number and for a width below 2.
     """
     if k < 0 or width < 2:
-        raise Refusal(f"a non-adjacent form is of a number from 0 on with a width from 2 on, not of {k} with {width}")
+        raise UnsupportedError(
+            f"a non-adjacent form is of a number from 0 on with a width from 2 on, not of {k} with {width}"
+        )
     digits, full = [], 1 << width
     while k:
         digit = 0
@@ -64,7 +66,7 @@ class Widths:
 def variable_time_two(curve: Weierstrass, domain: Domain, u1: int, u2: int, widths: Widths = Widths()) -> Recipe | None:
     """The programme for u1 G + u2 P of these two scalars in [0, n]; None where both are 0 modulo n.
 
-    Its result is (0, 0) where any partial sum was O. Raises Refusal for a curve with points of order two.
+    Its result is (0, 0) where any partial sum was O. Raises UnsupportedError for a curve with points of order two.
     """
     require_odd_order(curve)
     both = wnaf(u1 % curve.n, widths.base), wnaf(u2 % curve.n, widths.given)
@@ -137,7 +139,7 @@ def _multiple(curve: Weierstrass, domain: Domain, section: Section, digit: int, 
 class VariableTimeEngine(RowPointEngine):
     """A `RowPointEngine` whose `multiply_two` takes a time that depends on its scalars and points, which are public.
 
-    Other operations are inherited unchanged. Raises Refusal for a curve that is not in Weierstrass form.
+    Other operations are inherited unchanged. Raises UnsupportedError for a curve that is not in Weierstrass form.
     """
 
     widths: Widths = Widths()
@@ -150,7 +152,7 @@ class VariableTimeEngine(RowPointEngine):
 
     def _two(self, scalars: tuple[int, int], given: Mapping[str, int]) -> tuple[int, ...]:
         if not isinstance(self.curve, Weierstrass):
-            raise Refusal(f"{self.curve.title} is no Weierstrass curve: variable-time u1 G + u2 P needs one")
+            raise UnsupportedError(f"{self.curve.title} is no Weierstrass curve: variable-time u1 G + u2 P needs one")
         recipe = variable_time_two(self.curve, self.domain, *scalars, self.widths)
         if recipe is None:
             return 0, 0

@@ -13,7 +13,7 @@ passes add too much is taken from the point that they begin with.
 
 from __future__ import annotations
 
-from modmill.contract import Refusal
+from modmill.contract import UnsupportedError
 from modmill.engines.ecc.endomorphism import endomorphism
 from modmill.engines.ecc.formulas import SMALL, Homogeneous, WeierstrassForm
 from modmill.engines.ecc.isomorphism import Isomorphism, isomorphism
@@ -21,7 +21,7 @@ from modmill.engines.ecc.points import BLIND, PointProgramme, blinded, give_affi
 from modmill.engines.ecc.recoding import Comb, Odd, Signed, Unsigned, together
 from modmill.engines.microcode.expressions import Element, Section
 from modmill.engines.microcode.recipe import Domain, Recipe
-from modmill.engines.microcode.scheduling import Layers
+from modmill.engines.microcode.scheduling import RegisterGroups
 from modmill.numbers.curves.affine import Weierstrass
 from modmill.numbers.curves.projective import multiples
 from modmill.numbers.shown import shortened
@@ -41,7 +41,7 @@ def form(curve: Weierstrass, domain: Domain, section: Section) -> WeierstrassFor
 
 
 def require_odd_order(curve: Weierstrass) -> None:
-    """Raise Refusal for a curve with points of order two (those with y = 0) that is not for arithmetic alone.
+    """Raise UnsupportedError for a curve with points of order two (those with y = 0) that is not for arithmetic alone.
 
     The complete sum P + Q is wrong where P - Q has order two, and only there. A programme's points are multiples of the
     base point and of the point that is given: in a group of odd order none of their differences has.
@@ -49,9 +49,11 @@ def require_odd_order(curve: Weierstrass) -> None:
     if curve.arithmetic:
         return
     if curve.b == 0:
-        raise Refusal(f"{curve.title} has the point (0, 0) (b = 0), which stands for the point at infinity here")
+        raise UnsupportedError(
+            f"{curve.title} has the point (0, 0) (b = 0), which stands for the point at infinity here"
+        )
     if curve.h % 2 == 0:
-        raise Refusal(
+        raise UnsupportedError(
             f"{curve.title} has points of order two (cofactor {shortened(curve.h)}), for which sums are not complete; "
             "--allow-pairing builds arithmetic in the group of the base point, which has none"
         )
@@ -96,7 +98,7 @@ def _table(curve: Weierstrass, domain: Domain, section: Section, P: Homogeneous,
 def multiply(curve: Weierstrass, domain: Domain, bits: int, window: int = 4) -> PointProgramme:
     """k P for any point P = (x, y) other than O and k in [0, 2^bits), ``window`` bits a pass.
 
-    Raises Refusal for a curve with points of order two.
+    Raises UnsupportedError for a curve with points of order two.
     """
     require_odd_order(curve)
     most = curve.n.bit_length()  # odd digits make every scalar as long as n
@@ -130,7 +132,7 @@ def multiply(curve: Weierstrass, domain: Domain, bits: int, window: int = 4) -> 
     tables = tuple(("T" + coordinate, 1 << window) for coordinate in _XYZ)
     recipe = Recipe(
         name, domain, ("x", "y", BLIND), ("x", "y"), (before, first), loop, after,
-        passes=recoding.count - 1, window=window, layers=Layers(tables=tables),
+        passes=recoding.count - 1, window=window, layers=RegisterGroups(tables=tables),
     )  # fmt: skip
     return PointProgramme("multiply", curve.title, recipe, recoding.digits)
 
@@ -138,7 +140,7 @@ def multiply(curve: Weierstrass, domain: Domain, bits: int, window: int = 4) -> 
 def base(curve: Weierstrass, domain: Domain, bits: int, teeth: int = 5, columns: int = 2) -> PointProgramme:
     """k G for k in [0, 2^bits) by a comb: a doubling and ``columns`` sums a pass, columns 2^teeth shared entries.
 
-    Raises Refusal for a curve with points of order two, or whose group is too small for the tables.
+    Raises UnsupportedError for a curve with points of order two, or whose group is too small for the tables.
     """
     require_odd_order(curve)
     comb = Comb(bits, teeth, columns)
@@ -172,7 +174,7 @@ def _constants(
         if start and all((w + u) % n for table in worth for w in table):
             break
     else:
-        raise Refusal(f"{curve.title} has too few points for tables of {len(worth[0])} entries")
+        raise UnsupportedError(f"{curve.title} has too few points for tables of {len(worth[0])} entries")
     shared = {}
     for column, table in enumerate(worth):
         points = [multiples(curve, [((w + u) % n, curve.base)]) for w in table]
@@ -191,7 +193,7 @@ def two(curve: Weierstrass, domain: Domain, window: int = 4, joint: bool = False
     """u1 G + u2 P for u1, u2 in [0, n] and any point P = (x, y) other than O, both with windows of ``window`` bits.
 
     Where the curve has an endomorphism both scalars have two halves, and half the doublings are done. ``joint``: one
-    shared table for both halves of u1, of 2^(2 window) entries. Raises Refusal as `base` does.
+    shared table for both halves of u1, of 2^(2 window) entries. Raises UnsupportedError as `base` does.
     """
     require_odd_order(curve)
     better = isomorphism(curve)
@@ -200,7 +202,7 @@ def two(curve: Weierstrass, domain: Domain, window: int = 4, joint: bool = False
     recoding = Signed(half.bits, window, both=True) if half else Signed(curve.n.bit_length(), window)
     count = recoding.count
     if window * count * (2 if half else 1) < curve.n.bit_length():
-        raise Refusal(f"{count} digits of {window} bits do not hold the scalars of {curve.title}")
+        raise UnsupportedError(f"{count} digits of {window} bits do not hold the scalars of {curve.title}")
     plain = Unsigned(window * count * (2 if half else 1), window)
     high = 1 << window * count
     entries, once = range(1 << window), sum(1 << window * i for i in range(count))
@@ -246,7 +248,8 @@ def two(curve: Weierstrass, domain: Domain, window: int = 4, joint: bool = False
 
     recipe = Recipe(
         f"{curve.title} sum of two multiples, window {window}", domain, ("x", "y"), ("x", "y"), (before,), loop, after,
-        passes=count, window=window * (2 if half and joint else 1), layers=Layers(tables=tuple(tables)), shared=shared,
+        passes=count, window=window * (2 if half and joint else 1),
+        layers=RegisterGroups(tables=tuple(tables)), shared=shared,
     )  # fmt: skip
     return PointProgramme("multiply-two", curve.title, recipe, digits)
 

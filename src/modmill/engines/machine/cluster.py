@@ -25,7 +25,7 @@ from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from modmill.contract import Refusal
+from modmill.contract import UnsupportedError
 from modmill.rtl.delay import later
 
 HOP = 2
@@ -41,10 +41,10 @@ def everyone(word: int) -> int:
 
 
 def packet(machine: int, words: Sequence[int], word: int) -> list[int]:
-    """A packet for a machine. Raises Refusal when it is too long for its count."""
+    """A packet for a machine. Raises UnsupportedError when it is too long for its count."""
     count = len(words)
     if count >> min(COUNT_BITS, 2 * word):
-        raise Refusal(f"{count} words do not fit one packet")
+        raise UnsupportedError(f"{count} words do not fit one packet")
     return [machine, count & everyone(word), count >> word, *words]
 
 
@@ -229,7 +229,7 @@ class Router(wiring.Component):
 
     def __init__(self, machines: int, word: int) -> None:
         if not 2 <= machines <= 64:
-            raise Refusal(f"a device holds 2 to 64 cores side by side, not {machines}")
+            raise UnsupportedError(f"a device holds 2 to 64 cores side by side, not {machines}")
         self.machines, self.word = machines, word
         members: dict[str, Any] = {
             "i_valid": In(1), "i_ready": Out(1), "i_data": In(word),

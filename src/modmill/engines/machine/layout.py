@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
 
-from modmill.contract import Binary, Contract, Refusal, Residues
+from modmill.contract import Binary, Contract, Residues, UnsupportedError
 from modmill.engines.machine.timing import NumberedRhythm, Rhythm
 from modmill.engines.microcode.program import ENTRY, PAIR, Place, Row, RowProgramme, Task
 from modmill.rtl.memory import DEPTHS
@@ -69,7 +69,7 @@ class RowLayout:
 
     ``contexts``: runs in step. ``word``: bits of a word of the streams, 16 to 64. ``counted``: each job says how often
     its loop is done, at most as often as in the programme, and how many words of digits it brings.
-    Raises Refusal when the programmes do not fit the unit or its memories.
+    Raises UnsupportedError when the programmes do not fit the unit or its memories.
     """
 
     programmes: tuple[RowProgramme, ...]
@@ -80,38 +80,42 @@ class RowLayout:
 
     def __post_init__(self) -> None:
         if not self.programmes:
-            raise Refusal("a coprocessor needs a programme")
+            raise UnsupportedError("a coprocessor needs a programme")
         if self.contexts < 1:
-            raise Refusal(f"a coprocessor has at least 1 context, not {self.contexts}")
+            raise UnsupportedError(f"a coprocessor has at least 1 context, not {self.contexts}")
         if not PACK <= self.word <= 64:
-            raise Refusal(f"words have {PACK} to 64 bits, not {self.word}")
+            raise UnsupportedError(f"words have {PACK} to 64 bits, not {self.word}")
         for programme in self.programmes:
             if not programme.inputs or not programme.results:
-                raise Refusal(f"{programme.name} takes no number, or gives none")
+                raise UnsupportedError(f"{programme.name} takes no number, or gives none")
             if programme.passes >> COUNT_BITS:
-                raise Refusal(f"{programme.name}: {programme.passes} passes, there are at most {(1 << COUNT_BITS) - 1}")
+                raise UnsupportedError(
+                    f"{programme.name}: {programme.passes} passes, there are at most {(1 << COUNT_BITS) - 1}"
+                )
             for row in _rows(programme):
                 self._require_fit(programme, row)
         if self.used > DEPTHS[-1]:
-            raise Refusal(
+            raise UnsupportedError(
                 f"{self.slots} slots of {self.contexts} contexts and {self.used - self.slots * self.contexts} "
                 f"constants do not fit {DEPTHS[-1]} addresses"
             )
         if self.digit_depth > DIGIT_WORDS:
-            raise Refusal(
+            raise UnsupportedError(
                 f"the digits of {self.contexts} contexts fill {self.digit_depth} words, there are {DIGIT_WORDS}"
             )
 
     def _require_fit(self, programme: RowProgramme, row: Row) -> None:
         if len(row.sums) > self.rhythm.sums:
-            raise Refusal(f"{programme.name}: a row of {len(row.sums)} sums, this unit does {self.rhythm.sums}")
+            raise UnsupportedError(
+                f"{programme.name}: a row of {len(row.sums)} sums, this unit does {self.rhythm.sums}"
+            )
         for task in row.tasks:
             if task.destination.shared or task.destination.pick == ENTRY:
-                raise Refusal(f"{programme.name}: a task writes a constant or an entry that a digit picks")
+                raise UnsupportedError(f"{programme.name}: a task writes a constant or an entry that a digit picks")
             if len(task.reads) > 2 and not self.rhythm.added:
-                raise Refusal(f"{programme.name}: this unit does not add products up")
+                raise UnsupportedError(f"{programme.name}: this unit does not add products up")
             if task.trim and not self.rhythm.trims:
-                raise Refusal(f"{programme.name}: a sum is trimmed, which this unit does not do")
+                raise UnsupportedError(f"{programme.name}: a sum is trimmed, which this unit does not do")
 
     # ---- slots
 
@@ -197,7 +201,7 @@ class RowLayout:
             loop = p.loop if p.passes else ()
             body = (*p.before, *loop, *p.after)
             if not body:
-                raise Refusal(f"{p.name} has no rows")
+                raise UnsupportedError(f"{p.name} has no rows")
             for k, row in enumerate(body):
                 if k == len(p.before):
                     loops.append(len(entries))
@@ -225,7 +229,9 @@ class RowLayout:
         def numbered(place: Place) -> tuple[int, int]:
             if place.shared:
                 if place.pick == PAIR:
-                    raise Refusal(f"{self.programmes[programme].name}: a digit picks one of two constants as a pair")
+                    raise UnsupportedError(
+                        f"{self.programmes[programme].name}: a digit picks one of two constants as a pair"
+                    )
                 return self.offsets[programme] + place.number, SHARED_ENTRY if place.pick == ENTRY else SHARED
             return place.number, {ENTRY: OWN_ENTRY, PAIR: DOWN if place.number % 2 else UP}.get(place.pick, OWN)
 
@@ -254,14 +260,14 @@ class RowLayout:
         return 1 << (max(1, PACK // self.digit_bits).bit_length() - 1)
 
     def counting(self, programme: int, passes: int | None = None) -> RowProgramme:
-        """A programme with so many passes of its loop, its own by default. Raises Refusal for others, unless they are
-        counted and fewer."""
+        """A programme with so many passes of its loop, its own by default. Raises UnsupportedError for others, unless
+        they are counted and fewer."""
         p = self.programmes[programme]
         if passes in (None, p.passes):
             return p
         assert passes is not None
         if not self.counted or not 1 <= passes < p.passes:
-            raise Refusal(f"{p.name} does {p.passes} passes, not {passes}")
+            raise UnsupportedError(f"{p.name} does {p.passes} passes, not {passes}")
         return replace(p, passes=passes)
 
     def digit_words(self, programme: int, passes: int | None = None) -> int:
@@ -279,12 +285,13 @@ class RowLayout:
         return self.contexts * self.stride
 
     def pack(self, programme: int, digits: Sequence[int], passes: int | None = None) -> list[int]:
-        """Digits as words, the first in the least significant bits. Raises Refusal for too many or too wide ones."""
+        """Digits as words, the first in the least significant bits. Raises UnsupportedError for too many or too wide
+        ones."""
         p = self.counting(programme, passes)
         if len(digits) != p.digits:
-            raise Refusal(f"{p.name} uses {p.digits} digits, not {len(digits)}")
+            raise UnsupportedError(f"{p.name} uses {p.digits} digits, not {len(digits)}")
         if any(digit < 0 or digit >> max(1, p.window) for digit in digits):
-            raise Refusal(f"{p.name} takes digits of {p.window} bits")
+            raise UnsupportedError(f"{p.name} takes digits of {p.window} bits")
         per = self.per_word
         groups = [digits[k : k + per] for k in range(0, len(digits), per)]
         return [sum(digit << (self.digit_bits * k) for k, digit in enumerate(group)) for group in groups]
@@ -315,13 +322,13 @@ class RowLayout:
     def setup(self, contract: Contract, programmes: Mapping[int, RowProgramme] | None = None) -> list[int]:
         """The message that sets a modulus and the constants of some programmes, by number, made for that modulus.
 
-        Default: all of the layout's own. Raises Refusal when a programme differs from the layout's own in more than
-        the values of its constants.
+        Default: all of the layout's own. Raises UnsupportedError when a programme differs from the layout's own in more
+        than the values of its constants.
         """
         made = dict(enumerate(self.programmes)) if programmes is None else programmes
         for k, p in made.items():
             if _shape(p) != _shape(self.programmes[k]):
-                raise Refusal(
+                raise UnsupportedError(
                     f"{p.name} differs from the core's own programme in more than the values of its constants"
                 )
         out = [SETUP]
@@ -357,14 +364,14 @@ class RowLayout:
     ) -> list[int]:
         """The message for one (digits, inputs) for each context; ``passes`` of the loop, where they are counted."""
         if len(runs) != self.contexts:
-            raise Refusal(f"this coprocessor does {self.contexts} runs at once, not {len(runs)}")
+            raise UnsupportedError(f"this coprocessor does {self.contexts} runs at once, not {len(runs)}")
         p = self.programmes[programme]
         out = [1 + programme]
         if self.counted:
             out += [self.counting(programme, passes).passes, self.digit_words(programme, passes)]
         for digits, inputs in runs:
             if len(inputs) != len(p.inputs):
-                raise Refusal(f"{p.name} takes {len(p.inputs)} numbers, not {len(inputs)}")
+                raise UnsupportedError(f"{p.name} takes {len(p.inputs)} numbers, not {len(inputs)}")
             out += self.pack(programme, digits, passes)
             for number in inputs:
                 out += self.number(number)

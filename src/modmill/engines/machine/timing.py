@@ -24,7 +24,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from modmill.contract import Binary, Contract, Digits, Refusal, ResiduePair, Residues
+from modmill.contract import Binary, Contract, Digits, ResiduePair, Residues, UnsupportedError
 from modmill.design import Multiplier
 from modmill.engines.microcode.program import Unit
 from modmill.numbers.folding import fold_bounds
@@ -54,12 +54,14 @@ _TURNS = 64
 def slices(form: Binary | Residues | ResiduePair | Digits) -> tuple[int, ...]:
     """Bits of each slice of the slot memory, the lowest first: a residue is one slice.
 
-    Raises Refusal for numbers that a field unit cannot add.
+    Raises UnsupportedError for numbers that a field unit cannot add.
     """
     if isinstance(form, Residues):
         return (form.base.w,) * form.base.n
     if not isinstance(form, Binary):
-        raise Refusal(f"a field unit adds binary numbers and residues of one base, not {form.describe()['kind']}")
+        raise UnsupportedError(
+            f"a field unit adds binary numbers and residues of one base, not {form.describe()['kind']}"
+        )
     return _cut(form.width)
 
 
@@ -79,11 +81,11 @@ def folds(form: Residues) -> int:
 def acceptance(core: Multiplier) -> tuple[int, int]:
     """Period and lead of a multiplier, as a `Rhythm` takes them.
 
-    Raises Refusal for one that accepts operands only in cycles that a unit does not know: it would lose them.
+    Raises UnsupportedError for one that accepts operands only in cycles that a unit does not know: it would lose them.
     """
     period = getattr(core, "native_period", 1)
     if period > 1:
-        raise Refusal(
+        raise UnsupportedError(
             f"in this form the multiplier accepts operands only in one cycle of {period}, which a unit that offers "
             "them every turn would miss; take --io native"
         )
@@ -95,8 +97,8 @@ class Rhythm:
     """The cycles of a unit: a multiplier with its contract, and at most ``sums`` sums in a row.
 
     ``period``, ``lead``: of the multiplier. ``trims``: whether sums can be trimmed. ``least``: cycles of a turn at
-    least. A unit without sums takes numbers of every form as bits. Raises Refusal for numbers that cannot be added or
-    trimmed.
+    least. A unit without sums takes numbers of every form as bits. Raises UnsupportedError for numbers that cannot be
+    added or trimmed.
     """
 
     contract: Contract
@@ -109,11 +111,11 @@ class Rhythm:
 
     def __post_init__(self) -> None:
         if self.sums < 0:
-            raise Refusal(f"a row has 0 or more sums, not {self.sums}")
+            raise UnsupportedError(f"a row has 0 or more sums, not {self.sums}")
         if self.trims and not isinstance(self.contract.operand, Binary):
-            raise Refusal("only binary numbers can be trimmed")
+            raise UnsupportedError("only binary numbers can be trimmed")
         if self.contract.operand != self.contract.result:
-            raise Refusal("a field unit needs a multiplier whose results look like its operands")
+            raise UnsupportedError("a field unit needs a multiplier whose results look like its operands")
         _ = self._found
 
     @property
@@ -166,7 +168,7 @@ class Rhythm:
                 if written:
                     write, move = min(written)
                     yield turn, delay, move, write
-        raise Refusal(f"no turn of up to {turn} cycles suits this multiplier and {self.sums} sums in a row")
+        raise UnsupportedError(f"no turn of up to {turn} cycles suits this multiplier and {self.sums} sums in a row")
 
     def kept(self, operand: int, k: int) -> range:
         """Cycles in which operand 0 or 1 of a turn's product stands where slice k took it, until the next is taken."""
@@ -283,14 +285,14 @@ def unit(
 ) -> Unit:  # fmt: skip
     """What rows are made for on this hardware, with room for ``shared`` constants of all contexts.
 
-    Raises Refusal where there is none, or no room.
+    Raises UnsupportedError where there is none, or no room.
     """
     if contexts < 1:
-        raise Refusal(f"a unit has at least 1 context, not {contexts}")
+        raise UnsupportedError(f"a unit has at least 1 context, not {contexts}")
     product, sum_ = Rhythm(contract, sums, period, lead, trims).distances(contexts)
     room = (DEPTHS[-1] - shared - LIFTS) // contexts
     if room < 1:
-        raise Refusal(f"{contexts} contexts and {shared} constants do not fit {DEPTHS[-1]} slots")
+        raise UnsupportedError(f"{contexts} contexts and {shared} constants do not fit {DEPTHS[-1]} slots")
     return Unit(sums, product, sum_, room, shared, trims=trims)
 
 

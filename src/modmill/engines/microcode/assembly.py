@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import chain
 
-from modmill.contract import Contract, Refusal
+from modmill.contract import Contract, UnsupportedError
 from modmill.engines.microcode.bounds import Settled, row_limits, settle
 from modmill.engines.microcode.expressions import MUL, READ, SUB, Name
 from modmill.engines.microcode.fusing import fused
@@ -57,10 +57,10 @@ class Assembled:
 
 
 def assemble(recipe: Recipe, contract: Contract, unit: Unit) -> Assembled:
-    """Rows for a recipe. Raises Refusal where numbers could overflow or the unit has no room; the rows have passed
-    `check_rows` and `row_limits`, which share nothing with what made them."""
+    """Rows for a recipe. Raises UnsupportedError where numbers could overflow or the unit has no room; the rows have
+    passed `check_rows` and `row_limits`, which share nothing with what made them."""
     if recipe.domain.p != contract.p or (recipe.domain.factor - contract.factor) % contract.p:
-        raise Refusal(f"{recipe.name} was made for another domain than that of the multiplier")
+        raise UnsupportedError(f"{recipe.name} was made for another domain than that of the multiplier")
     one = recipe.domain.one
     sections = tuple(section.pruned() for section in recipe.sections)
     if unit.added:
@@ -90,7 +90,7 @@ def assemble(recipe: Recipe, contract: Contract, unit: Unit) -> Assembled:
         last=recipe.after.digits,
     )
     if programme.slots > unit.room or programme.shared_slots > unit.shared_room:
-        raise Refusal(
+        raise UnsupportedError(
             f"{recipe.name} needs {programme.slots} slots a context and {programme.shared_slots} shared ones; the unit "
             f"has {unit.room} and {unit.shared_room}"
         )

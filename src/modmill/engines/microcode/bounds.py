@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from modmill.contract import Contract, Refusal
+from modmill.contract import Contract, UnsupportedError
 from modmill.engines.microcode.expressions import MUL, SUB, Name, Node
 from modmill.engines.microcode.program import ENTRY, PAIR, Row, RowProgramme, Unit
 from modmill.engines.microcode.recipe import Recipe
@@ -52,10 +52,10 @@ class _Bounds:
         self.room = Fraction(contract.operand.end, contract.p)  # numbers below it can be told apart in a slot
 
     def read(self, places: Sequence[Slot | Name], where: str) -> Fraction:
-        """The largest bound of these slots or variables. Raises Refusal for one that nothing has written."""
+        """The largest bound of these slots or variables. Raises UnsupportedError for one that nothing has written."""
         for place in places:
             if place not in self.held:
-                raise Refusal(f"{where}: {_shown(place)} is read before it is written")
+                raise UnsupportedError(f"{where}: {_shown(place)} is read before it is written")
         return max(self.held[place] for place in places)
 
     def untrimmed(self, kind: str, a: Sequence[Fraction], lift: int) -> Fraction:
@@ -66,18 +66,20 @@ class _Bounds:
         """Bound of the result of operands with the bounds ``a``: two, or four for two products that are added up. A
         product's bound is rounded up to a multiple of 2^-40, so that thousands of products keep it short.
 
-        Raises Refusal, with the bounds, for a product outside the contract, a difference that could be negative and a
-        sum that a slot cannot hold.
+        Raises UnsupportedError, with the bounds, for a product outside the contract, a difference that could be
+        negative and a sum that a slot cannot hold.
         """
         if kind == MUL:
             factors = a if len(a) == 2 else (a[0] * a[1] + a[2] * a[3], Fraction(1))
             bound = self.contract.product(*factors)
             return min(self.contract.result_bound, Fraction(-(-bound * _ROUNDING // 1), _ROUNDING))
         if kind == SUB and a[1] > lift:
-            raise Refusal(f"{lift} p is added, but what is subtracted is below {float(a[1]):.6g} p")
+            raise UnsupportedError(f"{lift} p is added, but what is subtracted is below {float(a[1]):.6g} p")
         bound = trimmed(self.untrimmed(kind, a, lift), trim)
         if bound > self.room:
-            raise Refusal(f"a sum below {float(bound):.6g} p, a slot holds numbers below {float(self.room):.6g} p")
+            raise UnsupportedError(
+                f"a sum below {float(bound):.6g} p, a slot holds numbers below {float(self.room):.6g} p"
+            )
         return bound
 
     def loop(self, passes: int, run: Callable[[], None]) -> bool:
@@ -119,7 +121,7 @@ class _TooLarge(Exception):
 
 
 def settle(recipe: Recipe, contract: Contract, unit: Unit) -> Settled:
-    """Bounds of a whole recipe. Raises Refusal, with the operation and the bounds, where nothing helps."""
+    """Bounds of a whole recipe. Raises UnsupportedError, with the operation and the bounds, where nothing helps."""
     inserted: list[str] = []
     trims: list[dict[int, int]] = [{} for _ in recipe.sections]
     for _ in range(_REDUCTIONS):
@@ -130,7 +132,7 @@ def settle(recipe: Recipe, contract: Contract, unit: Unit) -> Settled:
             section = recipe.sections[large.section]
             node = section.nodes[large.node]
             if unit.trims or node.kind == MUL or (node.source and not node.source.name):
-                raise Refusal(f"{recipe.name}, section {section.name}: {large.why}") from None
+                raise UnsupportedError(f"{recipe.name}, section {section.name}: {large.why}") from None
             made = section.reduced([large.node], recipe.domain.one)
             recipe = recipe.with_sections(
                 tuple(made if k == large.section else s for k, s in enumerate(recipe.sections))
@@ -142,7 +144,7 @@ def settle(recipe: Recipe, contract: Contract, unit: Unit) -> Settled:
             trims = run.trims
             continue
         return Settled(recipe, tuple(run.lifts), tuple(run.trims), tuple(inserted), results)
-    raise Refusal(f"{recipe.name}: numbers stay too large after {len(inserted)} reductions")
+    raise UnsupportedError(f"{recipe.name}: numbers stay too large after {len(inserted)} reductions")
 
 
 class _Run(_Bounds):
@@ -179,7 +181,7 @@ class _Run(_Bounds):
             trim = self._trim(number, k, self.untrimmed(node.kind, a, lift))
         try:
             return self.result(node.kind, a, lift, trim)
-        except Refusal as refusal:
+        except UnsupportedError as refusal:
             raise _TooLarge(number, max(node.args, key=lambda i: bounds[i]), str(refusal)) from None
 
     def _trim(self, number: int, k: int, bound: Fraction) -> int:
@@ -214,13 +216,14 @@ class Limits:
 
 
 def row_limits(programme: RowProgramme, contract: Contract) -> Limits:
-    """A programme of rows on bounds, one row after the other. Raises Refusal, with the row, when some operands could
-    overflow, a difference could be negative, a slot is read before it is written, or results need more subtractions."""
+    """A programme of rows on bounds, one row after the other. Raises UnsupportedError, with the row, when some operands
+    could overflow, a difference could be negative, a slot is read before it is written, or results need more
+    subtractions."""
     name, found = programme.name, dict[tuple[int, int, int], Fraction]()
     bounds = _Bounds(contract, {(False, slot): Fraction(1) for slot, _ in programme.inputs})
     for slot, value in programme.shared:
         if not 0 <= value < contract.p:
-            raise Refusal(f"{name}: the constant in shared slot {slot} is not in [0, p)")
+            raise UnsupportedError(f"{name}: the constant in shared slot {slot} is not in [0, p)")
         bounds.held[True, slot] = Fraction(value + 1, contract.p)
 
     def run(part: int, rows: Sequence[Row]) -> None:
@@ -231,8 +234,8 @@ def row_limits(programme: RowProgramme, contract: Contract) -> Limits:
                 operands = [bounds.read(place.all, where) for place in task.reads]
                 try:
                     made.append(bounds.result(task.kind, operands, task.lift, task.trim))
-                except Refusal as refusal:
-                    raise Refusal(f"{where}: {refusal}") from None
+                except UnsupportedError as refusal:
+                    raise UnsupportedError(f"{where}: {refusal}") from None
             for k, (task, bound) in enumerate(zip(row.tasks, made, strict=True)):
                 found[part, number, k] = max(bound, found.get((part, number, k), bound))
                 slots = task.destination.all
@@ -246,7 +249,7 @@ def row_limits(programme: RowProgramme, contract: Contract) -> Limits:
     for slot, subtractions in programme.results:
         results.append(bound := bounds.read([(False, slot)], f"{name}, results"))
         if bound > subtractions + 1:
-            raise Refusal(
+            raise UnsupportedError(
                 f"{name}: the result in slot {slot} is below {float(bound):.6g} p; {subtractions} final subtractions "
                 "cannot bring it below p"
             )

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from modmill.contract import Refusal
+from modmill.contract import UnsupportedError
 from modmill.engines.microcode.program import ENTRY, FIXED, PAIR
 
 Name = str | tuple[str, int]
@@ -191,7 +191,7 @@ class Section:
         pairs: Mapping[str, str] = {},
     ) -> dict[Name, int]:
         """What it sets, modulo p, for products with a factor. ``values``: of variables and table entries; ``pairs``:
-        the other of each pair. Raises Refusal for a variable that has no value."""
+        the other of each pair. Raises UnsupportedError for a variable that has no value."""
         held: list[int] = []
         for node in self.nodes:
             a = [held[k] for k in node.args]
@@ -203,7 +203,7 @@ class Section:
                 elif source.pick == PAIR and digits[source.epoch] & 1:
                     name = pairs[source.name]
                 if source.name and name not in values:
-                    raise Refusal(f"section {self.name} reads {name}, which nothing has set")
+                    raise UnsupportedError(f"section {self.name} reads {name}, which nothing has set")
                 held.append(values[name] if source.name else source.value)
             elif node.kind == MUL:
                 held.append(sum(a[k] * a[k + 1] for k in range(0, len(a), 2)) * factor % p)

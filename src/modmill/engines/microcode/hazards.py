@@ -12,13 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from modmill.contract import Refusal
+from modmill.contract import UnsupportedError
 from modmill.engines.microcode.program import ENTRY, PAIR, Row, RowProgramme, Task, Unit
 
 KINDS = ("mul", "add", "sub")
 
 
-class Hazard(Refusal):
+class Hazard(UnsupportedError):
     """Rows that a unit could not do, or whose numbers would depend on its timing."""
 
 

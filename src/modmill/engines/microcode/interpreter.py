@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from modmill.contract import Contract, Fault, Refusal
-from modmill.design import Fitted
+from modmill.contract import Contract, Fault, UnsupportedError
+from modmill.design import DesignInstance
 from modmill.engines.microcode.bounds import Slot, row_limits, rows_of
 from modmill.engines.microcode.program import ENTRY, FIXED, Place, RowProgramme, Task, Unit
 
@@ -30,10 +30,10 @@ def plain(contract: Contract) -> Product:
     return product
 
 
-def exact(fitted: Fitted, contract: Contract) -> Product:
+def exact(fitted: DesignInstance, contract: Contract) -> Product:
     """The design's own algorithm. The binary form gives its least result.
 
-    Raises Refusal, when it is used, for a sum of products that the design does not have.
+    Raises UnsupportedError, when it is used, for a sum of products that the design does not have.
     """
     form = fitted.representation
     combine: Callable[..., int] | None = getattr(fitted, "combine", None)
@@ -42,7 +42,7 @@ def exact(fitted: Fitted, contract: Contract) -> Product:
         if len(x) == 2:
             result = fitted.multiply(x[0], x[1])
         elif combine is None:
-            raise Refusal("this design does not add up products")
+            raise UnsupportedError("this design does not add up products")
         else:
             result = form.decode(combine(*(form.encode(v) for v in x)))
         return result % contract.p if contract.io == "binary" else result
@@ -75,19 +75,19 @@ def run(
     """The results, least ones, of one context. ``product``: default plain integers; ``seen`` is told each task's
     result.
 
-    Raises Refusal for a wrong number of digits, a digit out of range and an input outside [0, p), Fault when a number
-    breaks its bounds.
+    Raises UnsupportedError for a wrong number of digits, a digit out of range and an input outside [0, p), Fault when a
+    number breaks its bounds.
     """
     p = contract.p
     if len(digits) != programme.digits:
-        raise Refusal(f"{programme.name} uses up {programme.digits} digits, not {len(digits)}")
+        raise UnsupportedError(f"{programme.name} uses up {programme.digits} digits, not {len(digits)}")
     if any(not 0 <= digit < 1 << programme.window for digit in digits):
-        raise Refusal(f"{programme.name}: digits have {programme.window} bits")
+        raise UnsupportedError(f"{programme.name}: digits have {programme.window} bits")
     multiply = product or plain(contract)
     held: dict[Slot, int] = {(True, slot): value for slot, value in programme.shared}
     for slot, name in programme.inputs:
         if not 0 <= inputs[name] < p:
-            raise Refusal(f"{name} must be below the modulus of {p.bit_length()} bits")
+            raise UnsupportedError(f"{name} must be below the modulus of {p.bit_length()} bits")
         held[False, slot] = inputs[name]
     end = contract.operand.end
     coming: dict[int, list[tuple[Slot, int]]] = {}
@@ -132,7 +132,7 @@ def _step(where: Where, task: Task, unit: Unit) -> _Step:
 
 def _picked(place: Place, digit: int, programme: RowProgramme) -> Slot:
     if place.pick == ENTRY and digit >= place.size:
-        raise Refusal(f"{programme.name}: digit {digit} picks from a table of {place.size} entries")
+        raise UnsupportedError(f"{programme.name}: digit {digit} picks from a table of {place.size} entries")
     return place.at(digit)
 
 

@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from modmill.contract import Contract, Refusal
+from modmill.contract import Contract, UnsupportedError
 from modmill.engines.microcode.expressions import Element, Name, Section
-from modmill.engines.microcode.scheduling import Layers
+from modmill.engines.microcode.scheduling import RegisterGroups
 
 
 @dataclass(frozen=True)
@@ -28,9 +28,10 @@ class Domain:
 
     @classmethod
     def of(cls, contract: Contract, added: bool = False) -> Domain:
-        """The domain of a contract. Raises Refusal for a core with one operand, or whose results are no operands."""
+        """The domain of a contract. Raises UnsupportedError for a core with one operand, or whose results are no
+        operands."""
         if contract.operands != 2 or contract.operand != contract.result:
-            raise Refusal("a field unit needs a core with two operands whose results can be operands")
+            raise UnsupportedError("a field unit needs a core with two operands whose results can be operands")
         return cls(contract.p, contract.factor, added)
 
     @property
@@ -79,7 +80,7 @@ class Recipe:
     after: Section
     passes: int = 0
     window: int = 0
-    layers: Layers = field(default_factory=Layers)
+    layers: RegisterGroups = field(default_factory=RegisterGroups)
     shared: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
 
     @property
@@ -109,10 +110,10 @@ class Recipe:
         return replace(self, before=sections[:first], loop=loop, after=sections[-1])
 
     def evaluate(self, inputs: Mapping[str, int], digits: tuple[int, ...] = ()) -> tuple[int, ...]:
-        """The results modulo p by the formulas alone, without rows and bounds. Raises Refusal where digits are
+        """The results modulo p by the formulas alone, without rows and bounds. Raises UnsupportedError where digits are
         missing."""
         if len(digits) != self.digits:
-            raise Refusal(f"{self.name} uses up {self.digits} digits, not {len(digits)}")
+            raise UnsupportedError(f"{self.name} uses up {self.digits} digits, not {len(digits)}")
         held: dict[Name, int] = dict(inputs.items())
         held.update({(name, k): v for name, table in self.shared.items() for k, v in enumerate(table)})
         at = 0

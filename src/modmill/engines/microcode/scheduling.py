@@ -24,7 +24,7 @@ from fractions import Fraction
 from functools import cached_property
 from itertools import accumulate
 
-from modmill.contract import Refusal
+from modmill.contract import UnsupportedError
 from modmill.engines.microcode.expressions import MUL, READ, Element, Name, Section
 from modmill.engines.microcode.program import ENTRY, FIXED, PAIR, Unit
 from modmill.schedule import Schedule, Step
@@ -39,7 +39,7 @@ _IDLE = 100_000
 
 
 @dataclass(frozen=True)
-class Layers:
+class RegisterGroups:
     """What belongs together in slots: ``pairs`` of variables, and ``tables`` with the number of entries of each."""
 
     pairs: tuple[tuple[str, str], ...] = ()
@@ -102,7 +102,7 @@ def distance(unit: Unit, kind: str) -> int:
 # ---------------------------------------------------------------------------------------------- order
 
 
-def ready_to_place(section: Section, layers: Layers, unit: Unit, one: int) -> Section:
+def ready_to_place(section: Section, layers: RegisterGroups, unit: Unit, one: int) -> Section:
     """The same section, pruned, in which every number that is set is made by an operation of its own, which does not
     have to come before the old number is read: else it is copied."""
     section = section.pruned()
@@ -116,7 +116,7 @@ def ready_to_place(section: Section, layers: Layers, unit: Unit, one: int) -> Se
         section = section.pruned()
 
 
-def _wrong_output(section: Section, layers: Layers) -> Name | None:
+def _wrong_output(section: Section, layers: RegisterGroups) -> Name | None:
     seen: set[int] = set()
     for name, node in section.outputs.items():
         if section.nodes[node].kind == READ or node in seen:
@@ -126,7 +126,7 @@ def _wrong_output(section: Section, layers: Layers) -> Name | None:
     return next((name for name, node in section.outputs.items() if node in circle), None)
 
 
-def _circle(section: Section, layers: Layers) -> set[int]:
+def _circle(section: Section, layers: RegisterGroups) -> set[int]:
     """Operations that can be done in no order: each waits for another of them, for its number or as the last to read
     what it overwrites."""
     waits: dict[int, set[int]] = {k: set(node.args) for k, node in enumerate(section.nodes)}
@@ -149,7 +149,7 @@ def _circle(section: Section, layers: Layers) -> set[int]:
     return set(waits)
 
 
-def _readers(section: Section, layers: Layers) -> dict[Name, set[int]]:
+def _readers(section: Section, layers: RegisterGroups) -> dict[Name, set[int]]:
     """Operations that read each variable or entry from its slot."""
     found: dict[Name, set[int]] = {}
     for k, node in enumerate(section.nodes):
@@ -166,7 +166,7 @@ def _epochs(section: Section) -> dict[int, int]:
         if node.source and node.source.pick != FIXED:
             for user in section.users[k]:
                 if found.setdefault(user, node.source.epoch) != node.source.epoch:
-                    raise Refusal(f"section {section.name}: an operation reads slots picked by two digits")
+                    raise UnsupportedError(f"section {section.name}: an operation reads slots picked by two digits")
     return found
 
 
@@ -174,7 +174,7 @@ def _epochs(section: Section) -> dict[int, int]:
 
 
 def place(
-    section: Section, layers: Layers, unit: Unit, ready: Mapping[Name, int] | None = None, turn: int = 0
+    section: Section, layers: RegisterGroups, unit: Unit, ready: Mapping[Name, int] | None = None, turn: int = 0
 ) -> Placed:
     """Rows for a section that `ready_to_place` has prepared. ``ready``: rows at its start in which variables cannot be
     read yet. The length is that of its last row; what follows may ask for more. ``turn``: paths that are almost as long
@@ -224,7 +224,7 @@ def place(
             digit += 1
         row += 1
         if row > _IDLE:
-            raise Refusal(f"section {section.name} cannot be placed on a unit with {unit.sums} sums a row")
+            raise UnsupportedError(f"section {section.name} cannot be placed on a unit with {unit.sums} sums a row")
     while digit < section.digits:
         advances.append(row)
         digit, row = digit + 1, row + 1
@@ -232,7 +232,7 @@ def place(
 
 
 def _waits(
-    section: Section, layers: Layers, unit: Unit, operations: Iterable[int], ready: Mapping[Name, int]
+    section: Section, layers: RegisterGroups, unit: Unit, operations: Iterable[int], ready: Mapping[Name, int]
 ) -> tuple[dict[int, list[tuple[int, int]]], dict[int, int]]:
     """For each operation those that it waits for, with the rows between, and its earliest row."""
     nodes = section.nodes
@@ -273,7 +273,7 @@ def _heights(
 # ---------------------------------------------------------------------------------------------- joining
 
 
-def touches(placed: Placed, layers: Layers) -> dict[Name, int]:
+def touches(placed: Placed, layers: RegisterGroups) -> dict[Name, int]:
     """The first row in which each variable or entry is read or written."""
     found: dict[Name, int] = {}
     for name, readers in _readers(placed.section, layers).items():
@@ -310,7 +310,7 @@ def _of_length(placed: Placed, length: int) -> Placed:
     return Placed(placed.section, placed.rows, max(placed.length, length), placed.advances)
 
 
-def join(sections: Sequence[Section], loop: int, layers: Layers, unit: Unit) -> list[Placed]:
+def join(sections: Sequence[Section], loop: int, layers: RegisterGroups, unit: Unit) -> list[Placed]:
     """All sections in rows, each so long that the next finds what it reads, the one with number ``loop`` after itself
     too; -1: none is a loop. What the next section does not touch it is taken to touch at its start. What the last
     section sets can be read at its end."""
@@ -327,7 +327,7 @@ def join(sections: Sequence[Section], loop: int, layers: Layers, unit: Unit) -> 
     return placed
 
 
-def _best(section: Section, layers: Layers, unit: Unit, pending: Mapping[Name, int] | None) -> Placed:
+def _best(section: Section, layers: RegisterGroups, unit: Unit, pending: Mapping[Name, int] | None) -> Placed:
     """The shortest of some placements, and of those the one that keeps the fewest numbers; without ``pending`` of a
     loop, which follows itself."""
     turns = max(1, min(_TURNS, _WORK // max(1, len(section.nodes))))
@@ -344,7 +344,7 @@ def _best(section: Section, layers: Layers, unit: Unit, pending: Mapping[Name, i
 
 
 def _placements(
-    section: Section, layers: Layers, unit: Unit, pending: Mapping[Name, int] | None, turn: int
+    section: Section, layers: RegisterGroups, unit: Unit, pending: Mapping[Name, int] | None, turn: int
 ) -> Iterator[Placed]:
     if pending is not None:
         yield place(section, layers, unit, pending, turn)

@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
-from modmill.contract import Contract, Refusal
+from modmill.contract import Contract, UnsupportedError
 from modmill.engines.microcode.bounds import row_limits
 from modmill.engines.microcode.interpreter import Product, largest, run
 from modmill.engines.microcode.program import ENTRY, PAIR, Place, Row, RowProgramme, Task, Unit
@@ -88,12 +88,13 @@ class Programme:
         return len(self.before) + self.passes(bits) * len(self.loop) + len(self.after)
 
     def digits(self, exponent: int, bits: int) -> tuple[int, ...]:
-        """Digits of the exponent, the first used first. Raises Refusal where it is longer than ``bits`` bits."""
+        """Digits of the exponent, the first used first. Raises UnsupportedError where it is longer than ``bits``
+        bits."""
         if not 0 <= exponent < 1 << bits:
-            raise Refusal(f"an exponent of {exponent.bit_length()} bits, but the engine is set to {bits} bits")
+            raise UnsupportedError(f"an exponent of {exponent.bit_length()} bits, but the engine is set to {bits} bits")
         if not self.window:
             if exponent != self.exponent:
-                raise Refusal(f"this programme raises to the power {self.exponent}, not {exponent}")
+                raise UnsupportedError(f"this programme raises to the power {self.exponent}, not {exponent}")
             return ()
         value = exponent ^ exponent << 1 if self.gray else exponent
         count, mask = self.digit_count(bits), (1 << self.window) - 1
@@ -119,7 +120,7 @@ def fixed_window(window: int, converted: bool = True) -> Programme:
     Products for n digits: (2 into the domain, or 1) + 2^w - 2 + 1 + (n - 1)(w + 1) + (1 out of it).
     """
     if not 1 <= window <= WINDOW_MAX:
-        raise Refusal(f"a window has 1 to {WINDOW_MAX} bits, not {window}")
+        raise UnsupportedError(f"a window has 1 to {WINDOW_MAX} bits, not {window}")
     size = 1 << window
     entries, picked = [Place(k) for k in range(size)], Place(0, ENTRY, size=size)
     base, power = (Place(size), Place(size + 1)) if converted else (entries[1], Place(size))
@@ -167,10 +168,10 @@ def left_to_right(exponent: int, *, start: str = "base", bits: int = 0, converte
     Products for an exponent of n bits with h ones and a factor other than 1: bits + h + 2, n + h + 1, n + h.
     """
     if start not in STARTS:
-        raise Refusal(f"start is one of {', '.join(STARTS)}, not {shortened(start)}")
+        raise UnsupportedError(f"start is one of {', '.join(STARTS)}, not {shortened(start)}")
     bits = bits or exponent.bit_length()
     if exponent < 1 or exponent.bit_length() > bits:
-        raise Refusal(f"the exponent must be at least 1 and have at most {bits} bits, got {exponent}")
+        raise UnsupportedError(f"the exponent must be at least 1 and have at most {bits} bits, got {exponent}")
     x, power = Place(int(converted)), Place(1 + converted)
     before = [_row(x, Place(0), _SQUARE)] if converted else []
     constants = ["one", "square"] if converted else []
@@ -195,17 +196,17 @@ def left_to_right(exponent: int, *, start: str = "base", bits: int = 0, converte
 class Exponentiation:
     """A programme on a multiplier: base^exponent mod p for exponents of at most ``bits`` bits.
 
-    ``subtractions``: how often p is to be subtracted from the last product at most. Raises Refusal, with the row and
-    the bounds, when the programme could overflow the multiplier; for a programme without conversion where the factor
-    asks for one; and for a core with one operand, or whose results are no operands.
+    ``subtractions``: how often p is to be subtracted from the last product at most. Raises UnsupportedError, with the
+    row and the bounds, when the programme could overflow the multiplier; for a programme without conversion where the
+    factor asks for one; and for a core with one operand, or whose results are no operands.
     """
 
     def __init__(self, programme: Programme, contract: Contract, bits: int) -> None:
         if bits < 1:
-            raise Refusal(f"exponents have at least 1 bit, not {bits}")
+            raise UnsupportedError(f"exponents have at least 1 bit, not {bits}")
         self._domain = Domain.of(contract)
         if not self._domain.plain and "square" not in programme.constants:
-            raise Refusal("the multiplier leaves a factor: its programme must convert")
+            raise UnsupportedError("the multiplier leaves a factor: its programme must convert")
         self.programme, self.contract, self.bits = programme, contract, bits
         self.subtractions = -(-contract.result_bound // 1) - 1  # enough for every product, until its bound is known
         (bound,) = row_limits(self.rows(), contract).results
@@ -242,9 +243,9 @@ class Exponentiation:
     def power(self, base: int, exponent: int, multiply: Callable[[int, int], int] | None = None) -> int:
         """base^exponent mod p, in [0, p), by the programme's own rows.
 
-        ``multiply``: the design's bit-exact algorithm (``Fitted.multiply``). Without it every product is the largest
-        number that the contract allows, which is another test of the bounds. Raises Refusal for a base outside
-        [0, p) and an exponent of more than ``bits`` bits.
+        ``multiply``: the design's bit-exact algorithm (``DesignInstance.multiply``). Without it every product is the
+        largest number that the contract allows, which is another test of the bounds. Raises UnsupportedError for a base
+        outside [0, p) and an exponent of more than ``bits`` bits.
         """
         digits = self.programme.digits(exponent, self.bits)
         product: Product = (lambda _, x: multiply(*x)) if multiply else self._largest

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from modmill.contract import Contract, Refusal
+from modmill.contract import Contract, UnsupportedError
 from modmill.engines.machine.layout import RowLayout
 from modmill.engines.machine.timing import NumberedRhythm, Rhythm, paced
 from modmill.engines.microcode.hazards import check_rows
@@ -53,28 +53,30 @@ class PowerLayout(RowLayout):
         return max(times for p in self.programmes for _, times in p.results) * self.binary
 
     def passes(self, programme: int, bits: int) -> int:
-        """Passes of the loop for exponents of ``bits`` bits. Raises Refusal for longer ones than the engine's."""
+        """Passes of the loop for exponents of ``bits`` bits. Raises UnsupportedError for longer ones than the
+        engine's."""
         power = self.powers[programme]
         if bits > power.bits:
-            raise Refusal(f"this engine takes exponents of up to {power.bits} bits, not {bits}")
+            raise UnsupportedError(f"this engine takes exponents of up to {power.bits} bits, not {bits}")
         return power.programme.passes(bits)
 
     def setup(self, contract: Contract, programmes: Mapping[int, RowProgramme] | None = None) -> list[int]:
         """The message that sets a modulus and its numbers.
 
-        Raises Refusal when a programme could overflow with this modulus, or needs more subtractions than there are.
+        Raises UnsupportedError when a programme could overflow with this modulus, or needs more subtractions than there
+        are.
         """
         return super().setup(contract, self.at(contract) if programmes is None else programmes)
 
     def at(self, contract: Contract) -> dict[int, RowProgramme]:
-        """The programmes for another modulus. Raises Refusal as ``setup`` does."""
+        """The programmes for another modulus. Raises UnsupportedError as ``setup`` does."""
         made = {}
         for k, own in enumerate(self.powers):
             power = own if contract == own.contract else Exponentiation(own.programme, contract, own.bits)
             results = self.programmes[k].results
             ((_, times),) = results
             if power.subtractions > times and self.binary:
-                raise Refusal(f"this modulus needs {power.subtractions} subtractions at the end, not {times}")
+                raise UnsupportedError(f"this modulus needs {power.subtractions} subtractions at the end, not {times}")
             made[k] = replace(power.rows(self.distance), results=results)
         return made
 
@@ -93,10 +95,10 @@ def power_layout(
     """The layout with the longest turns of those that make the first power nearly as short as can be.
 
     ``contexts``: powers in step. ``word``: bits of a word of the streams. ``spare``: subtractions of p at the end at
-    least, for moduli that need more than the powers' own. Raises Refusal where they do not fit the unit.
+    least, for moduli that need more than the powers' own. Raises UnsupportedError where they do not fit the unit.
     """
     if contexts < 1:
-        raise Refusal(f"an engine has at least 1 context, not {contexts}")
+        raise UnsupportedError(f"an engine has at least 1 context, not {contexts}")
     found = [_layout(powers, beat, contexts, word, spare) for beat in _rhythms(rhythm, contexts)]
     cycles = [layout.rhythm.cycles(layout.programmes[0].rows, contexts) for layout in found]
     best = next(layout for layout, taken in zip(found, cycles, strict=True) if taken <= _NEARLY * min(cycles))

@@ -16,7 +16,7 @@ from Crypto.Hash import SHA1, SHA3_224, SHA3_256, SHA3_384, SHA3_512, SHA224, SH
 from Crypto.PublicKey import RSA
 from Crypto.Signature import pkcs1_15, pss
 
-from modmill.contract import Refusal
+from modmill.contract import UnsupportedError
 from modmill.engines.pem import require_label
 from modmill.engines.rsa.rsa import PrivateKey, PublicKey, Rsa
 from modmill.numbers.shown import shortened
@@ -37,14 +37,14 @@ CIPHERS, SIGNATURES = ("oaep", "pkcs1"), ("pss", "pkcs1")
 def read_key(data: bytes, passphrase: str | None = None) -> PublicKey | PrivateKey:
     """The RSA key in a PEM or DER file (PKCS#1, PKCS#8, X.509), private where the file holds it.
 
-    Raises Refusal when it is none, when its passphrase is missing or wrong, and as the keys do.
+    Raises UnsupportedError when it is none, when its passphrase is missing or wrong, and as the keys do.
     """
     require_label(data, _LABELS)
     try:
         found = RSA.import_key(data, passphrase)
     except (ValueError, IndexError, TypeError) as error:
         why = str(error) or "unknown format"
-        raise Refusal(f"no RSA key that can be read: {why} (PEM or DER; is a passphrase needed?)") from None
+        raise UnsupportedError(f"no RSA key that can be read: {why} (PEM or DER; is a passphrase needed?)") from None
     n, e = int(found.n), int(found.e)
     if not found.has_private():
         return PublicKey(n, e)
@@ -52,9 +52,9 @@ def read_key(data: bytes, passphrase: str | None = None) -> PublicKey | PrivateK
 
 
 def require_private(key: PublicKey) -> PrivateKey:
-    """The key itself. Raises Refusal when it has no private half."""
+    """The key itself. Raises UnsupportedError when it has no private half."""
     if not isinstance(key, PrivateKey):
-        raise Refusal("this file holds a public key; decryption and signatures need a private one")
+        raise UnsupportedError("this file holds a public key; decryption and signatures need a private one")
     return key
 
 
@@ -64,13 +64,15 @@ def encrypt(
 ) -> bytes:  # fmt: skip
     """The ciphertext of a message. ``hash``, ``mask_hash`` (default: the same) and ``label`` are those of OAEP.
 
-    Raises Refusal for a message too long for the key and for an unknown padding or hash.
+    Raises UnsupportedError for a message too long for the key and for an unknown padding or hash.
     """
     cipher = _cipher(_Key(rsa, key), padding, hash, mask_hash, label)
     try:
         return bytes(cipher.encrypt(message))
     except ValueError:
-        raise Refusal(f"{len(message)} bytes are too long for {padding} with a key of {key.bits} bits") from None
+        raise UnsupportedError(
+            f"{len(message)} bytes are too long for {padding} with a key of {key.bits} bits"
+        ) from None
 
 
 def decrypt(
@@ -81,21 +83,21 @@ def decrypt(
 
     PKCS#1 v1.5 rejects implicitly: a ciphertext with wrong padding gives a random message, always the same, so that
     nobody learns from it (as OpenSSL does from 3.2 on). ``implicit`` = False refuses it instead: for tests.
-    Raises Refusal for a ciphertext of a wrong length and, with OAEP, one that does not fit the key.
+    Raises UnsupportedError for a ciphertext of a wrong length and, with OAEP, one that does not fit the key.
     """
     cipher = _cipher(_Key(rsa, require_private(key)), padding, hash, mask_hash, label)
     if len(ciphertext) != key.size:
-        raise Refusal(f"a ciphertext for this key has {key.size} bytes, not {len(ciphertext)}")
+        raise UnsupportedError(f"a ciphertext for this key has {key.size} bytes, not {len(ciphertext)}")
     try:
         if padding == "oaep" or implicit:
             return bytes(cipher.decrypt(ciphertext))
         message = cipher.decrypt(ciphertext, None)
-    except Refusal:
+    except UnsupportedError:
         raise
     except ValueError:
         message = None
     if message is None:
-        raise Refusal("the ciphertext cannot be decrypted with this key, padding and hash")
+        raise UnsupportedError("the ciphertext cannot be decrypted with this key, padding and hash")
     return bytes(message)
 
 
@@ -105,22 +107,22 @@ def sign(
 ) -> bytes:  # fmt: skip
     """The signature of a message. ``salt``: bytes of PSS's salt, by default as many as the hash has.
 
-    Raises Refusal for a public key, a key too short for the hash, and an unknown padding or hash.
+    Raises UnsupportedError for a public key, a key too short for the hash, and an unknown padding or hash.
     """
     scheme = _scheme(_Key(rsa, require_private(key)), padding, mask_hash or hash, salt)
     try:
         return bytes(scheme.sign(_hash(hash).new(message)))
-    except Refusal:
+    except UnsupportedError:
         raise
     except ValueError:
-        raise Refusal(f"a key of {key.bits} bits is too short for {padding} with {hash}") from None
+        raise UnsupportedError(f"a key of {key.bits} bits is too short for {padding} with {hash}") from None
 
 
 def verify(
     rsa: Rsa, key: PublicKey, message: bytes, signature: bytes, padding: str = "pss", hash: str = "sha256",
     mask_hash: str = "", salt: int | None = None,
 ) -> bool:  # fmt: skip
-    """Whether a signature belongs to a message and a key. Raises Refusal for an unknown padding or hash."""
+    """Whether a signature belongs to a message and a key. Raises UnsupportedError for an unknown padding or hash."""
     scheme = _scheme(_Key(rsa, key), padding, mask_hash or hash, salt)
     try:
         scheme.verify(_hash(hash).new(message), signature)
@@ -165,7 +167,7 @@ def _hash(name: str) -> Any:
 
 def _one_of(what: str, name: str, known: Sequence[str] | dict[str, Any]) -> str:
     if name not in known:
-        raise Refusal(f"{what} must be one of {', '.join(known)}, not {shortened(name)}")
+        raise UnsupportedError(f"{what} must be one of {', '.join(known)}, not {shortened(name)}")
     return name
 
 

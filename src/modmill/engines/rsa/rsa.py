@@ -27,7 +27,7 @@ from functools import lru_cache
 from math import gcd
 from typing import Protocol
 
-from modmill.contract import Contract, Fault, Refusal
+from modmill.contract import Contract, Fault, UnsupportedError
 from modmill.engines.rsa.exponentiation import Exponentiation, Programme, fixed_window, left_to_right
 
 BITS = range(1024, 4097)
@@ -38,21 +38,23 @@ EXPONENT_BITS = 256
 
 @dataclass(frozen=True)
 class PublicKey:
-    """Modulus n of 1024 to 4096 bits and public exponent e. Raises Refusal for anything else."""
+    """Modulus n of 1024 to 4096 bits and public exponent e. Raises UnsupportedError for anything else."""
 
     n: int
     e: int
 
     def __post_init__(self) -> None:
         if self.n % 2 == 0:
-            raise Refusal(
+            raise UnsupportedError(
                 "the RSA modulus is even: no Montgomery multiplier serves it, and it is no product of two primes"
             )
         if self.n.bit_length() not in BITS:
-            raise Refusal(f"the RSA modulus must have {BITS[0]} to {BITS[-1]} bits, got {self.n.bit_length()}")
+            raise UnsupportedError(f"the RSA modulus must have {BITS[0]} to {BITS[-1]} bits, got {self.n.bit_length()}")
         if self.e % 2 == 0 or self.e < 3 or self.e.bit_length() > EXPONENT_BITS:
             got = self.e if self.e.bit_length() <= EXPONENT_BITS else f"{self.e.bit_length()} bits"
-            raise Refusal(f"the public exponent must be odd, from 3 on, of at most {EXPONENT_BITS} bits, got {got}")
+            raise UnsupportedError(
+                f"the public exponent must be odd, from 3 on, of at most {EXPONENT_BITS} bits, got {got}"
+            )
 
     @property
     def bits(self) -> int:
@@ -69,7 +71,7 @@ class PublicKey:
 class PrivateKey(PublicKey):
     """A private key with its primes; ``d_p``, ``d_q`` and ``q_inverse`` are its CRT parameters.
 
-    Raises Refusal when the numbers do not belong together.
+    Raises UnsupportedError when the numbers do not belong together.
     """
 
     d: int
@@ -81,17 +83,17 @@ class PrivateKey(PublicKey):
 
     @classmethod
     def of(cls, n: int, e: int, d: int, p: int, q: int) -> PrivateKey:
-        """A key whose CRT parameters are computed. Raises Refusal as the class does."""
+        """A key whose CRT parameters are computed. Raises UnsupportedError as the class does."""
         if min(p, q) < 3 or p == q or p * q != n:
-            raise Refusal("the modulus is not the product of the two primes given")
+            raise UnsupportedError("the modulus is not the product of the two primes given")
         if gcd(p, q) != 1:
-            raise Refusal("p and q have a common factor")
+            raise UnsupportedError("p and q have a common factor")
         return cls(n, e, d, p, q, d % (p - 1), d % (q - 1), pow(q, -1, p))
 
     def __post_init__(self) -> None:
         super().__post_init__()
         for why in self._wrong():
-            raise Refusal(f"a wrong private key: {why}")
+            raise UnsupportedError(f"a wrong private key: {why}")
 
     def _wrong(self) -> Iterator[str]:
         p, q, ed = self.p, self.q, self.e * self.d
@@ -173,14 +175,14 @@ class Rsa:
     below: Callable[[int], int] = secrets.randbelow
 
     def public(self, key: PublicKey, numbers: Sequence[int]) -> list[int]:
-        """x^e mod n for each number. Raises Refusal for one outside [0, n)."""
+        """x^e mod n for each number. Raises UnsupportedError for one outside [0, n)."""
         _require(key, numbers)
         return self.engine.public(key.n, numbers, key.e)
 
     def private(self, key: PrivateKey, numbers: Sequence[int]) -> list[int]:
         """x^d mod n for each number, each checked by the public operation before it is released.
 
-        Raises Refusal for a number outside [0, n), Fault when a check fails: then no result at all is given.
+        Raises UnsupportedError for a number outside [0, n), Fault when a check fails: then no result at all is given.
         """
         _require(key, numbers)
         factors = [self._unit(key.n) if self.blind_message else 1 for _ in numbers]
@@ -222,4 +224,4 @@ class Rsa:
 def _require(key: PublicKey, numbers: Sequence[int]) -> None:
     for x in numbers:
         if not 0 <= x < key.n:
-            raise Refusal(f"a number of {x.bit_length()} bits is not below the modulus of {key.bits} bits")
+            raise UnsupportedError(f"a number of {x.bit_length()} bits is not below the modulus of {key.bits} bits")

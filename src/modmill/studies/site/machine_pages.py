@@ -83,7 +83,7 @@ def anchor(e: MeasuredEngine) -> str:
 def digest_today(row: Row) -> str:
     """The digest of the RTL that is now emitted for the engine of a row (seconds to a minute).
 
-    Raises Refusal if the engine can no longer be built.
+    Raises UnsupportedError if the engine can no longer be built.
     """
     a = row.about
     names = ("bits", "contexts", "word", "io", "cores")

@@ -2,7 +2,7 @@
 # Copyright The Modmill authors
 """Cost against width: predictions of the designs' formulas and schedules for 64 to 4096 bits, beside measured numbers.
 
-Predicted: ``Fitted.cost`` and ``Fitted.schedule`` for one modulus of each width without a special form,
+Predicted: ``DesignInstance.cost`` and ``DesignInstance.schedule`` for one modulus of each width without a special form,
 floor(2^k / sqrt 2) made odd. Designs for special primes get 2^k - 189 instead.
 Measured: routed cores on ecp5-85k, the best of each kind (residues, positions) at each width.
 """
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from math import isqrt
 from typing import Any
 
-from modmill.contract import Refusal
+from modmill.contract import UnsupportedError
 from modmill.design import Design
 from modmill.designs import DESIGNS
 from modmill.report.families import Family, family
@@ -68,7 +68,7 @@ def predictions(designs: Iterable[Design] = DESIGNS) -> tuple[list[Prediction], 
                 try:
                     fitted = design.fit(modulus(design, bits), **settings)
                     plan, cost = fitted.schedule, fitted.cost
-                except Refusal as refusal:
+                except UnsupportedError as refusal:
                     why = why or str(refusal)  # the reason for the narrowest channels, which are tried first
                     continue
                 found.append(

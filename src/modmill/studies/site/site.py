@@ -19,10 +19,10 @@ from pathlib import Path
 from statistics import median
 from typing import Any, TypeVar
 
-from modmill.contract import Refusal
+from modmill.contract import UnsupportedError
 from modmill.cores.folder import write_folder
 from modmill.cores.multiplier.build import build
-from modmill.design import Design, Fitted
+from modmill.design import Design, DesignInstance
 from modmill.designs import DESIGNS
 from modmill.designs import design as find_design
 from modmill.flow import tools
@@ -85,8 +85,8 @@ def write(
 
     ``measure``: measure missing rows of the papers' tables (minutes). ``emit``: emit every core again and show only
     rows of that RTL (minutes). ``left_out`` is called with each core that has only rows of other RTL. The folder of an
-    earlier site is replaced, whole or not at all. Raises Refusal for an unknown paper and for a folder with other
-    contents.
+    earlier site is replaced, whole or not at all. Raises UnsupportedError for an unknown paper and for a folder with
+    other contents.
     """
     require_papers(papers)
     require_replaceable(folder)
@@ -104,18 +104,20 @@ MARK = "modmill-site.json"
 
 
 def require_replaceable(folder: Path) -> None:
-    """Raise Refusal unless the folder is missing, empty, or has only a site."""
+    """Raise UnsupportedError unless the folder is missing, empty, or has only a site."""
     if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
-        raise Refusal(f"{folder} exists and is not a folder")
+        raise UnsupportedError(f"{folder} exists and is not a folder")
     entries = {entry.name for entry in folder.iterdir()} if folder.exists() else set()
     if not entries:
         return
     try:
         known = set(json.loads((folder / MARK).read_text(encoding="utf-8"))["files"])
     except (OSError, ValueError, KeyError, TypeError):
-        raise Refusal(f"{folder} exists and is no site; choose another folder with -o") from None
+        raise UnsupportedError(f"{folder} exists and is no site; choose another folder with -o") from None
     if entries - known - {MARK}:
-        raise Refusal(f"{folder} holds {sorted(entries - known)[0]}, which is not part of it; choose another folder")
+        raise UnsupportedError(
+            f"{folder} holds {sorted(entries - known)[0]}, which is not part of it; choose another folder"
+        )
 
 
 _Measured = TypeVar("_Measured", Contender, MeasuredEngine)
@@ -376,13 +378,13 @@ class _Block:
                         self.numbers[f"per_{name}"] = self.numbers["rate"] / self.numbers[name]
 
 
-def _fit(design: Design) -> tuple[Fitted, str]:
+def _fit(design: Design) -> tuple[DesignInstance, str]:
     """The design for the first modulus of SHOWN_FOR that it serves, and the modulus's name."""
     *names, last = SHOWN_FOR
     for name in names if design.page != "channel" else ():
         try:
             return design.fit(parse_modulus(name).value), name
-        except Refusal:
+        except UnsupportedError:
             continue
     return design.fit(parse_modulus(last).value), last
 

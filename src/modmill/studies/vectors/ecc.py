@@ -19,7 +19,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from modmill.contract import Refusal
+from modmill.contract import UnsupportedError
 from modmill.cores.ecc.engine import RtlPointEngine
 from modmill.cores.ecc.machine import EccCore, ecc, takes_order
 from modmill.engines.ecc.blinding import NUMBERS, Ecc, HostOrder, OrderArithmetic, PointEngine, Run
@@ -51,7 +51,7 @@ Asked = tuple[str, int, tuple[int, ...], tuple[tuple[str, int], ...]]
 
 
 def files() -> dict[str, Callable[[], list[Case]]]:
-    """Name of every file of published vectors -> its reader. Raises Refusal if the packages are missing."""
+    """Name of every file of published vectors -> its reader. Raises UnsupportedError if the packages are missing."""
     found: dict[str, Callable[[], list[Case]]] = {
         f"wycheproof/{name}": partial(wycheproof, name) for name in wycheproof_files()
     }
@@ -97,7 +97,7 @@ def select(curves: Sequence[Curve] = (), count: int = 0, names: Sequence[str] = 
 
     ``count``: maximum number for each curve and operation of a protocol, all different and all needing an engine;
     `sample` picks them from all files; 0 for all. ``names``: only files whose names contain one of these.
-    Raises Refusal if the packages are missing, and if no vectors remain.
+    Raises UnsupportedError if the packages are missing, and if no vectors remain.
     """
     wanted = [curve.name for curve in curves] or [curve.name for curve in CURVES]
     by_name = {curve.name: curve for curve in (*CURVES, *curves)}
@@ -118,7 +118,9 @@ def select(curves: Sequence[Curve] = (), count: int = 0, names: Sequence[str] = 
             by_file[file].append(case)
         out += [CurveVectors(file, tuple(cases), by_name[name]) for file, cases in by_file.items()]
     if not out:
-        raise Refusal(f"there are no published vectors for {', '.join(wanted)} in {' or '.join(names) or 'any file'}")
+        raise UnsupportedError(
+            f"there are no published vectors for {', '.join(wanted)} in {' or '.join(names) or 'any file'}"
+        )
     return out
 
 
@@ -231,10 +233,10 @@ def machine(
     """Make a coprocessor for all operations of a curve around ``design``: its algorithm (exact) or its RTL (rtl).
 
     ``order``: also arithmetic modulo n, if its multiplier can load n; ``options`` as in `EccCore`. Both kinds run the
-    same rows. Raises Refusal if the design does not support the curve.
+    same rows. Raises UnsupportedError if the design does not support the curve.
     """
     if kind not in ENGINES:
-        raise Refusal(f"an engine is {' or '.join(ENGINES)}, not {shortened(kind)}")
+        raise UnsupportedError(f"an engine is {' or '.join(ENGINES)}, not {shortened(kind)}")
     operations = OPERATIONS[3:] if _is_ladder(curve) else OPERATIONS[:3]
     order = order and takes_order(curve, design, settings or {}, operations)
     core = ecc(curve, design, settings, operations=operations, order=order, **options)

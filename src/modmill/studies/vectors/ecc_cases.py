@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from modmill.contract import Fault, Refusal
+from modmill.contract import Fault, UnsupportedError
 from modmill.engines.ecc import ecdh, ecdsa, eddsa
 from modmill.engines.ecc.blinding import Ecc
 
@@ -70,7 +70,7 @@ def outcomes(ecc: Callable[[str], Ecc], cases: Sequence[Case]) -> list[str]:
 def _batch(ecc: Ecc, cases: Sequence[Case]) -> list[str]:
     try:
         results = _ask(ecc, cases)
-    except (Refusal, Fault) as error:
+    except (UnsupportedError, Fault) as error:
         if len(cases) > 1:
             return [outcome for case in cases for outcome in _batch(ecc, [case])]
         return ["wrong" if isinstance(error, Fault) else "refused"]

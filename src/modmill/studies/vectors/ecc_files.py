@@ -17,7 +17,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from modmill.contract import Refusal
+from modmill.contract import UnsupportedError
 from modmill.engines.ecc import ecdsa
 from modmill.engines.ecc.blinding import require_point, require_scalar, require_weierstrass
 from modmill.engines.ecc.keys import Key, read_key
@@ -40,7 +40,7 @@ def _read(read: Callable[[], _T]) -> _T | str:
     """Return the value of a reader, or the message with which it refuses."""
     try:
         return read()
-    except (Refusal, ValueError) as refusal:
+    except (UnsupportedError, ValueError) as refusal:
         return str(refusal)
 
 
@@ -85,13 +85,13 @@ def _jwk(entry: _Json, *names: str) -> list[bytes]:
 
 def _key_of(curve: Curve, key: Key) -> Key:
     if key.curve != curve:
-        raise Refusal(f"the key is on {key.curve.title}, not on {curve.title}")
+        raise UnsupportedError(f"the key is on {key.curve.title}, not on {curve.title}")
     return key
 
 
 def _public(key: Key) -> bytes:
     if key.public is None:
-        raise Refusal("the file has no public key")
+        raise UnsupportedError("the file has no public key")
     return key.public
 
 
@@ -131,7 +131,7 @@ def _of_jwk(name: str, group: _Json, test: _Json) -> Case:
 
     def Q(curve: Curve) -> Point:
         if (test["public"].get("kty"), find_curve(test["public"].get("crv", ""))) != ("EC", curve):
-            raise Refusal("the key is on another curve")
+            raise UnsupportedError("the key is on another curve")
         return decode_sec1(require_weierstrass(curve), b"\4" + b"".join(_jwk(test["public"], "x", "y")))
 
     return _weierstrass(name, group, test, d, Q)
@@ -145,7 +145,7 @@ def _montgomery(
     def read() -> tuple[Any, ...]:
         halves = secret(curve), public(curve)
         if any(len(half) != curve.size for half in halves):
-            raise Refusal("a wrong length")
+            raise UnsupportedError("a wrong length")
         return halves
 
     return _case(name, test, "x", curve.name, _read(read), expected=bytes.fromhex(test["shared"]))
@@ -171,7 +171,7 @@ def _x_jwk(name: str, group: _Json, test: _Json) -> Case:
         def read(curve: Curve) -> bytes:
             entry = test[which]
             if (entry.get("kty"), entry.get("crv")) != ("OKP", curve.aliases[0]):
-                raise Refusal("the key is on another curve")
+                raise UnsupportedError("the key is on another curve")
             return _jwk(entry, letter)[0]
 
         return read

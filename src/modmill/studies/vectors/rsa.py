@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from modmill.contract import Refusal
+from modmill.contract import UnsupportedError
 from modmill.cores.rsa.engine import DEFAULT, Simulated, Work, engine_for
 from modmill.design import parse_set
 from modmill.engines.rsa import padding
@@ -42,7 +42,7 @@ class RsaVectors(Vectors):
 
 
 def files() -> dict[str, Path]:
-    """Name -> path of every file of vectors for RSA. Raises Refusal if the package is missing."""
+    """Name -> path of every file of vectors for RSA. Raises UnsupportedError if the package is missing."""
     return {path.stem: path for path in wycheproof_paths("rsa_*")}
 
 
@@ -58,10 +58,10 @@ def load(name: str, count: int = 0) -> RsaVectors:
 
 
 def select(count: int = 0, names: Sequence[str] = ()) -> list[RsaVectors]:
-    """Read all files, or those whose names contain one of ``names``. Raises Refusal if no vectors remain."""
+    """Read all files, or those whose names contain one of ``names``. Raises UnsupportedError if no vectors remain."""
     chosen = [load(file, count) for file in files() if not names or any(name in file for name in names)]
     if not (chosen := [one for one in chosen if one.cases]):
-        raise Refusal(f"no file of vectors for RSA has {' or '.join(names)} in its name")
+        raise UnsupportedError(f"no file of vectors for RSA has {' or '.join(names)} in its name")
     return chosen
 
 
@@ -97,7 +97,7 @@ def accepted(rsa: Rsa, group: Mapping[str, Any], case: Mapping[str, Any]) -> boo
                 return padding.verify(rsa, key, data["msg"], data["sig"], salt=group["sLen"], **options)
             case "RsassaPkcs1Verify":
                 return padding.verify(rsa, key, data["msg"], data["sig"], padding="pkcs1", **options)
-    except Refusal:
+    except UnsupportedError:
         return False
     raise ValueError(f"unknown kind of vector {kind}")
 

@@ -19,7 +19,7 @@ ROUTED, LOGIC = "routed", "logic only"
 
 
 @dataclass
-class Standing:
+class RaceResult:
     """One design in a race. Unmeasured values are None.
 
     ``state``: ready, does not apply, does not fit, or failed; ``note``: the reason. ``check``, ``synth`` and ``routes``
@@ -116,14 +116,14 @@ _COLUMNS = (
 )  # fmt: skip
 
 
-def table(standings: Sequence[Standing], title: str) -> Table:
-    """The designs that serve the modulus, in the order of ``standings``."""
+def table(results: Sequence[RaceResult], title: str) -> Table:
+    """The designs that serve the modulus, in the order of ``results``."""
     from rich.table import Table
 
     made = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for name in _COLUMNS:
         made.add_column(name, justify="left" if name in ("design", "numbers") else "right", no_wrap=name == "design")
-    for s in standings:
+    for s in results:
         if s.state == "does not apply":
             continue
         mhz = "-" if s.mhz is None else f"{s.mhz:.1f}" + ("" if s.clock == ROUTED else " ~")
@@ -138,18 +138,18 @@ def table(standings: Sequence[Standing], title: str) -> Table:
     return made
 
 
-def footnotes(standings: Sequence[Standing]) -> list[str]:
+def footnotes(results: Sequence[RaceResult]) -> list[str]:
     """The meaning of the marks in the table, and the designs that do not apply."""
     lines = []
-    if any(s.clock == LOGIC for s in standings):
+    if any(s.clock == LOGIC for s in results):
         lines.append("~ no clock but an upper limit: delay of the logic by Yosys' sta, without routing")
-    if any(s.clock == ROUTED for s in standings):
-        lines.append(origin({s.design: [row for row, _ in s.routes] for s in standings}))
-    if any(s.predicted_dsp is not None and s.synth is None for s in standings):
+    if any(s.clock == ROUTED for s in results):
+        lines.append(origin({s.design: [row for row, _ in s.routes] for s in results}))
+    if any(s.predicted_dsp is not None and s.synth is None for s in results):
         lines.append("* predicted by the design's formula")
-    if all(s.mhz is None for s in standings):
+    if all(s.mhz is None for s in results):
         lines.append("no clock: this target has none without place and route (--route, where a tool for it is there)")
-    lines += [f"{s.design} does not apply: {s.note}" for s in standings if s.state == "does not apply"]
+    lines += [f"{s.design} does not apply: {s.note}" for s in results if s.state == "does not apply"]
     return lines
 
 

@@ -99,7 +99,7 @@ class Rows(Bench):
 
 
 @dataclass(frozen=True)
-class Ours:
+class MeasuredCore:
     """Numbers of one of our cores on one target; None without a row."""
 
     latency: int
@@ -110,8 +110,8 @@ class Ours:
     clocks: Sequence[float]
 
     @classmethod
-    def of(cls, bench: Bench, name: str, modulus: str, target: str, **settings: Any) -> Ours:
-        """The core of a design for a modulus. Raises Refusal if there is no such design."""
+    def of(cls, bench: Bench, name: str, modulus: str, target: str, **settings: Any) -> MeasuredCore:
+        """The core of a design for a modulus. Raises UnsupportedError if there is no such design."""
         fitted = design(name).fit(parse_modulus(modulus).value, **settings)
         timing = fitted.contract("native").timing
         return cls(
@@ -159,7 +159,7 @@ def times(a: float | int | None, b: float | int | None) -> float | None:
     return None if a is None or b is None else a * b
 
 
-def seeds(core: Ours) -> str:
+def seeds(core: MeasuredCore) -> str:
     """The number of routes in a median clock, and the tool's options."""
     n = len(core.clocks)
     how = ", ".join(filter(None, (f"median of {n} seed{'s' * (n > 1)}", *map(routed_by, core.clocks[:1]))))

@@ -4,8 +4,8 @@
 
 import pytest
 
+from modmill.report.race_results import RaceResult, footnotes, table
 from modmill.report.rows import Row
-from modmill.report.standing import Standing, footnotes, table
 
 
 def row(kind, seed=None, **values):
@@ -17,14 +17,14 @@ SYNTH = row("synth", dsp=10, lut=100, ff=50, bram=0, logic_delay_ns=4.0), "measu
 
 
 def made(**parts):
-    return Standing("sor", latency=20, interval=10, predicted_dsp=12, **parts)
+    return RaceResult("sor", latency=20, interval=10, predicted_dsp=12, **parts)
 
 
-def shown(standings):
+def shown(results):
     from rich.console import Console
 
     console = Console(width=200, record=True, file=open("/dev/null", "w"))  # noqa: SIM115
-    console.print(table(standings, "title"))
+    console.print(table(results, "title"))
     return console.export_text()
 
 
@@ -61,7 +61,7 @@ def test_predictions_are_marked():
 
 
 def test_designs_that_do_not_apply_stand_below_the_table():
-    s = Standing("other", "does not apply", "the modulus is too long")
+    s = RaceResult("other", "does not apply", "the modulus is too long")
     assert "other" not in shown([s])
     assert "other does not apply: the modulus is too long" in footnotes([s])
 
