@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Do the two interfaces carry what will come? Toy components in `trial/`, one section for each of four cases.
+"""Do the two interfaces carry what will come? Toy components in `trial/`, one block for each of four cases.
 
 The answers, and what lost, are in docs/decisions/0001-two-interfaces.md.
 """
@@ -15,10 +15,10 @@ from modmill.contract import Contract, UnsupportedError
 from modmill.designs import design
 from modmill.engines.microcode.assembly import assemble
 from modmill.engines.microcode.bounds import row_limits
-from modmill.engines.microcode.expressions import Section
+from modmill.engines.microcode.expressions import BasicBlock
+from modmill.engines.microcode.field_program import Domain, FieldProgram
 from modmill.engines.microcode.interpreter import exact, largest, run
-from modmill.engines.microcode.program import Place, Row, RowProgramme, Task, Unit
-from modmill.engines.microcode.recipe import Domain, Recipe
+from modmill.engines.microcode.program import DatapathSpec, OperandAddress, Program, Row, Task
 from modmill.flow import prove
 from modmill.flow.emit import verilog
 from trial import loadable
@@ -28,14 +28,14 @@ from trial.words import WordAdapter
 
 P = 2**31 - 1
 SECP256K1 = 2**256 - 2**32 - 977
-UNIT = Unit(1, 1, 1, 16, 16)
+UNIT = DatapathSpec(1, 1, 1, 16, 16)
 
 
 def rows(*operations):
     """Rows of one operation each, (kind, destination, a, b), on two inputs."""
-    tasks = [Task(kind, *map(Place, slots)) for kind, *slots in operations]
+    tasks = [Task(kind, *map(OperandAddress, slots)) for kind, *slots in operations]
     made = tuple(Row(task) if task.kind == "mul" else Row(sums=(task,)) for task in tasks)
-    return RowProgramme("rows", ((0, "a"), (1, "b")), (), made, (), (), 0, ())
+    return Program("rows", ((0, "a"), (1, "b")), (), made, (), (), 0, ())
 
 
 def operands(contract, number, seed=1):
@@ -166,7 +166,7 @@ def test_products_in_flight_leave_in_order_through_an_adapter():
 
 def doubling(contract, passes=3):
     """Point doublings on y^2 = x^3 + 7 in Jacobian coordinates, one in each pass of a loop."""
-    s = Section("doubling")
+    s = BasicBlock("doubling")
     x, y, z = (s.variable(name) for name in "xyz")
     a, b = x * x, y * y
     d, e = 2 * ((x + b) * (x + b) - a - b * b), 3 * a
@@ -174,7 +174,7 @@ def doubling(contract, passes=3):
     for name, value in zip("xyz", (x3, e * (d - x3) - 8 * (b * b), 2 * (y * z)), strict=True):
         s.set(name, value)
     names = ("x", "y", "z")
-    return Recipe("doubling", Domain.of(contract), names, names, (), s, Section("end"), passes)
+    return FieldProgram("doubling", Domain.of(contract), names, names, (), s, BasicBlock("end"), passes)
 
 
 def doubled(p, x, y, z):
@@ -189,9 +189,9 @@ def test_a_formula_within_bounds_passes_and_its_results_enter_again():
     contract = design("sor-1m-p").fit(SECP256K1).contract("native")
     made = assemble(doubling(contract, 1000), contract, UNIT)
     assert not made.settled.reductions
-    assert 2 < max(made.settled.results) <= max(row_limits(made.programme, contract).tasks.values())
-    assert max(row_limits(made.programme, contract).tasks.values()) < contract.operand_bound
-    differences = [task for row in made.programme.loop for task in row.sums if task.kind == "sub"]
+    assert 2 < max(made.settled.results) <= max(row_limits(made.program, contract).tasks.values())
+    assert max(row_limits(made.program, contract).tasks.values()) < contract.operand_bound
+    differences = [task for row in made.program.loop for task in row.sums if task.kind == "sub"]
     assert 2 in {task.lift for task in differences}, "a product is below 1.13 p"
 
 
@@ -199,7 +199,7 @@ def test_a_formula_whose_sums_exceed_the_bound_is_refused_with_the_numbers():
     contract = design("sor-1m-p").fit(SECP256K1).contract("native")
     tight = design("sor-1m-p").fit(SECP256K1, n=43).contract("native")
     assert tight.closed
-    made = assemble(doubling(contract), contract, UNIT).programme
+    made = assemble(doubling(contract), contract, UNIT).program
     with pytest.raises(UnsupportedError, match=r"loop row \d+: operands below \d.* exceed the core's limit of 10 p\^2"):
         row_limits(made, tight)
     assert assemble(doubling(tight), tight, UNIT).settled.reductions
@@ -214,7 +214,7 @@ def test_a_binary_core_takes_no_sums():
 def test_bounds_hold_for_the_largest_numbers():
     fitted = design("sor-1m-p").fit(SECP256K1)
     contract = fitted.contract("native")
-    made = assemble(doubling(contract), contract, UNIT).programme
+    made = assemble(doubling(contract), contract, UNIT).program
     limits = row_limits(made, contract).tasks
 
     def seen(where, result):
@@ -231,7 +231,7 @@ def test_bounds_hold_for_the_largest_numbers():
 
 def test_a_difference_adds_the_least_multiple_of_p_that_serves():
     contract = design("sor-1m-p").fit(SECP256K1).contract("native")
-    made = assemble(doubling(contract), contract, UNIT).programme
+    made = assemble(doubling(contract), contract, UNIT).program
     for k, row in enumerate(made.loop):
         for task in (task for task in row.sums if task.kind == "sub"):
             less = Row(row.product, tuple(replace(t, lift=t.lift - (t is task)) for t in row.sums), row.advance)
@@ -246,7 +246,7 @@ def test_a_slot_machine_made_from_any_multiplier_agrees_number_for_number(name):
     """Numbers that leave the last product of a pass enter the next without a conversion to least residues."""
     fitted = design(name).fit(P, **({"n": 16} if name == "sor-1m-p" else {"operand": 64}))
     contract = fitted.contract("native")
-    made = assemble(doubling(contract), contract, UNIT).programme
+    made = assemble(doubling(contract), contract, UNIT).program
     machine = SlotMachine(fitted.core("native"), contract, made)
     rnd = random.Random(2)
     for stall in (0, 0.5):

@@ -34,9 +34,9 @@ def test_build(place):
         *BUILD, "--operation", "multiply-base", "--contexts", "2", "--teeth", "3", "--columns", "1", "-o", "core"
     )
     record = json.loads((place / "core" / "ecc.json").read_text())
-    (programme,) = record["programmes"]
+    (program,) = record["programs"]
     assert said.stdout.startswith(
-        f"core: secp160k1, montgomery-array, 2 runs in step, multiply-base {programme['cycles']:,} cycles, "
+        f"core: secp160k1, montgomery-array, 2 runs in step, multiply-base {program['cycles']:,} cycles, "
     )
     assert {path.name for path in (place / "core").iterdir()} == {"ecc.v", "ecc.json", "vectors.json", "README.md"}
     assert "--no-order" in record["command"]  # its order has a bit more than its prime
@@ -49,10 +49,10 @@ def test_signatures_have_their_arithmetic_on_the_core_where_n_can_be_loaded(plac
     build = "ecc", "build", "--curve", "Ed25519", "--operation", "multiply-base", "--contexts", "1", "--teeth", "2"
     said = done(*build, "-o", "core").stdout
     record = json.loads((place / "core" / "ecc.json").read_text())
-    assert [(p["operation"], p["modulus"]) for p in record["programmes"]] == [
+    assert [(p["operation"], p["modulus"]) for p in record["programs"]] == [
         ("multiply-base", "p"), ("multiply-add", "n"),
     ]  # fmt: skip
-    assert f"multiply-add {record['programmes'][1]['cycles']:,} cycles" in said and "--order" in record["command"]
+    assert f"multiply-add {record['programs'][1]['cycles']:,} cycles" in said and "--order" in record["command"]
     curve = "Ed25519"
     cores = [
         ecc(curve, "montgomery-array", operations=("multiply-base",)),

@@ -79,7 +79,7 @@ def test_a_built_engine_and_what_sets_its_modulus(keys):
     folder = keys / "engine"
     assert {path.name for path in folder.iterdir()} == {"engine.v", "engine.json", "vectors.json", "README.md"}
     record = json.loads((folder / "engine.json").read_text())
-    assert [p["exponent_bits"] for p in record["programmes"]] == [576, 17]
+    assert [p["exponent_bits"] for p in record["programs"]] == [576, 17]
     assert record["command"].startswith("modmill rsa build --bits 1024 --multiplier montgomery-array --io native")
     vectors = json.loads((folder / "vectors.json").read_text())["messages"]
     words = done("setup", "engine", "--modulus", vectors[0]["modulus"], cwd=keys).stdout.split()

@@ -4,15 +4,15 @@
 
 import random
 
-from modmill.engines.microcode.program import ENTRY, FIXED, PAIR, Place, Row, RowProgramme, Task
+from modmill.engines.microcode.program import ENTRY, FIXED, PAIR, OperandAddress, Program, Row, Task
 
 
-def replay(programme, digits, inputs, p, multiply):
+def replay(program, digits, inputs, p, multiply):
     """The results of a run, least ones, from rows done one after another."""
-    slots = {(False, slot): x for (slot, _), x in zip(programme.inputs, inputs, strict=True)}
-    slots |= {(True, slot): x for slot, x in programme.shared}
+    slots = {(False, slot): x for (slot, _), x in zip(program.inputs, inputs, strict=True)}
+    slots |= {(True, slot): x for slot, x in program.shared}
     used = 0
-    rows = [*programme.before, *programme.loop * programme.passes, *programme.after]
+    rows = [*program.before, *program.loop * program.passes, *program.after]
     for row in rows:
         digit = digits[used] if used < len(digits) else 0
         written = {}
@@ -28,10 +28,10 @@ def replay(programme, digits, inputs, p, multiply):
             written[task.destination.at(digit)] = x
         slots |= written
         used += row.advance
-    return tuple(slots[False, slot] % p for slot, _ in programme.results)
+    return tuple(slots[False, slot] % p for slot, _ in program.results)
 
 
-def random_programme(
+def random_program(
     rnd, unit, p, lift, *, slots=8, rows=(12, 6, 8), passes=3, window=2, trims=(), constants=2, kept=1, name="random"
 ):
     """Rows that keep to the distances of a unit. The lower half of the slots holds products and inputs, the upper half
@@ -49,16 +49,16 @@ def random_programme(
         pick = rnd.randrange(6)
         if pick == 0 and constants:
             if rnd.randrange(2):
-                return Place(0, ENTRY, True, table)
-            return Place(rnd.randrange(constants), shared=True)
+                return OperandAddress(0, ENTRY, True, table)
+            return OperandAddress(rnd.randrange(constants), shared=True)
         if pick == 1 and all(blocked.get(s, 0) <= now for s in range(table)):
-            return Place(0, ENTRY, size=table)
+            return OperandAddress(0, ENTRY, size=table)
         s = place(now, 0, high)
         if pick == 2 and s is not None and blocked.get(s ^ 1, 0) <= now and s ^ 1 < high:
-            return Place(s, PAIR)
-        return Place(s) if s is not None else Place(0, shared=True)
+            return OperandAddress(s, PAIR)
+        return OperandAddress(s) if s is not None else OperandAddress(0, shared=True)
 
-    def section(count, advances):
+    def block(count, advances):
         nonlocal now
         out = []
         for _ in range(count):
@@ -70,7 +70,7 @@ def random_programme(
                 if d is not None:
                     paired = blocked.get(d ^ 1, 0) <= now and table <= d ^ 1 < half
                     pick = PAIR if paired and rnd.randrange(3) == 0 else FIXED
-                    product = Task("mul", Place(d, pick), a, b)
+                    product = Task("mul", OperandAddress(d, pick), a, b)
                     written |= {n for _, n in product.destination.all}
                     for n in written:
                         blocked[n] = now + unit.product_distance
@@ -84,7 +84,7 @@ def random_programme(
                 trim = rnd.choice(trims) if trims else 0
                 if lift > 1 and kind == "sub":
                     trim = max(trims, default=0)
-                sums.append(Task(kind, Place(d), a, b, lift=lift if kind == "sub" else 0, trim=trim))
+                sums.append(Task(kind, OperandAddress(d), a, b, lift=lift if kind == "sub" else 0, trim=trim))
                 written.add(d)
                 read |= reads
                 blocked[d] = now + unit.sum_distance
@@ -97,20 +97,20 @@ def random_programme(
 
     now = 0
     first, each, last = 1, 2, 1
-    before = section(rows[0], first)
-    loop = section(rows[1], each)
-    after = section(rows[2], last)
+    before = block(rows[0], first)
+    loop = block(rows[1], each)
+    after = block(rows[2], last)
     results = tuple((s, kept) for s in (table, half, half + 1, 1))
     shared = tuple((k, rnd.randrange(p)) for k in range(max(constants, table)))
     inputs = tuple((s, f"x{s}") for s in range(slots))
-    return RowProgramme(name, inputs, shared, before, loop, after, passes, results, window, each, first, last)
+    return Program(name, inputs, shared, before, loop, after, passes, results, window, each, first, last)
 
 
-def random_run(rnd, programme, p):
+def random_run(rnd, program, p):
     """Digits and inputs, some of them at the edges."""
     edges = [0, 1, p - 1]
-    digits = [rnd.randrange(1 << programme.window) for _ in range(programme.digits)]
-    return digits, [rnd.choice(edges) if rnd.randrange(4) == 0 else rnd.randrange(p) for _ in programme.inputs]
+    digits = [rnd.randrange(1 << program.window) for _ in range(program.digits)]
+    return digits, [rnd.choice(edges) if rnd.randrange(4) == 0 else rnd.randrange(p) for _ in program.inputs]
 
 
 def rng(seed):

@@ -5,7 +5,7 @@
 from dataclasses import replace
 
 import pytest
-from row_programmes import random_programme, random_run, replay, rng
+from row_programs import random_program, random_run, replay, rng
 
 from modmill.contract import UnsupportedError
 from modmill.design import unused
@@ -16,7 +16,7 @@ from modmill.engines.machine.sequencer import RowSequencer
 from modmill.engines.machine.timing import Rhythm, busy_contexts, slices, unit
 from modmill.engines.machine.top import Coprocessor
 from modmill.engines.microcode.hazards import check_rows
-from modmill.engines.microcode.program import ENTRY, PAIR, Place, Row, RowProgramme, Task
+from modmill.engines.microcode.program import ENTRY, PAIR, OperandAddress, Program, Row, Task
 from modmill.flow.emit import verilog
 from modmill.flow.words import WordSimulator
 
@@ -24,23 +24,23 @@ from modmill.flow.words import WordSimulator
 class Bench:
     """A coprocessor for rows made at random, compiled once."""
 
-    def __init__(self, name, p, contexts, sums, *, io="native", trims=(), programmes=2, instances=1, word=32):
+    def __init__(self, name, p, contexts, sums, *, io="native", trims=(), programs=2, instances=1, word=32):
         self.fitted = design(name).fit(p)
         self.contract = self.fitted.contract(io)
         core = unused(self.fitted.core(io))
         self.rhythm = Rhythm(self.contract, sums, core.period, core.lead, bool(trims))
         made_for = unit(self.contract, contexts, sums, period=core.period, lead=core.lead, trims=bool(trims))
         below_p = self.contract.operand_bound == 1
-        self.programmes = tuple(
-            random_programme(
+        self.programs = tuple(
+            random_program(
                 rng(seed), made_for, p, 1 if below_p else 2, trims=trims, kept=1 if below_p else 4, slots=12,
                 name=f"rows {seed}",
             )
-            for seed in range(programmes)
+            for seed in range(programs)
         )  # fmt: skip
-        for programme in self.programmes:
-            check_rows(programme, made_for)
-        self.layout = RowLayout(self.programmes, self.rhythm, contexts, word)
+        for program in self.programs:
+            check_rows(program, made_for)
+        self.layout = RowLayout(self.programs, self.rhythm, contexts, word)
         self.exact = io == "native"
         self.coprocessor = unused(Coprocessor(RowSequencer(self.fitted.core(io), self.layout)))
         self.text = verilog(Coprocessor(RowSequencer(self.fitted.core(io), self.layout)), "ecc")
@@ -50,26 +50,26 @@ class Bench:
         return fitted.multiply if self.exact else fitted.contract("binary").expect
 
     def at(self, fitted):
-        """The programmes with constants below the modulus, which is loaded."""
+        """The programs with constants below the modulus, which is loaded."""
         return {
             k: replace(p, shared=tuple((slot, x % fitted.p) for slot, x in p.shared))
-            for k, p in enumerate(self.programmes)
+            for k, p in enumerate(self.programs)
         }  # fmt: skip
 
     def job(self, number, fitted, seed):
         """Words, and what they must give."""
         rnd = rng(seed)
-        programme = self.at(fitted)[number]
-        runs = [random_run(rnd, programme, fitted.p) for _ in range(self.layout.contexts)]
+        program = self.at(fitted)[number]
+        runs = [random_run(rnd, program, fitted.p) for _ in range(self.layout.contexts)]
         multiply = self.multiply(fitted)
-        return self.layout.job(number, runs), [replay(programme, *run, fitted.p, multiply) for run in runs]
+        return self.layout.job(number, runs), [replay(program, *run, fitted.p, multiply) for run in runs]
 
     def stream(self, moduli, jobs, seed):
         words, wanted, ends = [], [], []
         for fitted in moduli:
             words += self.layout.setup(fitted.contract(self.contract.io), self.at(fitted))
             for k in range(jobs):
-                number = k % len(self.programmes)
+                number = k % len(self.programs)
                 more, results = self.job(number, fitted, seed + k)
                 words += more
                 ends.append(len(words) - 1)
@@ -125,13 +125,13 @@ def test_two_coprocessors_side_by_side():
 
 
 def small(digits):
-    """A programme that multiplies, for each digit, by an entry that it picks or by one of a pair."""
-    entry, pair = Place(0, ENTRY, size=4), Place(4, PAIR)
+    """A program that multiplies, for each digit, by an entry that it picks or by one of a pair."""
+    entry, pair = OperandAddress(0, ENTRY, size=4), OperandAddress(4, PAIR)
     wait = (Row(),) * 3
-    loop = (Row(Task("mul", Place(6), Place(6), entry)), *wait, Row(Task("mul", Place(4, PAIR), pair, entry)), *wait,
-            Row(None, (Task("sub", Place(7), Place(6), Place(5), lift=2),)), Row(advance=True))  # fmt: skip
+    loop = (Row(Task("mul", OperandAddress(6), OperandAddress(6), entry)), *wait, Row(Task("mul", OperandAddress(4, PAIR), pair, entry)), *wait,
+            Row(None, (Task("sub", OperandAddress(7), OperandAddress(6), OperandAddress(5), lift=2),)), Row(advance=True))  # fmt: skip
     inputs = tuple((slot, f"x{slot}") for slot in range(7))
-    return RowProgramme("picks", inputs, (), (Row(),), loop, wait, digits, ((6, 2), (4, 2), (5, 2), (7, 4)), 2, 1)
+    return Program("picks", inputs, (), (Row(),), loop, wait, digits, ((6, 2), (4, 2), (5, 2), (7, 4)), 2, 1)
 
 
 @pytest.fixture(scope="module")
@@ -140,26 +140,26 @@ def picking():
     contract, core = fitted.contract("native"), unused(fitted.core("native"))
     rhythm = Rhythm(contract, 1, core.period, core.lead)
     made_for = unit(contract, 6, 1, period=core.period, lead=core.lead)
-    programme = small(12)
-    check_rows(programme, made_for)
-    layout = RowLayout((programme,), rhythm, 6, 16)
+    program = small(12)
+    check_rows(program, made_for)
+    layout = RowLayout((program,), rhythm, 6, 16)
     return fitted, layout, Coprocessor
 
 
 def times(layout, text, fitted, count):
     """Cycles of the first and last word, one pair for each of so many jobs."""
     simulator = WordSimulator(text, layout.word, top="ecc")
-    programme, rnd, out = layout.programmes[0], rng(2), set()
+    program, rnd, out = layout.programs[0], rng(2), set()
     for k in range(count):
-        runs = [random_run(rnd, programme, fitted.p) for _ in range(layout.contexts)]
+        runs = [random_run(rnd, program, fitted.p) for _ in range(layout.contexts)]
         if k < 4:
-            runs = [([k] * programme.digits, [(0, 1, fitted.p - 1)[k % 3]] * len(inputs)) for _, inputs in runs]
+            runs = [([k] * program.digits, [(0, 1, fitted.p - 1)[k % 3]] * len(inputs)) for _, inputs in runs]
         words = layout.setup(fitted.contract("native")) + layout.job(0, runs)
         run = simulator.run(words, layout.answer_words(0))
         assert not run.violations
         out.add((run.valid[0] - run.accepted[-1], run.valid[-1] - run.accepted[-1]))
         if k < 20:
-            wanted = [replay(programme, *each, fitted.p, fitted.multiply) for each in runs]
+            wanted = [replay(program, *each, fitted.p, fitted.multiply) for each in runs]
             assert layout.results(0, run.words, fitted.p) == wanted
     return out
 
@@ -185,9 +185,9 @@ def test_a_planted_early_exit_is_caught(picking):
     fitted, layout, made = picking
     text = verilog(made(Hasty(fitted.core("native"), layout)), "ecc")
     simulator, found = WordSimulator(text, layout.word, top="ecc"), set()
-    programme, rnd = layout.programmes[0], rng(2)
+    program, rnd = layout.programs[0], rng(2)
     for _ in range(12):
-        runs = [random_run(rnd, programme, fitted.p) for _ in range(layout.contexts)]
+        runs = [random_run(rnd, program, fitted.p) for _ in range(layout.contexts)]
         words = layout.setup(fitted.contract("native")) + layout.job(0, runs)
         run = simulator.run(words, layout.answer_words(0))
         found.add(run.valid[0] - run.accepted[-1])
@@ -211,7 +211,7 @@ class NoMultiple(RowLayout):
 @pytest.mark.parametrize("fault", [WrongMultiple, NoMultiple])
 def test_a_wrong_lift_is_caught(fault):
     bench = Bench("multistep", 2**61 - 1, 2, 2, trims=(1,))
-    bench.layout = fault(bench.programmes, bench.rhythm, 2, 32)
+    bench.layout = fault(bench.programs, bench.rhythm, 2, 32)
     words, wanted, ends = bench.stream([bench.fitted], 3, 1)
     with pytest.raises(AssertionError):
         bench.judged(bench.simulator.run(words, bench.words_out(wanted)), wanted, ends)
@@ -231,18 +231,31 @@ def test_numbers_that_do_not_stand_long_enough_are_caught(what, name, monkeypatc
 def test_what_does_not_fit_is_refused(picking):
     _, layout, _ = picking
     contract, rhythm = layout.contract, layout.rhythm
-    one = layout.programmes[0]
-    trimmed = replace(one, loop=(Row(None, (Task("add", Place(7), Place(6), Place(5), trim=1),)),))
-    added = replace(one, loop=(Row(Task("mul", Place(6), Place(6), Place(6), Place(5), Place(5))),))
-    wide = replace(one, loop=(Row(None, (Task("add", Place(7), Place(6), Place(5)),) * 2),))
-    constant = replace(one, loop=(Row(Task("mul", Place(0, shared=True), Place(6), Place(6))),))
+    one = layout.programs[0]
+    trimmed = replace(
+        one, loop=(Row(None, (Task("add", OperandAddress(7), OperandAddress(6), OperandAddress(5), trim=1),)),)
+    )
+    added = replace(
+        one,
+        loop=(
+            Row(
+                Task(
+                    "mul", OperandAddress(6), OperandAddress(6), OperandAddress(6), OperandAddress(5), OperandAddress(5)
+                )
+            ),
+        ),
+    )
+    wide = replace(one, loop=(Row(None, (Task("add", OperandAddress(7), OperandAddress(6), OperandAddress(5)),) * 2),))
+    constant = replace(
+        one, loop=(Row(Task("mul", OperandAddress(0, shared=True), OperandAddress(6), OperandAddress(6))),)
+    )
     runs = [([0] * 12, [1] * 7)] * 6
     for make, why in [
         (lambda: Rhythm(contract, -1), "0 or more sums, not -1"),
         (lambda: unit(contract, 0, 1), "at least 1 context, not 0"),
         (lambda: unit(contract, 2000, 1), "2000 contexts and 16 constants do not fit 1024 slots"),
         (lambda: slices(design("hbe").fit(2**31 - 1, w=12).representation), "not residue"),
-        (lambda: RowLayout((), rhythm, 1), "needs a programme"),
+        (lambda: RowLayout((), rhythm, 1), "needs a program"),
         (lambda: RowLayout((replace(one, inputs=()),), rhythm, 1), "takes no number"),
         (lambda: RowLayout((one,), rhythm, 0), "at least 1 context, not 0"),
         (lambda: RowLayout((one,), rhythm, 200), "8 slots of 200 contexts and 2 constants do not fit 1024"),

@@ -17,13 +17,13 @@ from modmill.designs import design
 from modmill.engines.ecc.blinding import Ecc, ReferenceEngine, require_weierstrass
 from modmill.engines.ecc.order_engine import order_operations
 from modmill.engines.ecc.point_engine import RowPointEngine, Shape
-from modmill.engines.microcode.program import Unit
+from modmill.engines.microcode.program import DatapathSpec
 from modmill.numbers.curves.affine import Weierstrass
 from modmill.numbers.curves.named import CURVES, PAIRING_CURVES, find_curve
 from modmill.numbers.curves.text import parse_curve
 from modmill.numbers.primes import is_prime
 
-UNIT = Unit(3, 1, 1, 1024, 1024)
+UNIT = DatapathSpec(3, 1, 1, 1024, 1024)
 KINDS = ("0", "minus 3", "other", "b = 0")
 
 

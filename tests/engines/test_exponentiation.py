@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Programmes of an exponentiation: right for every exponent, the same products for each, never beyond a bound."""
+"""Programs of an exponentiation: right for every exponent, the same products for each, never beyond a bound."""
 
 import random
 from dataclasses import replace
@@ -12,10 +12,10 @@ from modmill.contract import Binary, Contract, Fault, Timing, UnsupportedError
 from modmill.designs import design
 from modmill.engines.microcode.bounds import row_limits
 from modmill.engines.microcode.interpreter import largest, run
-from modmill.engines.microcode.program import FIXED, Unit
+from modmill.engines.microcode.program import FIXED, DatapathSpec
 from modmill.engines.rsa.exponentiation import Exponentiation, fixed_window, ladder, left_to_right
 
-UNIT = Unit(0, 1, 1, 1024, 1024)
+UNIT = DatapathSpec(0, 1, 1, 1024, 1024)
 UNIFORM = [*(fixed_window(w) for w in range(1, 7)), ladder()]
 
 
@@ -46,10 +46,10 @@ def plain(p, bound=1):
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("programme", UNIFORM, ids=lambda p: p.name)
-def test_every_base_and_exponent_of_a_small_modulus(programme):
+@pytest.mark.parametrize("program", UNIFORM, ids=lambda p: p.name)
+def test_every_base_and_exponent_of_a_small_modulus(program):
     p, bits = 13, 5
-    engine = Exponentiation(programme, montgomery(p), bits)
+    engine = Exponentiation(program, montgomery(p), bits)
     exact = product(p, 4)
     for base in range(p):
         for exponent in range(1 << bits):
@@ -103,31 +103,31 @@ def test_products_of_the_ladder():
     assert ladder().products(5) == 2 * 6 + 3
 
 
-@pytest.mark.parametrize("programme", UNIFORM, ids=lambda p: p.name)
-def test_the_same_destinations_for_every_exponent(programme):
+@pytest.mark.parametrize("program", UNIFORM, ids=lambda p: p.name)
+def test_the_same_destinations_for_every_exponent(program):
     """What is done does not depend on the exponent; only the slot that is read does."""
     bits = 12
-    rows = Exponentiation(programme, montgomery(4093), bits).rows()
+    rows = Exponentiation(program, montgomery(4093), bits).rows()
     tasks = [task for row in (*rows.before, *rows.loop, *rows.after) for task in row.tasks]
     assert {task.destination.pick for task in tasks} == {FIXED}
     assert {place.pick for task in tasks for place in task.reads} > {FIXED}
     for exponent in (0, 1, 2, 0xAAA, 0x555, 0xFFF, 0x800):
-        digits = programme.digits(exponent, bits)
-        assert len(digits) == programme.digit_count(bits) == rows.digits
+        digits = program.digits(exponent, bits)
+        assert len(digits) == program.digit_count(bits) == rows.digits
 
 
-def test_a_programme_of_one_exponent_takes_no_other():
+def test_a_program_of_one_exponent_takes_no_other():
     engine = Exponentiation(left_to_right(5), montgomery(13), 3)
     with pytest.raises(UnsupportedError, match="to the power 5, not 7"):
         engine.power(2, 7)
 
 
-@pytest.mark.parametrize("programme", [fixed_window(4), ladder(), left_to_right(0x10001)], ids=lambda p: p.name)
+@pytest.mark.parametrize("program", [fixed_window(4), ladder(), left_to_right(0x10001)], ids=lambda p: p.name)
 @pytest.mark.parametrize("p", [2**64 - 59, 2**63 + 29, 3 << 62 | 1])
-def test_no_product_exceeds_its_bound(programme, p):
-    bits = 64 if programme.uniform else 17
+def test_no_product_exceeds_its_bound(program, p):
+    bits = 64 if program.uniform else 17
     contract = montgomery(p, 64)
-    engine = Exponentiation(programme, contract, bits)
+    engine = Exponentiation(program, contract, bits)
     exact = product(p, 64)
     rows, reached = engine.rows(), {}
     limits = row_limits(rows, contract).tasks
@@ -137,8 +137,8 @@ def test_no_product_exceeds_its_bound(programme, p):
         reached[where] = max(result, reached.get(where, 0))
 
     for base in (0, 1, p - 1, rnd.randrange(p)):
-        exponent = rnd.randrange(1 << bits) if programme.uniform else 0x10001
-        digits = programme.digits(exponent, bits)
+        exponent = rnd.randrange(1 << bits) if program.uniform else 0x10001
+        digits = program.digits(exponent, bits)
         for multiply in (lambda _, x: exact(*x), largest(rows, contract)):
             run(rows, UNIT, contract, {"base": base}, digits, multiply, seen)
     assert set(reached) == set(limits) and engine.subtractions == 1
@@ -156,14 +156,14 @@ def test_the_subtraction_at_the_end_is_needed():
 
 def test_a_wrong_order_of_digits_is_noticed():
     engine = Exponentiation(fixed_window(3), montgomery(1009), 12)
-    digits = engine.programme.digits
+    digits = engine.program.digits
     assert engine.power(7, 0o1234) == pow(7, 0o1234, 1009)
     broken = Exponentiation(fixed_window(3), montgomery(1009), 12)
-    object.__setattr__(broken.programme, "digits", lambda e, b: digits(e, b)[::-1])
+    object.__setattr__(broken.program, "digits", lambda e, b: digits(e, b)[::-1])
     assert broken.power(7, 0o1234) == pow(7, 0o4321, 1009)
 
 
-def test_a_programme_that_could_overflow_is_refused():
+def test_a_program_that_could_overflow_is_refused():
     tight = replace(montgomery(2**31 - 1), product_bound=Fraction(1))
     with pytest.raises(UnsupportedError, match=r"window-2, before row \d+: operands below .* exceed the core"):
         Exponentiation(fixed_window(2), tight, 16)
@@ -197,8 +197,8 @@ def test_designs_of_the_house_run_bit_exact(name):
     contract = fitted.contract("native")
     converted = contract.factor != 1
     rnd = random.Random(5)
-    for programme in (fixed_window(2, converted), ladder(converted)):
-        engine = Exponentiation(programme, contract, 8)
+    for program in (fixed_window(2, converted), ladder(converted)):
+        engine = Exponentiation(program, contract, 8)
         base, exponent = rnd.randrange(p), rnd.randrange(256)
         assert engine.power(base, exponent, fitted.multiply) == pow(base, exponent, p)
         assert engine.power(base, exponent) == pow(base, exponent, p)

@@ -6,11 +6,11 @@ import pytest
 from small_curves import edwards, montgomery, points, weierstrass
 
 from modmill.contract import UnsupportedError
-from modmill.engines.ecc import edwards as edwards_programmes
-from modmill.engines.ecc import weierstrass as weierstrass_programmes
+from modmill.engines.ecc import edwards as edwards_programs
+from modmill.engines.ecc import weierstrass as weierstrass_programs
 from modmill.engines.ecc.formulas import Extended, Homogeneous, Jacobian, Prepared, early_ladder_step, ladder_step
-from modmill.engines.microcode.expressions import Section
-from modmill.engines.microcode.recipe import Domain
+from modmill.engines.microcode.expressions import BasicBlock
+from modmill.engines.microcode.field_program import Domain
 from modmill.numbers.curves.named import find_curve
 
 CURVES = [weierstrass(23, -3), weierstrass(31, 0, 20), weierstrass(29, 5)]
@@ -18,16 +18,16 @@ EDWARDS = [edwards(29, -1), edwards(23, 1), edwards(31, 9)]
 
 
 def section_of(names, formula):
-    """A section that sets r0, r1 ... to what the formula makes of these variables."""
-    section = Section("test")
-    for k, value in enumerate(formula(section, *(section.variable(name) for name in names))):
-        section.set(f"r{k}", value)
-    return section.pruned()
+    """A block that sets r0, r1 ... to what the formula makes of these variables."""
+    block = BasicBlock("test")
+    for k, value in enumerate(formula(block, *(block.variable(name) for name in names))):
+        block.set(f"r{k}", value)
+    return block.pruned()
 
 
-def values(section, p, *numbers):
-    """What the section sets when its variables a, b ... have these values."""
-    out = section.evaluate(dict(zip("abcdefgh", numbers, strict=False)), p)
+def values(block, p, *numbers):
+    """What the block sets when its variables a, b ... have these values."""
+    out = block.evaluate(dict(zip("abcdefgh", numbers, strict=False)), p)
     return tuple(out[f"r{k}"] for k in range(len(out)))
 
 
@@ -42,8 +42,8 @@ def affine(X, Y, Z, p):
     return X * pow(Z, -1, p) % p, Y * pow(Z, -1, p) % p
 
 
-def form(curve, section):
-    return weierstrass_programmes.form(curve, Domain(curve.p, 1), section)
+def form(curve, block):
+    return weierstrass_programs.form(curve, Domain(curve.p, 1), block)
 
 
 @pytest.mark.parametrize("curve", CURVES, ids=lambda c: f"a={c.a},b={c.b},p={c.p}")
@@ -98,8 +98,8 @@ def _xyz(P):
     return P.X, P.Y, P.Z
 
 
-def _az4(curve, section, z):
-    return section.constant(curve.a) * (z * z) * (z * z) if curve.a not in (0, curve.p - 3) else None
+def _az4(curve, block, z):
+    return block.constant(curve.a) * (z * z) * (z * z) if curve.a not in (0, curve.p - 3) else None
 
 
 @pytest.mark.parametrize("curve", EDWARDS, ids=lambda c: f"a={c.a},d={c.d},p={c.p}")
@@ -107,7 +107,7 @@ def test_edwards_sums_of_all_points(curve):
     p = curve.p
 
     def made(s):
-        return edwards_programmes.form(curve, Domain(p, 1), s)
+        return edwards_programs.form(curve, Domain(p, 1), s)
 
     def both(s, *v):
         E = made(s)
@@ -194,7 +194,7 @@ def test_products_of_edwards_formulas(name, add, mixed, double):
 
     def made(n, formula):
         return section_of(
-            "abcdefgh"[:n], lambda s, *v: formula(edwards_programmes.form(curve, Domain(curve.p, 1), s), *v)
+            "abcdefgh"[:n], lambda s, *v: formula(edwards_programs.form(curve, Domain(curve.p, 1), s), *v)
         )
 
     def whole(E, *v):
@@ -211,13 +211,13 @@ def test_products_of_the_ladder_step():
 
 
 def test_formulas_refuse_points_they_are_not_for():
-    section = Section("test")
-    x = section.variable("x")
-    E = form(CURVES[0], section)
+    block = BasicBlock("test")
+    x = block.variable("x")
+    E = form(CURVES[0], block)
     for formula in (E.double, E.first_double, lambda P: E.add(P, P)):
         with pytest.raises(UnsupportedError, match="has a Z"):
             formula(Homogeneous(x, x))
-    F = edwards_programmes.form(EDWARDS[0], Domain(29, 1), section)
+    F = edwards_programs.form(EDWARDS[0], Domain(29, 1), block)
     with pytest.raises(UnsupportedError, match="has a T"):
         F.add(Extended(x, x, x), Prepared(x, x, x))
     with pytest.raises(UnsupportedError, match="has a T"):
@@ -225,13 +225,13 @@ def test_formulas_refuse_points_they_are_not_for():
 
 
 def test_elements_of_two_sections_do_not_meet():
-    one, other = (Section(name).variable("x") for name in "ab")
+    one, other = (BasicBlock(name).variable("x") for name in "ab")
     with pytest.raises(ValueError, match="meets one of another"):
         one * other
 
 
 @pytest.mark.parametrize("k", [0, 1, 2, 3, 7, 8, 21, 39, -1, -5])
 def test_small_multiples_are_sums(k):
-    section = section_of("a", lambda _, a: (k * a,))
-    assert section.products == 0
-    assert values(section, 101, 9) == (9 * k % 101,)
+    block = section_of("a", lambda _, a: (k * a,))
+    assert block.products == 0
+    assert values(block, 101, 9) == (9 * k % 101,)

@@ -7,7 +7,7 @@ import random
 import pytest
 from test_rows import UNITS, assembled
 
-from modmill.engines.microcode.expressions import MUL, READ, Section
+from modmill.engines.microcode.expressions import MUL, READ, BasicBlock
 from modmill.engines.microcode.fusing import fused
 
 P, FACTOR = 1009, pow(1 << 12, -1, 1009)
@@ -15,19 +15,19 @@ ONE = (1 << 12) % P
 
 
 def made(formula, names="xyzw"):
-    """A section and the same fused; both set r0, r1 ..."""
-    section = Section("test")
-    for k, value in enumerate(formula(*(section.variable(name) for name in names))):
-        section.set(f"r{k}", value)
-    section = section.pruned()
-    return section, fused(section, ONE, P).pruned()
+    """A block and the same fused; both set r0, r1 ..."""
+    block = BasicBlock("test")
+    for k, value in enumerate(formula(*(block.variable(name) for name in names))):
+        block.set(f"r{k}", value)
+    block = block.pruned()
+    return block, fused(block, ONE, P).pruned()
 
 
-def same(section, other):
+def same(block, other):
     rnd = random.Random(1)
     for _ in range(20):
         given = {name: rnd.randrange(P) for name in "xyzw"}
-        assert other.evaluate(given, P, factor=FACTOR) == section.evaluate(given, P, factor=FACTOR)
+        assert other.evaluate(given, P, factor=FACTOR) == block.evaluate(given, P, factor=FACTOR)
 
 
 @pytest.mark.parametrize(
@@ -56,8 +56,8 @@ def same(section, other):
     ],
 )
 def test_operations_of_formulas(formula, operations):
-    section, other = made(formula)
-    same(section, other)
+    block, other = made(formula)
+    same(block, other)
     assert all(node.kind in (MUL, READ) and len(node.args) in (0, 2, 4) for node in other.nodes)
     assert other.products <= operations
 
@@ -73,9 +73,9 @@ def test_random_formulas():
                 held.append(rnd.choice([lambda a, b: a * b, lambda a, b: a + b, lambda a, b: a - b])(a, b))
             return held[-3:]
 
-        section, other = made(formula)
-        same(section, other)
-        assert other.products <= section.products + section.sums + 3
+        block, other = made(formula)
+        same(block, other)
+        assert other.products <= block.products + block.sums + 3
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_random_formulas():
         ("ladder", "Curve25519", 4353),
     ],
 )  # fmt: skip
-def test_operations_of_programmes(operation, name, operations):
+def test_operations_of_programs(operation, name, operations):
     """With copies, one for each number that is set from another as it stands."""
     _, found, _ = assembled(operation, name, UNITS["added"])
-    assert found.programme.products == found.programme.rows == operations
+    assert found.program.products == found.program.rows == operations

@@ -14,15 +14,15 @@ from modmill.engines.machine.slot_sequencer import NumberedRowSequencer
 from modmill.engines.machine.timing import NumberedRhythm
 from modmill.engines.machine.top import Coprocessor
 from modmill.engines.microcode.hazards import check_rows
-from modmill.engines.microcode.program import ENTRY, PAIR, Place, Row, RowProgramme, Task, Unit
+from modmill.engines.microcode.program import ENTRY, PAIR, DatapathSpec, OperandAddress, Program, Row, Task
 from modmill.flow.emit import verilog
 from modmill.flow.words import WordSimulator
 
 CONTEXTS = 3
-S = Place
+S = OperandAddress
 
 
-def programmes(distance):
+def programs(distance):
     wait = (Row(),) * distance
     inputs = ((0, "a"), (1, "b"), (2, "x"), (3, "y"))
     shared = ((0, 5), (1, 7))
@@ -33,9 +33,9 @@ def programmes(distance):
     entries = (Row(Task("mul", S(2), S(2), S(0, ENTRY, size=2), S(3), S(0, ENTRY, True, 2))), *wait, Row(advance=True))
     pairs = (Row(Task("mul", S(2, PAIR), S(2, PAIR), S(0))), *wait, Row(advance=True))
     return (
-        RowProgramme("sums", inputs, shared, sums, (), (), 0, ((4, 1), (5, 1))),
-        RowProgramme("entries", inputs, shared, (Row(),), entries, (Row(),), 5, ((2, 1),), 1, 1),
-        RowProgramme("pairs", inputs, shared, (Row(),), pairs, (Row(),), 5, ((2, 1), (3, 1)), 1, 1),
+        Program("sums", inputs, shared, sums, (), (), 0, ((4, 1), (5, 1))),
+        Program("entries", inputs, shared, (Row(),), entries, (Row(),), 5, ((2, 1),), 1, 1),
+        Program("pairs", inputs, shared, (Row(),), pairs, (Row(),), 5, ((2, 1), (3, 1)), 1, 1),
     )
 
 
@@ -59,9 +59,9 @@ def bench():
     contract, machine = fitted.contract("native"), unused(fitted.slot_machine(1))
     rhythm = NumberedRhythm(contract, machine.interval, machine.distance)
     distance, _ = rhythm.distances(CONTEXTS)
-    made = programmes(distance)
-    for programme in made:
-        check_rows(programme, Unit(0, distance, distance, 50, 50, added=True))
+    made = programs(distance)
+    for program in made:
+        check_rows(program, DatapathSpec(0, distance, distance, 50, 50, added=True))
     layout = RowLayout(made, rhythm, CONTEXTS, 32)
     coprocessor = Coprocessor(NumberedRowSequencer(fitted.slot_machine(layout.used), layout))
     return fitted, layout, coprocessor, WordSimulator(verilog(coprocessor, "ecc"), 32, top="ecc", instances=2)
@@ -76,9 +76,9 @@ def test_rows_give_what_integers_give_in_the_predicted_time(bench):
             rnd = random.Random(seed)
             words, results, ends = layout.setup(fitted.contract("native")), [], []
             for k in (0, 1, 2, 1, 0):
-                programme = layout.programmes[k]
+                program = layout.programs[k]
                 runs = [
-                    ([rnd.randrange(2) for _ in range(programme.digits)],
+                    ([rnd.randrange(2) for _ in range(program.digits)],
                      [rnd.choice((0, 1, p - 1, rnd.randrange(p))) for _ in range(4)])
                     for _ in range(CONTEXTS)
                 ]  # fmt: skip
@@ -102,6 +102,6 @@ def test_rows_give_what_integers_give_in_the_predicted_time(bench):
 def test_sums_of_numbers_are_refused(bench):
     _, layout, _, _ = bench
     row = Row(None, (Task("add", S(4), S(0), S(1)),))
-    programme = RowProgramme("adds", ((0, "a"), (1, "b")), (), (row,), (), (), 0, ((4, 1),))
+    program = Program("adds", ((0, "a"), (1, "b")), (), (row,), (), (), 0, ((4, 1),))
     with pytest.raises(UnsupportedError, match="a row of 1 sums, this unit does 0"):
-        RowLayout((programme,), layout.rhythm, CONTEXTS, 32)
+        RowLayout((program,), layout.rhythm, CONTEXTS, 32)

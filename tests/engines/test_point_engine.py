@@ -13,17 +13,17 @@ from modmill.engines.ecc.blinding import NUMBERS, Ecc, HostOrder, ReferenceEngin
 from modmill.engines.ecc.order_engine import RowOrder, order_operations
 from modmill.engines.ecc.point_engine import RowPointEngine, Shape
 from modmill.engines.microcode.interpreter import exact, largest, plain
-from modmill.engines.microcode.program import Unit
+from modmill.engines.microcode.program import DatapathSpec
 from modmill.numbers.curves.affine import Montgomery
 from modmill.numbers.curves.named import find_curve
 from modmill.studies.vectors import ecc_edges as edges
 from modmill.studies.vectors.ecc_cases import faults, sample
 from modmill.studies.vectors.ecc_files import wycheproof
 
-TRIMS = Unit(3, 1, 1, 128, 512, trims=True)
-LATE = Unit(2, 19, 2, 128, 512, trims=True)
-RESIDUES = Unit(3, 1, 1, 128, 512)
-ADDED = Unit(0, 4, 4, 128, 512, added=True)
+TRIMS = DatapathSpec(3, 1, 1, 128, 512, trims=True)
+LATE = DatapathSpec(2, 19, 2, 128, 512, trims=True)
+RESIDUES = DatapathSpec(3, 1, 1, 128, 512)
+ADDED = DatapathSpec(0, 4, 4, 128, 512, added=True)
 
 
 def engine(name, io, curve_name, unit, **settings):
@@ -78,7 +78,7 @@ def test_each_family_of_multipliers_bit_by_bit(name, io, curve, unit, bits):
 def test_all_operations_at_exceptional_scalars(curve, mode):
     curve = find_curve(curve)
     contract = design("montgomery-array").fit(curve.p).contract("native")
-    make = (lambda a: largest(a.programme, contract)) if mode is largest else (lambda a: plain(contract))
+    make = (lambda a: largest(a.program, contract)) if mode is largest else (lambda a: plain(contract))
     rows, reference = RowPointEngine(curve, contract, TRIMS, product=make), ReferenceEngine(curve)
     n, bits = curve.n, curve.n.bit_length()
     scalars = [0, 1, n - 1, n]
@@ -93,11 +93,11 @@ def test_all_operations_at_exceptional_scalars(curve, mode):
 
 
 def test_rows_do_not_depend_on_scalars():
-    """One programme serves all scalars of a length, so that rows and products are one number."""
+    """One program serves all scalars of a length, so that rows and products are one number."""
     rows = engine("montgomery-array", "native", "P-256", TRIMS)
     rows.multiply([0, 1, rows.curve.n - 1], [rows.curve.base] * 3, 256, [1, 1, 1])
     rows.multiply([5], [rows.curve.base], 320, [1])
-    counts = {key: made[1].programme.rows for key, made in rows._made.items()}
+    counts = {key: made[1].program.rows for key, made in rows._made.items()}
     assert counts == {("multiply", 256): 3474, ("multiply", 320): 5728}
 
 
@@ -140,7 +140,7 @@ def test_arithmetic_modulo_the_order(mode):
     def product(rows):
         loaded = fitted.at(n)
         contract = loaded.contract("native")
-        return {plain: lambda: plain(contract), largest: lambda: largest(rows.programme, contract)}.get(
+        return {plain: lambda: plain(contract), largest: lambda: largest(rows.program, contract)}.get(
             mode, lambda: exact(loaded, contract)
         )()
 
@@ -154,7 +154,7 @@ def test_arithmetic_modulo_the_order(mode):
     assert order.quotients(n, items) == host.quotients(n, items)
     assert order.multiply_adds(n, items) == host.multiply_adds(n, items)
     assert order.signatures(n, [(0, z, r, d)]) == [0]
-    assert [order.programme(n, operation)[1].programme.products for operation in NUMBERS] == [316, 316, 5]
+    assert [order.program(n, operation)[1].program.products for operation in NUMBERS] == [316, 316, 5]
     with pytest.raises(UnsupportedError, match="is none"):
         order.quotients(n - 2, [(3, 1, 1)])
     with pytest.raises(UnsupportedError, match="is one of signature"):
@@ -168,7 +168,7 @@ def test_shapes_trade_products_for_slots():
     contract = design("pseudo-mersenne").fit(curve.p).contract("native")
     found = []
     for shape in (Shape(teeth=4, columns=1), Shape(), Shape(teeth=6)):
-        rows = RowPointEngine(curve, contract, TRIMS, shape).programme("multiply-base", 253)[1].programme
+        rows = RowPointEngine(curve, contract, TRIMS, shape).program("multiply-base", 253)[1].program
         found.append((rows.products, rows.shared_slots))
     assert found == sorted(found, reverse=True)[:1] + found[1:] and found[0][1] < found[1][1] < found[2][1]
     assert found[1] == (814, 193)

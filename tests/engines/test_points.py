@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Programmes for multiples of points: every scalar and every point of small curves, exceptional ones of real curves."""
+"""Programs for multiples of points: every scalar and every point of small curves, exceptional ones of real curves."""
 
 import random
 
@@ -8,9 +8,9 @@ import pytest
 from small_curves import edwards, montgomery, points, weierstrass
 
 from modmill.contract import UnsupportedError
-from modmill.engines.ecc import weierstrass as weierstrass_programmes
-from modmill.engines.ecc.point_engine import Shape, point_programme
-from modmill.engines.microcode.recipe import Domain
+from modmill.engines.ecc import weierstrass as weierstrass_programs
+from modmill.engines.ecc.point_engine import Shape, point_program
+from modmill.engines.microcode.field_program import Domain
 from modmill.numbers.curves.affine import Montgomery, Weierstrass
 from modmill.numbers.curves.named import find_curve
 from modmill.numbers.curves.projective import multiple_u, multiples
@@ -32,12 +32,15 @@ def test_every_multiple_on_small_weierstrass_curves(curve, window):
     jacobian = 0
     for domain in small(curve):
         for more in (0, 1, 4):  # with more bits the doublings are the complete ones
-            made = point_programme("multiply", curve, domain, bits + more, Shape(window))
-            jacobian += "Jacobian" in made.recipe.name
+            made = point_program("multiply", curve, domain, bits + more, Shape(window))
+            jacobian += "Jacobian" in made.field_program.name
             for P in points(curve)[:5]:
                 for k in range(1 << bits) if more == 0 else rnd.sample(range(1 << bits + more), 30):
                     given = {"x": P[0], "y": P[1], "blind": rnd.randrange(1, curve.p)}
-                    assert made.recipe.evaluate(given, made.digits(k)) == affine(curve, curve.multiply(k, P)), (P, k)
+                    assert made.field_program.evaluate(given, made.digits(k)) == affine(curve, curve.multiply(k, P)), (
+                        P,
+                        k,
+                    )
     assert jacobian, "Jacobian doublings were never tried"
 
 
@@ -46,16 +49,16 @@ def test_every_base_multiple_and_every_pair_on_small_weierstrass_curves(curve):
     bits, rnd = curve.n.bit_length(), random.Random(6)
     for domain in small(curve):
         for shape in (Shape(2, 2, 2), Shape(2, 3, 1)):
-            made = point_programme("multiply-base", curve, domain, bits, shape)
+            made = point_program("multiply-base", curve, domain, bits, shape)
             for k in range(1 << bits):
-                found = made.recipe.evaluate({"blind": rnd.randrange(1, curve.p)}, made.digits(k))
+                found = made.field_program.evaluate({"blind": rnd.randrange(1, curve.p)}, made.digits(k))
                 assert found == affine(curve, curve.multiply(k, curve.base)), k
-    made = point_programme("multiply-two", curve, domain, bits, Shape(2))
+    made = point_program("multiply-two", curve, domain, bits, Shape(2))
     P = curve.multiply(5, curve.base)
     of = [curve.multiply(k, curve.base) for k in range(curve.n)]
     for u1 in range(0, curve.n, 3):
         for u2 in range(0, curve.n + 1, 2):
-            found = made.recipe.evaluate({"x": P[0], "y": P[1]}, made.digits(u1, u2))
+            found = made.field_program.evaluate({"x": P[0], "y": P[1]}, made.digits(u1, u2))
             assert found == affine(curve, of[(u1 + 5 * u2) % curve.n]), (u1, u2)
 
 
@@ -63,27 +66,27 @@ def test_every_base_multiple_and_every_pair_on_small_weierstrass_curves(curve):
 def test_every_multiple_on_small_edwards_curves(curve):
     bits, rnd = 5, random.Random(7)
     for domain in small(curve):
-        made = point_programme("multiply", curve, domain, bits, Shape(2))
-        base = point_programme("multiply-base", curve, domain, bits, Shape(2, 2, 2))
-        both = point_programme("multiply-two", curve, domain, bits, Shape(2))
+        made = point_program("multiply", curve, domain, bits, Shape(2))
+        base = point_program("multiply-base", curve, domain, bits, Shape(2, 2, 2))
+        both = point_program("multiply-two", curve, domain, bits, Shape(2))
         for k in range(1 << bits):
             blind = {"blind": rnd.randrange(1, curve.p)}
-            assert base.recipe.evaluate(blind, base.digits(k)) == curve.multiply(k, curve.base)
+            assert base.field_program.evaluate(blind, base.digits(k)) == curve.multiply(k, curve.base)
             for P in points(curve):
                 given = {"x": P[0], "y": P[1]}
-                assert made.recipe.evaluate(given | blind, made.digits(k)) == curve.multiply(k, P), (k, P)
+                assert made.field_program.evaluate(given | blind, made.digits(k)) == curve.multiply(k, P), (k, P)
                 u1, u2 = rnd.randrange(curve.n), rnd.randrange(curve.n)
                 expected = curve.add(curve.multiply(u1, curve.base), curve.multiply(u2, P))
-                assert both.recipe.evaluate(given, both.digits(u1, u2)) == expected
+                assert both.field_program.evaluate(given, both.digits(u1, u2)) == expected
 
 
 def test_every_u_and_every_scalar_of_a_small_ladder():
     curve = montgomery(43)
     for domain in small(curve):
-        made = point_programme("ladder", curve, domain, 5)
+        made = point_program("ladder", curve, domain, 5)
         for u in range(curve.p):
             for k in range(32):
-                found = made.recipe.evaluate({"u": u, "blind": 3 + k}, made.digits(k))
+                found = made.field_program.evaluate({"u": u, "blind": 3 + k}, made.digits(k))
                 assert found == (multiple_u(curve, k, u),), (u, k)
 
 
@@ -101,67 +104,69 @@ def test_exceptional_scalars_and_products_of_real_curves(name):
     bits = n.bit_length()
     domain = Domain(p, pow(1 << 600, -1, p))
     one, base, both = (
-        point_programme(operation, curve, domain, bits) for operation in ("multiply", "multiply-base", "multiply-two")
+        point_program(operation, curve, domain, bits) for operation in ("multiply", "multiply-base", "multiply-two")
     )
-    assert (one.recipe.products, base.recipe.products, both.recipe.products) == REAL[name]
+    assert (one.field_program.products, base.field_program.products, both.field_program.products) == REAL[name]
     P = multiples(curve, [(rnd.randrange(1, n), curve.base)])
     minus = curve.negate(P)
     for k in (0, 1, 2, n - 2, n - 1, n, (1 << bits) - 1, rnd.randrange(n)):
         blind = {"blind": rnd.randrange(1, p)}
         given = {"x": P[0], "y": P[1]}
-        assert one.recipe.evaluate(given | blind, one.digits(k)) == affine(curve, multiples(curve, [(k, P)])), k
+        assert one.field_program.evaluate(given | blind, one.digits(k)) == affine(curve, multiples(curve, [(k, P)])), k
         expected = affine(curve, multiples(curve, [(k, curve.base)]))
-        assert base.recipe.evaluate(blind, base.digits(k)) == expected, k
+        assert base.field_program.evaluate(blind, base.digits(k)) == expected, k
         if k <= n:
             for Q, u in ((P, 0), (P, n - 1), (curve.base, (n - k) % n), (curve.base, k % n), (minus, 7)):
                 given = {"x": Q[0], "y": Q[1]}
                 expected = affine(curve, multiples(curve, [(u, curve.base), (k, Q)]))
-                assert both.recipe.evaluate(given, both.digits(u, k)) == expected, (k, u)
+                assert both.field_program.evaluate(given, both.digits(u, k)) == expected, (k, u)
 
 
 def test_points_of_small_order_on_real_edwards_curves():
     for name in ("Ed25519", "Ed448"):
         curve = find_curve(name)
         domain = Domain(curve.p, 1)
-        made = point_programme("multiply", curve, domain, 8)
-        both = point_programme("multiply-two", curve, domain, 8)
+        made = point_program("multiply", curve, domain, 8)
+        both = point_program("multiply-two", curve, domain, 8)
         for P in ((0, 1), (0, curve.p - 1), *([] if name == "Ed25519" else [(1, 0), (curve.p - 1, 0)])):
             given = {"x": P[0], "y": P[1]}
             for k in (0, 1, 2, 3, 7, 255):
-                assert made.recipe.evaluate(given | {"blind": 5}, made.digits(k)) == curve.multiply(k, P)
+                assert made.field_program.evaluate(given | {"blind": 5}, made.digits(k)) == curve.multiply(k, P)
                 expected = curve.add(curve.base, curve.multiply(k, P))
-                assert both.recipe.evaluate(given, both.digits(1, k)) == expected
+                assert both.field_program.evaluate(given, both.digits(1, k)) == expected
 
 
 @pytest.mark.parametrize(("name", "products"), [("Curve25519", 2821), ("Curve448", 4945)])
 def test_exceptional_coordinates_of_real_ladders(name, products):
     curve = find_curve(name)
     p = curve.p
-    made = point_programme("ladder", curve, Domain(p, pow(1 << 600, -1, p)), p.bit_length())
-    assert made.recipe.products == products
-    assert made.recipe.loop.pruned().products == 10
+    made = point_program("ladder", curve, Domain(p, pow(1 << 600, -1, p)), p.bit_length())
+    assert made.field_program.products == products
+    assert made.field_program.loop.pruned().products == 10
     for u in (0, 1, p - 1, curve.base[0], 2):
         for k in (0, 1, 8, curve.n - 1, curve.n, (1 << p.bit_length()) - 1):
-            assert made.recipe.evaluate({"u": u, "blind": 9}, made.digits(k)) == (multiple_u(curve, k, u),)
+            assert made.field_program.evaluate({"u": u, "blind": 9}, made.digits(k)) == (multiple_u(curve, k, u),)
 
 
 def test_products_of_other_shapes():
     """The fixed base of Ed25519 and the sum of two of secp256k1, with larger tables."""
     curve = find_curve("Ed25519")
-    assert point_programme("multiply-base", curve, Domain(curve.p, 1), 253, Shape(4, 6, 2)).recipe.products == 730
+    assert point_program("multiply-base", curve, Domain(curve.p, 1), 253, Shape(4, 6, 2)).field_program.products == 730
     curve = find_curve("secp256k1")
-    assert point_programme("multiply-two", curve, Domain(curve.p, 1), 256, Shape(joint=True)).recipe.products == 2564
+    assert (
+        point_program("multiply-two", curve, Domain(curve.p, 1), 256, Shape(joint=True)).field_program.products == 2564
+    )
 
 
 def test_what_cannot_be_made_is_refused():
     even = Weierstrass(23, (0, 0), 7, h=4, a=1, b=1)
     with pytest.raises(UnsupportedError, match=r"the point \(0, 0\) \(b = 0\), which stands for the point at infinity"):
-        point_programme("multiply", Weierstrass(23, (1, 5), 11, a=1, b=0), Domain(23, 1), 5)
+        point_program("multiply", Weierstrass(23, (1, 5), 11, a=1, b=0), Domain(23, 1), 5)
     with pytest.raises(UnsupportedError, match="points of order two"):
-        point_programme("multiply", even, Domain(23, 1), 5)
+        point_program("multiply", even, Domain(23, 1), 5)
     with pytest.raises(UnsupportedError, match="too few points"):
-        weierstrass_programmes.base(weierstrass(23, -3), Domain(23, 1), 5, 5, 1)
+        weierstrass_programs.base(weierstrass(23, -3), Domain(23, 1), 5, 5, 1)
     with pytest.raises(UnsupportedError, match="no operation 'ladder'"):
-        point_programme("ladder", even, Domain(23, 1), 5)
+        point_program("ladder", even, Domain(23, 1), 5)
     with pytest.raises(UnsupportedError, match="no operation 'multiply'"):
-        point_programme("multiply", Montgomery(43, (1, 1), 1, A=3), Domain(43, 1), 5)
+        point_program("multiply", Montgomery(43, (1, 1), 1, A=3), Domain(43, 1), 5)

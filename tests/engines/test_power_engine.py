@@ -40,9 +40,9 @@ class ToyMultiplier(loadable.Loadable):
     read_in, stands = Multiplier.read_in, Multiplier.stands
 
 
-def toy_layout(programme, contexts, bits=10, word=16):
+def toy_layout(program, contexts, bits=10, word=16):
     c = contract((1 << TOY) - 3)
-    powers = (Exponentiation(programme, c, bits), Exponentiation(left_to_right(17), c, 5))
+    powers = (Exponentiation(program, c, bits), Exponentiation(left_to_right(17), c, 5))
     return power_layout(powers, Rhythm(c, 0), contexts, word)
 
 
@@ -51,10 +51,10 @@ def machine(layout, multiplier=None):
 
 
 @pytest.mark.parametrize("contexts", [1, 3])
-@pytest.mark.parametrize("programme", [fixed_window(3), long(fixed_window(1)), long(ladder())], ids=lambda p: p.name)
-def test_powers_of_one_message_after_another(programme, contexts):
+@pytest.mark.parametrize("program", [fixed_window(3), long(fixed_window(1)), long(ladder())], ids=lambda p: p.name)
+def test_powers_of_one_message_after_another(program, contexts):
     """Moduli are loaded in between; producer and consumer pause; exponents have all lengths. Amaranth's simulator."""
-    layout = toy_layout(programme, contexts)
+    layout = toy_layout(program, contexts)
     rnd = random.Random(1)
     for stall, gap in ((0, 0), (0.3, 0.2)):
         words, wanted = [], []
@@ -236,18 +236,18 @@ def test_few_contexts_get_longer_turns_rather_than_waiting_rows():
     c, core = fitted.contract("native"), unused(fitted.core("native"))
     shortest = Rhythm(c, 0, core.period, core.lead)
     for contexts in (1, 2, 5, 23):
-        for programme in (fixed_window(3), ladder()):
-            power = Exponentiation(programme, c, 64)
+        for program in (fixed_window(3), ladder()):
+            power = Exponentiation(program, c, 64)
             layout = power_layout([power], shortest, contexts)
             plain = RowLayout((power.rows(shortest.distances(contexts)[0]),), shortest, contexts, counted=True)
             taken, most = (
-                beat.cycles(x.programmes[0].rows, contexts) for beat, x in ((layout.rhythm, layout), (shortest, plain))
+                beat.cycles(x.programs[0].rows, contexts) for beat, x in ((layout.rhythm, layout), (shortest, plain))
             )
             assert taken <= most * 1.05
-            if programme.name.startswith("window"):
-                assert layout.distance == 1 and layout.programmes[0].rows == power.products
+            if program.name.startswith("window"):
+                assert layout.distance == 1 and layout.programs[0].rows == power.products
     alone = power_layout([Exponentiation(ladder(), c, 64)], shortest, 1)
-    assert alone.distance > 1 and alone.programmes[0].rows > alone.programmes[0].products
+    assert alone.distance > 1 and alone.programs[0].rows > alone.programs[0].products
 
 
 def test_contexts_are_as_many_as_the_memory_has_room_for():

@@ -77,7 +77,7 @@ def test_gray_digits():
 @pytest.mark.parametrize("recoding", [Unsigned(8, 4), Signed(8, 4), Odd(8, 4, 251), Comb(8, 4, 1), Gray(8)])
 @pytest.mark.parametrize("k", [-1, 256])
 def test_scalars_out_of_range_are_refused(recoding, k):
-    with pytest.raises(UnsupportedError, match="the programme takes 8 bits"):
+    with pytest.raises(UnsupportedError, match="the program takes 8 bits"):
         recoding.digits(k)
 
 

@@ -1,23 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Bounds of recipes and rows: nothing overflows, what could is refused, and little is done to prevent it."""
+"""Bounds of field programs and rows: nothing overflows, what could is refused, and little is done to prevent it."""
 
 import random
 from dataclasses import replace
 from fractions import Fraction
 
 import pytest
-from test_rows import IDLE, UNIT, programme, task, wide
+from test_rows import IDLE, UNIT, program, task, wide
 
 from modmill.contract import Fault, UnsupportedError
 from modmill.designs import design
-from modmill.engines.ecc.point_engine import point_programme
+from modmill.engines.ecc.point_engine import point_program
 from modmill.engines.microcode.assembly import assemble
 from modmill.engines.microcode.bounds import row_limits, settle, sum_bound, trimmed
-from modmill.engines.microcode.expressions import Section
+from modmill.engines.microcode.expressions import BasicBlock
+from modmill.engines.microcode.field_program import Domain, FieldProgram
 from modmill.engines.microcode.interpreter import largest, run
-from modmill.engines.microcode.program import ENTRY, Place, Row, Unit
-from modmill.engines.microcode.recipe import Domain, Recipe
+from modmill.engines.microcode.program import ENTRY, DatapathSpec, OperandAddress, Row
 from modmill.numbers.curves.affine import Montgomery
 from modmill.numbers.curves.named import find_curve
 
@@ -42,7 +42,7 @@ def test_sums_and_trims_of_all_small_numbers():
         ([Row(sums=(task("sub", 2, 0, 1, lift=0),))], {}, "row 0: 0 p is added, but what is subtracted is below 1 p"),
         ([Row(sums=(task("add", 2, 0, 1),))], {"bits": 7}, "a sum below 1.9"),
         ([Row(task("mul", 2, 9, 1))], {}, "slot 9 is read before it is written"),
-        ([Row(task("mul", 2, Place(7, shared=True), 1))], {}, "shared slot 7 is read before it is written"),
+        ([Row(task("mul", 2, OperandAddress(7, shared=True), 1))], {}, "shared slot 7 is read before it is written"),
         ([Row(task("mul", 0, 0, 1))], {"result": 3}, "below 3 p; 0 final subtractions cannot bring it below p"),
         (
             [Row(sums=(task("add", 2, 0, 0),)), IDLE, Row(task("mul", 3, 2, 2))], {"product": 2},
@@ -52,10 +52,10 @@ def test_sums_and_trims_of_all_small_numbers():
 )  # fmt: skip
 def test_planted_overflows_are_found(rows, contract, why):
     with pytest.raises(UnsupportedError, match=why):
-        row_limits(programme(rows, results=((0, 0),)), of(**contract))
-    row_limits(programme([Row(task("mul", 2, 0, 1))], results=((0, 0),)), of())
+        row_limits(program(rows, results=((0, 0),)), of(**contract))
+    row_limits(program([Row(task("mul", 2, 0, 1))], results=((0, 0),)), of())
     with pytest.raises(UnsupportedError, match="results: slot 7 is read before it is written"):
-        row_limits(programme([Row(task("mul", 2, 0, 1))], results=((7, 0),)), of())
+        row_limits(program([Row(task("mul", 2, 0, 1))], results=((7, 0),)), of())
 
 
 def of(bits=12, result=2, product=1 << 20):
@@ -70,81 +70,81 @@ def of(bits=12, result=2, product=1 << 20):
 
 def test_bounds_of_a_loop_grow_in_every_pass_until_a_slot_is_full():
     loop = [Row(sums=(task("add", 0, 0, 1),))]
-    short = row_limits(programme((), loop, (), 5, results=((0, 5),)), of())
+    short = row_limits(program((), loop, (), 5, results=((0, 5),)), of())
     assert short.results[0] == 6 - Fraction(5, P)
     with pytest.raises(UnsupportedError, match="a slot holds numbers below"):
-        row_limits(programme((), loop, (), 100, results=((0, 200),)), of())
+        row_limits(program((), loop, (), 100, results=((0, 200),)), of())
     with pytest.raises(UnsupportedError, match="results: slot 4 is read before it is written"):
-        row_limits(programme((), loop, (), 5, results=((4, 5),)), of())
-    long = row_limits(programme((), loop, (), 1000, results=((0, 2000),)), of(bits=40))
+        row_limits(program((), loop, (), 5, results=((4, 5),)), of())
+    long = row_limits(program((), loop, (), 1000, results=((0, 2000),)), of(bits=40))
     assert long.results[0] == 1001 - Fraction(1000, P)
 
 
 def test_a_digit_picks_the_largest_bound():
     entries = [Row(sums=(task("add", 4, 0, 1), task("add", 5, 1, 1))), IDLE, Row(sums=(task("add", 5, 5, 5),)), IDLE]
-    pick = Row(sums=(task("add", 2, Place(4, ENTRY, size=2), 0),))
-    found = row_limits(programme([*entries, pick], results=((2, 9),), window=1), of())
+    pick = Row(sums=(task("add", 2, OperandAddress(4, ENTRY, size=2), 0),))
+    found = row_limits(program([*entries, pick], results=((2, 9),), window=1), of())
     assert found.results[0] == 5 - Fraction(4, P)
 
 
 def test_numbers_outside_their_bounds_are_noticed_while_rows_run():
-    rows = programme([Row(sums=(task("sub", 0, 0, 1),)), IDLE])
+    rows = program([Row(sums=(task("sub", 0, 0, 1),)), IDLE])
     with pytest.raises(Fault, match="breaks its bounds"):
         run(rows, UNIT, of(), {"x0": 3, "x1": 5}, ())
     with pytest.raises(Fault, match="needs 1 subtractions, not 0"):
-        run(programme([Row(sums=(task("add", 0, 0, 1),)), IDLE]), UNIT, of(), {"x0": 100, "x1": 5}, ())
+        run(program([Row(sums=(task("add", 0, 0, 1),)), IDLE]), UNIT, of(), {"x0": 100, "x1": 5}, ())
 
 
-def recipe(formula, contract, unit):
+def field_program(formula, contract, unit):
     """A loop of three passes that sets x to what the formula makes of x and y."""
-    before, loop, after = (Section(name) for name in ("before", "loop", "after"))
+    before, loop, after = (BasicBlock(name) for name in ("before", "loop", "after"))
     domain = Domain.of(contract)
     before.set("x", domain.enter(before.variable("u")))
     before.set("y", domain.enter(before.variable("v")))
     loop.set("x", formula(loop.variable("x"), loop.variable("y")))
     after.set("r", domain.leave(after.variable("x")))
-    made = Recipe("test", domain, ("u", "v"), ("r",), (before,), loop, after, passes=3)
+    made = FieldProgram("test", domain, ("u", "v"), ("r",), (before,), loop, after, passes=3)
     return made, settle(made, contract, unit)
 
 
-TRIMS, NONE = Unit(2, 1, 1, 64, 64, trims=True), Unit(2, 1, 1, 64, 64)
+TRIMS, NONE = DatapathSpec(2, 1, 1, 64, 64, trims=True), DatapathSpec(2, 1, 1, 64, 64)
 
 
 def test_sums_are_trimmed_where_a_multiplier_takes_numbers_below_p_only():
     p = find_curve("P-256").p
     contract = design("multistep").fit(p).contract("native")
-    made, settled = recipe(lambda x, y: (x + y) * (x - y), contract, TRIMS)
+    made, settled = field_program(lambda x, y: (x + y) * (x - y), contract, TRIMS)
     assert settled.trims_in_all == 2 and not settled.reductions
-    rows = assemble(made, contract, TRIMS).programme
+    rows = assemble(made, contract, TRIMS).program
     assert run(rows, TRIMS, contract, {"u": 5, "v": 3}, ()) == made.evaluate({"u": 5, "v": 3})
-    with pytest.raises(UnsupportedError, match=r"section loop: .* a slot holds numbers below"):
-        recipe(lambda x, y: (x + y) * (x - y), contract, NONE)
+    with pytest.raises(UnsupportedError, match=r"block loop: .* a slot holds numbers below"):
+        field_program(lambda x, y: (x + y) * (x - y), contract, NONE)
 
 
 def test_a_reduction_is_inserted_where_sums_cannot_be_trimmed():
     contract = replace(of(bits=40, product=16, result=2), factor=pow(1 << 9, -1, P))
-    made, settled = recipe(lambda x, y: (x + y) * (x - y), contract, NONE)
+    made, settled = field_program(lambda x, y: (x + y) * (x - y), contract, NONE)
     assert not settled.reductions
-    made, settled = recipe(lambda x, y: (x + y) * ((x + y) + (x - y)), contract, NONE)
+    made, settled = field_program(lambda x, y: (x + y) * ((x + y) + (x - y)), contract, NONE)
     assert settled.reductions == ("loop",)
     rows = assemble(made, contract, NONE)
     assert dict(rows.facts())["reductions inserted"] == "1 (loop)"
-    assert rows.programme.products == made.products + 3
+    assert rows.program.products == made.products + 3
     for u in range(0, P, 9):
         given = {"u": u, "v": 100 - u}
-        for product in (None, largest(rows.programme, contract)):
-            assert run(rows.programme, NONE, contract, given, (), product) == made.evaluate(given)
+        for product in (None, largest(rows.program, contract)):
+            assert run(rows.program, NONE, contract, given, (), product) == made.evaluate(given)
 
 
 def test_what_nothing_helps_is_refused():
     contract = of(bits=40, product=2, result=2)
-    recipe(lambda x, y: x * y, contract, NONE)
+    field_program(lambda x, y: x * y, contract, NONE)
     with pytest.raises(UnsupportedError, match="operands below 2 p and 2 p exceed the core's limit"):
-        recipe(lambda x, y: x * x, contract, NONE)
+        field_program(lambda x, y: x * x, contract, NONE)
     with pytest.raises(UnsupportedError, match="x is read before it is written"):
-        section = Section("only")
-        section.set("r", section.variable("x"))
-        settle(Recipe("test", Domain(P, 1), (), ("r",), (section,), None, Section("end")), of(), NONE)
+        block = BasicBlock("only")
+        block.set("r", block.variable("x"))
+        settle(FieldProgram("test", Domain(P, 1), (), ("r",), (block,), None, BasicBlock("end")), of(), NONE)
 
 
 DESIGNS = [
@@ -153,7 +153,7 @@ DESIGNS = [
     ("wide", "native", TRIMS), ("orup", "native", TRIMS), ("iddmm", "native", TRIMS), ("mcivor", "native", TRIMS),
     ("tenca-koc", "native", TRIMS), ("sor-2m", "native", NONE), ("sor-2m", "binary", TRIMS),
     ("sor-ring", "native", NONE), ("mm-spa", "native", NONE), ("montgomery-array", "native", NONE),
-    ("kbe", "native", Unit(0, 4, 4, 128, 512, added=True)), ("hbe", "native", Unit(0, 6, 6, 128, 512, added=True)),
+    ("kbe", "native", DatapathSpec(0, 4, 4, 128, 512, added=True)), ("hbe", "native", DatapathSpec(0, 6, 6, 128, 512, added=True)),
 ]  # fmt: skip
 
 
@@ -165,19 +165,19 @@ def test_no_number_breaks_its_bounds_whatever_the_multiplier_gives(name, io, uni
     contract = design(name).fit(curve.p).contract(io)
     unit = replace(unit, room=128, shared_room=512)
     operation, bits = ("ladder", 255) if isinstance(curve, Montgomery) else ("multiply", 40)
-    made = point_programme(operation, curve, Domain.of(contract, unit.added), bits)
-    rows = assemble(made.recipe, contract, unit)
-    limits = row_limits(rows.programme, contract).tasks
+    made = point_program(operation, curve, Domain.of(contract, unit.added), bits)
+    rows = assemble(made.field_program, contract, unit)
+    limits = row_limits(rows.program, contract).tasks
     rnd = random.Random(name)
     scalar = rnd.getrandbits(bits)
-    given = {n: rnd.randrange(1, curve.p) for _, n in rows.programme.inputs}
+    given = {n: rnd.randrange(1, curve.p) for _, n in rows.program.inputs}
     if operation == "multiply":
         given |= dict(zip("xy", curve.base, strict=True))
 
     def seen(where, result):
         assert result < limits[where] * curve.p, where
 
-    found = run(rows.programme, unit, contract, given, made.digits(scalar), largest(rows.programme, contract), seen)
-    assert found == made.recipe.evaluate(given, made.digits(scalar))
+    found = run(rows.program, unit, contract, given, made.digits(scalar), largest(rows.program, contract), seen)
+    assert found == made.field_program.evaluate(given, made.digits(scalar))
     if operation == "multiply":
         assert found == curve.multiply(scalar, curve.base)

@@ -10,25 +10,25 @@ from functools import lru_cache
 import pytest
 
 from modmill.contract import Binary, Contract, Fault, Timing, UnsupportedError
-from modmill.engines.ecc.point_engine import point_programme
+from modmill.engines.ecc.point_engine import point_program
 from modmill.engines.microcode.assembly import assemble
-from modmill.engines.microcode.expressions import Section
+from modmill.engines.microcode.expressions import BasicBlock
+from modmill.engines.microcode.field_program import Domain
 from modmill.engines.microcode.hazards import Hazard, check_rows
 from modmill.engines.microcode.interpreter import run
-from modmill.engines.microcode.program import ENTRY, PAIR, Place, Row, RowProgramme, Task, Unit
-from modmill.engines.microcode.recipe import Domain
+from modmill.engines.microcode.program import ENTRY, PAIR, DatapathSpec, OperandAddress, Program, Row, Task
 from modmill.engines.microcode.scheduling import RegisterGroups, distance, place, ready_to_place
 from modmill.numbers.curves.affine import Montgomery
 from modmill.numbers.curves.named import find_curve
 from modmill.report.chart import chart
 
 UNITS = {
-    "many contexts": Unit(3, 1, 1, 128, 512, trims=True),
-    "one sum": Unit(1, 1, 1, 128, 512, trims=True),
-    "one context": Unit(2, 19, 2, 128, 512, trims=True),
-    "far sums": Unit(4, 2, 5, 128, 512, trims=True),
-    "added": Unit(0, 1, 1, 128, 512, added=True),
-    "added, one context": Unit(0, 6, 6, 128, 512, added=True),
+    "many contexts": DatapathSpec(3, 1, 1, 128, 512, trims=True),
+    "one sum": DatapathSpec(1, 1, 1, 128, 512, trims=True),
+    "one context": DatapathSpec(2, 19, 2, 128, 512, trims=True),
+    "far sums": DatapathSpec(4, 2, 5, 128, 512, trims=True),
+    "added": DatapathSpec(0, 1, 1, 128, 512, added=True),
+    "added, one context": DatapathSpec(0, 6, 6, 128, 512, added=True),
 }
 
 
@@ -46,8 +46,8 @@ def assembled(operation, name, unit):
     curve = find_curve(name)
     contract = wide(curve.p, pow(1 << 600, -1, curve.p))
     bits = curve.p.bit_length() if isinstance(curve, Montgomery) else curve.n.bit_length()
-    made = point_programme(operation, curve, Domain.of(contract, unit.added), bits)
-    return made, assemble(made.recipe, contract, unit), contract
+    made = point_program(operation, curve, Domain.of(contract, unit.added), bits)
+    return made, assemble(made.field_program, contract, unit), contract
 
 
 @pytest.mark.parametrize("unit", UNITS.values(), ids=UNITS)
@@ -58,13 +58,13 @@ def assembled(operation, name, unit):
 def test_rows_give_what_the_formulas_give(operation, name, unit):
     made, rows, contract = assembled(operation, name, unit)
     rnd = random.Random(name)
-    programme = rows.programme
+    program = rows.program
     for _ in range(2):
-        given = {n: rnd.randrange(1, contract.p) for _, n in programme.inputs}
+        given = {n: rnd.randrange(1, contract.p) for _, n in program.inputs}
         digits = made.digits(*(rnd.getrandbits(250) for _ in range(2 if operation == "multiply-two" else 1)))
-        assert run(programme, unit, contract, given, digits) == made.recipe.evaluate(given, digits)
-    assert programme.products == rows.recipe.products
-    assert programme.digits == made.recipe.digits == len(digits)
+        assert run(program, unit, contract, given, digits) == made.field_program.evaluate(given, digits)
+    assert program.products == rows.field_program.products
+    assert program.digits == made.field_program.digits == len(digits)
 
 
 @pytest.mark.parametrize(
@@ -74,9 +74,9 @@ def test_rows_give_what_the_formulas_give(operation, name, unit):
         ("multiply-base", "Ed25519", 817), ("multiply-two", "Ed25519", 3090), ("ladder", "Curve25519", 2821),
     ],
 )  # fmt: skip
-def test_rows_of_programmes_where_contexts_hide_the_latency(operation, name, rows):
+def test_rows_of_programs_where_contexts_hide_the_latency(operation, name, rows):
     _, found, _ = assembled(operation, name, UNITS["many contexts"])
-    assert found.programme.rows == rows
+    assert found.program.rows == rows
     assert dict(found.facts())["rows"] == str(rows)
 
 
@@ -84,7 +84,7 @@ def test_rows_of_programmes_where_contexts_hide_the_latency(operation, name, row
 def test_every_operation_of_a_section_has_its_row(unit):
     _, found, _ = assembled("ladder", "Curve25519", unit)
     for part in found.parts:
-        nodes = part.section.nodes
+        nodes = part.block.nodes
         for k, node in enumerate(nodes):
             assert (part.rows[k] >= 0) == (node.kind != "read")
             for a in node.args:
@@ -101,16 +101,16 @@ def test_the_rows_are_drawn():
 
 # ---------------------------------------------------------------------------------------------- planted faults
 
-UNIT = Unit(2, 3, 2, 16, 8, trims=True)
+UNIT = DatapathSpec(2, 3, 2, 16, 8, trims=True)
 
 
 def task(kind, destination, a, b, **more):
-    places = [x if isinstance(x, Place) else Place(x) for x in (destination, a, b)]
+    places = [x if isinstance(x, OperandAddress) else OperandAddress(x) for x in (destination, a, b)]
     return Task(kind, *places, **more)
 
 
-def programme(before=(), loop=(), after=(), passes=0, results=((0, 0),), inputs=(0, 1), **more):
-    return RowProgramme(
+def program(before=(), loop=(), after=(), passes=0, results=((0, 0),), inputs=(0, 1), **more):
+    return Program(
         "planted", tuple((slot, f"x{slot}") for slot in inputs), ((0, 5), (1, 6)), tuple(before), tuple(loop),
         tuple(after), passes, results, **more,
     )  # fmt: skip
@@ -121,12 +121,15 @@ SQUARE = Row(task("mul", 2, 0, 0))
 
 
 def test_sound_rows_pass():
-    check_rows(programme([SQUARE, IDLE, IDLE, Row(task("mul", 3, 2, 1))]), UNIT)
-    table = Place(4, ENTRY, size=2)
+    check_rows(program([SQUARE, IDLE, IDLE, Row(task("mul", 3, 2, 1))]), UNIT)
+    table = OperandAddress(4, ENTRY, size=2)
     entries = [Row(sums=(task("add", 4, 0, 1), task("add", 5, 1, 1))), IDLE]
     loop = [Row(task("mul", 0, 0, table), advance=True), IDLE, IDLE]
-    check_rows(programme(entries, loop, (), 4, window=1, each=1), UNIT)
-    check_rows(programme([Row(task("mul", Place(0, PAIR), Place(0, PAIR), 3))], inputs=(0, 1, 3), results=()), UNIT)
+    check_rows(program(entries, loop, (), 4, window=1, each=1), UNIT)
+    check_rows(
+        program([Row(task("mul", OperandAddress(0, PAIR), OperandAddress(0, PAIR), 3))], inputs=(0, 1, 3), results=()),
+        UNIT,
+    )
 
 
 @pytest.mark.parametrize(
@@ -135,22 +138,22 @@ def test_sound_rows_pass():
         ({"before": [SQUARE, IDLE, Row(task("mul", 3, 2, 1))]}, "slot 2 is read 1 rows too early"),
         ({"before": [Row(sums=(task("add", 2, 0, 1),)), Row(sums=(task("add", 3, 2, 1),))]}, "read 1 rows too early"),
         ({"before": [Row(task("mul", 2, 7, 0))]}, "slot 7 is read before it is written"),
-        ({"before": [Row(task("mul", 2, Place(7, shared=True), 0))]}, "shared slot 7 is read before it is written"),
+        ({"before": [Row(task("mul", 2, OperandAddress(7, shared=True), 0))]}, "shared slot 7 is read before it is written"),
         ({"before": [SQUARE, Row(sums=(task("add", 2, 0, 1),))]}, "slot 2 is written while a write is under way"),
         ({"before": [Row(task("mul", 0, 1, 1), (task("add", 2, 0, 1),))]}, "slot 0 is read and written by two tasks"),
         ({"before": [Row(sums=(task("add", 2, 0, 1), task("sub", 2, 0, 1)))]}, "slot 2 is written twice"),
         ({"before": [Row(sums=(task("add", 2, 0, 1),) * 3)]}, "3 sums, the unit does 2"),
         ({"before": [Row(sums=(task("mul", 2, 0, 1),))]}, "a second product"),
         ({"before": [Row(task("add", 2, 0, 1))]}, "a product of kind add"),
-        ({"before": [Row(task("mul", 2, 0, 1, c=Place(0), e=Place(1)))]}, "does not add up products"),
-        ({"before": [Row(task("mul", 2, 0, 1, c=Place(0)))]}, "no such task"),
+        ({"before": [Row(task("mul", 2, 0, 1, c=OperandAddress(0), e=OperandAddress(1)))]}, "does not add up products"),
+        ({"before": [Row(task("mul", 2, 0, 1, c=OperandAddress(0)))]}, "no such task"),
         ({"before": [Row(task("mul", 2, 0, 1, lift=1))]}, "lift 1 of a mul"),
         ({"before": [Row(task("mul", 16, 0, 1))]}, "slot 16 of 16"),
-        ({"before": [Row(task("mul", 2, 0, Place(8, shared=True)))]}, "slot 8 of 8"),
-        ({"before": [Row(task("mul", Place(0, shared=True), 0, 1))]}, "writes a shared slot"),
-        ({"before": [Row(task("mul", 2, Place(5, ENTRY, size=2), 0))], "window": 1}, "a table of 2 entries begins at"),
-        ({"before": [Row(task("mul", 2, Place(4, ENTRY, size=4), 0))], "window": 1}, "digits have 1 bits"),
-        ({"before": [Row(task("mul", 2, Place(2, PAIR), 0))]}, "slot 2 is read before it is written"),
+        ({"before": [Row(task("mul", 2, 0, OperandAddress(8, shared=True)))]}, "slot 8 of 8"),
+        ({"before": [Row(task("mul", OperandAddress(0, shared=True), 0, 1))]}, "writes a shared slot"),
+        ({"before": [Row(task("mul", 2, OperandAddress(5, ENTRY, size=2), 0))], "window": 1}, "a table of 2 entries begins at"),
+        ({"before": [Row(task("mul", 2, OperandAddress(4, ENTRY, size=4), 0))], "window": 1}, "digits have 1 bits"),
+        ({"before": [Row(task("mul", 2, OperandAddress(2, PAIR), 0))]}, "slot 2 is read before it is written"),
         ({"loop": [Row(task("mul", 0, 0, 1)), IDLE], "passes": 2}, "loop row 0 of pass 1: slot 0 is read 1 rows too"),
         ({"loop": [SQUARE, IDLE], "passes": 2}, "slot 2 is written while a write is under way"),
         ({"before": [Row(advance=True)]}, r"use up \[1, 0, 0\] digits"),
@@ -161,11 +164,11 @@ def test_sound_rows_pass():
 )  # fmt: skip
 def test_planted_hazards_are_found(rows, why):
     with pytest.raises(Hazard, match=why):
-        check_rows(programme(**rows), UNIT)
+        check_rows(program(**rows), UNIT)
 
 
 def test_units_that_cannot_trim():
-    rows = programme([Row(sums=(task("add", 2, 0, 1, trim=1),))])
+    rows = program([Row(sums=(task("add", 2, 0, 1, trim=1),))])
     check_rows(rows, UNIT)
     with pytest.raises(Hazard, match="does not trim"):
         check_rows(rows, replace(UNIT, trims=False))
@@ -176,23 +179,23 @@ def test_a_row_that_comes_too_early_is_found(unit):
     """Leave out one idle row, or let products take longer than the rows were made for."""
     _, found, _ = assembled("ladder", "Curve25519", unit)
     for part in ("before", "loop", "after"):
-        rows = getattr(found.programme, part)
+        rows = getattr(found.program, part)
         if rows[-1].tasks:
             continue  # without what it does the rows would be others, not early
-        short = replace(found.programme, **{part: rows[:-1]})
+        short = replace(found.program, **{part: rows[:-1]})
         with pytest.raises(Hazard):
             check_rows(short, unit)
     for late in ({"product_distance": unit.product_distance + 1}, {"sum_distance": unit.sum_distance + 1}):
         with pytest.raises(Hazard, match=r"too early|not there"):
-            check_rows(found.programme, replace(unit, **late))
+            check_rows(found.program, replace(unit, **late))
 
 
 def test_a_number_read_too_early_is_the_old_one():
     contract = wide(101)
-    rows = programme([Row(task("mul", 0, 0, 1)), Row(task("mul", 2, 0, 1)), IDLE, IDLE], results=((2, 1),))
+    rows = program([Row(task("mul", 0, 0, 1)), Row(task("mul", 2, 0, 1)), IDLE, IDLE], results=((2, 1),))
     assert run(rows, UNIT, contract, {"x0": 3, "x1": 5}, ()) == (15,)
     assert run(rows, replace(UNIT, product_distance=1), contract, {"x0": 3, "x1": 5}, ()) == (75,)
-    nothing = programme([SQUARE, Row(task("mul", 3, 2, 1)), IDLE, IDLE], results=((3, 1),))
+    nothing = program([SQUARE, Row(task("mul", 3, 2, 1)), IDLE, IDLE], results=((3, 1),))
     with pytest.raises(Fault, match="before anything is there"):
         run(nothing, UNIT, contract, {"x0": 3, "x1": 5}, ())
 
@@ -203,20 +206,20 @@ def test_a_number_read_too_early_is_the_old_one():
 )
 def test_wrong_inputs_are_refused(given, digits, why):
     with pytest.raises(UnsupportedError, match=why):
-        run(programme([IDLE]), UNIT, wide(101), given, digits)
+        run(program([IDLE]), UNIT, wide(101), given, digits)
 
 
-# ---------------------------------------------------------------------------------------------- sections
+# ---------------------------------------------------------------------------------------------- blocks
 
 
 def test_a_variable_set_from_another_is_copied():
-    section = Section("swap")
-    section.set("a", section.variable("b"))
-    section.set("b", section.variable("a"))
-    section.set("c", section.variable("a") * section.variable("b"))
-    section.set("d", section.variable("a") * section.variable("b"))
+    block = BasicBlock("swap")
+    block.set("a", block.variable("b"))
+    block.set("b", block.variable("a"))
+    block.set("c", block.variable("a") * block.variable("b"))
+    block.set("d", block.variable("a") * block.variable("b"))
     layers = RegisterGroups()
-    ready = ready_to_place(section, layers, UNIT, 1)
+    ready = ready_to_place(block, layers, UNIT, 1)
     assert len(set(ready.outputs.values())) == 4
     placed = place(ready, layers, UNIT)
     values = ready.evaluate({"a": 3, "b": 5}, 101)
@@ -225,19 +228,19 @@ def test_a_variable_set_from_another_is_copied():
 
 
 def test_digits_are_seen_in_their_order():
-    section = Section("digits")
-    x = section.variable("x")
-    first = x * section.entry("T")
-    section.next_digit()
-    second = x * section.entry("T")
-    section.next_digit()
-    section.set("x", first * second)
+    block = BasicBlock("digits")
+    x = block.variable("x")
+    first = x * block.entry("T")
+    block.next_digit()
+    second = x * block.entry("T")
+    block.next_digit()
+    block.set("x", first * second)
     layers = RegisterGroups(tables=(("T", 2),))
-    placed = place(ready_to_place(section, layers, UNIT, 1), layers, UNIT)
+    placed = place(ready_to_place(block, layers, UNIT, 1), layers, UNIT)
     rows = {k: placed.rows[k] for k in range(len(placed.rows))}
     products = sorted(row for k, row in rows.items() if row >= 0)
     assert placed.advances[0] >= products[0] and placed.advances[0] < products[1] <= placed.advances[1]
-    mixed = Section("mixed")
+    mixed = BasicBlock("mixed")
     one = mixed.entry("T")
     mixed.next_digit()
     mixed.set("x", one * mixed.entry("T"))
@@ -248,8 +251,8 @@ def test_digits_are_seen_in_their_order():
 def test_a_unit_without_room_is_refused():
     curve = find_curve("P-256")
     contract = wide(curve.p)
-    made = point_programme("multiply", curve, Domain.of(contract), 256)
+    made = point_program("multiply", curve, Domain.of(contract), 256)
     with pytest.raises(UnsupportedError, match=r"needs 63 slots a context and \d+ shared ones; the unit has 40"):
-        assemble(made.recipe, contract, replace(UNITS["many contexts"], room=40))
+        assemble(made.field_program, contract, replace(UNITS["many contexts"], room=40))
     with pytest.raises(UnsupportedError, match="another domain"):
-        assemble(made.recipe, wide(curve.p, 3), UNITS["many contexts"])
+        assemble(made.field_program, wide(curve.p, 3), UNITS["many contexts"])

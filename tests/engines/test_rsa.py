@@ -67,7 +67,7 @@ def test_private_undoes_public(options):
 @pytest.mark.parametrize("engine", [
     Modelled(fitted("sor-2m", exact=True)), Modelled(fitted("sor-2m"), ladder), Modelled(fitted("kbe")),
 ])  # fmt: skip
-def test_any_multiplier_and_programme_serves(engine):
+def test_any_multiplier_and_program_serves(engine):
     key = numbers()
     x = random.Random(2).randrange(key.n)
     assert Rsa(engine, blind_message=False).private(key, [x]) == [pow(x, key.d, key.n)]

@@ -13,14 +13,14 @@ from modmill.designs import design
 from modmill.engines.ecc.blinding import ReferenceEngine
 from modmill.engines.ecc.variable_time import VariableTimeEngine, Widths, variable_time_two, wnaf
 from modmill.engines.microcode.assembly import assemble
+from modmill.engines.microcode.field_program import Domain
 from modmill.engines.microcode.interpreter import exact
-from modmill.engines.microcode.program import Unit
-from modmill.engines.microcode.recipe import Domain
+from modmill.engines.microcode.program import DatapathSpec
 from modmill.numbers.curves.affine import Weierstrass
 from modmill.numbers.curves.named import find_curve
 from modmill.numbers.curves.projective import multiples
 
-UNIT = Unit(3, 1, 1, 1024, 1024)
+UNIT = DatapathSpec(3, 1, 1, 1024, 1024)
 
 
 @pytest.mark.parametrize("width", [2, 3, 5, 7])
@@ -45,8 +45,8 @@ def test_pairs_on_small_curves_are_right_or_say_that_a_partial_sum_was_neutral(c
         for u1 in range(0, curve.n, 3):
             for u2 in range(0, curve.n + 1, 2):
                 wanted = multiples(curve, [(u1, curve.base), (u2, P)]) or (0, 0)
-                recipe = variable_time_two(curve, domain, u1, u2, Widths(3, 4))
-                found = recipe.evaluate({"x": P[0], "y": P[1]}) if recipe else (0, 0)
+                field_program = variable_time_two(curve, domain, u1, u2, Widths(3, 4))
+                found = field_program.evaluate({"x": P[0], "y": P[1]}) if field_program else (0, 0)
                 neutral += found != wanted
                 assert found in (wanted, (0, 0)), (u1, u2)
     assert neutral, "no partial sum was ever neutral: the second try is not tested"
@@ -61,8 +61,8 @@ def test_an_engine_tries_again_where_a_partial_sum_was_neutral():
     for m in range(1, 200):  # m G as the point: 4 G - 4 / m (m G) = O, then a doubling and a sum
         P = curve.multiply(m, curve.base)
         pair = 9, -8 * pow(m, -1, curve.n) % curve.n
-        recipe = variable_time_two(curve, engine.domain, *pair, engine.widths)
-        if recipe.evaluate({"x": P[0], "y": P[1]}) == (0, 0):
+        field_program = variable_time_two(curve, engine.domain, *pair, engine.widths)
+        if field_program.evaluate({"x": P[0], "y": P[1]}) == (0, 0):
             neutral.append((pair, P))
     some = neutral[:2]
     assert len(some) == 2
@@ -82,9 +82,9 @@ def test_a_real_curve_bit_by_bit_with_fewer_products_than_in_one_time():
     counts = []
     for u1, u2 in (pair, (pair[0] >> 128, pair[1] >> 128)):
         rows = assemble(variable_time_two(curve, engine.domain, u1, u2), contract, UNIT)
-        counts.append(rows.programme.products)
-    _, fixed = engine.programme("multiply-two", 256)
-    assert counts[0] == 3535 and fixed.programme.products == 5501
+        counts.append(rows.program.products)
+    _, fixed = engine.program("multiply-two", 256)
+    assert counts[0] == 3535 and fixed.program.products == 5501
     assert counts[1] < 0.7 * counts[0], "its time shows how long the scalars are"
 
 

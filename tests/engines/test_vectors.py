@@ -2,7 +2,7 @@
 # Copyright The Modmill authors
 """Published vectors: Wycheproof's RSA files up to 4096 bits through the engine, a sample through RTL.
 
-The engine runs its own programme, product by product, on the contract of the linear array, where it takes for each
+The engine runs its own program, product by product, on the contract of the linear array, where it takes for each
 product the largest number that the contract allows: up to MOST vectors of each file. A few go through the array's
 bit-exact algorithm; `modmill rsa vectors` runs all of them. The sample for the RTL is the first vector of two groups of
 1024-bit signatures.

@@ -19,7 +19,7 @@ from modmill.designs.cox_rower.kbe import Params, RnsMontgomery, tables
 from modmill.designs.cox_rower.model import Model
 from modmill.designs.cox_rower.multiplier import CoxRower
 from modmill.designs.cox_rower.operations import Kind, Value, operations
-from modmill.designs.cox_rower.schedule import Programme, folded_bound, jobs, memory_plan, programme
+from modmill.designs.cox_rower.schedule import Program, folded_bound, jobs, memory_plan, program
 from modmill.designs.cox_rower.shape import PRODUCT
 from modmill.numbers.moduli import parse_modulus
 from modmill.numbers.rns.base_pairs import Sufficiency, sufficiency
@@ -45,7 +45,7 @@ def test_one_kbe_product_alone():
     """First to last multiplication within 2n + 5 + 3L; L: from an address to the residue that can be read again."""
     f = fitted("kbe", "secp256k1")
     shape = f.params.shape
-    alone = programme(shape, 120)
+    alone = program(shape, 120)
     depth = PRODUCT + 2 + shape.passes(shape.sum_bound) * shape.loop_pass + 1
     assert alone.last_slot + 1 <= 2 * shape.n + 5 + 3 * depth
     assert alone.valid - alone.accept <= alone.last_slot + depth + 6
@@ -60,7 +60,7 @@ def test_hbe_takes_n_plus_8_cycles_a_product(modulus, interval):
 @pytest.mark.long
 def test_no_hbe_schedule_with_n_plus_7_cycles():
     with pytest.raises(ScheduleError, match="there is no schedule with interval 23"):
-        programme(fitted("hbe", "secp256k1").params.shape, 23)
+        program(fitted("hbe", "secp256k1").params.shape, 23)
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_an_offset_one_too_small_is_found_at_the_edge(name):
 @pytest.mark.parametrize("name", ["kbe", "hbe"])
 def test_a_job_moved_by_a_cycle_is_refused(name):
     f = fitted(name, "secp256k1")
-    p, todo = f.programme, jobs(f.params.shape)
+    p, todo = f.program, jobs(f.params.shape)
     verify(todo, p.interval, p.starts)
     for job in todo:
         for other in (-1, 1):
@@ -115,16 +115,16 @@ def test_a_job_moved_by_a_cycle_is_refused(name):
 
 @pytest.fixture
 def forgotten():
-    """Programmes are kept by shape, whatever its operations."""
-    programme.cache_clear()
+    """Programs are kept by shape, whatever its operations."""
+    program.cache_clear()
     yield
-    programme.cache_clear()
+    program.cache_clear()
 
 
 def reordered(monkeypatch, change):
     """Fit kbe for a small modulus with other operations; nothing else is told."""
     monkeypatch.setattr(shapes, "operations", lambda *a, **k: change(list(operations(*a, **k))))
-    programme.cache_clear()
+    program.cache_clear()
     return design("kbe").fit(29, n=1, w=12)
 
 
@@ -143,15 +143,15 @@ def test_another_order_of_operations_changes_model_and_schedule_together(monkeyp
     names = [name for name, _ in other.trace(*usual.corners()[-1])]
     assert names.index("w~") < names.index("s") and dict(other.trace(*usual.corners()[-1])) == trace
     assert [job.name for job in jobs(other.params.shape)] != [job.name for job in jobs(usual.params.shape)]
-    assert other.schedule.steps != schedule.steps and other.programme.starts != usual.programme.starts
+    assert other.schedule.steps != schedule.steps and other.program.starts != usual.program.starts
 
 
 def test_an_order_that_breaks_a_dependence_is_refused(monkeypatch, forgotten):
     with pytest.raises(UnsupportedError, match="MULTIPLY xi reads s, which an operation after it makes"):
-        assert reordered(monkeypatch, lambda ops: moved(ops, "xi", "s")).programme
+        assert reordered(monkeypatch, lambda ops: moved(ops, "xi", "s")).program
     without = [op for op in operations(1, rows=False, numbered=False) if op.kind is not Kind.COX]
     with pytest.raises(UnsupportedError, match="TERM sum w reads h, which no operation makes"):
-        assert reordered(monkeypatch, lambda _: without).programme
+        assert reordered(monkeypatch, lambda _: without).program
 
 
 class Widest(Model):
@@ -190,7 +190,7 @@ def test_every_fold_is_as_wide_as_its_operation_needs(name, settings, numbered):
 
 
 def test_memory_holds_constants_and_slots():
-    depth, first, slots = memory_plan(fitted("kbe", "secp256k1").programme)
+    depth, first, slots = memory_plan(fitted("kbe", "secp256k1").program)
     assert (depth, first) == (256, 3) and slots >= 7
 
 
@@ -205,7 +205,7 @@ def test_more_constants_than_a_block_ram_holds_are_refused():
 def test_shapes_that_do_not_fit_are_refused():
     shape = fitted("kbe", "secp256k1").params.shape
     with pytest.raises(ScheduleError):
-        programme(shape, 36)
+        program(shape, 36)
     assert replace(shape, offset=0).h_max < shape.h_max
 
 
@@ -230,7 +230,7 @@ def test_another_modulus_is_loaded_and_the_first_again(name):
     proof = sufficiency(f.params.pair, p, t=f.params.proof.t).require()
     assert proof.offset == f.params.proof.offset, "the cox would differ"
     other = RnsMontgomery(p, Params(f.params.pair, proof), f.settings)
-    core = CoxRower(f.programme, tables(f.p, f.params, plain=False), loadable=True)
+    core = CoxRower(f.program, tables(f.p, f.params, plain=False), loadable=True)
     form = f.representation
     pairs = [(form.encode(123**30), form.encode(77**40)), (form.encode(p - 1), form.encode(p - 1))]
     seen = []
@@ -311,7 +311,7 @@ def test_a_channel_in_another_place_of_the_ring_is_found(monkeypatch):
     """The planted fault: coefficients in the order of a ring that is loaded the other way round."""
     f = design("kbe").fit(parse_modulus("2^61-1").value, rowers=2)
     pairs = operands(f.contract("native"), 1)
-    monkeypatch.setattr(Programme, "turned", lambda p, op: p.start(op) - p.load(op.extension) + 1)
+    monkeypatch.setattr(Program, "turned", lambda p, op: p.start(op) - p.load(op.extension) + 1)
     (result, seen, _), *_ = run(f.component(), pairs)
     trace = list(f.trace(*pairs[0]))
     assert first_difference(trace, seen) == "zeta 1" and trace[-1][1] != result

@@ -42,9 +42,9 @@ def test_numbers_of_one_word_wait_while_the_one_before_them_is_stored(contexts):
 
 def test_the_multiplier_is_busy(x25519):
     """A product of each context in every turn, for all but what the dependences of the formulas forbid."""
-    programme = x25519.held[0].rows.programme
+    program = x25519.held[0].rows.program
     assert x25519.rhythm.turn == x25519.contract.timing.interval
-    busy = programme.products * x25519.layout.contexts * x25519.rhythm.turn
+    busy = program.products * x25519.layout.contexts * x25519.rhythm.turn
     assert busy > 0.9 * x25519.cycles("ladder")
 
 
@@ -93,10 +93,10 @@ def test_a_folder_makes_the_same_core_again(tmp_path, x25519):
     words = [int(word, 16) for word in setup["in"] + job["in"]]
     run = x25519._simulator.run(words, len(job["out"]), timeout=10**6)
     assert run.words == [int(word, 16) for word in job["out"]]
-    (programme,) = record["programmes"]
-    assert run.valid[0] - run.accepted[-1] == programme["cycles"]
+    (program,) = record["programs"]
+    assert run.valid[0] - run.accepted[-1] == program["cycles"]
     page = (folder / "README.md").read_text()
-    assert f"| 1 | ladder | {programme['digit_words']} | u, blind | x |" in page
+    assert f"| 1 | ladder | {program['digit_words']} | u, blind | x |" in page
     x25519.write(folder, "modmill ecc build")
     (folder / "mine").write_text("")
     with pytest.raises(ValueError, match="is no former build"):

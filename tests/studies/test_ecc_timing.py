@@ -47,7 +47,7 @@ class EarlyExit(row_sequencer.RowSequencer):
 
     def elaborate(self, platform):
         quiet = Signal(name="quiet")
-        passes = [p.passes - 1 for p in self.layout.programmes]
+        passes = [p.passes - 1 for p in self.layout.programs]
         plain = row_sequencer.chosen
 
         def shortened(code, values):
@@ -75,7 +75,7 @@ class EarlyExit(row_sequencer.RowSequencer):
 def test_an_early_exit_is_caught(tmp_path, monkeypatch):
     monkeypatch.setattr(built, "RowSequencer", EarlyExit)
     core = ladder()
-    assert core.held[0].rows.programme.each == 1 and core.layout.stride == 1
+    assert core.held[0].rows.program.each == 1 and core.layout.stride == 1
     (timing,) = found(core, tmp_path)
     assert timing.wrong == 0, "its results are right, only its time is not"
     least, most = timing.cycles

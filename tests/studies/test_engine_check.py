@@ -74,7 +74,7 @@ def test_planted_faults_of_the_files_are_found(folder, tmp_path):
     for change, expected in [
         ({"subtractions": 7}, "engine.json: subtractions differs from what is recomputed"),
         ({"digest": "sha256:" + "0" * 64}, "engine.json: the RTL has another digest than it says"),
-        ({"options": record["options"] | {"window": 4}}, "engine.json: programmes differs from what is recomputed"),
+        ({"options": record["options"] | {"window": 4}}, "engine.json: programs differs from what is recomputed"),
         ({"command": "rm"}, "engine.json: was edited: its seal is that of another record"),
     ]:
         (copy / "engine.json").write_text(json.dumps(record | change, indent=2) + "\n")

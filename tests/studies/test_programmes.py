@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""What the command tells of programmes: the rows that there are, and charts of them."""
+"""What the command tells of programs: the rows that there are, and charts of them."""
 
 import re
 
@@ -18,8 +18,8 @@ def test_the_table_has_every_operation_with_its_rows():
     rows = {line.split()[0]: line.split()[1:] for line in table(on).splitlines()[1:]}
     engine = on.engine()
     for operation in ("multiply", "multiply-base", "multiply-two"):
-        programme = engine.programme(operation, 253)[1].programme
-        assert rows[operation][:2] == [str(programme.rows), str(programme.products)]
+        program = engine.program(operation, 253)[1].program
+        assert rows[operation][:2] == [str(program.rows), str(program.products)]
     assert rows["multiply-base"][:2] == ["815", "814"]
 
 

@@ -17,14 +17,14 @@ KINDS = ("mul", "add", "sub", "load", "store")
 class SlotMachine(wiring.Component):
     """Operations enter at ``i`` (for a load with the number, in the core's form); stores leave at ``o``, in order.
 
-    One operation at a time. ``programme``: rows whose slots and multiples of p for differences it has; an operation
+    One operation at a time. ``program``: rows whose slots and multiples of p for differences it has; an operation
     names such a multiple by its index.
     """
 
-    def __init__(self, core, contract, programme):
+    def __init__(self, core, contract, program):
         self.core, self.form, self.p = core, contract.operand, contract.p
-        self.lifts = sorted({0, *(task.lift for _, _, row in rows_of(programme) for task in row.sums)})
-        self.slots = programme.slots
+        self.lifts = sorted({0, *(task.lift for _, _, row in rows_of(program) for task in row.sums)})
+        self.slots = program.slots
         address = (self.slots - 1).bit_length()
         width = self.form.width
         super().__init__({
@@ -33,12 +33,12 @@ class SlotMachine(wiring.Component):
             "o_valid": Out(1), "o_ready": In(1), "o_number": Out(width),
         })  # fmt: skip
 
-    def offers(self, programme, inputs):
+    def offers(self, program, inputs):
         """Loads, the rows' operations and stores as payloads of ``i``."""
-        operations = [("load", slot, 0, 0, 0, self.form.encode(inputs[name])) for slot, name in programme.inputs]
-        for task in (task for _, _, row in rows_of(programme) for task in row.tasks):
+        operations = [("load", slot, 0, 0, 0, self.form.encode(inputs[name])) for slot, name in program.inputs]
+        for task in (task for _, _, row in rows_of(program) for task in row.tasks):
             operations.append((task.kind, task.destination.number, task.a.number, task.b.number, task.lift, 0))
-        operations += [("store", 0, slot, 0, 0, 0) for slot, _ in programme.results]
+        operations += [("store", 0, slot, 0, 0, 0) for slot, _ in program.results]
         names = ("i_kind", "i_destination", "i_a", "i_b", "i_lift", "i_number")
         return [
             ("i", dict(zip(names, (KINDS.index(kind), *slots, self.lifts.index(lift), number), strict=True)))

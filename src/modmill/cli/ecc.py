@@ -214,7 +214,7 @@ def curve_(
 
 
 @app.command()
-def programme(
+def program(
     curve: Annotated[str, typer.Argument(metavar="CURVE", help="As in `modmill ecc curve`.")],
     multiplier: Annotated[str, typer.Option(metavar="DESIGN", help="A design; `modmill designs` lists them.")],
     operation: Annotated[str, typer.Option(help="Draw the rows of this operation; default: a table of all.")] = "",
@@ -229,7 +229,7 @@ def programme(
     sets: Annotated[list[str], typer.Option("--set", metavar="KEY=VALUE", help="A parameter of the design.")] = [],  # noqa: B006
     width: Annotated[int, typer.Option(min=40, help="Columns of the chart.")] = 100,
 ) -> None:
-    """Print the programmes for multiples of points: numbers of rows, products and slots, or the rows drawn."""
+    """Print the programs for multiples of points: numbers of rows, products and slots, or the rows drawn."""
     from modmill.cores.ecc.explain import OnDesign, explanation, table
     from modmill.design import parse_set
     from modmill.designs import design

@@ -275,7 +275,7 @@ def _report(machine: object) -> None:
     """Print the work of the simulated hardware on stderr."""
     for work in getattr(machine, "work", ()):
         print(
-            f"modmill: {work.powers} power{'s' * (work.powers != 1)} modulo {work.modulus_bits} bits, {work.programme},"
+            f"modmill: {work.powers} power{'s' * (work.powers != 1)} modulo {work.modulus_bits} bits, {work.program},"
             f" {work.products:,} products, {work.cycles:,} cycles",
             file=sys.stderr,
         )

@@ -2,7 +2,7 @@
 # Copyright The Modmill authors
 """A built engine: a coprocessor around a design, behind two streams of words; emitted, simulated, written, read back.
 
-Engines for powers (`rsa/machine.py`) and for curves (`ecc/machine.py`) add their programmes, runs and records.
+Engines for powers (`rsa/machine.py`) and for curves (`ecc/machine.py`) add their programs, runs and records.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ class Message:
     """A message for one machine: SETUP or a job.
 
     ``words``: without the head of a packet. ``shown``: its entry in vectors.json. For a job also ``what``: name of its
-    operation; ``programme``: number; ``p``: modulus; ``results``: expected results of each run modulo p; ``cycles``:
+    operation; ``program``: number; ``p``: modulus; ``results``: expected results of each run modulo p; ``cycles``:
     from its last word to the first word of its answer. A SETUP message has no results.
     """
 
     words: Sequence[int]
     shown: Mapping[str, Any] = field(default_factory=dict)
     what: str = ""
-    programme: int = 0
+    program: int = 0
     p: int = 0
     results: Sequence[tuple[int, ...]] = ()
     cycles: int = 0
@@ -133,7 +133,7 @@ class BuiltEngine(ABC):
     @property
     @abstractmethod
     def layout(self) -> RowLayout:
-        """Slots, table and messages. Raises UnsupportedError when the programmes do not fit the multiplier or the
+        """Slots, table and messages. Raises UnsupportedError when the programs do not fit the multiplier or the
         memories."""
 
     @property
@@ -158,7 +158,7 @@ class BuiltEngine(ABC):
     @property
     def patience(self) -> int:
         """Timeout of a simulation: cycles without a word, more than twice those of the longest job."""
-        return 2 * max(map(self._sample.cycles, range(len(self.layout.programmes)))) + 1000
+        return 2 * max(map(self._sample.cycles, range(len(self.layout.programs)))) + 1000
 
     @cached_property
     def verilog(self) -> str:
@@ -185,10 +185,10 @@ class BuiltEngine(ABC):
         return WordSimulator(self.verilog, self.word, top=self.top, power_up=self.power_up)
 
     def _simulated(
-        self, programme: int, p: int, setups: Iterable[Sequence[int]], runs: Sequence[_Run],
+        self, program: int, p: int, setups: Iterable[Sequence[int]], runs: Sequence[_Run],
         job: Callable[[list[_Run]], list[int]],
     ) -> Simulated:  # fmt: skip
-        """Simulate runs of a programme modulo p after the messages ``setups``; ``job`` gives the words of a job.
+        """Simulate runs of a program modulo p after the messages ``setups``; ``job`` gives the words of a job.
 
         A job has one run for each context; the last job is filled up with repeated runs. Raises ToolError for a
         violation of the stream protocol and for missing words.
@@ -199,7 +199,7 @@ class BuiltEngine(ABC):
         for number, batch in enumerate(batches):
             words += packets.sent(job(batch + batch[:1] * (size - len(batch))), number)
             ends.append(len(words) - 1)
-        each = self.layout.answer_words(programme)
+        each = self.layout.answer_words(program)
         whole = each + packets.head
         run = self._simulator.run(words, len(batches) * whole, timeout=self.patience)
         if run.violations:
@@ -207,7 +207,7 @@ class BuiltEngine(ABC):
         order, found = packets.ordered(run.words, each)
         firsts = dict(zip(order, run.valid[::whole], strict=True))
         return Simulated(
-            self.layout.results(programme, found, p)[: len(runs)], run, firsts,
+            self.layout.results(program, found, p)[: len(runs)], run, firsts,
             [firsts[number] - run.accepted[end] for number, end in enumerate(ends)],
         )  # fmt: skip
 

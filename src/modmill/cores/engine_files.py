@@ -50,7 +50,7 @@ def stream_ports(word: int) -> dict[str, dict[str, Any]]:
 
 
 def sheet_head(title: str, stem: str, record: Mapping[str, Any], rows: str, alone: str = "") -> str:
-    """Return the data sheet from its title to the section on packets.
+    """Return the data sheet from its title to the block on packets.
 
     ``rows``: sentence on contexts and rows, without its first word, the number of contexts; ``alone``: paragraph on
     limited use.
@@ -86,7 +86,7 @@ def waiting(record: Mapping[str, Any]) -> str:
 
 
 def _packets(cores: int) -> str:
-    """Return the section on packets; empty for one machine."""
+    """Return the block on packets; empty for one machine."""
     if cores == 1:
         return ""
     return f"""

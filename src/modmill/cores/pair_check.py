@@ -67,7 +67,7 @@ class Stream:
     @property
     def lengths(self) -> list[int]:
         """Length of each answer in words."""
-        return [self.core.layout.answer_words(job.programme) for job in self.jobs]
+        return [self.core.layout.answer_words(job.program) for job in self.jobs]
 
     @property
     def runs(self) -> int:
@@ -218,7 +218,7 @@ def _judged(core: BuiltEngine, run: WordRun, stream: Stream) -> Iterator[str]:
     order, words = core.packets.ordered(run.words, lengths)
     done = at = 0
     for job, length in zip(stream.jobs, lengths, strict=True):
-        found = core.layout.results(job.programme, words[at : at + length], job.p)
+        found = core.layout.results(job.program, words[at : at + length], job.p)
         for number, (result, wanted) in enumerate(zip_longest(found, job.results), done):
             if result != wanted:
                 yield f"{job.what} {number} modulo {job.p:#x} is wrong"

@@ -1,3 +1,3 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Programmes over any multiplier: modular exponentiation and RSA."""
+"""Programs over any multiplier: modular exponentiation and RSA."""

@@ -6,7 +6,7 @@ own curve            SETUP, then exceptional and random scalars and points for e
                      from `numbers`
 modulo the order     if the core has it, SETUP with n, then signatures, quotients and sums; from Python's integers
 other numbers        SETUP with random constants, modulo p and, if the core loads its modulus, modulo others; then
-                     a job of each operation on random numbers; from the programme's rows on integers
+                     a job of each operation on random numbers; from the program's rows on integers
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from modmill.cores.pair_check import Messages, PairReport, Stream, check_pair
 from modmill.design import DesignInstance
 from modmill.engines.microcode.bounds import row_limits
 from modmill.engines.microcode.interpreter import run
-from modmill.engines.microcode.program import RowProgramme
+from modmill.engines.microcode.program import Program
 
 RUNS = 10
 """Minimum number of runs of each operation on the core's own curve, the exceptional ones first."""
 
-_Loaded = tuple[DesignInstance, dict[int, RowProgramme]]
-"""A modulus, and the programmes with constants for it."""
+_Loaded = tuple[DesignInstance, dict[int, Program]]
+"""A modulus, and the programs with constants for it."""
 
 
 def check_ecc(path: str | Path) -> PairReport:
@@ -60,7 +60,7 @@ def _short(core: EccCore, seed: int) -> Iterator[Message]:
 
 
 def _others(core: EccCore, seed: int) -> Iterator[_Loaded]:
-    """Yield the moduli for which no number overflows, the core's own first, with programmes of random constants.
+    """Yield the moduli for which no number overflows, the core's own first, with programs of random constants.
 
     A constant c / p is at most that of the core's own constant, because offsets of differences depend on it.
     """
@@ -70,11 +70,11 @@ def _others(core: EccCore, seed: int) -> Iterator[_Loaded]:
         made = {}
         try:
             for k, (held, offset) in enumerate(zip(core.held, core.layout.offsets, strict=True)):
-                own = held.rows.programme
+                own = held.rows.program
                 ends = [(slot, max(1, (value + 1) * p // held.modulus)) for slot, value in own.shared]
                 row_limits(replace(own, shared=tuple((slot, end - 1) for slot, end in ends)), fitted.contract(core.io))
                 chosen = tuple((slot, rnd.randrange(end)) for slot, end in ends)
-                made[k] = replace(own, shared=known.setdefault(offset, chosen))  # programmes may share their constants
+                made[k] = replace(own, shared=known.setdefault(offset, chosen))  # programs may share their constants
         except UnsupportedError:
             continue
         yield fitted, made
@@ -83,9 +83,9 @@ def _others(core: EccCore, seed: int) -> Iterator[_Loaded]:
 def _stream(core: EccCore, others: list[_Loaded], seed: int) -> Iterator[Message]:
     """Messages of one instance; the second one gets the exceptional runs in reverse order."""
     size = core.results
-    for setting, programmes in core.by_modulus():
+    for setting, programs in core.by_modulus():
         yield setting
-        for held in programmes:
+        for held in programs:
             jobs = max(core.cores, -(-RUNS // size))
             pairs = sample(core.curve, held.operation, core.bits, jobs * size, seed)[:: 1 if seed == 1 else -1]
             yield from (core.message(held.operation, pairs[at : at + size]) for at in range(0, len(pairs), size))
@@ -93,11 +93,11 @@ def _stream(core: EccCore, others: list[_Loaded], seed: int) -> Iterator[Message
     for fitted, made in others:
         contract = core.contract_at(fitted)
         yield Message(core.layout.setup(contract, made))
-        for k, programme in made.items():
-            yield _random_job(core, k, programme, contract, rnd)
+        for k, program in made.items():
+            yield _random_job(core, k, program, contract, rnd)
 
 
-def _random_job(core: EccCore, number: int, programme: RowProgramme, contract: Contract, rnd: random.Random) -> Message:
+def _random_job(core: EccCore, number: int, program: Program, contract: Contract, rnd: random.Random) -> Message:
     """A job of random digits and numbers; expected results from its rows on integers."""
     held, bits = core.held[number], core.curve.n.bit_length()
     unit, runs, results = core.unit(core.results), [], []
@@ -108,8 +108,8 @@ def _random_job(core: EccCore, number: int, programme: RowProgramme, contract: C
         elif held.operation in core.modulo_order:
             scalars = ()
         digits = held.made.digits(*scalars)
-        inputs = {key: rnd.randrange(contract.p) for _, key in programme.inputs}
-        runs.append((digits, [inputs[key] for _, key in programme.inputs]))
-        results.append(run(programme, unit, contract, inputs, digits))
-    what, words = f"other numbers, {programme.name}", core.layout.job(number, runs)
+        inputs = {key: rnd.randrange(contract.p) for _, key in program.inputs}
+        runs.append((digits, [inputs[key] for _, key in program.inputs]))
+        results.append(run(program, unit, contract, inputs, digits))
+    what, words = f"other numbers, {program.name}", core.layout.job(number, runs)
     return Message(words, {}, what, number, contract.p, results, core.cycles(held.operation))

@@ -60,7 +60,7 @@ class RtlPointEngine(PointEngine):
 
     @property
     def order(self) -> OrderArithmetic:
-        """Arithmetic modulo the order: on the core if it has programmes for it, else on the host, with the reason."""
+        """Arithmetic modulo the order: on the core if it has programs for it, else on the host, with the reason."""
         if self.core.order:
             return RtlOrder(self.core, self.work)
         if self.core.contract.load is None:

@@ -17,7 +17,7 @@ from modmill.engines.ecc.variable_time import variable_time_two
 from modmill.engines.microcode.assembly import assemble
 from modmill.engines.microcode.expressions import READ
 from modmill.engines.microcode.interpreter import exact
-from modmill.engines.microcode.program import Unit
+from modmill.engines.microcode.program import DatapathSpec
 from modmill.engines.microcode.scheduling import Placed
 from modmill.numbers.curves.affine import Curve, Montgomery, Weierstrass
 from modmill.numbers.shown import shortened
@@ -29,7 +29,7 @@ ROOM = 1024
 
 @dataclass(frozen=True)
 class OnDesign:
-    """A curve's programmes on a design, for a unit of unlimited memory.
+    """A curve's programs on a design, for a unit of unlimited memory.
 
     ``distances``: rows after which a product and a sum can be read; 1, 1 if contexts hide the latency. ``sums``:
     maximum number in a row; ignored if the design adds up products. Raises UnsupportedError if the design does not
@@ -58,7 +58,7 @@ class OnDesign:
         return self.fitted.contract(self.io)
 
     @property
-    def unit(self) -> Unit:
+    def unit(self) -> DatapathSpec:
         """The unit: sums are trimmed if numbers are binary and operands must be below 4 p."""
         contract = self.contract
         added = self.io == "native" and hasattr(self.fitted, "combine")
@@ -67,7 +67,7 @@ class OnDesign:
             raise UnsupportedError(f"results can be read 1 row later at the earliest, not {min(self.distances)}")
         if not added and self.sums < 1:
             raise UnsupportedError(f"this unit does at least 1 sum a row, not {self.sums}")
-        return Unit(0 if added else self.sums, *self.distances, ROOM, ROOM, added=added, trims=trims)
+        return DatapathSpec(0 if added else self.sums, *self.distances, ROOM, ROOM, added=added, trims=trims)
 
     def engine(self) -> RowPointEngine:
         """The bit-exact point engine."""
@@ -90,14 +90,14 @@ def table(on: OnDesign) -> str:
     engine = on.engine()
     heads = ("operation", "rows", "products", "used", "table rows", "slots", "shared", "trimmed", "reductions")
     lines = [heads]
-    made = [(operation, engine.programme(operation, on.bits)[1]) for operation in on.operations]
+    made = [(operation, engine.program(operation, on.bits)[1]) for operation in on.operations]
     if isinstance(on.curve, Weierstrass):
         rnd = random.Random(1)
         pair = rnd.randrange(1, on.curve.n), rnd.randrange(1, on.curve.n)
-        if recipe := variable_time_two(on.curve, engine.domain, *pair):
-            made.append(("multiply-two, variable time", assemble(recipe, engine.contract, engine.unit)))
+        if field_program := variable_time_two(on.curve, engine.domain, *pair):
+            made.append(("multiply-two, variable time", assemble(field_program, engine.contract, engine.unit)))
     for operation, found in made:
-        p = found.programme
+        p = found.program
         lines.append((
             operation, str(p.rows), str(p.products), f"{p.products / p.rows:.1%}",
             str(len(p.before) + len(p.loop) + len(p.after)), str(p.slots), str(p.shared_slots),
@@ -112,27 +112,27 @@ def table(on: OnDesign) -> str:
 
 
 def explanation(on: OnDesign, operation: str, width: int = 100) -> str:
-    """Facts of one operation, then a chart of each section; its columns are rows."""
+    """Facts of one operation, then a chart of each block; its columns are rows."""
     if operation not in on.operations:
         raise UnsupportedError(f"{on.curve.title} has {', '.join(on.operations)}, not {shortened(operation)}")
     engine = on.engine()
-    made, found = engine.programme(operation, on.bits)
-    facts = [("programme", made.recipe.name), ("design", f"{on.design}, {on.io} form"), *found.facts()]
+    made, found = engine.program(operation, on.bits)
+    facts = [("program", made.field_program.name), ("design", f"{on.design}, {on.io} form"), *found.facts()]
     label = max(len(name) for name, _ in facts)
     lines = [f"{name:<{label}}  {text}" for name, text in facts]
-    for part, times in zip(found.parts, found.recipe.repeats, strict=True):
+    for part, times in zip(found.parts, found.field_program.repeats, strict=True):
         if part.length:
-            lines += ["", f"{part.section.name}: {part.length} rows, {times} times (columns are rows)", ""]
+            lines += ["", f"{part.block.name}: {part.length} rows, {times} times (columns are rows)", ""]
             lines.append(chart(part.schedule(engine.unit, _names(part)), width))
     return "\n".join(lines)
 
 
 def _names(part: Placed) -> dict[int, str]:
-    """Label of each operation of a section: the variable that it sets, or its sign and number."""
+    """Label of each operation of a block: the variable that it sets, or its sign and number."""
     signs = {"mul": "×", "add": "+", "sub": "−", READ: ""}
-    nodes = part.section.nodes
+    nodes = part.block.nodes
     names = {k: f"{signs[node.kind]}{k}" for k, node in enumerate(nodes)}
-    for name, k in part.section.outputs.items():
+    for name, k in part.block.outputs.items():
         text = name if isinstance(name, str) else f"{name[0]}{name[1]}"
         names[k] = f"{signs[nodes[k].kind]}{text}"
     return names

@@ -21,14 +21,14 @@ from modmill.cores.trial import Trial
 from modmill.design import DesignInstance, unused
 from modmill.designs import design as find_design
 from modmill.engines.ecc.blinding import Run
-from modmill.engines.ecc.order_engine import order_operations, order_recipe
-from modmill.engines.ecc.point_engine import OPERATIONS, Shape, point_programme
-from modmill.engines.ecc.points import BLIND, PointProgramme
+from modmill.engines.ecc.order_engine import order_operations, order_program
+from modmill.engines.ecc.point_engine import OPERATIONS, Shape, point_program
+from modmill.engines.ecc.points import BLIND, PointProgram
 from modmill.engines.machine.layout import RowLayout
 from modmill.engines.machine.timing import NumberedRhythm, busy_contexts
 from modmill.engines.microcode.assembly import Assembled, assemble
-from modmill.engines.microcode.program import Unit
-from modmill.engines.microcode.recipe import Domain
+from modmill.engines.microcode.field_program import Domain
+from modmill.engines.microcode.program import DatapathSpec
 from modmill.flow.emit import digest
 from modmill.numbers.curves.affine import Curve, Montgomery
 from modmill.numbers.curves.named import find_curve
@@ -38,16 +38,16 @@ from modmill.rtl.memory import DEPTHS
 from modmill.version import __version__
 
 SUMS = 3
-"""Default number of sums in a row: more sums shorten few programmes and occupy the ports of the memory."""
+"""Default number of sums in a row: more sums shorten few programs and occupy the ports of the memory."""
 _DISTANCES = (1, 2, 3, 4, 6, 8)
 
 
 @dataclass(frozen=True)
 class ProgramImage:
-    """A programme of a coprocessor: operation, digits (``made``), rows, and modulus."""
+    """A program of a coprocessor: operation, digits (``made``), rows, and modulus."""
 
     operation: str
-    made: PointProgramme
+    made: PointProgram
     rows: Assembled
     modulus: int
 
@@ -121,30 +121,30 @@ class EccCore(BuiltEngine):
         return self.curve.n if job in self.modulo_order else self.curve.p
 
     @cached_property
-    def points(self) -> tuple[PointProgramme, ...]:
-        """Programmes before assembly, those modulo n last."""
+    def points(self) -> tuple[PointProgram, ...]:
+        """Programs before assembly, those modulo n last."""
         domain = Domain.of(self.contract, self.rhythm.added)
-        found = [point_programme(name, self.curve, domain, self.bits, self.shape) for name in self.operations]
+        found = [point_program(name, self.curve, domain, self.bits, self.shape) for name in self.operations]
         for name in self.modulo_order:
             other = Domain.of(self._loaded.contract(self.io), self.rhythm.added)
-            found.append(PointProgramme(name, self.curve.title, order_recipe(name, other), tuple))
+            found.append(PointProgram(name, self.curve.title, order_program(name, other), tuple))
         return tuple(found)
 
-    def unit(self, contexts: int) -> Unit:
+    def unit(self, contexts: int) -> DatapathSpec:
         """Specification of the unit for which rows are assembled."""
         product, sum_ = self.rhythm.distances(contexts)
         beat = self.rhythm
-        return Unit(beat.sums, product, sum_, DEPTHS[-1], DEPTHS[-1], added=beat.added, trims=beat.trims)
+        return DatapathSpec(beat.sums, product, sum_, DEPTHS[-1], DEPTHS[-1], added=beat.added, trims=beat.trims)
 
     @property
     def layout(self) -> RowLayout:
-        """Slots, table and messages. Raises UnsupportedError when the programmes do not fit the multiplier or the
+        """Slots, table and messages. Raises UnsupportedError when the programs do not fit the multiplier or the
         memories."""
         return self._made[0]
 
     @cached_property
     def held(self) -> tuple[ProgramImage, ...]:
-        """Assembled programmes."""
+        """Assembled programs."""
         return tuple(map(ProgramImage, self.jobs, self.points, self._made[1], map(self.modulus, self.jobs)))
 
     @cached_property
@@ -170,14 +170,14 @@ class EccCore(BuiltEngine):
         contracts = {self.curve.p: self.contract}
         if self.order:
             contracts[self.curve.n] = self._loaded.contract(self.io)
-        rows = tuple(assemble(made.recipe, contracts[made.recipe.domain.p], unit) for made in self.points)
-        layout = RowLayout(tuple(a.programme for a in rows), self.rhythm, contexts, self.word)
+        rows = tuple(assemble(made.field_program, contracts[made.field_program.domain.p], unit) for made in self.points)
+        layout = RowLayout(tuple(a.program for a in rows), self.rhythm, contexts, self.word)
         if self.numbered:
             unused(self.fitted.slot_machine(layout.used))  # refuses more slots than there are
         return layout, rows
 
     def number(self, operation: str) -> int:
-        """Number of an operation's programme. Raises UnsupportedError for an operation that the core does not have."""
+        """Number of an operation's program. Raises UnsupportedError for an operation that the core does not have."""
         if operation not in self.jobs:
             raise UnsupportedError(f"this core does {', '.join(self.jobs)}, not {operation}")
         return self.jobs.index(operation)
@@ -191,8 +191,8 @@ class EccCore(BuiltEngine):
     def setup(self, modulus: int = 0) -> list[int]:
         """Words of SETUP for p, the default, or n. A core that loads its modulus takes those of any such core."""
         p = modulus or self.curve.p
-        programmes = {k: held.rows.programme for k, held in enumerate(self.held) if held.modulus == p}
-        return self.layout.setup(self.contract_at(self.fitted if p == self.curve.p else self._loaded), programmes)
+        programs = {k: held.rows.program for k, held in enumerate(self.held) if held.modulus == p}
+        return self.layout.setup(self.contract_at(self.fitted if p == self.curve.p else self._loaded), programs)
 
     def job(self, operation: str, runs: Sequence[Run]) -> list[int]:
         """Words of a job: one run for each context; ``blind`` is 1 by default. Raises UnsupportedError for numbers out
@@ -205,7 +205,7 @@ class EccCore(BuiltEngine):
                 if not 0 <= x < held.modulus:
                     kind = "field's prime" if held.modulus == self.curve.p else "order"
                     raise UnsupportedError(f"{name} must be below the {kind} of {held.modulus.bit_length()} bits")
-        names = [name for _, name in held.rows.programme.inputs]
+        names = [name for _, name in held.rows.program.inputs]
         return self.layout.job(
             number,
             [(held.made.digits(*scalars), [numbers[name] for name in names])
@@ -251,7 +251,7 @@ class EccCore(BuiltEngine):
         return jobs(self.curve, operation, self.bits, self.layout.contexts, self.cores)
 
     def by_modulus(self) -> Iterator[tuple[Message, list[ProgramImage]]]:
-        """Yield the SETUP message for p and that for n, each with the programmes that use this modulus."""
+        """Yield the SETUP message for p and that for n, each with the programs that use this modulus."""
         for modulus in dict.fromkeys(held.modulus for held in self.held):
             what = {} if modulus == self.curve.p else {"modulus": "n"}
             message = Message(self.setup(modulus), {"curve": self.curve.title, **what})
@@ -271,10 +271,10 @@ class EccCore(BuiltEngine):
         )  # fmt: skip
 
     def messages(self) -> Iterator[Message]:
-        """Yield SETUP and jobs of each programme, for p, then for n."""
-        for setting, programmes in self.by_modulus():
+        """Yield SETUP and jobs of each program, for p, then for n."""
+        for setting, programs in self.by_modulus():
             yield setting
-            for held in programmes:
+            for held in programs:
                 yield from (self.message(held.operation, pairs) for pairs in self.vector_jobs(held.operation))
 
     def record(self) -> dict[str, Any]:
@@ -294,13 +294,13 @@ class EccCore(BuiltEngine):
             "rounds": lay.rounds,
             "cycles_of_a_row": beat.turn,
             "setup_words": len(self.setup()),
-            "programmes": [
+            "programs": [
                 {
-                    "command": 1 + k, "operation": held.operation, "rows": held.rows.programme.rows,
-                    "products": held.rows.programme.products, "digits": held.rows.programme.digits,
-                    "digit_words": lay.digit_words(k), "window": held.rows.programme.window,
-                    "inputs": [name for _, name in held.rows.programme.inputs],
-                    "results": list(held.rows.recipe.results), "cycles": self.cycles(held.operation),
+                    "command": 1 + k, "operation": held.operation, "rows": held.rows.program.rows,
+                    "products": held.rows.program.products, "digits": held.rows.program.digits,
+                    "digit_words": lay.digit_words(k), "window": held.rows.program.window,
+                    "inputs": [name for _, name in held.rows.program.inputs],
+                    "results": list(held.rows.field_program.results), "cycles": self.cycles(held.operation),
                     **({"modulus": "p" if held.modulus == self.curve.p else "n"} if self.order else {}),
                 } for k, held in enumerate(self.held)
             ],

@@ -40,15 +40,15 @@ def restored(record: Mapping[str, Any]) -> Curve:
 def page(record: Mapping[str, Any]) -> str:
     """README.md of a coprocessor, from its record."""
     contexts = record["options"]["contexts"]
-    programmes = "\n".join(
+    programs = "\n".join(
         f"| {p['command']} | {p['operation']} | {p['digit_words']} | {', '.join(p['inputs'])} | "
         f"{', '.join(p['results'])} | {p['products']} | {p['rows']} | {p['cycles']} |"
-        for p in record["programmes"]
+        for p in record["programs"]
     )
-    modulo_n = ", ".join(f"`{p['operation']}`" for p in record["programmes"] if p.get("modulus") == "n")
+    modulo_n = ", ".join(f"`{p['operation']}`" for p in record["programs"] if p.get("modulus") == "n")
     loading = (
         f"""
-{modulo_n}: modulo the order n. The message that loads n and the constants of these programmes stands before them in
+{modulo_n}: modulo the order n. The message that loads n and the constants of these programs stands before them in
 `vectors.json`; what is done modulo p needs the first one again."""
         if modulo_n else ""
     )  # fmt: skip
@@ -59,21 +59,21 @@ def page(record: Mapping[str, Any]) -> str:
         "A point that is given must be a multiple of the base point.\n"
         if why else ""
     )  # fmt: skip
-    rows = f"runs are done in step; a row of the programme takes {record['cycles_of_a_row']} cycles for each."
+    rows = f"runs are done in step; a row of the program takes {record['cycles_of_a_row']} cycles for each."
     title = f"Elliptic-curve coprocessor: {name} on {record['design']}"
     return f"""{sheet_head(title, "ecc", record, rows, alone)}
 ## Messages
 
 `0`, then {record["setup_words"] - 1} words: modulus and constants. They stand first in `vectors.json`.{loading}
 
-`1 + programme`: a job
+`1 + program`: a job
 - for each of the {contexts} contexts the words of its digits, {record["digits_in_a_word"]} digits of
   {record["digit_bits"]} bits in each from the least significant bit on, the first used first; then its numbers
 - out: for each context its results
 
 | command | operation | words of digits | numbers in | results | products | rows | cycles |
 |---|---|---|---|---|---|---|---|
-{programmes}
+{programs}
 
 `cycles`: from the last word of a job to the first word of its results, one number for all scalars and points.
 {waiting(record)}`blind` is a number in [1, p) that the projective coordinates are multiplied by, 1 for none. A result

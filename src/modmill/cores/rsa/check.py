@@ -17,7 +17,7 @@ from modmill.design import DesignInstance
 VERY_SHORT = 12
 """Length of the exponents in messages that are sent from many starts."""
 POWERS = 16
-"""Minimum number of powers of either programme for each modulus."""
+"""Minimum number of powers of either program for each modulus."""
 
 
 def check_engine(path: str | Path, *, full: bool = True) -> PairReport:
@@ -51,7 +51,7 @@ def _short(core: EngineCore, seed: int) -> Iterator[Message]:
 
 
 def _stream(core: EngineCore, moduli: list[DesignInstance], full: bool, seed: int) -> Iterator[Message]:
-    """For each modulus SETUP and jobs of either programme, with edge cases of bases and exponents."""
+    """For each modulus SETUP and jobs of either program, with edge cases of bases and exponents."""
     rnd = random.Random(seed)
     size, longest = core.results, core.layout.powers[0].bits
     for k, fitted in enumerate(moduli):
@@ -59,10 +59,10 @@ def _stream(core: EngineCore, moduli: list[DesignInstance], full: bool, seed: in
         yield core.setting(fitted)
         kinds = [(0, longest)] if full and not k else []
         kinds += [(0, min(SHORT, longest)), (1, PUBLIC.bit_length())] * -(-POWERS // size)
-        for programme, bits in kinds:
+        for program, bits in kinds:
             edges = [(p - 1, (1 << bits) - 1), (0, 0), (1, 1 << bits - 1), (p - 1, 1), (2, 0)]
             pairs = [rnd.choice(edges) if rnd.randrange(3) == 0 else (rnd.randrange(p), rnd.getrandbits(bits))
                      for _ in range(size)]  # fmt: skip
-            if programme:
+            if program:
                 pairs = [(base, PUBLIC) for base, _ in pairs]
-            yield core.message(p, programme, bits, pairs)
+            yield core.message(p, program, bits, pairs)

@@ -33,7 +33,7 @@ def engine_for(
     kind: str, design: str = DEFAULT, settings: Mapping[str, Any] | None = None, *, method: str = "window",
     window: int = 5, contexts: int = 1, io: str = "native",
 ) -> Engine:  # fmt: skip
-    """Make an engine around a design: ``model`` runs the programme on the design's contract, ``exact`` on its bit-exact
+    """Make an engine around a design: ``model`` runs the program on the design's contract, ``exact`` on its bit-exact
     algorithm, ``rtl`` on simulated RTL. ``io``: form of the multiplier.
 
     Raises UnsupportedError for an unknown kind, design, form or setting.
@@ -66,7 +66,7 @@ class Work:
     """Powers of one call in simulation. ``cycles``: of the longest job. ``rtl``: digest of the Verilog."""
 
     modulus_bits: int
-    programme: str
+    program: str
     powers: int
     products: int
     cycles: int
@@ -74,12 +74,12 @@ class Work:
 
 
 def simulated(
-    core: EngineCore, modulus: int, programme: int, pairs: Sequence[tuple[int, int]], bits: int, work: list[Work]
+    core: EngineCore, modulus: int, program: int, pairs: Sequence[tuple[int, int]], bits: int, work: list[Work]
 ) -> list[int]:
     """Powers by the RTL, exponents of ``bits`` bits (0: the longest); appends to ``work``."""
-    found, chosen = core.simulate(core.at(modulus), programme, pairs, bits), core.layout.powers[programme]
+    found, chosen = core.simulate(core.at(modulus), program, pairs, bits), core.layout.powers[program]
     work.append(Work(
-        modulus.bit_length(), chosen.programme.name, len(pairs), chosen.programme.products(bits or chosen.bits),
+        modulus.bit_length(), chosen.program.name, len(pairs), chosen.program.products(bits or chosen.bits),
         max(found.cycles), digest(core.verilog),
     ))  # fmt: skip
     return found.powers
@@ -102,7 +102,7 @@ class Stored:
         return cls(read(folder))
 
     def secret(self, modulus: int, pairs: Sequence[tuple[int, int]], bits: int) -> list[int]:
-        """Powers by programme 0."""
+        """Powers by program 0."""
         width = self.core.fitted.p.bit_length()
         if modulus.bit_length() > width:
             raise UnsupportedError(
@@ -138,11 +138,11 @@ class Simulated:
         self._machine = lru_cache(maxsize=8)(self._made)
 
     def secret(self, modulus: int, pairs: Sequence[tuple[int, int]], bits: int) -> list[int]:
-        """Powers by programme 0 of the RTL."""
+        """Powers by program 0 of the RTL."""
         return simulated(self._core(modulus, bits), modulus, 0, pairs, 0, self.work)
 
     def public(self, modulus: int, bases: Sequence[int], exponent: int) -> list[int]:
-        """Powers by programme 1 of the RTL with ``whole``, else on the host."""
+        """Powers by program 1 of the RTL with ``whole``, else on the host."""
         if self.whole and exponent == PUBLIC:
             core = self._core(modulus, modulus.bit_length())
             return simulated(core, modulus, 1, [(base, exponent) for base in bases], 0, self.work)

@@ -20,7 +20,7 @@ from modmill.design import DesignInstance, unused
 from modmill.designs import design as find_design
 from modmill.engines.machine.layout import DIGIT_WORDS
 from modmill.engines.machine.timing import NumberedRhythm, busy_contexts
-from modmill.engines.rsa.exponentiation import Exponentiation, Programme, fixed_window, ladder, left_to_right
+from modmill.engines.rsa.exponentiation import Exponentiation, PowerProgram, fixed_window, ladder, left_to_right
 from modmill.engines.rsa.layout import PowerLayout, power_layout
 from modmill.flow.emit import digest
 from modmill.numbers.primes import prev_prime
@@ -34,8 +34,8 @@ SHORT = 48
 """Length of the exponents in most messages of vectors and checks."""
 
 
-def uniform(method: str, window: int, converted: bool) -> Programme:
-    """The programme for secret exponents. Raises UnsupportedError for an unknown method."""
+def uniform(method: str, window: int, converted: bool) -> PowerProgram:
+    """The program for secret exponents. Raises UnsupportedError for an unknown method."""
     if method not in METHODS:
         raise UnsupportedError(f"the method must be one of {', '.join(METHODS)}, not {shortened(method)}")
     return ladder(converted) if method == "ladder" else fixed_window(window, converted)
@@ -45,7 +45,7 @@ def uniform(method: str, window: int, converted: bool) -> Programme:
 class EngineCore(BuiltEngine):
     """A coprocessor for modular powers, around a design fitted to the modulus.
 
-    Programme 0 is for secret exponents of up to ``bits`` bits (0: the length of the modulus), programme 1 for the
+    Program 0 is for secret exponents of up to ``bits`` bits (0: the length of the modulus), program 1 for the
     exponent 65537. ``method``: of `METHODS`. ``window``: bits of a digit. ``native``: whether numbers stay in the
     design's own slot machine, if it has one and ``io`` is native. Other options as in `BuiltEngine`.
     """
@@ -69,19 +69,19 @@ class EngineCore(BuiltEngine):
 
     @cached_property
     def layout(self) -> PowerLayout:
-        """Slots, table and messages. Raises UnsupportedError when the programmes do not fit the multiplier or the
+        """Slots, table and messages. Raises UnsupportedError when the programs do not fit the multiplier or the
         memory."""
         contract, beat = self.contract, self.rhythm
         others = [x.contract(self.io) for x in self.fitted.others()]
         converted = any(c.factor % c.p != 1 for c in (contract, *others))  # R may be 1 for the modulus made for alone
         bits = self.bits or contract.p.bit_length()
-        programmes = (
+        programs = (
             (uniform(self.method, self.window, converted), bits),
             (left_to_right(PUBLIC, converted=converted), PUBLIC.bit_length()),
         )
-        powers = tuple(Exponentiation(programme, contract, length) for programme, length in programmes)
+        powers = tuple(Exponentiation(program, contract, length) for program, length in programs)
         least = others if isinstance(contract.operand, Binary) else []
-        spare = max((Exponentiation(p, c, n).subtractions for p, n in programmes for c in least), default=0)
+        spare = max((Exponentiation(p, c, n).subtractions for p, n in programs for c in least), default=0)
         contexts = self.contexts
         if not contexts:
             one = power_layout(powers, beat, 1, self.word, spare)
@@ -92,21 +92,21 @@ class EngineCore(BuiltEngine):
             unused(self.fitted.slot_machine(layout.used))  # refuses more slots than there are
         return layout
 
-    def cycles(self, programme: int, bits: int = 0) -> int:
+    def cycles(self, program: int, bits: int = 0) -> int:
         """Cycles from the last word of a job to the first word of its powers; ``bits``: of the exponents."""
-        bits = bits or self.layout.powers[programme].bits
-        return self._sample.cycles(programme, self.layout.passes(programme, bits))
+        bits = bits or self.layout.powers[program].bits
+        return self._sample.cycles(program, self.layout.passes(program, bits))
 
     def at(self, p: int) -> DesignInstance:
         """The multiplier with ``p`` loaded. Raises UnsupportedError if p cannot be loaded."""
         return self.fitted if p == self.fitted.p else self.fitted.at(p)
 
     def setup(self, fitted: DesignInstance) -> list[int]:
-        """Words of SETUP. Raises UnsupportedError if the programmes could overflow with this modulus."""
+        """Words of SETUP. Raises UnsupportedError if the programs could overflow with this modulus."""
         return self.layout.setup(self.contract_at(fitted))
 
     def simulate(
-        self, fitted: DesignInstance, programme: int, pairs: Sequence[tuple[int, int]], bits: int = 0
+        self, fitted: DesignInstance, program: int, pairs: Sequence[tuple[int, int]], bits: int = 0
     ) -> Simulated:
         """Simulate powers of any number of (base, exponent), exponents of ``bits`` bits (0: the longest).
 
@@ -114,7 +114,7 @@ class EngineCore(BuiltEngine):
         """
         lay = self.layout
         return self._simulated(
-            programme, fitted.p, [self.setup(fitted)], pairs, lambda batch: lay.power_job(programme, batch, bits)
+            program, fitted.p, [self.setup(fitted)], pairs, lambda batch: lay.power_job(program, batch, bits)
         )
 
     def trial(self) -> Trial:
@@ -167,12 +167,12 @@ class EngineCore(BuiltEngine):
             "cycles_of_a_row": lay.rhythm.turn,
             "slots_in_use": lay.used,
             "ports": engine_files.stream_ports(lay.word),
-            "programmes": [
+            "programs": [
                 {
-                    "command": 1 + k, "name": e.programme.name, "exponent_bits": e.bits, "products": e.products,
+                    "command": 1 + k, "name": e.program.name, "exponent_bits": e.bits, "products": e.products,
                     "digits": rows.digits, "digit_words": lay.digit_words(k), "passes": rows.passes, "rows": rows.rows,
                     "cycles": self.cycles(k),
-                } for k, (e, rows) in enumerate(zip(lay.powers, lay.programmes, strict=True))
+                } for k, (e, rows) in enumerate(zip(lay.powers, lay.programs, strict=True))
             ],
             "multiplier": contract.describe(),
             "digest": digest(self.verilog),
@@ -182,13 +182,13 @@ class EngineCore(BuiltEngine):
         """The SETUP message for a modulus."""
         return Message(self.setup(fitted), {"modulus": hex(fitted.p)})
 
-    def message(self, p: int, programme: int, bits: int, pairs: Sequence[tuple[int, int]]) -> Message:
+    def message(self, p: int, program: int, bits: int, pairs: Sequence[tuple[int, int]]) -> Message:
         """A job modulo p; ``bits``: length of the exponents; ``pairs``: (base, exponent) for each context."""
         powers = [pow(*pair, p) for pair in pairs]
         shown = [[hex(x) for x in (*pair, power)] for pair, power in zip(pairs, powers, strict=True)]
         return Message(
-            self.layout.power_job(programme, pairs, bits), {"exponent_bits": bits, "powers": shown}, "power", programme,
-            p, [(power,) for power in powers], self.cycles(programme, bits),
+            self.layout.power_job(program, pairs, bits), {"exponent_bits": bits, "powers": shown}, "power", program,
+            p, [(power,) for power in powers], self.cycles(program, bits),
         )  # fmt: skip
 
     def messages(self, *, full: bool = True) -> Iterator[Message]:

@@ -13,10 +13,10 @@ from modmill.cores.engine_files import sheet_head, waiting
 def page(record: Mapping[str, Any]) -> str:
     """README.md of an engine, from its record."""
     setup, words, options = record["setup"], record["number_words"], record["options"]
-    programmes = "\n".join(
+    programs = "\n".join(
         f"| {p['command']} | {p['name']} | {p['exponent_bits']} | {p['passes']} | {p['digit_words']} | "
         f"{p['products']} | {p['rows']} | {p['cycles']} |"
-        for p in record["programmes"]
+        for p in record["programs"]
     )
     multiples = f", 2^{record['rounds'] - 1} times and so on down to once" if record["rounds"] > 1 else ""
     loaded = (
@@ -26,7 +26,7 @@ def page(record: Mapping[str, Any]) -> str:
         else ""
     )
     cycles = record["cycles_of_a_row"]
-    rows = f"powers are computed in step; a row of the programme takes {cycles} cycles for\neach of them."
+    rows = f"powers are computed in step; a row of the program takes {cycles} cycles for\neach of them."
     title = f"Exponentiation engine: {record['design']}, {record['modulus_bits']}-bit moduli"
     return f"""{sheet_head(title, "engine", record, rows)}
 ## Messages
@@ -35,15 +35,15 @@ def page(record: Mapping[str, Any]) -> str:
 {loaded}- {len(setup["numbers"])} numbers of {words} words: {", ".join(setup["numbers"]) or "none"}
   (one = 1, square = R^2 mod p with R = 1 / factor)
 
-`1 + programme`: powers
+`1 + program`: powers
 - the passes of the loop and the words of digits of one context, one word each
 - for each of the {options["contexts"]} contexts: the words of its digits, {record["digits_in_a_word"]} digits of
   {record["digit_bits"]} bits in each from the least significant bit on, the first used first; then its base
 - out: {options["contexts"]} powers of {words} words
 
-| command | programme | exponent bits | passes | words of digits | products | rows | cycles |
+| command | program | exponent bits | passes | words of digits | products | rows | cycles |
 |---|---|---|---|---|---|---|---|
-{programmes}
+{programs}
 
 Window digits are those of the exponent to the base 2^w, the highest first; the ladder takes the bits of e xor 2 e.
 Shorter exponents take fewer passes and digits. `cycles`: from the last word of a job to the first word of its powers,

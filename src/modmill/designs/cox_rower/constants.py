@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from modmill.designs.cox_rower.operations import TABLES, Kind, Operation
-from modmill.designs.cox_rower.schedule import Programme
+from modmill.designs.cox_rower.schedule import Program
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Tables:
 class Constants:
     """What the block RAM of every rower holds before the words of products, where `Shape.address` says."""
 
-    p: Programme
+    p: Program
     tables: Tables
 
     @cached_property

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""The control of a cox-rower machine: one word for all rowers in each cycle of a period, from its programme."""
+"""The control of a cox-rower machine: one word for all rowers in each cycle of a period, from its program."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from amaranth.lib import data, wiring
 from modmill.contract import UnsupportedError
 from modmill.design import unused
 from modmill.designs.cox_rower.operations import OPERANDS, Kind, Operation, Value
-from modmill.designs.cox_rower.schedule import Programme
+from modmill.designs.cox_rower.schedule import Program
 from modmill.designs.cox_rower.shape import OPERAND, PRODUCT, TREE
 from modmill.rtl import periodic
 from modmill.schedule import ScheduleError
@@ -52,14 +52,14 @@ class Word(data.StructLayout):
 
 
 class Phase(periodic.Phase):
-    """The cycle of the period: 0 after reset, and whenever the programme is in cycle ``p.accept``."""
+    """The cycle of the period: 0 after reset, and whenever the program is in cycle ``p.accept``."""
 
-    def __init__(self, m: Module, p: Programme) -> None:
+    def __init__(self, m: Module, p: Program) -> None:
         super().__init__(m, p.interval)
         self._accept = p.accept
 
     def at(self, cycle: int) -> Bits:
-        """High in that cycle of the programme, modulo the interval (combinational)."""
+        """High in that cycle of the program, modulo the interval (combinational)."""
         return self.signal == (cycle - self._accept) % self._interval
 
 
@@ -79,14 +79,14 @@ class Control:
     What stands in ``signal`` in cycle t is for the rowers' cycle t + TREE.
     """
 
-    def __init__(self, p: Programme, word: Word, phase: Phase) -> None:
-        self._programme, self._word, self._phase = p, word, phase.signal
+    def __init__(self, p: Program, word: Word, phase: Phase) -> None:
+        self._program, self._word, self._phase = p, word, phase.signal
         self.signal = Signal(word, name="control")
         self.fields: dict[str, dict[int, int | Bits]] = {name: {} for name in word.members}
 
     def put(self, field: str, cycle: int, value: int | Bits = 1) -> None:
         """Set a field for the rowers' cycle. Raises ScheduleError when it is taken in that cycle of the period."""
-        p = self._programme
+        p = self._program
         key = (cycle - TREE - 1 - p.accept) % p.interval
         if key in self.fields[field]:
             raise ScheduleError(f"{field} is set twice in cycle {key} of {p.interval}")
@@ -103,7 +103,7 @@ class Control:
     def product(self, held: Callable[[Value, int], Bits], summed: Callable[[int], Bits] | None = None) -> None:
         """All of one product but what comes from outside and leaves. ``held(value, cycle)``: address of one of its
         words for the rowers' cycle; ``summed(cycle)``: whether a second product is added to the first."""
-        p, shape, put = self._programme, self._programme.shape, self.put
+        p, shape, put = self._program, self._program.shape, self.put
         for op in shape.of(Kind.MULTIPLY, Kind.MULTIPLY_TWO):
             self._multiply(op, held, summed)
         terms = sorted(shape.of(Kind.TERM), key=lambda op: op.k)
@@ -126,19 +126,19 @@ class Control:
 
     def _reduce(self, op: Operation, held: Callable[[Value, int], Bits]) -> None:
         """A fold modulo the rower's a_i or, from ``share`` on, b_i of that number."""
-        p, base = self._programme, self._base(op)
+        p, base = self._program, self._base(op)
         for entry in p.entries(op) if base else ():
             self.put("base", entry, base)
         self.store(held(op.result, p.residue(op)), p.residue(op))
 
     def _base(self, op: Operation) -> int:
-        return op.over_b * self._programme.shape.share + op.k
+        return op.over_b * self._program.shape.share + op.k
 
     def _multiply(
         self, op: Operation, held: Callable[[Value, int], Bits], summed: Callable[[int], Bits] | None
     ) -> None:
         """One product or the sum of two."""
-        p, shape, put, t = self._programme, self._programme.shape, self.put, self._programme.start(op)
+        p, shape, put, t = self._program, self._program.shape, self.put, self._program.start(op)
         if op.kind is Kind.MULTIPLY:
             put("word", t, held(op.reads[0], t))
             put("constant", t, shape.address(op) if op.table else held(op.reads[1], t))
@@ -157,7 +157,7 @@ class Control:
 
     def _ring(self, op: Operation, held: Callable[[Value, int], Bits]) -> None:
         """What goes into the ring, and what the rowers multiply by what is in it."""
-        p, shape, put = self._programme, self._programme.shape, self.put
+        p, shape, put = self._program, self._program.shape, self.put
         match op.kind:
             case Kind.ROW_SUM:
                 t, made = p.start(op), shape.hat_cycles - shape.parts
@@ -189,7 +189,7 @@ class Control:
         A word is written in a cycle in which no product uses the memory's port, and is ready in the cycle in which the
         rowers take it. The first waits for ``idle``. Raises UnsupportedError when the period has no such cycle.
         """
-        interval = self._programme.interval
+        interval = self._program.interval
         busy = set(self.fields["word"]) | {(k + 1) % interval for k in self.fields["source"]}
         spare = next((k for k in range(interval) if k not in busy), None)
         if spare is None:

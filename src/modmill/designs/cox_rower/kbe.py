@@ -32,7 +32,7 @@ from modmill.designs.cox_rower.constants import Tables
 from modmill.designs.cox_rower.model import Model
 from modmill.designs.cox_rower.multiplier import CoxRower
 from modmill.designs.cox_rower.operations import H, Value
-from modmill.designs.cox_rower.schedule import BLOCK_WORDS, LEAST_SLOTS, Programme, memory_words, programme
+from modmill.designs.cox_rower.schedule import BLOCK_WORDS, LEAST_SLOTS, Program, memory_words, program
 from modmill.designs.cox_rower.shape import TREE, Shape
 from modmill.designs.cox_rower.slot_machine import CoxSlots
 from modmill.numbers.primes import prev_prime
@@ -124,14 +124,14 @@ class RnsMontgomery(DesignInstance):
             self.forms = ("native",)  # the conversions hold multiples of p
 
     @cached_property
-    def programme(self) -> Programme:
-        """The machine's programme."""
+    def program(self) -> Program:
+        """The machine's program."""
         return placed(self.params.shape, self.settings["interval"])
 
     @property
     def period(self) -> int:
         """Operands are accepted every so many cycles."""
-        return self.programme.interval
+        return self.program.interval
 
     @property
     def factor(self) -> int:
@@ -139,7 +139,7 @@ class RnsMontgomery(DesignInstance):
 
     @property
     def schedule(self) -> Any:
-        return self.programme.schedule
+        return self.program.schedule
 
     @property
     def representation(self) -> ResiduePair:
@@ -206,7 +206,7 @@ class RnsMontgomery(DesignInstance):
 
     def component(self, *, scaled: bool = False) -> CoxRower:
         loadable = self.settings["loadable"]
-        return CoxRower(self.programme, tables(self.p, self.params, plain=scaled), loadable=loadable)
+        return CoxRower(self.program, tables(self.p, self.params, plain=scaled), loadable=loadable)
 
     @property
     def load(self) -> Load | None:
@@ -243,7 +243,7 @@ class RnsMontgomery(DesignInstance):
     def binary_timing(self) -> Timing:
         native = self.contract("native").timing
         return BinaryShell.timing(
-            native, self._both(), self.p, self._binary_top, self.period, lead=self.programme.lead, out=self.params.b
+            native, self._both(), self.p, self._binary_top, self.period, lead=self.program.lead, out=self.params.b
         )
 
     def corners(self) -> list[tuple[int, int]]:
@@ -251,7 +251,7 @@ class RnsMontgomery(DesignInstance):
         return [(form.encode(x), form.encode(y)) for x, y in edge_numbers(self)]
 
     def facts(self) -> list[tuple[str, str]]:
-        q, shape, plan, proof = self.params, self.params.shape, self.programme, self.params.proof
+        q, shape, plan, proof = self.params, self.params.shape, self.program, self.params.proof
         return [
             ("base A", f"n = {shape.n} moduli 2^{shape.w} - u, u = {', '.join(map(str, q.a.u))}"),
             ("base B", f"u = {', '.join(map(str, q.b.u))}"),
@@ -353,16 +353,16 @@ def fit(p: int, columns: int, *, w: int, n: int, interval: int, rowers: int, dsp
     return fitted.at(p) if loadable else fitted
 
 
-def placed(shape: Shape, interval: int) -> Programme:
-    """The programme with that interval, 0 for the least. Raises UnsupportedError where none is found, with what is
+def placed(shape: Shape, interval: int) -> Program:
+    """The program with that interval, 0 for the least. Raises UnsupportedError where none is found, with what is
     accepted."""
     try:
-        return programme(shape, interval)
+        return program(shape, interval)
     except ScheduleError as error:
         if not interval or shape.share > 1:
             hint = "take a longer one, or 0 for the least that is found" if interval else "take other rowers"
         else:
-            hint = f"take {programme(shape).interval} or 0, the least"
+            hint = f"take {program(shape).interval} or 0, the least"
         raise UnsupportedError(f"interval = {interval} does not serve n = {shape.n}: {error}; {hint}") from error
 
 

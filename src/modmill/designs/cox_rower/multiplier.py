@@ -18,7 +18,7 @@ multiplier, HBE in a pipeline that takes a value every cycle.
 With n / m rowers each serves m channels of either base, k n / m + i for k < m. It has m places in the ring, loaded one
 after another, so that the ring holds everything as before; everything then passes m times, once for each channel.
 
-The machine runs a periodic programme: a control word each cycle, made from the phase and from the number of the slot
+The machine runs a periodic program: a control word each cycle, made from the phase and from the number of the slot
 that each product under way occupies, reaches the rowers through a tree of registers. Nothing in it depends on data.
 """
 
@@ -34,7 +34,7 @@ from modmill.designs.cox_rower.constants import Constants, Tables
 from modmill.designs.cox_rower.control import Control, Phase, Word, announce
 from modmill.designs.cox_rower.operations import Kind
 from modmill.designs.cox_rower.rowers import CoxRowerArray
-from modmill.designs.cox_rower.schedule import Programme, memory_plan
+from modmill.designs.cox_rower.schedule import Program, memory_plan
 from modmill.designs.cox_rower.shape import OPERAND, TREE
 
 
@@ -45,8 +45,8 @@ class ProductSlots:
     as `memory_plan` does.
     """
 
-    def __init__(self, p: Programme) -> None:
-        self._programme = p
+    def __init__(self, p: Program) -> None:
+        self._program = p
         self.depth, self._first, self._count = memory_plan(p)
         self.trash = self.depth // p.shape.slot - 1
         self._word_bits = p.shape.slot.bit_length() - 1
@@ -58,8 +58,8 @@ class ProductSlots:
         self._take, self._freed = Signal(name="take"), Signal(name="freed")
 
     def accept(self, m: Module, core: Multiplier, phase: Phase, blocked: Sequence[Value]) -> None:
-        """Accept operands in the programme's cycle where there is room and nothing of ``blocked`` is set."""
-        p, ages, full, take = self._programme, self._ages, self._full, self._take
+        """Accept operands in the program's cycle where there is room and nothing of ``blocked`` is set."""
+        p, ages, full, take = self._program, self._ages, self._full, self._take
         next_in = Signal(self._bits, name="next_in", init=self._first)
         taking = Signal()
         may_take = phase.at(p.origin - 1) & core.i_valid & (self._room != 0)
@@ -80,7 +80,7 @@ class ProductSlots:
     def give(self, m: Module, core: Multiplier, phase: Phase) -> tuple[Signal, Signal, Value]:
         """Give out results, which wait in their slots until they are read: the slot that is read, whether one is, and
         whether no product is under way or waits."""
-        p, full = self._programme, self._full
+        p, full = self._program, self._full
         reading = min(p.outputs) - TREE - 2  # the decision; the slot's number is then visible
         age = (reading - p.origin) // p.interval
         waiting = Signal(range(self._count + 2))
@@ -103,11 +103,11 @@ class ProductSlots:
 
     def address(self, slot: Value, value: operations.Value) -> Value:
         """Address of a word of a slot."""
-        return Cat(Const(self._programme.shape.words.index(value), self._word_bits), slot)
+        return Cat(Const(self._program.shape.words.index(value), self._word_bits), slot)
 
     def held(self, value: operations.Value, cycle: int) -> Value:
         """Address of a word of the product under way, for the rowers' cycle."""
-        p = self._programme
+        p = self._program
         return self.address(self._ages[(cycle - TREE - 1 - p.origin) // p.interval], value)
 
     @property
@@ -132,8 +132,8 @@ class CoxRower(Multiplier):
 
     kept = ("row", "rower", "branch")
 
-    def __init__(self, p: Programme, tables: Tables, *, loadable: bool = False) -> None:
-        self._programme, self._constants, self._loadable = p, Constants(p, tables), loadable
+    def __init__(self, p: Program, tables: Tables, *, loadable: bool = False) -> None:
+        self._program, self._constants, self._loadable = p, Constants(p, tables), loadable
         width = 2 * p.shape.n * p.shape.w
         super().__init__(
             width, width, width, period=p.interval, lead=p.lead, k=p.shape.rowers * p.shape.w if loadable else 0
@@ -146,11 +146,11 @@ class CoxRower(Multiplier):
     @property
     def load_cycles(self) -> int:
         """At most so many cycles from the first word accepted to the first operands accepted."""
-        return len(self._constants.modulus_addresses) * self._programme.interval + self._programme.lead
+        return len(self._constants.modulus_addresses) * self._program.interval + self._program.lead
 
     def elaborate(self, _platform: object) -> Module:
         m = Module()
-        p, loadable = self._programme, self._loadable
+        p, loadable = self._program, self._loadable
         shape = p.shape
         slots = ProductSlots(p)
         word = Word(slots.depth.bit_length() - 1, max(1, shape.h_max.bit_length()), shape.share)
@@ -180,7 +180,7 @@ class CoxRower(Multiplier):
 
     def _connect(self, m: Module, chain: CoxRowerArray, i: int) -> None:
         """Operands, a modulus's word and results of rower i."""
-        n, w, own = self._programme.shape.n, self._programme.shape.w, chain.channels(i)
+        n, w, own = self._program.shape.n, self._program.shape.w, chain.channels(i)
         parts = [port.word_select(j, w) for port in (self.i_a, self.i_b) for j in (*own, *(n + x for x in own))]
         parts += [self.k_m.word_select(i, w)] if self._loadable else []
         m.d.comb += chain.outside(i).eq(Cat(*parts))

@@ -13,7 +13,7 @@ from amaranth.lib.wiring import In, Out
 
 from modmill.designs.cox_rower.control import Control, Phase, Word
 from modmill.designs.cox_rower.operations import Kind
-from modmill.designs.cox_rower.schedule import Programme
+from modmill.designs.cox_rower.schedule import Program
 from modmill.designs.cox_rower.shape import Shape
 from modmill.numbers.folding import fold_bound
 from modmill.rtl.delay import later
@@ -232,9 +232,9 @@ class CoxRowerArray:
     """
 
     def __init__(
-        self, p: Programme, phase: Phase, control: Control, word: Word, contents: Sequence[Sequence[int]], sources: int
+        self, p: Program, phase: Phase, control: Control, word: Word, contents: Sequence[Sequence[int]], sources: int
     ) -> None:
-        self._programme, self._phase, self._control, self._word = p, phase, control, word
+        self._program, self._phase, self._control, self._word = p, phase, control, word
         self._contents, self._sources = contents, sources
         self._rows: list[Row] = []
         shape = p.shape
@@ -245,7 +245,7 @@ class CoxRowerArray:
     def build(self, m: Module, depth: int, connect: Callable[[int], None]) -> None:
         """Add all of it to a module, with block RAMs of so many words; ``connect`` is called with every rower's number,
         to connect what is `outside` and its `result`."""
-        shape, word = self._programme.shape, self._word
+        shape, word = self._program.shape, self._word
         per_branch = max(1, 8 // shape.columns)
         branch: Branch | None = None
         for r in range(shape.rows):
@@ -267,24 +267,24 @@ class CoxRowerArray:
 
     def channels(self, i: int) -> range:
         """Channels of each base that rower i serves."""
-        shape = self._programme.shape
+        shape = self._program.shape
         return range(i, shape.n, shape.rowers)
 
     def outside(self, i: int) -> Value:
         """Where rower i takes its words from outside."""
-        shape = self._programme.shape
+        shape = self._program.shape
         return self._rows[i // shape.columns].x.word_select(i % shape.columns, self._sources * shape.w)
 
     def result(self, i: int, place: int) -> tuple[Value, Value]:
         """The words over A and over B that rower i gives out for the channel at that place among its own."""
-        shape = self._programme.shape
+        shape = self._program.shape
         row, k = self._rows[i // shape.columns], i % shape.columns * shape.share + place
         return row.w_out.word_select(k, shape.w), row.zeta_out.word_select(k, shape.w)
 
     @property
     def probes(self) -> list[tuple[str, Signal | list[Signal], int]]:
         """Intermediates of a product under the algorithm's names, with their cycles after its acceptance."""
-        p, shape = self._programme, self._programme.shape
+        p, shape = self._program, self._program.shape
         residues = [r.residue for row in self._rows for r in row.rowers]
         hats = [row.hat for row in self._rows]
         found: list[tuple[str, Signal | list[Signal], int]] = []
@@ -300,7 +300,7 @@ class CoxRowerArray:
         return found
 
     def _cox(self, m: Module) -> None:
-        shape, at, h, known = self._programme.shape, self._phase.at, self.h, self.known
+        shape, at, h, known = self._program.shape, self._phase.at, self.h, self.known
         share, low = shape.share, shape.hat_bits - shape.top_bits
         level = [later(m, row.ring[low:], f"cox_{r}") for r, row in enumerate(self._rows)]
         for depth in range(shape.cox_levels):

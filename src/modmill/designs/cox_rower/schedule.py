@@ -221,7 +221,7 @@ def jobs(shape: Shape) -> list[Job]:
 
 
 @dataclass(frozen=True)
-class Programme:
+class Program:
     """Start cycles of the jobs of one product, and what follows from them."""
 
     shape: Shape
@@ -320,9 +320,9 @@ class Programme:
 
 
 class _Chart:
-    """The steps of a programme's chart, operation by operation, under the paper's letters."""
+    """The steps of a program's chart, operation by operation, under the paper's letters."""
 
-    def __init__(self, p: Programme) -> None:
+    def __init__(self, p: Program) -> None:
         self.p, self.shape = p, p.shape
         self._reduced: dict[Value, str] = {}
         """For each value, the step that has it ready."""
@@ -400,8 +400,8 @@ class _Chart:
 
 
 @lru_cache(maxsize=64)
-def programme(shape: Shape, interval: int = 0) -> Programme:
-    """The programme with the least interval (or the given one), and for it a latency as small as the solver finds.
+def program(shape: Shape, interval: int = 0) -> Program:
+    """The program with the least interval (or the given one), and for it a latency as small as the solver finds.
 
     Raises ScheduleError when there is none.
     """
@@ -419,13 +419,13 @@ def programme(shape: Shape, interval: int = 0) -> Programme:
         minimise = {last: 2, **{takes[Value(letter)]: -1 for letter in ("xa", "xb")}}
     if shape.pair:  # placements of many intervals' length are easy to find, and their operations too far apart
         span = shape.depth // trials[0] + 3
-        return Programme(shape, *placement.least_interval(jobs(shape), trials, minimise, effort=4, span=span))
+        return Program(shape, *placement.least_interval(jobs(shape), trials, minimise, effort=4, span=span))
     if shape.share == 1:
-        return Programme(shape, *placement.least_interval(jobs(shape), trials, minimise))
+        return Program(shape, *placement.least_interval(jobs(shape), trials, minimise))
     if not interval:  # more jobs, and a trial takes up to a minute: in steps that double
         trials = [least, *(least + (max(1, least // 24) << k) for k in range(8))]
     span = shape.depth // trials[0] + 2
-    return Programme(shape, *placement.least_interval(jobs(shape), trials, minimise, effort=4, span=span))
+    return Program(shape, *placement.least_interval(jobs(shape), trials, minimise, effort=4, span=span))
 
 
 BLOCK_WORDS = 1024
@@ -440,7 +440,7 @@ def memory_words(shape: Shape, slots: int) -> int:
     return (-(-shape.constants // shape.slot) + slots + 1) * shape.slot
 
 
-def memory_plan(p: Programme) -> tuple[int, int, int]:
+def memory_plan(p: Program) -> tuple[int, int, int]:
     """(depth, first slot, slots): a power of two of words that holds the constants and enough slots, one spare.
 
     Raises UnsupportedError when there is no room."""

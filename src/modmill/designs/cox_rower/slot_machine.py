@@ -28,7 +28,7 @@ from modmill.designs.cox_rower.constants import Constants, Tables
 from modmill.designs.cox_rower.control import Control, Phase, Word, announce
 from modmill.designs.cox_rower.operations import Kind
 from modmill.designs.cox_rower.rowers import CoxRowerArray
-from modmill.designs.cox_rower.schedule import Programme
+from modmill.designs.cox_rower.schedule import Program
 from modmill.designs.cox_rower.shape import OPERAND, TREE
 
 DEPTH = 1024
@@ -56,10 +56,10 @@ class CoxSlots(SlotMachine):
 
     kept = ("row", "rower", "branch")
 
-    def __init__(self, p: Programme, tables: Tables, numbers: int, *, loadable: bool = False) -> None:
+    def __init__(self, p: Program, tables: Tables, numbers: int, *, loadable: bool = False) -> None:
         if not p.shape.numbered:
-            raise ValueError("the programme is not one for numbered slots")
-        self._programme, self._constants, self._loadable = p, Constants(p, tables), loadable
+            raise ValueError("the program is not one for numbered slots")
+        self._program, self._constants, self._loadable = p, Constants(p, tables), loadable
         self.numbers = numbers
         self._slot_bits = numbers.bit_length()  # one more slot takes what belongs to no operation
         self._plan()
@@ -74,7 +74,7 @@ class CoxSlots(SlotMachine):
 
     def _plan(self) -> None:
         """The lower half of the memory: constants, then words of the operations under way; numbers in the upper."""
-        p, shape = self._programme, self._programme.shape
+        p, shape = self._program, self._program.shape
         reads = [p.start(op) for op in shape.of(Kind.TERM, Kind.ROW_SUM)]
         reads += [p.read(op) for op in shape.of(Kind.LOAD) if shape.loop]
         self._under_way = -(-(max(reads) - p.origin) // p.interval) + 2
@@ -89,7 +89,7 @@ class CoxSlots(SlotMachine):
 
     def elaborate(self, _platform: object) -> Module:
         m = Module()
-        p, loadable = self._programme, self._loadable
+        p, loadable = self._program, self._loadable
         shape = p.shape
         word = Word(self._depth.bit_length() - 1, max(1, shape.h_max.bit_length()), 1, shape.pair)
         phase = Phase(m, p)
@@ -118,7 +118,7 @@ class CoxSlots(SlotMachine):
 
     def _under_way_registers(self, m: Module, phase: Phase, take: Signal) -> UnderWay:
         """Registers for the operations under way, the last one that was accepted first."""
-        p, shape, nothing = self._programme, self._programme.shape, self.numbers
+        p, shape, nothing = self._program, self._program.shape, self.numbers
         last = max(*(p.residue(op) for op in shape.of(Kind.REDUCE)), p.start(shape.of(Kind.TERM)[-1]))
         oldest = max(self._under_way + 1, -(-(last - p.origin) // p.interval) + 1)
         named = {
@@ -141,7 +141,7 @@ class CoxSlots(SlotMachine):
 
     def _enter(self, m: Module, phase: Phase) -> Signal:
         """A number from outside: decided when its slot must stand, accepted when its second word is taken. Its slot."""
-        inputs = [self._programme.start(op) for op in self._programme.shape.of(Kind.TAKE)]
+        inputs = [self._program.start(op) for op in self._program.shape.of(Kind.TAKE)]
         entering, x_slot = Signal(), Signal(self._slot_bits)
         with m.If(phase.at(min(inputs) - TREE - 2)):
             m.d.sync += [entering.eq(self.x_valid), x_slot.eq(Mux(self.x_valid, self.x_slot, self.numbers))]
@@ -152,7 +152,7 @@ class CoxSlots(SlotMachine):
 
     def _leave(self, m: Module, phase: Phase) -> tuple[Signal, Signal]:
         """The slot of a number that leaves, and whether one does."""
-        reading = min(self._programme.outputs) - TREE - 2
+        reading = min(self._program.outputs) - TREE - 2
         leave, going, q_slot = Signal(), Signal(), Signal(self._slot_bits)
         m.d.comb += [
             leave.eq(phase.at(reading) & self.q_valid & (~self.o_valid | self.o_ready)),
@@ -160,7 +160,7 @@ class CoxSlots(SlotMachine):
         ]
         with m.If(phase.at(reading)):
             m.d.sync += [going.eq(leave), q_slot.eq(self.q_slot)]
-        announce(m, self, phase.at(self._programme.valid - 2) & going)
+        announce(m, self, phase.at(self._program.valid - 2) & going)
         return q_slot, going
 
     def _number(self, slot: Value, over_b: bool) -> Value:
@@ -169,7 +169,7 @@ class CoxSlots(SlotMachine):
 
     def _address(self, control: Control, under_way: UnderWay, x_slot: Signal, q_slot: Signal, going: Signal) -> None:
         """The control word of operations, of numbers that come in, and of numbers that leave."""
-        p, shape = self._programme, self._programme.shape
+        p, shape = self._program, self._program.shape
         word_bits = shape.slot.bit_length() - 1
         numbers: dict[operations.Value, tuple[str, bool]] = {}
         for op in shape.of(Kind.MULTIPLY_TWO):
@@ -194,7 +194,7 @@ class CoxSlots(SlotMachine):
 
     def _connect(self, m: Module, chain: CoxRowerArray, i: int, unused: int) -> None:
         """A number's words that come in and leave, and a modulus's word, of rower i."""
-        w, n = self._programme.shape.w, self._programme.shape.n
+        w, n = self._program.shape.w, self._program.shape.n
         parts: list[Value] = [self.x_number.word_select(i, w), self.x_number.word_select(n + i, w)]
         parts += [Const(0, unused * w)]
         parts += [self.k_m.word_select(i, w)] if self._loadable else []

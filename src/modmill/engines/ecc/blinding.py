@@ -9,7 +9,7 @@ operations. A `PointEngine` is everything below the protocols (`ecdh`, `ecdsa`, 
     (X : Y : Z) = (l x : l y : l)      l random, handed to the engine
 
 Every point that comes back is checked to be on the curve, on the host. Sources: blinding of scalars and coordinates,
-J.-S. Coron, "Resistance against differential power analysis for elliptic curve cryptosystems", CHES 1999, section 5;
+J.-S. Coron, "Resistance against differential power analysis for elliptic curve cryptosystems", CHES 1999, block 5;
 the check, I. Biehl, B. Meyer, V. Mueller, "Differential fault attacks on elliptic curve cryptosystems", CRYPTO 2000.
 """
 

@@ -2,11 +2,11 @@
 # Copyright The Modmill authors
 """Agreement on a secret: ECDH on Weierstrass curves, X25519 and X448 on Montgomery ones.
 
-    ECDH      Z = x of d Q                  SEC 1 v2.0, section 3.3.1 (the cofactor is 1, or Q is shown to be in <G>)
-    X         u of clamp(k) P               RFC 7748, section 5
+    ECDH      Z = x of d Q                  SEC 1 v2.0, block 3.3.1 (the cofactor is 1, or Q is shown to be in <G>)
+    X         u of clamp(k) P               RFC 7748, block 5
 
 Public points of ECDH are validated (SEC 1, 3.2.2.1). X25519 and X448 take every u; where the result is zero, the other
-side has sent a point of small order, and by default the secret is refused (RFC 7748, section 6).
+side has sent a point of small order, and by default the secret is refused (RFC 7748, block 6).
 """
 
 from __future__ import annotations

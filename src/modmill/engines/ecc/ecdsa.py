@@ -6,7 +6,7 @@
     r = x of k G mod n,   s = k^-1 (e + r d) mod n
     valid where r and s are in [1, n) and x of (e s^-1) G + (r s^-1) Q is r mod n
 
-Sources: FIPS 186-5 (2023), section 6.4; deterministic nonces, RFC 6979 (2013), section 3.2; DER form, RFC 3279, section
+Sources: FIPS 186-5 (2023), block 6.4; deterministic nonces, RFC 6979 (2013), block 3.2; DER form, RFC 3279, block
 2.2.3; raw form, r and s with as many bytes each as n has, IEEE P1363. k G and the double multiple run on the engine;
 the hash on the host; arithmetic modulo n where `Ecc.order` says.
 """
@@ -33,7 +33,7 @@ HASHES = {
 }  # fmt: skip
 """Hashes by the names of the command, as `hashlib` calls them."""
 _SHAKE = {"shake128": 32, "shake256": 64}
-"""Bytes of output of SHAKE (RFC 8692, section 3)."""
+"""Bytes of output of SHAKE (RFC 8692, block 3)."""
 NONCES = ("deterministic", "random")
 FORMS = ("der", "raw")
 _TRIES = 64
@@ -51,7 +51,7 @@ def digest(name: str, message: bytes) -> bytes:
 def nonces(n: int, d: int, hashed: bytes, hash: str = "sha256", extra: bytes = b"") -> Iterator[int]:
     """The nonces of RFC 6979 in their order, each in [1, n), for the private scalar d and a message's hash.
 
-    ``extra``: the additional data of its section 3.6. Raises UnsupportedError for SHAKE, for which it has none.
+    ``extra``: the additional data of its block 3.6. Raises UnsupportedError for SHAKE, for which it has none.
     PyCryptodome computes the first nonce within its own signature only, and only for its own curves.
     """
     if hash in _SHAKE:

@@ -6,7 +6,7 @@
     r = H(dom, prefix, M) mod n,  R = r B,  k = H(dom, R, A, M) mod n,  S = r + k s mod n
     valid where S < n and h (S B - k A - R) = O
 
-Source: RFC 8032 (2017), sections 5.1 and 5.2. Verification takes the equation with the cofactor h: a signature by a key
+Source: RFC 8032 (2017), blocks 5.1 and 5.2. Verification takes the equation with the cofactor h: a signature by a key
 outside the group of prime order may pass here and fail where the equation is without it; for keys made as above the two
 agree. s B, r B and S B + (n - k) A run on the engine; hashes, encodings and the last sum, by h, on the host, arithmetic
 modulo n where `Ecc.order` says. Ed25519 hashes with SHA-512, Ed448 with SHAKE256; a message that is prehashed is

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Programmes for a x^2 + y^2 = 1 + d x^2 y^2, a a square and d none: multiples of any point, of the base point, of
+"""Programs for a x^2 + y^2 = 1 + d x^2 y^2, a a square and d none: multiples of any point, of the base point, of
 both.
 
 All sums are the complete ones and take any points, those of small order and the neutral one (0, 1) included. Tables
@@ -10,10 +10,10 @@ hold points made ready to be added (``Prepared``); those of constants with Z = 1
 from __future__ import annotations
 
 from modmill.engines.ecc.formulas import EdwardsForm, Extended, Prepared
-from modmill.engines.ecc.points import BLIND, PointProgramme, blinded, give_affine
+from modmill.engines.ecc.points import BLIND, PointProgram, blinded, give_affine
 from modmill.engines.ecc.recoding import Comb, Signed, Unsigned, together
-from modmill.engines.microcode.expressions import Section
-from modmill.engines.microcode.recipe import Domain, Recipe
+from modmill.engines.microcode.expressions import BasicBlock
+from modmill.engines.microcode.field_program import Domain, FieldProgram
 from modmill.engines.microcode.scheduling import RegisterGroups
 from modmill.numbers.curves.affine import Edwards
 from modmill.numbers.curves.projective import multiples
@@ -22,34 +22,34 @@ _XYZ = ("X", "Y", "Z")
 _PREPARED = ("M", "P", "T", "Z")
 
 
-def form(curve: Edwards, domain: Domain, section: Section) -> EdwardsForm:
-    """The curve's formulas in a section; a = 1 and a = -1 need no product."""
+def form(curve: Edwards, domain: Domain, block: BasicBlock) -> EdwardsForm:
+    """The curve's formulas in a block; a = 1 and a = -1 need no product."""
     a = 1 if curve.a == 1 else -1 if curve.a == curve.p - 1 else 0
-    return EdwardsForm(a or domain.constant(section, curve.a), domain.constant(section, curve.d), domain.added)
+    return EdwardsForm(a or domain.constant(block, curve.a), domain.constant(block, curve.d), domain.added)
 
 
-def _point(section: Section) -> Extended:
-    return Extended(*(section.variable(name) for name in _XYZ))
+def _point(block: BasicBlock) -> Extended:
+    return Extended(*(block.variable(name) for name in _XYZ))
 
 
-def _set(section: Section, P: Extended) -> None:
+def _set(block: BasicBlock, P: Extended) -> None:
     for name, value in zip(_XYZ, (P.X, P.Y, P.Z), strict=True):
-        section.set(name, value)
+        block.set(name, value)
 
 
-def _neutral(domain: Domain, section: Section) -> Extended:
-    zero, one = section.constant(0), domain.constant(section, 1)
+def _neutral(domain: Domain, block: BasicBlock) -> Extended:
+    zero, one = block.constant(0), domain.constant(block, 1)
     return Extended(zero, one, one, zero)
 
 
-def _entry(section: Section) -> Prepared:
-    return Prepared(*(section.entry("T" + name) for name in _PREPARED))
+def _entry(block: BasicBlock) -> Prepared:
+    return Prepared(*(block.entry("T" + name) for name in _PREPARED))
 
 
-def _table(curve: Edwards, domain: Domain, section: Section, P: Extended, window: int) -> None:
+def _table(curve: Edwards, domain: Domain, block: BasicBlock, P: Extended, window: int) -> None:
     """Set a table of multiples of P from -2^(w-1) to 2^(w-1) - 1, prepared."""
-    E, half = form(curve, domain, section), 1 << window - 1
-    of = {0: _neutral(domain, section), 1: P}
+    E, half = form(curve, domain, block), 1 << window - 1
+    of = {0: _neutral(domain, block), 1: P}
     first = E.prepared(P)
     for k in range(2, half + 1):
         of[k] = E.double(of[k // 2]) if k % 2 == 0 else E.add(of[k - 1], first)
@@ -62,14 +62,14 @@ def _table(curve: Edwards, domain: Domain, section: Section, P: Extended, window
         if worth < 0:  # -(x, y) = (-x, y)
             values = (Q.plus, Q.minus, -Q.dT, Q.Z) if E.minus_one else (-Q.minus, Q.plus, -Q.dT, Q.Z)
         for name, value in zip(_PREPARED, values, strict=True):
-            section.set(("T" + name, digit), value)
+            block.set(("T" + name, digit), value)
 
 
-def _from_entry(curve: Edwards, domain: Domain, section: Section) -> Extended:
+def _from_entry(curve: Edwards, domain: Domain, block: BasicBlock) -> Extended:
     """The point of an entry, without T."""
-    Q = _entry(section)
+    Q = _entry(block)
     assert Q.Z is not None
-    if form(curve, domain, section).minus_one:
+    if form(curve, domain, block).minus_one:
         return Extended(Q.plus - Q.minus, Q.plus + Q.minus, Q.Z)
     return Extended(Q.minus, Q.plus, Q.Z)
 
@@ -92,20 +92,20 @@ def _constants(curve: Edwards, domain: Domain, worth: list[list[int]]) -> dict[s
     return shared
 
 
-def _constant_entry(section: Section, column: int) -> Prepared:
-    return Prepared(*(section.entry(f"G{column}{name}") for name in _PREPARED[:3]))
+def _constant_entry(block: BasicBlock, column: int) -> Prepared:
+    return Prepared(*(block.entry(f"G{column}{name}") for name in _PREPARED[:3]))
 
 
-def _finish(domain: Domain, after: Section) -> None:
+def _finish(domain: Domain, after: BasicBlock) -> None:
     P = _point(after)
     give_affine(domain, after, P.X, P.Y, P.Z)
 
 
-def multiply(curve: Edwards, domain: Domain, bits: int, window: int = 4) -> PointProgramme:
+def multiply(curve: Edwards, domain: Domain, bits: int, window: int = 4) -> PointProgram:
     """k P for any point P = (x, y) and k in [0, 2^bits), ``window`` bits a pass."""
     recoding = Signed(bits, max(2, window))
     window = recoding.window
-    before, first, loop, after = (Section(name) for name in ("table", "first digit", "pass", "affine"))
+    before, first, loop, after = (BasicBlock(name) for name in ("table", "first digit", "pass", "affine"))
     x, y = before.variable("x"), before.variable("y")
     X, Y, Z = blinded(domain, before, x, y)
     _table(curve, domain, before, Extended(X, Y, Z, domain.enter(x) * Y), window)
@@ -118,18 +118,18 @@ def multiply(curve: Edwards, domain: Domain, bits: int, window: int = 4) -> Poin
     loop.next_digit()
     _finish(domain, after)
     tables = tuple(("T" + name, 1 << window) for name in _PREPARED)
-    recipe = Recipe(
+    field_program = FieldProgram(
         f"{curve.title} multiple, window {window}", domain, ("x", "y", BLIND), ("x", "y"), (before, first), loop, after,
         passes=recoding.count - 1, window=window, layers=RegisterGroups(tables=tables),
     )  # fmt: skip
-    return PointProgramme("multiply", curve.title, recipe, recoding.digits)
+    return PointProgram("multiply", curve.title, field_program, recoding.digits)
 
 
-def base(curve: Edwards, domain: Domain, bits: int, teeth: int = 5, columns: int = 2) -> PointProgramme:
+def base(curve: Edwards, domain: Domain, bits: int, teeth: int = 5, columns: int = 2) -> PointProgram:
     """k G for k in [0, 2^bits) by a comb: a doubling and ``columns`` sums a pass, columns 2^teeth shared entries."""
     comb = Comb(bits, teeth, columns)
     worth = [[comb.worth(digit, column) for digit in range(1 << teeth)] for column in range(columns)]
-    before, loop, after = Section("start"), Section("pass"), Section("affine")
+    before, loop, after = BasicBlock("start"), BasicBlock("pass"), BasicBlock("affine")
     zero = before.constant(0)
     (one,) = blinded(domain, before)
     _set(before, Extended(zero, one + zero, one))
@@ -140,19 +140,19 @@ def base(curve: Edwards, domain: Domain, bits: int, teeth: int = 5, columns: int
         loop.next_digit()
     _set(loop, P)
     _finish(domain, after)
-    recipe = Recipe(
+    field_program = FieldProgram(
         f"{curve.title} base multiple, comb {teeth} x {columns}", domain, (BLIND,), ("x", "y"), (before,), loop, after,
         passes=comb.passes, window=teeth, shared=_constants(curve, domain, worth),
     )  # fmt: skip
-    return PointProgramme("multiply-base", curve.title, recipe, comb.digits)
+    return PointProgram("multiply-base", curve.title, field_program, comb.digits)
 
 
-def two(curve: Edwards, domain: Domain, window: int = 4) -> PointProgramme:
+def two(curve: Edwards, domain: Domain, window: int = 4) -> PointProgram:
     """u1 G + u2 P for u1, u2 below n and any point P = (x, y), both with windows of ``window`` bits."""
     recoding = Signed(curve.n.bit_length(), max(2, window))
     window, count = recoding.window, recoding.count
     plain = Unsigned(curve.n.bit_length(), window, least=count)
-    before, loop, after = Section("table"), Section("pass"), Section("affine")
+    before, loop, after = BasicBlock("table"), BasicBlock("pass"), BasicBlock("affine")
     X, Y = domain.enter(before.variable("x")), domain.enter(before.variable("y"))
     _table(curve, domain, before, Extended(X, Y, domain.constant(before, 1), X * Y), window)
     _set(before, _neutral(domain, before))
@@ -164,12 +164,12 @@ def two(curve: Edwards, domain: Domain, window: int = 4) -> PointProgramme:
     _set(loop, E.add(P, _constant_entry(loop, 0)))
     loop.next_digit()
     _finish(domain, after)
-    recipe = Recipe(
+    field_program = FieldProgram(
         f"{curve.title} sum of two multiples, window {window}", domain, ("x", "y"), ("x", "y"), (before,), loop, after,
         passes=count, window=window,
         layers=RegisterGroups(tables=tuple(("T" + name, 1 << window) for name in _PREPARED)),
         shared=_constants(curve, domain, [list(range(1 << window))]),
     )  # fmt: skip
-    return PointProgramme(
-        "multiply-two", curve.title, recipe, lambda u1, u2: together(recoding.digits(u2), plain.digits(u1))
+    return PointProgram(
+        "multiply-two", curve.title, field_program, lambda u1, u2: together(recoding.digits(u2), plain.digits(u1))
     )

@@ -58,7 +58,7 @@ class Jacobian:
 
 @dataclass(frozen=True)
 class WeierstrassForm:
-    """A curve y^2 = x^3 + a x + b in a section: ``a`` as a whole number where it is 0 or -3, ``b3`` = 3 b as a whole
+    """A curve y^2 = x^3 + a x + b in a block: ``a`` as a whole number where it is 0 or -3, ``b3`` = 3 b as a whole
     number where it is small, else as elements. ``added``: for units that add up two products."""
 
     a: Element | int
@@ -173,7 +173,7 @@ class Prepared:
 
 @dataclass(frozen=True)
 class EdwardsForm:
-    """A curve a x^2 + y^2 = 1 + d x^2 y^2 in a section: ``a`` is 1 or -1, or an element; ``d`` an element. ``added``:
+    """A curve a x^2 + y^2 = 1 + d x^2 y^2 in a block: ``a`` is 1 or -1, or an element; ``d`` an element. ``added``:
     for units that add up two products."""
 
     a: Element | int

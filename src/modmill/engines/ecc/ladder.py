@@ -10,20 +10,20 @@ rows without a gap.
 from __future__ import annotations
 
 from modmill.engines.ecc.formulas import early_ladder_step, ladder_step
-from modmill.engines.ecc.points import BLIND, PointProgramme, blinded, give_affine
+from modmill.engines.ecc.points import BLIND, PointProgram, blinded, give_affine
 from modmill.engines.ecc.recoding import Gray
-from modmill.engines.microcode.expressions import Section
-from modmill.engines.microcode.recipe import Domain, Recipe
+from modmill.engines.microcode.expressions import BasicBlock
+from modmill.engines.microcode.field_program import Domain, FieldProgram
 from modmill.engines.microcode.scheduling import RegisterGroups
 from modmill.numbers.curves.affine import Montgomery
 
 _PAIRS = (("X2", "X3"), ("Z2", "Z3"))
 
 
-def ladder(curve: Montgomery, domain: Domain, bits: int) -> PointProgramme:
+def ladder(curve: Montgomery, domain: Domain, bits: int) -> PointProgram:
     """The ladder for k in [0, 2^bits)."""
     recoding = Gray(bits)
-    before, loop, after = Section("start"), Section("bit"), Section("affine")
+    before, loop, after = BasicBlock("start"), BasicBlock("bit"), BasicBlock("affine")
     u, zero = before.variable("u"), before.constant(0)
     X3, one = blinded(domain, before, u)
     for name, value in (("X2", one + zero), ("Z2", zero), ("X3", X3), ("Z3", one), ("u1", domain.enter(u))):
@@ -37,8 +37,8 @@ def ladder(curve: Montgomery, domain: Domain, bits: int) -> PointProgramme:
     X, Z = after.pair("X2"), after.pair("Z2")
     after.next_digit()
     give_affine(domain, after, X, None, Z)
-    recipe = Recipe(
+    field_program = FieldProgram(
         f"{curve.title} ladder", domain, ("u", BLIND), ("x",), (before,), loop, after,
         passes=recoding.passes, window=1, layers=RegisterGroups(pairs=_PAIRS),
     )  # fmt: skip
-    return PointProgramme("ladder", curve.title, recipe, recoding.digits)
+    return PointProgram("ladder", curve.title, field_program, recoding.digits)

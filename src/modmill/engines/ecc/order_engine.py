@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Arithmetic modulo a prime n, the order of a base point, as programmes of rows for a multiplier that n is loaded into.
+"""Arithmetic modulo a prime n, the order of a base point, as programs of rows for a multiplier that n is loaded into.
 
     signature       s = k^-1 (z + r d)              ECDSA, FIPS 186-5, 6.4.1
     quotients       u1 = z s^-1, u2 = r s^-1        its verification, 6.4.2
     multiply-add    S = r + k s                     EdDSA, RFC 8032, 5.1.6
 
-An inverse is x^(n - 2) by a fixed chain, 0 for 0. The chain depends on n, so that the programmes do, as their constants
+An inverse is x^(n - 2) by a fixed chain, 0 for 0. The chain depends on n, so that the programs do, as their constants
 do; no number that is given changes what is done.
 """
 
@@ -19,10 +19,10 @@ from modmill.contract import Contract, UnsupportedError
 from modmill.engines.ecc.blinding import NUMBERS, OrderArithmetic
 from modmill.engines.ecc.points import inverse
 from modmill.engines.microcode.assembly import Assembled, assemble
-from modmill.engines.microcode.expressions import Element, Section
+from modmill.engines.microcode.expressions import BasicBlock, Element
+from modmill.engines.microcode.field_program import Domain, FieldProgram
 from modmill.engines.microcode.interpreter import Product, run
-from modmill.engines.microcode.program import Unit
-from modmill.engines.microcode.recipe import Domain, Recipe
+from modmill.engines.microcode.program import DatapathSpec
 from modmill.numbers.curves.affine import Curve, Edwards, Weierstrass
 from modmill.numbers.primes import is_prime
 from modmill.numbers.shown import shortened
@@ -55,8 +55,8 @@ def formula(
             return {"S": x["r"] + x["k"] * x["s"]}
 
 
-def order_recipe(operation: str, domain: Domain) -> Recipe:
-    """The programme of one of `NUMBERS` modulo the domain's p.
+def order_program(operation: str, domain: Domain) -> FieldProgram:
+    """The program of one of `NUMBERS` modulo the domain's p.
 
     Raises UnsupportedError for another operation, and where the modulus is not prime.
     """
@@ -67,38 +67,38 @@ def order_recipe(operation: str, domain: Domain) -> Recipe:
         )
     if not is_prime(n):
         raise UnsupportedError(f"inverses are powers modulo a prime, and a number of {n.bit_length()} bits is none")
-    section = Section(operation)
+    block = BasicBlock(operation)
     inputs, results = NUMBERS[operation]
-    found = formula(operation, n, domain.enter, {name: section.variable(name) for name in inputs})
+    found = formula(operation, n, domain.enter, {name: block.variable(name) for name in inputs})
     for name in results:
-        section.set(name, domain.leave(found[name]))
+        block.set(name, domain.leave(found[name]))
     title = f"{operation} modulo a number of {n.bit_length()} bits"
-    return Recipe(title, domain, inputs, results, (section,), None, Section("end"))
+    return FieldProgram(title, domain, inputs, results, (block,), None, BasicBlock("end"))
 
 
 @dataclass(frozen=True)
 class RowOrder(OrderArithmetic):
     """An `OrderArithmetic` on a field unit: ``contract`` gives the multiplier's contract while n is loaded.
 
-    ``product``: what makes the product function for a programme, default plain integers.
+    ``product``: what makes the product function for a program, default plain integers.
     """
 
     contract: Callable[[int], Contract]
-    unit: Unit
+    unit: DatapathSpec
     product: Callable[[Assembled], Product] | None = None
     where: str = "engine"
     _made: dict[tuple[int, str], tuple[Contract, Assembled]] = field(default_factory=dict, repr=False)
 
-    def programme(self, n: int, operation: str) -> tuple[Contract, Assembled]:
-        """The contract for n and an operation's rows; made once. Raises UnsupportedError as `order_recipe` does."""
+    def program(self, n: int, operation: str) -> tuple[Contract, Assembled]:
+        """The contract for n and an operation's rows; made once. Raises UnsupportedError as `order_program` does."""
         if (n, operation) not in self._made:
             contract = self.contract(n)
-            rows = assemble(order_recipe(operation, Domain.of(contract, self.unit.added)), contract, self.unit)
+            rows = assemble(order_program(operation, Domain.of(contract, self.unit.added)), contract, self.unit)
             self._made[n, operation] = contract, rows
         return self._made[n, operation]
 
     def results(self, n: int, operation: str, runs: Sequence[Mapping[str, int]]) -> list[tuple[int, ...]]:
         """What each run gives."""
-        contract, rows = self.programme(n, operation)
+        contract, rows = self.program(n, operation)
         product = self.product(rows) if self.product else None
-        return [run(rows.programme, self.unit, contract, given, (), product) for given in runs]
+        return [run(rows.program, self.unit, contract, given, (), product) for given in runs]

@@ -12,11 +12,11 @@ from modmill.contract import Contract, UnsupportedError
 from modmill.engines.ecc import edwards, weierstrass
 from modmill.engines.ecc.blinding import PointEngine, Run
 from modmill.engines.ecc.ladder import ladder
-from modmill.engines.ecc.points import PointProgramme
+from modmill.engines.ecc.points import PointProgram
 from modmill.engines.microcode.assembly import Assembled, assemble
+from modmill.engines.microcode.field_program import Domain
 from modmill.engines.microcode.interpreter import Product, run
-from modmill.engines.microcode.program import Unit
-from modmill.engines.microcode.recipe import Domain
+from modmill.engines.microcode.program import DatapathSpec
 from modmill.numbers.curves.affine import Curve, Edwards, Montgomery, Weierstrass
 from modmill.numbers.shown import shortened
 
@@ -38,8 +38,8 @@ class Shape:
     joint: bool = False
 
 
-def point_programme(operation: str, curve: Curve, domain: Domain, bits: int, shape: Shape = Shape()) -> PointProgramme:
-    """The programme of an operation of `OPERATIONS` for scalars of ``bits`` bits (of n where there are two).
+def point_program(operation: str, curve: Curve, domain: Domain, bits: int, shape: Shape = Shape()) -> PointProgram:
+    """The program of an operation of `OPERATIONS` for scalars of ``bits`` bits (of n where there are two).
 
     Raises UnsupportedError for an operation that the curve does not have.
     """
@@ -64,18 +64,18 @@ def point_programme(operation: str, curve: Curve, domain: Domain, bits: int, sha
 
 @dataclass(frozen=True)
 class RowPointEngine(PointEngine):
-    """A `PointEngine` that runs programmes of rows for a ``unit`` over a multiplier with this ``contract``.
+    """A `PointEngine` that runs programs of rows for a ``unit`` over a multiplier with this ``contract``.
 
-    ``product``: what makes the product function for a programme, default plain integers. The contract is for the
-    curve's p. Raises UnsupportedError for another modulus, and where a programme is made, as `assemble` does.
+    ``product``: what makes the product function for a program, default plain integers. The contract is for the
+    curve's p. Raises UnsupportedError for another modulus, and where a program is made, as `assemble` does.
     """
 
     curve: Curve
     contract: Contract
-    unit: Unit
+    unit: DatapathSpec
     shape: Shape = Shape()
     product: Callable[[Assembled], Product] | None = None
-    _made: dict[tuple[str, int], tuple[PointProgramme, Assembled]] = field(default_factory=dict, repr=False)
+    _made: dict[tuple[str, int], tuple[PointProgram, Assembled]] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
         if self.contract.p != self.curve.p:
@@ -86,21 +86,21 @@ class RowPointEngine(PointEngine):
         """The multiplier's domain."""
         return Domain.of(self.contract, self.unit.added)
 
-    def programme(self, operation: str, bits: int) -> tuple[PointProgramme, Assembled]:
-        """An operation's programme and its rows; made once."""
+    def program(self, operation: str, bits: int) -> tuple[PointProgram, Assembled]:
+        """An operation's program and its rows; made once."""
         if (operation, bits) not in self._made:
-            made = point_programme(operation, self.curve, self.domain, bits, self.shape)
-            self._made[operation, bits] = made, assemble(made.recipe, self.contract, self.unit)
+            made = point_program(operation, self.curve, self.domain, bits, self.shape)
+            self._made[operation, bits] = made, assemble(made.field_program, self.contract, self.unit)
         return self._made[operation, bits]
 
     def results(self, operation: str, bits: int, runs: Sequence[Run]) -> list[tuple[int, ...]]:
-        """What each run gives, by the rows of the operation's programme."""
+        """What each run gives, by the rows of the operation's program."""
         if not runs:
             return []
-        made, rows = self.programme(operation, bits)
+        made, rows = self.program(operation, bits)
         return [self._run(rows, inputs, made.digits(*scalars)) for scalars, inputs in runs]
 
     def _run(self, rows: Assembled, inputs: Mapping[str, int], digits: tuple[int, ...] = ()) -> tuple[int, ...]:
-        """The results of one run of a programme on the unit."""
+        """The results of one run of a program on the unit."""
         product = self.product(rows) if self.product else None
-        return run(rows.programme, self.unit, self.contract, inputs, digits, product)
+        return run(rows.program, self.unit, self.contract, inputs, digits, product)

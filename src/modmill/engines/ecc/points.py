@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Programmes for multiples of points: what those of all forms of curves have in common.
+"""Programs for multiples of points: what those of all forms of curves have in common.
 
-The programmes of one kind do the same for all scalars of a length: only addresses follow from digits. Coordinates are
+The programs of one kind do the same for all scalars of a length: only addresses follow from digits. Coordinates are
 multiplied by the input ``blind`` b before anything else is done, b in [1, p), so that with a factor f = R^-1
 
     Z = b f = l R    X = x b f = x l R    with b = l R^2        and without one Z = b, X = x b
@@ -14,20 +14,20 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from modmill.engines.ecc.addition_chains import power
-from modmill.engines.microcode.expressions import Element, Section
-from modmill.engines.microcode.recipe import Domain, Recipe
+from modmill.engines.microcode.expressions import BasicBlock, Element
+from modmill.engines.microcode.field_program import Domain, FieldProgram
 
 BLIND = "blind"
 
 
 @dataclass(frozen=True)
-class PointProgramme:
-    """A recipe, and the digits of the scalars that it multiplies by. ``curve``: its name; ``operation``: what it
+class PointProgram:
+    """A field_program, and the digits of the scalars that it multiplies by. ``curve``: its name; ``operation``: what it
     does."""
 
     operation: str
     curve: str
-    recipe: Recipe
+    field_program: FieldProgram
     recode: Callable[..., tuple[int, ...]]
 
     def digits(self, *scalars: int) -> tuple[int, ...]:
@@ -40,15 +40,15 @@ def inverse(x: Element, p: int) -> Element:
     return power(x, p - 2, lambda a, b: a * b)
 
 
-def blinded(domain: Domain, section: Section, *plain: Element) -> tuple[Element, ...]:
+def blinded(domain: Domain, block: BasicBlock, *plain: Element) -> tuple[Element, ...]:
     """Numbers from outside the domain, or constants that stand as themselves, times l; and l itself [1 each]."""
-    b = section.variable(BLIND)
+    b = block.variable(BLIND)
     return (*(x * b for x in plain), domain.leave(b))
 
 
-def give_affine(domain: Domain, section: Section, X: Element, Y: Element | None, Z: Element, u: int = 1) -> None:
+def give_affine(domain: Domain, block: BasicBlock, X: Element, Y: Element | None, Z: Element, u: int = 1) -> None:
     """Set the results x = X / (u^2 Z) and y = Y / (u^3 Z), out of the domain; both are 0 where Z is."""
     z = inverse(Z, domain.p)
-    section.set("x", X * domain.leave(z, pow(u, -2, domain.p)))
+    block.set("x", X * domain.leave(z, pow(u, -2, domain.p)))
     if Y is not None:
-        section.set("y", Y * domain.leave(z, pow(u, -3, domain.p)))
+        block.set("y", Y * domain.leave(z, pow(u, -3, domain.p)))

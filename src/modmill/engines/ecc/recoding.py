@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Digits of scalars: how a number in [0, 2^bits) becomes the digits that a programme uses up, exactly and of fixed
+"""Digits of scalars: how a number in [0, 2^bits) becomes the digits that a program uses up, exactly and of fixed
 count.
 
 A digit d names the entry d of a table; what that entry is worth follows from the recoding:
@@ -25,7 +25,7 @@ from modmill.contract import UnsupportedError
 def _require(k: int, bits: int) -> None:
     if not 0 <= k < 1 << bits:
         raise UnsupportedError(
-            f"a scalar of {k.bit_length()} bits{' below 0' if k < 0 else ''}, the programme takes {bits} bits"
+            f"a scalar of {k.bit_length()} bits{' below 0' if k < 0 else ''}, the program takes {bits} bits"
         )
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Sums of two multiples in variable time, for public scalars and points only: a programme for each pair of scalars.
+"""Sums of two multiples in variable time, for public scalars and points only: a program for each pair of scalars.
 
     k = sum d_i 2^i, d_i = 0 or odd with |d_i| < 2^(w - 1), of any w digits in a row at most one not 0      w-NAF of k
     u1 G + u2 P: both read from the highest digit on, a doubling a bit, a sum where a digit is not 0
@@ -8,10 +8,10 @@
 Doublings between sums are Jacobian: fewer products than complete ones, but O becomes (0 : 0 : 0) in them and stays that
 to the end, as the result (0, 0). Then, and where the sum is O in truth, the complete form of `point_engine` gives it.
 How many rows are done follows from the scalars, and whether the other form is done too from the points. A coprocessor's
-table of rows is made once, so that these programmes run by a multiplier's bit-exact algorithm alone.
+table of rows is made once, so that these programs run by a multiplier's bit-exact algorithm alone.
 
 Sources: w-NAF, H. Cohen, A. Miyaji, T. Ono: Efficient elliptic curve exponentiation using mixed coordinates, ASIACRYPT
-'98; both multiples in one run, B. Moeller: Algorithms for multi-exponentiation, SAC 2001, section 3.2.
+'98; both multiples in one run, B. Moeller: Algorithms for multi-exponentiation, SAC 2001, block 3.2.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from modmill.engines.ecc.point_engine import RowPointEngine
 from modmill.engines.ecc.points import give_affine
 from modmill.engines.ecc.weierstrass import form, require_odd_order
 from modmill.engines.microcode.assembly import assemble
-from modmill.engines.microcode.expressions import Section
-from modmill.engines.microcode.recipe import Domain, Recipe
+from modmill.engines.microcode.expressions import BasicBlock
+from modmill.engines.microcode.field_program import Domain, FieldProgram
 from modmill.numbers.curves.affine import Weierstrass
 from modmill.numbers.curves.projective import multiples
 
@@ -63,8 +63,10 @@ class Widths:
     base: int = 7
 
 
-def variable_time_two(curve: Weierstrass, domain: Domain, u1: int, u2: int, widths: Widths = Widths()) -> Recipe | None:
-    """The programme for u1 G + u2 P of these two scalars in [0, n]; None where both are 0 modulo n.
+def variable_time_two(
+    curve: Weierstrass, domain: Domain, u1: int, u2: int, widths: Widths = Widths()
+) -> FieldProgram | None:
+    """The program for u1 G + u2 P of these two scalars in [0, n]; None where both are 0 modulo n.
 
     Its result is (0, 0) where any partial sum was O. Raises UnsupportedError for a curve with points of order two.
     """
@@ -74,7 +76,7 @@ def variable_time_two(curve: Weierstrass, domain: Domain, u1: int, u2: int, widt
     if not length:
         return None
     better = isomorphism(curve)
-    before = Section("odd multiples")
+    before = BasicBlock("odd multiples")
     x, y = (domain.enter(before.variable(c), better.u**k) for k, c in ((2, "x"), (3, "y")))
     E, P = form(better.image, domain, before), Homogeneous(x, y, domain.constant(before, 1))
     most = max(map(abs, both[1]), default=0)
@@ -82,57 +84,57 @@ def variable_time_two(curve: Weierstrass, domain: Domain, u1: int, u2: int, widt
     for k in range(1, most + 1, 2):
         P = P if k == 1 else E.add(P, twice)
         _set(before, f"P{k}", P)
-    sections = [before]
+    blocks = [before]
     doublings, started = 0, False
     for at in reversed(range(length)):
         doublings += started
         for number, digits in enumerate(both):
             digit = digits[at] if at < len(digits) else 0
             if digit:
-                sections.append(_step(better.image, domain, doublings if started else -1, digit, given=number == 1))
+                blocks.append(_step(better.image, domain, doublings if started else -1, digit, given=number == 1))
                 doublings, started = 0, True
     if doublings:
-        sections.append(_step(better.image, domain, doublings))
-    after = Section("affine")
+        blocks.append(_step(better.image, domain, doublings))
+    after = BasicBlock("affine")
     X, Y, Z = (after.variable(c) for c in _XYZ)
     give_affine(domain, after, X, Y, Z, better.u)
     name = f"{curve.title} sum of two multiples in variable time, widths {widths.base} and {widths.given}"
-    return Recipe(name, domain, ("x", "y"), ("x", "y"), tuple(sections), None, after)
+    return FieldProgram(name, domain, ("x", "y"), ("x", "y"), tuple(blocks), None, after)
 
 
-def _set(section: Section, name: str, P: Homogeneous) -> None:
+def _set(block: BasicBlock, name: str, P: Homogeneous) -> None:
     for letter, value in zip(_XYZ, (P.X, P.Y, P.Z), strict=True):
         assert value is not None
-        section.set(name + letter, value)
+        block.set(name + letter, value)
 
 
-def _step(curve: Weierstrass, domain: Domain, doublings: int, digit: int = 0, *, given: bool = False) -> Section:
+def _step(curve: Weierstrass, domain: Domain, doublings: int, digit: int = 0, *, given: bool = False) -> BasicBlock:
     """So many doublings, then the sum with ``digit`` times the given point or G; -1: the sum begins with that."""
-    section = Section(f"{max(0, doublings)} doublings, {digit} {'P' if given else 'G'}")
+    block = BasicBlock(f"{max(0, doublings)} doublings, {digit} {'P' if given else 'G'}")
     if doublings < 0:
-        zero = section.constant(0)  # a variable is set to what is computed, not to what is read
-        Q = _multiple(curve, domain, section, digit, given)
-        _set(section, "", Homogeneous(Q.X + zero, Q.Y + zero, (Q.Z or domain.constant(section, 1)) + zero))
-        return section
-    E = form(curve, domain, section)
-    P = Homogeneous(*(section.variable(c) for c in _XYZ))
+        zero = block.constant(0)  # a variable is set to what is computed, not to what is read
+        Q = _multiple(curve, domain, block, digit, given)
+        _set(block, "", Homogeneous(Q.X + zero, Q.Y + zero, (Q.Z or domain.constant(block, 1)) + zero))
+        return block
+    E = form(curve, domain, block)
+    P = Homogeneous(*(block.variable(c) for c in _XYZ))
     if doublings:
         J = E.first_double(P)
         for _ in range(doublings - 1):
             J = E.double_jacobian(J)
         P = E.homogeneous(J)
-    _set(section, "", E.add(P, _multiple(curve, domain, section, digit, given)) if digit else P)
-    return section
+    _set(block, "", E.add(P, _multiple(curve, domain, block, digit, given)) if digit else P)
+    return block
 
 
-def _multiple(curve: Weierstrass, domain: Domain, section: Section, digit: int, given: bool) -> Homogeneous:
+def _multiple(curve: Weierstrass, domain: Domain, block: BasicBlock, digit: int, given: bool) -> Homogeneous:
     """The odd multiple of the given point or, affine, of G."""
     if given:
-        X, Y, Z = (section.variable(f"P{abs(digit)}{c}") for c in _XYZ)
+        X, Y, Z = (block.variable(f"P{abs(digit)}{c}") for c in _XYZ)
         return Homogeneous(X, Y if digit > 0 else -Y, Z)
     G = multiples(curve, [(digit % curve.n, curve.base)])
     assert G is not None
-    return Homogeneous(*(domain.constant(section, c) for c in G))
+    return Homogeneous(*(domain.constant(block, c) for c in G))
 
 
 @dataclass(frozen=True)
@@ -153,8 +155,8 @@ class VariableTimeEngine(RowPointEngine):
     def _two(self, scalars: tuple[int, int], given: Mapping[str, int]) -> tuple[int, ...]:
         if not isinstance(self.curve, Weierstrass):
             raise UnsupportedError(f"{self.curve.title} is no Weierstrass curve: variable-time u1 G + u2 P needs one")
-        recipe = variable_time_two(self.curve, self.domain, *scalars, self.widths)
-        if recipe is None:
+        field_program = variable_time_two(self.curve, self.domain, *scalars, self.widths)
+        if field_program is None:
             return 0, 0
-        found = self._run(assemble(recipe, self.contract, self.unit), given)
+        found = self._run(assemble(field_program, self.contract, self.unit), given)
         return found if any(found) else super().results("multiply-two", 0, [(scalars, given)])[0]

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Programmes for y^2 = x^3 + a x + b without points of order two: multiples of any point, of the base point, of both.
+"""Programs for y^2 = x^3 + a x + b without points of order two: multiples of any point, of the base point, of both.
 
 The result is affine, O is (0, 0), which is no point of these groups: b is not 0, or the order is odd. Sums are the
 complete ones. Doublings between them are done in Jacobian form where it is certain that none begins with O (recoding
@@ -17,10 +17,10 @@ from modmill.contract import UnsupportedError
 from modmill.engines.ecc.endomorphism import endomorphism
 from modmill.engines.ecc.formulas import SMALL, Homogeneous, WeierstrassForm
 from modmill.engines.ecc.isomorphism import Isomorphism, isomorphism
-from modmill.engines.ecc.points import BLIND, PointProgramme, blinded, give_affine
+from modmill.engines.ecc.points import BLIND, PointProgram, blinded, give_affine
 from modmill.engines.ecc.recoding import Comb, Odd, Signed, Unsigned, together
-from modmill.engines.microcode.expressions import Element, Section
-from modmill.engines.microcode.recipe import Domain, Recipe
+from modmill.engines.microcode.expressions import BasicBlock, Element
+from modmill.engines.microcode.field_program import Domain, FieldProgram
 from modmill.engines.microcode.scheduling import RegisterGroups
 from modmill.numbers.curves.affine import Weierstrass
 from modmill.numbers.curves.projective import multiples
@@ -29,13 +29,13 @@ from modmill.numbers.shown import shortened
 _XYZ = ("X", "Y", "Z")
 
 
-def form(curve: Weierstrass, domain: Domain, section: Section) -> WeierstrassForm:
-    """The curve's formulas in a section, small constants as additions."""
+def form(curve: Weierstrass, domain: Domain, block: BasicBlock) -> WeierstrassForm:
+    """The curve's formulas in a block, small constants as additions."""
     a: int = curve.a if curve.a < 1 else -3 if curve.a == curve.p - 3 else 1
     b3 = 3 * curve.b % curve.p
     return WeierstrassForm(
-        domain.constant(section, curve.a) if a == 1 else a,
-        b3 if b3 <= SMALL else domain.constant(section, b3),
+        domain.constant(block, curve.a) if a == 1 else a,
+        b3 if b3 <= SMALL else domain.constant(block, b3),
         domain.added,
     )
 
@@ -43,7 +43,7 @@ def form(curve: Weierstrass, domain: Domain, section: Section) -> WeierstrassFor
 def require_odd_order(curve: Weierstrass) -> None:
     """Raise UnsupportedError for a curve with points of order two (those with y = 0) that is not for arithmetic alone.
 
-    The complete sum P + Q is wrong where P - Q has order two, and only there. A programme's points are multiples of the
+    The complete sum P + Q is wrong where P - Q has order two, and only there. A program's points are multiples of the
     base point and of the point that is given: in a group of odd order none of their differences has.
     """
     if curve.arithmetic:
@@ -59,23 +59,23 @@ def require_odd_order(curve: Weierstrass) -> None:
         )
 
 
-def _point(section: Section) -> Homogeneous:
-    return Homogeneous(*(section.variable(name) for name in _XYZ))
+def _point(block: BasicBlock) -> Homogeneous:
+    return Homogeneous(*(block.variable(name) for name in _XYZ))
 
 
-def _set(section: Section, P: Homogeneous) -> None:
+def _set(block: BasicBlock, P: Homogeneous) -> None:
     for name, value in zip(_XYZ, (P.X, P.Y, P.Z), strict=True):
         assert value is not None
-        section.set(name, value)
+        block.set(name, value)
 
 
-def _entry(section: Section, table: str) -> Homogeneous:
-    return Homogeneous(*(section.entry(table + name) for name in _XYZ))
+def _entry(block: BasicBlock, table: str) -> Homogeneous:
+    return Homogeneous(*(block.entry(table + name) for name in _XYZ))
 
 
-def _table(curve: Weierstrass, domain: Domain, section: Section, P: Homogeneous, window: int, odd: bool) -> None:
+def _table(curve: Weierstrass, domain: Domain, block: BasicBlock, P: Homogeneous, window: int, odd: bool) -> None:
     """Set a table of multiples of P, as ``Odd`` or ``Signed`` say what each is worth."""
-    E = form(curve, domain, section)
+    E = form(curve, domain, block)
     half = 1 << window - 1
     of = {1: P}
     if odd:
@@ -85,17 +85,17 @@ def _table(curve: Weierstrass, domain: Domain, section: Section, P: Homogeneous,
     else:
         for k in range(2, half + 1):
             of[k] = E.double(of[k // 2]) if k % 2 == 0 else E.add(of[k - 1], P)
-        zero = section.constant(0)
-        of[0] = Homogeneous(zero, domain.constant(section, 1), zero)
+        zero = block.constant(0)
+        of[0] = Homogeneous(zero, domain.constant(block, 1), zero)
     for digit in range(2 * half):
         worth = 2 * digit + 1 - 2 * half if odd else digit - half
         Q = of[abs(worth)]
         assert Q.Z is not None
         for name, value in zip(_XYZ, (Q.X, Q.Y if worth >= 0 else -Q.Y, Q.Z), strict=True):
-            section.set(("T" + name, digit), value)
+            block.set(("T" + name, digit), value)
 
 
-def multiply(curve: Weierstrass, domain: Domain, bits: int, window: int = 4) -> PointProgramme:
+def multiply(curve: Weierstrass, domain: Domain, bits: int, window: int = 4) -> PointProgram:
     """k P for any point P = (x, y) other than O and k in [0, 2^bits), ``window`` bits a pass.
 
     Raises UnsupportedError for a curve with points of order two.
@@ -107,15 +107,15 @@ def multiply(curve: Weierstrass, domain: Domain, bits: int, window: int = 4) -> 
     recoding = Odd(bits, window, curve.n) if odd else Signed(bits, max(2, window))
     window = recoding.window
     better = isomorphism(curve)
-    before = Section("table")
+    before = BasicBlock("table")
     X, Y, Z = blinded(domain, before, before.variable("x"), before.variable("y"))
     if not better.trivial:
         X, Y = (c * domain.constant(before, better.u**k) for k, c in ((2, X), (3, Y)))
     _table(better.image, domain, before, Homogeneous(X, Y, Z), window, odd)
-    first = Section("first digit")
+    first = BasicBlock("first digit")
     _set(first, _entry(first, "T"))
     first.next_digit()
-    loop, after = Section("pass"), Section("affine")
+    loop, after = BasicBlock("pass"), BasicBlock("affine")
     E, P = form(better.image, domain, loop), _point(loop)
     if odd:
         J = E.first_double(P)
@@ -130,14 +130,14 @@ def multiply(curve: Weierstrass, domain: Domain, bits: int, window: int = 4) -> 
     _finish(domain, after, better)
     name = f"{curve.title} multiple, window {window}, {'Jacobian' if odd else 'complete'} doublings"
     tables = tuple(("T" + coordinate, 1 << window) for coordinate in _XYZ)
-    recipe = Recipe(
+    field_program = FieldProgram(
         name, domain, ("x", "y", BLIND), ("x", "y"), (before, first), loop, after,
         passes=recoding.count - 1, window=window, layers=RegisterGroups(tables=tables),
     )  # fmt: skip
-    return PointProgramme("multiply", curve.title, recipe, recoding.digits)
+    return PointProgram("multiply", curve.title, field_program, recoding.digits)
 
 
-def base(curve: Weierstrass, domain: Domain, bits: int, teeth: int = 5, columns: int = 2) -> PointProgramme:
+def base(curve: Weierstrass, domain: Domain, bits: int, teeth: int = 5, columns: int = 2) -> PointProgram:
     """k G for k in [0, 2^bits) by a comb: a doubling and ``columns`` sums a pass, columns 2^teeth shared entries.
 
     Raises UnsupportedError for a curve with points of order two, or whose group is too small for the tables.
@@ -148,7 +148,7 @@ def base(curve: Weierstrass, domain: Domain, bits: int, teeth: int = 5, columns:
     passes = (1 << comb.passes) - 1
     better = isomorphism(curve)
     shared, start = _constants(better.image, domain, worth, columns * passes, 1 << comb.passes)
-    before, loop, after = Section("start"), Section("pass"), Section("affine")
+    before, loop, after = BasicBlock("start"), BasicBlock("pass"), BasicBlock("affine")
     _set(before, Homogeneous(*blinded(domain, before, *(before.constant(c) for c in start))))
     E, P = form(better.image, domain, loop), _point(loop)
     P = E.double(P)
@@ -157,11 +157,11 @@ def base(curve: Weierstrass, domain: Domain, bits: int, teeth: int = 5, columns:
         loop.next_digit()
     _set(loop, P)
     _finish(domain, after, better)
-    recipe = Recipe(
+    field_program = FieldProgram(
         f"{curve.title} base multiple, comb {teeth} x {columns}", domain, (BLIND,), ("x", "y"), (before,), loop, after,
         passes=comb.passes, window=teeth, shared=shared,
     )  # fmt: skip
-    return PointProgramme("multiply-base", curve.title, recipe, comb.digits)
+    return PointProgram("multiply-base", curve.title, field_program, comb.digits)
 
 
 def _constants(
@@ -185,11 +185,11 @@ def _constants(
     return shared, A
 
 
-def _constant_entry(section: Section, column: int) -> Homogeneous:
-    return Homogeneous(section.entry(f"G{column}X"), section.entry(f"G{column}Y"))
+def _constant_entry(block: BasicBlock, column: int) -> Homogeneous:
+    return Homogeneous(block.entry(f"G{column}X"), block.entry(f"G{column}Y"))
 
 
-def two(curve: Weierstrass, domain: Domain, window: int = 4, joint: bool = False) -> PointProgramme:
+def two(curve: Weierstrass, domain: Domain, window: int = 4, joint: bool = False) -> PointProgram:
     """u1 G + u2 P for u1, u2 in [0, n] and any point P = (x, y) other than O, both with windows of ``window`` bits.
 
     Where the curve has an endomorphism both scalars have two halves, and half the doublings are done. ``joint``: one
@@ -211,7 +211,7 @@ def two(curve: Weierstrass, domain: Domain, window: int = 4, joint: bool = False
         worth = [[low + h * high for h in entries for low in entries]]
     shared, start = _constants(better.image, domain, worth, len(worth) * once, high)
 
-    before, loop, after = Section("table"), Section("pass"), Section("affine")
+    before, loop, after = BasicBlock("table"), BasicBlock("pass"), BasicBlock("affine")
     x, y = (domain.enter(before.variable(c), better.u**k) for k, c in ((2, "x"), (3, "y")))
     P = Homogeneous(x, y, domain.constant(before, 1))
     _table(better.image, domain, before, P, window, odd=False)
@@ -246,15 +246,15 @@ def two(curve: Weierstrass, domain: Domain, window: int = 4, joint: bool = False
             return together(*parts, tuple(low + (h << window) for low, h in zip(lower, upper, strict=True)))
         return together(*parts, lower, upper)
 
-    recipe = Recipe(
+    field_program = FieldProgram(
         f"{curve.title} sum of two multiples, window {window}", domain, ("x", "y"), ("x", "y"), (before,), loop, after,
         passes=count, window=window * (2 if half and joint else 1),
         layers=RegisterGroups(tables=tuple(tables)), shared=shared,
     )  # fmt: skip
-    return PointProgramme("multiply-two", curve.title, recipe, digits)
+    return PointProgram("multiply-two", curve.title, field_program, digits)
 
 
-def _finish(domain: Domain, after: Section, better: Isomorphism) -> None:
+def _finish(domain: Domain, after: BasicBlock, better: Isomorphism) -> None:
     P = _point(after)
     assert P.Z is not None
     give_affine(domain, after, P.X, P.Y, P.Z, better.u)

@@ -2,10 +2,10 @@
 # Copyright The Modmill authors
 """What the parts of a coprocessor agree on: slots, the table of rows, digits, and the messages at its ports.
 
-Slot memory, from address 0: the slots of context 0, those of context 1, and so on; the constants of all programmes; the
+Slot memory, from address 0: the slots of context 0, those of context 1, and so on; the constants of all programs; the
 multiples of p that differences add, 0 first.
 
-The table holds the tasks of all rows of all programmes one after another: a row's product, which may be none, then its
+The table holds the tasks of all rows of all programs one after another: a row's product, which may be none, then its
 sums. A task names each slot by its number and by what must be added to that for its address.
 """
 
@@ -18,11 +18,11 @@ from itertools import chain
 
 from modmill.contract import Binary, Contract, Residues, UnsupportedError
 from modmill.engines.machine.timing import NumberedRhythm, Rhythm
-from modmill.engines.microcode.program import ENTRY, PAIR, Place, Row, RowProgramme, Task
+from modmill.engines.microcode.program import ENTRY, PAIR, OperandAddress, Program, Row, Task
 from modmill.rtl.memory import DEPTHS
 
 SETUP = 0
-"""The message that sets the modulus and the constants; 1 + programme runs one."""
+"""The message that sets the modulus and the constants; 1 + program runs one."""
 PACK = 16
 """Bits of digits in a word at most."""
 COUNT_BITS = 16
@@ -65,35 +65,35 @@ class Entry:
 
 @dataclass(frozen=True)
 class RowLayout:
-    """Slots, table and messages of a coprocessor for some programmes.
+    """Slots, table and messages of a coprocessor for some programs.
 
     ``contexts``: runs in step. ``word``: bits of a word of the streams, 16 to 64. ``counted``: each job says how often
-    its loop is done, at most as often as in the programme, and how many words of digits it brings.
-    Raises UnsupportedError when the programmes do not fit the unit or its memories.
+    its loop is done, at most as often as in the program, and how many words of digits it brings.
+    Raises UnsupportedError when the programs do not fit the unit or its memories.
     """
 
-    programmes: tuple[RowProgramme, ...]
+    programs: tuple[Program, ...]
     rhythm: Rhythm | NumberedRhythm
     contexts: int
     word: int = 32
     counted: bool = False
 
     def __post_init__(self) -> None:
-        if not self.programmes:
-            raise UnsupportedError("a coprocessor needs a programme")
+        if not self.programs:
+            raise UnsupportedError("a coprocessor needs a program")
         if self.contexts < 1:
             raise UnsupportedError(f"a coprocessor has at least 1 context, not {self.contexts}")
         if not PACK <= self.word <= 64:
             raise UnsupportedError(f"words have {PACK} to 64 bits, not {self.word}")
-        for programme in self.programmes:
-            if not programme.inputs or not programme.results:
-                raise UnsupportedError(f"{programme.name} takes no number, or gives none")
-            if programme.passes >> COUNT_BITS:
+        for program in self.programs:
+            if not program.inputs or not program.results:
+                raise UnsupportedError(f"{program.name} takes no number, or gives none")
+            if program.passes >> COUNT_BITS:
                 raise UnsupportedError(
-                    f"{programme.name}: {programme.passes} passes, there are at most {(1 << COUNT_BITS) - 1}"
+                    f"{program.name}: {program.passes} passes, there are at most {(1 << COUNT_BITS) - 1}"
                 )
-            for row in _rows(programme):
-                self._require_fit(programme, row)
+            for row in _rows(program):
+                self._require_fit(program, row)
         if self.used > DEPTHS[-1]:
             raise UnsupportedError(
                 f"{self.slots} slots of {self.contexts} contexts and {self.used - self.slots * self.contexts} "
@@ -104,18 +104,16 @@ class RowLayout:
                 f"the digits of {self.contexts} contexts fill {self.digit_depth} words, there are {DIGIT_WORDS}"
             )
 
-    def _require_fit(self, programme: RowProgramme, row: Row) -> None:
+    def _require_fit(self, program: Program, row: Row) -> None:
         if len(row.sums) > self.rhythm.sums:
-            raise UnsupportedError(
-                f"{programme.name}: a row of {len(row.sums)} sums, this unit does {self.rhythm.sums}"
-            )
+            raise UnsupportedError(f"{program.name}: a row of {len(row.sums)} sums, this unit does {self.rhythm.sums}")
         for task in row.tasks:
             if task.destination.shared or task.destination.pick == ENTRY:
-                raise UnsupportedError(f"{programme.name}: a task writes a constant or an entry that a digit picks")
+                raise UnsupportedError(f"{program.name}: a task writes a constant or an entry that a digit picks")
             if len(task.reads) > 2 and not self.rhythm.added:
-                raise UnsupportedError(f"{programme.name}: this unit does not add products up")
+                raise UnsupportedError(f"{program.name}: this unit does not add products up")
             if task.trim and not self.rhythm.trims:
-                raise UnsupportedError(f"{programme.name}: a sum is trimmed, which this unit does not do")
+                raise UnsupportedError(f"{program.name}: a sum is trimmed, which this unit does not do")
 
     # ---- slots
 
@@ -127,15 +125,15 @@ class RowLayout:
     @cached_property
     def slots(self) -> int:
         """Slots of a context."""
-        return max(p.slots for p in self.programmes)
+        return max(p.slots for p in self.programs)
 
     @cached_property
     def offsets(self) -> tuple[int, ...]:
-        """For each programme where its constants begin among all. Programmes with the same ones share them."""
+        """For each program where its constants begin among all. Programs with the same ones share them."""
         found: list[int] = []
         known: dict[tuple[tuple[int, int], ...], int] = {}
         end = 0
-        for p in self.programmes:
+        for p in self.programs:
             key = tuple(sorted(p.shared))
             if key not in known:
                 known[key] = end
@@ -146,7 +144,7 @@ class RowLayout:
     @cached_property
     def constants(self) -> int:
         """Slots of constants."""
-        return max((at + p.shared_slots for at, p in zip(self.offsets, self.programmes, strict=True)), default=0)
+        return max((at + p.shared_slots for at, p in zip(self.offsets, self.programs, strict=True)), default=0)
 
     @cached_property
     def lifts(self) -> tuple[int, ...]:
@@ -162,7 +160,7 @@ class RowLayout:
         return tuple(sorted({task.trim for task in self._tasks()} - {0}))
 
     def _tasks(self) -> Iterator[Task]:
-        return chain.from_iterable(row.tasks for p in self.programmes for row in _rows(p))
+        return chain.from_iterable(row.tasks for p in self.programs for row in _rows(p))
 
     @property
     def shared_base(self) -> int:
@@ -193,10 +191,10 @@ class RowLayout:
 
     @cached_property
     def table(self) -> tuple[tuple[Entry, ...], tuple[int, ...], tuple[int, ...]]:
-        """The entries, and for each programme its first entry and that of its loop."""
+        """The entries, and for each program its first entry and that of its loop."""
         entries: list[Entry] = []
         firsts, loops = [], []
-        for number, p in enumerate(self.programmes):
+        for number, p in enumerate(self.programs):
             firsts.append(len(entries))
             loop = p.loop if p.passes else ()
             body = (*p.before, *loop, *p.after)
@@ -211,9 +209,9 @@ class RowLayout:
                 loops.append(0)
         return tuple(entries), tuple(firsts), tuple(loops)
 
-    def _entries(self, programme: int, row: Row, *, again: bool, last: bool) -> Iterator[Entry]:
+    def _entries(self, program: int, row: Row, *, again: bool, last: bool) -> Iterator[Entry]:
         nowhere = ((0, OWN),) * len(self.fields)
-        places = self._places(programme, row.product) if row.product else nowhere
+        places = self._places(program, row.product) if row.product else nowhere
         yield Entry(
             places, active=row.product is not None, two=row.product is not None and row.product.c is not None,
             count=1 + len(row.sums), advance=row.advance, again=again, last=last,
@@ -221,18 +219,18 @@ class RowLayout:
         for task in row.sums:
             lift = self.lifts.index(task.lift) if task.kind == "sub" else 0
             yield Entry(
-                self._places(programme, task), invert=task.kind == "sub", lift=lift,
+                self._places(program, task), invert=task.kind == "sub", lift=lift,
                 trim=1 + self.trims.index(task.trim) if task.trim else 0,
             )  # fmt: skip
 
-    def _places(self, programme: int, task: Task) -> tuple[tuple[int, int], ...]:
-        def numbered(place: Place) -> tuple[int, int]:
+    def _places(self, program: int, task: Task) -> tuple[tuple[int, int], ...]:
+        def numbered(place: OperandAddress) -> tuple[int, int]:
             if place.shared:
                 if place.pick == PAIR:
                     raise UnsupportedError(
-                        f"{self.programmes[programme].name}: a digit picks one of two constants as a pair"
+                        f"{self.programs[program].name}: a digit picks one of two constants as a pair"
                     )
-                return self.offsets[programme] + place.number, SHARED_ENTRY if place.pick == ENTRY else SHARED
+                return self.offsets[program] + place.number, SHARED_ENTRY if place.pick == ENTRY else SHARED
             return place.number, {ENTRY: OWN_ENTRY, PAIR: DOWN if place.number % 2 else UP}.get(place.pick, OWN)
 
         given = (task.destination, task.a, task.b, *((task.c, task.e) if self.rhythm.added else ()))
@@ -252,17 +250,17 @@ class RowLayout:
     @cached_property
     def digit_bits(self) -> int:
         """Bits of the widest digit."""
-        return max(1, *(p.window for p in self.programmes), 1)
+        return max(1, *(p.window for p in self.programs), 1)
 
     @property
     def per_word(self) -> int:
         """Digits in a word, a power of two."""
         return 1 << (max(1, PACK // self.digit_bits).bit_length() - 1)
 
-    def counting(self, programme: int, passes: int | None = None) -> RowProgramme:
-        """A programme with so many passes of its loop, its own by default. Raises UnsupportedError for others, unless
+    def counting(self, program: int, passes: int | None = None) -> Program:
+        """A program with so many passes of its loop, its own by default. Raises UnsupportedError for others, unless
         they are counted and fewer."""
-        p = self.programmes[programme]
+        p = self.programs[program]
         if passes in (None, p.passes):
             return p
         assert passes is not None
@@ -270,24 +268,24 @@ class RowLayout:
             raise UnsupportedError(f"{p.name} does {p.passes} passes, not {passes}")
         return replace(p, passes=passes)
 
-    def digit_words(self, programme: int, passes: int | None = None) -> int:
+    def digit_words(self, program: int, passes: int | None = None) -> int:
         """Words of digits of one context."""
-        return -(-self.counting(programme, passes).digits // self.per_word)
+        return -(-self.counting(program, passes).digits // self.per_word)
 
     @cached_property
     def stride(self) -> int:
         """Words of digits that are kept for each context; one more may be read at the end."""
-        return max(1, *(p.digits // self.per_word + 1 for p in self.programmes))
+        return max(1, *(p.digits // self.per_word + 1 for p in self.programs))
 
     @property
     def digit_depth(self) -> int:
         """Words of the digit memory."""
         return self.contexts * self.stride
 
-    def pack(self, programme: int, digits: Sequence[int], passes: int | None = None) -> list[int]:
+    def pack(self, program: int, digits: Sequence[int], passes: int | None = None) -> list[int]:
         """Digits as words, the first in the least significant bits. Raises UnsupportedError for too many or too wide
         ones."""
-        p = self.counting(programme, passes)
+        p = self.counting(program, passes)
         if len(digits) != p.digits:
             raise UnsupportedError(f"{p.name} uses {p.digits} digits, not {len(digits)}")
         if any(digit < 0 or digit >> max(1, p.window) for digit in digits):
@@ -316,20 +314,20 @@ class RowLayout:
     @cached_property
     def rounds(self) -> int:
         """How often a multiple 2^k p is subtracted from each result: not where the ports have residues."""
-        most = max(times for p in self.programmes for _, times in p.results)
+        most = max(times for p in self.programs for _, times in p.results)
         return most.bit_length() * self.binary
 
-    def setup(self, contract: Contract, programmes: Mapping[int, RowProgramme] | None = None) -> list[int]:
-        """The message that sets a modulus and the constants of some programmes, by number, made for that modulus.
+    def setup(self, contract: Contract, programs: Mapping[int, Program] | None = None) -> list[int]:
+        """The message that sets a modulus and the constants of some programs, by number, made for that modulus.
 
-        Default: all of the layout's own. Raises UnsupportedError when a programme differs from the layout's own in more
+        Default: all of the layout's own. Raises UnsupportedError when a program differs from the layout's own in more
         than the values of its constants.
         """
-        made = dict(enumerate(self.programmes)) if programmes is None else programmes
+        made = dict(enumerate(self.programs)) if programs is None else programs
         for k, p in made.items():
-            if _shape(p) != _shape(self.programmes[k]):
+            if _shape(p) != _shape(self.programs[k]):
                 raise UnsupportedError(
-                    f"{p.name} differs from the core's own programme in more than the values of its constants"
+                    f"{p.name} differs from the core's own program in more than the values of its constants"
                 )
         out = [SETUP]
         if load := contract.load:
@@ -360,19 +358,19 @@ class RowLayout:
         return form.pack([(lift * p - top) % m for m in form.moduli])
 
     def job(
-        self, programme: int, runs: Sequence[tuple[Sequence[int], Sequence[int]]], passes: int | None = None
+        self, program: int, runs: Sequence[tuple[Sequence[int], Sequence[int]]], passes: int | None = None
     ) -> list[int]:
         """The message for one (digits, inputs) for each context; ``passes`` of the loop, where they are counted."""
         if len(runs) != self.contexts:
             raise UnsupportedError(f"this coprocessor does {self.contexts} runs at once, not {len(runs)}")
-        p = self.programmes[programme]
-        out = [1 + programme]
+        p = self.programs[program]
+        out = [1 + program]
         if self.counted:
-            out += [self.counting(programme, passes).passes, self.digit_words(programme, passes)]
+            out += [self.counting(program, passes).passes, self.digit_words(program, passes)]
         for digits, inputs in runs:
             if len(inputs) != len(p.inputs):
                 raise UnsupportedError(f"{p.name} takes {len(p.inputs)} numbers, not {len(inputs)}")
-            out += self.pack(programme, digits, passes)
+            out += self.pack(program, digits, passes)
             for number in inputs:
                 out += self.number(number)
         return out
@@ -384,9 +382,9 @@ class RowLayout:
     def _words(self, port: int) -> list[int]:
         return words_of(port, self.number_words, self.word)
 
-    def answer_words(self, programme: int) -> int:
+    def answer_words(self, program: int) -> int:
         """Words at ``o`` after a job."""
-        return self.contexts * len(self.programmes[programme].results) * self.number_words
+        return self.contexts * len(self.programs[program].results) * self.number_words
 
     def numbers(self, words: Sequence[int], p: int) -> list[int]:
         """The numbers that words at ``o`` stand for, least ones."""
@@ -394,19 +392,19 @@ class RowLayout:
         ports = [sum(w << (self.word * k) for k, w in enumerate(words[at : at + n])) for at in range(0, len(words), n)]
         return [port if self.binary else self.contract.operand.decode(port) % p for port in ports]
 
-    def results(self, programme: int, words: Sequence[int], p: int) -> list[tuple[int, ...]]:
+    def results(self, program: int, words: Sequence[int], p: int) -> list[tuple[int, ...]]:
         """For each context its results."""
-        size = len(self.programmes[programme].results)
+        size = len(self.programs[program].results)
         numbers = self.numbers(words, p)
         return [tuple(numbers[k : k + size]) for k in range(0, len(numbers), size)]
 
 
-def _rows(programme: RowProgramme) -> Iterator[Row]:
-    return chain(programme.before, programme.loop, programme.after)
+def _rows(program: Program) -> Iterator[Row]:
+    return chain(program.before, program.loop, program.after)
 
 
-def _shape(p: RowProgramme) -> tuple[object, ...]:
-    """A programme without the values of its constants."""
+def _shape(p: Program) -> tuple[object, ...]:
+    """A program without the values of its constants."""
     return (
         p.inputs, tuple(slot for slot, _ in p.shared), p.before, p.loop, p.after, p.passes, p.results, p.window,
     )  # fmt: skip

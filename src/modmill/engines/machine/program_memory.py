@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""The memory of a row sequencer: the entries of all programmes, and behind them the digits of all contexts."""
+"""The memory of a row sequencer: the entries of all programs, and behind them the digits of all contexts."""
 
 from __future__ import annotations
 

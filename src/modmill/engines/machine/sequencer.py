@@ -41,11 +41,11 @@ class Progress(NamedTuple):
 
 
 class Sequencer(wiring.Component):
-    """Runs one programme for all contexts when ``start`` is high. Abstract; instantiate a subclass.
+    """Runs one program for all contexts when ``start`` is high. Abstract; instantiate a subclass.
 
     While not ``busy``: ``s_write`` stores ``s_data`` at ``s_address`` when ``s_ready`` is high, with ``s_trim`` as one
     of the multiples of p that sums are trimmed by; ``s_ask`` asks for what stands at ``s_read``, which is at ``s_q``
-    when ``s_valid`` is high, and stays high until then; ``d_write`` stores a word of digits. ``programme`` must stand
+    when ``s_valid`` is high, and stays high until then; ``d_write`` stores a word of digits. ``program`` must stand
     while it is busy, and so must ``passes`` of the loop, where the layout has them counted. A run takes ``cycles``
     cycles from ``start`` on, whatever the numbers and digits are.
     """
@@ -57,7 +57,7 @@ class Sequencer(wiring.Component):
         self.store_cycles, self.read_cycles = store, read
         width = layout.contract.operand.width
         super().__init__({
-            "start": In(1), "busy": Out(1), "programme": In(range(max(2, len(layout.programmes)))),
+            "start": In(1), "busy": Out(1), "program": In(range(max(2, len(layout.programs)))),
             "s_write": In(1), "s_ready": Out(1), "s_address": In(address), "s_data": In(width),
             "s_trim": In(len(layout.trims)),
             "s_ask": In(1), "s_valid": Out(1), "s_read": In(address), "s_q": Out(width),
@@ -65,10 +65,10 @@ class Sequencer(wiring.Component):
             **({"passes": In(COUNT_BITS)} if layout.counted else {}),
         })  # fmt: skip
 
-    def cycles(self, programme: int, passes: int | None = None) -> int:
+    def cycles(self, program: int, passes: int | None = None) -> int:
         """Cycles from ``start`` until it is not busy: the same for all numbers and digits."""
         lay = self.layout
-        return lay.rhythm.cycles(lay.counting(programme, passes).rows, lay.contexts) + self._ends
+        return lay.rhythm.cycles(lay.counting(program, passes).rows, lay.contexts) + self._ends
 
     def _progress(self, table: RowTable, context: str = "context") -> Progress:
         lay = self.layout
@@ -80,14 +80,14 @@ class Sequencer(wiring.Component):
         )  # fmt: skip
 
     def _restart(self, m: Module, at: Progress) -> None:
-        """To the first row of the programme, for the first context."""
+        """To the first row of the program, for the first context."""
         lay, (_, firsts, _) = self.layout, self.layout.table
         if lay.counted:
             more: Value = (self.passes - 1)[:COUNT_BITS]
         else:  # nothing looks at it where there is no loop
-            more = chosen(self.programme, [max(0, p.passes - 1) for p in lay.programmes])
+            more = chosen(self.program, [max(0, p.passes - 1) for p in lay.programs])
         m.d.sync += [
-            at.base.eq(chosen(self.programme, firsts)), at.context.eq(0), at.index.eq(0), at.digits_at.eq(0),
+            at.base.eq(chosen(self.program, firsts)), at.context.eq(0), at.index.eq(0), at.digits_at.eq(0),
             at.slots_at.eq(0), at.left.eq(more),
         ]  # fmt: skip
 
@@ -204,7 +204,7 @@ class RowSequencer(Sequencer):
             m.d.sync += [again.eq(e.again & more), last.eq(e.last & ~(e.again & more))]
         m.d.sync += [
             more.eq(at.left != 0), last_context.eq(at.context == lay.contexts - 1), last_turn.eq(last_context & last),
-            following.eq(Mux(again, chosen(self.programme, loops), at.base + count)),
+            following.eq(Mux(again, chosen(self.program, loops), at.base + count)),
             ending.eq(turn.before(self.rhythm.turn - 1) & active),
         ]  # fmt: skip
         m.d.comb += done.eq(ending & last_turn)

@@ -102,7 +102,7 @@ class NumberedRowSequencer(Sequencer):
         m.d.sync += [
             again.eq(e.again & (at.left != 0)), last_context.eq(at.context == lay.contexts - 1),
             last.eq(e.last & ~(e.again & (at.left != 0))),
-            following.eq(Mux(again, chosen(self.programme, loops), at.base + 1)),
+            following.eq(Mux(again, chosen(self.program, loops), at.base + 1)),
         ]  # fmt: skip
         return following, again, last, last_context
 

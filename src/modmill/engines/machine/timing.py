@@ -26,7 +26,7 @@ from functools import cached_property
 
 from modmill.contract import Binary, Contract, Digits, ResiduePair, Residues, UnsupportedError
 from modmill.design import Multiplier
-from modmill.engines.microcode.program import Unit
+from modmill.engines.microcode.program import DatapathSpec
 from modmill.numbers.folding import fold_bounds
 from modmill.rtl.memory import DEPTHS
 
@@ -282,7 +282,7 @@ class NumberedRhythm:
 def unit(
     contract: Contract, contexts: int, sums: int, *, period: int = 1, lead: int = 0, trims: bool = False,
     shared: int = 16,
-) -> Unit:  # fmt: skip
+) -> DatapathSpec:  # fmt: skip
     """What rows are made for on this hardware, with room for ``shared`` constants of all contexts.
 
     Raises UnsupportedError where there is none, or no room.
@@ -293,7 +293,7 @@ def unit(
     room = (DEPTHS[-1] - shared - LIFTS) // contexts
     if room < 1:
         raise UnsupportedError(f"{contexts} contexts and {shared} constants do not fit {DEPTHS[-1]} slots")
-    return Unit(sums, product, sum_, room, shared, trims=trims)
+    return DatapathSpec(sums, product, sum_, room, shared, trims=trims)
 
 
 LIFTS = 8

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""A coprocessor: a field unit that runs programmes of rows, of points or of powers, behind two streams of words.
+"""A coprocessor: a field unit that runs programs of rows, of points or of powers, behind two streams of words.
 
     words i -> number register -> slot memory -> a, b -> multiplier -> slot memory -> number register -> words o
                                        ^--------- adder ---------^
@@ -15,12 +15,12 @@ Messages at ``i``, in words; numbers least significant word first, each filled u
                      first, and the words of stream k; then each constant; then the multiples of p that differences
                      add; then, where the modulus is loaded and sums are trimmed, those that they are trimmed by.
                      `RowLayout.setup` gives it.
-    1 + programme    where they are counted, the passes of the loop and the words of digits of a context; then for each
+    1 + program    where they are counted, the passes of the loop and the words of digits of a context; then for each
                      context its digits, packed into words, and its numbers
     at ``o``         for each context its results; ``o_last`` goes with the last word
 
 All numbers are at the ports as the multiplier has them: binary, or residues in one vector. Binary results are the least
-ones: multiples 2^k p are subtracted word by word, as many as the programme's bounds ask for, always in the same time.
+ones: multiples 2^k p are subtracted word by word, as many as the program's bounds ask for, always in the same time.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Coprocessor(wiring.Component):
             "o_valid": Out(1), "o_ready": In(1), "o_data": Out(word), "o_last": Out(1),
         })  # fmt: skip
 
-    def cycles(self, programme: int, passes: int | None = None) -> int:
+    def cycles(self, program: int, passes: int | None = None) -> int:
         """Cycles from the last word of a job, given without a pause, to the first word of its results.
 
         ``passes``: of the loop, where they are counted. A last word that is a whole number waits in the register of
@@ -64,13 +64,13 @@ class Coprocessor(wiring.Component):
         """
         lay, run = self.layout, self.sequencer
         waits = 0
-        if lay.number_words == 1 and len(lay.programmes[programme].inputs) > 1:
+        if lay.number_words == 1 and len(lay.programs[program].inputs) > 1:
             waits = run.store_cycles - 1
-        elif lay.number_words == 1 and not lay.digit_words(programme):
+        elif lay.number_words == 1 and not lay.digit_words(program):
             waits = 2 + run.store_cycles * (lay.contexts > 1)
         last = run.store_cycles + 8 + waits
         subtracting = 2 * lay.rounds * lay.number_words * ROUND - bool(lay.rounds)
-        return last + run.cycles(programme, passes) + run.read_cycles + subtracting
+        return last + run.cycles(program, passes) + run.read_cycles + subtracting
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -96,7 +96,7 @@ class _Messages:
         self.load = self.layout.contract.load
         self.waiting, self.clear = Signal(name="waiting"), Signal(name="clear")
         self.word = Signal(self.layout.word, reset_less=True)
-        self.programme = Signal(len(self.run.programme))
+        self.program = Signal(len(self.run.program))
         self.shift, self.counted = Signal(name="shift"), Signal(name="counted")
         self.shared, self.given, self.starting = (Signal(name=name) for name in ("shared", "given", "starting"))
         self._told: dict[str, Signal] = {}
@@ -123,10 +123,10 @@ class _Messages:
 
     def _choose(self) -> None:
         """What is counted for a message, digits, numbers in, numbers out, and which of them is the last one."""
-        m, lay, programmes = self.m, self.layout, self.layout.programmes
-        self.digit_words = [lay.digit_words(k) for k in range(len(programmes))]
-        self.places = [[slot for slot, _ in p.inputs] for p in programmes]
-        self.results = [[slot for slot, _ in p.results] for p in programmes]
+        m, lay, programs = self.m, self.layout, self.layout.programs
+        self.digit_words = [lay.digit_words(k) for k in range(len(programs))]
+        self.places = [[slot for slot, _ in p.inputs] for p in programs]
+        self.results = [[slot for slot, _ in p.results] for p in programs]
         self.multiples = lay.constants + len(lay.lifts)
         constants = self.multiples + (len(lay.trims) if self.load else 0)
         inputs, outputs = [*map(len, self.places)], [*map(len, self.results)]
@@ -137,7 +137,7 @@ class _Messages:
         self.last_digits = Signal()
 
         def last_of(counts: Sequence[int]) -> Value:
-            return self.index == chosen(self.programme, [count - 1 for count in counts])
+            return self.index == chosen(self.program, [count - 1 for count in counts])
 
         self.busy = later(m, self.run.busy, "busy")
         self.last_context = later(m, self.context == lay.contexts - 1, "last_context")
@@ -152,7 +152,7 @@ class _Messages:
         """What is asked of the number of words of digits of a context."""
         if self.layout.counted:
             return Value.cast(what(self.digits))
-        return chosen(self.programme, [what(n) for n in self.digit_words])
+        return chosen(self.program, [what(n) for n in self.digit_words])
 
     def _step(self) -> None:
         """The counters and the addresses that they choose."""
@@ -181,13 +181,13 @@ class _Messages:
         trims = (later(m, shared & (index == self.multiples + k), f"trim_{k}") for k in range(len(lay.trims)))
         m.d.comb += [
             number.i_data.eq(self.word), number.shift.eq(self.shift), number.whole.eq(run.s_q),
-            run.s_data.eq(number.number), run.start.eq(self.starting), run.programme.eq(self.programme),
+            run.s_data.eq(number.number), run.start.eq(self.starting), run.program.eq(self.program),
             run.s_trim.eq(Cat(*trims)), run.d_address.eq(digits_at), run.d_data.eq(self.word[:PACK]),
             ports.o_data.eq(number.number[: lay.word]), run.s_address.eq(write_at), run.s_read.eq(read_at),
         ]  # fmt: skip
 
         def of(lists: list[list[int]]) -> Value:
-            return chosen(self.programme, [chosen(index, each) for each in lists])
+            return chosen(self.program, [chosen(index, each) for each in lists])
 
         m.d.sync += [
             place.eq(of(self.places)), result.eq(of(self.results)), constant.eq(lay.shared_base + index),
@@ -230,7 +230,7 @@ class _Messages:
                 machine.next("COMMANDED")
         with machine.state("COMMANDED"):
             m.d.comb += self.clear.eq(1)
-            m.d.sync += [self.programme.eq(self.word - 1), self.shared.eq(self.setup)]
+            m.d.sync += [self.program.eq(self.word - 1), self.shared.eq(self.setup)]
             machine.next("PASSES" if lay.counted else "CONTEXT")
             with m.If(self.setup):
                 machine.next("MODULUS" if self.load else "NUMBER")
@@ -249,7 +249,7 @@ class _Messages:
 
     def _take_digits(self, machine: OneHot) -> None:
         m, lay, index = self.m, self.layout, self.index
-        with machine.state("CONTEXT"):  # what depends on the programme is being chosen
+        with machine.state("CONTEXT"):  # what depends on the program is being chosen
             machine.next("BEGIN")
         with machine.state("BEGIN"):
             self._tell("index_0")

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Recipes made into programmes of rows for a unit and a multiplier: bounds, rows, slots.
+"""Field programs made into programs of rows for a unit and a multiplier: bounds, rows, slots.
 
 Slots of a context: first its tables, each at a multiple of its size, pairs at even numbers, then variables; then what
-sections keep for themselves, in as few slots as their lifetimes allow, those of variables included that no later
-section reads, and those of a table until its entries are written. Shared slots: tables of constants, then constants.
+blocks keep for themselves, in as few slots as their lifetimes allow, those of variables included that no later
+block reads, and those of a table until its entries are written. Shared slots: tables of constants, then constants.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from itertools import chain
 from modmill.contract import Contract, UnsupportedError
 from modmill.engines.microcode.bounds import Settled, row_limits, settle
 from modmill.engines.microcode.expressions import MUL, READ, SUB, Name
+from modmill.engines.microcode.field_program import FieldProgram
 from modmill.engines.microcode.fusing import fused
 from modmill.engines.microcode.hazards import check_rows
-from modmill.engines.microcode.program import ENTRY, FIXED, PAIR, Place, Row, RowProgramme, Task, Unit
-from modmill.engines.microcode.recipe import Recipe
+from modmill.engines.microcode.program import ENTRY, FIXED, PAIR, DatapathSpec, OperandAddress, Program, Row, Task
 from modmill.engines.microcode.scheduling import Placed, join, ready_to_place
 
 _ALWAYS = 1 << 40
@@ -28,75 +28,76 @@ _ALWAYS = 1 << 40
 
 @dataclass(frozen=True)
 class Assembled:
-    """A programme of rows with what it was made from. ``parts``: its sections in rows."""
+    """A program of rows with what it was made from. ``parts``: its blocks in rows."""
 
-    programme: RowProgramme
+    program: Program
     settled: Settled
     parts: tuple[Placed, ...]
-    unit: Unit
+    unit: DatapathSpec
 
     @property
-    def recipe(self) -> Recipe:
-        """The recipe as it is done, with inserted reductions."""
-        return self.settled.recipe
+    def field_program(self) -> FieldProgram:
+        """The field_program as it is done, with inserted reductions."""
+        return self.settled.field_program
 
     def facts(self) -> list[tuple[str, str]]:
         """What a report shows."""
-        programme, settled = self.programme, self.settled
+        program, settled = self.program, self.settled
         inserted = len(settled.reductions)
         return [
-            ("rows", str(programme.rows)),
-            ("products", str(programme.products)),
-            ("table rows", str(len(programme.before) + len(programme.loop) + len(programme.after))),
-            ("digits", f"{programme.digits} of {programme.window} bits"),
-            ("slots of a context", str(programme.slots)),
-            ("shared slots", str(programme.shared_slots)),
+            ("rows", str(program.rows)),
+            ("products", str(program.products)),
+            ("table rows", str(len(program.before) + len(program.loop) + len(program.after))),
+            ("digits", f"{program.digits} of {program.window} bits"),
+            ("slots of a context", str(program.slots)),
+            ("shared slots", str(program.shared_slots)),
             ("sums trimmed", str(settled.trims_in_all)),
             ("reductions inserted", f"{inserted} ({', '.join(sorted(set(settled.reductions)))})" if inserted else "0"),
         ]
 
 
-def assemble(recipe: Recipe, contract: Contract, unit: Unit) -> Assembled:
-    """Rows for a recipe. Raises UnsupportedError where numbers could overflow or the unit has no room; the rows have
+def assemble(field_program: FieldProgram, contract: Contract, unit: DatapathSpec) -> Assembled:
+    """Rows for a field_program. Raises UnsupportedError where numbers could overflow or the unit has no room; the rows
+    have
     passed `check_rows` and `row_limits`, which share nothing with what made them."""
-    if recipe.domain.p != contract.p or (recipe.domain.factor - contract.factor) % contract.p:
-        raise UnsupportedError(f"{recipe.name} was made for another domain than that of the multiplier")
-    one = recipe.domain.one
-    sections = tuple(section.pruned() for section in recipe.sections)
+    if field_program.domain.p != contract.p or (field_program.domain.factor - contract.factor) % contract.p:
+        raise UnsupportedError(f"{field_program.name} was made for another domain than that of the multiplier")
+    one = field_program.domain.one
+    blocks = tuple(block.pruned() for block in field_program.blocks)
     if unit.added:
-        sections = tuple(fused(section, one, contract.p).pruned() for section in sections)
-    sections = tuple(ready_to_place(section, recipe.layers, unit, one) for section in sections)
-    settled = settle(recipe.with_sections(sections), contract, unit)
-    recipe = settled.recipe
-    loop = len(recipe.before) if recipe.loop else -1
-    parts = join(recipe.sections, loop, recipe.layers, unit)
-    slots = _Slots(recipe, parts, unit)
+        blocks = tuple(fused(block, one, contract.p).pruned() for block in blocks)
+    blocks = tuple(ready_to_place(block, field_program.layers, unit, one) for block in blocks)
+    settled = settle(field_program.with_blocks(blocks), contract, unit)
+    field_program = settled.field_program
+    loop = len(field_program.before) if field_program.loop else -1
+    parts = join(field_program.blocks, loop, field_program.layers, unit)
+    slots = _Slots(field_program, parts, unit)
     rows = [_rows(part, slots, k, settled.lifts[k], settled.trims[k]) for k, part in enumerate(parts)]
     results = []
-    for name, bound in zip(recipe.results, settled.results, strict=True):
+    for name, bound in zip(field_program.results, settled.results, strict=True):
         results.append((slots.named[name], int(-(-bound // 1)) - 1))
-    programme = RowProgramme(
-        name=recipe.name,
-        inputs=tuple((slots.named[name], name) for name in recipe.inputs),
+    program = Program(
+        name=field_program.name,
+        inputs=tuple((slots.named[name], name) for name in field_program.inputs),
         shared=slots.constants,
-        before=tuple(chain.from_iterable(rows[: len(recipe.before)])),
-        loop=rows[loop] if recipe.loop else (),
+        before=tuple(chain.from_iterable(rows[: len(field_program.before)])),
+        loop=rows[loop] if field_program.loop else (),
         after=rows[-1],
-        passes=recipe.passes if recipe.loop else 0,
+        passes=field_program.passes if field_program.loop else 0,
         results=tuple(results),
-        window=recipe.window,
-        each=recipe.loop.digits if recipe.loop else 0,
-        first=sum(section.digits for section in recipe.before),
-        last=recipe.after.digits,
+        window=field_program.window,
+        each=field_program.loop.digits if field_program.loop else 0,
+        first=sum(block.digits for block in field_program.before),
+        last=field_program.after.digits,
     )
-    if programme.slots > unit.room or programme.shared_slots > unit.shared_room:
+    if program.slots > unit.room or program.shared_slots > unit.shared_room:
         raise UnsupportedError(
-            f"{recipe.name} needs {programme.slots} slots a context and {programme.shared_slots} shared ones; the unit "
+            f"{field_program.name} needs {program.slots} slots a context and {program.shared_slots} shared ones; the unit "
             f"has {unit.room} and {unit.shared_room}"
         )
-    check_rows(programme, unit)
-    row_limits(programme, contract)
-    return Assembled(programme, settled, tuple(parts), unit)
+    check_rows(program, unit)
+    row_limits(program, contract)
+    return Assembled(program, settled, tuple(parts), unit)
 
 
 def _size(entries: int) -> int:
@@ -104,12 +105,12 @@ def _size(entries: int) -> int:
 
 
 class _Slots:
-    """Numbers of slots: of variables and entries, of constants, and of what each section makes for itself."""
+    """Numbers of slots: of variables and entries, of constants, and of what each block makes for itself."""
 
-    def __init__(self, recipe: Recipe, parts: list[Placed], unit: Unit) -> None:
-        self._recipe, self._unit = recipe, unit
+    def __init__(self, field_program: FieldProgram, parts: list[Placed], unit: DatapathSpec) -> None:
+        self._field_program, self._unit = field_program, unit
         self.named: dict[Name, int] = {}
-        self.tables: dict[str, Place] = {}
+        self.tables: dict[str, OperandAddress] = {}
         self._shared: dict[int, int] = {}
         self._values: list[tuple[int, int]] = []
         end = self._layers()
@@ -132,22 +133,22 @@ class _Slots:
 
     def _layers(self) -> int:
         end = 0
-        for name, entries in sorted(self._recipe.layers.tables, key=lambda table: -table[1]):
+        for name, entries in sorted(self._field_program.layers.tables, key=lambda table: -table[1]):
             size = _size(entries)
             end = -(-end // size) * size
-            self.tables[name] = Place(end, ENTRY, size=size)
+            self.tables[name] = OperandAddress(end, ENTRY, size=size)
             self.named.update({(name, k): end + k for k in range(entries)})
             end += entries
-        for a, b in self._recipe.layers.pairs:
+        for a, b in self._field_program.layers.pairs:
             end += end % 2
             self.named |= {a: end, b: end + 1}
             end += 2
         return end
 
     def _variables(self, end: int) -> int:
-        names: dict[str, None] = dict.fromkeys(self._recipe.inputs)
-        for section in self._recipe.sections:
-            names.update(dict.fromkeys(name for name in section.outputs if isinstance(name, str)))
+        names: dict[str, None] = dict.fromkeys(self._field_program.inputs)
+        for block in self._field_program.blocks:
+            names.update(dict.fromkeys(name for name in block.outputs if isinstance(name, str)))
         for name in names:
             if name not in self.named:
                 self.named[name] = end
@@ -156,53 +157,53 @@ class _Slots:
 
     def _constants(self, parts: list[Placed]) -> None:
         end = 0
-        for name, table in sorted(self._recipe.shared.items(), key=lambda item: -len(item[1])):
+        for name, table in sorted(self._field_program.shared.items(), key=lambda item: -len(item[1])):
             size = _size(len(table))
             end = -(-end // size) * size
-            self.tables[name] = Place(end, ENTRY, shared=True, size=size)
+            self.tables[name] = OperandAddress(end, ENTRY, shared=True, size=size)
             self._values += [(end + k, table[k] if k < len(table) else 0) for k in range(size)]
             end += size
         for part in parts:
-            for node in part.section.nodes:
+            for node in part.block.nodes:
                 if node.source and not node.source.name and node.source.value not in self._shared:
                     self._shared[node.source.value] = end
                     self._values.append((end, node.source.value))
                     end += 1
 
     def _live(self, parts: list[Placed]) -> list[set[Name]]:
-        """For each section the variables and entries whose slots it must leave alone."""
-        layers = self._recipe.layers
+        """For each block the variables and entries whose slots it must leave alone."""
+        layers = self._field_program.layers
         read = []
         for part in parts:
-            names = {n for k in range(len(part.section.nodes)) for n in layers.touched(part.section, k)}
+            names = {n for k in range(len(part.block.nodes)) for n in layers.touched(part.block, k)}
             read.append(names)
-        later = set(self._recipe.results)
+        later = set(self._field_program.results)
         live: list[set[Name]] = []
         after: set[Name] = set(later)
         for number in reversed(range(len(parts))):
-            loop = parts[number].section is self._recipe.loop
-            here = after | read[number] | set(parts[number].section.outputs)
+            loop = parts[number].block is self._field_program.loop
+            here = after | read[number] | set(parts[number].block.outputs)
             live.insert(0, here)
-            after = here if loop else (after - set(parts[number].section.outputs)) | read[number]
+            after = here if loop else (after - set(parts[number].block.outputs)) | read[number]
         return live
 
     def _lent(self, number: int, parts: list[Placed]) -> dict[int, int]:
-        """Slots that a section writes at its row and that hold nothing before: it may use them until then."""
-        part, layers = parts[number], self._recipe.layers
-        taken: set[Name] = {*self._recipe.inputs, *(n for p in parts if p is not part for n in p.section.outputs)}
-        for k in range(len(part.section.nodes)):
-            taken.update(layers.touched(part.section, k))
-        outputs = part.section.outputs.items()
+        """Slots that a block writes at its row and that hold nothing before: it may use them until then."""
+        part, layers = parts[number], self._field_program.layers
+        taken: set[Name] = {*self._field_program.inputs, *(n for p in parts if p is not part for n in p.block.outputs)}
+        for k in range(len(part.block.nodes)):
+            taken.update(layers.touched(part.block, k))
+        outputs = part.block.outputs.items()
         return {self.named[name]: part.rows[node] for name, node in outputs if name not in taken}
 
     def _allocate(self, part: Placed, free: dict[int, int], end: int) -> dict[int, int]:
-        """Slots for what a section makes and no later one reads: from the row in which it is made to its last read.
+        """Slots for what a block makes and no later one reads: from the row in which it is made to its last read.
         ``free``: slots, and the row before which each must be read for the last time."""
-        section = part.section
-        fixed = {node: self.named[name] for name, node in section.outputs.items()}
+        block = part.block
+        fixed = {node: self.named[name] for name, node in block.outputs.items()}
         found: dict[int, int] = dict(fixed)
         waiting = sorted(
-            (k for k, node in enumerate(section.nodes) if node.kind != READ and k not in fixed),
+            (k for k, node in enumerate(block.nodes) if node.kind != READ and k not in fixed),
             key=lambda k: part.rows[k],
         )
         until = dict(free)
@@ -212,7 +213,7 @@ class _Slots:
             row = part.rows[k]
             ready.update(slot for last, _, slot in busy if last < row)
             busy = [item for item in busy if item[0] >= row]
-            readers = section.users[k]
+            readers = block.users[k]
             last = max(part.rows[r] for r in readers)
             own = [item for item in busy if item[:2] == (row, k) and until[item[2]] > last]
             fitting = [slot for slot in ready if until[slot] > last]
@@ -234,29 +235,29 @@ class _Slots:
 def _rows(
     part: Placed, slots: _Slots, number: int, lifts: Mapping[int, int], trims: Mapping[int, int]
 ) -> tuple[Row, ...]:
-    section, own = part.section, slots.own[number]
+    block, own = part.block, slots.own[number]
     rows = [Row(advance=row in part.advances) for row in range(part.length)]
 
-    def place(k: int) -> Place:
-        source = section.nodes[k].source
+    def place(k: int) -> OperandAddress:
+        source = block.nodes[k].source
         if source is None:
-            return Place(own[k])
+            return OperandAddress(own[k])
         if not source.name:
-            return Place(slots.shared(source.value), shared=True)
+            return OperandAddress(slots.shared(source.value), shared=True)
         if source.pick == ENTRY:
             return slots.tables[source.name]
-        return Place(slots.named[source.name], PAIR if source.pick == PAIR else FIXED)
+        return OperandAddress(slots.named[source.name], PAIR if source.pick == PAIR else FIXED)
 
-    for k, node in enumerate(section.nodes):
+    for k, node in enumerate(block.nodes):
         if node.kind == READ:
             continue
         at = part.rows[k]
         a, b, c, e = ([place(arg) for arg in node.args] + [None, None])[:4]
         assert a is not None and b is not None
         if node.kind == MUL:
-            rows[at] = replace(rows[at], product=Task(MUL, Place(own[k]), a, b, c, e))
+            rows[at] = replace(rows[at], product=Task(MUL, OperandAddress(own[k]), a, b, c, e))
         else:
             lift = lifts.get(k, 0) if node.kind == SUB else 0
-            task = Task(node.kind, Place(own[k]), a, b, lift=lift, trim=trims.get(k, 0))
+            task = Task(node.kind, OperandAddress(own[k]), a, b, lift=lift, trim=trims.get(k, 0))
             rows[at] = replace(rows[at], sums=(*rows[at].sums, task))
     return tuple(rows)

@@ -3,9 +3,9 @@
 """Programs on bounds: exact multiples of p, exclusive, for all digits and all passes at once.
 
 A loop runs on bounds until none grows any more; what holds then holds in every pass. Where a digit picks, the largest
-bound counts. `settle` runs a recipe before it has rows: it finds the multiple of p that each difference adds, and where
-a number would be too large it trims a sum, on units that can, or inserts a product by the domain's 1. `row_limits` runs
-finished rows, of points and of powers, and knows nothing of recipes.
+bound counts. `settle` runs a field_program before it has rows: it finds the multiple of p that each difference adds,
+and where a number would be too large it trims a sum, on units that can, or inserts a product by the domain's 1.
+`row_limits` runs finished rows, of points and of powers, and knows nothing of field programs.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from typing import Any
 
 from modmill.contract import Contract, UnsupportedError
 from modmill.engines.microcode.expressions import MUL, SUB, Name, Node
-from modmill.engines.microcode.program import ENTRY, PAIR, Row, RowProgramme, Unit
-from modmill.engines.microcode.recipe import Recipe
+from modmill.engines.microcode.field_program import FieldProgram
+from modmill.engines.microcode.program import ENTRY, PAIR, DatapathSpec, Program, Row
 
 _ROUNDING = 1 << 40
 _REDUCTIONS = 100
@@ -95,12 +95,13 @@ class _Bounds:
 
 @dataclass(frozen=True)
 class Settled:
-    """A recipe whose numbers all fit, with the lift and trim of each node of each section, and what was done for it.
+    """A field_program whose numbers all fit, with the lift and trim of each node of each block, and what was done for
+    it.
 
-    ``reductions``: products by 1 that were inserted, with the section's name. ``results``: bounds of the results.
+    ``reductions``: products by 1 that were inserted, with the block's name. ``results``: bounds of the results.
     """
 
-    recipe: Recipe
+    field_program: FieldProgram
     lifts: tuple[Mapping[int, int], ...]
     trims: tuple[Mapping[int, int], ...]
     reductions: tuple[str, ...]
@@ -113,63 +114,68 @@ class Settled:
 
 
 class _TooLarge(Exception):
-    """A node of a section whose number must become smaller first."""
+    """A node of a block whose number must become smaller first."""
 
-    def __init__(self, section: int, node: int, why: str) -> None:
+    def __init__(self, block: int, node: int, why: str) -> None:
         super().__init__(why)
-        self.section, self.node, self.why = section, node, why
+        self.block, self.node, self.why = block, node, why
 
 
-def settle(recipe: Recipe, contract: Contract, unit: Unit) -> Settled:
-    """Bounds of a whole recipe. Raises UnsupportedError, with the operation and the bounds, where nothing helps."""
+def settle(field_program: FieldProgram, contract: Contract, unit: DatapathSpec) -> Settled:
+    """Bounds of a whole field_program. Raises UnsupportedError, with the operation and the bounds, where nothing
+    helps."""
     inserted: list[str] = []
-    trims: list[dict[int, int]] = [{} for _ in recipe.sections]
+    trims: list[dict[int, int]] = [{} for _ in field_program.blocks]
     for _ in range(_REDUCTIONS):
-        run = _Run(recipe, contract, unit, trims)
+        run = _Run(field_program, contract, unit, trims)
         try:
             results = run.all()
         except _TooLarge as large:
-            section = recipe.sections[large.section]
-            node = section.nodes[large.node]
+            block = field_program.blocks[large.block]
+            node = block.nodes[large.node]
             if unit.trims or node.kind == MUL or (node.source and not node.source.name):
-                raise UnsupportedError(f"{recipe.name}, section {section.name}: {large.why}") from None
-            made = section.reduced([large.node], recipe.domain.one)
-            recipe = recipe.with_sections(
-                tuple(made if k == large.section else s for k, s in enumerate(recipe.sections))
+                raise UnsupportedError(f"{field_program.name}, block {block.name}: {large.why}") from None
+            made = block.reduced([large.node], field_program.domain.one)
+            field_program = field_program.with_blocks(
+                tuple(made if k == large.block else s for k, s in enumerate(field_program.blocks))
             )
-            inserted.append(section.name)
-            trims = [{} for _ in recipe.sections]
+            inserted.append(block.name)
+            trims = [{} for _ in field_program.blocks]
             continue
         if run.trims != trims:  # a trim that was found late holds from the start: its lifts are other ones
             trims = run.trims
             continue
-        return Settled(recipe, tuple(run.lifts), tuple(run.trims), tuple(inserted), results)
-    raise UnsupportedError(f"{recipe.name}: numbers stay too large after {len(inserted)} reductions")
+        return Settled(field_program, tuple(run.lifts), tuple(run.trims), tuple(inserted), results)
+    raise UnsupportedError(f"{field_program.name}: numbers stay too large after {len(inserted)} reductions")
 
 
 class _Run(_Bounds):
-    """One run of a recipe on bounds."""
+    """One run of a field_program on bounds."""
 
-    def __init__(self, recipe: Recipe, contract: Contract, unit: Unit, trims: list[dict[int, int]]) -> None:
-        super().__init__(contract, dict.fromkeys(recipe.inputs, Fraction(1)))
-        self._recipe, self._unit = recipe, unit
-        self.lifts: list[dict[int, int]] = [{} for _ in recipe.sections]
+    def __init__(
+        self, field_program: FieldProgram, contract: Contract, unit: DatapathSpec, trims: list[dict[int, int]]
+    ) -> None:
+        super().__init__(contract, dict.fromkeys(field_program.inputs, Fraction(1)))
+        self._field_program, self._unit = field_program, unit
+        self.lifts: list[dict[int, int]] = [{} for _ in field_program.blocks]
         self.trims = [dict(t) for t in trims]
 
     def all(self) -> tuple[Fraction, ...]:
-        recipe = self._recipe
-        for number, section in enumerate(recipe.sections):
-            if section is recipe.loop and self.loop(recipe.passes, lambda: self._section(len(recipe.before))):
+        field_program = self._field_program
+        for number, block in enumerate(field_program.blocks):
+            if block is field_program.loop and self.loop(
+                field_program.passes, lambda: self._block(len(field_program.before))
+            ):
                 continue
-            self._section(number)  # of a loop that ended first: with the lifts of its largest bounds
-        return tuple(self.held[name] for name in recipe.results)
+            self._block(number)  # of a loop that ended first: with the lifts of its largest bounds
+        return tuple(self.held[name] for name in field_program.results)
 
-    def _section(self, number: int) -> None:
-        section = self._recipe.sections[number]
+    def _block(self, number: int) -> None:
+        block = self._field_program.blocks[number]
         bounds: list[Fraction] = []
-        for k, node in enumerate(section.nodes):
+        for k, node in enumerate(block.nodes):
             bounds.append(self._bound(number, k, node, bounds))
-        self.held.update({name: bounds[k] for name, k in section.outputs.items()})
+        self.held.update({name: bounds[k] for name, k in block.outputs.items()})
 
     def _bound(self, number: int, k: int, node: Node, bounds: list[Fraction]) -> Fraction:
         if node.source is not None:
@@ -193,18 +199,18 @@ class _Run(_Bounds):
         return trim
 
     def _source(self, number: int, node: Node) -> Fraction:
-        source, layers = node.source, self._recipe.layers
+        source, layers = node.source, self._field_program.layers
         assert source is not None
         if not source.name:
             return Fraction(source.value + 1, self.contract.p)
-        if source.name in self._recipe.shared:
+        if source.name in self._field_program.shared:
             return Fraction(1)
         names: list[Name] = [source.name]
         if source.pick == ENTRY:
             names = [(source.name, i) for i in range(dict(layers.tables)[source.name])]
         elif source.pick == PAIR:
             names.append(layers.partner[source.name])
-        return self.read(names, f"{self._recipe.name}, section {self._recipe.sections[number].name}")
+        return self.read(names, f"{self._field_program.name}, block {self._field_program.blocks[number].name}")
 
 
 @dataclass(frozen=True)
@@ -215,13 +221,13 @@ class Limits:
     results: tuple[Fraction, ...]
 
 
-def row_limits(programme: RowProgramme, contract: Contract) -> Limits:
-    """A programme of rows on bounds, one row after the other. Raises UnsupportedError, with the row, when some operands
+def row_limits(program: Program, contract: Contract) -> Limits:
+    """A program of rows on bounds, one row after the other. Raises UnsupportedError, with the row, when some operands
     could overflow, a difference could be negative, a slot is read before it is written, or results need more
     subtractions."""
-    name, found = programme.name, dict[tuple[int, int, int], Fraction]()
-    bounds = _Bounds(contract, {(False, slot): Fraction(1) for slot, _ in programme.inputs})
-    for slot, value in programme.shared:
+    name, found = program.name, dict[tuple[int, int, int], Fraction]()
+    bounds = _Bounds(contract, {(False, slot): Fraction(1) for slot, _ in program.inputs})
+    for slot, value in program.shared:
         if not 0 <= value < contract.p:
             raise UnsupportedError(f"{name}: the constant in shared slot {slot} is not in [0, p)")
         bounds.held[True, slot] = Fraction(value + 1, contract.p)
@@ -242,11 +248,11 @@ def row_limits(programme: RowProgramme, contract: Contract) -> Limits:
                 for slot in slots:
                     bounds.held[slot] = bound if len(slots) == 1 else max(bound, bounds.held.get(slot, bound))
 
-    run(0, programme.before)
-    bounds.loop(programme.passes, lambda: run(1, programme.loop))
-    run(2, programme.after)
+    run(0, program.before)
+    bounds.loop(program.passes, lambda: run(1, program.loop))
+    run(2, program.after)
     results = []
-    for slot, subtractions in programme.results:
+    for slot, subtractions in program.results:
         results.append(bound := bounds.read([(False, slot)], f"{name}, results"))
         if bound > subtractions + 1:
             raise UnsupportedError(
@@ -256,10 +262,10 @@ def row_limits(programme: RowProgramme, contract: Contract) -> Limits:
     return Limits(found, tuple(results))
 
 
-def rows_of(programme: RowProgramme) -> tuple[tuple[int, int, Row], ...]:
+def rows_of(program: Program) -> tuple[tuple[int, int, Row], ...]:
     """All rows of one run, as (part, number in the part, row)."""
     before, loop, after = (
         [(part, k, row) for k, row in enumerate(rows)]
-        for part, rows in enumerate((programme.before, programme.loop, programme.after))
+        for part, rows in enumerate((program.before, program.loop, program.after))
     )
-    return (*before, *loop * programme.passes, *after)
+    return (*before, *loop * program.passes, *after)

@@ -2,7 +2,7 @@
 # Copyright The Modmill authors
 """Formulas on field elements, written as Python expressions and traced into a graph of products, sums and differences.
 
-A section is straight-line: it reads variables, constants and tables, and sets variables and table entries at its end.
+A block is straight-line: it reads variables, constants and tables, and sets variables and table entries at its end.
 Equal operations are done once, and those that nothing needs are dropped. A table's entry and a pair's member are chosen
 by the digit that is seen where they are read; ``next_digit`` moves on.
 """
@@ -25,7 +25,7 @@ READ, MUL, ADD, SUB = "read", "mul", "add", "sub"
 class Source:
     """What is read: the variable or table ``name``, or the constant ``value`` where there is no name.
 
-    ``pick``: how the digit chooses, as of a ``Place``; ``epoch``: how many digits of the section were used up before.
+    ``pick``: how the digit chooses, as of a ``Place``; ``epoch``: how many digits of the block were used up before.
     """
 
     name: str = ""
@@ -46,25 +46,25 @@ class Node:
 
 
 class Element:
-    """A number of a section, for expressions with + - * of elements and of small whole numbers."""
+    """A number of a block, for expressions with + - * of elements and of small whole numbers."""
 
-    def __init__(self, section: Section, node: int) -> None:
-        self.section, self.node = section, node
+    def __init__(self, block: BasicBlock, node: int) -> None:
+        self.block, self.node = block, node
 
     def __add__(self, other: Element) -> Element:
-        return self.section.operate(ADD, self, other)
+        return self.block.operate(ADD, self, other)
 
     def __sub__(self, other: Element) -> Element:
-        return self.section.operate(SUB, self, other)
+        return self.block.operate(SUB, self, other)
 
     def __neg__(self) -> Element:
-        return self.section.constant(0) - self
+        return self.block.constant(0) - self
 
     def __mul__(self, other: Element | int) -> Element:
         if isinstance(other, Element):
-            return self.section.operate(MUL, self, other)
+            return self.block.operate(MUL, self, other)
         if other == 0:
-            return self.section.constant(0)
+            return self.block.constant(0)
         if other < 0:
             return -(self * -other)
         total = self
@@ -77,8 +77,8 @@ class Element:
     __rmul__ = __mul__
 
 
-class Section:
-    """Part of a programme: its graph, and what it sets at its end."""
+class BasicBlock:
+    """Part of a program: its graph, and what it sets at its end."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -94,7 +94,7 @@ class Section:
         return Element(self, self._known[node])
 
     def variable(self, name: str) -> Element:
-        """What the variable holds when the section begins."""
+        """What the variable holds when the block begins."""
         return self._node(Node(READ, source=Source(name)))
 
     def constant(self, value: int) -> Element:
@@ -111,8 +111,8 @@ class Section:
 
     def operate(self, kind: str, a: Element, b: Element) -> Element:
         """A product, sum or difference."""
-        if a.section is not self or b.section is not self:
-            raise ValueError(f"an element of section {self.name} meets one of another section")
+        if a.block is not self or b.block is not self:
+            raise ValueError(f"an element of block {self.name} meets one of another block")
         args = (a.node, b.node) if kind == SUB or a.node <= b.node else (b.node, a.node)
         return self._node(Node(kind, args))
 
@@ -127,7 +127,7 @@ class Section:
         return self._node(Node(ADD if one is None else MUL, (value.node, other.node), copy=count + 1))
 
     def set(self, name: Name, value: Element) -> None:
-        """Set a variable or a table entry, (table, number), at the end of the section."""
+        """Set a variable or a table entry, (table, number), at the end of the block."""
         self.outputs[name] = value.node
 
     def next_digit(self) -> None:
@@ -136,13 +136,13 @@ class Section:
 
     # ------------------------------------------------------------------------------------------ the graph
 
-    def pruned(self) -> Section:
-        """The same section without operations that no output needs."""
+    def pruned(self) -> BasicBlock:
+        """The same block without operations that no output needs."""
         needed = set(self.outputs.values())
         for k in reversed(range(len(self.nodes))):
             if k in needed:
                 needed.update(self.nodes[k].args)
-        out = Section(self.name)
+        out = BasicBlock(self.name)
         out.digits = self.digits
         moved: dict[int, int] = {}
         for k in sorted(needed):
@@ -151,9 +151,9 @@ class Section:
         out.outputs = {name: moved[k] for name, k in self.outputs.items()}
         return out
 
-    def reduced(self, nodes: Iterable[int], one: int) -> Section:
-        """The same section with these nodes multiplied by the constant ``one`` before they are used."""
-        wanted, out = set(nodes), Section(self.name)
+    def reduced(self, nodes: Iterable[int], one: int) -> BasicBlock:
+        """The same block with these nodes multiplied by the constant ``one`` before they are used."""
+        wanted, out = set(nodes), BasicBlock(self.name)
         moved: dict[int, int] = {}
         out.digits = self.digits
         for k, node in enumerate(self.nodes):
@@ -164,7 +164,7 @@ class Section:
 
     @cached_property
     def users(self) -> list[list[int]]:
-        """For each node the nodes that read it. To be asked when the section is complete."""
+        """For each node the nodes that read it. To be asked when the block is complete."""
         found: list[list[int]] = [[] for _ in self.nodes]
         for k, node in enumerate(self.nodes):
             for a in dict.fromkeys(node.args):
@@ -203,7 +203,7 @@ class Section:
                 elif source.pick == PAIR and digits[source.epoch] & 1:
                     name = pairs[source.name]
                 if source.name and name not in values:
-                    raise UnsupportedError(f"section {self.name} reads {name}, which nothing has set")
+                    raise UnsupportedError(f"block {self.name} reads {name}, which nothing has set")
                 held.append(values[name] if source.name else source.value)
             elif node.kind == MUL:
                 held.append(sum(a[k] * a[k + 1] for k in range(0, len(a), 2)) * factor % p)

@@ -10,55 +10,55 @@ sum a that nothing else reads; 2 a b alone is a b + a b.
 
 from __future__ import annotations
 
-from modmill.engines.microcode.expressions import ADD, MUL, READ, SUB, Element, Section
+from modmill.engines.microcode.expressions import ADD, MUL, READ, SUB, BasicBlock, Element
 
 Form = dict[int, int]
 """A linear form: nodes and their coefficients."""
 
 
-def fused(section: Section, one: int, p: int) -> Section:
-    """The section with products of two or four numbers only. ``one``: 1 in the domain. The section must be pruned."""
-    return _Fusion(section, one, p).out
+def fused(block: BasicBlock, one: int, p: int) -> BasicBlock:
+    """The block with products of two or four numbers only. ``one``: 1 in the domain. The block must be pruned."""
+    return _Fusion(block, one, p).out
 
 
 class _Fusion:
-    def __init__(self, section: Section, one: int, p: int) -> None:
-        self._section, self._one, self._p = section, one, p
-        self.out = Section(section.name)
-        self.out.digits = section.digits
-        self._uses = [len(u) for u in section.users]
-        for k in section.outputs.values():
+    def __init__(self, block: BasicBlock, one: int, p: int) -> None:
+        self._block, self._one, self._p = block, one, p
+        self.out = BasicBlock(block.name)
+        self.out.digits = block.digits
+        self._uses = [len(u) for u in block.users]
+        for k in block.outputs.values():
             self._uses[k] += 2  # a number that is set must stand by itself
         self._forms: dict[int, Form] = {}
         self._depth: list[int] = []
-        for node in section.nodes:
+        for node in block.nodes:
             self._depth.append(1 + max((self._depth[a] for a in node.args), default=-1))
         self._written = self._written_into_sums()
         self._done: dict[tuple[int, int], Element] = {}
-        for k, node in enumerate(section.nodes):  # in this order, so that recursion stays shallow
+        for k, node in enumerate(block.nodes):  # in this order, so that recursion stays shallow
             if node.kind == MUL and k not in self._written:
                 self._emit(k, 1)
-        for name, k in section.outputs.items():
+        for name, k in block.outputs.items():
             self.out.set(name, self._emit(k, 1))
 
     def _is_sum(self, k: int) -> bool:
-        return self._section.nodes[k].kind in (ADD, SUB)
+        return self._block.nodes[k].kind in (ADD, SUB)
 
     def _inlined(self, k: int) -> bool:
         """Whether the only reader is a sum, into which this is written."""
-        return self._uses[k] == 1 and self._is_sum(self._section.users[k][0])
+        return self._uses[k] == 1 and self._is_sum(self._block.users[k][0])
 
     def _written_into_sums(self) -> set[int]:
         """Products that need no operation of their own."""
         coefficients: dict[int, list[int]] = {}
-        for k in range(len(self._section.nodes)):
+        for k in range(len(self._block.nodes)):
             if self._is_sum(k) and not self._inlined(k):
                 for term, c in self._form(k).items():
                     coefficients.setdefault(term, []).append(c)
         found = set()
-        for k, node in enumerate(self._section.nodes):
-            users = self._section.users[k]
-            if node.kind == MUL and k not in self._section.outputs.values() and all(map(self._is_sum, users)):
+        for k, node in enumerate(self._block.nodes):
+            users = self._block.users[k]
+            if node.kind == MUL and k not in self._block.outputs.values() and all(map(self._is_sum, users)):
                 of = coefficients.get(k, [])
                 if len(of) == 1 or all(c == 1 for c in of):
                     found.add(k)
@@ -67,11 +67,11 @@ class _Fusion:
     def _form(self, k: int) -> Form:
         """The linear form of a sum; of anything else, itself."""
         if not self._is_sum(k):
-            node = self._section.nodes[k]
+            node = self._block.nodes[k]
             zero = node.kind == READ and node.source is not None and not node.source.name and node.source.value == 0
             return {} if zero else {k: 1}
         if k not in self._forms:
-            node = self._section.nodes[k]
+            node = self._block.nodes[k]
             total: Form = {}
             for arg, sign in zip(node.args, (1, -1 if node.kind == SUB else 1), strict=True):
                 form = self._form(arg)
@@ -86,13 +86,13 @@ class _Fusion:
         return self.out.constant(c * self._one % self._p)
 
     def _emit(self, k: int, scale: int) -> Element:
-        """The node times a small number, as an element of the new section."""
+        """The node times a small number, as an element of the new block."""
         if (k, scale) not in self._done:
             self._done[k, scale] = self._make(k, scale)
         return self._done[k, scale]
 
     def _make(self, k: int, scale: int) -> Element:
-        node = self._section.nodes[k]
+        node = self._block.nodes[k]
         if self._is_sum(k):
             return self._sum({term: scale * c for term, c in self._form(k).items()})
         if scale != 1:
@@ -124,7 +124,7 @@ class _Fusion:
 
     def _term(self, k: int, c: int) -> tuple[Element, Element]:
         """Two numbers whose product is c times the node."""
-        node = self._section.nodes[k]
+        node = self._block.nodes[k]
         if k in self._written:
             a, b = node.args
             if c == 1:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""A checker of rows: it runs a programme in the unit's time, knowing only which slot is written when, and refuses
+"""A checker of rows: it runs a program in the unit's time, knowing only which slot is written when, and refuses
 hazards.
 
 A task of row t reads at row t; what it writes can be read from row t + distance on and is uncertain until then. So a
@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from modmill.contract import UnsupportedError
-from modmill.engines.microcode.program import ENTRY, PAIR, Row, RowProgramme, Task, Unit
+from modmill.engines.microcode.program import ENTRY, PAIR, DatapathSpec, Program, Row, Task
 
 KINDS = ("mul", "add", "sub")
 
@@ -22,54 +22,54 @@ class Hazard(UnsupportedError):
     """Rows that a unit could not do, or whose numbers would depend on its timing."""
 
 
-def check_rows(programme: RowProgramme, unit: Unit) -> None:
+def check_rows(program: Program, unit: DatapathSpec) -> None:
     """Raise Hazard, with the row and the slot, for the first thing that is wrong."""
-    _Replay(programme, unit).run()
+    _Replay(program, unit).run()
 
 
-def _times(programme: RowProgramme, unit: Unit) -> Iterator[tuple[str, Row]]:
+def _times(program: Program, unit: DatapathSpec) -> Iterator[tuple[str, Row]]:
     """Rows in time: as many passes as writes of one can still be under way, and two more."""
     far = max(unit.product_distance, unit.sum_distance)
-    passes = min(programme.passes, 2 + -(-far // max(1, len(programme.loop))))
-    for k, row in enumerate(programme.before):
+    passes = min(program.passes, 2 + -(-far // max(1, len(program.loop))))
+    for k, row in enumerate(program.before):
         yield f"before row {k}", row
     for turn in range(passes):
-        for k, row in enumerate(programme.loop):
+        for k, row in enumerate(program.loop):
             yield f"loop row {k} of pass {turn}", row
-    for k, row in enumerate(programme.after):
+    for k, row in enumerate(program.after):
         yield f"after row {k}", row
 
 
 class _Replay:
-    def __init__(self, programme: RowProgramme, unit: Unit) -> None:
-        self._programme, self._unit = programme, unit
-        self._readable: dict[tuple[bool, int], int] = {(False, slot): 0 for slot, _ in programme.inputs}
-        self._readable |= {(True, slot): 0 for slot, _ in programme.shared}
-        self._constants = {slot for slot, _ in programme.shared}
-        if len(self._constants) != len(programme.shared):
-            raise Hazard(f"{programme.name}: a shared slot holds two constants")
-        if bool(programme.passes) != bool(programme.loop):
-            raise Hazard(f"{programme.name}: {programme.passes} passes of a loop of {len(programme.loop)} rows")
+    def __init__(self, program: Program, unit: DatapathSpec) -> None:
+        self._program, self._unit = program, unit
+        self._readable: dict[tuple[bool, int], int] = {(False, slot): 0 for slot, _ in program.inputs}
+        self._readable |= {(True, slot): 0 for slot, _ in program.shared}
+        self._constants = {slot for slot, _ in program.shared}
+        if len(self._constants) != len(program.shared):
+            raise Hazard(f"{program.name}: a shared slot holds two constants")
+        if bool(program.passes) != bool(program.loop):
+            raise Hazard(f"{program.name}: {program.passes} passes of a loop of {len(program.loop)} rows")
 
     def run(self) -> None:
         time = 0
-        for where, row in _times(self._programme, self._unit):
-            self._shape(row, f"{self._programme.name}, {where}")
-            self._row(row, time, f"{self._programme.name}, {where}")
+        for where, row in _times(self._program, self._unit):
+            self._shape(row, f"{self._program.name}, {where}")
+            self._row(row, time, f"{self._program.name}, {where}")
             time += 1
         digits = [sum(row.advance for row in part) for part in self._parts]
-        if digits != [self._programme.first, self._programme.each, self._programme.last]:
+        if digits != [self._program.first, self._program.each, self._program.last]:
             raise Hazard(
-                f"{self._programme.name}: rows use up {digits} digits before, in a pass and after, not "
-                f"{[self._programme.first, self._programme.each, self._programme.last]}"
+                f"{self._program.name}: rows use up {digits} digits before, in a pass and after, not "
+                f"{[self._program.first, self._program.each, self._program.last]}"
             )
-        for slot, _ in self._programme.results:
+        for slot, _ in self._program.results:
             if self._readable.get((False, slot), time + 1) > time:
-                raise Hazard(f"{self._programme.name}: the result in slot {slot} is not there at the end")
+                raise Hazard(f"{self._program.name}: the result in slot {slot} is not there at the end")
 
     @property
     def _parts(self) -> tuple[tuple[Row, ...], ...]:
-        p = self._programme
+        p = self._program
         return p.before, p.loop, p.after
 
     def _shape(self, row: Row, where: str) -> None:
@@ -101,8 +101,8 @@ class _Replay:
                 raise Hazard(f"{where}: a table of {place.size} entries begins at slot {place.number}")
             if place.pick == PAIR and place.shared:
                 raise Hazard(f"{where}: a pair of shared slots")
-            if place.pick == ENTRY and place.size > 1 << self._programme.window:
-                raise Hazard(f"{where}: a table of {place.size} entries, digits have {self._programme.window} bits")
+            if place.pick == ENTRY and place.size > 1 << self._program.window:
+                raise Hazard(f"{where}: a table of {place.size} entries, digits have {self._program.window} bits")
             if not place.all or not 0 <= max(number for _, number in place.all) < room:
                 raise Hazard(f"{where}: slot {place.number} of {room}")
 

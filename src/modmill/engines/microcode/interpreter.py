@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Programmes of rows, run in the unit's own time: a number can be read when its write is visible, and not before.
+"""Programs of rows, run in the unit's own time: a number can be read when its write is visible, and not before.
 
 The products are a design's bit-exact algorithm, plain integers modulo p, or the largest numbers that the contract
 allows, which is another test of the bounds.
@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from modmill.contract import Contract, Fault, UnsupportedError
 from modmill.design import DesignInstance
 from modmill.engines.microcode.bounds import Slot, row_limits, rows_of
-from modmill.engines.microcode.program import ENTRY, FIXED, Place, RowProgramme, Task, Unit
+from modmill.engines.microcode.program import ENTRY, FIXED, DatapathSpec, OperandAddress, Program, Task
 
 Where = tuple[int, int, int]
 """Part, row and task, as of ``Limits``."""
@@ -50,11 +50,9 @@ def exact(fitted: DesignInstance, contract: Contract) -> Product:
     return product
 
 
-def largest(programme: RowProgramme, contract: Contract) -> Product:
+def largest(program: Program, contract: Contract) -> Product:
     """The largest result that `row_limits` allows for each product."""
-    tops = {
-        where: int(-(-bound * contract.p // 1)) - 1 for where, bound in row_limits(programme, contract).tasks.items()
-    }
+    tops = {where: int(-(-bound * contract.p // 1)) - 1 for where, bound in row_limits(program, contract).tasks.items()}
 
     def product(where: Where, x: Sequence[int]) -> int:
         total = sum(x[k] * x[k + 1] for k in range(0, len(x), 2)) * contract.factor
@@ -64,8 +62,8 @@ def largest(programme: RowProgramme, contract: Contract) -> Product:
 
 
 def run(
-    programme: RowProgramme,
-    unit: Unit,
+    program: Program,
+    unit: DatapathSpec,
     contract: Contract,
     inputs: Mapping[str, int],
     digits: Sequence[int],
@@ -79,13 +77,13 @@ def run(
     number breaks its bounds.
     """
     p = contract.p
-    if len(digits) != programme.digits:
-        raise UnsupportedError(f"{programme.name} uses up {programme.digits} digits, not {len(digits)}")
-    if any(not 0 <= digit < 1 << programme.window for digit in digits):
-        raise UnsupportedError(f"{programme.name}: digits have {programme.window} bits")
+    if len(digits) != program.digits:
+        raise UnsupportedError(f"{program.name} uses up {program.digits} digits, not {len(digits)}")
+    if any(not 0 <= digit < 1 << program.window for digit in digits):
+        raise UnsupportedError(f"{program.name}: digits have {program.window} bits")
     multiply = product or plain(contract)
-    held: dict[Slot, int] = {(True, slot): value for slot, value in programme.shared}
-    for slot, name in programme.inputs:
+    held: dict[Slot, int] = {(True, slot): value for slot, value in program.shared}
+    for slot, name in program.inputs:
         if not 0 <= inputs[name] < p:
             raise UnsupportedError(f"{name} must be below the modulus of {p.bit_length()} bits")
         held[False, slot] = inputs[name]
@@ -95,19 +93,19 @@ def run(
     digit = next(following)
     made: dict[tuple[int, int], list[_Step]] = {}
     time = 0
-    for part, number, row in rows_of(programme):
+    for part, number, row in rows_of(program):
         if (part, number) not in made:
             made[part, number] = [_step((part, number, k), task, unit) for k, task in enumerate(row.tasks)]
         if time in coming:
             held.update(coming.pop(time))
         for where, task, reads, into, distance in made[part, number]:
             try:
-                values = [held[read if isinstance(read, tuple) else _picked(read, digit, programme)] for read in reads]
+                values = [held[read if isinstance(read, tuple) else _picked(read, digit, program)] for read in reads]
             except KeyError as missing:
-                raise Fault(f"{programme.name}: slot {missing.args[0][1]} is read before anything is there") from None
+                raise Fault(f"{program.name}: slot {missing.args[0][1]} is read before anything is there") from None
             result = multiply(where, values) if task.kind == "mul" else _sum(task, values, p)
             if result < 0 or result >= end:
-                raise Fault(f"{programme.name}, part {part}, row {number}: a number breaks its bounds")
+                raise Fault(f"{program.name}, part {part}, row {number}: a number breaks its bounds")
             if seen:
                 seen(where, result)
             coming.setdefault(time + distance, []).append((into or task.destination.at(digit), result))
@@ -116,23 +114,23 @@ def run(
         time += 1
     for at in sorted(t for t in coming if t <= time):
         held.update(coming[at])
-    return tuple(_least(held[False, slot], times, p) for slot, times in programme.results)
+    return tuple(_least(held[False, slot], times, p) for slot, times in program.results)
 
 
-_Step = tuple[Where, Task, tuple["Slot | Place", ...], "Slot | None", int]
+_Step = tuple[Where, Task, tuple["Slot | OperandAddress", ...], "Slot | None", int]
 """A task with where it is, what it reads and writes - a slot, or what a digit chooses it by - and how many rows later
 that can be read."""
 
 
-def _step(where: Where, task: Task, unit: Unit) -> _Step:
+def _step(where: Where, task: Task, unit: DatapathSpec) -> _Step:
     reads = tuple(place.at(0) if place.pick == FIXED else place for place in task.reads)
     into = task.destination.at(0) if task.destination.pick == FIXED else None
     return where, task, reads, into, unit.product_distance if task.kind == "mul" else unit.sum_distance
 
 
-def _picked(place: Place, digit: int, programme: RowProgramme) -> Slot:
+def _picked(place: OperandAddress, digit: int, program: Program) -> Slot:
     if place.pick == ENTRY and digit >= place.size:
-        raise UnsupportedError(f"{programme.name}: digit {digit} picks from a table of {place.size} entries")
+        raise UnsupportedError(f"{program.name}: digit {digit} picks from a table of {place.size} entries")
     return place.at(digit)
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Programmes as rows: what a field unit with one multiplier and one adder does, interval after interval.
+"""Programs as rows: what a field unit with one multiplier and one adder does, interval after interval.
 
 A row is one product and some sums, done for one context after the other; the next row follows. Its tasks read what
 rows at least ``Unit.product_distance`` (for products) or ``Unit.sum_distance`` (for sums) before it wrote. All rows
@@ -25,7 +25,7 @@ the slot itself or, where the digit is odd, its neighbour (number xor 1)."""
 
 
 @dataclass(frozen=True)
-class Place:
+class OperandAddress:
     """A slot as a task names it: ``number`` among those of its context, or among the ``shared`` ones of all contexts.
     ``size``: entries of the table, a power of two, where the pick is ENTRY; its digits are below that."""
 
@@ -53,16 +53,16 @@ class Task:
     never."""
 
     kind: str
-    destination: Place
-    a: Place
-    b: Place
-    c: Place | None = None
-    e: Place | None = None
+    destination: OperandAddress
+    a: OperandAddress
+    b: OperandAddress
+    c: OperandAddress | None = None
+    e: OperandAddress | None = None
     lift: int = 0
     trim: int = 0
 
     @property
-    def reads(self) -> tuple[Place, ...]:
+    def reads(self) -> tuple[OperandAddress, ...]:
         """Places that it reads."""
         return tuple(place for place in (self.a, self.b, self.c, self.e) if place is not None)
 
@@ -82,7 +82,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Unit:
+class DatapathSpec:
     """What rows are made for.
 
     ``sums``: sums in a row at most, 0 for a unit that adds up two products instead (``added``). ``product_distance``
@@ -100,8 +100,8 @@ class Unit:
 
 
 @dataclass(frozen=True)
-class RowProgramme:
-    """A scheduled programme.
+class Program:
+    """A scheduled program.
 
     ``inputs``: (slot, name) of the numbers that each context is given, in the order in which they are sent.
     ``shared``: (shared slot, value) of the constants, as they stand in the multiplier's domain, least ones.

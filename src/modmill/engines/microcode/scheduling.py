@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""A list scheduler: which operation of a section is done in which row of a unit.
+"""A list scheduler: which operation of a block is done in which row of a unit.
 
-Row by row, of the operations whose numbers can be read the one with the longest path to the section's end goes first:
+Row by row, of the operations whose numbers can be read the one with the longest path to the block's end goes first:
 one product, and as many sums as the unit does. A number is read ``distance`` rows after it was made, or later. A
 variable is written after its old number was read, and what reads one digit comes before all that reads the next.
 
-Sections follow one another without waiting for the last results: a section is as long as the next one's first reads of
-what it writes ask for, and a loop's section as its own. Of several placements, which differ where paths are almost
+Sections follow one another without waiting for the last results: a block is as long as the next one's first reads of
+what it writes ask for, and a loop's block as its own. Of several placements, which differ where paths are almost
 equally long, the shortest is taken, and of those the one that needs the fewest slots.
 
 Source: list scheduling by critical path, R. Graham: Bounds on multiprocessing timing anomalies, SIAM Journal on Applied
@@ -25,8 +25,8 @@ from functools import cached_property
 from itertools import accumulate
 
 from modmill.contract import UnsupportedError
-from modmill.engines.microcode.expressions import MUL, READ, Element, Name, Section
-from modmill.engines.microcode.program import ENTRY, FIXED, PAIR, Unit
+from modmill.engines.microcode.expressions import MUL, READ, BasicBlock, Element, Name
+from modmill.engines.microcode.program import ENTRY, FIXED, PAIR, DatapathSpec
 from modmill.schedule import Schedule, Step
 
 _ROUNDS = 4
@@ -50,9 +50,9 @@ class RegisterGroups:
         """The other of each pair."""
         return {a: b for x, y in self.pairs for a, b in ((x, y), (y, x))}
 
-    def touched(self, section: Section, node: int) -> tuple[Name, ...]:
-        """Variables and entries of this programme's tables that a node reads from slots."""
-        source = section.nodes[node].source
+    def touched(self, block: BasicBlock, node: int) -> tuple[Name, ...]:
+        """Variables and entries of this program's tables that a node reads from slots."""
+        source = block.nodes[node].source
         if source is None or not source.name:
             return ()
         if source.pick == ENTRY:
@@ -65,28 +65,28 @@ class RegisterGroups:
 
 @dataclass(frozen=True)
 class Placed:
-    """A section with the row of each operation, -1 for what is only read, and its number of rows."""
+    """A block with the row of each operation, -1 for what is only read, and its number of rows."""
 
-    section: Section
+    block: BasicBlock
     rows: tuple[int, ...]
     length: int
     advances: tuple[int, ...]
     """Rows after which the next digit is seen."""
 
-    def schedule(self, unit: Unit, names: Mapping[int, str] | None = None) -> Schedule:
+    def schedule(self, unit: DatapathSpec, names: Mapping[int, str] | None = None) -> Schedule:
         """The rows as a schedule, whose cycles are rows: for the chart."""
-        labels = dict(names or {}) or {k: f"{_SIGNS[n.kind]}{k}" for k, n in enumerate(self.section.nodes)}
+        labels = dict(names or {}) or {k: f"{_SIGNS[n.kind]}{k}" for k, n in enumerate(self.block.nodes)}
         by_row: dict[int, int] = {}
         steps = []
         for k in sorted(range(len(self.rows)), key=lambda k: self.rows[k]):
-            node, row = self.section.nodes[k], self.rows[k]
+            node, row = self.block.nodes[k], self.rows[k]
             if node.kind == READ:
                 continue
             lane = "multiplier"
             if node.kind != MUL:
                 by_row[row] = by_row.get(row, 0) + 1
                 lane = f"adder {by_row[row]}" if unit.sums > 1 else "adder"
-            reads = tuple(labels[a] for a in dict.fromkeys(node.args) if self.section.nodes[a].kind != READ)
+            reads = tuple(labels[a] for a in dict.fromkeys(node.args) if self.block.nodes[a].kind != READ)
             steps.append(Step(labels[k], lane, row, distance(unit, node.kind), reads, busy=1))
         return Schedule(tuple(steps), self.length)
 
@@ -94,7 +94,7 @@ class Placed:
 _SIGNS = {MUL: "×", "add": "+", "sub": "−", READ: ""}
 
 
-def distance(unit: Unit, kind: str) -> int:
+def distance(unit: DatapathSpec, kind: str) -> int:
     """Rows from an operation to the first row that may read its result."""
     return unit.product_distance if kind == MUL else unit.sum_distance
 
@@ -102,38 +102,38 @@ def distance(unit: Unit, kind: str) -> int:
 # ---------------------------------------------------------------------------------------------- order
 
 
-def ready_to_place(section: Section, layers: RegisterGroups, unit: Unit, one: int) -> Section:
-    """The same section, pruned, in which every number that is set is made by an operation of its own, which does not
+def ready_to_place(block: BasicBlock, layers: RegisterGroups, unit: DatapathSpec, one: int) -> BasicBlock:
+    """The same block, pruned, in which every number that is set is made by an operation of its own, which does not
     have to come before the old number is read: else it is copied."""
-    section = section.pruned()
+    block = block.pruned()
     while True:
-        wrong = _wrong_output(section, layers)
+        wrong = _wrong_output(block, layers)
         if wrong is None:
-            return section
-        element = Element(section, section.outputs[wrong])
-        copy = section.copied(element, one if unit.added else None)
-        section.outputs[wrong] = copy.node
-        section = section.pruned()
+            return block
+        element = Element(block, block.outputs[wrong])
+        copy = block.copied(element, one if unit.added else None)
+        block.outputs[wrong] = copy.node
+        block = block.pruned()
 
 
-def _wrong_output(section: Section, layers: RegisterGroups) -> Name | None:
+def _wrong_output(block: BasicBlock, layers: RegisterGroups) -> Name | None:
     seen: set[int] = set()
-    for name, node in section.outputs.items():
-        if section.nodes[node].kind == READ or node in seen:
+    for name, node in block.outputs.items():
+        if block.nodes[node].kind == READ or node in seen:
             return name
         seen.add(node)
-    circle = _circle(section, layers)
-    return next((name for name, node in section.outputs.items() if node in circle), None)
+    circle = _circle(block, layers)
+    return next((name for name, node in block.outputs.items() if node in circle), None)
 
 
-def _circle(section: Section, layers: RegisterGroups) -> set[int]:
+def _circle(block: BasicBlock, layers: RegisterGroups) -> set[int]:
     """Operations that can be done in no order: each waits for another of them, for its number or as the last to read
     what it overwrites."""
-    waits: dict[int, set[int]] = {k: set(node.args) for k, node in enumerate(section.nodes)}
+    waits: dict[int, set[int]] = {k: set(node.args) for k, node in enumerate(block.nodes)}
     writers: dict[int, set[int]] = {}
-    for name, readers in _readers(section, layers).items():
-        if name in section.outputs:
-            writer = section.outputs[name]
+    for name, readers in _readers(block, layers).items():
+        if name in block.outputs:
+            writer = block.outputs[name]
             waits[writer] |= readers - {writer}
     for k, before in waits.items():
         for a in before:
@@ -149,24 +149,24 @@ def _circle(section: Section, layers: RegisterGroups) -> set[int]:
     return set(waits)
 
 
-def _readers(section: Section, layers: RegisterGroups) -> dict[Name, set[int]]:
+def _readers(block: BasicBlock, layers: RegisterGroups) -> dict[Name, set[int]]:
     """Operations that read each variable or entry from its slot."""
     found: dict[Name, set[int]] = {}
-    for k, node in enumerate(section.nodes):
+    for k, node in enumerate(block.nodes):
         if node.kind == READ:
-            for name in layers.touched(section, k):
-                found.setdefault(name, set()).update(section.users[k])
+            for name in layers.touched(block, k):
+                found.setdefault(name, set()).update(block.users[k])
     return found
 
 
-def _epochs(section: Section) -> dict[int, int]:
+def _epochs(block: BasicBlock) -> dict[int, int]:
     """The digit that each operation sees, of those that see one."""
     found: dict[int, int] = {}
-    for k, node in enumerate(section.nodes):
+    for k, node in enumerate(block.nodes):
         if node.source and node.source.pick != FIXED:
-            for user in section.users[k]:
+            for user in block.users[k]:
                 if found.setdefault(user, node.source.epoch) != node.source.epoch:
-                    raise UnsupportedError(f"section {section.name}: an operation reads slots picked by two digits")
+                    raise UnsupportedError(f"block {block.name}: an operation reads slots picked by two digits")
     return found
 
 
@@ -174,14 +174,18 @@ def _epochs(section: Section) -> dict[int, int]:
 
 
 def place(
-    section: Section, layers: RegisterGroups, unit: Unit, ready: Mapping[Name, int] | None = None, turn: int = 0
+    block: BasicBlock,
+    layers: RegisterGroups,
+    unit: DatapathSpec,
+    ready: Mapping[Name, int] | None = None,
+    turn: int = 0,
 ) -> Placed:
-    """Rows for a section that `ready_to_place` has prepared. ``ready``: rows at its start in which variables cannot be
+    """Rows for a block that `ready_to_place` has prepared. ``ready``: rows at its start in which variables cannot be
     read yet. The length is that of its last row; what follows may ask for more. ``turn``: paths that are almost as long
     as others change places, in another way for each turn from 1 on."""
-    nodes = section.nodes
+    nodes = block.nodes
     operations = [k for k, node in enumerate(nodes) if node.kind != READ]
-    before, earliest = _waits(section, layers, unit, operations, ready or {})
+    before, earliest = _waits(block, layers, unit, operations, ready or {})
     after: dict[int, list[tuple[int, int]]] = {k: [] for k in operations}
     for k in operations:
         for a, later in before[k]:
@@ -191,8 +195,8 @@ def place(
         chance, spread = random.Random(turn), turn % _SPREAD + 1
         early = Fraction(turn % _ORDERS, len(operations))  # as written, numbers are used soon after they are made
         height = {k: rows + chance.randrange(spread) - int(early * k * spread) for k, rows in height.items()}
-    epochs = _epochs(section)
-    waiting = [sum(e == digit for e in epochs.values()) for digit in range(section.digits + 1)]
+    epochs = _epochs(block)
+    waiting = [sum(e == digit for e in epochs.values()) for digit in range(block.digits + 1)]
     left = {k: len(before[k]) for k in operations}
     free = [k for k in operations if not left[k]]
     rows = [-1] * len(nodes)
@@ -219,35 +223,35 @@ def place(
                 left[follower] -= 1
                 if not left[follower]:
                     free.append(follower)
-        if digit < section.digits and not waiting[digit]:
+        if digit < block.digits and not waiting[digit]:
             advances.append(row)
             digit += 1
         row += 1
         if row > _IDLE:
-            raise UnsupportedError(f"section {section.name} cannot be placed on a unit with {unit.sums} sums a row")
-    while digit < section.digits:
+            raise UnsupportedError(f"block {block.name} cannot be placed on a unit with {unit.sums} sums a row")
+    while digit < block.digits:
         advances.append(row)
         digit, row = digit + 1, row + 1
-    return Placed(section, tuple(rows), row, tuple(advances))
+    return Placed(block, tuple(rows), row, tuple(advances))
 
 
 def _waits(
-    section: Section, layers: RegisterGroups, unit: Unit, operations: Iterable[int], ready: Mapping[Name, int]
+    block: BasicBlock, layers: RegisterGroups, unit: DatapathSpec, operations: Iterable[int], ready: Mapping[Name, int]
 ) -> tuple[dict[int, list[tuple[int, int]]], dict[int, int]]:
     """For each operation those that it waits for, with the rows between, and its earliest row."""
-    nodes = section.nodes
+    nodes = block.nodes
     before = {
         k: [(a, distance(unit, nodes[a].kind)) for a in dict.fromkeys(nodes[k].args) if nodes[a].kind != READ]
         for k in operations
     }
     earliest = dict.fromkeys(operations, 0)
-    for name, readers in _readers(section, layers).items():
-        writer = section.outputs.get(name)
+    for name, readers in _readers(block, layers).items():
+        writer = block.outputs.get(name)
         for reader in readers:
             earliest[reader] = max(earliest[reader], ready.get(name, 0))
             if writer is not None and writer != reader:
                 before[writer].append((reader, 1))
-    for name, writer in section.outputs.items():
+    for name, writer in block.outputs.items():
         earliest[writer] = max(earliest[writer], ready.get(name, 0))
     return before, earliest
 
@@ -276,18 +280,18 @@ def _heights(
 def touches(placed: Placed, layers: RegisterGroups) -> dict[Name, int]:
     """The first row in which each variable or entry is read or written."""
     found: dict[Name, int] = {}
-    for name, readers in _readers(placed.section, layers).items():
+    for name, readers in _readers(placed.block, layers).items():
         if readers:
             found[name] = min(placed.rows[k] for k in readers)
-    for name, writer in placed.section.outputs.items():
+    for name, writer in placed.block.outputs.items():
         found[name] = min(found.get(name, placed.rows[writer]), placed.rows[writer])
     return found
 
 
-def available(placed: Placed, unit: Unit) -> dict[Name, int]:
-    """The first row, counted from the section's start, in which each variable that it sets can be read."""
-    nodes = placed.section.nodes
-    return {name: placed.rows[k] + distance(unit, nodes[k].kind) for name, k in placed.section.outputs.items()}
+def available(placed: Placed, unit: DatapathSpec) -> dict[Name, int]:
+    """The first row, counted from the block's start, in which each variable that it sets can be read."""
+    nodes = placed.block.nodes
+    return {name: placed.rows[k] + distance(unit, nodes[k].kind) for name, k in placed.block.outputs.items()}
 
 
 def _needed(written: Mapping[Name, int], touched: Mapping[Name, int]) -> int:
@@ -295,11 +299,11 @@ def _needed(written: Mapping[Name, int], touched: Mapping[Name, int]) -> int:
 
 
 def pressure(placed: Placed) -> int:
-    """Numbers that a section keeps for itself at once, at most."""
-    nodes, rows = placed.section.nodes, placed.rows
-    given = set(placed.section.outputs.values())
+    """Numbers that a block keeps for itself at once, at most."""
+    nodes, rows = placed.block.nodes, placed.rows
+    given = set(placed.block.outputs.values())
     change = [0] * (placed.length + 2)
-    for k, users in enumerate(placed.section.users):
+    for k, users in enumerate(placed.block.users):
         if nodes[k].kind != READ and k not in given:
             change[rows[k]] += 1
             change[max((rows[u] for u in users), default=rows[k]) + 1] -= 1
@@ -307,17 +311,17 @@ def pressure(placed: Placed) -> int:
 
 
 def _of_length(placed: Placed, length: int) -> Placed:
-    return Placed(placed.section, placed.rows, max(placed.length, length), placed.advances)
+    return Placed(placed.block, placed.rows, max(placed.length, length), placed.advances)
 
 
-def join(sections: Sequence[Section], loop: int, layers: RegisterGroups, unit: Unit) -> list[Placed]:
-    """All sections in rows, each so long that the next finds what it reads, the one with number ``loop`` after itself
-    too; -1: none is a loop. What the next section does not touch it is taken to touch at its start. What the last
-    section sets can be read at its end."""
+def join(blocks: Sequence[BasicBlock], loop: int, layers: RegisterGroups, unit: DatapathSpec) -> list[Placed]:
+    """All blocks in rows, each so long that the next finds what it reads, the one with number ``loop`` after itself
+    too; -1: none is a loop. What the next block does not touch it is taken to touch at its start. What the last
+    block sets can be read at its end."""
     placed: list[Placed] = []
     pending: dict[Name, int] = {}
-    for number, section in enumerate(sections):
-        found = _best(section, layers, unit, None if number == loop else pending)
+    for number, block in enumerate(blocks):
+        found = _best(block, layers, unit, None if number == loop else pending)
         if placed:
             length = _needed(available(placed[-1], unit), touches(found, layers))
             placed[-1] = _of_length(placed[-1], length)
@@ -327,13 +331,13 @@ def join(sections: Sequence[Section], loop: int, layers: RegisterGroups, unit: U
     return placed
 
 
-def _best(section: Section, layers: RegisterGroups, unit: Unit, pending: Mapping[Name, int] | None) -> Placed:
+def _best(block: BasicBlock, layers: RegisterGroups, unit: DatapathSpec, pending: Mapping[Name, int] | None) -> Placed:
     """The shortest of some placements, and of those the one that keeps the fewest numbers; without ``pending`` of a
     loop, which follows itself."""
-    turns = max(1, min(_TURNS, _WORK // max(1, len(section.nodes))))
+    turns = max(1, min(_TURNS, _WORK // max(1, len(block.nodes))))
     best: tuple[tuple[int, int], int, Placed] | None = None
     for turn in range(turns):
-        for found in _placements(section, layers, unit, pending, turn):
+        for found in _placements(block, layers, unit, pending, turn):
             cost = found.length, pressure(found)
             if best is None or cost < best[0]:
                 best = cost, turn, found
@@ -344,14 +348,14 @@ def _best(section: Section, layers: RegisterGroups, unit: Unit, pending: Mapping
 
 
 def _placements(
-    section: Section, layers: RegisterGroups, unit: Unit, pending: Mapping[Name, int] | None, turn: int
+    block: BasicBlock, layers: RegisterGroups, unit: DatapathSpec, pending: Mapping[Name, int] | None, turn: int
 ) -> Iterator[Placed]:
     if pending is not None:
-        yield place(section, layers, unit, pending, turn)
+        yield place(block, layers, unit, pending, turn)
         return
     ready: dict[Name, int] = {}
     for _ in range(_ROUNDS):
-        found = place(section, layers, unit, ready, turn)
+        found = place(block, layers, unit, ready, turn)
         found = _of_length(found, _needed(available(found, unit), touches(found, layers)))
         yield found
         end = max(found.rows, default=-1) + 1

@@ -26,9 +26,9 @@ from functools import cached_property
 
 from modmill.contract import Contract, UnsupportedError
 from modmill.engines.microcode.bounds import row_limits
+from modmill.engines.microcode.field_program import Domain
 from modmill.engines.microcode.interpreter import Product, largest, run
-from modmill.engines.microcode.program import ENTRY, PAIR, Place, Row, RowProgramme, Task, Unit
-from modmill.engines.microcode.recipe import Domain
+from modmill.engines.microcode.program import ENTRY, PAIR, DatapathSpec, OperandAddress, Program, Row, Task
 from modmill.numbers.shown import shortened
 from modmill.rtl.memory import DEPTHS
 
@@ -36,13 +36,13 @@ STARTS = ("one", "skip", "base")
 WINDOW_MAX = 8
 BASE = "base"
 """The number that each context is given."""
-_ONE, _SQUARE, _RADIX = (Place(k, shared=True) for k in range(3))
-_UNIT = Unit(0, 1, 1, DEPTHS[-1], DEPTHS[-1])
+_ONE, _SQUARE, _RADIX = (OperandAddress(k, shared=True) for k in range(3))
+_UNIT = DatapathSpec(0, 1, 1, DEPTHS[-1], DEPTHS[-1])
 """One on which a product can be read by the next row."""
 
 
 @dataclass(frozen=True)
-class Programme:
+class PowerProgram:
     """An exponentiation, as if each product could be read by the next row.
 
     ``constants``: names of the numbers in the shared slots 0, 1, ...: ``one`` = 1, ``square`` = R^2 mod p, ``radix`` =
@@ -94,7 +94,7 @@ class Programme:
             raise UnsupportedError(f"an exponent of {exponent.bit_length()} bits, but the engine is set to {bits} bits")
         if not self.window:
             if exponent != self.exponent:
-                raise UnsupportedError(f"this programme raises to the power {self.exponent}, not {exponent}")
+                raise UnsupportedError(f"this program raises to the power {self.exponent}, not {exponent}")
             return ()
         value = exponent ^ exponent << 1 if self.gray else exponent
         count, mask = self.digit_count(bits), (1 << self.window) - 1
@@ -105,11 +105,11 @@ def _advances(rows: Iterable[Row]) -> int:
     return sum(row.advance for row in rows)
 
 
-def _row(destination: Place, a: Place, b: Place, advance: bool = False) -> Row:
+def _row(destination: OperandAddress, a: OperandAddress, b: OperandAddress, advance: bool = False) -> Row:
     return Row(Task("mul", destination, a, b), advance=advance)
 
 
-def fixed_window(window: int, converted: bool = True) -> Programme:
+def fixed_window(window: int, converted: bool = True) -> PowerProgram:
     """2^w-ary exponentiation with ``window`` = w bits a digit.
 
     A table of base^0 ... base^(2^w - 1), then for every digit w squarings and one product by the entry that the digit
@@ -122,8 +122,8 @@ def fixed_window(window: int, converted: bool = True) -> Programme:
     if not 1 <= window <= WINDOW_MAX:
         raise UnsupportedError(f"a window has 1 to {WINDOW_MAX} bits, not {window}")
     size = 1 << window
-    entries, picked = [Place(k) for k in range(size)], Place(0, ENTRY, size=size)
-    base, power = (Place(size), Place(size + 1)) if converted else (entries[1], Place(size))
+    entries, picked = [OperandAddress(k) for k in range(size)], OperandAddress(0, ENTRY, size=size)
+    base, power = (OperandAddress(size), OperandAddress(size + 1)) if converted else (entries[1], OperandAddress(size))
     before = [_row(entries[0], _ONE, _SQUARE if converted else _ONE)]
     if converted:
         before.append(_row(entries[1], base, _SQUARE))
@@ -132,13 +132,13 @@ def fixed_window(window: int, converted: bool = True) -> Programme:
         before.append(_row(entries[k], a, b))
     before.append(_row(power, entries[0], picked, advance=True))
     loop = (*[_row(power, power, power)] * window, _row(power, power, picked, advance=True))
-    return Programme(
+    return PowerProgram(
         f"window-{window}", ("one", "square") if converted else ("one",), base.number, tuple(before), loop,
         (_row(power, power, _ONE),) if converted else (), power.number, window,
     )  # fmt: skip
 
 
-def ladder(converted: bool = True) -> Programme:
+def ladder(converted: bool = True) -> PowerProgram:
     """Montgomery ladder: x^k and x^(k+1) side by side, two products a bit, one of them a square.
 
     The product of the two goes to one slot, the square to another, and which is which follows from whether the bit
@@ -147,20 +147,22 @@ def ladder(converted: bool = True) -> Programme:
 
     Products for n bits, n even: 2 n + 1 + (2 into the domain, or 1); an odd length is filled up with a zero.
     """
-    second, first, fourth, third = (Place(k) for k in range(4))
-    either, other = Place(second.number, PAIR), Place(fourth.number, PAIR)
-    base = Place(4) if converted else first
+    second, first, fourth, third = (OperandAddress(k) for k in range(4))
+    either, other = OperandAddress(second.number, PAIR), OperandAddress(fourth.number, PAIR)
+    base = OperandAddress(4) if converted else first
     loop = (
         _row(third, first, second), _row(fourth, either, either, advance=True),
         _row(first, third, fourth), _row(second, other, other, advance=True),
     )  # fmt: skip
     before = (_row(first, base, _SQUARE), _row(second, _ONE, _SQUARE)) if converted else (_row(second, _ONE, _ONE),)
-    after = (_row(third, _ONE, Place(second.number, ENTRY, size=2), advance=True),)  # ``first`` where the last bit is 1
+    after = (
+        _row(third, _ONE, OperandAddress(second.number, ENTRY, size=2), advance=True),
+    )  # ``first`` where the last bit is 1
     constants = ("one", "square") if converted else ("one",)
-    return Programme("ladder", constants, base.number, before, loop, after, third.number, window=1, gray=True)
+    return PowerProgram("ladder", constants, base.number, before, loop, after, third.number, window=1, gray=True)
 
 
-def left_to_right(exponent: int, *, start: str = "base", bits: int = 0, converted: bool = True) -> Programme:
+def left_to_right(exponent: int, *, start: str = "base", bits: int = 0, converted: bool = True) -> PowerProgram:
     """Square and multiply for one exponent, which shows in the number of products.
 
     ``start``: ``one``, the algorithm of the paper's Section 4, which squares 1 for leading zeros of ``bits`` bits too
@@ -172,8 +174,8 @@ def left_to_right(exponent: int, *, start: str = "base", bits: int = 0, converte
     bits = bits or exponent.bit_length()
     if exponent < 1 or exponent.bit_length() > bits:
         raise UnsupportedError(f"the exponent must be at least 1 and have at most {bits} bits, got {exponent}")
-    x, power = Place(int(converted)), Place(1 + converted)
-    before = [_row(x, Place(0), _SQUARE)] if converted else []
+    x, power = OperandAddress(int(converted)), OperandAddress(1 + converted)
+    before = [_row(x, OperandAddress(0), _SQUARE)] if converted else []
     constants = ["one", "square"] if converted else []
     held, done = x, exponent.bit_length() - 1
     if start != "base":
@@ -190,24 +192,24 @@ def left_to_right(exponent: int, *, start: str = "base", bits: int = 0, converte
         before.append(_row(power, held, _ONE))
         held = power
     name = f"power-{exponent}" if exponent < 1 << 32 else f"power-of-{exponent.bit_length()}-bits"
-    return Programme(name, tuple(constants), 0, tuple(before), (), (), held.number, exponent=exponent)
+    return PowerProgram(name, tuple(constants), 0, tuple(before), (), (), held.number, exponent=exponent)
 
 
 class Exponentiation:
-    """A programme on a multiplier: base^exponent mod p for exponents of at most ``bits`` bits.
+    """A program on a multiplier: base^exponent mod p for exponents of at most ``bits`` bits.
 
     ``subtractions``: how often p is to be subtracted from the last product at most. Raises UnsupportedError, with the
-    row and the bounds, when the programme could overflow the multiplier; for a programme without conversion where the
+    row and the bounds, when the program could overflow the multiplier; for a program without conversion where the
     factor asks for one; and for a core with one operand, or whose results are no operands.
     """
 
-    def __init__(self, programme: Programme, contract: Contract, bits: int) -> None:
+    def __init__(self, program: PowerProgram, contract: Contract, bits: int) -> None:
         if bits < 1:
             raise UnsupportedError(f"exponents have at least 1 bit, not {bits}")
         self._domain = Domain.of(contract)
-        if not self._domain.plain and "square" not in programme.constants:
-            raise UnsupportedError("the multiplier leaves a factor: its programme must convert")
-        self.programme, self.contract, self.bits = programme, contract, bits
+        if not self._domain.plain and "square" not in program.constants:
+            raise UnsupportedError("the multiplier leaves a factor: its program must convert")
+        self.program, self.contract, self.bits = program, contract, bits
         self.subtractions = -(-contract.result_bound // 1) - 1  # enough for every product, until its bound is known
         (bound,) = row_limits(self.rows(), contract).results
         self.subtractions = -(-bound // 1) - 1
@@ -221,19 +223,19 @@ class Exponentiation:
     @property
     def products(self) -> int:
         """Products done for one power."""
-        return self.programme.products(self.bits)
+        return self.program.products(self.bits)
 
-    def rows(self, distance: int = 1, subtractions: int = 0) -> RowProgramme:
+    def rows(self, distance: int = 1, subtractions: int = 0) -> Program:
         """The rows for a unit on which a product can be read ``distance`` rows later: rows without a product where one
         must be waited for.
 
         ``subtractions``: how often p may be subtracted from the result; at least as often as the bounds ask for.
         """
-        p = self.programme
+        p = self.program
         parts = p.before, p.loop, p.after
         before, loop, after = (_waiting(rows, distance) for rows in parts)
         first, each, last = map(_advances, parts)
-        return RowProgramme(
+        return Program(
             name=p.name, inputs=((p.base, BASE),), shared=tuple(enumerate(self.numbers[name] for name in p.constants)),
             before=before, loop=loop, after=after, passes=p.passes(self.bits),
             results=((p.result, max(self.subtractions, subtractions)),),
@@ -241,13 +243,13 @@ class Exponentiation:
         )  # fmt: skip
 
     def power(self, base: int, exponent: int, multiply: Callable[[int, int], int] | None = None) -> int:
-        """base^exponent mod p, in [0, p), by the programme's own rows.
+        """base^exponent mod p, in [0, p), by the program's own rows.
 
         ``multiply``: the design's bit-exact algorithm (``DesignInstance.multiply``). Without it every product is the
         largest number that the contract allows, which is another test of the bounds. Raises UnsupportedError for a base
         outside [0, p) and an exponent of more than ``bits`` bits.
         """
-        digits = self.programme.digits(exponent, self.bits)
+        digits = self.program.digits(exponent, self.bits)
         product: Product = (lambda _, x: multiply(*x)) if multiply else self._largest
         (result,) = run(self.rows(), _UNIT, self.contract, {BASE: base}, digits, product)
         return result

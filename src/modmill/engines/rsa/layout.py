@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""What the parts of an exponentiation engine agree on: a coprocessor's layout whose programmes are powers.
+"""What the parts of an exponentiation engine agree on: a coprocessor's layout whose programs are powers.
 
 The numbers of the modulus are the constants, the base is the only number of a context, and a job says how many passes
 the loop does, so that one engine serves exponents of different lengths.
@@ -16,7 +16,7 @@ from modmill.contract import Contract, UnsupportedError
 from modmill.engines.machine.layout import RowLayout
 from modmill.engines.machine.timing import NumberedRhythm, Rhythm, paced
 from modmill.engines.microcode.hazards import check_rows
-from modmill.engines.microcode.program import RowProgramme, Unit
+from modmill.engines.microcode.program import DatapathSpec, Program
 from modmill.engines.rsa.exponentiation import Exponentiation
 from modmill.rtl.memory import DEPTHS
 
@@ -28,7 +28,7 @@ _NEARLY = Fraction(21, 20)
 
 @dataclass(frozen=True)
 class PowerLayout(RowLayout):
-    """Slots, table and messages of an engine for some powers. ``powers``: the programmes with their bounds, all for one
+    """Slots, table and messages of an engine for some powers. ``powers``: the programs with their bounds, all for one
     contract (that of any modulus, if it is loaded). Made by ``power_layout``."""
 
     powers: tuple[Exponentiation, ...] = ()
@@ -43,50 +43,50 @@ class PowerLayout(RowLayout):
         """The constants, in order."""
         found = [""] * self.constants
         for offset, power in zip(self.offsets, self.powers, strict=True):
-            names = power.programme.constants
+            names = power.program.constants
             found[offset : offset + len(names)] = names
         return tuple(found)
 
     @property
     def subtractions(self) -> int:
         """How often p may be subtracted at the end: not at all where the ports have residues or digits."""
-        return max(times for p in self.programmes for _, times in p.results) * self.binary
+        return max(times for p in self.programs for _, times in p.results) * self.binary
 
-    def passes(self, programme: int, bits: int) -> int:
+    def passes(self, program: int, bits: int) -> int:
         """Passes of the loop for exponents of ``bits`` bits. Raises UnsupportedError for longer ones than the
         engine's."""
-        power = self.powers[programme]
+        power = self.powers[program]
         if bits > power.bits:
             raise UnsupportedError(f"this engine takes exponents of up to {power.bits} bits, not {bits}")
-        return power.programme.passes(bits)
+        return power.program.passes(bits)
 
-    def setup(self, contract: Contract, programmes: Mapping[int, RowProgramme] | None = None) -> list[int]:
+    def setup(self, contract: Contract, programs: Mapping[int, Program] | None = None) -> list[int]:
         """The message that sets a modulus and its numbers.
 
-        Raises UnsupportedError when a programme could overflow with this modulus, or needs more subtractions than there
+        Raises UnsupportedError when a program could overflow with this modulus, or needs more subtractions than there
         are.
         """
-        return super().setup(contract, self.at(contract) if programmes is None else programmes)
+        return super().setup(contract, self.at(contract) if programs is None else programs)
 
-    def at(self, contract: Contract) -> dict[int, RowProgramme]:
-        """The programmes for another modulus. Raises UnsupportedError as ``setup`` does."""
+    def at(self, contract: Contract) -> dict[int, Program]:
+        """The programs for another modulus. Raises UnsupportedError as ``setup`` does."""
         made = {}
         for k, own in enumerate(self.powers):
-            power = own if contract == own.contract else Exponentiation(own.programme, contract, own.bits)
-            results = self.programmes[k].results
+            power = own if contract == own.contract else Exponentiation(own.program, contract, own.bits)
+            results = self.programs[k].results
             ((_, times),) = results
             if power.subtractions > times and self.binary:
                 raise UnsupportedError(f"this modulus needs {power.subtractions} subtractions at the end, not {times}")
             made[k] = replace(power.rows(self.distance), results=results)
         return made
 
-    def power_job(self, programme: int, pairs: Sequence[tuple[int, int]], bits: int = 0) -> list[int]:
+    def power_job(self, program: int, pairs: Sequence[tuple[int, int]], bits: int = 0) -> list[int]:
         """The message for one (base, exponent) for each context, exponents of ``bits`` bits (default: the longest)."""
-        power = self.powers[programme]
+        power = self.powers[program]
         bits = bits or power.bits
-        passes = self.passes(programme, bits)
-        runs = [(power.programme.digits(exponent, bits), (base,)) for base, exponent in pairs]
-        return self.job(programme, runs, passes)
+        passes = self.passes(program, bits)
+        runs = [(power.program.digits(exponent, bits), (base,)) for base, exponent in pairs]
+        return self.job(program, runs, passes)
 
 
 def power_layout(
@@ -100,11 +100,11 @@ def power_layout(
     if contexts < 1:
         raise UnsupportedError(f"an engine has at least 1 context, not {contexts}")
     found = [_layout(powers, beat, contexts, word, spare) for beat in _rhythms(rhythm, contexts)]
-    cycles = [layout.rhythm.cycles(layout.programmes[0].rows, contexts) for layout in found]
+    cycles = [layout.rhythm.cycles(layout.programs[0].rows, contexts) for layout in found]
     best = next(layout for layout, taken in zip(found, cycles, strict=True) if taken <= _NEARLY * min(cycles))
-    unit = Unit(0, best.distance, 1, DEPTHS[-1], DEPTHS[-1], added=best.rhythm.added)
-    for programme in best.programmes:
-        check_rows(programme, unit)
+    unit = DatapathSpec(0, best.distance, 1, DEPTHS[-1], DEPTHS[-1], added=best.rhythm.added)
+    for program in best.programs:
+        check_rows(program, unit)
     return best
 
 

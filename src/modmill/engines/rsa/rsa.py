@@ -28,7 +28,7 @@ from math import gcd
 from typing import Protocol
 
 from modmill.contract import Contract, Fault, UnsupportedError
-from modmill.engines.rsa.exponentiation import Exponentiation, Programme, fixed_window, left_to_right
+from modmill.engines.rsa.exponentiation import Exponentiation, PowerProgram, fixed_window, left_to_right
 
 BITS = range(1024, 4097)
 """Lengths of a modulus, in bits."""
@@ -124,23 +124,23 @@ class Engine(Protocol):
 
 
 class Modelled:
-    """The engine by its programmes, on a multiplier's contract or on its bit-exact algorithm.
+    """The engine by its programs, on a multiplier's contract or on its bit-exact algorithm.
 
-    ``fit``: the contract for a modulus, and the bit-exact multiplication or None. ``uniform``: the programme for secret
+    ``fit``: the contract for a modulus, and the bit-exact multiplication or None. ``uniform``: the program for secret
     exponents, given whether it must convert into the multiplier's domain.
     """
 
     def __init__(
         self,
         fit: Callable[[int], tuple[Contract, Callable[[int, int], int] | None]],
-        uniform: Callable[[bool], Programme] = lambda converted: fixed_window(5, converted),
+        uniform: Callable[[bool], PowerProgram] = lambda converted: fixed_window(5, converted),
     ) -> None:
         self._fit = lru_cache(maxsize=64)(fit)
         self._uniform = uniform
         self._made = lru_cache(maxsize=64)(self._make)
 
     def secret(self, modulus: int, pairs: Sequence[tuple[int, int]], bits: int) -> list[int]:
-        """Powers by the programme that is the same for every exponent."""
+        """Powers by the program that is the same for every exponent."""
         return self._powers(modulus, pairs, bits, 0)
 
     def public(self, modulus: int, bases: Sequence[int], exponent: int) -> list[int]:
@@ -155,8 +155,8 @@ class Modelled:
     def _make(self, modulus: int, bits: int, exponent: int) -> Exponentiation:
         contract, _ = self._fit(modulus)
         converted = contract.factor % contract.p != 1
-        programme = left_to_right(exponent, converted=converted) if exponent else self._uniform(converted)
-        return Exponentiation(programme, contract, bits)
+        program = left_to_right(exponent, converted=converted) if exponent else self._uniform(converted)
+        return Exponentiation(program, contract, bits)
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Recipes: programmes as sections of formulas, for one multiplier's domain and before they have slots and rows.
+"""Field programs: programs as blocks of formulas, for one multiplier's domain and before they have slots and rows.
 
 A number x stands in the domain as x R mod p, R = 1 / factor, so that products of such numbers are such numbers again:
 
@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from modmill.contract import Contract, UnsupportedError
-from modmill.engines.microcode.expressions import Element, Name, Section
+from modmill.engines.microcode.expressions import BasicBlock, Element, Name
 from modmill.engines.microcode.scheduling import RegisterGroups
 
 
@@ -48,23 +48,23 @@ class Domain:
         """x as it stands in the domain, x any whole number."""
         return x * self.one % self.p
 
-    def constant(self, section: Section, x: int) -> Element:
+    def constant(self, block: BasicBlock, x: int) -> Element:
         """A constant of the domain."""
-        return section.constant(self.value(x))
+        return block.constant(self.value(x))
 
     def enter(self, x: Element, times: int = 1) -> Element:
         """A number in [0, p) from outside, in the domain, times a constant [1 product]."""
         factor = times * self.one * self.one % self.p
-        return x if factor == 1 else x * x.section.constant(factor)
+        return x if factor == 1 else x * x.block.constant(factor)
 
     def leave(self, x: Element, times: int = 1) -> Element:
         """A number of the domain as itself, times a constant [1 product]."""
-        return x if self.plain and times == 1 else x * x.section.constant(times % self.p)
+        return x if self.plain and times == 1 else x * x.block.constant(times % self.p)
 
 
 @dataclass(frozen=True)
-class Recipe:
-    """A programme in sections: some before the loop, the loop, one after it.
+class FieldProgram:
+    """A program in blocks: some before the loop, the loop, one after it.
 
     ``inputs``: variables that are given, in [0, p) and outside the domain unless a formula enters them. ``results``:
     variables that are given out. ``shared``: tables of constants, as they stand in the domain, that all contexts read.
@@ -75,39 +75,39 @@ class Recipe:
     domain: Domain
     inputs: tuple[str, ...]
     results: tuple[str, ...]
-    before: tuple[Section, ...]
-    loop: Section | None
-    after: Section
+    before: tuple[BasicBlock, ...]
+    loop: BasicBlock | None
+    after: BasicBlock
     passes: int = 0
     window: int = 0
     layers: RegisterGroups = field(default_factory=RegisterGroups)
     shared: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
 
     @property
-    def sections(self) -> tuple[Section, ...]:
-        """All sections: those before, the loop, the one after."""
+    def blocks(self) -> tuple[BasicBlock, ...]:
+        """All blocks: those before, the loop, the one after."""
         return (*self.before, *((self.loop,) if self.loop else ()), self.after)
 
     @property
     def repeats(self) -> tuple[int, ...]:
-        """How often each section is done."""
-        return tuple(self.passes if section is self.loop else 1 for section in self.sections)
+        """How often each block is done."""
+        return tuple(self.passes if block is self.loop else 1 for block in self.blocks)
 
     @property
     def products(self) -> int:
         """Products of one run, of two numbers each where nothing is fused."""
-        return sum(times * s.pruned().products for s, times in zip(self.sections, self.repeats, strict=True))
+        return sum(times * s.pruned().products for s, times in zip(self.blocks, self.repeats, strict=True))
 
     @property
     def digits(self) -> int:
         """Digits that one run uses up."""
-        return sum(times * s.digits for s, times in zip(self.sections, self.repeats, strict=True))
+        return sum(times * s.digits for s, times in zip(self.blocks, self.repeats, strict=True))
 
-    def with_sections(self, sections: tuple[Section, ...]) -> Recipe:
-        """The same recipe with other sections."""
+    def with_blocks(self, blocks: tuple[BasicBlock, ...]) -> FieldProgram:
+        """The same field_program with other blocks."""
         first = len(self.before)
-        loop = sections[first] if self.loop else None
-        return replace(self, before=sections[:first], loop=loop, after=sections[-1])
+        loop = blocks[first] if self.loop else None
+        return replace(self, before=blocks[:first], loop=loop, after=blocks[-1])
 
     def evaluate(self, inputs: Mapping[str, int], digits: tuple[int, ...] = ()) -> tuple[int, ...]:
         """The results modulo p by the formulas alone, without rows and bounds. Raises UnsupportedError where digits are
@@ -117,11 +117,11 @@ class Recipe:
         held: dict[Name, int] = dict(inputs.items())
         held.update({(name, k): v for name, table in self.shared.items() for k, v in enumerate(table)})
         at = 0
-        for section in (s for s, times in zip(self.sections, self.repeats, strict=True) for _ in range(times)):
-            seen = digits[at : at + section.digits]
-            at += section.digits
+        for block in (s for s, times in zip(self.blocks, self.repeats, strict=True) for _ in range(times)):
+            seen = digits[at : at + block.digits]
+            at += block.digits
             held.update(
-                section.evaluate(
+                block.evaluate(
                     held, self.domain.p, factor=self.domain.factor, digits=(*seen, 0), pairs=self.layers.partner
                 )
             )
