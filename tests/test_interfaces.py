@@ -14,11 +14,11 @@ import pytest
 from modmill.contract import Contract, UnsupportedError
 from modmill.designs import design
 from modmill.engines.microcode.assembly import assemble
-from modmill.engines.microcode.bounds import row_limits
+from modmill.engines.microcode.bounds import program_bounds
 from modmill.engines.microcode.expressions import BasicBlock
 from modmill.engines.microcode.field_program import Domain, FieldProgram
 from modmill.engines.microcode.interpreter import exact, largest, run
-from modmill.engines.microcode.program import DatapathSpec, OperandAddress, Program, Row, Task
+from modmill.engines.microcode.program import DatapathSpec, Instruction, OperandAddress, Program, Task
 from modmill.flow import prove
 from modmill.flow.emit import verilog
 from trial import loadable
@@ -31,11 +31,11 @@ SECP256K1 = 2**256 - 2**32 - 977
 UNIT = DatapathSpec(1, 1, 1, 16, 16)
 
 
-def rows(*operations):
-    """Rows of one operation each, (kind, destination, a, b), on two inputs."""
+def instructions(*operations):
+    """Instructions of one operation each, (kind, destination, a, b), on two inputs."""
     tasks = [Task(kind, *map(OperandAddress, slots)) for kind, *slots in operations]
-    made = tuple(Row(task) if task.kind == "mul" else Row(sums=(task,)) for task in tasks)
-    return Program("rows", ((0, "a"), (1, "b")), (), made, (), (), 0, ())
+    made = tuple(Instruction(task) if task.kind == "mul" else Instruction(sums=(task,)) for task in tasks)
+    return Program("instructions", ((0, "a"), (1, "b")), (), made, (), (), 0, ())
 
 
 def operands(contract, number, seed=1):
@@ -95,12 +95,12 @@ def test_neither_operands_nor_modulus_reach_the_handshake_of_a_loadable_core():
 
 
 def test_a_result_bound_that_follows_its_operands_allows_what_one_number_refuses():
-    steps = rows(("mul", 2, 0, 1), ("add", 3, 2, 2), ("mul", 0, 3, 2))
+    steps = instructions(("mul", 2, 0, 1), ("add", 3, 2, 2), ("mul", 0, 3, 2))
     growing = loadable.contract(12, 511)
-    assert row_limits(steps, growing).tasks[0, 2, 0] < 2
+    assert program_bounds(steps, growing).tasks[0, 2, 0] < 2
     fixed = Contract(**{f.name: getattr(growing, f.name) for f in fields(Contract)} | {"gain": 0})
-    with pytest.raises(UnsupportedError, match=r"before row 2: operands below 3.998\d+ p and 2 p exceed"):
-        row_limits(steps, fixed)
+    with pytest.raises(UnsupportedError, match=r"before instruction 2: operands below 3.998\d+ p and 2 p exceed"):
+        program_bounds(steps, fixed)
 
 
 # ---- 2: operands word by word
@@ -189,9 +189,9 @@ def test_a_formula_within_bounds_passes_and_its_results_enter_again():
     contract = design("sor-1m-p").fit(SECP256K1).contract("native")
     made = assemble(doubling(contract, 1000), contract, UNIT)
     assert not made.settled.reductions
-    assert 2 < max(made.settled.results) <= max(row_limits(made.program, contract).tasks.values())
-    assert max(row_limits(made.program, contract).tasks.values()) < contract.operand_bound
-    differences = [task for row in made.program.loop for task in row.sums if task.kind == "sub"]
+    assert 2 < max(made.settled.results) <= max(program_bounds(made.program, contract).tasks.values())
+    assert max(program_bounds(made.program, contract).tasks.values()) < contract.operand_bound
+    differences = [task for instruction in made.program.loop for task in instruction.sums if task.kind == "sub"]
     assert 2 in {task.lift for task in differences}, "a product is below 1.13 p"
 
 
@@ -200,22 +200,24 @@ def test_a_formula_whose_sums_exceed_the_bound_is_refused_with_the_numbers():
     tight = design("sor-1m-p").fit(SECP256K1, n=43).contract("native")
     assert tight.closed
     made = assemble(doubling(contract), contract, UNIT).program
-    with pytest.raises(UnsupportedError, match=r"loop row \d+: operands below \d.* exceed the core's limit of 10 p\^2"):
-        row_limits(made, tight)
+    with pytest.raises(
+        UnsupportedError, match=r"loop instruction \d+: operands below \d.* exceed the core's limit of 10 p\^2"
+    ):
+        program_bounds(made, tight)
     assert assemble(doubling(tight), tight, UNIT).settled.reductions
 
 
 def test_a_binary_core_takes_no_sums():
     contract = design("sor-1m-p").fit(P, n=16).contract("binary")
-    with pytest.raises(UnsupportedError, match="before row 0: a sum below 2 p, a slot holds numbers below"):
-        row_limits(rows(("add", 2, 0, 1), ("mul", 2, 2, 0)), contract)
+    with pytest.raises(UnsupportedError, match="before instruction 0: a sum below 2 p, a slot holds numbers below"):
+        program_bounds(instructions(("add", 2, 0, 1), ("mul", 2, 2, 0)), contract)
 
 
 def test_bounds_hold_for_the_largest_numbers():
     fitted = design("sor-1m-p").fit(SECP256K1)
     contract = fitted.contract("native")
     made = assemble(doubling(contract), contract, UNIT).program
-    limits = row_limits(made, contract).tasks
+    limits = program_bounds(made, contract).tasks
 
     def seen(where, result):
         assert result < limits[where] * SECP256K1
@@ -232,13 +234,17 @@ def test_bounds_hold_for_the_largest_numbers():
 def test_a_difference_adds_the_least_multiple_of_p_that_serves():
     contract = design("sor-1m-p").fit(SECP256K1).contract("native")
     made = assemble(doubling(contract), contract, UNIT).program
-    for k, row in enumerate(made.loop):
-        for task in (task for task in row.sums if task.kind == "sub"):
-            less = Row(row.product, tuple(replace(t, lift=t.lift - (t is task)) for t in row.sums), row.advance)
+    for k, instruction in enumerate(made.loop):
+        for task in (task for task in instruction.sums if task.kind == "sub"):
+            less = Instruction(
+                instruction.product,
+                tuple(replace(t, lift=t.lift - (t is task)) for t in instruction.sums),
+                instruction.advance,
+            )
             with pytest.raises(
-                UnsupportedError, match=f"loop row {k}: {task.lift - 1} p is added, but what is subtracted"
+                UnsupportedError, match=f"loop instruction {k}: {task.lift - 1} p is added, but what is subtracted"
             ):
-                row_limits(replace(made, loop=(*made.loop[:k], less, *made.loop[k + 1 :])), contract)
+                program_bounds(replace(made, loop=(*made.loop[:k], less, *made.loop[k + 1 :])), contract)
 
 
 @pytest.mark.parametrize("name", ["sor-1m-p", "sor-ring"])

@@ -31,7 +31,7 @@ def done(*arguments):
 
 def test_build(place):
     said = done(
-        *BUILD, "--operation", "multiply-base", "--contexts", "2", "--teeth", "3", "--columns", "1", "-o", "core"
+        *BUILD, "--operation", "multiply-base", "--threads", "2", "--teeth", "3", "--columns", "1", "-o", "core"
     )
     record = json.loads((place / "core" / "ecc.json").read_text())
     (program,) = record["programs"]
@@ -46,7 +46,7 @@ def test_build(place):
 
 
 def test_signatures_have_their_arithmetic_on_the_core_where_n_can_be_loaded(place):
-    build = "ecc", "build", "--curve", "Ed25519", "--operation", "multiply-base", "--contexts", "1", "--teeth", "2"
+    build = "ecc", "build", "--curve", "Ed25519", "--operation", "multiply-base", "--threads", "1", "--teeth", "2"
     said = done(*build, "-o", "core").stdout
     record = json.loads((place / "core" / "ecc.json").read_text())
     assert [(p["operation"], p["modulus"]) for p in record["programs"]] == [
@@ -68,7 +68,7 @@ def test_signatures_have_their_arithmetic_on_the_core_where_n_can_be_loaded(plac
 
 
 def test_check(place):
-    core = ecc(montgomery(251), "montgomery-array", {"loadable": False}, contexts=1)
+    core = ecc(montgomery(251), "montgomery-array", {"loadable": False}, threads=1)
     core.write(place / "core", "made for a test")
     assert done("ecc", "check", "core").stdout.startswith("PASS core: ")
     (place / "core" / "vectors.json").write_text('{"messages": []}')
@@ -82,14 +82,14 @@ def test_check(place):
 
 def test_a_secret_and_a_signature_of_built_cores(place):
     ours, theirs = save(place, "ours", make("X25519")), save(place, "theirs", make("X25519"))
-    core = ecc("Curve25519", "multistep", contexts=1)
+    core = ecc("Curve25519", "multistep", threads=1)
     core.write(place / "x", "made for a test")
     run = done("ecc", "run", "x25519", "ours.pem", "--peer", "theirs.pub", "--engine", "x", "-o", "secret")
     assert (place / "secret").read_bytes() == theirs.exchange(ours.public_key())
     assert run.stderr == f"modmill: ladder, 1 run, {core.cycles('ladder'):,} cycles\n"
 
     key = save(place, "key", make("P-192"))
-    core = ecc("P-192", "multistep", {"loadable": True}, operations=("multiply-base",), contexts=1, order=True)
+    core = ecc("P-192", "multistep", {"loadable": True}, operations=("multiply-base",), threads=1, order=True)
     core.write(place / "p", "made for a test")
     sign = "ecdsa-sign", "key.pem", "--message", "message", "--engine"
     run = done("ecc", "run", *sign, "p", "--no-check", "-o", "signature")
@@ -132,7 +132,7 @@ def test_refusals(place):
         ),
         (("ecc", "build", "--curve", "X25519", "--order"), "Modmill has no signature scheme on Curve25519"),
         ((*BUILD, "--io", "gray"), "has no gray form"),
-        ((*BUILD, "--contexts", "64"), "do not fit 1024 addresses"),
+        ((*BUILD, "--threads", "64"), "do not fit 1024 addresses"),
         (("ecc", "build", "--curve", "none"), "none"),
         (("ecc", "check", place), "ecc.json is missing"),
         ((*race, "--operation", "add"), "an operation is scalar-multiplication or one of"),

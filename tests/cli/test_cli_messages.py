@@ -88,7 +88,7 @@ def test_allow_pairing_says_what_it_means(tmp_path):
     """On a curve of 2 * 137 points over 251; BN254 needs the same word."""
     assert "embedding degree is 12" in refused("ecc", "build", "--curve", "BN254")
     curve = "weierstrass p=251 a=248 b=5 x=2 y=42 n=137 h=2"
-    words = ("ecc", "build", "--curve", curve, "--operation", "multiply-base", "--contexts", "1", "--teeth", "2")
+    words = ("ecc", "build", "--curve", curve, "--operation", "multiply-base", "--threads", "1", "--teeth", "2")
     assert "points of order two (cofactor 2)" in refused(*words, "-o", tmp_path / "a")
     done = modmill(*words, "--allow-pairing", "-o", tmp_path / "b")
     assert done.returncode == 0, done.stderr

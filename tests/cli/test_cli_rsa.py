@@ -74,7 +74,7 @@ def test_simulated_hardware_signs_for_openssl(keys):
 
 
 def test_a_built_engine_and_what_sets_its_modulus(keys):
-    run = done("build", "--bits", "1024", "--contexts", "2", "-o", "engine", cwd=keys)
+    run = done("build", "--bits", "1024", "--threads", "2", "-o", "engine", cwd=keys)
     assert run.stdout.startswith("engine: montgomery-array, 512-bit moduli, 2 powers in step, ")
     folder = keys / "engine"
     assert {path.name for path in folder.iterdir()} == {"engine.v", "engine.json", "vectors.json", "README.md"}
@@ -84,13 +84,13 @@ def test_a_built_engine_and_what_sets_its_modulus(keys):
     vectors = json.loads((folder / "vectors.json").read_text())["messages"]
     words = done("setup", "engine", "--modulus", vectors[0]["modulus"], cwd=keys).stdout.split()
     assert [int(word, 16) for word in words] == [int(word, 16) for word in vectors[0]["in"]]
-    done("build", "--bits", "1024", "--contexts", "2", "-o", "engine", cwd=keys)  # replaces it
+    done("build", "--bits", "1024", "--threads", "2", "-o", "engine", cwd=keys)  # replaces it
     (folder / "notes").write_text("mine")
     assert "no former build (it holds notes)" in refused("rsa", "build", "--bits", "1024", "-o", folder)
 
 
 def test_a_check_of_a_built_engine(tmp_path):
-    core = engine("radix64k-mul", width=64, bits=64, contexts=2, window=3)
+    core = engine("radix64k-mul", width=64, bits=64, threads=2, window=3)
     core.write(tmp_path / "engine", "made for a test")
     assert done("check", "engine", "--short", cwd=tmp_path).stdout.startswith("PASS engine: ")
     text = (tmp_path / "engine" / "engine.v").read_text()

@@ -140,7 +140,7 @@ def test_refusals():
 
 def test_powers_on_three_machines(tmp_path):
     """A built cluster passes the engine's own check: two side by side, other numbers, every word in the same cycle."""
-    core = engine("montgomery-array", width=32, bits=32, window=2, contexts=2, cores=3)
+    core = engine("montgomery-array", width=32, bits=32, window=2, threads=2, cores=3)
     folder = core.write(tmp_path / "cluster", "made for a test")
     assert "## Packets" in (folder / "README.md").read_text()
     report = check_engine(folder, full=False)

@@ -1,49 +1,51 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""The coprocessor in hardware: rows made at random give what Python's integers give, in a time that nothing changes."""
+"""The coprocessor in hardware: instructions made at random give what Python's integers give, in a time that nothing
+changes."""
 
 from dataclasses import replace
 
 import pytest
-from row_programs import random_program, random_run, replay, rng
+from programs import random_program, random_run, replay, rng
 
 from modmill.contract import UnsupportedError
 from modmill.design import unused
 from modmill.designs import design
 from modmill.engines.machine.datapath import FieldUnit
-from modmill.engines.machine.layout import RowLayout
-from modmill.engines.machine.sequencer import RowSequencer
-from modmill.engines.machine.timing import Rhythm, busy_contexts, slices, unit
+from modmill.engines.machine.layout import MicrocodeLayout
+from modmill.engines.machine.sequencer import DatapathSequencer
+from modmill.engines.machine.timing import MachineTiming, busy_threads, slices, unit
 from modmill.engines.machine.top import Coprocessor
-from modmill.engines.microcode.hazards import check_rows
-from modmill.engines.microcode.program import ENTRY, PAIR, OperandAddress, Program, Row, Task
+from modmill.engines.microcode.hazards import check_hazards
+from modmill.engines.microcode.program import ENTRY, PAIR, Instruction, Program, Task
+from modmill.engines.microcode.program import OperandAddress as Address
 from modmill.flow.emit import verilog
 from modmill.flow.words import WordSimulator
 
 
 class Bench:
-    """A coprocessor for rows made at random, compiled once."""
+    """A coprocessor for instructions made at random, compiled once."""
 
-    def __init__(self, name, p, contexts, sums, *, io="native", trims=(), programs=2, instances=1, word=32):
+    def __init__(self, name, p, threads, sums, *, io="native", trims=(), programs=2, instances=1, word=32):
         self.fitted = design(name).fit(p)
         self.contract = self.fitted.contract(io)
         core = unused(self.fitted.core(io))
-        self.rhythm = Rhythm(self.contract, sums, core.period, core.lead, bool(trims))
-        made_for = unit(self.contract, contexts, sums, period=core.period, lead=core.lead, trims=bool(trims))
+        self.timing = MachineTiming(self.contract, sums, core.period, core.lead, bool(trims))
+        made_for = unit(self.contract, threads, sums, period=core.period, lead=core.lead, trims=bool(trims))
         below_p = self.contract.operand_bound == 1
         self.programs = tuple(
             random_program(
                 rng(seed), made_for, p, 1 if below_p else 2, trims=trims, kept=1 if below_p else 4, slots=12,
-                name=f"rows {seed}",
+                name=f"instructions {seed}",
             )
             for seed in range(programs)
         )  # fmt: skip
         for program in self.programs:
-            check_rows(program, made_for)
-        self.layout = RowLayout(self.programs, self.rhythm, contexts, word)
+            check_hazards(program, made_for)
+        self.layout = MicrocodeLayout(self.programs, self.timing, threads, word)
         self.exact = io == "native"
-        self.coprocessor = unused(Coprocessor(RowSequencer(self.fitted.core(io), self.layout)))
-        self.text = verilog(Coprocessor(RowSequencer(self.fitted.core(io), self.layout)), "ecc")
+        self.coprocessor = unused(Coprocessor(DatapathSequencer(self.fitted.core(io), self.layout)))
+        self.text = verilog(Coprocessor(DatapathSequencer(self.fitted.core(io), self.layout)), "ecc")
         self.simulator = WordSimulator(self.text, word, top="ecc", instances=instances)
 
     def multiply(self, fitted):
@@ -60,7 +62,7 @@ class Bench:
         """Words, and what they must give."""
         rnd = rng(seed)
         program = self.at(fitted)[number]
-        runs = [random_run(rnd, program, fitted.p) for _ in range(self.layout.contexts)]
+        runs = [random_run(rnd, program, fitted.p) for _ in range(self.layout.threads)]
         multiply = self.multiply(fitted)
         return self.layout.job(number, runs), [replay(program, *run, fitted.p, multiply) for run in runs]
 
@@ -103,8 +105,8 @@ HOUSE = {
 
 @pytest.mark.parametrize("name", HOUSE)
 def test_rows_give_what_integers_give_in_the_predicted_time(name):
-    p, contexts, sums, options = HOUSE[name]
-    bench = Bench(name, p, contexts, sums, **options)
+    p, threads, sums, options = HOUSE[name]
+    bench = Bench(name, p, threads, sums, **options)
     moduli = [bench.fitted, *bench.fitted.others()[:1]]
     words, wanted, ends = bench.stream(moduli, 4, 1)
     bench.judged(bench.simulator.run(words, bench.words_out(wanted)), wanted, ends)
@@ -126,23 +128,25 @@ def test_two_coprocessors_side_by_side():
 
 def small(digits):
     """A program that multiplies, for each digit, by an entry that it picks or by one of a pair."""
-    entry, pair = OperandAddress(0, ENTRY, size=4), OperandAddress(4, PAIR)
-    wait = (Row(),) * 3
-    loop = (Row(Task("mul", OperandAddress(6), OperandAddress(6), entry)), *wait, Row(Task("mul", OperandAddress(4, PAIR), pair, entry)), *wait,
-            Row(None, (Task("sub", OperandAddress(7), OperandAddress(6), OperandAddress(5), lift=2),)), Row(advance=True))  # fmt: skip
+    entry, pair = Address(0, ENTRY, size=4), Address(4, PAIR)
+    wait = (Instruction(),) * 3
+    loop = (Instruction(Task("mul", Address(6), Address(6), entry)), *wait, Instruction(Task("mul", Address(4, PAIR),
+       pair, entry)), *wait,
+            Instruction(None, (Task("sub", Address(7), Address(6), Address(5), lift=2),)),
+            Instruction(advance=True))  # fmt: skip
     inputs = tuple((slot, f"x{slot}") for slot in range(7))
-    return Program("picks", inputs, (), (Row(),), loop, wait, digits, ((6, 2), (4, 2), (5, 2), (7, 4)), 2, 1)
+    return Program("picks", inputs, (), (Instruction(),), loop, wait, digits, ((6, 2), (4, 2), (5, 2), (7, 4)), 2, 1)
 
 
 @pytest.fixture(scope="module")
 def picking():
     fitted = design("montgomery-array").fit(2**61 - 1, loadable=False)
     contract, core = fitted.contract("native"), unused(fitted.core("native"))
-    rhythm = Rhythm(contract, 1, core.period, core.lead)
+    timing = MachineTiming(contract, 1, core.period, core.lead)
     made_for = unit(contract, 6, 1, period=core.period, lead=core.lead)
     program = small(12)
-    check_rows(program, made_for)
-    layout = RowLayout((program,), rhythm, 6, 16)
+    check_hazards(program, made_for)
+    layout = MicrocodeLayout((program,), timing, 6, 16)
     return fitted, layout, Coprocessor
 
 
@@ -151,7 +155,7 @@ def times(layout, text, fitted, count):
     simulator = WordSimulator(text, layout.word, top="ecc")
     program, rnd, out = layout.programs[0], rng(2), set()
     for k in range(count):
-        runs = [random_run(rnd, program, fitted.p) for _ in range(layout.contexts)]
+        runs = [random_run(rnd, program, fitted.p) for _ in range(layout.threads)]
         if k < 4:
             runs = [([k] * program.digits, [(0, 1, fitted.p - 1)[k % 3]] * len(inputs)) for _, inputs in runs]
         words = layout.setup(fitted.contract("native")) + layout.job(0, runs)
@@ -166,11 +170,11 @@ def times(layout, text, fitted, count):
 
 def test_the_time_is_the_same_for_all_digits_and_numbers(picking):
     fitted, layout, made = picking
-    text = verilog(made(RowSequencer(fitted.core("native"), layout)), "ecc")
+    text = verilog(made(DatapathSequencer(fitted.core("native"), layout)), "ecc")
     assert len(times(layout, text, fitted, 200)) == 1
 
 
-class Hasty(RowSequencer):
+class Hasty(DatapathSequencer):
     """A planted early exit: the run ends in a turn whose next digits begin with 0."""
 
     def _additions(self, m, table, turn, progress):
@@ -187,21 +191,21 @@ def test_a_planted_early_exit_is_caught(picking):
     simulator, found = WordSimulator(text, layout.word, top="ecc"), set()
     program, rnd = layout.programs[0], rng(2)
     for _ in range(12):
-        runs = [random_run(rnd, program, fitted.p) for _ in range(layout.contexts)]
+        runs = [random_run(rnd, program, fitted.p) for _ in range(layout.threads)]
         words = layout.setup(fitted.contract("native")) + layout.job(0, runs)
         run = simulator.run(words, layout.answer_words(0))
         found.add(run.valid[0] - run.accepted[-1])
     assert len(found) > 2
 
 
-class WrongMultiple(RowLayout):
+class WrongMultiple(MicrocodeLayout):
     """A planted fault: what a difference adds is no multiple of p."""
 
     def _lifted(self, lift, p):
         return lift * p + (lift > 0)
 
 
-class NoMultiple(RowLayout):
+class NoMultiple(MicrocodeLayout):
     """A planted fault: differences add nothing, so that some are negative."""
 
     def _lifted(self, lift, p):
@@ -211,7 +215,7 @@ class NoMultiple(RowLayout):
 @pytest.mark.parametrize("fault", [WrongMultiple, NoMultiple])
 def test_a_wrong_lift_is_caught(fault):
     bench = Bench("multistep", 2**61 - 1, 2, 2, trims=(1,))
-    bench.layout = fault(bench.programs, bench.rhythm, 2, 32)
+    bench.layout = fault(bench.programs, bench.timing, 2, 32)
     words, wanted, ends = bench.stream([bench.fitted], 3, 1)
     with pytest.raises(AssertionError):
         bench.judged(bench.simulator.run(words, bench.words_out(wanted)), wanted, ends)
@@ -221,8 +225,8 @@ def test_a_wrong_lift_is_caught(fault):
 def test_numbers_that_do_not_stand_long_enough_are_caught(what, name, monkeypatch):
     """Without a register where a multiplier looks at a number after the next one has come."""
     monkeypatch.setattr(FieldUnit, what, lambda *_: False)
-    p, contexts, sums, options = HOUSE[name]
-    bench = Bench(name, p, contexts, sums, **options)
+    p, threads, sums, options = HOUSE[name]
+    bench = Bench(name, p, threads, sums, **options)
     words, wanted, ends = bench.stream([bench.fitted], 3, 1)
     with pytest.raises(AssertionError):
         bench.judged(bench.simulator.run(words, bench.words_out(wanted)), wanted, ends)
@@ -230,41 +234,31 @@ def test_numbers_that_do_not_stand_long_enough_are_caught(what, name, monkeypatc
 
 def test_what_does_not_fit_is_refused(picking):
     _, layout, _ = picking
-    contract, rhythm = layout.contract, layout.rhythm
+    contract, timing = layout.contract, layout.timing
     one = layout.programs[0]
-    trimmed = replace(
-        one, loop=(Row(None, (Task("add", OperandAddress(7), OperandAddress(6), OperandAddress(5), trim=1),)),)
-    )
+    trimmed = replace(one, loop=(Instruction(None, (Task("add", Address(7), Address(6), Address(5), trim=1),)),))
     added = replace(
         one,
-        loop=(
-            Row(
-                Task(
-                    "mul", OperandAddress(6), OperandAddress(6), OperandAddress(6), OperandAddress(5), OperandAddress(5)
-                )
-            ),
-        ),
+        loop=(Instruction(Task("mul", Address(6), Address(6), Address(6), Address(5), Address(5))),),
     )
-    wide = replace(one, loop=(Row(None, (Task("add", OperandAddress(7), OperandAddress(6), OperandAddress(5)),) * 2),))
-    constant = replace(
-        one, loop=(Row(Task("mul", OperandAddress(0, shared=True), OperandAddress(6), OperandAddress(6))),)
-    )
+    wide = replace(one, loop=(Instruction(None, (Task("add", Address(7), Address(6), Address(5)),) * 2),))
+    constant = replace(one, loop=(Instruction(Task("mul", Address(0, shared=True), Address(6), Address(6))),))
     runs = [([0] * 12, [1] * 7)] * 6
     for make, why in [
-        (lambda: Rhythm(contract, -1), "0 or more sums, not -1"),
-        (lambda: unit(contract, 0, 1), "at least 1 context, not 0"),
-        (lambda: unit(contract, 2000, 1), "2000 contexts and 16 constants do not fit 1024 slots"),
+        (lambda: MachineTiming(contract, -1), "0 or more sums, not -1"),
+        (lambda: unit(contract, 0, 1), "at least 1 thread, not 0"),
+        (lambda: unit(contract, 2000, 1), "2000 threads and 16 constants do not fit 1024 slots"),
         (lambda: slices(design("hbe").fit(2**31 - 1, w=12).representation), "not residue"),
-        (lambda: RowLayout((), rhythm, 1), "needs a program"),
-        (lambda: RowLayout((replace(one, inputs=()),), rhythm, 1), "takes no number"),
-        (lambda: RowLayout((one,), rhythm, 0), "at least 1 context, not 0"),
-        (lambda: RowLayout((one,), rhythm, 200), "8 slots of 200 contexts and 2 constants do not fit 1024"),
-        (lambda: RowLayout((one,), rhythm, 6, 8), "words have 16 to 64 bits, not 8"),
-        (lambda: RowLayout((replace(one, passes=30000),), rhythm, 6), "fill 22506 words, there are 16384"),
-        (lambda: RowLayout((trimmed,), rhythm, 6), "trimmed, which this unit does not do"),
-        (lambda: RowLayout((added,), rhythm, 6), "does not add products up"),
-        (lambda: RowLayout((wide,), rhythm, 6), "a row of 2 sums, this unit does 1"),
-        (lambda: RowLayout((constant,), rhythm, 6), "writes a constant"),
+        (lambda: MicrocodeLayout((), timing, 1), "needs a program"),
+        (lambda: MicrocodeLayout((replace(one, inputs=()),), timing, 1), "takes no number"),
+        (lambda: MicrocodeLayout((one,), timing, 0), "at least 1 thread, not 0"),
+        (lambda: MicrocodeLayout((one,), timing, 200), "8 slots of 200 threads and 2 constants do not fit 1024"),
+        (lambda: MicrocodeLayout((one,), timing, 6, 8), "words have 16 to 64 bits, not 8"),
+        (lambda: MicrocodeLayout((replace(one, passes=30000),), timing, 6), "fill 22506 words, there are 16384"),
+        (lambda: MicrocodeLayout((trimmed,), timing, 6), "trimmed, which this unit does not do"),
+        (lambda: MicrocodeLayout((added,), timing, 6), "does not add products up"),
+        (lambda: MicrocodeLayout((wide,), timing, 6), "a instruction of 2 sums, this unit does 1"),
+        (lambda: MicrocodeLayout((constant,), timing, 6), "writes a constant"),
         (lambda: layout.job(0, runs[:5]), "does 6 runs at once, not 5"),
         (lambda: layout.job(0, [([0] * 11, [1] * 7)] * 6), "uses 12 digits, not 11"),
         (lambda: layout.job(0, [([4] * 12, [1] * 7)] * 6), "digits of 2 bits"),
@@ -282,7 +276,7 @@ def test_turns_last_as_long_as_the_multiplier_is_busy():
     ]:  # fmt: skip
         fitted = design(name).fit(p)
         core = unused(fitted.core("native"))
-        rhythm = Rhythm(fitted.contract("native"), sums, core.period, core.lead)
-        assert rhythm.turn == turn
-        assert rhythm.distances(busy_contexts(rhythm))[0] == 1
-        assert rhythm.distances(busy_contexts(rhythm) - 1)[0] == 2
+        timing = MachineTiming(fitted.contract("native"), sums, core.period, core.lead)
+        assert timing.turn == turn
+        assert timing.distances(busy_threads(timing))[0] == 1
+        assert timing.distances(busy_threads(timing) - 1)[0] == 2

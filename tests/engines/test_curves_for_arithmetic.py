@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Curves of even cofactor and curves for pairings: right for every scalar and every point of the group, in the rows on
+"""Curves of even cofactor and curves for pairings: right for every scalar and every point of the group, in the
+instructions on
 integers; refused where they are not asked for, and where a point lies outside the group."""
 
 import random
@@ -16,7 +17,7 @@ from modmill.cores.ecc.page import describe, restored
 from modmill.designs import design
 from modmill.engines.ecc.blinding import Ecc, ReferenceEngine, require_weierstrass
 from modmill.engines.ecc.order_engine import order_operations
-from modmill.engines.ecc.point_engine import RowPointEngine, Shape
+from modmill.engines.ecc.point_engine import MicrocodePointEngine, Shape
 from modmill.engines.microcode.program import DatapathSpec
 from modmill.numbers.curves.affine import Weierstrass
 from modmill.numbers.curves.named import CURVES, PAIRING_CURVES, find_curve
@@ -46,8 +47,8 @@ def even(p, kind, least=5):
 SMALL = Shape(3, 2, 2)
 
 
-def rows(curve, shape=SMALL):
-    return RowPointEngine(curve, design("montgomery-array").fit(curve.p).contract("native"), UNIT, shape)
+def instructions(curve, shape=SMALL):
+    return MicrocodePointEngine(curve, design("montgomery-array").fit(curve.p).contract("native"), UNIT, shape)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -55,7 +56,7 @@ def test_even_cofactor_is_right_for_every_scalar_and_point_of_the_group(kind):
     curve = even(43, kind)
     group = [curve.multiply(k, curve.base) for k in range(curve.n)]
     assert any(P and P[1] == 0 for P in points(curve)), "the curve has points of order two"
-    engine, bits = rows(curve), curve.n.bit_length()
+    engine, bits = instructions(curve), curve.n.bit_length()
     scalars = range(1 << bits)
     for P in group[1:]:
         found = engine.multiply(list(scalars), [P] * len(scalars), bits, [1 + k % 42 for k in scalars])
@@ -66,7 +67,7 @@ def test_even_cofactor_is_right_for_every_scalar_and_point_of_the_group(kind):
 
 def test_sums_of_two_multiples_on_a_curve_of_even_cofactor():
     curve = even(101, "minus 3")
-    engine, rnd = rows(curve), random.Random(4)
+    engine, rnd = instructions(curve), random.Random(4)
     for _ in range(60):
         u1, u2, k = rnd.randrange(curve.n), rnd.randrange(curve.n), rnd.randrange(1, curve.n)
         P = curve.multiply(k, curve.base)
@@ -75,7 +76,7 @@ def test_sums_of_two_multiples_on_a_curve_of_even_cofactor():
 
 def test_a_point_outside_the_group_is_refused_because_its_multiples_would_be_wrong():
     curve = even(43, "minus 3")
-    engine = rows(curve)
+    engine = instructions(curve)
     outside = [P for P in points(curve) if P and not curve.in_subgroup(P)]
     scalars = list(range(curve.n + 1))
     bits = curve.n.bit_length()
@@ -92,7 +93,7 @@ def test_a_point_outside_the_group_is_refused_because_its_multiples_would_be_wro
 @pytest.mark.parametrize("curve", PAIRING_CURVES, ids=lambda curve: curve.name)
 def test_curves_for_pairings_in_rows(curve):
     curve.validate(pairing=True)
-    engine, reference = rows(curve, Shape(4, 4, 2)), ReferenceEngine(curve)
+    engine, reference = instructions(curve, Shape(4, 4, 2)), ReferenceEngine(curve)
     bits, k = curve.n.bit_length(), random.Random(curve.name).randrange(curve.n)
     scalars = [k, curve.n - 1, curve.n]
     P = curve.multiply(5, curve.base)
@@ -129,7 +130,7 @@ def test_ordinary_curves_stay_what_they_are():
 def test_a_coprocessor_and_its_record():
     with pytest.raises(ValueError, match="--allow-pairing"):
         ecc("BN254", "montgomery-array")
-    core = ecc("BN254", "montgomery-array", allow_pairing=True, operations=("multiply-base",), contexts=1)
+    core = ecc("BN254", "montgomery-array", allow_pairing=True, operations=("multiply-base",), threads=1)
     assert core.jobs == ("multiply-base",) and core.curve.arithmetic
     small = even(251, "minus 3", 64)
     own = ecc(replace(small, arithmetic=False), "montgomery-array", allow_pairing=True)

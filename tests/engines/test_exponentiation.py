@@ -10,7 +10,7 @@ import pytest
 
 from modmill.contract import Binary, Contract, Fault, Timing, UnsupportedError
 from modmill.designs import design
-from modmill.engines.microcode.bounds import row_limits
+from modmill.engines.microcode.bounds import program_bounds
 from modmill.engines.microcode.interpreter import largest, run
 from modmill.engines.microcode.program import FIXED, DatapathSpec
 from modmill.engines.rsa.exponentiation import Exponentiation, fixed_window, ladder, left_to_right
@@ -107,13 +107,17 @@ def test_products_of_the_ladder():
 def test_the_same_destinations_for_every_exponent(program):
     """What is done does not depend on the exponent; only the slot that is read does."""
     bits = 12
-    rows = Exponentiation(program, montgomery(4093), bits).rows()
-    tasks = [task for row in (*rows.before, *rows.loop, *rows.after) for task in row.tasks]
+    instructions = Exponentiation(program, montgomery(4093), bits).instructions()
+    tasks = [
+        task
+        for instruction in (*instructions.before, *instructions.loop, *instructions.after)
+        for task in instruction.tasks
+    ]
     assert {task.destination.pick for task in tasks} == {FIXED}
     assert {place.pick for task in tasks for place in task.reads} > {FIXED}
     for exponent in (0, 1, 2, 0xAAA, 0x555, 0xFFF, 0x800):
         digits = program.digits(exponent, bits)
-        assert len(digits) == program.digit_count(bits) == rows.digits
+        assert len(digits) == program.digit_count(bits) == instructions.digits
 
 
 def test_a_program_of_one_exponent_takes_no_other():
@@ -129,8 +133,8 @@ def test_no_product_exceeds_its_bound(program, p):
     contract = montgomery(p, 64)
     engine = Exponentiation(program, contract, bits)
     exact = product(p, 64)
-    rows, reached = engine.rows(), {}
-    limits = row_limits(rows, contract).tasks
+    instructions, reached = engine.instructions(), {}
+    limits = program_bounds(instructions, contract).tasks
     rnd = random.Random(3)
 
     def seen(where, result):
@@ -139,8 +143,8 @@ def test_no_product_exceeds_its_bound(program, p):
     for base in (0, 1, p - 1, rnd.randrange(p)):
         exponent = rnd.randrange(1 << bits) if program.uniform else 0x10001
         digits = program.digits(exponent, bits)
-        for multiply in (lambda _, x: exact(*x), largest(rows, contract)):
-            run(rows, UNIT, contract, {"base": base}, digits, multiply, seen)
+        for multiply in (lambda _, x: exact(*x), largest(instructions, contract)):
+            run(instructions, UNIT, contract, {"base": base}, digits, multiply, seen)
     assert set(reached) == set(limits) and engine.subtractions == 1
     assert all(reached[where] < bound * p for where, bound in limits.items())
 
@@ -165,7 +169,7 @@ def test_a_wrong_order_of_digits_is_noticed():
 
 def test_a_program_that_could_overflow_is_refused():
     tight = replace(montgomery(2**31 - 1), product_bound=Fraction(1))
-    with pytest.raises(UnsupportedError, match=r"window-2, before row \d+: operands below .* exceed the core"):
+    with pytest.raises(UnsupportedError, match=r"window-2, before instruction \d+: operands below .* exceed the core"):
         Exponentiation(fixed_window(2), tight, 16)
     with pytest.raises(UnsupportedError, match="whose results can be operands"):
         Exponentiation(ladder(), replace(montgomery(2**31 - 1), result=Binary(40)), 16)

@@ -88,4 +88,4 @@ def test_random_formulas():
 def test_operations_of_programs(operation, name, operations):
     """With copies, one for each number that is set from another as it stands."""
     _, found, _ = assembled(operation, name, UNITS["added"])
-    assert found.program.products == found.program.rows == operations
+    assert found.program.products == found.program.instructions == operations

@@ -10,8 +10,8 @@ import pytest
 from modmill.contract import UnsupportedError
 from modmill.designs import design
 from modmill.engines.ecc.blinding import NUMBERS, Ecc, HostOrder, ReferenceEngine
-from modmill.engines.ecc.order_engine import RowOrder, order_operations
-from modmill.engines.ecc.point_engine import RowPointEngine, Shape
+from modmill.engines.ecc.order_engine import MicrocodeOrder, order_operations
+from modmill.engines.ecc.point_engine import MicrocodePointEngine, Shape
 from modmill.engines.microcode.interpreter import exact, largest, plain
 from modmill.engines.microcode.program import DatapathSpec
 from modmill.numbers.curves.affine import Montgomery
@@ -30,7 +30,7 @@ def engine(name, io, curve_name, unit, **settings):
     curve = find_curve(curve_name)
     fitted = design(name).fit(curve.p, **settings)
     contract = fitted.contract(io)
-    return RowPointEngine(curve, contract, unit, product=lambda _: exact(fitted, contract))
+    return MicrocodePointEngine(curve, contract, unit, product=lambda _: exact(fitted, contract))
 
 
 @pytest.mark.parametrize(
@@ -59,16 +59,16 @@ def engine(name, io, curve_name, unit, **settings):
     ],
 )
 def test_each_family_of_multipliers_bit_by_bit(name, io, curve, unit, bits):
-    rows = engine(name, io, curve, unit)
-    reference = ReferenceEngine(rows.curve)
+    instructions = engine(name, io, curve, unit)
+    reference = ReferenceEngine(instructions.curve)
     rnd = random.Random(f"{name} {curve}")
-    k, blind = rnd.getrandbits(bits) | 1 << bits - 1, rnd.randrange(1, rows.curve.p)
-    if isinstance(rows.curve, Montgomery):
-        u = rnd.randrange(rows.curve.p)
-        assert rows.ladder([k], [u], bits, [blind]) == reference.ladder([k], [u], bits, [1])
+    k, blind = rnd.getrandbits(bits) | 1 << bits - 1, rnd.randrange(1, instructions.curve.p)
+    if isinstance(instructions.curve, Montgomery):
+        u = rnd.randrange(instructions.curve.p)
+        assert instructions.ladder([k], [u], bits, [blind]) == reference.ladder([k], [u], bits, [1])
     else:
-        P = reference.multiply_base([rnd.randrange(rows.curve.n)], rows.curve.n.bit_length(), [1])[0]
-        assert rows.multiply([k], [P], bits, [blind]) == reference.multiply([k], [P], bits, [1])
+        P = reference.multiply_base([rnd.randrange(instructions.curve.n)], instructions.curve.n.bit_length(), [1])[0]
+        assert instructions.multiply([k], [P], bits, [blind]) == reference.multiply([k], [P], bits, [1])
 
 
 @pytest.mark.parametrize(
@@ -79,53 +79,53 @@ def test_all_operations_at_exceptional_scalars(curve, mode):
     curve = find_curve(curve)
     contract = design("montgomery-array").fit(curve.p).contract("native")
     make = (lambda a: largest(a.program, contract)) if mode is largest else (lambda a: plain(contract))
-    rows, reference = RowPointEngine(curve, contract, TRIMS, product=make), ReferenceEngine(curve)
+    instructions, reference = MicrocodePointEngine(curve, contract, TRIMS, product=make), ReferenceEngine(curve)
     n, bits = curve.n, curve.n.bit_length()
     scalars = [0, 1, n - 1, n]
     P = reference.multiply_base([n // 3], bits, [1])[0]
     ones = [1] * len(scalars)
     blinds = [curve.p - 1, 1, 2, 5]
-    assert rows.multiply(scalars, [P] * 4, bits, blinds) == reference.multiply(scalars, [P] * 4, bits, ones)
-    assert rows.multiply_base(scalars, bits, blinds) == reference.multiply_base(scalars, bits, ones)
+    assert instructions.multiply(scalars, [P] * 4, bits, blinds) == reference.multiply(scalars, [P] * 4, bits, ones)
+    assert instructions.multiply_base(scalars, bits, blinds) == reference.multiply_base(scalars, bits, ones)
     pairs = [(0, 1), (1, n - 1), (n - 3, 3), (0, 0)]
     points = [P, curve.base, curve.base, P]
-    assert rows.multiply_two(pairs, points) == reference.multiply_two(pairs, points)
+    assert instructions.multiply_two(pairs, points) == reference.multiply_two(pairs, points)
 
 
 def test_rows_do_not_depend_on_scalars():
-    """One program serves all scalars of a length, so that rows and products are one number."""
-    rows = engine("montgomery-array", "native", "P-256", TRIMS)
-    rows.multiply([0, 1, rows.curve.n - 1], [rows.curve.base] * 3, 256, [1, 1, 1])
-    rows.multiply([5], [rows.curve.base], 320, [1])
-    counts = {key: made[1].program.rows for key, made in rows._made.items()}
+    """One program serves all scalars of a length, so that instructions and products are one number."""
+    instructions = engine("montgomery-array", "native", "P-256", TRIMS)
+    instructions.multiply([0, 1, instructions.curve.n - 1], [instructions.curve.base] * 3, 256, [1, 1, 1])
+    instructions.multiply([5], [instructions.curve.base], 320, [1])
+    counts = {key: made[1].program.instructions for key, made in instructions._made.items()}
     assert counts == {("multiply", 256): 3474, ("multiply", 320): 5728}
 
 
 @pytest.mark.parametrize("curve", ["secp256k1", "Curve25519"])
 def test_protocols_run_on_it(curve):
-    rows = engine("pseudo-mersenne", "native", curve, TRIMS)
-    on_rows = Ecc(rows, blind_scalar=64, blind_coordinates=True)
-    reference = Ecc(ReferenceEngine(rows.curve))
+    instructions = engine("pseudo-mersenne", "native", curve, TRIMS)
+    on_instructions = Ecc(instructions, blind_scalar=64, blind_coordinates=True)
+    reference = Ecc(ReferenceEngine(instructions.curve))
     rnd = random.Random(3)
-    k = rnd.randrange(rows.curve.n)
+    k = rnd.randrange(instructions.curve.n)
     if curve == "Curve25519":
-        assert on_rows.ladder([k], [9], 255) == reference.ladder([k], [9], 255)
+        assert on_instructions.ladder([k], [9], 255) == reference.ladder([k], [9], 255)
     else:
         P = reference.multiply_base([7])[0]
-        assert on_rows.multiply([k, 0], [P, P]) == reference.multiply([k, 0], [P, P])
-        assert on_rows.multiply_base([k]) == reference.multiply_base([k])
+        assert on_instructions.multiply([k, 0], [P, P]) == reference.multiply([k, 0], [P, P])
+        assert on_instructions.multiply_base([k]) == reference.multiply_base([k])
 
 
 def test_requests_that_it_refuses():
     curve = find_curve("P-256")
     contract = design("montgomery-array").fit(find_curve("secp256k1").p).contract("native")
     with pytest.raises(UnsupportedError, match="another modulus than that of P-256"):
-        RowPointEngine(curve, contract, TRIMS)
-    rows = engine("montgomery-array", "native", "P-256", TRIMS)
+        MicrocodePointEngine(curve, contract, TRIMS)
+    instructions = engine("montgomery-array", "native", "P-256", TRIMS)
     with pytest.raises(UnsupportedError, match="no point at infinity"):
-        rows.multiply([1], [None], 256, [1])
+        instructions.multiply([1], [None], 256, [1])
     with pytest.raises(UnsupportedError, match="no operation 'ladder'"):
-        rows.ladder([1], [1], 256, [1])
+        instructions.ladder([1], [1], 256, [1])
     with pytest.raises(UnsupportedError, match="does not add up products"):
         fitted = design("montgomery-array").fit(curve.p)
         exact(fitted, fitted.contract("native"))((0, 0, 0), (1, 2, 3, 4))
@@ -137,14 +137,14 @@ def test_arithmetic_modulo_the_order(mode):
     curve = find_curve("P-256")
     n, fitted = curve.n, design("montgomery-array").fit(curve.p)
 
-    def product(rows):
+    def product(instructions):
         loaded = fitted.at(n)
         contract = loaded.contract("native")
-        return {plain: lambda: plain(contract), largest: lambda: largest(rows.program, contract)}.get(
+        return {plain: lambda: plain(contract), largest: lambda: largest(instructions.program, contract)}.get(
             mode, lambda: exact(loaded, contract)
         )()
 
-    order = RowOrder(lambda m: fitted.at(m).contract("native"), TRIMS, product)
+    order = MicrocodeOrder(lambda m: fitted.at(m).contract("native"), TRIMS, product)
     rnd = random.Random(4)
     k, z, r, d = (rnd.randrange(1, n) for _ in range(4))
     host = HostOrder()
@@ -168,8 +168,8 @@ def test_shapes_trade_products_for_slots():
     contract = design("pseudo-mersenne").fit(curve.p).contract("native")
     found = []
     for shape in (Shape(teeth=4, columns=1), Shape(), Shape(teeth=6)):
-        rows = RowPointEngine(curve, contract, TRIMS, shape).program("multiply-base", 253)[1].program
-        found.append((rows.products, rows.shared_slots))
+        instructions = MicrocodePointEngine(curve, contract, TRIMS, shape).program("multiply-base", 253)[1].program
+        found.append((instructions.products, instructions.shared_slots))
     assert found == sorted(found, reverse=True)[:1] + found[1:] and found[0][1] < found[1][1] < found[2][1]
     assert found[1] == (814, 193)
 
@@ -179,8 +179,8 @@ def test_shapes_trade_products_for_slots():
 )
 def test_the_protocols_exceptional_cases_bit_by_bit(name, blind, every):
     """Points of small order, O as a sum, 0, 1, n - 1, n: with scalars as they are and blinded, on one multiplier."""
-    rows = engine("montgomery-array", "native", name, TRIMS)
-    curve, ecc = rows.curve, Ecc(rows, blind_scalar=blind, blind_coordinates=bool(blind))
+    instructions = engine("montgomery-array", "native", name, TRIMS)
+    curve, ecc = instructions.curve, Ecc(instructions, blind_scalar=blind, blind_coordinates=bool(blind))
     if isinstance(curve, Montgomery):
         scalars, us, expected = zip(*edges.edge_ladders(curve), strict=True)
         assert ecc.ladder(scalars, us, curve.bits + 1) == list(expected)

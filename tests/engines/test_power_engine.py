@@ -14,9 +14,9 @@ from modmill.contract import Contract, Load, UnsupportedError
 from modmill.cores.rsa.machine import engine
 from modmill.design import Multiplier, unused
 from modmill.designs import design
-from modmill.engines.machine.layout import RowLayout
-from modmill.engines.machine.sequencer import RowSequencer
-from modmill.engines.machine.timing import Rhythm
+from modmill.engines.machine.layout import MicrocodeLayout
+from modmill.engines.machine.sequencer import DatapathSequencer
+from modmill.engines.machine.timing import MachineTiming
 from modmill.engines.machine.top import Coprocessor
 from modmill.engines.rsa.exponentiation import Exponentiation, fixed_window, ladder, left_to_right
 from modmill.engines.rsa.layout import power_layout
@@ -40,28 +40,28 @@ class ToyMultiplier(loadable.Loadable):
     read_in, stands = Multiplier.read_in, Multiplier.stands
 
 
-def toy_layout(program, contexts, bits=10, word=16):
+def toy_layout(program, threads, bits=10, word=16):
     c = contract((1 << TOY) - 3)
     powers = (Exponentiation(program, c, bits), Exponentiation(left_to_right(17), c, 5))
-    return power_layout(powers, Rhythm(c, 0), contexts, word)
+    return power_layout(powers, MachineTiming(c, 0), threads, word)
 
 
 def machine(layout, multiplier=None):
-    return Coprocessor(RowSequencer(multiplier or ToyMultiplier(TOY), layout))
+    return Coprocessor(DatapathSequencer(multiplier or ToyMultiplier(TOY), layout))
 
 
-@pytest.mark.parametrize("contexts", [1, 3])
+@pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize("program", [fixed_window(3), long(fixed_window(1)), long(ladder())], ids=lambda p: p.name)
-def test_powers_of_one_message_after_another(program, contexts):
+def test_powers_of_one_message_after_another(program, threads):
     """Moduli are loaded in between; producer and consumer pause; exponents have all lengths. Amaranth's simulator."""
-    layout = toy_layout(program, contexts)
+    layout = toy_layout(program, threads)
     rnd = random.Random(1)
     for stall, gap in ((0, 0), (0.3, 0.2)):
         words, wanted = [], []
         for p in (4093, 2049, 13):
             words += layout.setup(contract(p))
             for k, bits in ((0, 10), (1, 5), (0, 4)):
-                pairs = [(rnd.randrange(p), 17 if k else rnd.getrandbits(bits)) for _ in range(contexts)]
+                pairs = [(rnd.randrange(p), 17 if k else rnd.getrandbits(bits)) for _ in range(threads)]
                 words += layout.power_job(k, pairs, bits)
                 wanted += [pow(base, exponent, p) for base, exponent in pairs]
         offers = [("i", {"i_data": word}) for word in words]
@@ -81,18 +81,18 @@ def times(layout, simulator, p, bits, jobs):
     out = set()
     for pairs in jobs:
         words = layout.setup(contract(p)) + layout.power_job(0, pairs, bits)
-        run = simulator.run(words, layout.contexts * layout.number_words)
+        run = simulator.run(words, layout.threads * layout.number_words)
         assert not run.violations
         assert layout.numbers(run.words, p) == [pow(base, exponent, p) for base, exponent in pairs]
         out.add((run.valid[0] - run.accepted[-1], run.valid[-1] - run.accepted[-1]))
     return out
 
 
-def jobs(p, bits, contexts, count, seed=1):
+def jobs(p, bits, threads, count, seed=1):
     rnd = random.Random(seed)
     full = (1 << bits) - 1
     edges = [(0, 0), (1, full), (p - 1, 1), (2, 1 << bits - 1), (p - 1, 0x55555555 & full)]
-    return [[rnd.choice(edges) if k < 20 else (rnd.randrange(p), rnd.getrandbits(bits)) for _ in range(contexts)]
+    return [[rnd.choice(edges) if k < 20 else (rnd.randrange(p), rnd.getrandbits(bits)) for _ in range(threads)]
             for k in range(count)]  # fmt: skip
 
 
@@ -103,7 +103,7 @@ def test_the_time_is_the_same_for_every_exponent_and_base(toy, bits):
     assert len(times(layout, simulator, 4093, bits, jobs(4093, bits, 2, 20))) == 1
 
 
-class Hasty(RowSequencer):
+class Hasty(DatapathSequencer):
     """A planted early exit: the run ends in a turn whose next digit is 0."""
 
     def _additions(self, m, table, turn, progress):
@@ -154,14 +154,14 @@ HOUSE = [
 
 
 @pytest.mark.parametrize(
-    ("name", "p", "width", "contexts", "settings", "method"),
+    ("name", "p", "width", "threads", "settings", "method"),
     [(long if k % 2 == (method == "ladder") else pytest.param)(*house, method)
      for method in ("window", "ladder") for k, house in enumerate(HOUSE)],
 )  # fmt: skip
-def test_multipliers_of_the_house(name, p, width, contexts, settings, method):
+def test_multipliers_of_the_house(name, p, width, threads, settings, method):
     settings = dict(settings)
     native = settings.pop("native", True)
-    core = engine(name, p, width, settings, bits=40, method=method, window=3, contexts=contexts, native=native)
+    core = engine(name, p, width, settings, bits=40, method=method, window=3, threads=threads, native=native)
     layout, contract = core.layout, core.fitted.contract("native")
     rnd = random.Random(6)
     others = core.fitted.others() if contract.load else []
@@ -170,7 +170,7 @@ def test_multipliers_of_the_house(name, p, width, contexts, settings, method):
         for k, bits in ((0, 40), (1, 17), (0, 9)):
             if k and method == "ladder":
                 continue
-            pairs = [(rnd.randrange(p), 65537 if k else rnd.getrandbits(bits)) for _ in range(layout.contexts)]
+            pairs = [(rnd.randrange(p), 65537 if k else rnd.getrandbits(bits)) for _ in range(layout.threads)]
             pairs[0] = (p - 1, pairs[0][1])
             found = core.simulate(fitted, k, pairs, bits)
             assert found.powers == [pow(base, exponent, p) for base, exponent in pairs]
@@ -180,13 +180,13 @@ def test_multipliers_of_the_house(name, p, width, contexts, settings, method):
 @pytest.mark.parametrize("name", ["radix64k-ram", "sor-2m"])
 def test_the_binary_form_serves_too(name):
     p = 2**61 - 1
-    core = engine(name, p, bits=40, contexts=2, io="binary")
+    core = engine(name, p, bits=40, threads=2, io="binary")
     pairs = [(p - 1, 2**40 - 1), (12345678901234567, 2**39 + 5)]
     assert core.simulate(core.fitted, 0, pairs).powers == [pow(base, exponent, p) for base, exponent in pairs]
 
 
 def test_powers_of_powers():
-    core = engine("montgomery-array", width=64, bits=64, window=4, contexts=1)
+    core = engine("montgomery-array", width=64, bits=64, window=4, threads=1)
     x = y = 3
     for step in range(20):
         (x,) = core.simulate(core.fitted, 0, [(x, 2**64 - 1 - step)]).powers
@@ -196,19 +196,19 @@ def test_powers_of_powers():
 
 def test_enough_contexts_keep_the_multiplier_busy():
     """As many powers as the multiplier has room for take hardly longer than one."""
-    one, many = (engine("montgomery-array", width=160, bits=64, contexts=contexts) for contexts in (1, 0))
-    assert many.layout.contexts > 10
+    one, many = (engine("montgomery-array", width=160, bits=64, threads=threads) for threads in (1, 0))
+    assert many.layout.threads > 10
     rnd = random.Random(7)
     cycles = []
     for core in (one, many):
-        pairs = [(rnd.randrange(core.fitted.p), rnd.getrandbits(64)) for _ in range(core.layout.contexts)]
+        pairs = [(rnd.randrange(core.fitted.p), rnd.getrandbits(64)) for _ in range(core.layout.threads)]
         cycles += core.simulate(core.fitted, 0, pairs).cycles
     assert cycles[1] < 1.25 * cycles[0]
 
 
 @pytest.mark.slow
 def test_an_exponentiation_of_1024_bits_takes_less_than_ten_seconds():
-    core = engine("radix64k-mul", width=1024, bits=1024, contexts=1)
+    core = engine("radix64k-mul", width=1024, bits=1024, threads=1)
     p = core.fitted.p
     pair = 2**1023 % p, (1 << 1024) - 1
     core.simulate(core.fitted, 1, [(3, 65537)])  # compiles
@@ -218,7 +218,7 @@ def test_an_exponentiation_of_1024_bits_takes_less_than_ten_seconds():
 
 
 def test_digits_in_banks_of_their_own():
-    """More than 1,024 words of digits: each context's are read back from where they were written."""
+    """More than 1,024 words of digits: each thread's are read back from where they were written."""
     layout = toy_layout(fixed_window(1), 60, bits=300)
     assert layout.digit_depth > 1024
     simulator = WordSimulator(verilog(machine(layout), "engine"), 16, top="engine")
@@ -230,53 +230,64 @@ def test_digits_in_banks_of_their_own():
 
 
 def test_few_contexts_get_longer_turns_rather_than_waiting_rows():
-    """Never more than 5 % slower than the shortest turns with rows that wait. Where steps need the one before, one row
+    """Never more than 5 % slower than the shortest turns with instructions that wait. Where steps need the one before,
+    one instruction
     after the other, in turns as long as a product; the ladder, whose products of a bit overlap, has shorter ones."""
     fitted = design("montgomery-array").fit(2**160 - 47, loadable=True)
     c, core = fitted.contract("native"), unused(fitted.core("native"))
-    shortest = Rhythm(c, 0, core.period, core.lead)
-    for contexts in (1, 2, 5, 23):
+    shortest = MachineTiming(c, 0, core.period, core.lead)
+    for threads in (1, 2, 5, 23):
         for program in (fixed_window(3), ladder()):
             power = Exponentiation(program, c, 64)
-            layout = power_layout([power], shortest, contexts)
-            plain = RowLayout((power.rows(shortest.distances(contexts)[0]),), shortest, contexts, counted=True)
+            layout = power_layout([power], shortest, threads)
+            plain = MicrocodeLayout(
+                (power.instructions(shortest.distances(threads)[0]),), shortest, threads, counted=True
+            )
             taken, most = (
-                beat.cycles(x.programs[0].rows, contexts) for beat, x in ((layout.rhythm, layout), (shortest, plain))
+                beat.cycles(x.programs[0].instructions, threads)
+                for beat, x in ((layout.timing, layout), (shortest, plain))
             )
             assert taken <= most * 1.05
             if program.name.startswith("window"):
-                assert layout.distance == 1 and layout.programs[0].rows == power.products
+                assert layout.distance == 1 and layout.programs[0].instructions == power.products
     alone = power_layout([Exponentiation(ladder(), c, 64)], shortest, 1)
-    assert alone.distance > 1 and alone.programs[0].rows > alone.programs[0].products
+    assert alone.distance > 1 and alone.programs[0].instructions > alone.programs[0].products
 
 
 def test_contexts_are_as_many_as_the_memory_has_room_for():
-    """A window of 6 bits takes 66 slots a context: of the contexts that would keep the multiplier busy not all fit."""
-    busy = engine("montgomery-array", width=160, bits=40, window=3).layout.contexts
+    """A window of 6 bits takes 66 slots a thread: of the threads that would keep the multiplier busy not all fit."""
+    busy = engine("montgomery-array", width=160, bits=40, window=3).layout.threads
     core = engine("montgomery-array", width=160, bits=40, window=6)
-    assert busy > core.layout.contexts == (1024 - core.layout.constants) // core.layout.slots
-    one_row = core.layout.rhythm.turn * core.layout.contexts
-    assert one_row * core.layout.distance >= core.contract.timing.latency > (core.layout.distance - 1) * one_row
+    assert busy > core.layout.threads == (1024 - core.layout.constants) // core.layout.slots
+    one_instruction = core.layout.timing.turn * core.layout.threads
+    assert (
+        one_instruction * core.layout.distance
+        >= core.contract.timing.latency
+        > (core.layout.distance - 1) * one_instruction
+    )
 
 
 def test_what_does_not_fit_is_refused():
     c = contract(4093)
-    beat = Rhythm(c, 0)
+    beat = MachineTiming(c, 0)
     window, power = Exponentiation(fixed_window(3), c, 10), Exponentiation(left_to_right(17), c, 5)
-    rows = window.rows()
+    instructions = window.instructions()
     for make, why in [
-        (lambda: power_layout([window], beat, 0), "at least 1 context, not 0"),
+        (lambda: power_layout([window], beat, 0), "at least 1 thread, not 0"),
         (lambda: power_layout([window], beat, 1, 65), "16 to 64 bits, not 65"),
         (lambda: power_layout([window], beat, 1, 8), "16 to 64 bits, not 8"),
         (
             lambda: power_layout([Exponentiation(fixed_window(8), c, 10)], beat, 4),
-            "258 slots of 4 contexts and 2 constants do not fit 1024",
+            "258 slots of 4 threads and 2 constants do not fit 1024",
         ),
         (
-            lambda: RowLayout((replace(rows, passes=4499),), beat, 60, counted=True),
-            "digits of 60 contexts fill 67560 words, there are 16384",
+            lambda: MicrocodeLayout((replace(instructions, passes=4499),), beat, 60, counted=True),
+            "digits of 60 threads fill 67560 words, there are 16384",
         ),
-        (lambda: RowLayout((replace(rows, passes=70000),), beat, 1), "70000 passes, there are at most 65535"),
+        (
+            lambda: MicrocodeLayout((replace(instructions, passes=70000),), beat, 1),
+            "70000 passes, there are at most 65535",
+        ),
         (lambda: power_layout([window, power], beat, 2).power_job(0, [(1, 1)]), "does 2 runs at once, not 1"),
         (lambda: power_layout([window, power], beat, 1).power_job(0, [(1, 1)], 11), "up to 10 bits, not 11"),
         (lambda: power_layout([window], beat, 1).job(0, [([0] * 3, (1,))], 0), "does 3 passes, not 0"),
@@ -301,7 +312,7 @@ def test_a_modulus_that_needs_more_subtractions_is_refused():
 def test_the_rtl_depends_on_the_width_of_the_modulus_only():
     texts = set()
     for p in (2**61 - 1, 2**60 + 33):
-        core = engine("montgomery-array", p, settings={"loadable": True}, contexts=1)
+        core = engine("montgomery-array", p, settings={"loadable": True}, threads=1)
         texts.add(core.verilog)
     assert len(texts) == 1
     assert design("montgomery-array").fit(2**61 - 1, loadable=True).load is not None

@@ -81,8 +81,8 @@ def test_a_real_curve_bit_by_bit_with_fewer_products_than_in_one_time():
     assert engine.multiply_two([pair], [P]) == ReferenceEngine(curve).multiply_two([pair], [P])
     counts = []
     for u1, u2 in (pair, (pair[0] >> 128, pair[1] >> 128)):
-        rows = assemble(variable_time_two(curve, engine.domain, u1, u2), contract, UNIT)
-        counts.append(rows.program.products)
+        instructions = assemble(variable_time_two(curve, engine.domain, u1, u2), contract, UNIT)
+        counts.append(instructions.program.products)
     _, fixed = engine.program("multiply-two", 256)
     assert counts[0] == 3535 and fixed.program.products == 5501
     assert counts[1] < 0.7 * counts[0], "its time shows how long the scalars are"

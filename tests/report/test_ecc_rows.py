@@ -42,7 +42,7 @@ def test_the_gain_is_that_of_the_rows():
     )
     cells = [cell.strip() for cell in ratios.split("|")]
     assert cells[2] == "hbe / kbe" and cells[4] == f"{lut[1] / lut[0]:.2f}"
-    operations = [found[name, "check"].about["contexts"] for name in ("kbe", "hbe")]
+    operations = [found[name, "check"].about["threads"] for name in ("kbe", "hbe")]
     assert cells[6] == f"{period[1] / operations[1] / (period[0] / operations[0]):.2f}"
     without = gain_table(found[name, kind] for name in ("kbe", "hbe") for kind in ("check", "synth"))
     cells = [cell.strip() for cell in without[-1].split("|")]
@@ -62,7 +62,7 @@ def test_of_a_file_the_run_with_most_vectors_counts():
 
 
 def test_times_that_differ_show_both_ends():
-    about = {"curve": "P", "timing": "ladder", "design": "d", "contexts": 2, "rtl": "sha256:0"}
+    about = {"curve": "P", "timing": "ladder", "design": "d", "threads": 2, "rtl": "sha256:0"}
     values = {"cycles": [900, 950, 1000], "predicted": 1000, "scalars": 40, "jobs": 20}
     slow = Row("check", "k", "verilator 5", "", None, values, about)
     fast = replace(slow, values={**values, "cycles": [1000], "scalars": 30})

@@ -17,7 +17,7 @@ from modmill.cli import app
 from modmill.report.engine_rows import Work, is_engine, measured_engines, work_of
 from modmill.report.engines import EngineRaceResult
 from modmill.report.rows import Store, read
-from modmill.report.traces import rows as rows_of
+from modmill.report.traces import rows as instructions_of
 from modmill.studies.race.machines import EngineRace
 
 SAMPLE = list(read(Path(__file__).resolve().parents[1] / "site" / "engines.jsonl"))
@@ -44,8 +44,8 @@ def test_numbers_follow_from_the_rows():
     assert n["rate"] == pytest.approx(mhz * 1e6 / check["period"] * 12, rel=1e-12) and n["crt"] is None
     assert n["cycles"] == check["period"] / 12
     assert n["per_dsp"] == n["rate"] / synth["dsp"] and n["per_lut"] == n["rate"] / synth["lut"]
-    assert {row.kind for row in rows_of(n["per_dsp"])} == {"check", "synth", "route"}
-    assert len(rows_of(n["cycles"])) == 1
+    assert {row.kind for row in instructions_of(n["per_dsp"])} == {"check", "synth", "route"}
+    assert len(instructions_of(n["cycles"])) == 1
     result = EngineRaceResult("x", 12, 1, check=e.check, synth=e.synth, routes=list(e.routes))
     assert float(n["rate"]) == pytest.approx(result.per_second) and float(n["ms"]) == result.milliseconds
     many = of(X25519, cores=8)
@@ -86,7 +86,7 @@ def test_of_two_digests_that_of_today_counts():
 def test_rows_of_other_things_are_no_engines():
     assert not any(is_engine(row) for row in Store(Path("/nowhere")).rows if "engine" not in row.about)
     row = of(X25519).synth
-    for lacking in ("curve", "shape", "contexts", "engine"):
+    for lacking in ("curve", "shape", "threads", "engine"):
         assert not is_engine(replace(row, about={k: v for k, v in row.about.items() if k != lacking}))
     assert not is_engine(replace(row, about={**row.about, "design": "gone"}))
 

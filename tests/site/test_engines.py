@@ -66,7 +66,7 @@ def test_rows_tell_what_their_engines_do(parsed):
         if "id" in tr.attrs
     }
     for row in ROWS:
-        assert f"{row.about['contexts']} in step on {row.about['cores']}" in about[f"r-{row_id(row)}"]
+        assert f"{row.about['threads']} in step on {row.about['cores']}" in about[f"r-{row_id(row)}"]
 
 
 def test_without_rows_the_pages_say_how_to_measure(tmp_path):
@@ -94,7 +94,7 @@ def test_the_generator_still_emits_what_rows_are_about(kind):
 def test_an_engine_of_today_is_the_one_that_its_row_is_about():
     """The planted fault: of two rows that differ in one choice, each has a digest of its own."""
     row = next(e.synth for e in FOUND if e.kind == "rsa")
-    small = {**row.about, "bits": 16, "modulus_bits": 64, "contexts": 1}
+    small = {**row.about, "bits": 16, "modulus_bits": 64, "threads": 1}
     first, other, later = (
         engine_pages.digest_today(replace(row, about={**small, **more})) for more in ({}, {"word": 16}, {"date": "x"})
     )

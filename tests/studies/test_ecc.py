@@ -23,18 +23,18 @@ def x25519():
 
 def test_the_ladder_gives_what_the_curve_gives_in_the_predicted_time(x25519):
     """Scalars 0, 1, n - 1, n and all ones among them, u = 0, 1 and p - 1; two batches."""
-    pairs = sample(x25519.curve, "ladder", 255, x25519.layout.contexts + 3)
+    pairs = sample(x25519.curve, "ladder", 255, x25519.layout.threads + 3)
     found = x25519.simulate("ladder", [run for run, _ in pairs])
     assert found.results == [result for _, result in pairs]
     assert set(found.cycles) == {x25519.cycles("ladder")}
 
 
-@pytest.mark.parametrize("contexts", [1, 2])
-def test_numbers_of_one_word_wait_while_the_one_before_them_is_stored(contexts):
+@pytest.mark.parametrize("threads", [1, 2])
+def test_numbers_of_one_word_wait_while_the_one_before_them_is_stored(threads):
     """The last number of a job is one word: it is taken before the number before it has left."""
-    core = ecc(montgomery(251), "multistep", contexts=contexts)
+    core = ecc(montgomery(251), "multistep", threads=threads)
     assert core.layout.number_words == 1
-    pairs = sample(core.curve, "ladder", core.bits, 2 * contexts)
+    pairs = sample(core.curve, "ladder", core.bits, 2 * threads)
     found = core.simulate("ladder", [run for run, _ in pairs])
     assert found.results == [result for _, result in pairs]
     assert found.cycles == [core.cycles("ladder")] * 2
@@ -43,8 +43,8 @@ def test_numbers_of_one_word_wait_while_the_one_before_them_is_stored(contexts):
 def test_the_multiplier_is_busy(x25519):
     """A product of each context in every turn, for all but what the dependences of the formulas forbid."""
     program = x25519.held[0].rows.program
-    assert x25519.rhythm.turn == x25519.contract.timing.interval
-    busy = program.products * x25519.layout.contexts * x25519.rhythm.turn
+    assert x25519.timing.turn == x25519.contract.timing.interval
+    busy = program.products * x25519.layout.threads * x25519.timing.turn
     assert busy > 0.9 * x25519.cycles("ladder")
 
 
@@ -135,7 +135,7 @@ def test_what_cannot_be_made_is_refused(x25519):
         (lambda: ecc("Curve25519", "pseudo-mersenne", operations=("add",)), "an operation is one of"),
         (lambda: ecc("Curve25519", "pseudo-mersenne", io="other"), "no other form"),
         (lambda: ecc("Curve25519", "pseudo-mersenne", operations=("multiply",)).points, "no operation 'multiply'"),
-        (lambda: ecc("Curve25519", "pseudo-mersenne", contexts=300).layout, "do not fit 1024 addresses"),
+        (lambda: ecc("Curve25519", "pseudo-mersenne", threads=300).layout, "do not fit 1024 addresses"),
         (lambda: x25519.job("ladder", [((1,), {"u": x25519.curve.p})] * 12), "u must be below"),
         (lambda: x25519.job("ladder", [((1 << 255,), {"u": 1})] * 12), "256 bits"),
     ]:

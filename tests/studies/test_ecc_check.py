@@ -19,7 +19,7 @@ from modmill.flow.words import WordSimulator
 
 @pytest.fixture(scope="module")
 def small(tmp_path_factory):
-    core = ecc(montgomery(251), "montgomery-array", {"loadable": False}, contexts=1)
+    core = ecc(montgomery(251), "montgomery-array", {"loadable": False}, threads=1)
     return core.write(tmp_path_factory.mktemp("ecc") / "good", "made for a test")
 
 
@@ -27,7 +27,7 @@ def small(tmp_path_factory):
 def cluster(tmp_path_factory):
     """Two machines whose modulus is loaded."""
     curve = weierstrass(1009, -3, 900)
-    core = ecc(curve, "montgomery-array", operations=("multiply", "multiply-base"), contexts=2, cores=2)
+    core = ecc(curve, "montgomery-array", operations=("multiply", "multiply-base"), threads=2, cores=2)
     return core.write(tmp_path_factory.mktemp("ecc") / "cluster", "made for a test")
 
 
@@ -120,7 +120,7 @@ def test_planted_faults_of_the_files_are_found(small, tmp_path):
     record = json.loads((copy / "ecc.json").read_text())
     for change, expected in [
         ({"digest": "sha256:0"}, "ecc.json: the RTL has another digest than it says"),
-        ({"options": record["options"] | {"contexts": 2}}, "vectors.json: differs from what is recomputed"),
+        ({"options": record["options"] | {"threads": 2}}, "vectors.json: differs from what is recomputed"),
         ({"more": 1}, "ecc.json: more differs from what is recomputed"),
         ({"ports": {}}, "ecc.json: ports differs from what is recomputed"),
     ]:
@@ -143,7 +143,7 @@ def test_planted_faults_of_the_files_are_found(small, tmp_path):
 def signing(tmp_path_factory):
     """A machine that also computes modulo the order, for which n is loaded."""
     curve = weierstrass(1009, -3, 900)
-    core = ecc(curve, "multistep", {"loadable": True}, operations=("multiply-base",), contexts=2, order=True)
+    core = ecc(curve, "multistep", {"loadable": True}, operations=("multiply-base",), threads=2, order=True)
     return core.write(tmp_path_factory.mktemp("ecc") / "signing", "made for a test")
 
 

@@ -17,7 +17,7 @@ def test_a_race_measures_once_and_records(cache):
         "scalar-multiplication",
         ["multistep"],
         target="ecp5-85k",
-        contexts=1,
+        threads=1,
         progress=told.append,
         **more,
     )

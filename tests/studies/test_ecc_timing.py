@@ -19,7 +19,7 @@ from modmill.studies.vectors import ecc_timing as study
 
 
 def ladder():
-    return ecc(montgomery(251), "multistep", contexts=2)
+    return ecc(montgomery(251), "multistep", threads=2)
 
 
 def found(core, tmp_path, *operations, **options):
@@ -42,8 +42,8 @@ def test_one_number_of_cycles_for_all_scalars(tmp_path):
 SKIPPED = 4
 
 
-class EarlyExit(row_sequencer.RowSequencer):
-    """A sequencer that begins behind the first digits where they are zero in all contexts. Its results are right."""
+class EarlyExit(row_sequencer.DatapathSequencer):
+    """A sequencer that begins behind the first digits where they are zero in all threads. Its results are right."""
 
     def elaborate(self, platform):
         quiet = Signal(name="quiet")
@@ -73,7 +73,7 @@ class EarlyExit(row_sequencer.RowSequencer):
 
 
 def test_an_early_exit_is_caught(tmp_path, monkeypatch):
-    monkeypatch.setattr(built, "RowSequencer", EarlyExit)
+    monkeypatch.setattr(built, "DatapathSequencer", EarlyExit)
     core = ladder()
     assert core.held[0].rows.program.each == 1 and core.layout.stride == 1
     (timing,) = found(core, tmp_path)
@@ -114,7 +114,7 @@ def test_planted_faults_of_what_a_simulation_shows_are_found(monkeypatch, tmp_pa
 def test_signing_takes_one_number_of_cycles(tmp_path):
     """The base point's multiple and the arithmetic modulo the order, on one core."""
     curve = weierstrass(1009, -3, 900)
-    core = ecc(curve, "multistep", {"loadable": True}, operations=("multiply-base",), contexts=2, order=True)
+    core = ecc(curve, "multistep", {"loadable": True}, operations=("multiply-base",), threads=2, order=True)
     timings = found(core, tmp_path)
     assert [timing.operation for timing in timings] == ["multiply-base", "signature", "quotients"]
     assert [timing.fault for timing in timings] == [""] * 3
@@ -138,13 +138,13 @@ def test_requests_that_it_refuses(tmp_path):
 def test_the_command(tmp_path, monkeypatch):
     monkeypatch.setattr(ecc_vectors, "read_curve", lambda _: montgomery(251))
     record = tmp_path / "record.jsonl"
-    command = ["ecc", "timing", "--curve", "small", "--multiplier", "multistep", "--contexts", "2", "--scalars", "30"]
+    command = ["ecc", "timing", "--curve", "small", "--multiplier", "multistep", "--threads", "2", "--scalars", "30"]
     run = CliRunner().invoke(commands.app, [*command, "--record", str(record)], catch_exceptions=False)
     first, second = run.stdout.splitlines()
     assert run.exit_code == 0 and first == "a curve over 8 bits, multistep, 2 runs in step"
     assert second.startswith("PASS ladder: ") and len(list(read(record))) == 1
     with pytest.raises(UnsupportedError, match="this core does ladder, not multiply"):
         CliRunner().invoke(commands.app, [*command, "--only", "multiply"], catch_exceptions=False)
-    monkeypatch.setattr(built, "RowSequencer", EarlyExit)
+    monkeypatch.setattr(built, "DatapathSequencer", EarlyExit)
     run = CliRunner().invoke(commands.app, [*command, "--only", "ladder"], catch_exceptions=False)
     assert run.exit_code == 1 and "FAIL ladder: " in run.stdout

@@ -13,7 +13,7 @@ from marks import long
 from modmill.cli import app
 from modmill.contract import UnsupportedError
 from modmill.engines.ecc.blinding import ReferenceEngine
-from modmill.engines.ecc.order_engine import RowOrder
+from modmill.engines.ecc.order_engine import MicrocodeOrder
 from modmill.numbers.curves.named import find_curve
 from modmill.report.rows import read
 from modmill.studies.vectors import ecc as study
@@ -55,7 +55,7 @@ def test_a_sample_bit_by_bit(name, tmp_path):
 )  # fmt: skip
 def test_signatures_with_arithmetic_modulo_n_by_the_engine(name, file, operation, tmp_path, monkeypatch):
     """Verification, and signatures whose numbers follow from the engine's own points; a wrong result is caught."""
-    results, did = RowOrder.results, set()
+    results, did = MicrocodeOrder.results, set()
     chosen = [
         replace(one, cases=tuple(case for case in one.cases if study.asked(one.curve, case))[:2])
         for one in study.select([find_curve(name)], 0, [file])
@@ -67,7 +67,7 @@ def test_signatures_with_arithmetic_modulo_n_by_the_engine(name, file, operation
             did.add(given[2])
             return [(x ^ spoil, *rest) for x, *rest in results(*given)]
 
-        monkeypatch.setattr(RowOrder, "results", spoilt)
+        monkeypatch.setattr(MicrocodeOrder, "results", spoilt)
         return found(chosen, lambda curve: study.machine(curve, "exact", "montgomery-array", order=True), tmp_path)
 
     (right,), (wrong,) = outcomes(0), outcomes(1)
@@ -82,7 +82,7 @@ def test_x25519_through_rtl_fills_its_contexts(tmp_path):
     def make(curve):
         machine = study.machine(curve, "rtl", "pseudo-mersenne")
         engine = machine.engine
-        assert machine.batch == engine.core.layout.contexts
+        assert machine.batch == engine.core.layout.threads
         batches.append(engine)
         return machine
 
@@ -91,7 +91,7 @@ def test_x25519_through_rtl_fills_its_contexts(tmp_path):
     (engine,) = batches
     runs = sum(o.runs for o in outcomes)
     batches = [cycles for work in engine.work for cycles in work.cycles]
-    assert runs == 14 and len(batches) == -(-runs // engine.core.layout.contexts)
+    assert runs == 14 and len(batches) == -(-runs // engine.core.layout.threads)
     row = outcomes[0].row
     assert row.about["by"] == "rtl" and row.about["rtl"].startswith("sha256:") and row.tool.startswith("verilator ")
 

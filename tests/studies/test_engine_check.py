@@ -18,7 +18,7 @@ WIDTH = 64
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    core = engine("radix64k-mul", width=WIDTH, bits=WIDTH, contexts=2, window=3)
+    core = engine("radix64k-mul", width=WIDTH, bits=WIDTH, threads=2, window=3)
     return core.write(tmp_path_factory.mktemp("engine") / "good", "made for a test")
 
 
@@ -51,7 +51,7 @@ def test_planted_faults_of_the_rtl_are_found(folder, tmp_path, expected, fault):
 
 def test_a_machine_whose_constants_lie_in_memory_is_reset_in_the_first_cycle(tmp_path):
     """Behind a router; without that, what its registers hold at power-up spoils the constants."""
-    core = engine("hbe", p=2**61 - 1, bits=61, contexts=1, cores=2, io="native", window=1)
+    core = engine("hbe", p=2**61 - 1, bits=61, threads=1, cores=2, io="native", window=1)
     assert core.power_up > 1
     folder = core.write(tmp_path / "engine", "made for a test")
     assert not check_engine(folder).failures
@@ -108,7 +108,7 @@ def test_planted_faults_of_the_files_are_found(folder, tmp_path):
 def test_an_engine_on_a_designs_own_slot_machine_passes(tmp_path, name, p, width):
     """Both engines start from random registers of their own: a control bit that nothing sets once chose the memory. A
     loaded machine takes its constants in the order of its own schedule, which once were sent in the multiplier's."""
-    core = engine(name, p=p, width=width, bits=40, contexts=2, window=3)
+    core = engine(name, p=p, width=width, bits=40, threads=2, window=3)
     assert core.numbered
     core.write(tmp_path / "engine", "made for a test")
     assert not check_engine(tmp_path / "engine").failures

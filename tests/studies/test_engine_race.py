@@ -19,7 +19,7 @@ from modmill.studies.race.machines import EngineRace, as_core
 
 @functools.cache
 def small(cores=1):
-    return engine("montgomery-array", width=61, bits=61, window=2, contexts=2, cores=cores)
+    return engine("montgomery-array", width=61, bits=61, window=2, threads=2, cores=cores)
 
 
 def test_a_race_measures_once_and_records(cache):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Vectors of engines: answers that a dead engine does not give, for every number of contexts; a folder's own Verilog is
+"""Vectors of engines: answers that a dead engine does not give, for every number of threads; a folder's own Verilog is
 what is simulated."""
 
 import json
@@ -26,31 +26,31 @@ from modmill.flow.words import WordSimulator
 
 
 @pytest.mark.parametrize("machines", [1, 2, 3])
-@pytest.mark.parametrize("contexts", [1, 2, 3, 7])
-def test_no_answer_comes_twice_and_every_context_has_one_that_counts(contexts, machines):
-    rnd = random.Random(contexts)
+@pytest.mark.parametrize("threads", [1, 2, 3, 7])
+def test_no_answer_comes_twice_and_every_context_has_one_that_counts(threads, machines):
+    rnd = random.Random(threads)
     edges = [0, 1, 0, 1, 0]
-    made = list(batches(edges, lambda: rnd.randrange(9), lambda run: run, lambda run: run < 2, contexts, machines))
-    assert all(len(job) == contexts for job in made) and len(made) >= max(3, 2 * machines)
+    made = list(batches(edges, lambda: rnd.randrange(9), lambda run: run, lambda run: run < 2, threads, machines))
+    assert all(len(job) == threads for job in made) and len(made) >= max(3, 2 * machines)
     for k, job in enumerate(made):
         assert all(made[j] != job for j in (k - 1, k - machines) if j >= 0)
-        assert contexts == 1 or len(set(job)) > 1
+        assert threads == 1 or len(set(job)) > 1
     for machine in range(machines):
-        for place in range(contexts):
+        for place in range(threads):
             assert any(job[place] > 1 for job in made[machine::machines])
     runs = [run for job in made for run in job]
     assert runs.count(0) >= 3 and runs.count(1) >= 2
 
 
 @pytest.mark.parametrize("curve", [weierstrass(1009, -3, 900), edwards(1009, 1), montgomery(251)], ids=repr)
-@pytest.mark.parametrize("contexts", [1, 2, 5])
-def test_every_operation_has_edges_and_answers_that_count(curve, contexts):
+@pytest.mark.parametrize("threads", [1, 2, 5])
+def test_every_operation_has_edges_and_answers_that_count(curve, threads):
     operations = ("multiply", "multiply-base", "multiply-two", "signature") if curve.n > 1 else ("ladder",)
     for operation in operations:
-        made = jobs(curve, operation, curve.n.bit_length() if curve.n > 1 else 8, contexts)
+        made = jobs(curve, operation, curve.n.bit_length() if curve.n > 1 else 8, threads)
         answers = [[result for _, result in job] for job in made]
         assert all(one != two for one, two in pairwise(answers))
-        for place in range(contexts):
+        for place in range(threads):
             assert any(set(job[place]) - {0, 1} for job in answers)
         scalars = [run[0] for job in made for run, _ in job]
         assert operation == "signature" or any(0 in scalar for scalar in scalars)
@@ -59,7 +59,7 @@ def test_every_operation_has_edges_and_answers_that_count(curve, contexts):
 @pytest.fixture(scope="module")
 def core(tmp_path_factory):
     """One context: the vectors of a core whose only job had the scalar 0 were passed by a dead one."""
-    made = ecc(montgomery(251), "montgomery-array", {"loadable": False}, contexts=1)
+    made = ecc(montgomery(251), "montgomery-array", {"loadable": False}, threads=1)
     return made.write(tmp_path_factory.mktemp("vectors") / "core", "made for a test")
 
 
@@ -122,7 +122,7 @@ def test_what_lies_in_a_folder_is_simulated(core, tmp_path):
 
 
 def test_an_rsa_engine_in_a_folder_is_simulated(tmp_path):
-    made = engine("multistep", width=32, bits=40, contexts=1, window=2)
+    made = engine("multistep", width=32, bits=40, threads=1, window=2)
     folder = made.write(tmp_path / "engine", "made for a test")
     machine, pairs = Stored.read(folder), [(5, 0x12345), (7, 0xFFFFFFFF)]
     p = 0xFFFFFFFB
@@ -147,7 +147,7 @@ def test_an_rsa_engine_in_a_folder_is_simulated(tmp_path):
 
 
 def test_a_cluster_has_jobs_for_every_machine():
-    made = ecc(weierstrass(1009, -3, 900), "multistep", operations=("multiply-base",), contexts=1, cores=3)
+    made = ecc(weierstrass(1009, -3, 900), "multistep", operations=("multiply-base",), threads=1, cores=3)
     heads = [message["in"][0] for message in made.vectors()["messages"][1:]]
     assert {*heads} == {"0x0", "0x1", "0x2"}
-    assert replace(made, contexts=2).layout.contexts == 2
+    assert replace(made, threads=2).layout.threads == 2

@@ -8,7 +8,7 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from modmill.contract import Binary
-from modmill.engines.microcode.bounds import rows_of
+from modmill.engines.microcode.bounds import instructions_of
 from modmill.rtl import fold
 
 KINDS = ("mul", "add", "sub", "load", "store")
@@ -23,7 +23,7 @@ class SlotMachine(wiring.Component):
 
     def __init__(self, core, contract, program):
         self.core, self.form, self.p = core, contract.operand, contract.p
-        self.lifts = sorted({0, *(task.lift for _, _, row in rows_of(program) for task in row.sums)})
+        self.lifts = sorted({0, *(task.lift for _, _, row in instructions_of(program) for task in row.sums)})
         self.slots = program.slots
         address = (self.slots - 1).bit_length()
         width = self.form.width
@@ -36,7 +36,7 @@ class SlotMachine(wiring.Component):
     def offers(self, program, inputs):
         """Loads, the rows' operations and stores as payloads of ``i``."""
         operations = [("load", slot, 0, 0, 0, self.form.encode(inputs[name])) for slot, name in program.inputs]
-        for task in (task for _, _, row in rows_of(program) for task in row.tasks):
+        for task in (task for _, _, row in instructions_of(program) for task in row.tasks):
             operations.append((task.kind, task.destination.number, task.a.number, task.b.number, task.lift, 0))
         operations += [("store", 0, slot, 0, 0, 0) for slot, _ in program.results]
         names = ("i_kind", "i_destination", "i_a", "i_b", "i_lift", "i_number")

@@ -22,7 +22,7 @@ Window = Annotated[int, typer.Option(min=1, max=6, help="Bits of a digit of a sc
 Teeth = Annotated[int, typer.Option(min=1, max=8, help="Teeth of the comb for the base point.")]
 Columns = Annotated[int, typer.Option(min=1, max=8, help="Tables of the comb.")]
 Joint = Annotated[bool, typer.Option("--joint/--no-joint", help="One table for both halves of a scalar.")]
-Contexts = Annotated[int, typer.Option(min=0, max=64, help="Runs in step; 0: as many as fill the multiplier.")]
+Threads = Annotated[int, typer.Option(min=0, max=64, help="Runs in step; 0: as many as fill the multiplier.")]
 Sums = Annotated[int, typer.Option(min=0, max=8, help="Most sums in a row.")]
 Word = Annotated[int, typer.Option(min=8, max=64, help="Bits of a word of the streams.")]
 Cores = Annotated[int, typer.Option(min=1, max=64, help="Machines side by side behind one pair of streams.")]
@@ -46,7 +46,7 @@ def build(
     teeth: Teeth = 5,
     columns: Columns = 2,
     joint: Joint = False,
-    contexts: Contexts = 0,
+    threads: Threads = 0,
     sums: Sums = 3,
     word: Word = 32,
     cores: Cores = 1,
@@ -75,7 +75,7 @@ def build(
     with_order = takes_order(on, multiplier, parse_set(sets), chosen) if order is None else order
     core = ecc(
         on, multiplier, parse_set(sets), operations=chosen, bits=bits, shape=Shape(window, teeth, columns, joint),
-        contexts=contexts, sums=sums, word=word, io=io, top=top, cores=cores, order=with_order,
+        threads=threads, sums=sums, word=word, io=io, top=top, cores=cores, order=with_order,
     )  # fmt: skip
     if on.arithmetic:
         print(f"modmill: {on.title}: arithmetic only, no ECDH or ECDSA: {on.unsuited()}", file=sys.stderr)
@@ -84,7 +84,7 @@ def build(
     words += [w for name in core.operations for w in ("--operation", name)]
     words += [w for s in sets for w in ("--set", s)]
     words += ["--io", core.io, "--blind", blind, "--window", window, "--teeth", teeth, "--columns", columns]
-    words += [*(["--joint"] if joint else []), "--contexts", core.layout.contexts, "--sums", sums, "--word", word]
+    words += [*(["--joint"] if joint else []), "--threads", core.layout.threads, "--sums", sums, "--word", word]
     words += ["--order" if core.order else "--no-order"]
     words += [*(["--cores", cores] if cores > 1 else []), *(["--top", top] if top != "ecc" else [])]
     folder = core.write(
@@ -93,7 +93,7 @@ def build(
     cycles = ", ".join(f"{name} {core.cycles(name):,} cycles" for name in core.jobs)
     machines = f"{cores} machines, " if cores > 1 else ""
     print(
-        f"{folder}: {on.title}, {multiplier}, {machines}{core.layout.contexts} runs in step, {cycles}, "
+        f"{folder}: {on.title}, {multiplier}, {machines}{core.layout.threads} runs in step, {cycles}, "
         f"{cores * core.fitted.cost.dsp:,} DSP blocks predicted"
     )
 
@@ -121,7 +121,7 @@ def race(
     teeth: Teeth = 5,
     columns: Columns = 2,
     joint: Joint = False,
-    contexts: Contexts = 0,
+    threads: Threads = 0,
     sums: Sums = 3,
     word: Word = 32,
     cores: Cores = 1,
@@ -139,7 +139,7 @@ def race(
 
     race_curve(
         read_curve(curve), operation, multiplier, output, target=target, settings=parse_set(sets), with_route=route,
-        router=router, seeds=seeds, record=record, io=io, shape=Shape(window, teeth, columns, joint), contexts=contexts,
+        router=router, seeds=seeds, record=record, io=io, shape=Shape(window, teeth, columns, joint), threads=threads,
         sums=sums, word=word, cores=cores, floorplan=floorplan,
     )  # fmt: skip
 

@@ -23,7 +23,7 @@ Bar = Callable[[], AbstractContextManager[Callable[[str, int, int], None]]]
 """Context manager that shows the progress of a command."""
 Multiplier = Annotated[str, typer.Option(metavar="DESIGN", help="A design; `modmill designs` lists them.")]
 Io = Annotated[str, typer.Option(help="Form of the multiplier: native or binary; default: one that allows sums.")]
-Contexts = Annotated[int, typer.Option(min=0, max=64, help="Runs in step; 0: as many as fill the multiplier.")]
+Threads = Annotated[int, typer.Option(min=0, max=64, help="Runs in step; 0: as many as fill the multiplier.")]
 Names = Annotated[
     list[str], typer.Option("--file", metavar="TEXT", help="Only files whose names contain it; repeatable.")
 ]
@@ -73,7 +73,7 @@ def add_to(app: typer.Typer, bar: Bar) -> None:
         window: Annotated[int, typer.Option(min=1, max=6, help="Bits of a digit of a scalar.")] = 4,
         teeth: Annotated[int, typer.Option(min=1, max=8, help="Teeth of the comb for the base point.")] = 5,
         columns: Annotated[int, typer.Option(min=1, max=8, help="Tables of the comb.")] = 2,
-        contexts: Contexts = 0,
+        threads: Threads = 0,
         order: Annotated[
             bool, typer.Option("--order/--no-order", help="Also arithmetic modulo n for signatures, on the same core.")
         ] = False,
@@ -93,9 +93,9 @@ def add_to(app: typer.Typer, bar: Bar) -> None:
         every = OPERATIONS[3:] if isinstance(on, Montgomery) else OPERATIONS[:3]
         core = ecc(
             on, multiplier, parse_set(sets), operations=tuple(dict.fromkeys(operations)) or every, io=io,
-            shape=Shape(window, teeth, columns), contexts=contexts, order=order,
+            shape=Shape(window, teeth, columns), threads=threads, order=order,
         )  # fmt: skip
-        print(f"{on.title}, {multiplier}, {core.layout.contexts} runs in step", flush=True)
+        print(f"{on.title}, {multiplier}, {core.layout.threads} runs in step", flush=True)
         failed = False
         with bar() as progress:
             for found in timings(core, only, scalars, progress=progress, record=record):
@@ -118,7 +118,7 @@ def add_to(app: typer.Typer, bar: Bar) -> None:
         multiplier: Multiplier = "montgomery-array",
         sets: Set = [],  # noqa: B006
         io: Io = "",
-        contexts: Contexts = 0,
+        threads: Threads = 0,
         order: Annotated[
             bool, typer.Option("--order/--no-order", help="Arithmetic modulo n on the same core, if it can load n.")
         ] = False,
@@ -131,7 +131,7 @@ def add_to(app: typer.Typer, bar: Bar) -> None:
 
         chosen = study.select(list(map(read_curve, curves)), count, names)
         make = partial(
-            study.machine, kind=engine, design=multiplier, settings=parse_set(sets), io=io, contexts=contexts,
+            study.machine, kind=engine, design=multiplier, settings=parse_set(sets), io=io, threads=threads,
             order=order,
         )  # fmt: skip
         with bar() as progress:

@@ -24,7 +24,7 @@ Multiplier = Annotated[
 Method = Annotated[str, typer.Option(help="window or ladder; both take the same time for every exponent.")]
 Window = Annotated[int, typer.Option(min=1, max=8, help="Bits of a digit of the exponent, for --method window.")]
 Io = Annotated[str, typer.Option(help="Form of the multiplier: native or binary.")]
-Contexts = Annotated[int, typer.Option(min=0, max=64, help="Powers in step; 0: as many as fill the multiplier.")]
+Threads = Annotated[int, typer.Option(min=0, max=64, help="Powers in step; 0: as many as fill the multiplier.")]
 
 
 @app.command()
@@ -35,7 +35,7 @@ def build(
     io: Io = "native",
     method: Method = "window",
     window: Window = 5,
-    contexts: Contexts = 0,
+    threads: Threads = 0,
     word: Annotated[int, typer.Option(min=16, max=64, help="Bits of a word of the streams.")] = 32,
     crt: Annotated[bool, typer.Option("--crt/--no-crt", help="An engine for the primes, or for the modulus.")] = True,
     blind: Annotated[int, typer.Option(min=0, max=128, help="Largest number of bits of an exponent's blinding.")] = 64,
@@ -60,11 +60,11 @@ def build(
     width = -(-bits // 2) if crt else bits
     core = engine(
         chosen, width=width, settings=parse_set(sets), bits=width + blind, method=method, window=window,
-        contexts=contexts, word=word, io=io, top=top, cores=cores,
+        threads=threads, word=word, io=io, top=top, cores=cores,
     )  # fmt: skip
     words = [
         "--bits", bits, "--multiplier", chosen, *(w for s in sets for w in ("--set", s)), "--io", io,
-        "--method", method, "--window", window, "--contexts", contexts, "--word", word, "--crt" if crt else "--no-crt",
+        "--method", method, "--window", window, "--threads", threads, "--word", word, "--crt" if crt else "--no-crt",
     ]  # fmt: skip
     words += ["--cores", cores] if cores > 1 else []
     words += ["--top", top] if top != "engine" else []
@@ -73,7 +73,7 @@ def build(
     layout = core.layout
     cycles = core.cycles(0)
     print(
-        f"{folder}: {chosen}, {width}-bit moduli, {f'{cores} machines, ' if cores > 1 else ''}{layout.contexts} powers "
+        f"{folder}: {chosen}, {width}-bit moduli, {f'{cores} machines, ' if cores > 1 else ''}{layout.threads} powers "
         f"in step, {cycles:,} cycles for them, {cores * core.fitted.cost.dsp:,} DSP blocks predicted"
     )
 
@@ -88,7 +88,7 @@ def race(
     io: Io = "native",
     method: Method = "window",
     window: Window = 5,
-    contexts: Contexts = 0,
+    threads: Threads = 0,
     word: Annotated[int, typer.Option(min=16, max=64, help="Bits of a word of the streams.")] = 32,
     crt: Annotated[bool, typer.Option("--crt/--no-crt", help="Two powers of half the length, or one.")] = True,
     blind: Annotated[int, typer.Option(min=0, max=128, help="Largest number of bits of an exponent's blinding.")] = 0,
@@ -127,7 +127,7 @@ def race(
         try:
             core = engine(
                 name, width=width, settings=settings, bits=width + blind, method=method, window=window,
-                contexts=contexts, word=word, io=io, cores=cores,
+                threads=threads, word=word, io=io, cores=cores,
             )  # fmt: skip
             entrants.append((name, core, core.about()))
         except UnsupportedError as error:
@@ -180,7 +180,7 @@ def run(
     io: Io = "native",
     method: Method = "window",
     window: Window = 5,
-    contexts: Contexts = 1,
+    threads: Threads = 1,
     crt: Annotated[bool, typer.Option("--crt/--no-crt", help="Two powers of half the length.")] = True,
     blind_message: Annotated[bool, typer.Option("--blind-message/--no-blind-message", help="A random factor.")] = True,
     blind_exponent: Annotated[int, typer.Option(min=0, max=128, help="Bits of a random multiple of p - 1.")] = 0,
@@ -204,7 +204,7 @@ def run(
         machine: Engine = Stored.read(engine)
     else:
         machine = engine_for(
-            engine, multiplier or DEFAULT, parse_set(sets), method=method, window=window, contexts=contexts, io=io,
+            engine, multiplier or DEFAULT, parse_set(sets), method=method, window=window, threads=threads, io=io,
         )  # fmt: skip
     rsa = Rsa(machine, crt=crt, blind_message=blind_message, blind_exponent=blind_exponent)
     key = _key(key_file, passphrase)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Test jobs that a stuck engine fails: edge cases between random runs, never the same answer twice in a row."""
+"""Test jobs that a stuck engine fails: edge cases between random runs, never the same answer twice in a instruction."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ def batches(
     draw: Callable[[], _Run],
     result: Callable[[_Run], _Result],
     trivial: Callable[[_Result], bool],
-    contexts: int,
+    threads: int,
     machines: int = 1,
 ) -> Iterator[list[_Run]]:
-    """Yield jobs of ``contexts`` runs each: every edge case once, random runs from ``draw`` between them.
+    """Yield jobs of ``threads`` runs each: every edge case once, random runs from ``draw`` between them.
 
     The first job of each of the ``machines`` has random runs only, and none whose result is ``trivial``. Every later
-    job has one random run, in a different context each time; with one context it is an edge case or a random run. The
+    job has one random run, in a different thread each time; with one thread it is an edge case or a random run. The
     answer of a job differs from those of the job before it and of the job before it on the same machine. Each machine
     gets at least two jobs.
     """
     waiting = list(edges)
-    rooms = contexts - 1
+    rooms = threads - 1
     count = max(LEAST, 2 * machines, machines + (-(-len(edges) // rooms) if rooms else 2 * len(edges)))
     answers: list[tuple[_Result, ...]] = []
 
@@ -47,7 +47,7 @@ def batches(
         if rooms == 0 and k >= machines and waiting and (result(waiting[0]),) not in before:
             job = [waiting.pop(0)]
         else:
-            place = k // machines % contexts
+            place = k // machines % threads
             others = [waiting.pop(0) if k >= machines and waiting else drawn() for _ in range(rooms)]
             for _ in range(_DRAWS):
                 job = [*others[:place], drawn(set(map(result, others))), *others[place:]]

@@ -20,10 +20,10 @@ from modmill.cores import engine_files
 from modmill.cores.trial import Trial, judged
 from modmill.design import DesignInstance, Multiplier, unused
 from modmill.engines.machine.cluster import Packets, assembled
-from modmill.engines.machine.layout import RowLayout
-from modmill.engines.machine.sequencer import RowSequencer
-from modmill.engines.machine.slot_sequencer import NumberedRowSequencer
-from modmill.engines.machine.timing import NumberedRhythm, Rhythm, acceptance
+from modmill.engines.machine.layout import MicrocodeLayout
+from modmill.engines.machine.sequencer import DatapathSequencer
+from modmill.engines.machine.slot_sequencer import SlotSequencer
+from modmill.engines.machine.timing import MachineTiming, SlotTiming, acceptance
 from modmill.engines.machine.top import Coprocessor
 from modmill.flow import emit, tools
 from modmill.flow.words import WordRun, WordSimulator
@@ -72,7 +72,7 @@ class Simulated:
 class BuiltEngine(ABC):
     """A coprocessor around a design fitted to a modulus; abstract.
 
-    ``given``: settings that the user gave. ``bits``: length of a scalar or an exponent. ``contexts``: interleaved runs,
+    ``given``: settings that the user gave. ``bits``: length of a scalar or an exponent. ``threads``: interleaved runs,
     0 for as many as keep the multiplier busy or fit the memory. ``word``: bits of a word of the streams, 16 to 64.
     ``io``: form of the multiplier; numbers have this form at the engine's ports too. ``top``: name of the first Verilog
     module. ``cores``: number of machines; several are placed behind a router, and messages are sent in packets
@@ -84,7 +84,7 @@ class BuiltEngine(ABC):
     fitted: DesignInstance
     given: Mapping[str, Any] = field(default_factory=dict)
     bits: int = 0
-    contexts: int = 0
+    threads: int = 0
     word: int = 32
     io: str = "native"
     top: str = "engine"
@@ -117,37 +117,37 @@ class BuiltEngine(ABC):
 
     @property
     def _sums(self) -> tuple[int, bool]:
-        """Maximum number of sums in a row, and whether they are trimmed."""
+        """Maximum number of sums in a instruction, and whether they are trimmed."""
         return 0, False
 
     @cached_property
-    def rhythm(self) -> Rhythm | NumberedRhythm:
+    def timing(self) -> MachineTiming | SlotTiming:
         """Timing of the multiplier or slot machine with the shortest turns."""
         if self.numbered:
             machine = unused(self.fitted.slot_machine(1))
-            return NumberedRhythm(self.contract, machine.interval, machine.distance)
+            return SlotTiming(self.contract, machine.interval, machine.distance)
         core: Multiplier = unused(self.fitted.core(self.io))
         sums, trims = self._sums
-        return Rhythm(self.contract, sums, *acceptance(core), trims)
+        return MachineTiming(self.contract, sums, *acceptance(core), trims)
 
     @property
     @abstractmethod
-    def layout(self) -> RowLayout:
+    def layout(self) -> MicrocodeLayout:
         """Slots, table and messages. Raises UnsupportedError when the programs do not fit the multiplier or the
         memories."""
 
     @property
     def results(self) -> int:
         """Runs in one job."""
-        return self.layout.contexts
+        return self.layout.threads
 
     @property
     def coprocessor(self) -> Coprocessor:
         """A new coprocessor around a new multiplier or slot machine."""
         layout = self.layout
         if self.numbered:
-            return Coprocessor(NumberedRowSequencer(self.fitted.slot_machine(layout.used), layout))
-        return Coprocessor(RowSequencer(self.fitted.core(self.io), layout))
+            return Coprocessor(SlotSequencer(self.fitted.slot_machine(layout.used), layout))
+        return Coprocessor(DatapathSequencer(self.fitted.core(self.io), layout))
 
     @cached_property
     def _sample(self) -> Coprocessor:
@@ -190,7 +190,7 @@ class BuiltEngine(ABC):
     ) -> Simulated:  # fmt: skip
         """Simulate runs of a program modulo p after the messages ``setups``; ``job`` gives the words of a job.
 
-        A job has one run for each context; the last job is filled up with repeated runs. Raises ToolError for a
+        A job has one run for each thread; the last job is filled up with repeated runs. Raises ToolError for a
         violation of the stream protocol and for missing words.
         """
         size, packets = self.results, self.packets
@@ -228,7 +228,7 @@ class BuiltEngine(ABC):
         """All options, defaults resolved, in the order of the record."""
 
     def about(self) -> dict[str, Any]:
-        """Description of the engine in a row of results."""
+        """Description of the engine in a instruction of results."""
         made = {name: value for name, value in self.options.items() if name != "top"}
         return {"design": self.design, "parameters": dict(self.fitted.settings), **made}
 

@@ -49,11 +49,11 @@ def stream_ports(word: int) -> dict[str, dict[str, Any]]:
     }
 
 
-def sheet_head(title: str, stem: str, record: Mapping[str, Any], rows: str, alone: str = "") -> str:
+def sheet_head(title: str, stem: str, record: Mapping[str, Any], instructions: str, alone: str = "") -> str:
     """Return the data sheet from its title to the block on packets.
 
-    ``rows``: sentence on contexts and rows, without its first word, the number of contexts; ``alone``: paragraph on
-    limited use.
+    ``instructions``: sentence on threads and instructions, without its first word, the number of threads; ``alone``:
+    paragraph on limited use.
     """
     options = record["options"]
     ports = "\n".join(
@@ -75,7 +75,7 @@ Generated cores belong to you: use, change and ship them as you like.
 Hold `rst` high over at least one rising edge of `clk` before the first word{longer}.
 A word moves in every cycle in which valid and ready are high; `o_last` goes with the last word of an answer. Numbers
 are sent least significant word first, {record["number_words"]} words each.
-{options["contexts"]} {rows}
+{options["threads"]} {instructions}
 {_packets(options["cores"])}"""
 
 

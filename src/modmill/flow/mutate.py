@@ -147,7 +147,7 @@ def mutate(verilog: str, top: str, count: int, seed: int = 1) -> Mutated:
     enables = netlist.add_input(ENABLES, len(sites) + 1)
     for site, enable in zip(sites, enables[1:], strict=True):
         site.apply(netlist)(enable)
-    netlist.settle()
+    netlist.legalise()
     whole = {"creator": "modmill", "modules": {_inner(top): netlist.module}}
     with tempfile.TemporaryDirectory(prefix="modmill-mutate-") as name:
         folder = Path(name)
@@ -411,7 +411,7 @@ class Netlist:
 
     # ---- changes
 
-    def settle(self) -> None:
+    def legalise(self) -> None:
         """Replace unknown constants by 0, because Verilator refuses some of them."""
         for cell in self.cells.values():
             for port, bits in cell["connections"].items():

@@ -42,15 +42,15 @@ def timing_table(rows: Iterable[Row]) -> list[str]:
     for row in rows:
         a = row.about
         if row.kind == "check" and "timing" in a:
-            key = a["curve"], a["timing"], a["design"], str(a["contexts"]), a["rtl"]
+            key = a["curve"], a["timing"], a["design"], str(a["threads"]), a["rtl"]
             if key not in best or best[key].values["scalars"] <= row.values["scalars"]:
                 best[key] = row
     lines = []
-    for (curve, operation, design, contexts, _), row in sorted(best.items()):
+    for (curve, operation, design, threads, _), row in sorted(best.items()):
         v = row.values
         numbers = " to ".join(f"{cycles:,}" for cycles in dict.fromkeys((v["cycles"][0], v["cycles"][-1])))
         lines.append(
-            f"| {curve} | {operation} | {design}, {contexts} in step | {v['scalars']:,} | {v['jobs']:,} | "
+            f"| {curve} | {operation} | {design}, {threads} in step | {v['scalars']:,} | {v['jobs']:,} | "
             f"{numbers} | {v['predicted']:,} |"
         )
     return _table(("curve", "operation", "core", "scalars", "jobs", "cycles measured", "predicted"), lines)

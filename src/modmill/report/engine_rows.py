@@ -2,12 +2,12 @@
 # Copyright The Modmill authors
 """Whole engines that have rows: RSA engines and coprocessors of curves, with the numbers derived from their rows.
 
-An operation is a power or a point multiplication. A job has ``contexts`` operations, which run in step. With ``cores``
+An operation is a power or a point multiplication. A job has ``threads`` operations, which run in step. With ``cores``
 machines, an engine at full load finishes
 
-    rate = MHz 10^6 contexts cores / period
+    rate = MHz 10^6 threads cores / period
 
-operations a second, one every period / (contexts cores) cycles; one job alone takes latency / (1000 MHz) ms. Latency
+operations a second, one every period / (threads cores) cycles; one job alone takes latency / (1000 MHz) ms. Latency
 and period come from simulation, the clock from place and route.
 """
 
@@ -37,7 +37,7 @@ _DESIGNS = {d.name: d for d in DESIGNS if d.operands == 2 and family(d.page)}
 _WORDS = {
     "multiply": "any point", "multiply-base": "fixed base", "multiply-two": "sum of two multiples", "ladder": "ladder",
 }  # fmt: skip
-_FIXED = ("modulus_bits", "curve", "operations", "method", "bits", "window", "shape", "contexts", "cores", "sums",
+_FIXED = ("modulus_bits", "curve", "operations", "method", "bits", "window", "shape", "threads", "cores", "sums",
           "word", "io", "native", "modulus")  # fmt: skip
 """Keys that distinguish engines around one design, in addition to its parameters."""
 
@@ -116,7 +116,7 @@ class MeasuredEngine:
         """Its multiplier with options that are not default, the number of machines, and the operations in step."""
         shown = (f"{k}={v}" for k, v in (self.settings | self.choices).items())
         machines = f"{self.about['cores']} × " if self.about["cores"] > 1 else ""
-        return f"{' '.join([self.design.name, *shown])}, {machines}{self.about['contexts']} in step"
+        return f"{' '.join([self.design.name, *shown])}, {machines}{self.about['threads']} in step"
 
     @property
     def fits(self) -> bool:
@@ -139,7 +139,7 @@ class MeasuredEngine:
         words += [
             part for name, x in self.choices.items() for part in ([f"--{name}"] if x is True else [f"--{name}", x])
         ]
-        words += ["--contexts", a["contexts"], *(["--cores", a["cores"]] if a["cores"] > 1 else [])]
+        words += ["--threads", a["threads"], *(["--cores", a["cores"]] if a["cores"] > 1 else [])]
         words += ["--target", self.target] if self.target != "ecp5-85k" else []
         words += ["--route", "--seeds", max(row.seed or 1 for row in self.routes)] if self.routes else []
         for option in sorted({option for row in self.routes for option in row.tool.split(", ")[1:]}):
@@ -156,7 +156,7 @@ class MeasuredEngine:
         }
         found |= {name: traced(synth.values[name], synth) for name in ("dsp", "lut", "ff", "bram")}
         mhz = traced(median(row.values["mhz"] for row in self.routes), *self.routes) if self.routes else None
-        operations = self.about["contexts"] * self.about["cores"]
+        operations = self.about["threads"] * self.about["cores"]
         rate = mhz * 1e6 * operations / found["period"] if mhz and found["period"] else None
         return found | {
             "mhz": mhz,
@@ -209,7 +209,7 @@ def work_of(about: Mapping[str, Any]) -> Work:
 def is_engine(row: Row) -> bool:
     """Whether a row describes an engine for powers modulo any number of one length, or a coprocessor."""
     about = row.about
-    named = {"contexts", "cores", "bits", "parameters"} <= about.keys() and about.get("design") in _DESIGNS
+    named = {"threads", "cores", "bits", "parameters"} <= about.keys() and about.get("design") in _DESIGNS
     power = {"modulus_bits", "method", "window"} <= about.keys() and about.get("modulus") == "loaded"
     return "engine" in about and named and (power or {"curve", "operations", "shape"} <= about.keys())
 

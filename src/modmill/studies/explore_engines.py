@@ -3,9 +3,9 @@
 """Random engines, each built in a folder and checked there: RSA engines and coprocessors for small curves.
 
     rsa    modulus of 16 to 1,100 bits, odd lengths and shapes, built in or loaded; every multiplier, form, method,
-           window, number of contexts and of machines
+           window, number of threads and of machines
     ecc    a random curve of every form over 6 to 20 bits with counted points; every operation, multiplier, form,
-           window, comb, number of contexts and of machines, blinded scalars, arithmetic modulo the order
+           window, comb, number of threads and of machines, blinded scalars, arithmetic modulo the order
 
 A draw is a value (`EngineCase`), which gives one line of Python that builds the engine again. Failures are engines that
 fail their check and exceptions that are not refusals.
@@ -137,7 +137,7 @@ def _value(rnd: random.Random, setting: Setting, p: int, values: Mapping[str, An
 
 def _common(rnd: random.Random, small: bool) -> list[tuple[str, Any]]:
     return [
-        ("contexts", rnd.choice((0, 1, 1, 2, 2, 3, 4, 5) if not small else (1, 1, 2, 3))),
+        ("threads", rnd.choice((0, 1, 1, 2, 2, 3, 4, 5) if not small else (1, 1, 2, 3))),
         ("word", rnd.choice(WORDS)),
         ("cores", rnd.choice((1,) * 12 + ((2, 3) if not small else (1,)))),
     ]

@@ -6,7 +6,7 @@ own curve            SETUP, then exceptional and random scalars and points for e
                      from `numbers`
 modulo the order     if the core has it, SETUP with n, then signatures, quotients and sums; from Python's integers
 other numbers        SETUP with random constants, modulo p and, if the core loads its modulus, modulo others; then
-                     a job of each operation on random numbers; from the program's rows on integers
+                     a job of each operation on random numbers; from the program's instructions on integers
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from modmill.cores.ecc.machine import EccCore
 from modmill.cores.ecc.samples import EDGES, sample
 from modmill.cores.pair_check import Messages, PairReport, Stream, check_pair
 from modmill.design import DesignInstance
-from modmill.engines.microcode.bounds import row_limits
+from modmill.engines.microcode.bounds import program_bounds
 from modmill.engines.microcode.interpreter import run
 from modmill.engines.microcode.program import Program
 
@@ -70,9 +70,11 @@ def _others(core: EccCore, seed: int) -> Iterator[_Loaded]:
         made = {}
         try:
             for k, (held, offset) in enumerate(zip(core.held, core.layout.offsets, strict=True)):
-                own = held.rows.program
+                own = held.instructions.program
                 ends = [(slot, max(1, (value + 1) * p // held.modulus)) for slot, value in own.shared]
-                row_limits(replace(own, shared=tuple((slot, end - 1) for slot, end in ends)), fitted.contract(core.io))
+                program_bounds(
+                    replace(own, shared=tuple((slot, end - 1) for slot, end in ends)), fitted.contract(core.io)
+                )
                 chosen = tuple((slot, rnd.randrange(end)) for slot, end in ends)
                 made[k] = replace(own, shared=known.setdefault(offset, chosen))  # programs may share their constants
         except UnsupportedError:
@@ -98,7 +100,7 @@ def _stream(core: EccCore, others: list[_Loaded], seed: int) -> Iterator[Message
 
 
 def _random_job(core: EccCore, number: int, program: Program, contract: Contract, rnd: random.Random) -> Message:
-    """A job of random digits and numbers; expected results from its rows on integers."""
+    """A job of random digits and numbers; expected results from its instructions on integers."""
     held, bits = core.held[number], core.curve.n.bit_length()
     unit, runs, results = core.unit(core.results), [], []
     for _ in range(core.results):

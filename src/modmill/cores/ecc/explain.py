@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Point operations explained: rows, products and slots on a design, bounds, and a chart of the rows."""
+"""Point operations explained: instructions, products and slots on a design, bounds, and a chart of the instructions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 from modmill.contract import Binary, Contract, UnsupportedError
 from modmill.design import DesignInstance
 from modmill.designs import design as find_design
-from modmill.engines.ecc.point_engine import OPERATIONS, RowPointEngine, Shape
+from modmill.engines.ecc.point_engine import OPERATIONS, MicrocodePointEngine, Shape
 from modmill.engines.ecc.variable_time import variable_time_two
 from modmill.engines.microcode.assembly import assemble
 from modmill.engines.microcode.expressions import READ
@@ -31,9 +31,9 @@ ROOM = 1024
 class OnDesign:
     """A curve's programs on a design, for a unit of unlimited memory.
 
-    ``distances``: rows after which a product and a sum can be read; 1, 1 if contexts hide the latency. ``sums``:
-    maximum number in a row; ignored if the design adds up products. Raises UnsupportedError if the design does not
-    support the curve's p.
+    ``distances``: instructions after which a product and a sum can be read; 1, 1 if threads hide the latency. ``sums``:
+    maximum number in a instruction; ignored if the design adds up products. Raises UnsupportedError if the design does
+    not support the curve's p.
     """
 
     curve: Curve
@@ -64,15 +64,17 @@ class OnDesign:
         added = self.io == "native" and hasattr(self.fitted, "combine")
         trims = not added and isinstance(contract.operand, Binary) and contract.operand_bound < 4
         if min(self.distances) < 1:
-            raise UnsupportedError(f"results can be read 1 row later at the earliest, not {min(self.distances)}")
+            raise UnsupportedError(
+                f"results can be read 1 instruction later at the earliest, not {min(self.distances)}"
+            )
         if not added and self.sums < 1:
-            raise UnsupportedError(f"this unit does at least 1 sum a row, not {self.sums}")
+            raise UnsupportedError(f"this unit does at least 1 sum a instruction, not {self.sums}")
         return DatapathSpec(0 if added else self.sums, *self.distances, ROOM, ROOM, added=added, trims=trims)
 
-    def engine(self) -> RowPointEngine:
+    def engine(self) -> MicrocodePointEngine:
         """The bit-exact point engine."""
         fitted, contract = self.fitted, self.contract
-        return RowPointEngine(self.curve, contract, self.unit, self.shape, lambda _: exact(fitted, contract))
+        return MicrocodePointEngine(self.curve, contract, self.unit, self.shape, lambda _: exact(fitted, contract))
 
     @property
     def operations(self) -> tuple[str, ...]:
@@ -86,9 +88,20 @@ class OnDesign:
 
 
 def table(on: OnDesign) -> str:
-    """Table of all operations: rows, products and slots; u1 G + u2 P in variable time for one pair of scalars."""
+    """Table of all operations: instructions, products and slots; u1 G + u2 P in variable time for one pair of
+    scalars."""
     engine = on.engine()
-    heads = ("operation", "rows", "products", "used", "table rows", "slots", "shared", "trimmed", "reductions")
+    heads = (
+        "operation",
+        "instructions",
+        "products",
+        "used",
+        "table instructions",
+        "slots",
+        "shared",
+        "trimmed",
+        "reductions",
+    )
     lines = [heads]
     made = [(operation, engine.program(operation, on.bits)[1]) for operation in on.operations]
     if isinstance(on.curve, Weierstrass):
@@ -99,7 +112,7 @@ def table(on: OnDesign) -> str:
     for operation, found in made:
         p = found.program
         lines.append((
-            operation, str(p.rows), str(p.products), f"{p.products / p.rows:.1%}",
+            operation, str(p.instructions), str(p.products), f"{p.products / p.instructions:.1%}",
             str(len(p.before) + len(p.loop) + len(p.after)), str(p.slots), str(p.shared_slots),
             str(found.settled.trims_in_all), str(len(found.settled.reductions)),
         ))  # fmt: skip
@@ -112,7 +125,7 @@ def table(on: OnDesign) -> str:
 
 
 def explanation(on: OnDesign, operation: str, width: int = 100) -> str:
-    """Facts of one operation, then a chart of each block; its columns are rows."""
+    """Facts of one operation, then a chart of each block; its columns are instructions."""
     if operation not in on.operations:
         raise UnsupportedError(f"{on.curve.title} has {', '.join(on.operations)}, not {shortened(operation)}")
     engine = on.engine()
@@ -122,7 +135,11 @@ def explanation(on: OnDesign, operation: str, width: int = 100) -> str:
     lines = [f"{name:<{label}}  {text}" for name, text in facts]
     for part, times in zip(found.parts, found.field_program.repeats, strict=True):
         if part.length:
-            lines += ["", f"{part.block.name}: {part.length} rows, {times} times (columns are rows)", ""]
+            lines += [
+                "",
+                f"{part.block.name}: {part.length} instructions, {times} times (columns are instructions)",
+                "",
+            ]
             lines.append(chart(part.schedule(engine.unit, _names(part)), width))
     return "\n".join(lines)
 

@@ -24,8 +24,8 @@ from modmill.engines.ecc.blinding import Run
 from modmill.engines.ecc.order_engine import order_operations, order_program
 from modmill.engines.ecc.point_engine import OPERATIONS, Shape, point_program
 from modmill.engines.ecc.points import BLIND, PointProgram
-from modmill.engines.machine.layout import RowLayout
-from modmill.engines.machine.timing import NumberedRhythm, busy_contexts
+from modmill.engines.machine.layout import MicrocodeLayout
+from modmill.engines.machine.timing import SlotTiming, busy_threads
 from modmill.engines.microcode.assembly import Assembled, assemble
 from modmill.engines.microcode.field_program import Domain
 from modmill.engines.microcode.program import DatapathSpec
@@ -38,17 +38,17 @@ from modmill.rtl.memory import DEPTHS
 from modmill.version import __version__
 
 SUMS = 3
-"""Default number of sums in a row: more sums shorten few programs and occupy the ports of the memory."""
+"""Default number of sums in a instruction: more sums shorten few programs and occupy the ports of the memory."""
 _DISTANCES = (1, 2, 3, 4, 6, 8)
 
 
 @dataclass(frozen=True)
 class ProgramImage:
-    """A program of a coprocessor: operation, digits (``made``), rows, and modulus."""
+    """A program of a coprocessor: operation, digits (``made``), instructions, and modulus."""
 
     operation: str
     made: PointProgram
-    rows: Assembled
+    instructions: Assembled
     modulus: int
 
 
@@ -56,9 +56,9 @@ class ProgramImage:
 class EccCore(BuiltEngine):
     """A coprocessor for a ``curve``, around a design fitted to the curve's p; made by `ecc`.
 
-    ``operations``: of `OPERATIONS`. ``shape``: windows and combs. ``sums``: maximum number in a row. ``order``: whether
-    it also computes modulo n what the curve's signatures need; SETUP then loads n (`order_engine`). Other options as in
-    `BuiltEngine`.
+    ``operations``: of `OPERATIONS`. ``shape``: windows and combs. ``sums``: maximum number in a instruction. ``order``:
+    whether it also computes modulo n what the curve's signatures need; SETUP then loads n (`order_engine`). Other
+    options as in `BuiltEngine`.
     """
 
     top: str = "ecc"
@@ -123,21 +123,21 @@ class EccCore(BuiltEngine):
     @cached_property
     def points(self) -> tuple[PointProgram, ...]:
         """Programs before assembly, those modulo n last."""
-        domain = Domain.of(self.contract, self.rhythm.added)
+        domain = Domain.of(self.contract, self.timing.added)
         found = [point_program(name, self.curve, domain, self.bits, self.shape) for name in self.operations]
         for name in self.modulo_order:
-            other = Domain.of(self._loaded.contract(self.io), self.rhythm.added)
+            other = Domain.of(self._loaded.contract(self.io), self.timing.added)
             found.append(PointProgram(name, self.curve.title, order_program(name, other), tuple))
         return tuple(found)
 
-    def unit(self, contexts: int) -> DatapathSpec:
-        """Specification of the unit for which rows are assembled."""
-        product, sum_ = self.rhythm.distances(contexts)
-        beat = self.rhythm
+    def unit(self, threads: int) -> DatapathSpec:
+        """Specification of the unit for which instructions are assembled."""
+        product, sum_ = self.timing.distances(threads)
+        beat = self.timing
         return DatapathSpec(beat.sums, product, sum_, DEPTHS[-1], DEPTHS[-1], added=beat.added, trims=beat.trims)
 
     @property
-    def layout(self) -> RowLayout:
+    def layout(self) -> MicrocodeLayout:
         """Slots, table and messages. Raises UnsupportedError when the programs do not fit the multiplier or the
         memories."""
         return self._made[0]
@@ -148,33 +148,36 @@ class EccCore(BuiltEngine):
         return tuple(map(ProgramImage, self.jobs, self.points, self._made[1], map(self.modulus, self.jobs)))
 
     @cached_property
-    def _made(self) -> tuple[RowLayout, tuple[Assembled, ...]]:
-        """Layout and rows: with the given number of contexts, or with the fewest that keep the multiplier busy, or with
+    def _made(self) -> tuple[MicrocodeLayout, tuple[Assembled, ...]]:
+        """Layout and instructions: with the given number of threads, or with the fewest that keep the multiplier busy,
+        or with
         as many as fit the memory."""
-        if self.contexts:
-            return self._layout(self.contexts)
-        beat = self.rhythm
+        if self.threads:
+            return self._layout(self.threads)
+        beat = self.timing
         busy = (
             {-(-beat.distance // d) for d in _DISTANCES}
-            if isinstance(beat, NumberedRhythm)
-            else {busy_contexts(beat, d) for d in _DISTANCES}
+            if isinstance(beat, SlotTiming)
+            else {busy_threads(beat, d) for d in _DISTANCES}
         )
         least, *more = sorted(busy | {1})
-        for contexts in reversed(more):
+        for threads in reversed(more):
             with suppress(UnsupportedError):
-                return self._layout(contexts)
+                return self._layout(threads)
         return self._layout(least)
 
-    def _layout(self, contexts: int) -> tuple[RowLayout, tuple[Assembled, ...]]:
-        unit = self.unit(contexts)
+    def _layout(self, threads: int) -> tuple[MicrocodeLayout, tuple[Assembled, ...]]:
+        unit = self.unit(threads)
         contracts = {self.curve.p: self.contract}
         if self.order:
             contracts[self.curve.n] = self._loaded.contract(self.io)
-        rows = tuple(assemble(made.field_program, contracts[made.field_program.domain.p], unit) for made in self.points)
-        layout = RowLayout(tuple(a.program for a in rows), self.rhythm, contexts, self.word)
+        instructions = tuple(
+            assemble(made.field_program, contracts[made.field_program.domain.p], unit) for made in self.points
+        )
+        layout = MicrocodeLayout(tuple(a.program for a in instructions), self.timing, threads, self.word)
         if self.numbered:
             unused(self.fitted.slot_machine(layout.used))  # refuses more slots than there are
-        return layout, rows
+        return layout, instructions
 
     def number(self, operation: str) -> int:
         """Number of an operation's program. Raises UnsupportedError for an operation that the core does not have."""
@@ -191,11 +194,11 @@ class EccCore(BuiltEngine):
     def setup(self, modulus: int = 0) -> list[int]:
         """Words of SETUP for p, the default, or n. A core that loads its modulus takes those of any such core."""
         p = modulus or self.curve.p
-        programs = {k: held.rows.program for k, held in enumerate(self.held) if held.modulus == p}
+        programs = {k: held.instructions.program for k, held in enumerate(self.held) if held.modulus == p}
         return self.layout.setup(self.contract_at(self.fitted if p == self.curve.p else self._loaded), programs)
 
     def job(self, operation: str, runs: Sequence[Run]) -> list[int]:
-        """Words of a job: one run for each context; ``blind`` is 1 by default. Raises UnsupportedError for numbers out
+        """Words of a job: one run for each thread; ``blind`` is 1 by default. Raises UnsupportedError for numbers out
         of range."""
         number = self.number(operation)
         held = self.held[number]
@@ -205,7 +208,7 @@ class EccCore(BuiltEngine):
                 if not 0 <= x < held.modulus:
                     kind = "field's prime" if held.modulus == self.curve.p else "order"
                     raise UnsupportedError(f"{name} must be below the {kind} of {held.modulus.bit_length()} bits")
-        names = [name for _, name in held.rows.program.inputs]
+        names = [name for _, name in held.instructions.program.inputs]
         return self.layout.job(
             number,
             [(held.made.digits(*scalars), [numbers[name] for name in names])
@@ -238,17 +241,17 @@ class EccCore(BuiltEngine):
         """All options, defaults resolved."""
         return {
             "operations": list(self.operations), "bits": self.bits, "shape": asdict(self.shape),
-            "contexts": self.layout.contexts, "sums": self.sums, "word": self.word, "io": self.io, "top": self.top,
+            "threads": self.layout.threads, "sums": self.sums, "word": self.word, "io": self.io, "top": self.top,
             "cores": self.cores, **({"order": True} if self.order else {}),
         }  # fmt: skip
 
     def about(self) -> dict[str, Any]:
-        """Description of the engine in a row of results."""
+        """Description of the engine in a instruction of results."""
         return {"curve": self.curve.title, **super().about()}
 
     def vector_jobs(self, operation: str) -> list[list[tuple[Run, tuple[int, ...]]]]:
         """Jobs of an operation with expected results: edge cases and random runs (`batches`)."""
-        return jobs(self.curve, operation, self.bits, self.layout.contexts, self.cores)
+        return jobs(self.curve, operation, self.bits, self.layout.threads, self.cores)
 
     def by_modulus(self) -> Iterator[tuple[Message, list[ProgramImage]]]:
         """Yield the SETUP message for p and that for n, each with the programs that use this modulus."""
@@ -258,7 +261,7 @@ class EccCore(BuiltEngine):
             yield message, [held for held in self.held if held.modulus == modulus]
 
     def message(self, operation: str, pairs: Sequence[tuple[Run, tuple[int, ...]]]) -> Message:
-        """A job of an operation; ``pairs``: for each context its run and the expected results."""
+        """A job of an operation; ``pairs``: for each thread its run and the expected results."""
         shown = [
             {"scalars": list(map(hex, scalars)), **{name: hex(x) for name, x in inputs.items()},
              "results": list(map(hex, expected))}
@@ -279,7 +282,7 @@ class EccCore(BuiltEngine):
 
     def record(self) -> dict[str, Any]:
         """Content of ecc.json."""
-        lay, beat = self.layout, self.rhythm
+        lay, beat = self.layout, self.timing
         return {
             "modmill": __version__,
             "design": self.design,
@@ -292,15 +295,16 @@ class EccCore(BuiltEngine):
             "digits_in_a_word": lay.per_word,
             "digit_bits": lay.digit_bits,
             "rounds": lay.rounds,
-            "cycles_of_a_row": beat.turn,
+            "cycles_per_instruction": beat.turn,
             "setup_words": len(self.setup()),
             "programs": [
                 {
-                    "command": 1 + k, "operation": held.operation, "rows": held.rows.program.rows,
-                    "products": held.rows.program.products, "digits": held.rows.program.digits,
-                    "digit_words": lay.digit_words(k), "window": held.rows.program.window,
-                    "inputs": [name for _, name in held.rows.program.inputs],
-                    "results": list(held.rows.field_program.results), "cycles": self.cycles(held.operation),
+                    "command": 1 + k, "operation": held.operation,
+                    "instructions": held.instructions.program.instructions,
+                    "products": held.instructions.program.products, "digits": held.instructions.program.digits,
+                    "digit_words": lay.digit_words(k), "window": held.instructions.program.window,
+                    "inputs": [name for _, name in held.instructions.program.inputs],
+                    "results": list(held.instructions.field_program.results), "cycles": self.cycles(held.operation),
                     **({"modulus": "p" if held.modulus == self.curve.p else "n"} if self.order else {}),
                 } for k, held in enumerate(self.held)
             ],

@@ -39,10 +39,10 @@ def restored(record: Mapping[str, Any]) -> Curve:
 
 def page(record: Mapping[str, Any]) -> str:
     """README.md of a coprocessor, from its record."""
-    contexts = record["options"]["contexts"]
+    threads = record["options"]["threads"]
     programs = "\n".join(
         f"| {p['command']} | {p['operation']} | {p['digit_words']} | {', '.join(p['inputs'])} | "
-        f"{', '.join(p['results'])} | {p['products']} | {p['rows']} | {p['cycles']} |"
+        f"{', '.join(p['results'])} | {p['products']} | {p['instructions']} | {p['cycles']} |"
         for p in record["programs"]
     )
     modulo_n = ", ".join(f"`{p['operation']}`" for p in record["programs"] if p.get("modulus") == "n")
@@ -59,19 +59,21 @@ def page(record: Mapping[str, Any]) -> str:
         "A point that is given must be a multiple of the base point.\n"
         if why else ""
     )  # fmt: skip
-    rows = f"runs are done in step; a row of the program takes {record['cycles_of_a_row']} cycles for each."
+    instructions = (
+        f"runs are done in step; a instruction of the program takes {record['cycles_per_instruction']} cycles for each."
+    )
     title = f"Elliptic-curve coprocessor: {name} on {record['design']}"
-    return f"""{sheet_head(title, "ecc", record, rows, alone)}
+    return f"""{sheet_head(title, "ecc", record, instructions, alone)}
 ## Messages
 
 `0`, then {record["setup_words"] - 1} words: modulus and constants. They stand first in `vectors.json`.{loading}
 
 `1 + program`: a job
-- for each of the {contexts} contexts the words of its digits, {record["digits_in_a_word"]} digits of
+- for each of the {threads} threads the words of its digits, {record["digits_in_a_word"]} digits of
   {record["digit_bits"]} bits in each from the least significant bit on, the first used first; then its numbers
-- out: for each context its results
+- out: for each thread its results
 
-| command | operation | words of digits | numbers in | results | products | rows | cycles |
+| command | operation | words of digits | numbers in | results | products | instructions | cycles |
 |---|---|---|---|---|---|---|---|
 {programs}
 

@@ -53,9 +53,9 @@ def sample(curve: Curve, operation: str, bits: int, count: int, seed: int = 1) -
 
 
 def jobs(
-    curve: Curve, operation: str, bits: int, contexts: int, machines: int = 1, seed: int = 1
+    curve: Curve, operation: str, bits: int, threads: int, machines: int = 1, seed: int = 1
 ) -> list[list[tuple[Run, tuple[int, ...]]]]:
-    """Return jobs of ``contexts`` runs with expected results, as `batches` orders them: scalars 0, 1, n - 1, n and all
+    """Return jobs of ``threads`` runs with expected results, as `batches` orders them: scalars 0, 1, n - 1, n and all
     ones (numbers 0, 1 and n - 1 modulo n) between random ones."""
     edges = sample(curve, operation, bits, 3 if operation in NUMBERS or operation == "multiply-two" else EDGES, seed)
     rnd = random.Random(seed)
@@ -64,7 +64,7 @@ def jobs(
         run = drawn(curve, operation, bits, rnd)
         return run, expected(curve, operation, run)
 
-    return list(batches(edges, draw, lambda pair: pair[1], lambda found: set(found) <= {0, 1}, contexts, machines))
+    return list(batches(edges, draw, lambda pair: pair[1], lambda found: set(found) <= {0, 1}, threads, machines))
 
 
 def drawn(curve: Curve, operation: str, bits: int, rnd: random.Random) -> Run:

@@ -31,7 +31,7 @@ def loaded() -> list[str]:
 
 def engine_for(
     kind: str, design: str = DEFAULT, settings: Mapping[str, Any] | None = None, *, method: str = "window",
-    window: int = 5, contexts: int = 1, io: str = "native",
+    window: int = 5, threads: int = 1, io: str = "native",
 ) -> Engine:  # fmt: skip
     """Make an engine around a design: ``model`` runs the program on the design's contract, ``exact`` on its bit-exact
     algorithm, ``rtl`` on simulated RTL. ``io``: form of the multiplier.
@@ -49,7 +49,7 @@ def engine_for(
     find_design(design).checked(given)
     uniform(method, window, True)
     if kind == "rtl":
-        return Simulated(design, given, method, window, contexts, io)
+        return Simulated(design, given, method, window, threads, io)
 
     def fit(p: int) -> Any:
         fitted = find_design(design).fit(p, **given)
@@ -129,7 +129,7 @@ class Simulated:
     given: Mapping[str, Any]
     method: str = "window"
     window: int = 5
-    contexts: int = 1
+    threads: int = 1
     io: str = "native"
     whole: bool = False
     work: list[Work] = field(default_factory=list)
@@ -156,5 +156,5 @@ class Simulated:
     def _made(self, modulus: int, width: int, bits: int) -> EngineCore:
         return engine(
             self.design, modulus, 0 if modulus else width, self.given, bits=bits, method=self.method,
-            window=self.window, contexts=self.contexts, io=self.io,
+            window=self.window, threads=self.threads, io=self.io,
         )  # fmt: skip

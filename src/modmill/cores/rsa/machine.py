@@ -19,7 +19,7 @@ from modmill.cores.trial import Trial
 from modmill.design import DesignInstance, unused
 from modmill.designs import design as find_design
 from modmill.engines.machine.layout import DIGIT_WORDS
-from modmill.engines.machine.timing import NumberedRhythm, busy_contexts
+from modmill.engines.machine.timing import SlotTiming, busy_threads
 from modmill.engines.rsa.exponentiation import Exponentiation, PowerProgram, fixed_window, ladder, left_to_right
 from modmill.engines.rsa.layout import PowerLayout, power_layout
 from modmill.flow.emit import digest
@@ -71,7 +71,7 @@ class EngineCore(BuiltEngine):
     def layout(self) -> PowerLayout:
         """Slots, table and messages. Raises UnsupportedError when the programs do not fit the multiplier or the
         memory."""
-        contract, beat = self.contract, self.rhythm
+        contract, beat = self.contract, self.timing
         others = [x.contract(self.io) for x in self.fitted.others()]
         converted = any(c.factor % c.p != 1 for c in (contract, *others))  # R may be 1 for the modulus made for alone
         bits = self.bits or contract.p.bit_length()
@@ -82,12 +82,12 @@ class EngineCore(BuiltEngine):
         powers = tuple(Exponentiation(program, contract, length) for program, length in programs)
         least = others if isinstance(contract.operand, Binary) else []
         spare = max((Exponentiation(p, c, n).subtractions for p, n in programs for c in least), default=0)
-        contexts = self.contexts
-        if not contexts:
+        threads = self.threads
+        if not threads:
             one = power_layout(powers, beat, 1, self.word, spare)
             room = min((DEPTHS[-1] - one.constants) // one.slots, DIGIT_WORDS // one.stride)
-            contexts = min(beat.distance if isinstance(beat, NumberedRhythm) else busy_contexts(beat), room)
-        layout = power_layout(powers, beat, contexts, self.word, spare)
+            threads = min(beat.distance if isinstance(beat, SlotTiming) else busy_threads(beat), room)
+        layout = power_layout(powers, beat, threads, self.word, spare)
         if self.numbered:
             unused(self.fitted.slot_machine(layout.used))  # refuses more slots than there are
         return layout
@@ -131,12 +131,12 @@ class EngineCore(BuiltEngine):
         """All options, defaults resolved."""
         lay = self.layout
         return {
-            "bits": lay.powers[0].bits, "method": self.method, "window": self.window, "contexts": lay.contexts,
+            "bits": lay.powers[0].bits, "method": self.method, "window": self.window, "threads": lay.threads,
             "word": lay.word, "io": self.io, "native": self.numbered, "cores": self.cores, "top": self.top,
         }  # fmt: skip
 
     def about(self) -> dict[str, Any]:
-        """Description of the engine in a row of results."""
+        """Description of the engine in a instruction of results."""
         modulus = "loaded" if self.fitted.load else hex(self.fitted.p)
         return {"modulus_bits": self.fitted.p.bit_length(), "modulus": modulus, **super().about()}
 
@@ -164,15 +164,16 @@ class EngineCore(BuiltEngine):
             "rounds": lay.rounds,
             "digits_in_a_word": lay.per_word,
             "digit_bits": lay.digit_bits,
-            "cycles_of_a_row": lay.rhythm.turn,
+            "cycles_per_instruction": lay.timing.turn,
             "slots_in_use": lay.used,
             "ports": engine_files.stream_ports(lay.word),
             "programs": [
                 {
                     "command": 1 + k, "name": e.program.name, "exponent_bits": e.bits, "products": e.products,
-                    "digits": rows.digits, "digit_words": lay.digit_words(k), "passes": rows.passes, "rows": rows.rows,
+                    "digits": instructions.digits, "digit_words": lay.digit_words(k), "passes": instructions.passes,
+                    "instructions": instructions.instructions,
                     "cycles": self.cycles(k),
-                } for k, (e, rows) in enumerate(zip(lay.powers, lay.programs, strict=True))
+                } for k, (e, instructions) in enumerate(zip(lay.powers, lay.programs, strict=True))
             ],
             "multiplier": contract.describe(),
             "digest": digest(self.verilog),
@@ -183,7 +184,7 @@ class EngineCore(BuiltEngine):
         return Message(self.setup(fitted), {"modulus": hex(fitted.p)})
 
     def message(self, p: int, program: int, bits: int, pairs: Sequence[tuple[int, int]]) -> Message:
-        """A job modulo p; ``bits``: length of the exponents; ``pairs``: (base, exponent) for each context."""
+        """A job modulo p; ``bits``: length of the exponents; ``pairs``: (base, exponent) for each thread."""
         powers = [pow(*pair, p) for pair in pairs]
         shown = [[hex(x) for x in (*pair, power)] for pair, power in zip(pairs, powers, strict=True)]
         return Message(

@@ -15,7 +15,7 @@ def page(record: Mapping[str, Any]) -> str:
     setup, words, options = record["setup"], record["number_words"], record["options"]
     programs = "\n".join(
         f"| {p['command']} | {p['name']} | {p['exponent_bits']} | {p['passes']} | {p['digit_words']} | "
-        f"{p['products']} | {p['rows']} | {p['cycles']} |"
+        f"{p['products']} | {p['instructions']} | {p['cycles']} |"
         for p in record["programs"]
     )
     multiples = f", 2^{record['rounds'] - 1} times and so on down to once" if record["rounds"] > 1 else ""
@@ -25,10 +25,10 @@ def page(record: Mapping[str, Any]) -> str:
         if setup["modulus_words"]
         else ""
     )
-    cycles = record["cycles_of_a_row"]
-    rows = f"powers are computed in step; a row of the program takes {cycles} cycles for\neach of them."
+    cycles = record["cycles_per_instruction"]
+    instructions = f"powers are computed in step; a instruction of the program takes {cycles} cycles for\neach of them."
     title = f"Exponentiation engine: {record['design']}, {record['modulus_bits']}-bit moduli"
-    return f"""{sheet_head(title, "engine", record, rows)}
+    return f"""{sheet_head(title, "engine", record, instructions)}
 ## Messages
 
 `0`: the modulus and what belongs to it. `modmill rsa setup DIR --modulus M` prints the words of this message for M.
@@ -36,12 +36,12 @@ def page(record: Mapping[str, Any]) -> str:
   (one = 1, square = R^2 mod p with R = 1 / factor)
 
 `1 + program`: powers
-- the passes of the loop and the words of digits of one context, one word each
-- for each of the {options["contexts"]} contexts: the words of its digits, {record["digits_in_a_word"]} digits of
+- the passes of the loop and the words of digits of one thread, one word each
+- for each of the {options["threads"]} threads: the words of its digits, {record["digits_in_a_word"]} digits of
   {record["digit_bits"]} bits in each from the least significant bit on, the first used first; then its base
-- out: {options["contexts"]} powers of {words} words
+- out: {options["threads"]} powers of {words} words
 
-| command | program | exponent bits | passes | words of digits | products | rows | cycles |
+| command | program | exponent bits | passes | words of digits | products | instructions | cycles |
 |---|---|---|---|---|---|---|---|
 {programs}
 

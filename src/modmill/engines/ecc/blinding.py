@@ -48,7 +48,7 @@ class PointEngine(ABC):
     [1, p) by which its projective coordinates start multiplied; 1 for none. The time of `multiply`, `multiply_base` and
     `ladder` depends on ``bits`` and the number of items alone; that of `multiply_two` may show its scalars and points,
     which are public. A curve has the first three or, where it is a Montgomery curve, the ladder. Items run interleaved
-    where the engine has several contexts.
+    where the engine has several threads.
     """
 
     if TYPE_CHECKING:  # a field of one engine, a property of another

@@ -88,7 +88,7 @@ def _constants(curve: Edwards, domain: Domain, worth: list[list[int]]) -> dict[s
             dT = curve.d * x * y
             numbers.append((y - x, y + x, 2 * dT) if minus_one else (x, y, dT))
         for place, name in enumerate(_PREPARED[:3]):
-            shared[f"G{column}{name}"] = tuple(domain.value(row[place]) for row in numbers)
+            shared[f"G{column}{name}"] = tuple(domain.value(instruction[place]) for instruction in numbers)
     return shared
 
 

@@ -66,11 +66,13 @@ def endomorphism(curve: Weierstrass) -> Endomorphism | None:
 
 def _short(n: int, eigenvalue: int) -> tuple[tuple[int, int], tuple[int, int]]:
     """Two short independent vectors (x, y) with x + y lambda = 0 mod n, by Euclid's algorithm on n and lambda."""
-    rows = [(n, 0), (eigenvalue, -1)]  # (r, -t) with r = t lambda mod n
-    while rows[-1][0]:
-        quotient = rows[-2][0] // rows[-1][0]
-        rows.append((rows[-2][0] - quotient * rows[-1][0], rows[-2][1] - quotient * rows[-1][1]))
-    long = max(k for k, (r, _) in enumerate(rows) if r * r >= n)
-    first = rows[long + 1]
-    second = min(rows[long], rows[long + 2], key=lambda v: v[0] ** 2 + v[1] ** 2)
+    instructions = [(n, 0), (eigenvalue, -1)]  # (r, -t) with r = t lambda mod n
+    while instructions[-1][0]:
+        quotient = instructions[-2][0] // instructions[-1][0]
+        instructions.append(
+            (instructions[-2][0] - quotient * instructions[-1][0], instructions[-2][1] - quotient * instructions[-1][1])
+        )
+    long = max(k for k, (r, _) in enumerate(instructions) if r * r >= n)
+    first = instructions[long + 1]
+    second = min(instructions[long], instructions[long + 2], key=lambda v: v[0] ** 2 + v[1] ** 2)
     return first, second

@@ -4,7 +4,7 @@
 
 The two points stand in pairs of slots. Which of them is doubled follows from whether a bit differs from the one before,
 and is chosen by address; so a bit takes 9 products and one by a constant, whatever it is: on units with sums 10
-rows without a gap.
+instructions without a gap.
 """
 
 from __future__ import annotations

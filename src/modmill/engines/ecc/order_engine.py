@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Arithmetic modulo a prime n, the order of a base point, as programs of rows for a multiplier that n is loaded into.
+"""Arithmetic modulo a prime n, the order of a base point, as programs of instructions for a multiplier that n is loaded
+into.
 
     signature       s = k^-1 (z + r d)              ECDSA, FIPS 186-5, 6.4.1
     quotients       u1 = z s^-1, u2 = r s^-1        its verification, 6.4.2
@@ -77,7 +78,7 @@ def order_program(operation: str, domain: Domain) -> FieldProgram:
 
 
 @dataclass(frozen=True)
-class RowOrder(OrderArithmetic):
+class MicrocodeOrder(OrderArithmetic):
     """An `OrderArithmetic` on a field unit: ``contract`` gives the multiplier's contract while n is loaded.
 
     ``product``: what makes the product function for a program, default plain integers.
@@ -90,15 +91,16 @@ class RowOrder(OrderArithmetic):
     _made: dict[tuple[int, str], tuple[Contract, Assembled]] = field(default_factory=dict, repr=False)
 
     def program(self, n: int, operation: str) -> tuple[Contract, Assembled]:
-        """The contract for n and an operation's rows; made once. Raises UnsupportedError as `order_program` does."""
+        """The contract for n and an operation's instructions; made once. Raises UnsupportedError as `order_program`
+        does."""
         if (n, operation) not in self._made:
             contract = self.contract(n)
-            rows = assemble(order_program(operation, Domain.of(contract, self.unit.added)), contract, self.unit)
-            self._made[n, operation] = contract, rows
+            instructions = assemble(order_program(operation, Domain.of(contract, self.unit.added)), contract, self.unit)
+            self._made[n, operation] = contract, instructions
         return self._made[n, operation]
 
     def results(self, n: int, operation: str, runs: Sequence[Mapping[str, int]]) -> list[tuple[int, ...]]:
         """What each run gives."""
-        contract, rows = self.program(n, operation)
-        product = self.product(rows) if self.product else None
-        return [run(rows.program, self.unit, contract, given, (), product) for given in runs]
+        contract, instructions = self.program(n, operation)
+        product = self.product(instructions) if self.product else None
+        return [run(instructions.program, self.unit, contract, given, (), product) for given in runs]

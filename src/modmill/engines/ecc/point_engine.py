@@ -28,7 +28,7 @@ class Shape:
     """Choices that trade products for slots.
 
     ``window``: bits of a digit of a point that is given, whose table takes 3 or 4 slots for each of its 2^window
-    entries in every context. ``teeth``, ``columns``: of the comb, with columns 2^teeth entries of 2 or 3 shared slots.
+    entries in every thread. ``teeth``, ``columns``: of the comb, with columns 2^teeth entries of 2 or 3 shared slots.
     ``joint``: one table of 2^(2 window) shared entries for both halves of a scalar, where there are halves.
     """
 
@@ -63,8 +63,8 @@ def point_program(operation: str, curve: Curve, domain: Domain, bits: int, shape
 
 
 @dataclass(frozen=True)
-class RowPointEngine(PointEngine):
-    """A `PointEngine` that runs programs of rows for a ``unit`` over a multiplier with this ``contract``.
+class MicrocodePointEngine(PointEngine):
+    """A `PointEngine` that runs programs of instructions for a ``unit`` over a multiplier with this ``contract``.
 
     ``product``: what makes the product function for a program, default plain integers. The contract is for the
     curve's p. Raises UnsupportedError for another modulus, and where a program is made, as `assemble` does.
@@ -87,20 +87,20 @@ class RowPointEngine(PointEngine):
         return Domain.of(self.contract, self.unit.added)
 
     def program(self, operation: str, bits: int) -> tuple[PointProgram, Assembled]:
-        """An operation's program and its rows; made once."""
+        """An operation's program and its instructions; made once."""
         if (operation, bits) not in self._made:
             made = point_program(operation, self.curve, self.domain, bits, self.shape)
             self._made[operation, bits] = made, assemble(made.field_program, self.contract, self.unit)
         return self._made[operation, bits]
 
     def results(self, operation: str, bits: int, runs: Sequence[Run]) -> list[tuple[int, ...]]:
-        """What each run gives, by the rows of the operation's program."""
+        """What each run gives, by the instructions of the operation's program."""
         if not runs:
             return []
-        made, rows = self.program(operation, bits)
-        return [self._run(rows, inputs, made.digits(*scalars)) for scalars, inputs in runs]
+        made, instructions = self.program(operation, bits)
+        return [self._run(instructions, inputs, made.digits(*scalars)) for scalars, inputs in runs]
 
-    def _run(self, rows: Assembled, inputs: Mapping[str, int], digits: tuple[int, ...] = ()) -> tuple[int, ...]:
+    def _run(self, instructions: Assembled, inputs: Mapping[str, int], digits: tuple[int, ...] = ()) -> tuple[int, ...]:
         """The results of one run of a program on the unit."""
-        product = self.product(rows) if self.product else None
-        return run(rows.program, self.unit, self.contract, inputs, digits, product)
+        product = self.product(instructions) if self.product else None
+        return run(instructions.program, self.unit, self.contract, inputs, digits, product)

@@ -2,13 +2,14 @@
 # Copyright The Modmill authors
 """Sums of two multiples in variable time, for public scalars and points only: a program for each pair of scalars.
 
-    k = sum d_i 2^i, d_i = 0 or odd with |d_i| < 2^(w - 1), of any w digits in a row at most one not 0      w-NAF of k
-    u1 G + u2 P: both read from the highest digit on, a doubling a bit, a sum where a digit is not 0
+    k = sum d_i 2^i, d_i = 0 or odd with |d_i| < 2^(w - 1), of any w digits in a instruction at most one not 0
+    w-NAF of k u1 G + u2 P: both read from the highest digit on, a doubling a bit, a sum where a digit is not 0
 
 Doublings between sums are Jacobian: fewer products than complete ones, but O becomes (0 : 0 : 0) in them and stays that
 to the end, as the result (0, 0). Then, and where the sum is O in truth, the complete form of `point_engine` gives it.
-How many rows are done follows from the scalars, and whether the other form is done too from the points. A coprocessor's
-table of rows is made once, so that these programs run by a multiplier's bit-exact algorithm alone.
+How many instructions are done follows from the scalars, and whether the other form is done too from the points. A
+coprocessor's table of instructions is made once, so that these programs run by a multiplier's bit-exact algorithm
+alone.
 
 Sources: w-NAF, H. Cohen, A. Miyaji, T. Ono: Efficient elliptic curve exponentiation using mixed coordinates, ASIACRYPT
 '98; both multiples in one run, B. Moeller: Algorithms for multi-exponentiation, SAC 2001, block 3.2.
@@ -23,7 +24,7 @@ from modmill.contract import UnsupportedError
 from modmill.engines.ecc.blinding import Run
 from modmill.engines.ecc.formulas import Homogeneous
 from modmill.engines.ecc.isomorphism import isomorphism
-from modmill.engines.ecc.point_engine import RowPointEngine
+from modmill.engines.ecc.point_engine import MicrocodePointEngine
 from modmill.engines.ecc.points import give_affine
 from modmill.engines.ecc.weierstrass import form, require_odd_order
 from modmill.engines.microcode.assembly import assemble
@@ -138,8 +139,9 @@ def _multiple(curve: Weierstrass, domain: Domain, block: BasicBlock, digit: int,
 
 
 @dataclass(frozen=True)
-class VariableTimeEngine(RowPointEngine):
-    """A `RowPointEngine` whose `multiply_two` takes a time that depends on its scalars and points, which are public.
+class VariableTimeEngine(MicrocodePointEngine):
+    """A `MicrocodePointEngine` whose `multiply_two` takes a time that depends on its scalars and points, which are
+    public.
 
     Other operations are inherited unchanged. Raises UnsupportedError for a curve that is not in Weierstrass form.
     """

@@ -27,7 +27,7 @@ from amaranth.lib.wiring import In, Out
 
 from modmill.contract import Residues
 from modmill.design import Multiplier
-from modmill.engines.machine.timing import SUM, TRIM, Rhythm
+from modmill.engines.machine.timing import SUM, TRIM, MachineTiming
 from modmill.numbers.folding import fold_bounds
 from modmill.rtl.delay import DelayLines, later
 from modmill.rtl.fold import fold_step
@@ -63,10 +63,10 @@ class _Slice(wiring.Component):
     """
 
     def __init__(
-        self, width: int, depth: int, rhythm: Rhythm, *, low: bool, high: bool, u: int,
+        self, width: int, depth: int, timing: MachineTiming, *, low: bool, high: bool, u: int,
         multiples: Sequence[int | None], moved: tuple[bool, bool], captured: bool,
     ) -> None:  # fmt: skip
-        self.width, self.depth, self.rhythm = width, depth, rhythm
+        self.width, self.depth, self.timing = width, depth, timing
         self.moved, self.captured = moved, captured
         self.low, self.high, self.u, self.multiples = low, high, u, tuple(multiples)
         layout = self.layout = control(depth.bit_length() - 1, len(self.multiples))
@@ -117,12 +117,12 @@ class _Slice(wiring.Component):
             m.d.comb += port.eq(kept)
 
         # ---- sums
-        if not self.rhythm.sums:
+        if not self.timing.sums:
             m.d.sync += stored.eq(held)
             return m
         inverting = invert[1]
         x = later(m, self._wide(self.q) ^ inverting.replicate(len(self._wide(self.q))), "x")
-        if isinstance(self.rhythm.contract.operand, Residues):
+        if isinstance(self.timing.contract.operand, Residues):
             total = self._folded(m, x, lift)
         else:
             total = self._carried(m, x, lift, inverting, told, held)
@@ -131,7 +131,7 @@ class _Slice(wiring.Component):
 
     def _wide(self, value: Value) -> Value:
         """With guard bits above, in the highest slice of a unit that trims."""
-        return Cat(value, Const(0, GUARD)) if self.high and self.rhythm.trims else value
+        return Cat(value, Const(0, GUARD)) if self.high and self.timing.trims else value
 
     def _memory(self, m: Module, told: data.View, write: Value, stored: Value) -> Value:
         """The block RAMs; returns what port B read."""
@@ -149,7 +149,7 @@ class _Slice(wiring.Component):
 
     def _carried(self, m: Module, x: Value, lift: Value, inverting: Value, told: data.View, held: Value) -> Value:
         """d, s and t with their carries; the sum in the cycle before it is written."""
-        rhythm = self.rhythm
+        timing = self.timing
         carries: list[Value] = [self.carries[k] for k in range(3)]
         if self.low:
             carries = [later(m, inverting, "plus_one"), Const(0, 1), Const(1, 1)]
@@ -166,13 +166,13 @@ class _Slice(wiring.Component):
         else:
             add(1, s, d, x)  # x is b in one cycle, a in the next
         m.d.comb += self.carried.eq(outs)
-        lines = DelayLines(m, max(4, rhythm.delay), name="waiting")
-        if not rhythm.trims:
-            return lines.straight(s[: self.width], rhythm.delay - SUM, name="waiting")
+        lines = DelayLines(m, max(4, timing.delay), name="waiting")
+        if not timing.trims:
+            return lines.straight(s[: self.width], timing.delay - SUM, name="waiting")
         add(2, t, s, ~self._wide(self._multiple(m, told, held)))
         begun = _in(m, told.begin, SUM - 1, "begun")  # s now, and its t in the next cycle
         both = Mux(begun, s, t)[: self.width]
-        return lines.either(both, (rhythm.delay - SUM, rhythm.delay - TRIM), self.control.choose, name="waiting")
+        return lines.either(both, (timing.delay - SUM, timing.delay - TRIM), self.control.choose, name="waiting")
 
     def _multiple(self, m: Module, told: data.View, held: Value) -> Value:
         """T for the sum that stands in s."""
@@ -193,7 +193,7 @@ class _Slice(wiring.Component):
 
     def _folded(self, m: Module, x: Value, lift: Value) -> Value:
         """The sum of three residues, folded, in the cycle before it is written."""
-        form = self.rhythm.contract.operand
+        form = self.timing.contract.operand
         assert isinstance(form, Residues)
         w, u = form.base.w, self.u
         d = later(m, lift + x, "d")
@@ -202,9 +202,9 @@ class _Slice(wiring.Component):
         for k, _ in enumerate(fold_bounds(bound, w, u)):
             folded, bound = fold_step(m, total, bound, w, u, name=f"fold{k + 1}")
             total = later(m, folded, f"fold{k + 1}_here")
-        lines = DelayLines(m, max(4, self.rhythm.delay), name="waiting")
+        lines = DelayLines(m, max(4, self.timing.delay), name="waiting")
         spent = SUM + len(fold_bounds(3 << w, w, u))
-        return lines.straight(total[:w], self.rhythm.delay - spent, name="waiting")
+        return lines.straight(total[:w], self.timing.delay - spent, name="waiting")
 
 
 def _in(m: Module, value: Value, cycles: int, name: str) -> Value:
@@ -218,19 +218,19 @@ class FieldUnit(wiring.Component):
     """The slices around a multiplier.
 
     ``control`` as of a slice, for the lowest one. ``below``: whether the sum was below T, so many cycles after the
-    address of its b as ``rhythm.least_delay`` says. ``q``: the number at an address, once all slices have read it.
+    address of its b as ``timing.least_delay`` says. ``q``: the number at an address, once all slices have read it.
     ``move``, ``given``, ``capture``, ``set_trim`` and ``number`` as of a slice, for all at once.
 
     Cost for a number of w bits on ECP5, where sums are trimmed: about 9 w LUTs and 8 w flip-flops, ceil(w / 18) block
-    RAMs; for a multiplier whose results do not stand at its port 2 w flip-flops more. Latency: ``Rhythm``.
+    RAMs; for a multiplier whose results do not stand at its port 2 w flip-flops more. Latency: ``MachineTiming``.
     """
 
     kept = ("slice",)
 
-    def __init__(self, core: Multiplier, rhythm: Rhythm, depth: int, multiples: Sequence[int | None]) -> None:
+    def __init__(self, core: Multiplier, timing: MachineTiming, depth: int, multiples: Sequence[int | None]) -> None:
         """``multiples``: what sums are trimmed by, None where they are loaded."""
-        self.core, self.rhythm, self.depth, self.multiples = core, rhythm, depth, tuple(multiples)
-        width = rhythm.contract.operand.width
+        self.core, self.timing, self.depth, self.multiples = core, timing, depth, tuple(multiples)
+        width = timing.contract.operand.width
         super().__init__({
             "control": In(control(depth.bit_length() - 1, len(self.multiples))),
             "below": Out(1), "q": Out(width), "number": In(width),
@@ -242,12 +242,12 @@ class FieldUnit(wiring.Component):
         m.submodules.core = core = self.core
         told: Value = self.control
         carries: Value = Const(0, 3)
-        form = self.rhythm.contract.operand
-        first, count, chained = 0, self.rhythm.count, self.rhythm.chained
-        for k, width in enumerate(self.rhythm.slices):
+        form = self.timing.contract.operand
+        first, count, chained = 0, self.timing.count, self.timing.chained
+        for k, width in enumerate(self.timing.slices):
             part = slice(first, first + width)
             piece = _Slice(
-                width, self.depth, self.rhythm, low=k == 0, high=k == count - 1,
+                width, self.depth, self.timing, low=k == 0, high=k == count - 1,
                 u=form.base.u[k] if isinstance(form, Residues) and not chained else 0,
                 multiples=[None if T is None else T >> first & ((1 << width) - 1) for T in self.multiples],
                 moved=(self._moved(0, k, part), self._moved(1, k, part)), captured=self._captured(k, part),
@@ -267,11 +267,11 @@ class FieldUnit(wiring.Component):
 
     def _moved(self, operand: int, k: int, part: slice) -> bool:
         """Whether slice k takes its next operand before the multiplier has looked at all bits of this one."""
-        accept, kept = self.rhythm.accept, self.rhythm.kept(operand, k)
+        accept, kept = self.timing.accept, self.timing.kept(operand, k)
         read = [accept + cycle for bit in range(part.start, part.stop) for cycle in self.core.read_in(operand, bit)]
         return not all(cycle in kept for cycle in read)
 
     def _captured(self, k: int, part: slice) -> bool:
         """Whether a product may be gone from the multiplier's port when slice k writes it."""
         stands = min(self.core.stands(bit) for bit in range(part.start, part.stop))
-        return self.rhythm.written(k) - 1 - self.rhythm.arrive > stands
+        return self.timing.written(k) - 1 - self.timing.arrive > stands

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""What the parts of a coprocessor agree on: slots, the table of rows, digits, and the messages at its ports.
+"""What the parts of a coprocessor agree on: slots, the table of instructions, digits, and the messages at its ports.
 
-Slot memory, from address 0: the slots of context 0, those of context 1, and so on; the constants of all programs; the
+Slot memory, from address 0: the slots of thread 0, those of thread 1, and so on; the constants of all programs; the
 multiples of p that differences add, 0 first.
 
-The table holds the tasks of all rows of all programs one after another: a row's product, which may be none, then its
-sums. A task names each slot by its number and by what must be added to that for its address.
+The table holds the tasks of all instructions of all programs one after another: a instruction's product, which may be
+none, then its sums. A task names each slot by its number and by what must be added to that for its address.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from functools import cached_property
 from itertools import chain
 
 from modmill.contract import Binary, Contract, Residues, UnsupportedError
-from modmill.engines.machine.timing import NumberedRhythm, Rhythm
-from modmill.engines.microcode.program import ENTRY, PAIR, OperandAddress, Program, Row, Task
+from modmill.engines.machine.timing import MachineTiming, SlotTiming
+from modmill.engines.microcode.program import ENTRY, PAIR, Instruction, OperandAddress, Program, Task
 from modmill.rtl.memory import DEPTHS
 
 SETUP = 0
@@ -28,9 +28,9 @@ PACK = 16
 COUNT_BITS = 16
 """Bits of the count of a loop's passes."""
 DIGIT_WORDS = 16 * DEPTHS[-1]
-"""Words of digits of all contexts at most."""
+"""Words of digits of all threads at most."""
 OWN, OWN_ENTRY, UP, DOWN, SHARED, SHARED_ENTRY = range(6)
-"""What is added to a number: where the context's slots begin; the digit more; 1 more or less where the digit is odd;
+"""What is added to a number: where the thread's slots begin; the digit more; 1 more or less where the digit is odd;
 where the constants begin; the digit more."""
 FIELDS = ("destination", "a", "b")
 ADDED = ("c", "e")
@@ -46,9 +46,9 @@ class Entry:
     """A task in the table. ``places``: for each of the layout's fields the number and what is added to it.
 
     ``active``: a product that is done; ``two``: of two that are added up. ``invert``: a difference. ``lift``: place of
-    the multiple of p that is added.
-    ``trim``: number of the multiple that the sum is trimmed by, from 1 on, 0 for none.
-    In a row's first entry: ``count`` of its entries, ``advance``, ``again`` (the loop's last row), ``last``.
+    the multiple of p that is added. ``trim``: number of the multiple that the sum is trimmed by, from 1 on, 0 for none.
+    In a instruction's first entry: ``count`` of its entries, ``advance``, ``again`` (the loop's last instruction),
+    ``last``.
     """
 
     places: tuple[tuple[int, int], ...]
@@ -64,25 +64,25 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class RowLayout:
+class MicrocodeLayout:
     """Slots, table and messages of a coprocessor for some programs.
 
-    ``contexts``: runs in step. ``word``: bits of a word of the streams, 16 to 64. ``counted``: each job says how often
+    ``threads``: runs in step. ``word``: bits of a word of the streams, 16 to 64. ``counted``: each job says how often
     its loop is done, at most as often as in the program, and how many words of digits it brings.
     Raises UnsupportedError when the programs do not fit the unit or its memories.
     """
 
     programs: tuple[Program, ...]
-    rhythm: Rhythm | NumberedRhythm
-    contexts: int
+    timing: MachineTiming | SlotTiming
+    threads: int
     word: int = 32
     counted: bool = False
 
     def __post_init__(self) -> None:
         if not self.programs:
             raise UnsupportedError("a coprocessor needs a program")
-        if self.contexts < 1:
-            raise UnsupportedError(f"a coprocessor has at least 1 context, not {self.contexts}")
+        if self.threads < 1:
+            raise UnsupportedError(f"a coprocessor has at least 1 thread, not {self.threads}")
         if not PACK <= self.word <= 64:
             raise UnsupportedError(f"words have {PACK} to 64 bits, not {self.word}")
         for program in self.programs:
@@ -92,27 +92,29 @@ class RowLayout:
                 raise UnsupportedError(
                     f"{program.name}: {program.passes} passes, there are at most {(1 << COUNT_BITS) - 1}"
                 )
-            for row in _rows(program):
-                self._require_fit(program, row)
+            for instruction in _instructions(program):
+                self._require_fit(program, instruction)
         if self.used > DEPTHS[-1]:
             raise UnsupportedError(
-                f"{self.slots} slots of {self.contexts} contexts and {self.used - self.slots * self.contexts} "
+                f"{self.slots} slots of {self.threads} threads and {self.used - self.slots * self.threads} "
                 f"constants do not fit {DEPTHS[-1]} addresses"
             )
         if self.digit_depth > DIGIT_WORDS:
             raise UnsupportedError(
-                f"the digits of {self.contexts} contexts fill {self.digit_depth} words, there are {DIGIT_WORDS}"
+                f"the digits of {self.threads} threads fill {self.digit_depth} words, there are {DIGIT_WORDS}"
             )
 
-    def _require_fit(self, program: Program, row: Row) -> None:
-        if len(row.sums) > self.rhythm.sums:
-            raise UnsupportedError(f"{program.name}: a row of {len(row.sums)} sums, this unit does {self.rhythm.sums}")
-        for task in row.tasks:
+    def _require_fit(self, program: Program, instruction: Instruction) -> None:
+        if len(instruction.sums) > self.timing.sums:
+            raise UnsupportedError(
+                f"{program.name}: a instruction of {len(instruction.sums)} sums, this unit does {self.timing.sums}"
+            )
+        for task in instruction.tasks:
             if task.destination.shared or task.destination.pick == ENTRY:
                 raise UnsupportedError(f"{program.name}: a task writes a constant or an entry that a digit picks")
-            if len(task.reads) > 2 and not self.rhythm.added:
+            if len(task.reads) > 2 and not self.timing.added:
                 raise UnsupportedError(f"{program.name}: this unit does not add products up")
-            if task.trim and not self.rhythm.trims:
+            if task.trim and not self.timing.trims:
                 raise UnsupportedError(f"{program.name}: a sum is trimmed, which this unit does not do")
 
     # ---- slots
@@ -120,11 +122,11 @@ class RowLayout:
     @property
     def contract(self) -> Contract:
         """The multiplier's contract."""
-        return self.rhythm.contract
+        return self.timing.contract
 
     @cached_property
     def slots(self) -> int:
-        """Slots of a context."""
+        """Slots of a thread."""
         return max(p.slots for p in self.programs)
 
     @cached_property
@@ -150,7 +152,7 @@ class RowLayout:
     def lifts(self) -> tuple[int, ...]:
         """The multiples of p in the memory, 0 first."""
         tasks = self._tasks()
-        if self.rhythm.added or not self.rhythm.sums:
+        if self.timing.added or not self.timing.sums:
             return ()
         return tuple(sorted({0} | {task.lift for task in tasks if task.kind == "sub"}))
 
@@ -160,12 +162,12 @@ class RowLayout:
         return tuple(sorted({task.trim for task in self._tasks()} - {0}))
 
     def _tasks(self) -> Iterator[Task]:
-        return chain.from_iterable(row.tasks for p in self.programs for row in _rows(p))
+        return chain.from_iterable(instruction.tasks for p in self.programs for instruction in _instructions(p))
 
     @property
     def shared_base(self) -> int:
         """Address of the first constant."""
-        return self.slots * self.contexts
+        return self.slots * self.threads
 
     @property
     def lift_base(self) -> int:
@@ -187,7 +189,7 @@ class RowLayout:
     @property
     def fields(self) -> tuple[str, ...]:
         """The slots that an entry names."""
-        return FIELDS + (ADDED if self.rhythm.added else ())
+        return FIELDS + (ADDED if self.timing.added else ())
 
     @cached_property
     def table(self) -> tuple[tuple[Entry, ...], tuple[int, ...], tuple[int, ...]]:
@@ -199,24 +201,25 @@ class RowLayout:
             loop = p.loop if p.passes else ()
             body = (*p.before, *loop, *p.after)
             if not body:
-                raise UnsupportedError(f"{p.name} has no rows")
-            for k, row in enumerate(body):
+                raise UnsupportedError(f"{p.name} has no instructions")
+            for k, instruction in enumerate(body):
                 if k == len(p.before):
                     loops.append(len(entries))
                 again = bool(loop) and k == len(p.before) + len(loop) - 1
-                entries += self._entries(number, row, again=again, last=k == len(body) - 1)
+                entries += self._entries(number, instruction, again=again, last=k == len(body) - 1)
             if len(loops) == number:
                 loops.append(0)
         return tuple(entries), tuple(firsts), tuple(loops)
 
-    def _entries(self, program: int, row: Row, *, again: bool, last: bool) -> Iterator[Entry]:
+    def _entries(self, program: int, instruction: Instruction, *, again: bool, last: bool) -> Iterator[Entry]:
         nowhere = ((0, OWN),) * len(self.fields)
-        places = self._places(program, row.product) if row.product else nowhere
+        places = self._places(program, instruction.product) if instruction.product else nowhere
         yield Entry(
-            places, active=row.product is not None, two=row.product is not None and row.product.c is not None,
-            count=1 + len(row.sums), advance=row.advance, again=again, last=last,
+            places, active=instruction.product is not None,
+            two=instruction.product is not None and instruction.product.c is not None,
+            count=1 + len(instruction.sums), advance=instruction.advance, again=again, last=last,
         )  # fmt: skip
-        for task in row.sums:
+        for task in instruction.sums:
             lift = self.lifts.index(task.lift) if task.kind == "sub" else 0
             yield Entry(
                 self._places(program, task), invert=task.kind == "sub", lift=lift,
@@ -233,7 +236,7 @@ class RowLayout:
                 return self.offsets[program] + place.number, SHARED_ENTRY if place.pick == ENTRY else SHARED
             return place.number, {ENTRY: OWN_ENTRY, PAIR: DOWN if place.number % 2 else UP}.get(place.pick, OWN)
 
-        given = (task.destination, task.a, task.b, *((task.c, task.e) if self.rhythm.added else ()))
+        given = (task.destination, task.a, task.b, *((task.c, task.e) if self.timing.added else ()))
         return tuple(numbered(place or task.a) for place in given)
 
     @cached_property
@@ -269,18 +272,18 @@ class RowLayout:
         return replace(p, passes=passes)
 
     def digit_words(self, program: int, passes: int | None = None) -> int:
-        """Words of digits of one context."""
+        """Words of digits of one thread."""
         return -(-self.counting(program, passes).digits // self.per_word)
 
     @cached_property
     def stride(self) -> int:
-        """Words of digits that are kept for each context; one more may be read at the end."""
+        """Words of digits that are kept for each thread; one more may be read at the end."""
         return max(1, *(p.digits // self.per_word + 1 for p in self.programs))
 
     @property
     def digit_depth(self) -> int:
         """Words of the digit memory."""
-        return self.contexts * self.stride
+        return self.threads * self.stride
 
     def pack(self, program: int, digits: Sequence[int], passes: int | None = None) -> list[int]:
         """Digits as words, the first in the least significant bits. Raises UnsupportedError for too many or too wide
@@ -360,9 +363,9 @@ class RowLayout:
     def job(
         self, program: int, runs: Sequence[tuple[Sequence[int], Sequence[int]]], passes: int | None = None
     ) -> list[int]:
-        """The message for one (digits, inputs) for each context; ``passes`` of the loop, where they are counted."""
-        if len(runs) != self.contexts:
-            raise UnsupportedError(f"this coprocessor does {self.contexts} runs at once, not {len(runs)}")
+        """The message for one (digits, inputs) for each thread; ``passes`` of the loop, where they are counted."""
+        if len(runs) != self.threads:
+            raise UnsupportedError(f"this coprocessor does {self.threads} runs at once, not {len(runs)}")
         p = self.programs[program]
         out = [1 + program]
         if self.counted:
@@ -384,7 +387,7 @@ class RowLayout:
 
     def answer_words(self, program: int) -> int:
         """Words at ``o`` after a job."""
-        return self.contexts * len(self.programs[program].results) * self.number_words
+        return self.threads * len(self.programs[program].results) * self.number_words
 
     def numbers(self, words: Sequence[int], p: int) -> list[int]:
         """The numbers that words at ``o`` stand for, least ones."""
@@ -393,13 +396,13 @@ class RowLayout:
         return [port if self.binary else self.contract.operand.decode(port) % p for port in ports]
 
     def results(self, program: int, words: Sequence[int], p: int) -> list[tuple[int, ...]]:
-        """For each context its results."""
+        """For each thread its results."""
         size = len(self.programs[program].results)
         numbers = self.numbers(words, p)
         return [tuple(numbers[k : k + size]) for k in range(0, len(numbers), size)]
 
 
-def _rows(program: Program) -> Iterator[Row]:
+def _instructions(program: Program) -> Iterator[Instruction]:
     return chain(program.before, program.loop, program.after)
 
 

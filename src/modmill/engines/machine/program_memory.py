@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""The memory of a row sequencer: the entries of all programs, and behind them the digits of all contexts."""
+"""The memory of a instruction sequencer: the entries of all programs, and behind them the digits of all threads."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from modmill.engines.machine.layout import PACK, Entry, RowLayout
+from modmill.engines.machine.layout import PACK, Entry, MicrocodeLayout
 from modmill.rtl.delay import later
 from modmill.rtl.memory import BlockRam
 
@@ -29,8 +29,8 @@ def chosen(which: Value, values: Sequence[Value | int]) -> Value:
     return found
 
 
-class RowTable(wiring.Component):
-    """The entries, and behind them in the same block RAMs the digits of all contexts.
+class ProgramMemory(wiring.Component):
+    """The entries, and behind them in the same block RAMs the digits of all threads.
 
     The entry ``at`` of cycle t stands at ``product`` and ``sum`` in cycle t + 3, the digits ``d_at`` at ``digits`` in
     cycle t + DIGITS; ``d_write`` stores ``d_data`` at ``d_place``, a cycle later, in which no digits are read. They
@@ -39,7 +39,7 @@ class RowTable(wiring.Component):
     Cost on ECP5: ceil(bits of an entry / 18) block RAMs for every 1,024 entries and words of digits.
     """
 
-    def __init__(self, layout: RowLayout) -> None:
+    def __init__(self, layout: MicrocodeLayout) -> None:
         self.layout = layout
         shapes = table_shapes(layout)
         self.words = [self._word(entry, shapes) for entry in layout.table[0]]
@@ -119,14 +119,14 @@ class RowTable(wiring.Component):
         m.d.comb += self.digits.eq(chosen(which, found))
 
 
-def table_shapes(layout: RowLayout) -> dict[tuple[str, ...], data.StructLayout]:
-    """Fields of a row's first entry and of its sums, as wide as this layout needs them."""
+def table_shapes(layout: MicrocodeLayout) -> dict[tuple[str, ...], data.StructLayout]:
+    """Fields of a instruction's first entry and of its sums, as wide as this layout needs them."""
     entries, _, _ = layout.table
     number = max(n for entry in entries for n, _ in entry.places).bit_length()
     added = {name: (len(codes) - 1).bit_length() for name, codes in layout.additions.items()}
     widths = {
         "lift": (len(layout.lifts) - 1).bit_length(), "trim": len(layout.trims).bit_length(),
-        "count": (1 + layout.rhythm.sums).bit_length(),
+        "count": (1 + layout.timing.sums).bit_length(),
     }  # fmt: skip
     same = {
         **dict.fromkeys(layout.fields, number),

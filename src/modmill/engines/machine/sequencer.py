@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""The sequencer of a coprocessor: reads rows from a table and tells the field unit, cycle by cycle, what to do.
+"""The sequencer of a coprocessor: reads instructions from a table and tells the field unit, cycle by cycle, what to do.
 
 `Sequencer` has what all sequencers have: ports, the place in the program, digits, the time of an access from outside.
-`RowSequencer` drives a field unit: a counter goes round once in a turn, and registers decoded from it do everything in
-the cycles that `timing.py` gives. `slot_sequencer.py` drives a machine with numbered slots.
-No address but those that digits choose depends on a number, and no time does.
+`DatapathSequencer` drives a field unit: a counter goes round once in a turn, and registers decoded from it do
+everything in the cycles that `timing.py` gives. `slot_sequencer.py` drives a machine with numbered slots. No address
+but those that digits choose depends on a number, and no time does.
 """
 
 from __future__ import annotations
@@ -18,9 +18,19 @@ from amaranth.lib.wiring import In, Out
 
 from modmill.design import Multiplier
 from modmill.engines.machine.datapath import FieldUnit
-from modmill.engines.machine.layout import COUNT_BITS, DOWN, OWN, OWN_ENTRY, PACK, SHARED, SHARED_ENTRY, UP, RowLayout
-from modmill.engines.machine.program_memory import DIGITS, RowTable, chosen
-from modmill.engines.machine.timing import CAPTURE, FIRST, Rhythm
+from modmill.engines.machine.layout import (
+    COUNT_BITS,
+    DOWN,
+    OWN,
+    OWN_ENTRY,
+    PACK,
+    SHARED,
+    SHARED_ENTRY,
+    UP,
+    MicrocodeLayout,
+)
+from modmill.engines.machine.program_memory import DIGITS, ProgramMemory, chosen
+from modmill.engines.machine.timing import CAPTURE, FIRST, MachineTiming
 from modmill.rtl.delay import DelayLines, later
 
 ENTRY_AT = FIRST - 2
@@ -29,11 +39,12 @@ _PLACED = 4  # cycles from a number that is given to its write, less those of re
 
 
 class Progress(NamedTuple):
-    """Registers of a run: the place ``base`` of the row's first entry, the ``context``, the ``index`` of the digit,
-    where the context's digits and slots begin, and how many passes of the loop are ``left`` after this one."""
+    """Registers of a run: the place ``base`` of the instruction's first entry, the ``thread``, the ``index`` of the
+    digit,
+    where the thread's digits and slots begin, and how many passes of the loop are ``left`` after this one."""
 
     base: Signal
-    context: Signal
+    thread: Signal
     index: Signal
     digits_at: Signal
     slots_at: Signal
@@ -41,7 +52,7 @@ class Progress(NamedTuple):
 
 
 class Sequencer(wiring.Component):
-    """Runs one program for all contexts when ``start`` is high. Abstract; instantiate a subclass.
+    """Runs one program for all threads when ``start`` is high. Abstract; instantiate a subclass.
 
     While not ``busy``: ``s_write`` stores ``s_data`` at ``s_address`` when ``s_ready`` is high, with ``s_trim`` as one
     of the multiples of p that sums are trimmed by; ``s_ask`` asks for what stands at ``s_read``, which is at ``s_q``
@@ -50,8 +61,8 @@ class Sequencer(wiring.Component):
     cycles from ``start`` on, whatever the numbers and digits are.
     """
 
-    def __init__(self, core: Any, layout: RowLayout, *, address: int, ends: int, store: int, read: int) -> None:
-        """``address``: bits of a slot's address; ``ends``: cycles of a run beside those of its rhythm; ``store`` and
+    def __init__(self, core: Any, layout: MicrocodeLayout, *, address: int, ends: int, store: int, read: int) -> None:
+        """``address``: bits of a slot's address; ``ends``: cycles of a run beside those of its timing; ``store`` and
         ``read``: cycles of ``s_write`` and ``s_ask`` for one number."""
         self.core, self.layout, self._ends = core, layout, ends
         self.store_cycles, self.read_cycles = store, read
@@ -68,30 +79,30 @@ class Sequencer(wiring.Component):
     def cycles(self, program: int, passes: int | None = None) -> int:
         """Cycles from ``start`` until it is not busy: the same for all numbers and digits."""
         lay = self.layout
-        return lay.rhythm.cycles(lay.counting(program, passes).rows, lay.contexts) + self._ends
+        return lay.timing.cycles(lay.counting(program, passes).instructions, lay.threads) + self._ends
 
-    def _progress(self, table: RowTable, context: str = "context") -> Progress:
+    def _progress(self, table: ProgramMemory, thread: str = "thread") -> Progress:
         lay = self.layout
         return Progress(
-            Signal(len(table.at), name="base", reset_less=True), Signal(range(max(2, lay.contexts)), name=context),
+            Signal(len(table.at), name="base", reset_less=True), Signal(range(max(2, lay.threads)), name=thread),
             Signal(range(lay.per_word * lay.stride + 1), name="index"),
             Signal(len(self.d_address), name="digits_at"), Signal(len(self.s_read), name="slots_at"),
             Signal(COUNT_BITS, name="left", reset_less=True),
         )  # fmt: skip
 
     def _restart(self, m: Module, at: Progress) -> None:
-        """To the first row of the program, for the first context."""
+        """To the first instruction of the program, for the first thread."""
         lay, (_, firsts, _) = self.layout, self.layout.table
         if lay.counted:
             more: Value = (self.passes - 1)[:COUNT_BITS]
         else:  # nothing looks at it where there is no loop
             more = chosen(self.program, [max(0, p.passes - 1) for p in lay.programs])
         m.d.sync += [
-            at.base.eq(chosen(self.program, firsts)), at.context.eq(0), at.index.eq(0), at.digits_at.eq(0),
+            at.base.eq(chosen(self.program, firsts)), at.thread.eq(0), at.index.eq(0), at.digits_at.eq(0),
             at.slots_at.eq(0), at.left.eq(more),
         ]  # fmt: skip
 
-    def _digits(self, m: Module, table: RowTable, at: Progress) -> tuple[Value, list[Value | int]]:
+    def _digits(self, m: Module, table: ProgramMemory, at: Progress) -> tuple[Value, list[Value | int]]:
         """The number of the digit in its word, and all digits of that word."""
         lay = self.layout
         within = (lay.per_word - 1).bit_length()
@@ -114,7 +125,7 @@ class Sequencer(wiring.Component):
 class _Turn:
     """The counter of a turn: 0 in cycle 0, set where the multiplier took the first product of a run."""
 
-    def __init__(self, m: Module, beat: Rhythm, aligned: Signal) -> None:
+    def __init__(self, m: Module, beat: MachineTiming, aligned: Signal) -> None:
         self._m, self._turn = m, beat.turn
         self.phase, self.wrap = Signal(range(beat.turn), name="phase"), Signal(name="wrap")
         self._strobes: dict[frozenset[int], Signal] = {}
@@ -137,26 +148,26 @@ class _Turn:
         return self._strobes[wanted]
 
 
-class RowSequencer(Sequencer):
+class DatapathSequencer(Sequencer):
     """Field unit, table and digits; ports and meaning as of `Sequencer`."""
 
-    def __init__(self, core: Multiplier, layout: RowLayout) -> None:
-        beat = layout.rhythm
-        assert isinstance(beat, Rhythm)
-        self.rhythm = beat
+    def __init__(self, core: Multiplier, layout: MicrocodeLayout) -> None:
+        beat = layout.timing
+        assert isinstance(beat, MachineTiming)
+        self.timing = beat
         address, store = layout.depth.bit_length() - 1, max(_PLACED, beat.skew + 3) + 4
         super().__init__(core, layout, address=address, ends=2, store=store, read=beat.skew + 10)
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        lay, beat, core = self.layout, self.rhythm, self.core
+        lay, beat, core = self.layout, self.timing, self.core
         load, p = lay.contract.load, lay.contract.p
         m.submodules.unit = unit = FieldUnit(core, beat, lay.depth, [None if load else k * p for k in lay.trims])
-        m.submodules.table = table = RowTable(lay)
+        m.submodules.table = table = ProgramMemory(lay)
         plus = table.sum
         idle, active, starting, aligned = (Signal(name=n) for n in ("idle", "active", "starting", "aligned"))
         turn, progress = _Turn(m, beat, aligned), self._progress(table)
-        count, done = self._rows(m, table, turn, progress, active, starting)
+        count, done = self._instructions(m, table, turn, progress, active, starting)
         second, number, live = self._entries(m, table, turn, progress, active)
         adds = self._additions(m, table, turn, progress)
         read, destination, lift = self._addresses(m, table, adds, idle, second)
@@ -166,7 +177,9 @@ class RowSequencer(Sequencer):
         summing, adding, choose, sum_place = self._sums(m, unit, due, plus.trim, destination)
         giving, placing, setting = self._numbers(m, idle)
         capture, given = core.o_valid | giving, idle
-        if not beat.sums:  # wide numbers: straight from registers to all slices; of a row without a product none writes
+        if (
+            not beat.sums
+        ):  # wide numbers: straight from registers to all slices; of a instruction without a product none writes
             capture, given = Signal(name="capture"), later(m, idle, "given")
             m.d.sync += capture.eq(turn.before(beat.arrive) | giving)
         told, address = unit.control, len(self.s_read)
@@ -188,31 +201,32 @@ class RowSequencer(Sequencer):
             self._restart(m, progress)
         return m
 
-    def _rows(
-        self, m: Module, table: RowTable, turn: _Turn, at: Progress, active: Signal, starting: Signal
+    def _instructions(
+        self, m: Module, table: ProgramMemory, turn: _Turn, at: Progress, active: Signal, starting: Signal
     ) -> tuple[Signal, Signal]:
-        """Steps from row to row and from context to context; the row's number of entries, and whether the run ends."""
+        """Steps from instruction to instruction and from thread to thread; the instruction's number of entries, and
+        whether the run ends."""
         lay, e, (_, _, loops) = self.layout, table.product, self.layout.table
         following = Signal(len(at.base), name="next", reset_less=True)
         count = Signal(len(e.count), reset_less=True)
         advance, again, last = (Signal(name=name, reset_less=True) for name in ("advance", "again", "last"))
-        more, last_context, last_turn, ending, done = (
-            Signal(name=name) for name in ("more_passes", "last_context", "last_turn", "ending", "done")
+        more, last_thread, last_turn, ending, done = (
+            Signal(name=name) for name in ("more_passes", "last_thread", "last_turn", "ending", "done")
         )
         with m.If(turn.at(ENTRY_AT)):
             m.d.sync += [count.eq(e.count), advance.eq(e.advance)]
             m.d.sync += [again.eq(e.again & more), last.eq(e.last & ~(e.again & more))]
         m.d.sync += [
-            more.eq(at.left != 0), last_context.eq(at.context == lay.contexts - 1), last_turn.eq(last_context & last),
+            more.eq(at.left != 0), last_thread.eq(at.thread == lay.threads - 1), last_turn.eq(last_thread & last),
             following.eq(Mux(again, chosen(self.program, loops), at.base + count)),
-            ending.eq(turn.before(self.rhythm.turn - 1) & active),
+            ending.eq(turn.before(self.timing.turn - 1) & active),
         ]  # fmt: skip
         m.d.comb += done.eq(ending & last_turn)
         with m.If(ending):
-            m.d.sync += [at.context.eq(Mux(last_context, 0, at.context + 1))]
-            m.d.sync += at.digits_at.eq(Mux(last_context, 0, at.digits_at + lay.stride))
-            m.d.sync += at.slots_at.eq(Mux(last_context, 0, at.slots_at + lay.slots))
-            with m.If(last_context):
+            m.d.sync += [at.thread.eq(Mux(last_thread, 0, at.thread + 1))]
+            m.d.sync += at.digits_at.eq(Mux(last_thread, 0, at.digits_at + lay.stride))
+            m.d.sync += at.slots_at.eq(Mux(last_thread, 0, at.slots_at + lay.slots))
+            with m.If(last_thread):
                 m.d.sync += [at.base.eq(following), at.index.eq(at.index + advance), at.left.eq(at.left - again)]
         with m.If(done):
             m.d.sync += active.eq(0)
@@ -221,11 +235,12 @@ class RowSequencer(Sequencer):
         return count, done
 
     def _entries(
-        self, m: Module, table: RowTable, turn: _Turn, at: Progress, active: Signal
+        self, m: Module, table: ProgramMemory, turn: _Turn, at: Progress, active: Signal
     ) -> tuple[Signal, Signal, Signal]:
-        """Steps through the entries of the row, two cycles each: whether it is an entry's second cycle, the entry's
+        """Steps through the entries of the instruction, two cycles each: whether it is an entry's second cycle, the
+        entry's
         number, and whether the turn belongs to a run."""
-        last = self.rhythm.sums + 1
+        last = self.timing.sums + 1
         pointer = Signal(len(table.at), name="at", reset_less=True)
         second, stepping, live = (Signal(name=n) for n in ("second", "stepping", "live"))
         number = Signal(range(last + 1))
@@ -242,7 +257,7 @@ class RowSequencer(Sequencer):
             m.d.sync += [second.eq(0), number.eq(0), live.eq(active)]
         return second, number, live
 
-    def _additions(self, m: Module, table: RowTable, turn: _Turn, at: Progress) -> dict[int, Value]:
+    def _additions(self, m: Module, table: ProgramMemory, turn: _Turn, at: Progress) -> dict[int, Value]:
         """For each way to choose a slot what is added to an address, from the first entry's cycle on for a turn."""
         lay, address, slots_at = self.layout, len(self.s_read), at.slots_at
         digit = Signal(lay.digit_bits, reset_less=True)
@@ -266,7 +281,7 @@ class RowSequencer(Sequencer):
         return found
 
     def _addresses(
-        self, m: Module, table: RowTable, adds: dict[int, Value], idle: Signal, second: Signal
+        self, m: Module, table: ProgramMemory, adds: dict[int, Value], idle: Signal, second: Signal
     ) -> tuple[Value, Signal, Signal]:
         """Addresses of what is read, of what is written, and of the multiple of p of a difference."""
         lay, e, plus, address = self.layout, table.product, table.sum, len(self.s_read)
@@ -287,7 +302,7 @@ class RowSequencer(Sequencer):
     def _products(self, m: Module, turn: _Turn, live: Signal, active: Value) -> tuple[Signal, Signal, Signal, Signal]:
         """Products to the multiplier and back: when the operands of one are read, in which of the last cycles that was,
         whether one is offered, and whether a result is stored."""
-        beat, core = self.rhythm, self.core
+        beat, core = self.timing, self.core
         product = Signal()
         m.d.comb += product.eq(turn.at(ENTRY_AT + 1) & live & active)
         moves = Signal(beat.move - ENTRY_AT)
@@ -309,7 +324,7 @@ class RowSequencer(Sequencer):
         self, m: Module, unit: FieldUnit, due: Value, trim: Value, destination: Signal
     ) -> tuple[Value, Value, Value, Value]:
         """Whether a sum is stored, whether one is stored in the next cycle, trimmed or not, and where."""
-        beat = self.rhythm
+        beat = self.timing
         if not beat.sums:
             return Const(0), Const(0), Const(0), Const(0, len(destination))
         sums = Signal(beat.delay)
@@ -322,7 +337,7 @@ class RowSequencer(Sequencer):
 
     def _places(self, m: Module, push: Value, place: Value, pop: Value) -> Signal:
         """Where products go, in order; the next one's place. They follow one another in a turn at least."""
-        beat = self.rhythm
+        beat = self.timing
         depth = 1 << (beat.write // beat.turn + 3).bit_length()
         m.submodules.places = places = memory.Memory(shape=len(place), depth=depth, init=[])
         write, read = places.write_port(), places.read_port(domain="comb")
@@ -348,7 +363,7 @@ class RowSequencer(Sequencer):
 
         The cycles that the first product did not wait are waited for at the end, so that a run takes the same time.
         """
-        beat = self.rhythm
+        beat = self.timing
         margin = Signal(range(beat.alignment + 1))
         rest = Signal(range(beat.drain + 1))
         with m.FSM(name="run") as fsm:

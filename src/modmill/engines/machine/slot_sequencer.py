@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""The row sequencer over a machine with numbered slots: residues stay in the rowers from first row to last.
+"""The instruction sequencer over a machine with numbered slots: residues stay in the rowers from first instruction to
+last.
 
-The machine takes an operation every interval, and says when; so the sequencer needs no counter of its own. A row
-without an operation lets an interval pass.
+The machine takes an operation every interval, and says when; so the sequencer needs no counter of its own. A
+instruction without an operation lets an interval pass.
 """
 
 from __future__ import annotations
@@ -11,10 +12,10 @@ from __future__ import annotations
 from amaranth.hdl import Module, Mux, Signal, Value
 
 from modmill.design import SlotMachine
-from modmill.engines.machine.layout import DOWN, OWN, OWN_ENTRY, SHARED, SHARED_ENTRY, UP, RowLayout
-from modmill.engines.machine.program_memory import DIGITS, RowTable, chosen
+from modmill.engines.machine.layout import DOWN, OWN, OWN_ENTRY, SHARED, SHARED_ENTRY, UP, MicrocodeLayout
+from modmill.engines.machine.program_memory import DIGITS, ProgramMemory, chosen
 from modmill.engines.machine.sequencer import Progress, Sequencer
-from modmill.engines.machine.timing import NumberedRhythm
+from modmill.engines.machine.timing import SlotTiming
 from modmill.rtl.delay import later
 
 _FETCH = max(DIGITS + 2, 4) + 3
@@ -25,16 +26,16 @@ _SETTLE = 3
 """Cycles in which a number from outside may still change, or one that leaves is kept."""
 
 
-class NumberedRowSequencer(Sequencer):
+class SlotSequencer(Sequencer):
     """Slot machine, table and digits; ports and meaning as of `Sequencer`.
 
     Numbers go in and out in 4 intervals of the machine, whatever it is doing.
     Cost beside the machine: the table, five addresses in registers.
     """
 
-    def __init__(self, core: SlotMachine, layout: RowLayout) -> None:
-        beat = layout.rhythm
-        assert isinstance(beat, NumberedRhythm)
+    def __init__(self, core: SlotMachine, layout: MicrocodeLayout) -> None:
+        beat = layout.timing
+        assert isinstance(beat, SlotTiming)
         if core.interval <= _FETCH:
             raise ValueError(f"operations of {core.interval} cycles are too short, at least {_FETCH + 1}")
         super().__init__(core, layout, address=len(core.i_a), ends=3, store=beat.access, read=beat.access)
@@ -43,11 +44,11 @@ class NumberedRowSequencer(Sequencer):
         m = Module()
         lay, core = self.layout, self.core
         m.submodules.core = core
-        m.submodules.table = table = RowTable(lay)
+        m.submodules.table = table = ProgramMemory(lay)
         e = table.product
         self._numbers(m)
-        at = self._progress(table, context=_NAMELESS)
-        following, again, last, last_context = self._rows(m, table, at)
+        at = self._progress(table, thread=_NAMELESS)
+        following, again, last, last_thread = self._instructions(m, table, at)
         self._addresses(m, table, at)
         active = later(m, later(m, e.active, "active_0"), "active")
         two = later(m, later(m, e.two, "two_0"), "two")
@@ -71,12 +72,12 @@ class NumberedRowSequencer(Sequencer):
                 m.d.comb += running.eq(1)
                 with m.If(core.i_ready):
                     m.d.sync += [
-                        at.context.eq(at.context + 1), at.slots_at.eq(at.slots_at + lay.slots),
+                        at.thread.eq(at.thread + 1), at.slots_at.eq(at.slots_at + lay.slots),
                         at.digits_at.eq(at.digits_at + lay.stride),
                     ]  # fmt: skip
-                    with m.If(last_context):
+                    with m.If(last_thread):
                         m.d.sync += [
-                            at.context.eq(0), at.slots_at.eq(0), at.digits_at.eq(0), at.base.eq(following),
+                            at.thread.eq(0), at.slots_at.eq(0), at.digits_at.eq(0), at.base.eq(following),
                             at.index.eq(at.index + e.advance), at.left.eq(at.left - again),
                         ]  # fmt: skip
                         with m.If(last):
@@ -93,20 +94,21 @@ class NumberedRowSequencer(Sequencer):
         m.d.comb += self.busy.eq(self.start | ~fsm.ongoing("IDLE"))
         return m
 
-    def _rows(self, m: Module, table: RowTable, at: Progress) -> tuple[Signal, Signal, Signal, Signal]:
-        """The place of the next row, whether the loop is done again, and whether row and context are the last ones."""
+    def _instructions(self, m: Module, table: ProgramMemory, at: Progress) -> tuple[Signal, Signal, Signal, Signal]:
+        """The place of the next instruction, whether the loop is done again, and whether instruction and thread are the
+        last ones."""
         lay, e, (_, _, loops) = self.layout, table.product, self.layout.table
-        again, last_context, last = (Signal(name=name) for name in ("again", "last_context", "last"))
+        again, last_thread, last = (Signal(name=name) for name in ("again", "last_thread", "last"))
         following = Signal(len(at.base), reset_less=True)
         m.d.comb += table.at.eq(at.base)
         m.d.sync += [
-            again.eq(e.again & (at.left != 0)), last_context.eq(at.context == lay.contexts - 1),
+            again.eq(e.again & (at.left != 0)), last_thread.eq(at.thread == lay.threads - 1),
             last.eq(e.last & ~(e.again & (at.left != 0))),
             following.eq(Mux(again, chosen(self.program, loops), at.base + 1)),
         ]  # fmt: skip
-        return following, again, last, last_context
+        return following, again, last, last_thread
 
-    def _addresses(self, m: Module, table: RowTable, at: Progress) -> None:
+    def _addresses(self, m: Module, table: ProgramMemory, at: Progress) -> None:
         """The slots of the operation: the entry's numbers, and what is added to each."""
         lay, e, slots_at = self.layout, table.product, at.slots_at
         which, words = self._digits(m, table, at)

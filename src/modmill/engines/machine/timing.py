@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""When a field unit does what: every cycle of a row is fixed before there is any hardware.
+"""When a field unit does what: every cycle of a instruction is fixed before there is any hardware.
 
-A turn is the time in which one row is done for one context. It begins in cycle 0; the counts below are cycles of the
-lowest slice of the slot memory. Where carries run through the slices, slice k does everything k cycles later.
+A turn is the time in which one instruction is done for one thread. It begins in cycle 0; the counts below are cycles of
+the lowest slice of the slot memory. Where carries run through the slices, slice k does everything k cycles later.
 
     FIRST + 2 j, FIRST + 2 j + 1       task j reads b, then a (task 0: the product), through port A
     FIRST + 2 j + LIFT                 a sum reads the multiple of p that it adds, through port B
@@ -43,7 +43,7 @@ TAKEN = 4
 CAPTURE = 3
 """Cycles from a product at the multiplier's port to the memory's port."""
 TURN_MIN = 9
-"""Cycles of the shortest turn: the row's flags are known before the next one begins."""
+"""Cycles of the shortest turn: the instruction's flags are known before the next one begins."""
 SLICE = 54
 """Bits of a slice at most where carries run through it: three block RAMs on ECP5."""
 BLOCK = 18
@@ -79,7 +79,7 @@ def folds(form: Residues) -> int:
 
 
 def acceptance(core: Multiplier) -> tuple[int, int]:
-    """Period and lead of a multiplier, as a `Rhythm` takes them.
+    """Period and lead of a multiplier, as a `MachineTiming` takes them.
 
     Raises UnsupportedError for one that accepts operands only in cycles that a unit does not know: it would lose them.
     """
@@ -93,8 +93,8 @@ def acceptance(core: Multiplier) -> tuple[int, int]:
 
 
 @dataclass(frozen=True)
-class Rhythm:
-    """The cycles of a unit: a multiplier with its contract, and at most ``sums`` sums in a row.
+class MachineTiming:
+    """The cycles of a unit: a multiplier with its contract, and at most ``sums`` sums in a instruction.
 
     ``period``, ``lead``: of the multiplier. ``trims``: whether sums can be trimmed. ``least``: cycles of a turn at
     least. A unit without sums takes numbers of every form as bits. Raises UnsupportedError for numbers that cannot be
@@ -111,7 +111,7 @@ class Rhythm:
 
     def __post_init__(self) -> None:
         if self.sums < 0:
-            raise UnsupportedError(f"a row has 0 or more sums, not {self.sums}")
+            raise UnsupportedError(f"a instruction has 0 or more sums, not {self.sums}")
         if self.trims and not isinstance(self.contract.operand, Binary):
             raise UnsupportedError("only binary numbers can be trimmed")
         if self.contract.operand != self.contract.result:
@@ -168,7 +168,9 @@ class Rhythm:
                 if written:
                     write, move = min(written)
                     yield turn, delay, move, write
-        raise UnsupportedError(f"no turn of up to {turn} cycles suits this multiplier and {self.sums} sums in a row")
+        raise UnsupportedError(
+            f"no turn of up to {turn} cycles suits this multiplier and {self.sums} sums in a instruction"
+        )
 
     def kept(self, operand: int, k: int) -> range:
         """Cycles in which operand 0 or 1 of a turn's product stands where slice k took it, until the next is taken."""
@@ -181,7 +183,7 @@ class Rhythm:
 
     @property
     def turn(self) -> int:
-        """Cycles of a row for one context."""
+        """Cycles of a instruction for one thread."""
         return self._found[0]
 
     @property
@@ -237,19 +239,19 @@ class Rhythm:
         found = self.turn - self.accept % self.turn
         return found if found > 2 else found + self.turn
 
-    def cycles(self, rows: int, contexts: int) -> int:
+    def cycles(self, instructions: int, threads: int) -> int:
         """Cycles of a run: the same for all numbers and digits."""
-        return self.alignment + self.run_up + rows * contexts * self.turn + self.drain
+        return self.alignment + self.run_up + instructions * threads * self.turn + self.drain
 
-    def distances(self, contexts: int) -> tuple[int, int]:
-        """After how many rows a product and a sum can be read."""
-        row = contexts * self.turn
+    def distances(self, threads: int) -> tuple[int, int]:
+        """After how many instructions a product and a sum can be read."""
+        instruction = threads * self.turn
         last_sum = 2 * self.sums + self.delay
-        return -(-(self.write - FIRST + 1) // row), max(1, -(-(last_sum + 1) // row))
+        return -(-(self.write - FIRST + 1) // instruction), max(1, -(-(last_sum + 1) // instruction))
 
 
 @dataclass(frozen=True)
-class NumberedRhythm:
+class SlotTiming:
     """The cycles of a slot machine: it takes an operation every ``interval``; ``distance`` as of `SlotMachine`."""
 
     contract: Contract
@@ -261,7 +263,7 @@ class NumberedRhythm:
 
     @property
     def turn(self) -> int:
-        """Cycles of a row for one context."""
+        """Cycles of a instruction for one thread."""
         return self.interval
 
     @property
@@ -269,30 +271,30 @@ class NumberedRhythm:
         """Cycles for a number to go in or out, whatever the machine is doing."""
         return 4 * self.interval
 
-    def cycles(self, rows: int, contexts: int) -> int:
+    def cycles(self, instructions: int, threads: int) -> int:
         """Cycles of a run: the same for all numbers and digits."""
-        return (rows * contexts + self.distance + 2) * self.interval
+        return (instructions * threads + self.distance + 2) * self.interval
 
-    def distances(self, contexts: int) -> tuple[int, int]:
-        """After how many rows a product can be read."""
-        found = -(-self.distance // contexts)
+    def distances(self, threads: int) -> tuple[int, int]:
+        """After how many instructions a product can be read."""
+        found = -(-self.distance // threads)
         return found, found
 
 
 def unit(
-    contract: Contract, contexts: int, sums: int, *, period: int = 1, lead: int = 0, trims: bool = False,
+    contract: Contract, threads: int, sums: int, *, period: int = 1, lead: int = 0, trims: bool = False,
     shared: int = 16,
 ) -> DatapathSpec:  # fmt: skip
-    """What rows are made for on this hardware, with room for ``shared`` constants of all contexts.
+    """What instructions are made for on this hardware, with room for ``shared`` constants of all threads.
 
     Raises UnsupportedError where there is none, or no room.
     """
-    if contexts < 1:
-        raise UnsupportedError(f"a unit has at least 1 context, not {contexts}")
-    product, sum_ = Rhythm(contract, sums, period, lead, trims).distances(contexts)
-    room = (DEPTHS[-1] - shared - LIFTS) // contexts
+    if threads < 1:
+        raise UnsupportedError(f"a unit has at least 1 thread, not {threads}")
+    product, sum_ = MachineTiming(contract, sums, period, lead, trims).distances(threads)
+    room = (DEPTHS[-1] - shared - LIFTS) // threads
     if room < 1:
-        raise UnsupportedError(f"{contexts} contexts and {shared} constants do not fit {DEPTHS[-1]} slots")
+        raise UnsupportedError(f"{threads} threads and {shared} constants do not fit {DEPTHS[-1]} slots")
     return DatapathSpec(sums, product, sum_, room, shared, trims=trims)
 
 
@@ -300,14 +302,14 @@ LIFTS = 8
 """Slots that are left for multiples of p, 0 included."""
 
 
-def busy_contexts(rhythm: Rhythm, distance: int = 1) -> int:
-    """Fewest contexts with which a product can be read ``distance`` rows later."""
-    return -(-(rhythm.write - FIRST + 1) // (rhythm.turn * distance))
+def busy_threads(timing: MachineTiming, distance: int = 1) -> int:
+    """Fewest threads with which a product can be read ``distance`` instructions later."""
+    return -(-(timing.write - FIRST + 1) // (timing.turn * distance))
 
 
-def paced(rhythm: Rhythm, contexts: int, distance: int) -> Rhythm:
-    """The rhythm with the shortest turns in which a product can be read ``distance`` rows later."""
-    while rhythm.distances(contexts)[0] > distance:
-        least = max(rhythm.turn + 1, -(-(rhythm.write - FIRST + 1) // (contexts * distance)))
-        rhythm = replace(rhythm, least=least)
-    return rhythm
+def paced(timing: MachineTiming, threads: int, distance: int) -> MachineTiming:
+    """The timing with the shortest turns in which a product can be read ``distance`` instructions later."""
+    while timing.distances(threads)[0] > distance:
+        least = max(timing.turn + 1, -(-(timing.write - FIRST + 1) // (threads * distance)))
+        timing = replace(timing, least=least)
+    return timing

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""A coprocessor: a field unit that runs programs of rows, of points or of powers, behind two streams of words.
+"""A coprocessor: a field unit that runs programs of instructions, of points or of powers, behind two streams of words.
 
     words i -> number register -> slot memory -> a, b -> multiplier -> slot memory -> number register -> words o
                                        ^--------- adder ---------^
     digits of scalars or exponents ------^ addresses
 
-Several runs, the contexts, are done in step: each row for all of them before the next, so that a multiplier with
+Several runs, the threads, are done in step: each instruction for all of them before the next, so that a multiplier with
 several products in flight has work in every interval.
 
 Messages at ``i``, in words; numbers least significant word first, each filled up to whole words:
@@ -14,10 +14,10 @@ Messages at ``i``, in words; numbers least significant word first, each filled u
     SETUP            where it is loaded, the multiples 2^k p of the modulus that results are reduced by, the highest
                      first, and the words of stream k; then each constant; then the multiples of p that differences
                      add; then, where the modulus is loaded and sums are trimmed, those that they are trimmed by.
-                     `RowLayout.setup` gives it.
-    1 + program    where they are counted, the passes of the loop and the words of digits of a context; then for each
-                     context its digits, packed into words, and its numbers
-    at ``o``         for each context its results; ``o_last`` goes with the last word
+                     `MicrocodeLayout.setup` gives it.
+    1 + program    where they are counted, the passes of the loop and the words of digits of a thread; then for each
+                     thread its digits, packed into words, and its numbers
+    at ``o``         for each thread its results; ``o_last`` goes with the last word
 
 All numbers are at the ports as the multiplier has them: binary, or residues in one vector. Binary results are the least
 ones: multiples 2^k p are subtracted word by word, as many as the program's bounds ask for, always in the same time.
@@ -67,7 +67,7 @@ class Coprocessor(wiring.Component):
         if lay.number_words == 1 and len(lay.programs[program].inputs) > 1:
             waits = run.store_cycles - 1
         elif lay.number_words == 1 and not lay.digit_words(program):
-            waits = 2 + run.store_cycles * (lay.contexts > 1)
+            waits = 2 + run.store_cycles * (lay.threads > 1)
         last = run.store_cycles + 8 + waits
         subtracting = 2 * lay.rounds * lay.number_words * ROUND - bool(lay.rounds)
         return last + run.cycles(program, passes) + run.read_cycles + subtracting
@@ -132,7 +132,7 @@ class _Messages:
         inputs, outputs = [*map(len, self.places)], [*map(len, self.results)]
         most = max(constants, *self.digit_words, *inputs, *outputs, 2)
         self.index = Signal(range(most + 1), reset_less=True)
-        self.context = Signal(range(max(2, lay.contexts)), reset_less=True)
+        self.thread = Signal(range(max(2, lay.threads)), reset_less=True)
         self.digits = Signal(range(max(self.digit_words) + 1), name="digit_words", reset_less=True)  # if counted
         self.last_digits = Signal()
 
@@ -140,7 +140,7 @@ class _Messages:
             return self.index == chosen(self.program, [count - 1 for count in counts])
 
         self.busy = later(m, self.run.busy, "busy")
-        self.last_context = later(m, self.context == lay.contexts - 1, "last_context")
+        self.last_thread = later(m, self.thread == lay.threads - 1, "last_thread")
         self.last_constant = later(m, self.index == constants - 1, "last_constant")
         self.last_input = later(m, last_of(inputs), "last_input")
         self.last_result = later(m, last_of(outputs), "last_result")
@@ -149,7 +149,7 @@ class _Messages:
         self.only_digits = later(m, self._words_of_digits(lambda n: n == 1), "only_digits")
 
     def _words_of_digits(self, what: Callable[[Value | int], Value | int]) -> Value:
-        """What is asked of the number of words of digits of a context."""
+        """What is asked of the number of words of digits of a thread."""
         if self.layout.counted:
             return Value.cast(what(self.digits))
         return chosen(self.program, [what(n) for n in self.digit_words])
@@ -157,9 +157,9 @@ class _Messages:
     def _step(self) -> None:
         """The counters and the addresses that they choose."""
         m, lay, run, number, ports = self.m, self.layout, self.run, self.number, self.ports
-        index, context, shared = self.index, self.context, self.shared
+        index, thread, shared = self.index, self.thread, self.shared
         digits_at = Signal(len(run.d_address), reset_less=True)
-        first_digits = Signal(len(run.d_address), reset_less=True)  # of the next context
+        first_digits = Signal(len(run.d_address), reset_less=True)  # of the next thread
         slots_at, place, result, constant, read_at, write_at = (
             Signal(len(run.s_read), name=name, reset_less=True)
             for name in ("slots_at", "place", "result", "constant", "read_at", "write_at")
@@ -168,9 +168,9 @@ class _Messages:
             ("next_index", [index.eq(index + 1)]),
             ("index_0", [index.eq(0)]),
             ("next_context", [
-                context.eq(context + 1), slots_at.eq(slots_at + lay.slots), first_digits.eq(first_digits + lay.stride),
+                thread.eq(thread + 1), slots_at.eq(slots_at + lay.slots), first_digits.eq(first_digits + lay.stride),
             ]),
-            ("context_0", [context.eq(0), slots_at.eq(0)]),
+            ("context_0", [thread.eq(0), slots_at.eq(0)]),
             ("next_digits", [digits_at.eq(digits_at + 1)]),
             ("digits_end", [digits_at.eq(first_digits)]),
             ("first", [digits_at.eq(0), first_digits.eq(lay.stride)]),
@@ -236,7 +236,7 @@ class _Messages:
                 machine.next("MODULUS" if self.load else "NUMBER")
 
     def _take_counts(self, machine: OneHot) -> None:
-        """The passes of the loop and the words of digits of a context."""
+        """The passes of the loop and the words of digits of a thread."""
         m = self.m
         passes = Signal(COUNT_BITS, name="passes", reset_less=True)
         m.d.comb += self.run.passes.eq(passes)
@@ -271,7 +271,7 @@ class _Messages:
             machine.next("NUMBER")
 
     def _take_numbers(self, machine: OneHot) -> None:
-        """The numbers of a context, or the constants."""
+        """The numbers of a thread, or the constants."""
         m, run = self.m, self.run
         self._wait(machine, "NUMBER")
         with machine.state("NUMBER TAKEN"):
@@ -292,7 +292,7 @@ class _Messages:
             machine.next("BEGIN")
             with m.If(self.shared):
                 machine.next("COMMAND")
-            with m.Elif(self.last_context):
+            with m.Elif(self.last_thread):
                 self._tell("context_0")
                 machine.next("START")
 
@@ -309,7 +309,7 @@ class _Messages:
                 machine.next("READ")
 
     def _answer(self, machine: OneHot) -> None:
-        """The results of all contexts, word by word."""
+        """The results of all threads, word by word."""
         m, run, ports = self.m, self.run, self.ports
         with machine.state("READ"):
             m.d.comb += [run.s_ask.eq(1), self.number.load.eq(run.s_valid)]
@@ -320,7 +320,7 @@ class _Messages:
         with machine.state("LOADED"):
             machine.next("COMPARE" if self.layout.rounds else "GIVE")
         with machine.state("GIVE"):
-            m.d.comb += [ports.o_valid.eq(1), ports.o_last.eq(self.last_word & self.last_result & self.last_context)]
+            m.d.comb += [ports.o_valid.eq(1), ports.o_last.eq(self.last_word & self.last_result & self.last_thread)]
             with m.If(ports.o_ready):
                 machine.next("TAKEN")
         with machine.state("TAKEN"):
@@ -337,7 +337,7 @@ class _Messages:
                 machine.next("GIVEN")
                 with m.If(self.last_result):
                     self._tell("index_0", "next_context")
-                    with m.If(self.last_context):
+                    with m.If(self.last_thread):
                         machine.next("COMMAND")
         with machine.state("GIVEN"):  # the counters step
             machine.next("CHOOSE")

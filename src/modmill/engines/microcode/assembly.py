@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Field programs made into programs of rows for a unit and a multiplier: bounds, rows, slots.
+"""Field programs made into programs of instructions for a unit and a multiplier: bounds, instructions, slots.
 
-Slots of a context: first its tables, each at a multiple of its size, pairs at even numbers, then variables; then what
+Slots of a thread: first its tables, each at a multiple of its size, pairs at even numbers, then variables; then what
 blocks keep for themselves, in as few slots as their lifetimes allow, those of variables included that no later
 block reads, and those of a table until its entries are written. Shared slots: tables of constants, then constants.
 """
@@ -14,24 +14,33 @@ from dataclasses import dataclass, replace
 from itertools import chain
 
 from modmill.contract import Contract, UnsupportedError
-from modmill.engines.microcode.bounds import Settled, row_limits, settle
+from modmill.engines.microcode.bounds import LegalProgram, legalise, program_bounds
 from modmill.engines.microcode.expressions import MUL, READ, SUB, Name
 from modmill.engines.microcode.field_program import FieldProgram
 from modmill.engines.microcode.fusing import fused
-from modmill.engines.microcode.hazards import check_rows
-from modmill.engines.microcode.program import ENTRY, FIXED, PAIR, DatapathSpec, OperandAddress, Program, Row, Task
+from modmill.engines.microcode.hazards import check_hazards
+from modmill.engines.microcode.program import (
+    ENTRY,
+    FIXED,
+    PAIR,
+    DatapathSpec,
+    Instruction,
+    OperandAddress,
+    Program,
+    Task,
+)
 from modmill.engines.microcode.scheduling import Placed, join, ready_to_place
 
 _ALWAYS = 1 << 40
-"""No row comes later."""
+"""No instruction comes later."""
 
 
 @dataclass(frozen=True)
 class Assembled:
-    """A program of rows with what it was made from. ``parts``: its blocks in rows."""
+    """A program of instructions with what it was made from. ``parts``: its blocks in instructions."""
 
     program: Program
-    settled: Settled
+    settled: LegalProgram
     parts: tuple[Placed, ...]
     unit: DatapathSpec
 
@@ -45,11 +54,11 @@ class Assembled:
         program, settled = self.program, self.settled
         inserted = len(settled.reductions)
         return [
-            ("rows", str(program.rows)),
+            ("instructions", str(program.instructions)),
             ("products", str(program.products)),
-            ("table rows", str(len(program.before) + len(program.loop) + len(program.after))),
+            ("table instructions", str(len(program.before) + len(program.loop) + len(program.after))),
             ("digits", f"{program.digits} of {program.window} bits"),
-            ("slots of a context", str(program.slots)),
+            ("slots of a thread", str(program.slots)),
             ("shared slots", str(program.shared_slots)),
             ("sums trimmed", str(settled.trims_in_all)),
             ("reductions inserted", f"{inserted} ({', '.join(sorted(set(settled.reductions)))})" if inserted else "0"),
@@ -57,9 +66,10 @@ class Assembled:
 
 
 def assemble(field_program: FieldProgram, contract: Contract, unit: DatapathSpec) -> Assembled:
-    """Rows for a field_program. Raises UnsupportedError where numbers could overflow or the unit has no room; the rows
+    """Instructions for a field_program. Raises UnsupportedError where numbers could overflow or the unit has no room;
+    the instructions
     have
-    passed `check_rows` and `row_limits`, which share nothing with what made them."""
+    passed `check_hazards` and `program_bounds`, which share nothing with what made them."""
     if field_program.domain.p != contract.p or (field_program.domain.factor - contract.factor) % contract.p:
         raise UnsupportedError(f"{field_program.name} was made for another domain than that of the multiplier")
     one = field_program.domain.one
@@ -67,12 +77,12 @@ def assemble(field_program: FieldProgram, contract: Contract, unit: DatapathSpec
     if unit.added:
         blocks = tuple(fused(block, one, contract.p).pruned() for block in blocks)
     blocks = tuple(ready_to_place(block, field_program.layers, unit, one) for block in blocks)
-    settled = settle(field_program.with_blocks(blocks), contract, unit)
+    settled = legalise(field_program.with_blocks(blocks), contract, unit)
     field_program = settled.field_program
     loop = len(field_program.before) if field_program.loop else -1
     parts = join(field_program.blocks, loop, field_program.layers, unit)
     slots = _Slots(field_program, parts, unit)
-    rows = [_rows(part, slots, k, settled.lifts[k], settled.trims[k]) for k, part in enumerate(parts)]
+    instructions = [_instructions(part, slots, k, settled.lifts[k], settled.trims[k]) for k, part in enumerate(parts)]
     results = []
     for name, bound in zip(field_program.results, settled.results, strict=True):
         results.append((slots.named[name], int(-(-bound // 1)) - 1))
@@ -80,9 +90,9 @@ def assemble(field_program: FieldProgram, contract: Contract, unit: DatapathSpec
         name=field_program.name,
         inputs=tuple((slots.named[name], name) for name in field_program.inputs),
         shared=slots.constants,
-        before=tuple(chain.from_iterable(rows[: len(field_program.before)])),
-        loop=rows[loop] if field_program.loop else (),
-        after=rows[-1],
+        before=tuple(chain.from_iterable(instructions[: len(field_program.before)])),
+        loop=instructions[loop] if field_program.loop else (),
+        after=instructions[-1],
         passes=field_program.passes if field_program.loop else 0,
         results=tuple(results),
         window=field_program.window,
@@ -92,11 +102,11 @@ def assemble(field_program: FieldProgram, contract: Contract, unit: DatapathSpec
     )
     if program.slots > unit.room or program.shared_slots > unit.shared_room:
         raise UnsupportedError(
-            f"{field_program.name} needs {program.slots} slots a context and {program.shared_slots} shared ones; the unit "
+            f"{field_program.name} needs {program.slots} slots a thread and {program.shared_slots} shared ones; the unit "
             f"has {unit.room} and {unit.shared_room}"
         )
-    check_rows(program, unit)
-    row_limits(program, contract)
+    check_hazards(program, unit)
+    program_bounds(program, contract)
     return Assembled(program, settled, tuple(parts), unit)
 
 
@@ -188,34 +198,35 @@ class _Slots:
         return live
 
     def _lent(self, number: int, parts: list[Placed]) -> dict[int, int]:
-        """Slots that a block writes at its row and that hold nothing before: it may use them until then."""
+        """Slots that a block writes at its instruction and that hold nothing before: it may use them until then."""
         part, layers = parts[number], self._field_program.layers
         taken: set[Name] = {*self._field_program.inputs, *(n for p in parts if p is not part for n in p.block.outputs)}
         for k in range(len(part.block.nodes)):
             taken.update(layers.touched(part.block, k))
         outputs = part.block.outputs.items()
-        return {self.named[name]: part.rows[node] for name, node in outputs if name not in taken}
+        return {self.named[name]: part.instructions[node] for name, node in outputs if name not in taken}
 
     def _allocate(self, part: Placed, free: dict[int, int], end: int) -> dict[int, int]:
-        """Slots for what a block makes and no later one reads: from the row in which it is made to its last read.
-        ``free``: slots, and the row before which each must be read for the last time."""
+        """Slots for what a block makes and no later one reads: from the instruction in which it is made to its last
+        read.
+        ``free``: slots, and the instruction before which each must be read for the last time."""
         block = part.block
         fixed = {node: self.named[name] for name, node in block.outputs.items()}
         found: dict[int, int] = dict(fixed)
         waiting = sorted(
             (k for k, node in enumerate(block.nodes) if node.kind != READ and k not in fixed),
-            key=lambda k: part.rows[k],
+            key=lambda k: part.instructions[k],
         )
         until = dict(free)
         ready = set(free)
-        busy: list[tuple[int, int, int]] = []  # (last row that reads it, the only reader there or -1, slot)
+        busy: list[tuple[int, int, int]] = []  # (last instruction that reads it, the only reader there or -1, slot)
         for k in waiting:
-            row = part.rows[k]
-            ready.update(slot for last, _, slot in busy if last < row)
-            busy = [item for item in busy if item[0] >= row]
+            instruction = part.instructions[k]
+            ready.update(slot for last, _, slot in busy if last < instruction)
+            busy = [item for item in busy if item[0] >= instruction]
             readers = block.users[k]
-            last = max(part.rows[r] for r in readers)
-            own = [item for item in busy if item[:2] == (row, k) and until[item[2]] > last]
+            last = max(part.instructions[r] for r in readers)
+            own = [item for item in busy if item[:2] == (instruction, k) and until[item[2]] > last]
             fitting = [slot for slot in ready if until[slot] > last]
             if own:  # what only this operation reads it may overwrite
                 busy.remove(own[0])
@@ -227,16 +238,16 @@ class _Slots:
                 slot, end = end, end + 1
                 until[slot] = _ALWAYS
             found[k] = slot
-            ends = [r for r in readers if part.rows[r] == last]
+            ends = [r for r in readers if part.instructions[r] == last]
             busy.append((last, ends[0] if len(ends) == 1 else -1, slot))
         return found
 
 
-def _rows(
+def _instructions(
     part: Placed, slots: _Slots, number: int, lifts: Mapping[int, int], trims: Mapping[int, int]
-) -> tuple[Row, ...]:
+) -> tuple[Instruction, ...]:
     block, own = part.block, slots.own[number]
-    rows = [Row(advance=row in part.advances) for row in range(part.length)]
+    instructions = [Instruction(advance=instruction in part.advances) for instruction in range(part.length)]
 
     def place(k: int) -> OperandAddress:
         source = block.nodes[k].source
@@ -251,13 +262,13 @@ def _rows(
     for k, node in enumerate(block.nodes):
         if node.kind == READ:
             continue
-        at = part.rows[k]
+        at = part.instructions[k]
         a, b, c, e = ([place(arg) for arg in node.args] + [None, None])[:4]
         assert a is not None and b is not None
         if node.kind == MUL:
-            rows[at] = replace(rows[at], product=Task(MUL, OperandAddress(own[k]), a, b, c, e))
+            instructions[at] = replace(instructions[at], product=Task(MUL, OperandAddress(own[k]), a, b, c, e))
         else:
             lift = lifts.get(k, 0) if node.kind == SUB else 0
             task = Task(node.kind, OperandAddress(own[k]), a, b, lift=lift, trim=trims.get(k, 0))
-            rows[at] = replace(rows[at], sums=(*rows[at].sums, task))
-    return tuple(rows)
+            instructions[at] = replace(instructions[at], sums=(*instructions[at].sums, task))
+    return tuple(instructions)

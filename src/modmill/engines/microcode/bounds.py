@@ -3,9 +3,9 @@
 """Programs on bounds: exact multiples of p, exclusive, for all digits and all passes at once.
 
 A loop runs on bounds until none grows any more; what holds then holds in every pass. Where a digit picks, the largest
-bound counts. `settle` runs a field_program before it has rows: it finds the multiple of p that each difference adds,
-and where a number would be too large it trims a sum, on units that can, or inserts a product by the domain's 1.
-`row_limits` runs finished rows, of points and of powers, and knows nothing of field programs.
+bound counts. `legalise` runs a field_program before it has instructions: it finds the multiple of p that each
+difference adds, and where a number would be too large it trims a sum, on units that can, or inserts a product by the
+domain's 1. `program_bounds` runs finished instructions, of points and of powers, and knows nothing of field programs.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 from modmill.contract import Contract, UnsupportedError
 from modmill.engines.microcode.expressions import MUL, SUB, Name, Node
 from modmill.engines.microcode.field_program import FieldProgram
-from modmill.engines.microcode.program import ENTRY, PAIR, DatapathSpec, Program, Row
+from modmill.engines.microcode.program import ENTRY, PAIR, DatapathSpec, Instruction, Program
 
 _ROUNDING = 1 << 40
 _REDUCTIONS = 100
@@ -94,7 +94,7 @@ class _Bounds:
 
 
 @dataclass(frozen=True)
-class Settled:
+class LegalProgram:
     """A field_program whose numbers all fit, with the lift and trim of each node of each block, and what was done for
     it.
 
@@ -121,7 +121,7 @@ class _TooLarge(Exception):
         self.block, self.node, self.why = block, node, why
 
 
-def settle(field_program: FieldProgram, contract: Contract, unit: DatapathSpec) -> Settled:
+def legalise(field_program: FieldProgram, contract: Contract, unit: DatapathSpec) -> LegalProgram:
     """Bounds of a whole field_program. Raises UnsupportedError, with the operation and the bounds, where nothing
     helps."""
     inserted: list[str] = []
@@ -145,7 +145,7 @@ def settle(field_program: FieldProgram, contract: Contract, unit: DatapathSpec) 
         if run.trims != trims:  # a trim that was found late holds from the start: its lifts are other ones
             trims = run.trims
             continue
-        return Settled(field_program, tuple(run.lifts), tuple(run.trims), tuple(inserted), results)
+        return LegalProgram(field_program, tuple(run.lifts), tuple(run.trims), tuple(inserted), results)
     raise UnsupportedError(f"{field_program.name}: numbers stay too large after {len(inserted)} reductions")
 
 
@@ -215,14 +215,15 @@ class _Run(_Bounds):
 
 @dataclass(frozen=True)
 class Limits:
-    """Bounds of the results of all tasks, by part (0 before, 1 loop, 2 after), row and task."""
+    """Bounds of the results of all tasks, by part (0 before, 1 loop, 2 after), instruction and task."""
 
     tasks: Mapping[tuple[int, int, int], Fraction]
     results: tuple[Fraction, ...]
 
 
-def row_limits(program: Program, contract: Contract) -> Limits:
-    """A program of rows on bounds, one row after the other. Raises UnsupportedError, with the row, when some operands
+def program_bounds(program: Program, contract: Contract) -> Limits:
+    """A program of instructions on bounds, one instruction after the other. Raises UnsupportedError, with the
+    instruction, when some operands
     could overflow, a difference could be negative, a slot is read before it is written, or results need more
     subtractions."""
     name, found = program.name, dict[tuple[int, int, int], Fraction]()
@@ -232,17 +233,17 @@ def row_limits(program: Program, contract: Contract) -> Limits:
             raise UnsupportedError(f"{name}: the constant in shared slot {slot} is not in [0, p)")
         bounds.held[True, slot] = Fraction(value + 1, contract.p)
 
-    def run(part: int, rows: Sequence[Row]) -> None:
-        for number, row in enumerate(rows):
-            where = f"{name}, {('before', 'loop', 'after')[part]} row {number}"
+    def run(part: int, instructions: Sequence[Instruction]) -> None:
+        for number, instruction in enumerate(instructions):
+            where = f"{name}, {('before', 'loop', 'after')[part]} instruction {number}"
             made = []
-            for task in row.tasks:
+            for task in instruction.tasks:
                 operands = [bounds.read(place.all, where) for place in task.reads]
                 try:
                     made.append(bounds.result(task.kind, operands, task.lift, task.trim))
                 except UnsupportedError as refusal:
                     raise UnsupportedError(f"{where}: {refusal}") from None
-            for k, (task, bound) in enumerate(zip(row.tasks, made, strict=True)):
+            for k, (task, bound) in enumerate(zip(instruction.tasks, made, strict=True)):
                 found[part, number, k] = max(bound, found.get((part, number, k), bound))
                 slots = task.destination.all
                 for slot in slots:
@@ -262,10 +263,10 @@ def row_limits(program: Program, contract: Contract) -> Limits:
     return Limits(found, tuple(results))
 
 
-def rows_of(program: Program) -> tuple[tuple[int, int, Row], ...]:
-    """All rows of one run, as (part, number in the part, row)."""
+def instructions_of(program: Program) -> tuple[tuple[int, int, Instruction], ...]:
+    """All instructions of one run, as (part, number in the part, instruction)."""
     before, loop, after = (
-        [(part, k, row) for k, row in enumerate(rows)]
-        for part, rows in enumerate((program.before, program.loop, program.after))
+        [(part, k, instruction) for k, instruction in enumerate(instructions)]
+        for part, instructions in enumerate((program.before, program.loop, program.after))
     )
     return (*before, *loop * program.passes, *after)

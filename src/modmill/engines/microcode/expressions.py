@@ -98,7 +98,7 @@ class BasicBlock:
         return self._node(Node(READ, source=Source(name)))
 
     def constant(self, value: int) -> Element:
-        """A number that all contexts share, as it stands in its slot."""
+        """A number that all threads share, as it stands in its slot."""
         return self._node(Node(READ, source=Source(value=value)))
 
     def entry(self, table: str) -> Element:

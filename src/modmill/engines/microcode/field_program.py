@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Field programs: programs as blocks of formulas, for one multiplier's domain and before they have slots and rows.
+"""Field programs: programs as blocks of formulas, for one multiplier's domain and before they have slots and
+instructions.
 
 A number x stands in the domain as x R mod p, R = 1 / factor, so that products of such numbers are such numbers again:
 
@@ -67,8 +68,8 @@ class FieldProgram:
     """A program in blocks: some before the loop, the loop, one after it.
 
     ``inputs``: variables that are given, in [0, p) and outside the domain unless a formula enters them. ``results``:
-    variables that are given out. ``shared``: tables of constants, as they stand in the domain, that all contexts read.
-    ``layers``: pairs and tables of each context. The loop is done ``passes`` times. ``window``: bits of a digit.
+    variables that are given out. ``shared``: tables of constants, as they stand in the domain, that all threads read.
+    ``layers``: pairs and tables of each thread. The loop is done ``passes`` times. ``window``: bits of a digit.
     """
 
     name: str
@@ -110,7 +111,8 @@ class FieldProgram:
         return replace(self, before=blocks[:first], loop=loop, after=blocks[-1])
 
     def evaluate(self, inputs: Mapping[str, int], digits: tuple[int, ...] = ()) -> tuple[int, ...]:
-        """The results modulo p by the formulas alone, without rows and bounds. Raises UnsupportedError where digits are
+        """The results modulo p by the formulas alone, without instructions and bounds. Raises UnsupportedError where
+        digits are
         missing."""
         if len(digits) != self.digits:
             raise UnsupportedError(f"{self.name} uses up {self.digits} digits, not {len(digits)}")

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""A checker of rows: it runs a program in the unit's time, knowing only which slot is written when, and refuses
+"""A checker of instructions: it runs a program in the unit's time, knowing only which slot is written when, and refuses
 hazards.
 
-A task of row t reads at row t; what it writes can be read from row t + distance on and is uncertain until then. So a
-slot may not be read or written while a write is under way, nor read in a row by one task and written by another. What a
-digit picks counts as all of it. A loop is run until its passes repeat one another.
+A task of instruction t reads at instruction t; what it writes can be read from instruction t + distance on and is
+uncertain until then. So a slot may not be read or written while a write is under way, nor read in a instruction by one
+task and written by another. What a digit picks counts as all of it. A loop is run until its passes repeat one another.
 """
 
 from __future__ import annotations
@@ -13,31 +13,31 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from modmill.contract import UnsupportedError
-from modmill.engines.microcode.program import ENTRY, PAIR, DatapathSpec, Program, Row, Task
+from modmill.engines.microcode.program import ENTRY, PAIR, DatapathSpec, Instruction, Program, Task
 
 KINDS = ("mul", "add", "sub")
 
 
 class Hazard(UnsupportedError):
-    """Rows that a unit could not do, or whose numbers would depend on its timing."""
+    """Instructions that a unit could not do, or whose numbers would depend on its timing."""
 
 
-def check_rows(program: Program, unit: DatapathSpec) -> None:
-    """Raise Hazard, with the row and the slot, for the first thing that is wrong."""
+def check_hazards(program: Program, unit: DatapathSpec) -> None:
+    """Raise Hazard, with the instruction and the slot, for the first thing that is wrong."""
     _Replay(program, unit).run()
 
 
-def _times(program: Program, unit: DatapathSpec) -> Iterator[tuple[str, Row]]:
-    """Rows in time: as many passes as writes of one can still be under way, and two more."""
+def _times(program: Program, unit: DatapathSpec) -> Iterator[tuple[str, Instruction]]:
+    """Instructions in time: as many passes as writes of one can still be under way, and two more."""
     far = max(unit.product_distance, unit.sum_distance)
     passes = min(program.passes, 2 + -(-far // max(1, len(program.loop))))
-    for k, row in enumerate(program.before):
-        yield f"before row {k}", row
+    for k, instruction in enumerate(program.before):
+        yield f"before instruction {k}", instruction
     for turn in range(passes):
-        for k, row in enumerate(program.loop):
-            yield f"loop row {k} of pass {turn}", row
-    for k, row in enumerate(program.after):
-        yield f"after row {k}", row
+        for k, instruction in enumerate(program.loop):
+            yield f"loop instruction {k} of pass {turn}", instruction
+    for k, instruction in enumerate(program.after):
+        yield f"after instruction {k}", instruction
 
 
 class _Replay:
@@ -49,18 +49,18 @@ class _Replay:
         if len(self._constants) != len(program.shared):
             raise Hazard(f"{program.name}: a shared slot holds two constants")
         if bool(program.passes) != bool(program.loop):
-            raise Hazard(f"{program.name}: {program.passes} passes of a loop of {len(program.loop)} rows")
+            raise Hazard(f"{program.name}: {program.passes} passes of a loop of {len(program.loop)} instructions")
 
     def run(self) -> None:
         time = 0
-        for where, row in _times(self._program, self._unit):
-            self._shape(row, f"{self._program.name}, {where}")
-            self._row(row, time, f"{self._program.name}, {where}")
+        for where, instruction in _times(self._program, self._unit):
+            self._shape(instruction, f"{self._program.name}, {where}")
+            self._instruction(instruction, time, f"{self._program.name}, {where}")
             time += 1
-        digits = [sum(row.advance for row in part) for part in self._parts]
+        digits = [sum(instruction.advance for instruction in part) for part in self._parts]
         if digits != [self._program.first, self._program.each, self._program.last]:
             raise Hazard(
-                f"{self._program.name}: rows use up {digits} digits before, in a pass and after, not "
+                f"{self._program.name}: instructions use up {digits} digits before, in a pass and after, not "
                 f"{[self._program.first, self._program.each, self._program.last]}"
             )
         for slot, _ in self._program.results:
@@ -68,19 +68,19 @@ class _Replay:
                 raise Hazard(f"{self._program.name}: the result in slot {slot} is not there at the end")
 
     @property
-    def _parts(self) -> tuple[tuple[Row, ...], ...]:
+    def _parts(self) -> tuple[tuple[Instruction, ...], ...]:
         p = self._program
         return p.before, p.loop, p.after
 
-    def _shape(self, row: Row, where: str) -> None:
+    def _shape(self, instruction: Instruction, where: str) -> None:
         unit = self._unit
-        if len(row.sums) > unit.sums:
-            raise Hazard(f"{where}: {len(row.sums)} sums, the unit does {unit.sums}")
-        if row.product is not None and row.product.kind != "mul":
-            raise Hazard(f"{where}: a product of kind {row.product.kind}")
-        for task in row.tasks:
+        if len(instruction.sums) > unit.sums:
+            raise Hazard(f"{where}: {len(instruction.sums)} sums, the unit does {unit.sums}")
+        if instruction.product is not None and instruction.product.kind != "mul":
+            raise Hazard(f"{where}: a product of kind {instruction.product.kind}")
+        for task in instruction.tasks:
             self._task(task, where)
-        if any(task.kind == "mul" for task in row.sums):
+        if any(task.kind == "mul" for task in instruction.sums):
             raise Hazard(f"{where}: a second product")
 
     def _task(self, task: Task, where: str) -> None:
@@ -106,20 +106,20 @@ class _Replay:
             if not place.all or not 0 <= max(number for _, number in place.all) < room:
                 raise Hazard(f"{where}: slot {place.number} of {room}")
 
-    def _row(self, row: Row, time: int, where: str) -> None:
+    def _instruction(self, instruction: Instruction, time: int, where: str) -> None:
         writes: dict[tuple[bool, int], Task] = {}
-        for task in row.tasks:
+        for task in instruction.tasks:
             for slot in task.destination.all:
                 if slot in writes:
                     raise Hazard(f"{where}: slot {slot[1]} is written twice")
                 writes[slot] = task
-        for task in row.tasks:
+        for task in instruction.tasks:
             for slot in {slot for place in task.reads for slot in place.all}:
                 name = f"{'shared ' if slot[0] else ''}slot {slot[1]}"
                 if slot not in self._readable:
                     raise Hazard(f"{where}: {name} is read before it is written")
                 if self._readable[slot] > time:
-                    raise Hazard(f"{where}: {name} is read {self._readable[slot] - time} rows too early")
+                    raise Hazard(f"{where}: {name} is read {self._readable[slot] - time} instructions too early")
                 if writes.get(slot, task) is not task:
                     raise Hazard(f"{where}: {name} is read and written by two tasks")
         for slot, task in writes.items():

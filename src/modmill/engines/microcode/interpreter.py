@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Programs of rows, run in the unit's own time: a number can be read when its write is visible, and not before.
+"""Programs of instructions, run in the unit's own time: a number can be read when its write is visible, and not before.
 
 The products are a design's bit-exact algorithm, plain integers modulo p, or the largest numbers that the contract
 allows, which is another test of the bounds.
@@ -12,11 +12,11 @@ from collections.abc import Callable, Mapping, Sequence
 
 from modmill.contract import Contract, Fault, UnsupportedError
 from modmill.design import DesignInstance
-from modmill.engines.microcode.bounds import Slot, row_limits, rows_of
+from modmill.engines.microcode.bounds import Slot, instructions_of, program_bounds
 from modmill.engines.microcode.program import ENTRY, FIXED, DatapathSpec, OperandAddress, Program, Task
 
 Where = tuple[int, int, int]
-"""Part, row and task, as of ``Limits``."""
+"""Part, instruction and task, as of ``Limits``."""
 Product = Callable[[Where, Sequence[int]], int]
 """What a product task gives, for two numbers, or four on units that add up products."""
 
@@ -51,8 +51,10 @@ def exact(fitted: DesignInstance, contract: Contract) -> Product:
 
 
 def largest(program: Program, contract: Contract) -> Product:
-    """The largest result that `row_limits` allows for each product."""
-    tops = {where: int(-(-bound * contract.p // 1)) - 1 for where, bound in row_limits(program, contract).tasks.items()}
+    """The largest result that `program_bounds` allows for each product."""
+    tops = {
+        where: int(-(-bound * contract.p // 1)) - 1 for where, bound in program_bounds(program, contract).tasks.items()
+    }
 
     def product(where: Where, x: Sequence[int]) -> int:
         total = sum(x[k] * x[k + 1] for k in range(0, len(x), 2)) * contract.factor
@@ -70,7 +72,7 @@ def run(
     product: Product | None = None,
     seen: Callable[[Where, int], None] | None = None,
 ) -> tuple[int, ...]:
-    """The results, least ones, of one context. ``product``: default plain integers; ``seen`` is told each task's
+    """The results, least ones, of one thread. ``product``: default plain integers; ``seen`` is told each task's
     result.
 
     Raises UnsupportedError for a wrong number of digits, a digit out of range and an input outside [0, p), Fault when a
@@ -93,9 +95,9 @@ def run(
     digit = next(following)
     made: dict[tuple[int, int], list[_Step]] = {}
     time = 0
-    for part, number, row in rows_of(program):
+    for part, number, instruction in instructions_of(program):
         if (part, number) not in made:
-            made[part, number] = [_step((part, number, k), task, unit) for k, task in enumerate(row.tasks)]
+            made[part, number] = [_step((part, number, k), task, unit) for k, task in enumerate(instruction.tasks)]
         if time in coming:
             held.update(coming.pop(time))
         for where, task, reads, into, distance in made[part, number]:
@@ -105,11 +107,11 @@ def run(
                 raise Fault(f"{program.name}: slot {missing.args[0][1]} is read before anything is there") from None
             result = multiply(where, values) if task.kind == "mul" else _sum(task, values, p)
             if result < 0 or result >= end:
-                raise Fault(f"{program.name}, part {part}, row {number}: a number breaks its bounds")
+                raise Fault(f"{program.name}, part {part}, instruction {number}: a number breaks its bounds")
             if seen:
                 seen(where, result)
             coming.setdefault(time + distance, []).append((into or task.destination.at(digit), result))
-        if row.advance:
+        if instruction.advance:
             digit = next(following)
         time += 1
     for at in sorted(t for t in coming if t <= time):
@@ -118,7 +120,8 @@ def run(
 
 
 _Step = tuple[Where, Task, tuple["Slot | OperandAddress", ...], "Slot | None", int]
-"""A task with where it is, what it reads and writes - a slot, or what a digit chooses it by - and how many rows later
+"""A task with where it is, what it reads and writes - a slot, or what a digit chooses it by - and how many instructions
+later
 that can be read."""
 
 

@@ -1,18 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Programs as rows: what a field unit with one multiplier and one adder does, interval after interval.
+"""Programs as instructions: what a field unit with one multiplier and one adder does, interval after interval.
 
-A row is one product and some sums, done for one context after the other; the next row follows. Its tasks read what
-rows at least ``Unit.product_distance`` (for products) or ``Unit.sum_distance`` (for sums) before it wrote. All rows
-take the same time, and which rows are done depends on no number: a digit of a scalar only chooses addresses.
+A instruction is one product and some sums, done for one thread after the other; the next instruction follows. Its tasks
+read what instructions at least ``Unit.product_distance`` (for products) or ``Unit.sum_distance`` (for sums) before it
+wrote. All instructions take the same time, and which instructions are done depends on no number: a digit of a scalar
+only chooses addresses.
 
     mul   destination = a b factor                    (a b + c e) factor with c and e, on units that add up products
     add   destination = a + b
     sub   destination = a - b + lift p
 
 A sum or difference with ``trim`` is made smaller by trim p where it is not below that: so multipliers that take numbers
-below p only get them. Within a row all reads come before all writes of the same task; no other task of the row may read
-what it writes.
+below p only get them. Within a instruction all reads come before all writes of the same task; no other task of the
+instruction may read what it writes.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ the slot itself or, where the digit is odd, its neighbour (number xor 1)."""
 
 @dataclass(frozen=True)
 class OperandAddress:
-    """A slot as a task names it: ``number`` among those of its context, or among the ``shared`` ones of all contexts.
+    """A slot as a task names it: ``number`` among those of its thread, or among the ``shared`` ones of all threads.
     ``size``: entries of the table, a power of two, where the pick is ENTRY; its digits are below that."""
 
     number: int
@@ -48,7 +49,7 @@ class OperandAddress:
 
 @dataclass(frozen=True)
 class Task:
-    """One operation of a row. ``lift``: the multiple of p that a difference adds so that it is never negative.
+    """One operation of a instruction. ``lift``: the multiple of p that a difference adds so that it is never negative.
     ``trim``: the multiple of p that is subtracted from a sum or difference (after the lift) that is not below it, 0 for
     never."""
 
@@ -68,8 +69,8 @@ class Task:
 
 
 @dataclass(frozen=True)
-class Row:
-    """What is done in one interval for each context. ``advance``: the rows after it see the next digit."""
+class Instruction:
+    """What is done in one interval for each thread. ``advance``: the instructions after it see the next digit."""
 
     product: Task | None = None
     sums: tuple[Task, ...] = ()
@@ -83,11 +84,11 @@ class Row:
 
 @dataclass(frozen=True)
 class DatapathSpec:
-    """What rows are made for.
+    """What instructions are made for.
 
-    ``sums``: sums in a row at most, 0 for a unit that adds up two products instead (``added``). ``product_distance``
-    and ``sum_distance``: a row may read what a row that many before it wrote, or an earlier one. ``room``: slots of a
-    context, and shared ones, at most. ``trims``: whether sums can be trimmed.
+    ``sums``: sums in a instruction at most, 0 for a unit that adds up two products instead (``added``).
+    ``product_distance`` and ``sum_distance``: a instruction may read what a instruction that many before it wrote, or
+    an earlier one. ``room``: slots of a thread, and shared ones, at most. ``trims``: whether sums can be trimmed.
     """
 
     sums: int
@@ -103,19 +104,19 @@ class DatapathSpec:
 class Program:
     """A scheduled program.
 
-    ``inputs``: (slot, name) of the numbers that each context is given, in the order in which they are sent.
-    ``shared``: (shared slot, value) of the constants, as they stand in the multiplier's domain, least ones.
-    ``before``, ``loop``, ``after``: rows; the loop is done ``passes`` times, and uses up ``each`` digits of ``window``
-    bits in every pass. ``first`` and ``last``: digits used up before the loop and after it. ``results``: the slots that
-    are given out, in order, each with how often p must be subtracted from it at most.
+    ``inputs``: (slot, name) of the numbers that each thread is given, in the order in which they are sent. ``shared``:
+    (shared slot, value) of the constants, as they stand in the multiplier's domain, least ones. ``before``, ``loop``,
+    ``after``: instructions; the loop is done ``passes`` times, and uses up ``each`` digits of ``window`` bits in every
+    pass. ``first`` and ``last``: digits used up before the loop and after it. ``results``: the slots that are given
+    out, in order, each with how often p must be subtracted from it at most.
     """
 
     name: str
     inputs: tuple[tuple[int, str], ...]
     shared: tuple[tuple[int, int], ...]
-    before: tuple[Row, ...]
-    loop: tuple[Row, ...]
-    after: tuple[Row, ...]
+    before: tuple[Instruction, ...]
+    loop: tuple[Instruction, ...]
+    after: tuple[Instruction, ...]
     passes: int
     results: tuple[tuple[int, int], ...]
     window: int = 0
@@ -124,8 +125,8 @@ class Program:
     last: int = 0
 
     @property
-    def rows(self) -> int:
-        """Rows done for one run."""
+    def instructions(self) -> int:
+        """Instructions done for one run."""
         return len(self.before) + self.passes * len(self.loop) + len(self.after)
 
     @property
@@ -135,25 +136,28 @@ class Program:
 
     @property
     def products(self) -> int:
-        """Products of one run; on units that add up products, rows with one."""
-        count = [sum(row.product is not None for row in part) for part in (self.before, self.loop, self.after)]
+        """Products of one run; on units that add up products, instructions with one."""
+        count = [
+            sum(instruction.product is not None for instruction in part)
+            for part in (self.before, self.loop, self.after)
+        ]
         return count[0] + self.passes * count[1] + count[2]
 
     @property
     def slots(self) -> int:
-        """Slots of a context."""
+        """Slots of a thread."""
         return self._slots(shared=False)
 
     @property
     def shared_slots(self) -> int:
-        """Slots that all contexts share."""
+        """Slots that all threads share."""
         return self._slots(shared=True)
 
     def _slots(self, shared: bool) -> int:
         places = [
             number
-            for row in (*self.before, *self.loop, *self.after)
-            for task in row.tasks
+            for instruction in (*self.before, *self.loop, *self.after)
+            for task in instruction.tasks
             for place in (task.destination, *task.reads)
             for its, number in place.all
             if its == shared

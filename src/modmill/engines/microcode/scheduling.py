@@ -1,18 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""A list scheduler: which operation of a block is done in which row of a unit.
+"""A list scheduler: which operation of a block is done in which instruction of a unit.
 
-Row by row, of the operations whose numbers can be read the one with the longest path to the block's end goes first:
-one product, and as many sums as the unit does. A number is read ``distance`` rows after it was made, or later. A
-variable is written after its old number was read, and what reads one digit comes before all that reads the next.
+Instruction by instruction, of the operations whose numbers can be read the one with the longest path to the block's end
+goes first: one product, and as many sums as the unit does. A number is read ``distance`` instructions after it was
+made, or later. A variable is written after its old number was read, and what reads one digit comes before all that
+reads the next.
 
 Sections follow one another without waiting for the last results: a block is as long as the next one's first reads of
 what it writes ask for, and a loop's block as its own. Of several placements, which differ where paths are almost
 equally long, the shortest is taken, and of those the one that needs the fewest slots.
 
 Source: list scheduling by critical path, R. Graham: Bounds on multiprocessing timing anomalies, SIAM Journal on Applied
-Mathematics 17(2), 1969; that it is close to the best for one product a row shows in ``Placed.length`` against the
-number of products.
+Mathematics 17(2), 1969; that it is close to the best for one product a instruction shows in ``Placed.length`` against
+the number of products.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from modmill.schedule import Schedule, Step
 _ROUNDS = 4
 """How often a loop is placed anew with the reads that its own end allows."""
 _TURNS, _WORK, _SPREAD, _ORDERS = 16, 4000, 7, 8
-"""Placements that are tried at most, and operations of all of them; rows by which paths change places."""
+"""Placements that are tried at most, and operations of all of them; instructions by which paths change places."""
 _PATIENCE, _FEW = 6, 6
 """Placements without a gain after which no more are tried; slots that are few enough."""
 _IDLE = 100_000
@@ -65,29 +66,29 @@ class RegisterGroups:
 
 @dataclass(frozen=True)
 class Placed:
-    """A block with the row of each operation, -1 for what is only read, and its number of rows."""
+    """A block with the instruction of each operation, -1 for what is only read, and its number of instructions."""
 
     block: BasicBlock
-    rows: tuple[int, ...]
+    instructions: tuple[int, ...]
     length: int
     advances: tuple[int, ...]
-    """Rows after which the next digit is seen."""
+    """Instructions after which the next digit is seen."""
 
     def schedule(self, unit: DatapathSpec, names: Mapping[int, str] | None = None) -> Schedule:
-        """The rows as a schedule, whose cycles are rows: for the chart."""
+        """The instructions as a schedule, whose cycles are instructions: for the chart."""
         labels = dict(names or {}) or {k: f"{_SIGNS[n.kind]}{k}" for k, n in enumerate(self.block.nodes)}
-        by_row: dict[int, int] = {}
+        by_instruction: dict[int, int] = {}
         steps = []
-        for k in sorted(range(len(self.rows)), key=lambda k: self.rows[k]):
-            node, row = self.block.nodes[k], self.rows[k]
+        for k in sorted(range(len(self.instructions)), key=lambda k: self.instructions[k]):
+            node, instruction = self.block.nodes[k], self.instructions[k]
             if node.kind == READ:
                 continue
             lane = "multiplier"
             if node.kind != MUL:
-                by_row[row] = by_row.get(row, 0) + 1
-                lane = f"adder {by_row[row]}" if unit.sums > 1 else "adder"
+                by_instruction[instruction] = by_instruction.get(instruction, 0) + 1
+                lane = f"adder {by_instruction[instruction]}" if unit.sums > 1 else "adder"
             reads = tuple(labels[a] for a in dict.fromkeys(node.args) if self.block.nodes[a].kind != READ)
-            steps.append(Step(labels[k], lane, row, distance(unit, node.kind), reads, busy=1))
+            steps.append(Step(labels[k], lane, instruction, distance(unit, node.kind), reads, busy=1))
         return Schedule(tuple(steps), self.length)
 
 
@@ -95,7 +96,7 @@ _SIGNS = {MUL: "×", "add": "+", "sub": "−", READ: ""}
 
 
 def distance(unit: DatapathSpec, kind: str) -> int:
-    """Rows from an operation to the first row that may read its result."""
+    """Instructions from an operation to the first instruction that may read its result."""
     return unit.product_distance if kind == MUL else unit.sum_distance
 
 
@@ -180,9 +181,9 @@ def place(
     ready: Mapping[Name, int] | None = None,
     turn: int = 0,
 ) -> Placed:
-    """Rows for a block that `ready_to_place` has prepared. ``ready``: rows at its start in which variables cannot be
-    read yet. The length is that of its last row; what follows may ask for more. ``turn``: paths that are almost as long
-    as others change places, in another way for each turn from 1 on."""
+    """Instructions for a block that `ready_to_place` has prepared. ``ready``: instructions at its start in which
+    variables cannot be read yet. The length is that of its last instruction; what follows may ask for more. ``turn``:
+    paths that are almost as long as others change places, in another way for each turn from 1 on."""
     nodes = block.nodes
     operations = [k for k, node in enumerate(nodes) if node.kind != READ]
     before, earliest = _waits(block, layers, unit, operations, ready or {})
@@ -194,17 +195,19 @@ def place(
     if turn:
         chance, spread = random.Random(turn), turn % _SPREAD + 1
         early = Fraction(turn % _ORDERS, len(operations))  # as written, numbers are used soon after they are made
-        height = {k: rows + chance.randrange(spread) - int(early * k * spread) for k, rows in height.items()}
+        height = {
+            k: instructions + chance.randrange(spread) - int(early * k * spread) for k, instructions in height.items()
+        }
     epochs = _epochs(block)
     waiting = [sum(e == digit for e in epochs.values()) for digit in range(block.digits + 1)]
     left = {k: len(before[k]) for k in operations}
     free = [k for k in operations if not left[k]]
-    rows = [-1] * len(nodes)
+    instructions = [-1] * len(nodes)
     advances: list[int] = []
-    row, digit, done = 0, 0, 0
+    instruction, digit, done = 0, 0, 0
     while done < len(operations):
         taken: list[int] = []
-        can = [k for k in free if earliest[k] <= row and epochs.get(k, digit) == digit]
+        can = [k for k in free if earliest[k] <= instruction and epochs.get(k, digit) == digit]
         can.sort(key=lambda k: (-height[k], k))
         room = {True: 1, False: unit.sums}
         for k in can:
@@ -213,32 +216,32 @@ def place(
                 room[product] -= 1
                 taken.append(k)
         for k in taken:
-            rows[k] = row
+            instructions[k] = instruction
             done += 1
             free.remove(k)
             if k in epochs:
                 waiting[digit] -= 1
-            for follower, rows_later in after[k]:
-                earliest[follower] = max(earliest[follower], row + rows_later)
+            for follower, instructions_later in after[k]:
+                earliest[follower] = max(earliest[follower], instruction + instructions_later)
                 left[follower] -= 1
                 if not left[follower]:
                     free.append(follower)
         if digit < block.digits and not waiting[digit]:
-            advances.append(row)
+            advances.append(instruction)
             digit += 1
-        row += 1
-        if row > _IDLE:
-            raise UnsupportedError(f"block {block.name} cannot be placed on a unit with {unit.sums} sums a row")
+        instruction += 1
+        if instruction > _IDLE:
+            raise UnsupportedError(f"block {block.name} cannot be placed on a unit with {unit.sums} sums a instruction")
     while digit < block.digits:
-        advances.append(row)
-        digit, row = digit + 1, row + 1
-    return Placed(block, tuple(rows), row, tuple(advances))
+        advances.append(instruction)
+        digit, instruction = digit + 1, instruction + 1
+    return Placed(block, tuple(instructions), instruction, tuple(advances))
 
 
 def _waits(
     block: BasicBlock, layers: RegisterGroups, unit: DatapathSpec, operations: Iterable[int], ready: Mapping[Name, int]
 ) -> tuple[dict[int, list[tuple[int, int]]], dict[int, int]]:
-    """For each operation those that it waits for, with the rows between, and its earliest row."""
+    """For each operation those that it waits for, with the instructions between, and its earliest instruction."""
     nodes = block.nodes
     before = {
         k: [(a, distance(unit, nodes[a].kind)) for a in dict.fromkeys(nodes[k].args) if nodes[a].kind != READ]
@@ -259,7 +262,7 @@ def _waits(
 def _heights(
     operations: Iterable[int], after: Mapping[int, list[tuple[int, int]]], own: Mapping[int, int]
 ) -> dict[int, int]:
-    """Rows from each operation to the end of the longest path that it begins."""
+    """Instructions from each operation to the end of the longest path that it begins."""
     found: dict[int, int] = {}
     for start in operations:
         stack = [start]
@@ -267,7 +270,7 @@ def _heights(
             k = stack[-1]
             missing = [f for f, _ in after[k] if f not in found]
             if k in found or not missing:
-                found[k] = max([own[k], *(rows + found[f] for f, rows in after[k])])
+                found[k] = max([own[k], *(instructions + found[f] for f, instructions in after[k])])
                 stack.pop()
             else:
                 stack += missing
@@ -278,44 +281,45 @@ def _heights(
 
 
 def touches(placed: Placed, layers: RegisterGroups) -> dict[Name, int]:
-    """The first row in which each variable or entry is read or written."""
+    """The first instruction in which each variable or entry is read or written."""
     found: dict[Name, int] = {}
     for name, readers in _readers(placed.block, layers).items():
         if readers:
-            found[name] = min(placed.rows[k] for k in readers)
+            found[name] = min(placed.instructions[k] for k in readers)
     for name, writer in placed.block.outputs.items():
-        found[name] = min(found.get(name, placed.rows[writer]), placed.rows[writer])
+        found[name] = min(found.get(name, placed.instructions[writer]), placed.instructions[writer])
     return found
 
 
 def available(placed: Placed, unit: DatapathSpec) -> dict[Name, int]:
-    """The first row, counted from the block's start, in which each variable that it sets can be read."""
+    """The first instruction, counted from the block's start, in which each variable that it sets can be read."""
     nodes = placed.block.nodes
-    return {name: placed.rows[k] + distance(unit, nodes[k].kind) for name, k in placed.block.outputs.items()}
+    return {name: placed.instructions[k] + distance(unit, nodes[k].kind) for name, k in placed.block.outputs.items()}
 
 
 def _needed(written: Mapping[Name, int], touched: Mapping[Name, int]) -> int:
-    return max((row - touched.get(name, 0) for name, row in written.items()), default=0)
+    return max((instruction - touched.get(name, 0) for name, instruction in written.items()), default=0)
 
 
 def pressure(placed: Placed) -> int:
     """Numbers that a block keeps for itself at once, at most."""
-    nodes, rows = placed.block.nodes, placed.rows
+    nodes, instructions = placed.block.nodes, placed.instructions
     given = set(placed.block.outputs.values())
     change = [0] * (placed.length + 2)
     for k, users in enumerate(placed.block.users):
         if nodes[k].kind != READ and k not in given:
-            change[rows[k]] += 1
-            change[max((rows[u] for u in users), default=rows[k]) + 1] -= 1
+            change[instructions[k]] += 1
+            change[max((instructions[u] for u in users), default=instructions[k]) + 1] -= 1
     return max(accumulate(change))
 
 
 def _of_length(placed: Placed, length: int) -> Placed:
-    return Placed(placed.block, placed.rows, max(placed.length, length), placed.advances)
+    return Placed(placed.block, placed.instructions, max(placed.length, length), placed.advances)
 
 
 def join(blocks: Sequence[BasicBlock], loop: int, layers: RegisterGroups, unit: DatapathSpec) -> list[Placed]:
-    """All blocks in rows, each so long that the next finds what it reads, the one with number ``loop`` after itself
+    """All blocks in instructions, each so long that the next finds what it reads, the one with number ``loop`` after
+    itself
     too; -1: none is a loop. What the next block does not touch it is taken to touch at its start. What the last
     block sets can be read at its end."""
     placed: list[Placed] = []
@@ -326,7 +330,7 @@ def join(blocks: Sequence[BasicBlock], loop: int, layers: RegisterGroups, unit: 
             length = _needed(available(placed[-1], unit), touches(found, layers))
             placed[-1] = _of_length(placed[-1], length)
         placed.append(found)
-        pending = {name: max(0, row - found.length) for name, row in available(found, unit).items()}
+        pending = {name: max(0, instruction - found.length) for name, instruction in available(found, unit).items()}
     placed[-1] = _of_length(placed[-1], max(available(placed[-1], unit).values(), default=0))
     return placed
 
@@ -358,5 +362,5 @@ def _placements(
         found = place(block, layers, unit, ready, turn)
         found = _of_length(found, _needed(available(found, unit), touches(found, layers)))
         yield found
-        end = max(found.rows, default=-1) + 1
-        ready = {name: max(0, row - end) for name, row in available(found, unit).items()}
+        end = max(found.instructions, default=-1) + 1
+        ready = {name: max(0, instruction - end) for name, instruction in available(found, unit).items()}

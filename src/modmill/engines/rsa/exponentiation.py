@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Modular exponentiation as rows of one product each, for any multiplier with a contract.
+"""Modular exponentiation as instructions of one product each, for any multiplier with a contract.
 
-A program is rows before, in and after a loop. A digit of the exponent chooses which slot a row reads, never whether it
-is done. So the fixed window and the ladder do the same products for every exponent of a given length. `left_to_right`
-is made for one exponent, for those that need not be secret. Numbers that belong to the modulus stand in shared slots.
+A program is instructions before, in and after a loop. A digit of the exponent chooses which slot a instruction reads,
+never whether it is done. So the fixed window and the ladder do the same products for every exponent of a given length.
+`left_to_right` is made for one exponent, for those that need not be secret. Numbers that belong to the modulus stand in
+shared slots.
 
     f = factor of the multiplier, R = 1 / f mod p
     into the domain      base * (R^2 mod p) * f = base R            not where f = 1
@@ -25,25 +26,25 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from modmill.contract import Contract, UnsupportedError
-from modmill.engines.microcode.bounds import row_limits
+from modmill.engines.microcode.bounds import program_bounds
 from modmill.engines.microcode.field_program import Domain
 from modmill.engines.microcode.interpreter import Product, largest, run
-from modmill.engines.microcode.program import ENTRY, PAIR, DatapathSpec, OperandAddress, Program, Row, Task
+from modmill.engines.microcode.program import ENTRY, PAIR, DatapathSpec, Instruction, OperandAddress, Program, Task
 from modmill.numbers.shown import shortened
 from modmill.rtl.memory import DEPTHS
 
 STARTS = ("one", "skip", "base")
 WINDOW_MAX = 8
 BASE = "base"
-"""The number that each context is given."""
+"""The number that each thread is given."""
 _ONE, _SQUARE, _RADIX = (OperandAddress(k, shared=True) for k in range(3))
 _UNIT = DatapathSpec(0, 1, 1, DEPTHS[-1], DEPTHS[-1])
-"""One on which a product can be read by the next row."""
+"""One on which a product can be read by the next instruction."""
 
 
 @dataclass(frozen=True)
 class PowerProgram:
-    """An exponentiation, as if each product could be read by the next row.
+    """An exponentiation, as if each product could be read by the next instruction.
 
     ``constants``: names of the numbers in the shared slots 0, 1, ...: ``one`` = 1, ``square`` = R^2 mod p, ``radix`` =
     R mod p. ``base``: the slot that is given the base. ``result``: the slot that holds the power at the end.
@@ -54,9 +55,9 @@ class PowerProgram:
     name: str
     constants: tuple[str, ...]
     base: int
-    before: tuple[Row, ...]
-    loop: tuple[Row, ...]
-    after: tuple[Row, ...]
+    before: tuple[Instruction, ...]
+    loop: tuple[Instruction, ...]
+    after: tuple[Instruction, ...]
     result: int
     window: int = 0
     gray: bool = False
@@ -101,12 +102,14 @@ class PowerProgram:
         return tuple(value >> (self.window * k) & mask for k in reversed(range(count)))
 
 
-def _advances(rows: Iterable[Row]) -> int:
-    return sum(row.advance for row in rows)
+def _advances(instructions: Iterable[Instruction]) -> int:
+    return sum(instruction.advance for instruction in instructions)
 
 
-def _row(destination: OperandAddress, a: OperandAddress, b: OperandAddress, advance: bool = False) -> Row:
-    return Row(Task("mul", destination, a, b), advance=advance)
+def _instruction(
+    destination: OperandAddress, a: OperandAddress, b: OperandAddress, advance: bool = False
+) -> Instruction:
+    return Instruction(Task("mul", destination, a, b), advance=advance)
 
 
 def fixed_window(window: int, converted: bool = True) -> PowerProgram:
@@ -124,17 +127,17 @@ def fixed_window(window: int, converted: bool = True) -> PowerProgram:
     size = 1 << window
     entries, picked = [OperandAddress(k) for k in range(size)], OperandAddress(0, ENTRY, size=size)
     base, power = (OperandAddress(size), OperandAddress(size + 1)) if converted else (entries[1], OperandAddress(size))
-    before = [_row(entries[0], _ONE, _SQUARE if converted else _ONE)]
+    before = [_instruction(entries[0], _ONE, _SQUARE if converted else _ONE)]
     if converted:
-        before.append(_row(entries[1], base, _SQUARE))
+        before.append(_instruction(entries[1], base, _SQUARE))
     for k in range(2, size):
         a, b = (entries[k - 1], entries[1]) if k % 2 else (entries[k // 2], entries[k // 2])
-        before.append(_row(entries[k], a, b))
-    before.append(_row(power, entries[0], picked, advance=True))
-    loop = (*[_row(power, power, power)] * window, _row(power, power, picked, advance=True))
+        before.append(_instruction(entries[k], a, b))
+    before.append(_instruction(power, entries[0], picked, advance=True))
+    loop = (*[_instruction(power, power, power)] * window, _instruction(power, power, picked, advance=True))
     return PowerProgram(
         f"window-{window}", ("one", "square") if converted else ("one",), base.number, tuple(before), loop,
-        (_row(power, power, _ONE),) if converted else (), power.number, window,
+        (_instruction(power, power, _ONE),) if converted else (), power.number, window,
     )  # fmt: skip
 
 
@@ -151,12 +154,16 @@ def ladder(converted: bool = True) -> PowerProgram:
     either, other = OperandAddress(second.number, PAIR), OperandAddress(fourth.number, PAIR)
     base = OperandAddress(4) if converted else first
     loop = (
-        _row(third, first, second), _row(fourth, either, either, advance=True),
-        _row(first, third, fourth), _row(second, other, other, advance=True),
+        _instruction(third, first, second), _instruction(fourth, either, either, advance=True),
+        _instruction(first, third, fourth), _instruction(second, other, other, advance=True),
     )  # fmt: skip
-    before = (_row(first, base, _SQUARE), _row(second, _ONE, _SQUARE)) if converted else (_row(second, _ONE, _ONE),)
+    before = (
+        (_instruction(first, base, _SQUARE), _instruction(second, _ONE, _SQUARE))
+        if converted
+        else (_instruction(second, _ONE, _ONE),)
+    )
     after = (
-        _row(third, _ONE, OperandAddress(second.number, ENTRY, size=2), advance=True),
+        _instruction(third, _ONE, OperandAddress(second.number, ENTRY, size=2), advance=True),
     )  # ``first`` where the last bit is 1
     constants = ("one", "square") if converted else ("one",)
     return PowerProgram("ladder", constants, base.number, before, loop, after, third.number, window=1, gray=True)
@@ -175,7 +182,7 @@ def left_to_right(exponent: int, *, start: str = "base", bits: int = 0, converte
     if exponent < 1 or exponent.bit_length() > bits:
         raise UnsupportedError(f"the exponent must be at least 1 and have at most {bits} bits, got {exponent}")
     x, power = OperandAddress(int(converted)), OperandAddress(1 + converted)
-    before = [_row(x, OperandAddress(0), _SQUARE)] if converted else []
+    before = [_instruction(x, OperandAddress(0), _SQUARE)] if converted else []
     constants = ["one", "square"] if converted else []
     held, done = x, exponent.bit_length() - 1
     if start != "base":
@@ -183,13 +190,13 @@ def left_to_right(exponent: int, *, start: str = "base", bits: int = 0, converte
         constants.append("radix" if converted else "one")
     for k in reversed(range(done)):
         if not held.shared or start == "one":
-            before.append(_row(power, held, held))
+            before.append(_instruction(power, held, held))
             held = power
         if exponent >> k & 1:
-            before.append(_row(power, held, x))
+            before.append(_instruction(power, held, x))
             held = power
     if converted:
-        before.append(_row(power, held, _ONE))
+        before.append(_instruction(power, held, _ONE))
         held = power
     name = f"power-{exponent}" if exponent < 1 << 32 else f"power-of-{exponent.bit_length()}-bits"
     return PowerProgram(name, tuple(constants), 0, tuple(before), (), (), held.number, exponent=exponent)
@@ -199,8 +206,8 @@ class Exponentiation:
     """A program on a multiplier: base^exponent mod p for exponents of at most ``bits`` bits.
 
     ``subtractions``: how often p is to be subtracted from the last product at most. Raises UnsupportedError, with the
-    row and the bounds, when the program could overflow the multiplier; for a program without conversion where the
-    factor asks for one; and for a core with one operand, or whose results are no operands.
+    instruction and the bounds, when the program could overflow the multiplier; for a program without conversion where
+    the factor asks for one; and for a core with one operand, or whose results are no operands.
     """
 
     def __init__(self, program: PowerProgram, contract: Contract, bits: int) -> None:
@@ -211,7 +218,7 @@ class Exponentiation:
             raise UnsupportedError("the multiplier leaves a factor: its program must convert")
         self.program, self.contract, self.bits = program, contract, bits
         self.subtractions = -(-contract.result_bound // 1) - 1  # enough for every product, until its bound is known
-        (bound,) = row_limits(self.rows(), contract).results
+        (bound,) = program_bounds(self.instructions(), contract).results
         self.subtractions = -(-bound // 1) - 1
 
     @cached_property
@@ -225,15 +232,16 @@ class Exponentiation:
         """Products done for one power."""
         return self.program.products(self.bits)
 
-    def rows(self, distance: int = 1, subtractions: int = 0) -> Program:
-        """The rows for a unit on which a product can be read ``distance`` rows later: rows without a product where one
+    def instructions(self, distance: int = 1, subtractions: int = 0) -> Program:
+        """The instructions for a unit on which a product can be read ``distance`` instructions later: instructions
+        without a product where one
         must be waited for.
 
         ``subtractions``: how often p may be subtracted from the result; at least as often as the bounds ask for.
         """
         p = self.program
         parts = p.before, p.loop, p.after
-        before, loop, after = (_waiting(rows, distance) for rows in parts)
+        before, loop, after = (_waiting(instructions, distance) for instructions in parts)
         first, each, last = map(_advances, parts)
         return Program(
             name=p.name, inputs=((p.base, BASE),), shared=tuple(enumerate(self.numbers[name] for name in p.constants)),
@@ -243,7 +251,7 @@ class Exponentiation:
         )  # fmt: skip
 
     def power(self, base: int, exponent: int, multiply: Callable[[int, int], int] | None = None) -> int:
-        """base^exponent mod p, in [0, p), by the program's own rows.
+        """base^exponent mod p, in [0, p), by the program's own instructions.
 
         ``multiply``: the design's bit-exact algorithm (``DesignInstance.multiply``). Without it every product is the
         largest number that the contract allows, which is another test of the bounds. Raises UnsupportedError for a base
@@ -251,26 +259,27 @@ class Exponentiation:
         """
         digits = self.program.digits(exponent, self.bits)
         product: Product = (lambda _, x: multiply(*x)) if multiply else self._largest
-        (result,) = run(self.rows(), _UNIT, self.contract, {BASE: base}, digits, product)
+        (result,) = run(self.instructions(), _UNIT, self.contract, {BASE: base}, digits, product)
         return result
 
     @cached_property
     def _largest(self) -> Product:
-        return largest(self.rows(), self.contract)
+        return largest(self.instructions(), self.contract)
 
 
-def _waiting(steps: Iterable[Row], distance: int) -> tuple[Row, ...]:
-    """The rows of a part, and rows without a product where one must wait for another; at the end all can be read."""
-    rows: list[Row] = []
+def _waiting(steps: Iterable[Instruction], distance: int) -> tuple[Instruction, ...]:
+    """The instructions of a part, and instructions without a product where one must wait for another; at the end all
+    can be read."""
+    instructions: list[Instruction] = []
     readable: dict[tuple[bool, int], int] = {}
 
     def wait(until: int) -> None:
-        rows.extend([Row()] * (until - len(rows)))
+        instructions.extend([Instruction()] * (until - len(instructions)))
 
     for step in steps:
         (task,) = step.tasks
         wait(max(readable.get(slot, 0) for place in (task.destination, *task.reads) for slot in place.all))
-        rows.append(step)
-        readable |= dict.fromkeys(task.destination.all, len(rows) - 1 + distance)
+        instructions.append(step)
+        readable |= dict.fromkeys(task.destination.all, len(instructions) - 1 + distance)
     wait(max(readable.values(), default=0))
-    return tuple(rows)
+    return tuple(instructions)

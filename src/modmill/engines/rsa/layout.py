@@ -2,7 +2,7 @@
 # Copyright The Modmill authors
 """What the parts of an exponentiation engine agree on: a coprocessor's layout whose programs are powers.
 
-The numbers of the modulus are the constants, the base is the only number of a context, and a job says how many passes
+The numbers of the modulus are the constants, the base is the only number of a thread, and a job says how many passes
 the loop does, so that one engine serves exponents of different lengths.
 """
 
@@ -13,21 +13,21 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from modmill.contract import Contract, UnsupportedError
-from modmill.engines.machine.layout import RowLayout
-from modmill.engines.machine.timing import NumberedRhythm, Rhythm, paced
-from modmill.engines.microcode.hazards import check_rows
+from modmill.engines.machine.layout import MicrocodeLayout
+from modmill.engines.machine.timing import MachineTiming, SlotTiming, paced
+from modmill.engines.microcode.hazards import check_hazards
 from modmill.engines.microcode.program import DatapathSpec, Program
 from modmill.engines.rsa.exponentiation import Exponentiation
 from modmill.rtl.memory import DEPTHS
 
 _DISTANCES = range(1, 9)
-"""Rows after which a product may be read: with few contexts, shorter turns may be worth more rows."""
+"""Instructions after which a product may be read: with few threads, shorter turns may be worth more instructions."""
 _NEARLY = Fraction(21, 20)
-"""Fewer rows of the table are worth so many times the fewest cycles."""
+"""Fewer instructions of the table are worth so many times the fewest cycles."""
 
 
 @dataclass(frozen=True)
-class PowerLayout(RowLayout):
+class PowerLayout(MicrocodeLayout):
     """Slots, table and messages of an engine for some powers. ``powers``: the programs with their bounds, all for one
     contract (that of any modulus, if it is loaded). Made by ``power_layout``."""
 
@@ -35,8 +35,8 @@ class PowerLayout(RowLayout):
 
     @property
     def distance(self) -> int:
-        """After how many rows a product can be read."""
-        return self.rhythm.distances(self.contexts)[0]
+        """After how many instructions a product can be read."""
+        return self.timing.distances(self.threads)[0]
 
     @property
     def numbers_of_modulus(self) -> tuple[str, ...]:
@@ -77,11 +77,11 @@ class PowerLayout(RowLayout):
             ((_, times),) = results
             if power.subtractions > times and self.binary:
                 raise UnsupportedError(f"this modulus needs {power.subtractions} subtractions at the end, not {times}")
-            made[k] = replace(power.rows(self.distance), results=results)
+            made[k] = replace(power.instructions(self.distance), results=results)
         return made
 
     def power_job(self, program: int, pairs: Sequence[tuple[int, int]], bits: int = 0) -> list[int]:
-        """The message for one (base, exponent) for each context, exponents of ``bits`` bits (default: the longest)."""
+        """The message for one (base, exponent) for each thread, exponents of ``bits`` bits (default: the longest)."""
         power = self.powers[program]
         bits = bits or power.bits
         passes = self.passes(program, bits)
@@ -90,33 +90,33 @@ class PowerLayout(RowLayout):
 
 
 def power_layout(
-    powers: Sequence[Exponentiation], rhythm: Rhythm | NumberedRhythm, contexts: int, word: int = 32, spare: int = 0
+    powers: Sequence[Exponentiation], timing: MachineTiming | SlotTiming, threads: int, word: int = 32, spare: int = 0
 ) -> PowerLayout:
     """The layout with the longest turns of those that make the first power nearly as short as can be.
 
-    ``contexts``: powers in step. ``word``: bits of a word of the streams. ``spare``: subtractions of p at the end at
+    ``threads``: powers in step. ``word``: bits of a word of the streams. ``spare``: subtractions of p at the end at
     least, for moduli that need more than the powers' own. Raises UnsupportedError where they do not fit the unit.
     """
-    if contexts < 1:
-        raise UnsupportedError(f"an engine has at least 1 context, not {contexts}")
-    found = [_layout(powers, beat, contexts, word, spare) for beat in _rhythms(rhythm, contexts)]
-    cycles = [layout.rhythm.cycles(layout.programs[0].rows, contexts) for layout in found]
+    if threads < 1:
+        raise UnsupportedError(f"an engine has at least 1 thread, not {threads}")
+    found = [_layout(powers, beat, threads, word, spare) for beat in _timings(timing, threads)]
+    cycles = [layout.timing.cycles(layout.programs[0].instructions, threads) for layout in found]
     best = next(layout for layout, taken in zip(found, cycles, strict=True) if taken <= _NEARLY * min(cycles))
-    unit = DatapathSpec(0, best.distance, 1, DEPTHS[-1], DEPTHS[-1], added=best.rhythm.added)
+    unit = DatapathSpec(0, best.distance, 1, DEPTHS[-1], DEPTHS[-1], added=best.timing.added)
     for program in best.programs:
-        check_rows(program, unit)
+        check_hazards(program, unit)
     return best
 
 
-def _rhythms(rhythm: Rhythm | NumberedRhythm, contexts: int) -> Iterator[Rhythm | NumberedRhythm]:
-    if isinstance(rhythm, Rhythm):
-        yield from (paced(rhythm, contexts, distance) for distance in _DISTANCES)
-    yield rhythm
+def _timings(timing: MachineTiming | SlotTiming, threads: int) -> Iterator[MachineTiming | SlotTiming]:
+    if isinstance(timing, MachineTiming):
+        yield from (paced(timing, threads, distance) for distance in _DISTANCES)
+    yield timing
 
 
 def _layout(
-    powers: Sequence[Exponentiation], rhythm: Rhythm | NumberedRhythm, contexts: int, word: int, spare: int
+    powers: Sequence[Exponentiation], timing: MachineTiming | SlotTiming, threads: int, word: int, spare: int
 ) -> PowerLayout:
-    distance, _ = rhythm.distances(contexts)
-    rows = tuple(power.rows(distance, spare) for power in powers)
-    return PowerLayout(rows, rhythm, contexts, word, counted=True, powers=tuple(powers))
+    distance, _ = timing.distances(threads)
+    instructions = tuple(power.instructions(distance, spare) for power in powers)
+    return PowerLayout(instructions, timing, threads, word, counted=True, powers=tuple(powers))

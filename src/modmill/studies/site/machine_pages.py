@@ -86,7 +86,7 @@ def digest_today(row: Row) -> str:
     Raises UnsupportedError if the engine can no longer be built.
     """
     a = row.about
-    names = ("bits", "contexts", "word", "io", "cores")
+    names = ("bits", "threads", "word", "io", "cores")
     options = {name: a[name] for name in names}
     if "curve" in a:
         options |= {"operations": tuple(a["operations"]), "shape": Shape(**a["shape"]), "sums": a["sums"]}

@@ -23,8 +23,8 @@ from modmill.contract import UnsupportedError
 from modmill.cores.ecc.engine import RtlPointEngine
 from modmill.cores.ecc.machine import EccCore, ecc, takes_order
 from modmill.engines.ecc.blinding import NUMBERS, Ecc, HostOrder, OrderArithmetic, PointEngine, Run
-from modmill.engines.ecc.order_engine import RowOrder
-from modmill.engines.ecc.point_engine import OPERATIONS, RowPointEngine
+from modmill.engines.ecc.order_engine import MicrocodeOrder
+from modmill.engines.ecc.point_engine import OPERATIONS, MicrocodePointEngine
 from modmill.engines.microcode.interpreter import exact
 from modmill.flow import tools
 from modmill.flow.emit import digest
@@ -244,7 +244,7 @@ def machine(
     if kind == "rtl":
         about["rtl"] = digest(core.verilog)
         engine = RtlPointEngine(core)
-        batch, tool = core.layout.contexts * core.cores, f"verilator {tools.version('verilator')}"
+        batch, tool = core.layout.threads * core.cores, f"verilator {tools.version('verilator')}"
         return Machine(engine, batch, tool, about, engine.order if order else None)
     return Machine(_exact(core), 1, f"modmill {__version__}", about, _exact_order(core) if order else None)
 
@@ -253,16 +253,16 @@ def _is_ladder(curve: Curve) -> bool:
     return isinstance(curve, Montgomery)
 
 
-def _exact(core: EccCore) -> RowPointEngine:
+def _exact(core: EccCore) -> MicrocodePointEngine:
     fitted, contract = core.fitted, core.contract
-    unit = core.unit(core.layout.contexts)
-    return RowPointEngine(core.curve, contract, unit, core.shape, lambda _: exact(fitted, contract))
+    unit = core.unit(core.layout.threads)
+    return MicrocodePointEngine(core.curve, contract, unit, core.shape, lambda _: exact(fitted, contract))
 
 
-def _exact_order(core: EccCore) -> RowOrder:
+def _exact_order(core: EccCore) -> MicrocodeOrder:
     loaded = core.fitted.at(core.curve.n)
     contract = loaded.contract(core.io)
-    return RowOrder(lambda _: contract, core.unit(core.layout.contexts), lambda _: exact(loaded, contract))
+    return MicrocodeOrder(lambda _: contract, core.unit(core.layout.threads), lambda _: exact(loaded, contract))
 
 
 def check(

@@ -3,8 +3,8 @@
 """Constant time, measured on RTL: an operation of a coprocessor takes the same number of cycles for all scalars.
 
 Counted from the last word of a job, each word of the job and of its answer must move in the same cycle, whatever the
-scalars, points and numbers; and every result must be right. A chosen scalar fills all contexts of its job, because a
-machine that skips work needed by no context would show its leak only there.
+scalars, points and numbers; and every result must be right. A chosen scalar fills all threads of its job, because a
+machine that skips work needed by no thread would show its leak only there.
 """
 
 from __future__ import annotations
@@ -141,7 +141,7 @@ def timings(
 
 def measure(core: EccCore, operation: str, scalars: int, progress: Progress | None = None) -> Timing:
     """Measure one operation over ``scalars`` different runs, at least the chosen ones."""
-    start, size = time.monotonic(), core.layout.contexts
+    start, size = time.monotonic(), core.layout.threads
     rnd = random.Random(SEED)
     first = chosen_runs(core, operation)
     others = [random_run(core, operation, rnd) for _ in range(max(0, scalars - len(first)))]
@@ -173,7 +173,7 @@ def _patterns(
     """Yield for each job the cycles of its words and of those of its answer, counted from its last word. The first two
     words are left out: they are taken while the previous job ends."""
     out = core.layout.answer_words(core.number(operation))
-    into = len(core.job(operation, chosen_runs(core, operation)[:1] * core.layout.contexts))
+    into = len(core.job(operation, chosen_runs(core, operation)[:1] * core.layout.threads))
     begin = len(accepted) - jobs * into
     for k in range(jobs):
         taken = accepted[begin + k * into : begin + (k + 1) * into]

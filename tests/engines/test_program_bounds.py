@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Bounds of field programs and rows: nothing overflows, what could is refused, and little is done to prevent it."""
+"""Bounds of field programs and instructions: nothing overflows, what could is refused, and little is done to prevent
+it."""
 
 import random
 from dataclasses import replace
@@ -13,11 +14,12 @@ from modmill.contract import Fault, UnsupportedError
 from modmill.designs import design
 from modmill.engines.ecc.point_engine import point_program
 from modmill.engines.microcode.assembly import assemble
-from modmill.engines.microcode.bounds import row_limits, settle, sum_bound, trimmed
+from modmill.engines.microcode.bounds import legalise, program_bounds, sum_bound, trimmed
 from modmill.engines.microcode.expressions import BasicBlock
 from modmill.engines.microcode.field_program import Domain, FieldProgram
 from modmill.engines.microcode.interpreter import largest, run
-from modmill.engines.microcode.program import ENTRY, DatapathSpec, OperandAddress, Row
+from modmill.engines.microcode.program import ENTRY, DatapathSpec, Instruction
+from modmill.engines.microcode.program import OperandAddress as Address
 from modmill.numbers.curves.affine import Montgomery
 from modmill.numbers.curves.named import find_curve
 
@@ -37,25 +39,26 @@ def test_sums_and_trims_of_all_small_numbers():
 
 
 @pytest.mark.parametrize(
-    ("rows", "contract", "why"),
+    ("instructions", "contract", "why"),
     [
-        ([Row(sums=(task("sub", 2, 0, 1, lift=0),))], {}, "row 0: 0 p is added, but what is subtracted is below 1 p"),
-        ([Row(sums=(task("add", 2, 0, 1),))], {"bits": 7}, "a sum below 1.9"),
-        ([Row(task("mul", 2, 9, 1))], {}, "slot 9 is read before it is written"),
-        ([Row(task("mul", 2, OperandAddress(7, shared=True), 1))], {}, "shared slot 7 is read before it is written"),
-        ([Row(task("mul", 0, 0, 1))], {"result": 3}, "below 3 p; 0 final subtractions cannot bring it below p"),
+        ([Instruction(sums=(task("sub", 2, 0, 1, lift=0),))], {}, "instruction 0: 0 p is added,
+         but what is subtracted is below 1 p"),
+        ([Instruction(sums=(task("add", 2, 0, 1),))], {"bits": 7}, "a sum below 1.9"),
+        ([Instruction(task("mul", 2, 9, 1))], {}, "slot 9 is read before it is written"),
+        ([Instruction(task("mul", 2, Address(7, shared=True), 1))], {}, "shared slot 7 is read before it is written"),
+        ([Instruction(task("mul", 0, 0, 1))], {"result": 3}, "below 3 p; 0 final subtractions cannot bring it below p"),
         (
-            [Row(sums=(task("add", 2, 0, 0),)), IDLE, Row(task("mul", 3, 2, 2))], {"product": 2},
-            "before row 2: operands below .* exceed the core's limit",
+            [Instruction(sums=(task("add", 2, 0, 0),)), IDLE, Instruction(task("mul", 3, 2, 2))], {"product": 2},
+            "before instruction 2: operands below .* exceed the core's limit",
         ),
     ],
 )  # fmt: skip
-def test_planted_overflows_are_found(rows, contract, why):
+def test_planted_overflows_are_found(instructions, contract, why):
     with pytest.raises(UnsupportedError, match=why):
-        row_limits(program(rows, results=((0, 0),)), of(**contract))
-    row_limits(program([Row(task("mul", 2, 0, 1))], results=((0, 0),)), of())
+        program_bounds(program(instructions, results=((0, 0),)), of(**contract))
+    program_bounds(program([Instruction(task("mul", 2, 0, 1))], results=((0, 0),)), of())
     with pytest.raises(UnsupportedError, match="results: slot 7 is read before it is written"):
-        row_limits(program([Row(task("mul", 2, 0, 1))], results=((7, 0),)), of())
+        program_bounds(program([Instruction(task("mul", 2, 0, 1))], results=((7, 0),)), of())
 
 
 def of(bits=12, result=2, product=1 << 20):
@@ -69,30 +72,35 @@ def of(bits=12, result=2, product=1 << 20):
 
 
 def test_bounds_of_a_loop_grow_in_every_pass_until_a_slot_is_full():
-    loop = [Row(sums=(task("add", 0, 0, 1),))]
-    short = row_limits(program((), loop, (), 5, results=((0, 5),)), of())
+    loop = [Instruction(sums=(task("add", 0, 0, 1),))]
+    short = program_bounds(program((), loop, (), 5, results=((0, 5),)), of())
     assert short.results[0] == 6 - Fraction(5, P)
     with pytest.raises(UnsupportedError, match="a slot holds numbers below"):
-        row_limits(program((), loop, (), 100, results=((0, 200),)), of())
+        program_bounds(program((), loop, (), 100, results=((0, 200),)), of())
     with pytest.raises(UnsupportedError, match="results: slot 4 is read before it is written"):
-        row_limits(program((), loop, (), 5, results=((4, 5),)), of())
-    long = row_limits(program((), loop, (), 1000, results=((0, 2000),)), of(bits=40))
+        program_bounds(program((), loop, (), 5, results=((4, 5),)), of())
+    long = program_bounds(program((), loop, (), 1000, results=((0, 2000),)), of(bits=40))
     assert long.results[0] == 1001 - Fraction(1000, P)
 
 
 def test_a_digit_picks_the_largest_bound():
-    entries = [Row(sums=(task("add", 4, 0, 1), task("add", 5, 1, 1))), IDLE, Row(sums=(task("add", 5, 5, 5),)), IDLE]
-    pick = Row(sums=(task("add", 2, OperandAddress(4, ENTRY, size=2), 0),))
-    found = row_limits(program([*entries, pick], results=((2, 9),), window=1), of())
+    entries = [
+        Instruction(sums=(task("add", 4, 0, 1), task("add", 5, 1, 1))),
+        IDLE,
+        Instruction(sums=(task("add", 5, 5, 5),)),
+        IDLE,
+    ]
+    pick = Instruction(sums=(task("add", 2, Address(4, ENTRY, size=2), 0),))
+    found = program_bounds(program([*entries, pick], results=((2, 9),), window=1), of())
     assert found.results[0] == 5 - Fraction(4, P)
 
 
 def test_numbers_outside_their_bounds_are_noticed_while_rows_run():
-    rows = program([Row(sums=(task("sub", 0, 0, 1),)), IDLE])
+    instructions = program([Instruction(sums=(task("sub", 0, 0, 1),)), IDLE])
     with pytest.raises(Fault, match="breaks its bounds"):
-        run(rows, UNIT, of(), {"x0": 3, "x1": 5}, ())
+        run(instructions, UNIT, of(), {"x0": 3, "x1": 5}, ())
     with pytest.raises(Fault, match="needs 1 subtractions, not 0"):
-        run(program([Row(sums=(task("add", 0, 0, 1),)), IDLE]), UNIT, of(), {"x0": 100, "x1": 5}, ())
+        run(program([Instruction(sums=(task("add", 0, 0, 1),)), IDLE]), UNIT, of(), {"x0": 100, "x1": 5}, ())
 
 
 def field_program(formula, contract, unit):
@@ -104,7 +112,7 @@ def field_program(formula, contract, unit):
     loop.set("x", formula(loop.variable("x"), loop.variable("y")))
     after.set("r", domain.leave(after.variable("x")))
     made = FieldProgram("test", domain, ("u", "v"), ("r",), (before,), loop, after, passes=3)
-    return made, settle(made, contract, unit)
+    return made, legalise(made, contract, unit)
 
 
 TRIMS, NONE = DatapathSpec(2, 1, 1, 64, 64, trims=True), DatapathSpec(2, 1, 1, 64, 64)
@@ -115,8 +123,8 @@ def test_sums_are_trimmed_where_a_multiplier_takes_numbers_below_p_only():
     contract = design("multistep").fit(p).contract("native")
     made, settled = field_program(lambda x, y: (x + y) * (x - y), contract, TRIMS)
     assert settled.trims_in_all == 2 and not settled.reductions
-    rows = assemble(made, contract, TRIMS).program
-    assert run(rows, TRIMS, contract, {"u": 5, "v": 3}, ()) == made.evaluate({"u": 5, "v": 3})
+    instructions = assemble(made, contract, TRIMS).program
+    assert run(instructions, TRIMS, contract, {"u": 5, "v": 3}, ()) == made.evaluate({"u": 5, "v": 3})
     with pytest.raises(UnsupportedError, match=r"block loop: .* a slot holds numbers below"):
         field_program(lambda x, y: (x + y) * (x - y), contract, NONE)
 
@@ -127,13 +135,13 @@ def test_a_reduction_is_inserted_where_sums_cannot_be_trimmed():
     assert not settled.reductions
     made, settled = field_program(lambda x, y: (x + y) * ((x + y) + (x - y)), contract, NONE)
     assert settled.reductions == ("loop",)
-    rows = assemble(made, contract, NONE)
-    assert dict(rows.facts())["reductions inserted"] == "1 (loop)"
-    assert rows.program.products == made.products + 3
+    instructions = assemble(made, contract, NONE)
+    assert dict(instructions.facts())["reductions inserted"] == "1 (loop)"
+    assert instructions.program.products == made.products + 3
     for u in range(0, P, 9):
         given = {"u": u, "v": 100 - u}
-        for product in (None, largest(rows.program, contract)):
-            assert run(rows.program, NONE, contract, given, (), product) == made.evaluate(given)
+        for product in (None, largest(instructions.program, contract)):
+            assert run(instructions.program, NONE, contract, given, (), product) == made.evaluate(given)
 
 
 def test_what_nothing_helps_is_refused():
@@ -144,7 +152,7 @@ def test_what_nothing_helps_is_refused():
     with pytest.raises(UnsupportedError, match="x is read before it is written"):
         block = BasicBlock("only")
         block.set("r", block.variable("x"))
-        settle(FieldProgram("test", Domain(P, 1), (), ("r",), (block,), None, BasicBlock("end")), of(), NONE)
+        legalise(FieldProgram("test", Domain(P, 1), (), ("r",), (block,), None, BasicBlock("end")), of(), NONE)
 
 
 DESIGNS = [
@@ -153,7 +161,8 @@ DESIGNS = [
     ("wide", "native", TRIMS), ("orup", "native", TRIMS), ("iddmm", "native", TRIMS), ("mcivor", "native", TRIMS),
     ("tenca-koc", "native", TRIMS), ("sor-2m", "native", NONE), ("sor-2m", "binary", TRIMS),
     ("sor-ring", "native", NONE), ("mm-spa", "native", NONE), ("montgomery-array", "native", NONE),
-    ("kbe", "native", DatapathSpec(0, 4, 4, 128, 512, added=True)), ("hbe", "native", DatapathSpec(0, 6, 6, 128, 512, added=True)),
+    ("kbe", "native", DatapathSpec(0, 4, 4, 128, 512, added=True)), ("hbe", "native", DatapathSpec(0, 6, 6, 128, 512,
+      added=True)),
 ]  # fmt: skip
 
 
@@ -166,18 +175,20 @@ def test_no_number_breaks_its_bounds_whatever_the_multiplier_gives(name, io, uni
     unit = replace(unit, room=128, shared_room=512)
     operation, bits = ("ladder", 255) if isinstance(curve, Montgomery) else ("multiply", 40)
     made = point_program(operation, curve, Domain.of(contract, unit.added), bits)
-    rows = assemble(made.field_program, contract, unit)
-    limits = row_limits(rows.program, contract).tasks
+    instructions = assemble(made.field_program, contract, unit)
+    limits = program_bounds(instructions.program, contract).tasks
     rnd = random.Random(name)
     scalar = rnd.getrandbits(bits)
-    given = {n: rnd.randrange(1, curve.p) for _, n in rows.program.inputs}
+    given = {n: rnd.randrange(1, curve.p) for _, n in instructions.program.inputs}
     if operation == "multiply":
         given |= dict(zip("xy", curve.base, strict=True))
 
     def seen(where, result):
         assert result < limits[where] * curve.p, where
 
-    found = run(rows.program, unit, contract, given, made.digits(scalar), largest(rows.program, contract), seen)
+    found = run(
+        instructions.program, unit, contract, given, made.digits(scalar), largest(instructions.program, contract), seen
+    )
     assert found == made.field_program.evaluate(given, made.digits(scalar))
     if operation == "multiply":
         assert found == curve.multiply(scalar, curve.base)

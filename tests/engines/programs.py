@@ -1,22 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Rows made at random, and what they must give: every task done at once, on Python's integers."""
+"""Instructions made at random, and what they must give: every task done at once, on Python's integers."""
 
 import random
 
-from modmill.engines.microcode.program import ENTRY, FIXED, PAIR, OperandAddress, Program, Row, Task
+from modmill.engines.microcode.program import ENTRY, FIXED, PAIR, Instruction, OperandAddress, Program, Task
 
 
 def replay(program, digits, inputs, p, multiply):
-    """The results of a run, least ones, from rows done one after another."""
+    """The results of a run, least ones, from instructions done one after another."""
     slots = {(False, slot): x for (slot, _), x in zip(program.inputs, inputs, strict=True)}
     slots |= {(True, slot): x for slot, x in program.shared}
     used = 0
-    rows = [*program.before, *program.loop * program.passes, *program.after]
-    for row in rows:
+    instructions = [*program.before, *program.loop * program.passes, *program.after]
+    for instruction in instructions:
         digit = digits[used] if used < len(digits) else 0
         written = {}
-        for task in row.tasks:
+        for task in instruction.tasks:
             a, b = slots[task.a.at(digit)], slots[task.b.at(digit)]
             if task.kind == "mul":
                 x = multiply(a, b)
@@ -27,14 +27,27 @@ def replay(program, digits, inputs, p, multiply):
                     x -= task.trim * p
             written[task.destination.at(digit)] = x
         slots |= written
-        used += row.advance
+        used += instruction.advance
     return tuple(slots[False, slot] % p for slot, _ in program.results)
 
 
 def random_program(
-    rnd, unit, p, lift, *, slots=8, rows=(12, 6, 8), passes=3, window=2, trims=(), constants=2, kept=1, name="random"
+    rnd,
+    unit,
+    p,
+    lift,
+    *,
+    slots=8,
+    instructions=(12, 6, 8),
+    passes=3,
+    window=2,
+    trims=(),
+    constants=2,
+    kept=1,
+    name="random",
 ):
-    """Rows that keep to the distances of a unit. The lower half of the slots holds products and inputs, the upper half
+    """Instructions that keep to the distances of a unit. The lower half of the slots holds products and inputs, the
+    upper half
     sums of two of those, so that sums of sums never grow; slots 0 ... 3 are a table, pairs begin at even numbers."""
     half = slots // 2
     table = 1 << window
@@ -88,18 +101,18 @@ def random_program(
                 written.add(d)
                 read |= reads
                 blocked[d] = now + unit.sum_distance
-            out.append(Row(product, tuple(sums), advance=len(out) >= count - advances))
+            out.append(Instruction(product, tuple(sums), advance=len(out) >= count - advances))
             now += 1
         pause = max(blocked.values(), default=0) - now
-        out += [Row()] * max(0, pause)
+        out += [Instruction()] * max(0, pause)
         now += max(0, pause)
         return tuple(out)
 
     now = 0
     first, each, last = 1, 2, 1
-    before = block(rows[0], first)
-    loop = block(rows[1], each)
-    after = block(rows[2], last)
+    before = block(instructions[0], first)
+    loop = block(instructions[1], each)
+    after = block(instructions[2], last)
     results = tuple((s, kept) for s in (table, half, half + 1, 1))
     shared = tuple((k, rnd.randrange(p)) for k in range(max(constants, table)))
     inputs = tuple((s, f"x{s}") for s in range(slots))

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Rows on a machine with numbered slots: products, added ones, entries, pairs, constants, in the predicted time."""
+"""Instructions on a machine with numbered slots: products, added ones, entries, pairs, constants, in the predicted
+time."""
 
 import random
 
@@ -9,33 +10,39 @@ import pytest
 from modmill.contract import UnsupportedError
 from modmill.design import unused
 from modmill.designs import design
-from modmill.engines.machine.layout import RowLayout
-from modmill.engines.machine.slot_sequencer import NumberedRowSequencer
-from modmill.engines.machine.timing import NumberedRhythm
+from modmill.engines.machine.layout import MicrocodeLayout
+from modmill.engines.machine.slot_sequencer import SlotSequencer
+from modmill.engines.machine.timing import SlotTiming
 from modmill.engines.machine.top import Coprocessor
-from modmill.engines.microcode.hazards import check_rows
-from modmill.engines.microcode.program import ENTRY, PAIR, DatapathSpec, OperandAddress, Program, Row, Task
+from modmill.engines.microcode.hazards import check_hazards
+from modmill.engines.microcode.program import ENTRY, PAIR, DatapathSpec, Instruction, Program, Task
+from modmill.engines.microcode.program import OperandAddress as Address
 from modmill.flow.emit import verilog
 from modmill.flow.words import WordSimulator
 
 CONTEXTS = 3
-S = OperandAddress
+S = Address
 
 
 def programs(distance):
-    wait = (Row(),) * distance
+    wait = (Instruction(),) * distance
     inputs = ((0, "a"), (1, "b"), (2, "x"), (3, "y"))
     shared = ((0, 5), (1, 7))
     sums = (
-        Row(Task("mul", S(4), S(0), S(1))), Row(Task("mul", S(5), S(0), S(1), S(2), S(1, shared=True))), *wait,
-        Row(Task("mul", S(4), S(4), S(5), S(5), S(5))), *wait,
+        Instruction(Task("mul", S(4), S(0), S(1))), Instruction(Task("mul", S(5), S(0), S(1), S(2), S(1,
+           shared=True))), *wait,
+        Instruction(Task("mul", S(4), S(4), S(5), S(5), S(5))), *wait,
     )  # fmt: skip
-    entries = (Row(Task("mul", S(2), S(2), S(0, ENTRY, size=2), S(3), S(0, ENTRY, True, 2))), *wait, Row(advance=True))
-    pairs = (Row(Task("mul", S(2, PAIR), S(2, PAIR), S(0))), *wait, Row(advance=True))
+    entries = (
+        Instruction(Task("mul", S(2), S(2), S(0, ENTRY, size=2), S(3), S(0, ENTRY, True, 2))),
+        *wait,
+        Instruction(advance=True),
+    )
+    pairs = (Instruction(Task("mul", S(2, PAIR), S(2, PAIR), S(0))), *wait, Instruction(advance=True))
     return (
         Program("sums", inputs, shared, sums, (), (), 0, ((4, 1), (5, 1))),
-        Program("entries", inputs, shared, (Row(),), entries, (Row(),), 5, ((2, 1),), 1, 1),
-        Program("pairs", inputs, shared, (Row(),), pairs, (Row(),), 5, ((2, 1), (3, 1)), 1, 1),
+        Program("entries", inputs, shared, (Instruction(),), entries, (Instruction(),), 5, ((2, 1),), 1, 1),
+        Program("pairs", inputs, shared, (Instruction(),), pairs, (Instruction(),), 5, ((2, 1), (3, 1)), 1, 1),
     )
 
 
@@ -57,13 +64,13 @@ def wanted(number, digits, x, p, f):
 def bench():
     fitted = design("hbe").fit(2**31 - 1, w=12, interval=20)
     contract, machine = fitted.contract("native"), unused(fitted.slot_machine(1))
-    rhythm = NumberedRhythm(contract, machine.interval, machine.distance)
-    distance, _ = rhythm.distances(CONTEXTS)
+    timing = SlotTiming(contract, machine.interval, machine.distance)
+    distance, _ = timing.distances(CONTEXTS)
     made = programs(distance)
     for program in made:
-        check_rows(program, DatapathSpec(0, distance, distance, 50, 50, added=True))
-    layout = RowLayout(made, rhythm, CONTEXTS, 32)
-    coprocessor = Coprocessor(NumberedRowSequencer(fitted.slot_machine(layout.used), layout))
+        check_hazards(program, DatapathSpec(0, distance, distance, 50, 50, added=True))
+    layout = MicrocodeLayout(made, timing, CONTEXTS, 32)
+    coprocessor = Coprocessor(SlotSequencer(fitted.slot_machine(layout.used), layout))
     return fitted, layout, coprocessor, WordSimulator(verilog(coprocessor, "ecc"), 32, top="ecc", instances=2)
 
 
@@ -101,7 +108,7 @@ def test_rows_give_what_integers_give_in_the_predicted_time(bench):
 
 def test_sums_of_numbers_are_refused(bench):
     _, layout, _, _ = bench
-    row = Row(None, (Task("add", S(4), S(0), S(1)),))
-    program = Program("adds", ((0, "a"), (1, "b")), (), (row,), (), (), 0, ((4, 1),))
-    with pytest.raises(UnsupportedError, match="a row of 1 sums, this unit does 0"):
-        RowLayout((program,), layout.rhythm, CONTEXTS, 32)
+    instruction = Instruction(None, (Task("add", S(4), S(0), S(1)),))
+    program = Program("adds", ((0, "a"), (1, "b")), (), (instruction,), (), (), 0, ((4, 1),))
+    with pytest.raises(UnsupportedError, match="a instruction of 1 sums, this unit does 0"):
+        MicrocodeLayout((program,), layout.timing, CONTEXTS, 32)
