@@ -41,8 +41,8 @@ def test_sums_and_trims_of_all_small_numbers():
 @pytest.mark.parametrize(
     ("instructions", "contract", "why"),
     [
-        ([Instruction(sums=(task("sub", 2, 0, 1, lift=0),))], {}, "instruction 0: 0 p is added,
-         but what is subtracted is below 1 p"),
+        ([Instruction(sums=(task("sub", 2, 0, 1, lift=0),))], {},
+         "instruction 0: 0 p is added, but what is subtracted is below 1 p"),
         ([Instruction(sums=(task("add", 2, 0, 1),))], {"bits": 7}, "a sum below 1.9"),
         ([Instruction(task("mul", 2, 9, 1))], {}, "slot 9 is read before it is written"),
         ([Instruction(task("mul", 2, Address(7, shared=True), 1))], {}, "shared slot 7 is read before it is written"),

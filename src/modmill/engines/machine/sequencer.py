@@ -68,7 +68,7 @@ class Sequencer(wiring.Component):
         self.store_cycles, self.read_cycles = store, read
         width = layout.contract.operand.width
         super().__init__({
-            "start": In(1), "busy": Out(1), "program": In(range(max(2, len(layout.programs)))),
+            "start": In(1), "busy": Out(1), "programme": In(range(max(2, len(layout.programs)))),
             "s_write": In(1), "s_ready": Out(1), "s_address": In(address), "s_data": In(width),
             "s_trim": In(len(layout.trims)),
             "s_ask": In(1), "s_valid": Out(1), "s_read": In(address), "s_q": Out(width),
@@ -81,10 +81,10 @@ class Sequencer(wiring.Component):
         lay = self.layout
         return lay.timing.cycles(lay.counting(program, passes).instructions, lay.threads) + self._ends
 
-    def _progress(self, table: ProgramMemory, thread: str = "thread") -> Progress:
+    def _progress(self, table: ProgramMemory, context: str = "context") -> Progress:
         lay = self.layout
         return Progress(
-            Signal(len(table.at), name="base", reset_less=True), Signal(range(max(2, lay.threads)), name=thread),
+            Signal(len(table.at), name="base", reset_less=True), Signal(range(max(2, lay.threads)), name=context),
             Signal(range(lay.per_word * lay.stride + 1), name="index"),
             Signal(len(self.d_address), name="digits_at"), Signal(len(self.s_read), name="slots_at"),
             Signal(COUNT_BITS, name="left", reset_less=True),
@@ -96,9 +96,9 @@ class Sequencer(wiring.Component):
         if lay.counted:
             more: Value = (self.passes - 1)[:COUNT_BITS]
         else:  # nothing looks at it where there is no loop
-            more = chosen(self.program, [max(0, p.passes - 1) for p in lay.programs])
+            more = chosen(self.programme, [max(0, p.passes - 1) for p in lay.programs])
         m.d.sync += [
-            at.base.eq(chosen(self.program, firsts)), at.thread.eq(0), at.index.eq(0), at.digits_at.eq(0),
+            at.base.eq(chosen(self.programme, firsts)), at.thread.eq(0), at.index.eq(0), at.digits_at.eq(0),
             at.slots_at.eq(0), at.left.eq(more),
         ]  # fmt: skip
 
@@ -211,14 +211,14 @@ class DatapathSequencer(Sequencer):
         count = Signal(len(e.count), reset_less=True)
         advance, again, last = (Signal(name=name, reset_less=True) for name in ("advance", "again", "last"))
         more, last_thread, last_turn, ending, done = (
-            Signal(name=name) for name in ("more_passes", "last_thread", "last_turn", "ending", "done")
+            Signal(name=name) for name in ("more_passes", "last_context", "last_turn", "ending", "done")
         )
         with m.If(turn.at(ENTRY_AT)):
             m.d.sync += [count.eq(e.count), advance.eq(e.advance)]
             m.d.sync += [again.eq(e.again & more), last.eq(e.last & ~(e.again & more))]
         m.d.sync += [
             more.eq(at.left != 0), last_thread.eq(at.thread == lay.threads - 1), last_turn.eq(last_thread & last),
-            following.eq(Mux(again, chosen(self.program, loops), at.base + count)),
+            following.eq(Mux(again, chosen(self.programme, loops), at.base + count)),
             ending.eq(turn.before(self.timing.turn - 1) & active),
         ]  # fmt: skip
         m.d.comb += done.eq(ending & last_turn)

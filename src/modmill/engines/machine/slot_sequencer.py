@@ -47,7 +47,7 @@ class SlotSequencer(Sequencer):
         m.submodules.table = table = ProgramMemory(lay)
         e = table.product
         self._numbers(m)
-        at = self._progress(table, thread=_NAMELESS)
+        at = self._progress(table, context=_NAMELESS)
         following, again, last, last_thread = self._instructions(m, table, at)
         self._addresses(m, table, at)
         active = later(m, later(m, e.active, "active_0"), "active")
@@ -98,13 +98,13 @@ class SlotSequencer(Sequencer):
         """The place of the next instruction, whether the loop is done again, and whether instruction and thread are the
         last ones."""
         lay, e, (_, _, loops) = self.layout, table.product, self.layout.table
-        again, last_thread, last = (Signal(name=name) for name in ("again", "last_thread", "last"))
+        again, last_thread, last = (Signal(name=name) for name in ("again", "last_context", "last"))
         following = Signal(len(at.base), reset_less=True)
         m.d.comb += table.at.eq(at.base)
         m.d.sync += [
             again.eq(e.again & (at.left != 0)), last_thread.eq(at.thread == lay.threads - 1),
             last.eq(e.last & ~(e.again & (at.left != 0))),
-            following.eq(Mux(again, chosen(self.program, loops), at.base + 1)),
+            following.eq(Mux(again, chosen(self.programme, loops), at.base + 1)),
         ]  # fmt: skip
         return following, again, last, last_thread
 

@@ -96,7 +96,7 @@ class _Messages:
         self.load = self.layout.contract.load
         self.waiting, self.clear = Signal(name="waiting"), Signal(name="clear")
         self.word = Signal(self.layout.word, reset_less=True)
-        self.program = Signal(len(self.run.program))
+        self.program = Signal(len(self.run.programme), name="programme")
         self.shift, self.counted = Signal(name="shift"), Signal(name="counted")
         self.shared, self.given, self.starting = (Signal(name=name) for name in ("shared", "given", "starting"))
         self._told: dict[str, Signal] = {}
@@ -132,7 +132,7 @@ class _Messages:
         inputs, outputs = [*map(len, self.places)], [*map(len, self.results)]
         most = max(constants, *self.digit_words, *inputs, *outputs, 2)
         self.index = Signal(range(most + 1), reset_less=True)
-        self.thread = Signal(range(max(2, lay.threads)), reset_less=True)
+        self.thread = Signal(range(max(2, lay.threads)), name="context", reset_less=True)
         self.digits = Signal(range(max(self.digit_words) + 1), name="digit_words", reset_less=True)  # if counted
         self.last_digits = Signal()
 
@@ -140,7 +140,7 @@ class _Messages:
             return self.index == chosen(self.program, [count - 1 for count in counts])
 
         self.busy = later(m, self.run.busy, "busy")
-        self.last_thread = later(m, self.thread == lay.threads - 1, "last_thread")
+        self.last_thread = later(m, self.thread == lay.threads - 1, "last_context")
         self.last_constant = later(m, self.index == constants - 1, "last_constant")
         self.last_input = later(m, last_of(inputs), "last_input")
         self.last_result = later(m, last_of(outputs), "last_result")
@@ -181,7 +181,7 @@ class _Messages:
         trims = (later(m, shared & (index == self.multiples + k), f"trim_{k}") for k in range(len(lay.trims)))
         m.d.comb += [
             number.i_data.eq(self.word), number.shift.eq(self.shift), number.whole.eq(run.s_q),
-            run.s_data.eq(number.number), run.start.eq(self.starting), run.program.eq(self.program),
+            run.s_data.eq(number.number), run.start.eq(self.starting), run.programme.eq(self.program),
             run.s_trim.eq(Cat(*trims)), run.d_address.eq(digits_at), run.d_data.eq(self.word[:PACK]),
             ports.o_data.eq(number.number[: lay.word]), run.s_address.eq(write_at), run.s_read.eq(read_at),
         ]  # fmt: skip

@@ -102,8 +102,8 @@ def assemble(field_program: FieldProgram, contract: Contract, unit: DatapathSpec
     )
     if program.slots > unit.room or program.shared_slots > unit.shared_room:
         raise UnsupportedError(
-            f"{field_program.name} needs {program.slots} slots a thread and {program.shared_slots} shared ones; the unit "
-            f"has {unit.room} and {unit.shared_room}"
+            f"{field_program.name} needs {program.slots} slots a thread and {program.shared_slots} shared ones; "
+            f"the unit has {unit.room} and {unit.shared_room}"
         )
     check_hazards(program, unit)
     program_bounds(program, contract)
