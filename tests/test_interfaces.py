@@ -192,7 +192,7 @@ def test_a_formula_within_bounds_passes_and_its_results_enter_again():
     assert 2 < max(made.settled.results) <= max(program_bounds(made.program, contract).tasks.values())
     assert max(program_bounds(made.program, contract).tasks.values()) < contract.operand_bound
     differences = [task for instruction in made.program.loop for task in instruction.sums if task.kind == "sub"]
-    assert 2 in {task.lift for task in differences}, "a product is below 1.13 p"
+    assert 2 in {task.offset_multiple for task in differences}, "a product is below 1.13 p"
 
 
 def test_a_formula_whose_sums_exceed_the_bound_is_refused_with_the_numbers():
@@ -238,11 +238,12 @@ def test_a_difference_adds_the_least_multiple_of_p_that_serves():
         for task in (task for task in instruction.sums if task.kind == "sub"):
             less = Instruction(
                 instruction.product,
-                tuple(replace(t, lift=t.lift - (t is task)) for t in instruction.sums),
+                tuple(replace(t, offset_multiple=t.offset_multiple - (t is task)) for t in instruction.sums),
                 instruction.advance,
             )
             with pytest.raises(
-                UnsupportedError, match=f"loop instruction {k}: {task.lift - 1} p is added, but what is subtracted"
+                UnsupportedError,
+                match=f"loop instruction {k}: {task.offset_multiple - 1} p is added, but what is subtracted",
             ):
                 program_bounds(replace(made, loop=(*made.loop[:k], less, *made.loop[k + 1 :])), contract)
 

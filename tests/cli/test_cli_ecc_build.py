@@ -36,7 +36,7 @@ def test_build(place):
     record = json.loads((place / "core" / "ecc.json").read_text())
     (program,) = record["programs"]
     assert said.stdout.startswith(
-        f"core: secp160k1, montgomery-array, 2 runs in step, multiply-base {program['cycles']:,} cycles, "
+        f"core: secp160k1, montgomery-array, 2 runs interleaved, multiply-base {program['cycles']:,} cycles, "
     )
     assert {path.name for path in (place / "core").iterdir()} == {"ecc.v", "ecc.json", "vectors.json", "README.md"}
     assert "--no-order" in record["command"]  # its order has a bit more than its prime

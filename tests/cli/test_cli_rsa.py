@@ -75,7 +75,7 @@ def test_simulated_hardware_signs_for_openssl(keys):
 
 def test_a_built_engine_and_what_sets_its_modulus(keys):
     run = done("build", "--bits", "1024", "--threads", "2", "-o", "engine", cwd=keys)
-    assert run.stdout.startswith("engine: montgomery-array, 512-bit moduli, 2 powers in step, ")
+    assert run.stdout.startswith("engine: montgomery-array, 512-bit moduli, 2 powers interleaved, ")
     folder = keys / "engine"
     assert {path.name for path in folder.iterdir()} == {"engine.v", "engine.json", "vectors.json", "README.md"}
     record = json.loads((folder / "engine.json").read_text())

@@ -21,10 +21,10 @@ def replay(program, digits, inputs, p, multiply):
             if task.kind == "mul":
                 x = multiply(a, b)
             else:
-                x = a + b if task.kind == "add" else a - b + task.lift * p
+                x = a + b if task.kind == "add" else a - b + task.offset_multiple * p
                 assert x >= 0
-                if task.trim and x >= task.trim * p:
-                    x -= task.trim * p
+                if task.conditional_subtract and x >= task.conditional_subtract * p:
+                    x -= task.conditional_subtract * p
             written[task.destination.at(digit)] = x
         slots |= written
         used += instruction.advance
@@ -35,13 +35,13 @@ def random_program(
     rnd,
     unit,
     p,
-    lift,
+    offset_multiple,
     *,
     slots=8,
     instructions=(12, 6, 8),
     passes=3,
     window=2,
-    trims=(),
+    conditional_subtracts=(),
     constants=2,
     kept=1,
     name="random",
@@ -94,10 +94,19 @@ def random_program(
                 if d is None or d in written or d in read or reads & written:
                     continue
                 kind = rnd.choice(("add", "sub"))
-                trim = rnd.choice(trims) if trims else 0
-                if lift > 1 and kind == "sub":
-                    trim = max(trims, default=0)
-                sums.append(Task(kind, OperandAddress(d), a, b, lift=lift if kind == "sub" else 0, trim=trim))
+                conditional_subtract = rnd.choice(conditional_subtracts) if conditional_subtracts else 0
+                if offset_multiple > 1 and kind == "sub":
+                    conditional_subtract = max(conditional_subtracts, default=0)
+                sums.append(
+                    Task(
+                        kind,
+                        OperandAddress(d),
+                        a,
+                        b,
+                        offset_multiple=offset_multiple if kind == "sub" else 0,
+                        conditional_subtract=conditional_subtract,
+                    )
+                )
                 written.add(d)
                 read |= reads
                 blocked[d] = now + unit.sum_distance

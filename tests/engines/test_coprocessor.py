@@ -26,16 +26,26 @@ from modmill.flow.words import WordSimulator
 class Bench:
     """A coprocessor for instructions made at random, compiled once."""
 
-    def __init__(self, name, p, threads, sums, *, io="native", trims=(), programs=2, instances=1, word=32):
+    def __init__(
+        self, name, p, threads, sums, *, io="native", conditional_subtracts=(), programs=2, instances=1, word=32
+    ):
         self.fitted = design(name).fit(p)
         self.contract = self.fitted.contract(io)
         core = unused(self.fitted.core(io))
-        self.timing = MachineTiming(self.contract, sums, core.period, core.lead, bool(trims))
-        made_for = unit(self.contract, threads, sums, period=core.period, lead=core.lead, trims=bool(trims))
+        self.timing = MachineTiming(self.contract, sums, core.period, core.lead, bool(conditional_subtracts))
+        made_for = unit(
+            self.contract,
+            threads,
+            sums,
+            period=core.period,
+            lead=core.lead,
+            conditional_subtracts=bool(conditional_subtracts),
+        )
         below_p = self.contract.operand_bound == 1
         self.programs = tuple(
             random_program(
-                rng(seed), made_for, p, 1 if below_p else 2, trims=trims, kept=1 if below_p else 4, slots=12,
+                rng(seed), made_for, p, 1 if below_p else 2, conditional_subtracts=conditional_subtracts,
+                kept=1 if below_p else 4, slots=12,
                 name=f"instructions {seed}",
             )
             for seed in range(programs)
@@ -95,11 +105,11 @@ class Bench:
 
 HOUSE = {
     "montgomery-array": (2**127 - 1, 3, 3, {}),
-    "pseudo-mersenne": (2**136 - 15, 4, 3, {"trims": (1, 2)}),
+    "pseudo-mersenne": (2**136 - 15, 4, 3, {"conditional_subtracts": (1, 2)}),
     "solinas": (2**127 - 1, 1, 2, {}),
-    "multistep": (2**61 - 1, 3, 2, {"trims": (1,)}),
+    "multistep": (2**61 - 1, 3, 2, {"conditional_subtracts": (1,)}),
     "sor-2m": (2**61 - 1, 2, 4, {}),
-    "radix64k-mul": (2**61 - 1, 1, 3, {"io": "binary", "trims": (1,)}),
+    "radix64k-mul": (2**61 - 1, 1, 3, {"io": "binary", "conditional_subtracts": (1,)}),
 }
 
 
@@ -115,7 +125,7 @@ def test_rows_give_what_integers_give_in_the_predicted_time(name):
 
 
 def test_two_coprocessors_side_by_side():
-    bench = Bench("multistep", 2**61 - 1, 2, 2, trims=(1,), instances=2)
+    bench = Bench("multistep", 2**61 - 1, 2, 2, conditional_subtracts=(1,), instances=2)
     sides = [bench.stream([bench.fitted], 3, seed) for seed in (1, 100)]
     for gap, stall in ((0.0, 0.0), (0.4, 0.4)):
         jobs = [(words, bench.words_out(wanted)) for words, wanted, _ in sides]
@@ -132,7 +142,7 @@ def small(digits):
     wait = (Instruction(),) * 3
     loop = (Instruction(Task("mul", Address(6), Address(6), entry)), *wait, Instruction(Task("mul", Address(4, PAIR),
        pair, entry)), *wait,
-            Instruction(None, (Task("sub", Address(7), Address(6), Address(5), lift=2),)),
+            Instruction(None, (Task("sub", Address(7), Address(6), Address(5), offset_multiple=2),)),
             Instruction(advance=True))  # fmt: skip
     inputs = tuple((slot, f"x{slot}") for slot in range(7))
     return Program("picks", inputs, (), (Instruction(),), loop, wait, digits, ((6, 2), (4, 2), (5, 2), (7, 4)), 2, 1)
@@ -201,20 +211,20 @@ def test_a_planted_early_exit_is_caught(picking):
 class WrongMultiple(MicrocodeLayout):
     """A planted fault: what a difference adds is no multiple of p."""
 
-    def _lifted(self, lift, p):
-        return lift * p + (lift > 0)
+    def _offset(self, offset_multiple, p):
+        return offset_multiple * p + (offset_multiple > 0)
 
 
 class NoMultiple(MicrocodeLayout):
     """A planted fault: differences add nothing, so that some are negative."""
 
-    def _lifted(self, lift, p):
+    def _offset(self, offset_multiple, p):
         return 0
 
 
 @pytest.mark.parametrize("fault", [WrongMultiple, NoMultiple])
 def test_a_wrong_lift_is_caught(fault):
-    bench = Bench("multistep", 2**61 - 1, 2, 2, trims=(1,))
+    bench = Bench("multistep", 2**61 - 1, 2, 2, conditional_subtracts=(1,))
     bench.layout = fault(bench.programs, bench.timing, 2, 32)
     words, wanted, ends = bench.stream([bench.fitted], 3, 1)
     with pytest.raises(AssertionError):
@@ -236,7 +246,9 @@ def test_what_does_not_fit_is_refused(picking):
     _, layout, _ = picking
     contract, timing = layout.contract, layout.timing
     one = layout.programs[0]
-    trimmed = replace(one, loop=(Instruction(None, (Task("add", Address(7), Address(6), Address(5), trim=1),)),))
+    trimmed = replace(
+        one, loop=(Instruction(None, (Task("add", Address(7), Address(6), Address(5), conditional_subtract=1),)),)
+    )
     added = replace(
         one,
         loop=(Instruction(Task("mul", Address(6), Address(6), Address(6), Address(5), Address(5))),),
@@ -257,7 +269,7 @@ def test_what_does_not_fit_is_refused(picking):
         (lambda: MicrocodeLayout((replace(one, passes=30000),), timing, 6), "fill 22506 words, there are 16384"),
         (lambda: MicrocodeLayout((trimmed,), timing, 6), "trimmed, which this unit does not do"),
         (lambda: MicrocodeLayout((added,), timing, 6), "does not add products up"),
-        (lambda: MicrocodeLayout((wide,), timing, 6), "a instruction of 2 sums, this unit does 1"),
+        (lambda: MicrocodeLayout((wide,), timing, 6), "an instruction of 2 sums, this unit does 1"),
         (lambda: MicrocodeLayout((constant,), timing, 6), "writes a constant"),
         (lambda: layout.job(0, runs[:5]), "does 6 runs at once, not 5"),
         (lambda: layout.job(0, [([0] * 11, [1] * 7)] * 6), "uses 12 digits, not 11"),
@@ -277,6 +289,6 @@ def test_turns_last_as_long_as_the_multiplier_is_busy():
         fitted = design(name).fit(p)
         core = unused(fitted.core("native"))
         timing = MachineTiming(fitted.contract("native"), sums, core.period, core.lead)
-        assert timing.turn == turn
+        assert timing.issue_cycles == turn
         assert timing.distances(busy_threads(timing))[0] == 1
         assert timing.distances(busy_threads(timing) - 1)[0] == 2

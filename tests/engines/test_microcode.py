@@ -25,10 +25,10 @@ from modmill.numbers.curves.named import find_curve
 from modmill.report.chart import chart
 
 UNITS = {
-    "many threads": DatapathSpec(3, 1, 1, 128, 512, trims=True),
-    "one sum": DatapathSpec(1, 1, 1, 128, 512, trims=True),
-    "one thread": DatapathSpec(2, 19, 2, 128, 512, trims=True),
-    "far sums": DatapathSpec(4, 2, 5, 128, 512, trims=True),
+    "many threads": DatapathSpec(3, 1, 1, 128, 512, conditional_subtracts=True),
+    "one sum": DatapathSpec(1, 1, 1, 128, 512, conditional_subtracts=True),
+    "one thread": DatapathSpec(2, 19, 2, 128, 512, conditional_subtracts=True),
+    "far sums": DatapathSpec(4, 2, 5, 128, 512, conditional_subtracts=True),
     "added": DatapathSpec(0, 1, 1, 128, 512, added=True),
     "added, one thread": DatapathSpec(0, 6, 6, 128, 512, added=True),
 }
@@ -103,7 +103,7 @@ def test_the_rows_are_drawn():
 
 # ---------------------------------------------------------------------------------------------- planted faults
 
-UNIT = DatapathSpec(2, 3, 2, 16, 8, trims=True)
+UNIT = DatapathSpec(2, 3, 2, 16, 8, conditional_subtracts=True)
 
 
 def task(kind, destination, a, b, **more):
@@ -157,7 +157,7 @@ def test_sound_rows_pass():
         ({"before": [Instruction(task("add", 2, 0, 1))]}, "a product of kind add"),
         ({"before": [Instruction(task("mul", 2, 0, 1, c=Address(0), e=Address(1)))]}, "does not add up products"),
         ({"before": [Instruction(task("mul", 2, 0, 1, c=Address(0)))]}, "no such task"),
-        ({"before": [Instruction(task("mul", 2, 0, 1, lift=1))]}, "lift 1 of a mul"),
+        ({"before": [Instruction(task("mul", 2, 0, 1, offset_multiple=1))]}, "offset multiple 1 of a mul"),
         ({"before": [Instruction(task("mul", 16, 0, 1))]}, "slot 16 of 16"),
         ({"before": [Instruction(task("mul", 2, 0, Address(8, shared=True)))]}, "slot 8 of 8"),
         ({"before": [Instruction(task("mul", Address(0, shared=True), 0, 1))]}, "writes a shared slot"),
@@ -180,10 +180,10 @@ def test_planted_hazards_are_found(instructions, why):
 
 
 def test_units_that_cannot_trim():
-    instructions = program([Instruction(sums=(task("add", 2, 0, 1, trim=1),))])
+    instructions = program([Instruction(sums=(task("add", 2, 0, 1, conditional_subtract=1),))])
     check_hazards(instructions, UNIT)
-    with pytest.raises(Hazard, match="does not trim"):
-        check_hazards(instructions, replace(UNIT, trims=False))
+    with pytest.raises(Hazard, match="does not conditional subtract"):
+        check_hazards(instructions, replace(UNIT, conditional_subtracts=False))
 
 
 @pytest.mark.parametrize("unit", [UNITS["many threads"], UNITS["one thread"]])

@@ -20,8 +20,8 @@ from modmill.studies.vectors import ecc_edges as edges
 from modmill.studies.vectors.ecc_cases import faults, sample
 from modmill.studies.vectors.ecc_files import wycheproof
 
-TRIMS = DatapathSpec(3, 1, 1, 128, 512, trims=True)
-LATE = DatapathSpec(2, 19, 2, 128, 512, trims=True)
+TRIMS = DatapathSpec(3, 1, 1, 128, 512, conditional_subtracts=True)
+LATE = DatapathSpec(2, 19, 2, 128, 512, conditional_subtracts=True)
 RESIDUES = DatapathSpec(3, 1, 1, 128, 512)
 ADDED = DatapathSpec(0, 4, 4, 128, 512, added=True)
 

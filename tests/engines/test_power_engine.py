@@ -259,7 +259,7 @@ def test_contexts_are_as_many_as_the_memory_has_room_for():
     busy = engine("montgomery-array", width=160, bits=40, window=3).layout.threads
     core = engine("montgomery-array", width=160, bits=40, window=6)
     assert busy > core.layout.threads == (1024 - core.layout.constants) // core.layout.slots
-    one_instruction = core.layout.timing.turn * core.layout.threads
+    one_instruction = core.layout.timing.issue_cycles * core.layout.threads
     assert (
         one_instruction * core.layout.distance
         >= core.contract.timing.latency

@@ -33,15 +33,15 @@ def test_sums_and_trims_of_all_small_numbers():
             a, b = Fraction(top_a, p), Fraction(top_b, p)
             assert max(x + y for x in range(top_a) for y in range(top_b)) < sum_bound(p, a, b) * p
             assert max(x + y for x in range(top_a) for y in range(top_b)) == sum_bound(p, a, b) * p - 1
-        for trim in (1, 2):
-            reached = max(x - trim * p if x >= trim * p else x for x in range(top_a))
-            assert reached < trimmed(Fraction(top_a, p), trim) * p
+        for conditional_subtract in (1, 2):
+            reached = max(x - conditional_subtract * p if x >= conditional_subtract * p else x for x in range(top_a))
+            assert reached < trimmed(Fraction(top_a, p), conditional_subtract) * p
 
 
 @pytest.mark.parametrize(
     ("instructions", "contract", "why"),
     [
-        ([Instruction(sums=(task("sub", 2, 0, 1, lift=0),))], {},
+        ([Instruction(sums=(task("sub", 2, 0, 1, offset_multiple=0),))], {},
          "instruction 0: 0 p is added, but what is subtracted is below 1 p"),
         ([Instruction(sums=(task("add", 2, 0, 1),))], {"bits": 7}, "a sum below 1.9"),
         ([Instruction(task("mul", 2, 9, 1))], {}, "slot 9 is read before it is written"),
@@ -115,14 +115,14 @@ def field_program(formula, contract, unit):
     return made, legalise(made, contract, unit)
 
 
-TRIMS, NONE = DatapathSpec(2, 1, 1, 64, 64, trims=True), DatapathSpec(2, 1, 1, 64, 64)
+TRIMS, NONE = DatapathSpec(2, 1, 1, 64, 64, conditional_subtracts=True), DatapathSpec(2, 1, 1, 64, 64)
 
 
 def test_sums_are_trimmed_where_a_multiplier_takes_numbers_below_p_only():
     p = find_curve("P-256").p
     contract = design("multistep").fit(p).contract("native")
     made, settled = field_program(lambda x, y: (x + y) * (x - y), contract, TRIMS)
-    assert settled.trims_in_all == 2 and not settled.reductions
+    assert settled.conditional_subtracts_in_all == 2 and not settled.reductions
     instructions = assemble(made, contract, TRIMS).program
     assert run(instructions, TRIMS, contract, {"u": 5, "v": 3}, ()) == made.evaluate({"u": 5, "v": 3})
     with pytest.raises(UnsupportedError, match=r"block loop: .* a slot holds numbers below"):

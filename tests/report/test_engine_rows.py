@@ -49,7 +49,7 @@ def test_numbers_follow_from_the_rows():
     result = EngineRaceResult("x", 12, 1, check=e.check, synth=e.synth, routes=list(e.routes))
     assert float(n["rate"]) == pytest.approx(result.per_second) and float(n["ms"]) == result.milliseconds
     many = of(X25519, cores=8)
-    assert many.numbers["cycles"] == many.check.values["period"] / 96 and "8 × 12 in step" in many.label
+    assert many.numbers["cycles"] == many.check.values["period"] / 96 and "8 × 12 interleaved" in many.label
     (rsa,) = [e for e in FOUND if e.kind == "rsa"]
     assert rsa.numbers["crt"] == rsa.numbers["rate"] / 2
 

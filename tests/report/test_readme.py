@@ -79,7 +79,7 @@ def test_engines_are_told_by_their_rows(tmp_path):
         (cells(line)[0] for line in lines), key=[words for words, *_ in ENGINES].index
     )
     assert {cells(line)[0] for line in lines} == {words for words, *_ in ENGINES}
-    assert tables(tmp_path).endswith("\n".join(lines) + "\n") and "in step" in tables(tmp_path)
+    assert tables(tmp_path).endswith("\n".join(lines) + "\n") and "interleaved" in tables(tmp_path)
     (first, second) = (cells(line) for line in lines if "X25519" in line)
     about = {"curve": "Curve25519", "cores": 1}
     check, synth, route = (

@@ -178,12 +178,14 @@ def test_every_fold_is_as_wide_as_its_operation_needs(name, settings, numbered):
     row = [top] * shape.n
     largest = replace(k, xi=row, wt=row, h=row, first=[row] * shape.steps, second=[row] * shape.steps)
     letters = "xyvz" if numbered else "xy"
-    inputs = {Value(x + b, j): [top] * shape.rowers for x in letters for b in "ab" for j in range(shape.share)}
+    inputs = {
+        Value(x + b, j): [top] * shape.rowers for x in letters for b in "ab" for j in range(shape.channels_per_rower)
+    }
     seen.clear()
     found = {op.result: made for op, made in Widest(shape, largest, q.cox).run(inputs)}
     assert found[Value("h", None)][0] <= shape.h_max
     folds = [op for op in seen if op.kind in (Kind.MULTIPLY, Kind.MULTIPLY_TWO, Kind.REDUCE)]
-    assert len(folds) == shape.share * 5
+    assert len(folds) == shape.channels_per_rower * 5
     for op in folds:
         assert seen[op] < folded_bound(shape, op) <= shape.fold_bound, op
     assert max(seen.values()) < shape.fold_bound
@@ -294,14 +296,14 @@ def test_fewer_rowers(name, modulus, rowers, interval):
     """n / 2 and n / 4 rowers, each for two or four channels of each base: machine = algorithm = specification."""
     f = design(name).fit(parse_modulus(modulus).value, rowers=rowers)
     shape = f.params.shape
-    assert (shape.rowers, f.cost.dsp, shape.rowers * shape.share) == (rowers, rowers, f.params.a.n)
+    assert (shape.rowers, f.cost.dsp, shape.rowers * shape.channels_per_rower) == (rowers, rowers, f.params.a.n)
     assert shape.least_interval <= f.schedule.interval == interval
     contract = f.contract("native")
     pairs = operands(contract, 2) + f.corners()[-3:]
     for (a, b), (result, seen, latency) in zip(pairs, run(f.component(), pairs), strict=True):
         trace = list(f.trace(a, b))
         assert first_difference(trace, seen) == "" and trace[-1][1] == result
-        assert len(seen.keys() & dict(trace)) >= 4 * shape.share, "the probes saw too little"
+        assert len(seen.keys() & dict(trace)) >= 4 * shape.channels_per_rower, "the probes saw too little"
         x, y = contract.operand.decode(a), contract.operand.decode(b)
         assert (contract.result.decode(result) - x * y * contract.factor) % f.p == 0
         assert latency == contract.timing.latency

@@ -285,7 +285,7 @@ def test_the_race_of_engines_filters_and_sorts(browser, engines):
     choose(browser, "work", str(works.index("P-256, any point, scalars of 256 bits")))
     assert f"of {len(here)} engines" in browser.find_element("id", "shown").text
     choose(browser, "find", "hbe")
-    assert labels(browser) == ["hbe, 4 in step"]
+    assert labels(browser) == ["hbe, 4 interleaved"]
     choose(browser, "find", "")
     button = browser.find_element("xpath", "//table[@id='cores']//button[.='one job, cycles']")
     button.click()
@@ -295,7 +295,7 @@ def test_the_race_of_engines_filters_and_sorts(browser, engines):
     assert labels(browser) == [e.label for e in reversed(p256)]
     row = browser.find_element("css selector", "#cores tbody tr:not([hidden]) a[href='design-hbe.html']")
     browser.execute_script("arguments[0].focus()", row)
-    assert "hbe, 4 in step: cycles an operation" in browser.find_element("id", "scatter-said").text
+    assert "hbe, 4 interleaved: cycles an operation" in browser.find_element("id", "scatter-said").text
 
 
 def test_a_link_to_an_engine_chooses_its_work(browser, engines):
@@ -305,5 +305,5 @@ def test_a_link_to_an_engine_chooses_its_work(browser, engines):
     link.click()
     wait(lambda: browser.execute_script("return !!document.querySelector('.canvas .main-svg')"))
     wait(lambda: browser.find_element("id", anchor).is_displayed())
-    assert "pseudo-mersenne, 8 × 12 in step" in labels(browser)
+    assert "pseudo-mersenne, 8 × 12 interleaved" in labels(browser)
     assert "Curve25519" in browser.find_element("css selector", "select[name=work] option:checked").text

@@ -66,7 +66,7 @@ def test_rows_tell_what_their_engines_do(parsed):
         if "id" in tr.attrs
     }
     for row in ROWS:
-        assert f"{row.about['threads']} in step on {row.about['cores']}" in about[f"r-{row_id(row)}"]
+        assert f"{row.about['threads']} interleaved on {row.about['cores']}" in about[f"r-{row_id(row)}"]
 
 
 def test_without_rows_the_pages_say_how_to_measure(tmp_path):

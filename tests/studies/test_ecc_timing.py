@@ -141,7 +141,7 @@ def test_the_command(tmp_path, monkeypatch):
     command = ["ecc", "timing", "--curve", "small", "--multiplier", "multistep", "--threads", "2", "--scalars", "30"]
     run = CliRunner().invoke(commands.app, [*command, "--record", str(record)], catch_exceptions=False)
     first, second = run.stdout.splitlines()
-    assert run.exit_code == 0 and first == "a curve over 8 bits, multistep, 2 runs in step"
+    assert run.exit_code == 0 and first == "a curve over 8 bits, multistep, 2 runs interleaved"
     assert second.startswith("PASS ladder: ") and len(list(read(record))) == 1
     with pytest.raises(UnsupportedError, match="this core does ladder, not multiply"):
         CliRunner().invoke(commands.app, [*command, "--only", "multiply"], catch_exceptions=False)

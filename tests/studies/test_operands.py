@@ -52,8 +52,8 @@ def test_random_native_operands_use_other_representatives(fitted):
     rnd = random.Random(1)
     ports = [operands.port(contract, x, rnd) for x in range(400)]
     assert [contract.operand.decode(v) for v in ports] == list(range(400))
-    lifted = [r for v in ports for r, m in zip(contract.operand.unpack(v), base.moduli, strict=True) if r >= m]
-    assert lifted and max(lifted) < 1 << base.w
+    offset = [r for v in ports for r, m in zip(contract.operand.unpack(v), base.moduli, strict=True) if r >= m]
+    assert offset and max(offset) < 1 << base.w
 
 
 def test_uncovered(fitted):

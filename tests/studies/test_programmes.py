@@ -40,16 +40,16 @@ def test_an_operation_is_drawn():
 
 
 @pytest.mark.parametrize(
-    ("design", "io", "trims", "added"),
+    ("design", "io", "conditional_subtracts", "added"),
     [
         ("montgomery-array", "native", False, False), ("montgomery-array", "binary", True, False),
         ("multistep", "native", True, False), ("sor-2m", "native", False, False), ("hbe", "native", False, True),
         ("hbe", "binary", True, False),
     ],
 )  # fmt: skip
-def test_the_unit_follows_from_the_multiplier(design, io, trims, added):
+def test_the_unit_follows_from_the_multiplier(design, io, conditional_subtracts, added):
     unit = OnDesign(find_curve("P-256"), design, io).unit
-    assert (unit.trims, unit.added, unit.sums) == (trims, added, 0 if added else 3)
+    assert (unit.conditional_subtracts, unit.added, unit.sums) == (conditional_subtracts, added, 0 if added else 3)
 
 
 def test_its_engine_is_bit_by_bit():

@@ -22,7 +22,7 @@ Window = Annotated[int, typer.Option(min=1, max=6, help="Bits of a digit of a sc
 Teeth = Annotated[int, typer.Option(min=1, max=8, help="Teeth of the comb for the base point.")]
 Columns = Annotated[int, typer.Option(min=1, max=8, help="Tables of the comb.")]
 Joint = Annotated[bool, typer.Option("--joint/--no-joint", help="One table for both halves of a scalar.")]
-Threads = Annotated[int, typer.Option(min=0, max=64, help="Runs in step; 0: as many as fill the multiplier.")]
+Threads = Annotated[int, typer.Option(min=0, max=64, help="Runs interleaved; 0: as many as fill the multiplier.")]
 Sums = Annotated[int, typer.Option(min=0, max=8, help="Most sums in a row.")]
 Word = Annotated[int, typer.Option(min=8, max=64, help="Bits of a word of the streams.")]
 Cores = Annotated[int, typer.Option(min=1, max=64, help="Machines side by side behind one pair of streams.")]
@@ -93,7 +93,7 @@ def build(
     cycles = ", ".join(f"{name} {core.cycles(name):,} cycles" for name in core.jobs)
     machines = f"{cores} machines, " if cores > 1 else ""
     print(
-        f"{folder}: {on.title}, {multiplier}, {machines}{core.layout.threads} runs in step, {cycles}, "
+        f"{folder}: {on.title}, {multiplier}, {machines}{core.layout.threads} runs interleaved, {cycles}, "
         f"{cores * core.fitted.cost.dsp:,} DSP blocks predicted"
     )
 

@@ -23,7 +23,7 @@ Bar = Callable[[], AbstractContextManager[Callable[[str, int, int], None]]]
 """Context manager that shows the progress of a command."""
 Multiplier = Annotated[str, typer.Option(metavar="DESIGN", help="A design; `modmill designs` lists them.")]
 Io = Annotated[str, typer.Option(help="Form of the multiplier: native or binary; default: one that allows sums.")]
-Threads = Annotated[int, typer.Option(min=0, max=64, help="Runs in step; 0: as many as fill the multiplier.")]
+Threads = Annotated[int, typer.Option(min=0, max=64, help="Runs interleaved; 0: as many as fill the multiplier.")]
 Names = Annotated[
     list[str], typer.Option("--file", metavar="TEXT", help="Only files whose names contain it; repeatable.")
 ]
@@ -95,7 +95,7 @@ def add_to(app: typer.Typer, bar: Bar) -> None:
             on, multiplier, parse_set(sets), operations=tuple(dict.fromkeys(operations)) or every, io=io,
             shape=Shape(window, teeth, columns), threads=threads, order=order,
         )  # fmt: skip
-        print(f"{on.title}, {multiplier}, {core.layout.threads} runs in step", flush=True)
+        print(f"{on.title}, {multiplier}, {core.layout.threads} runs interleaved", flush=True)
         failed = False
         with bar() as progress:
             for found in timings(core, only, scalars, progress=progress, record=record):

@@ -24,7 +24,7 @@ Multiplier = Annotated[
 Method = Annotated[str, typer.Option(help="window or ladder; both take the same time for every exponent.")]
 Window = Annotated[int, typer.Option(min=1, max=8, help="Bits of a digit of the exponent, for --method window.")]
 Io = Annotated[str, typer.Option(help="Form of the multiplier: native or binary.")]
-Threads = Annotated[int, typer.Option(min=0, max=64, help="Powers in step; 0: as many as fill the multiplier.")]
+Threads = Annotated[int, typer.Option(min=0, max=64, help="Powers interleaved; 0: as many as fill the multiplier.")]
 
 
 @app.command()
@@ -74,7 +74,7 @@ def build(
     cycles = core.cycles(0)
     print(
         f"{folder}: {chosen}, {width}-bit moduli, {f'{cores} machines, ' if cores > 1 else ''}{layout.threads} powers "
-        f"in step, {cycles:,} cycles for them, {cores * core.fitted.cost.dsp:,} DSP blocks predicted"
+        f"interleaved, {cycles:,} cycles for them, {cores * core.fitted.cost.dsp:,} DSP blocks predicted"
     )
 
 

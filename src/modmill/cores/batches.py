@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Test jobs that a stuck engine fails: edge cases between random runs, never the same answer twice in a instruction."""
+"""Test jobs that a stuck engine fails: edge cases between random runs, never the same answer twice in an
+instruction."""
 
 from __future__ import annotations
 

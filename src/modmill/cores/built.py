@@ -117,7 +117,7 @@ class BuiltEngine(ABC):
 
     @property
     def _sums(self) -> tuple[int, bool]:
-        """Maximum number of sums in a instruction, and whether they are trimmed."""
+        """Maximum number of sums in an instruction, and whether they are trimmed."""
         return 0, False
 
     @cached_property
@@ -127,8 +127,8 @@ class BuiltEngine(ABC):
             machine = unused(self.fitted.slot_machine(1))
             return SlotTiming(self.contract, machine.interval, machine.distance)
         core: Multiplier = unused(self.fitted.core(self.io))
-        sums, trims = self._sums
-        return MachineTiming(self.contract, sums, *acceptance(core), trims)
+        sums, conditional_subtracts = self._sums
+        return MachineTiming(self.contract, sums, *acceptance(core), conditional_subtracts)
 
     @property
     @abstractmethod
@@ -228,7 +228,7 @@ class BuiltEngine(ABC):
         """All options, defaults resolved, in the order of the record."""
 
     def about(self) -> dict[str, Any]:
-        """Description of the engine in a instruction of results."""
+        """Description of the engine in an instruction of results."""
         made = {name: value for name, value in self.options.items() if name != "top"}
         return {"design": self.design, "parameters": dict(self.fitted.settings), **made}
 

@@ -176,7 +176,7 @@ class _Simulated:
     def _starts(self, cycles: int) -> Iterator[tuple[Start, Start]]:
         """Yield starts of the two instances for short messages that take ``cycles`` cycles."""
         rnd, timing = random.Random(cycles), self.core.contract.timing
-        spread = timing.latency + timing.interval + self.core.timing.turn
+        spread = timing.latency + timing.interval + self.core.timing.issue_cycles
         count = int(_EFFORT / (max(1, cycles) * len(self.core.verilog)))
         for k in range(max(_STARTS[0], min(_STARTS[-1], count))):
             first, other = (k if k < _STARTS[-1] // 2 else rnd.randrange(spread + 1) for _ in range(2))

@@ -50,7 +50,7 @@ def timing_table(rows: Iterable[Row]) -> list[str]:
         v = row.values
         numbers = " to ".join(f"{cycles:,}" for cycles in dict.fromkeys((v["cycles"][0], v["cycles"][-1])))
         lines.append(
-            f"| {curve} | {operation} | {design}, {threads} in step | {v['scalars']:,} | {v['jobs']:,} | "
+            f"| {curve} | {operation} | {design}, {threads} interleaved | {v['scalars']:,} | {v['jobs']:,} | "
             f"{numbers} | {v['predicted']:,} |"
         )
     return _table(("curve", "operation", "core", "scalars", "jobs", "cycles measured", "predicted"), lines)

@@ -2,7 +2,7 @@
 # Copyright The Modmill authors
 """Whole engines that have rows: RSA engines and coprocessors of curves, with the numbers derived from their rows.
 
-An operation is a power or a point multiplication. A job has ``threads`` operations, which run in step. With ``cores``
+An operation is a power or a point multiplication. A job has ``threads`` operations, which run interleaved. With ``cores``
 machines, an engine at full load finishes
 
     rate = MHz 10^6 threads cores / period
@@ -113,10 +113,10 @@ class MeasuredEngine:
 
     @property
     def label(self) -> str:
-        """Its multiplier with options that are not default, the number of machines, and the operations in step."""
+        """Its multiplier with options that are not default, the number of machines, and the operations interleaved."""
         shown = (f"{k}={v}" for k, v in (self.settings | self.choices).items())
         machines = f"{self.about['cores']} × " if self.about["cores"] > 1 else ""
-        return f"{' '.join([self.design.name, *shown])}, {machines}{self.about['threads']} in step"
+        return f"{' '.join([self.design.name, *shown])}, {machines}{self.about['threads']} interleaved"
 
     @property
     def fits(self) -> bool:

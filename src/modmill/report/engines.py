@@ -84,7 +84,7 @@ class EngineRaceResult:
 
 
 _COLUMNS = (
-    "engine", "cores", "in step", "cycles", "period", "DSP", "LUT", "FF", "BRAM", "MHz", "ms", "per second", "/DSP",
+    "engine", "cores", "interleaved", "cycles", "period", "DSP", "LUT", "FF", "BRAM", "MHz", "ms", "per second", "/DSP",
     "/LUT",
 )  # fmt: skip
 

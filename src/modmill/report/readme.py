@@ -37,7 +37,7 @@ ENGINES = (
 
 ENGINES_ON = "ecp5-85k"
 ENGINES_HEAD = (
-    "| operation | multiplier | in step | cycles of one job | DSP | LUT | FF | MHz | ms a job | operations/s "
+    "| operation | multiplier | interleaved | cycles of one job | DSP | LUT | FF | MHz | ms a job | operations/s "
     "| operations/s/DSP |\n"
     "|---|---|---|---|---|---|---|---|---|---|---|\n"
 )
@@ -56,7 +56,7 @@ def tables(folder: Path) -> str:
         out.append(f"Native cores for {modulus} on {target} ({words}):\n\n{HEAD}{''.join(text for _, text in lines)}")
     lines_of_engines = engine_lines(row for path in sorted(folder.glob("*.jsonl")) for row in read(path))
     if lines_of_engines:
-        words = "input and output included; the operations of a job run in step"
+        words = "input and output included; the operations of a job run interleaved"
         out.append(f"Whole engines on {ENGINES_ON}, {words}:\n\n{ENGINES_HEAD}{lines_of_engines}")
     return "\n".join(out)
 
@@ -76,7 +76,7 @@ def engine_lines(rows: Iterable[Row]) -> str:
 
 def _engine_line(words: str, e: MeasuredEngine) -> str:
     n, (name, step) = e.numbers, e.label.rsplit(", ", 1)
-    start = f"| {words} | `{name}` | {step.removesuffix(' in step')} | {int(n['latency']):,} | "
+    start = f"| {words} | `{name}` | {step.removesuffix(' interleaved')} | {int(n['latency']):,} | "
     start += " | ".join(f"{int(n[key]):,}" for key in ("dsp", "lut", "ff"))
     if not e.routes:
         return f"{start} | - | - | - | - |\n"

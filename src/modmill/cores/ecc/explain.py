@@ -32,7 +32,7 @@ class OnDesign:
     """A curve's programs on a design, for a unit of unlimited memory.
 
     ``distances``: instructions after which a product and a sum can be read; 1, 1 if threads hide the latency. ``sums``:
-    maximum number in a instruction; ignored if the design adds up products. Raises UnsupportedError if the design does
+    maximum number in an instruction; ignored if the design adds up products. Raises UnsupportedError if the design does
     not support the curve's p.
     """
 
@@ -62,14 +62,21 @@ class OnDesign:
         """The unit: sums are trimmed if numbers are binary and operands must be below 4 p."""
         contract = self.contract
         added = self.io == "native" and hasattr(self.fitted, "combine")
-        trims = not added and isinstance(contract.operand, Binary) and contract.operand_bound < 4
+        conditional_subtracts = not added and isinstance(contract.operand, Binary) and contract.operand_bound < 4
         if min(self.distances) < 1:
             raise UnsupportedError(
                 f"results can be read 1 instruction later at the earliest, not {min(self.distances)}"
             )
         if not added and self.sums < 1:
-            raise UnsupportedError(f"this unit does at least 1 sum a instruction, not {self.sums}")
-        return DatapathSpec(0 if added else self.sums, *self.distances, ROOM, ROOM, added=added, trims=trims)
+            raise UnsupportedError(f"this unit does at least 1 sum an instruction, not {self.sums}")
+        return DatapathSpec(
+            0 if added else self.sums,
+            *self.distances,
+            ROOM,
+            ROOM,
+            added=added,
+            conditional_subtracts=conditional_subtracts,
+        )
 
     def engine(self) -> MicrocodePointEngine:
         """The bit-exact point engine."""
@@ -114,7 +121,7 @@ def table(on: OnDesign) -> str:
         lines.append((
             operation, str(p.instructions), str(p.products), f"{p.products / p.instructions:.1%}",
             str(len(p.before) + len(p.loop) + len(p.after)), str(p.slots), str(p.shared_slots),
-            str(found.settled.trims_in_all), str(len(found.settled.reductions)),
+            str(found.settled.conditional_subtracts_in_all), str(len(found.settled.reductions)),
         ))  # fmt: skip
     widths = [max(len(line[k]) for line in lines) for k in range(len(heads))]
     texts = []

@@ -38,7 +38,7 @@ from modmill.rtl.memory import DEPTHS
 from modmill.version import __version__
 
 SUMS = 3
-"""Default number of sums in a instruction: more sums shorten few programs and occupy the ports of the memory."""
+"""Default number of sums in an instruction: more sums shorten few programs and occupy the ports of the memory."""
 _DISTANCES = (1, 2, 3, 4, 6, 8)
 
 
@@ -56,9 +56,9 @@ class ProgramImage:
 class EccCore(BuiltEngine):
     """A coprocessor for a ``curve``, around a design fitted to the curve's p; made by `ecc`.
 
-    ``operations``: of `OPERATIONS`. ``shape``: windows and combs. ``sums``: maximum number in a instruction. ``order``:
-    whether it also computes modulo n what the curve's signatures need; SETUP then loads n (`order_engine`). Other
-    options as in `BuiltEngine`.
+    ``operations``: of `OPERATIONS`. ``shape``: windows and combs. ``sums``: maximum number in an instruction.
+    ``order``: whether it also computes modulo n what the curve's signatures need; SETUP then loads n (`order_engine`).
+    Other options as in `BuiltEngine`.
     """
 
     top: str = "ecc"
@@ -134,7 +134,15 @@ class EccCore(BuiltEngine):
         """Specification of the unit for which instructions are assembled."""
         product, sum_ = self.timing.distances(threads)
         beat = self.timing
-        return DatapathSpec(beat.sums, product, sum_, DEPTHS[-1], DEPTHS[-1], added=beat.added, trims=beat.trims)
+        return DatapathSpec(
+            beat.sums,
+            product,
+            sum_,
+            DEPTHS[-1],
+            DEPTHS[-1],
+            added=beat.added,
+            conditional_subtracts=beat.conditional_subtracts,
+        )
 
     @property
     def layout(self) -> MicrocodeLayout:
@@ -246,7 +254,7 @@ class EccCore(BuiltEngine):
         }  # fmt: skip
 
     def about(self) -> dict[str, Any]:
-        """Description of the engine in a instruction of results."""
+        """Description of the engine in an instruction of results."""
         return {"curve": self.curve.title, **super().about()}
 
     def vector_jobs(self, operation: str) -> list[list[tuple[Run, tuple[int, ...]]]]:
@@ -295,7 +303,7 @@ class EccCore(BuiltEngine):
             "digits_in_a_word": lay.per_word,
             "digit_bits": lay.digit_bits,
             "rounds": lay.rounds,
-            "cycles_per_instruction": beat.turn,
+            "cycles_per_instruction": beat.issue_cycles,
             "setup_words": len(self.setup()),
             "programs": [
                 {

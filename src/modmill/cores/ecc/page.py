@@ -59,9 +59,8 @@ def page(record: Mapping[str, Any]) -> str:
         "A point that is given must be a multiple of the base point.\n"
         if why else ""
     )  # fmt: skip
-    instructions = (
-        f"runs are done in step; a instruction of the program takes {record['cycles_per_instruction']} cycles for each."
-    )
+    cycles = record["cycles_per_instruction"]
+    instructions = f"runs are done in lock-step; an instruction of the program takes {cycles} cycles for each."
     title = f"Elliptic-curve coprocessor: {name} on {record['design']}"
     return f"""{sheet_head(title, "ecc", record, instructions, alone)}
 ## Messages

@@ -136,7 +136,7 @@ class EngineCore(BuiltEngine):
         }  # fmt: skip
 
     def about(self) -> dict[str, Any]:
-        """Description of the engine in a instruction of results."""
+        """Description of the engine in an instruction of results."""
         modulus = "loaded" if self.fitted.load else hex(self.fitted.p)
         return {"modulus_bits": self.fitted.p.bit_length(), "modulus": modulus, **super().about()}
 
@@ -164,7 +164,7 @@ class EngineCore(BuiltEngine):
             "rounds": lay.rounds,
             "digits_in_a_word": lay.per_word,
             "digit_bits": lay.digit_bits,
-            "cycles_per_instruction": lay.timing.turn,
+            "cycles_per_instruction": lay.timing.issue_cycles,
             "slots_in_use": lay.used,
             "ports": engine_files.stream_ports(lay.word),
             "programs": [

@@ -90,5 +90,5 @@ class Constants:
         elif op.kind is Kind.TERMS:
             row, rows = i // shape.columns, t.rows(op)
             for step in range(p.n):  # the row itself, then those behind it; each with its values one after another
-                back, place = divmod(p.turned(op) + step, shape.share)
+                back, place = divmod(p.turned(op) + step, shape.channels_per_rower)
                 yield rows[place * shape.rows + (row - back) % shape.rows][channel]

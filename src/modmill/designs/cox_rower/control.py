@@ -20,11 +20,12 @@ from modmill.schedule import ScheduleError
 
 
 class Word(data.StructLayout):
-    """The rowers' control word of one cycle, for rowers that serve ``share`` channels of each base; ``pair``: they
+    """The rowers' control word of one cycle, for rowers that serve ``channels_per_rower`` channels of each base;
+    ``pair``: they
     keep sums of two products in a register of their own."""
 
-    def __init__(self, address: int, h: int, share: int, pair: bool = False) -> None:
-        self.h_source = len(OPERANDS) * share
+    def __init__(self, address: int, h: int, channels_per_rower: int, pair: bool = False) -> None:
+        self.h_source = len(OPERANDS) * channels_per_rower
         self.modulus_source = self.h_source + 1
         super().__init__({
             "constant": address,  # port A
@@ -41,13 +42,13 @@ class Word(data.StructLayout):
             **({"catch_pair": 1, "enter_pair": 1} if pair else {}),
             "enter_product": 1,
             "enter_sum": 1,
-            "base": (2 * share - 1).bit_length(),  # the fold is modulo which of the rower's a_i, b_i
+            "base": (2 * channels_per_rower - 1).bit_length(),  # the fold is modulo which of the rower's a_i, b_i
             "wait": 1,
             "hat": 1,
             "hat_first": 1,
             "load": 1,
-            "out_w": share,  # one bit for each word
-            "out_zeta": share,
+            "out_w": channels_per_rower,  # one bit for each word
+            "out_zeta": channels_per_rower,
         })  # fmt: skip
 
 
@@ -125,14 +126,14 @@ class Control:
             self.store(held(op.result, p.start(op)), p.start(op), source=self._word.h_source)
 
     def _reduce(self, op: Operation, held: Callable[[Value, int], Bits]) -> None:
-        """A fold modulo the rower's a_i or, from ``share`` on, b_i of that number."""
+        """A fold modulo the rower's a_i or, from ``channels_per_rower`` on, b_i of that number."""
         p, base = self._program, self._base(op)
         for entry in p.entries(op) if base else ():
             self.put("base", entry, base)
         self.store(held(op.result, p.residue(op)), p.residue(op))
 
     def _base(self, op: Operation) -> int:
-        return op.over_b * self._program.shape.share + op.k
+        return op.over_b * self._program.shape.channels_per_rower + op.k
 
     def _multiply(
         self, op: Operation, held: Callable[[Value, int], Bits], summed: Callable[[int], Bits] | None

@@ -50,14 +50,15 @@ from modmill.schedule import ScheduleError
 
 @dataclass(frozen=True)
 class Params:
-    """A base pair with the proof that it suffices for p; ``share``: channels of each base that a rower serves.
+    """A base pair with the proof that it suffices for p; ``channels_per_rower``: channels of each base that a rower
+    serves.
 
     ``block``: the DSP block for which multipliers are cut.
     """
 
     pair: BasePair
     proof: Sufficiency
-    share: int = 1
+    channels_per_rower: int = 1
     block: DspBlock = DSP18
 
     @property
@@ -83,7 +84,7 @@ class Params:
     @cached_property
     def shape(self) -> Shape:
         """The machine."""
-        rowers = self.pair.n // self.share
+        rowers = self.pair.n // self.channels_per_rower
         u = tuple((*self.a.u[i::rowers], *self.b.u[i::rowers]) for i in range(rowers))
         return Shape(self.pair.w, self.pair.columns, u, self.proof.t, self.proof.offset, block=self.block)
 
@@ -181,7 +182,7 @@ class RnsMontgomery(DesignInstance):
             raise UnsupportedError(
                 f"the bases carry one product before a reduction, not two: take n = {self.params.a.n + 1}"
             )
-        if self.params.share > 1:
+        if self.params.channels_per_rower > 1:
             raise UnsupportedError(f"the slot machine has a rower for every channel, not {self.params.shape.rowers}")
         plan = placed(replace(self.params.shape, numbered=True), self.settings["interval"])
         return CoxSlots(plan, tables(self.p, self.params, plain=False), numbers, loadable=self.settings["loadable"])
@@ -193,8 +194,8 @@ class RnsMontgomery(DesignInstance):
         inputs = {}
         for letter, number in zip("xyvz", numbers, strict=False):
             words = form.unpack(number)
-            for k in range(2 * shape.share):
-                value = Value(letter + "ab"[k // shape.share], k % shape.share)
+            for k in range(2 * shape.channels_per_rower):
+                value = Value(letter + "ab"[k // shape.channels_per_rower], k % shape.channels_per_rower)
                 inputs[value] = words[k * shape.rowers : (k + 1) * shape.rowers]
         results: dict[str, list[int]] = {"w": [], "zeta": []}
         for op, made in Model(shape, tables(self.p, q, plain=False), q.cox).run(inputs):
@@ -256,7 +257,8 @@ class RnsMontgomery(DesignInstance):
             ("base A", f"n = {shape.n} moduli 2^{shape.w} - u, u = {', '.join(map(str, q.a.u))}"),
             ("base B", f"u = {', '.join(map(str, q.b.u))}"),
             ("rows", f"{shape.steps} of {shape.columns}"),
-            *([("rowers", f"{shape.rowers}, {shape.share} channels of each base")] if shape.share > 1 else []),
+            *([("rowers", f"{shape.rowers}, {shape.channels_per_rower} channels of each base")]
+              if shape.channels_per_rower > 1 else []),
             ("first extension", f"without a cox: below {approximate(proof.gain)} A"),
             ("cox of the second", f"t = {proof.t}, offset d = {proof.offset} / 2^{proof.t}; h <= {shape.h_max}"),
             ("operands", f"below lambda = {approximate(proof.operand)} p, results below {approximate(proof.result)} p"),
@@ -335,13 +337,13 @@ def fit(p: int, columns: int, *, w: int, n: int, interval: int, rowers: int, dsp
     pair, proof = _pair(served, columns, w, n)
     if rowers and pair.n % rowers:
         pair, proof = _pair(served, columns, w, -(-pair.n // rowers) * rowers)
-    share = pair.n // rowers if rowers else 1
-    alike = dealt_alike(pair, share)
+    channels_per_rower = pair.n // rowers if rowers else 1
+    alike = dealt_alike(pair, channels_per_rower)
     better = sufficiency(alike, served)
     if better.holds:
         pair, proof = alike, better
     settings = {"w": w, "n": n, "interval": interval, "rowers": rowers, "dsp": dsp, "loadable": loadable}
-    fitted = RnsMontgomery(served, Params(pair, proof, share, BLOCKS[dsp]), settings)
+    fitted = RnsMontgomery(served, Params(pair, proof, channels_per_rower, BLOCKS[dsp]), settings)
     shape = fitted.params.shape
     if memory_words(shape, LEAST_SLOTS) > BLOCK_WORDS:
         raise UnsupportedError(
@@ -359,7 +361,7 @@ def placed(shape: Shape, interval: int) -> Program:
     try:
         return program(shape, interval)
     except ScheduleError as error:
-        if not interval or shape.share > 1:
+        if not interval or shape.channels_per_rower > 1:
             hint = "take a longer one, or 0 for the least that is found" if interval else "take other rowers"
         else:
             hint = f"take {program(shape).interval} or 0, the least"
@@ -374,19 +376,19 @@ def _pair(p: int, columns: int, w: int, n: int) -> tuple[BasePair, Sufficiency]:
         return base_pair(p, w, columns, n=n or None, even=False, digits=7)
 
 
-def dealt_alike(pair: BasePair, share: int) -> BasePair:
+def dealt_alike(pair: BasePair, channels_per_rower: int) -> BasePair:
     """The same moduli, dealt so that the u of each rower share as many signed digits as a greedy choice finds."""
     left = sorted(pair.a.u + pair.b.u)
     a: list[list[int]] = []
     b: list[list[int]] = []
     while left:
         own = [left.pop()]
-        while len(own) < 2 * share:
+        while len(own) < 2 * channels_per_rower:
             own.append(min(left, key=lambda v: (multiplexers((*own, v)), -v)))
             left.remove(own[-1])
         for base, us in zip((a, b) if len(a) % 2 else (b, a), (own[::2], own[1::2]), strict=True):
             base.append([(1 << pair.w) - u for u in us])
-    both = (Base(pair.w, tuple(own[k] for k in range(share) for own in base)) for base in (a, b))
+    both = (Base(pair.w, tuple(own[k] for k in range(channels_per_rower) for own in base)) for base in (a, b))
     return BasePair(next(both), next(both), pair.columns)
 
 
@@ -419,7 +421,7 @@ def interval_limits(p: int, settings: Mapping[str, Any]) -> tuple[int, int]:
     """
     given = {name: settings[name] for name in ("w", "n", "rowers", "dsp", "loadable")}
     shape = fit(p, settings.get("columns", 1), interval=0, **given).params.shape
-    searched = shape.share == 1 and shape.n <= SEARCHED
+    searched = shape.channels_per_rower == 1 and shape.n <= SEARCHED
     least = placed(shape, 0).interval if searched else shape.least_interval
     return least, max(least, 4 * shape.least_interval)
 

@@ -72,4 +72,4 @@ class Model:
     def reduced(self, op: Operation, i: int, value: int) -> int:
         """What rower i's fold makes of a value, for an operation: the same modulo its a_i or b_i, of w bits."""
         shape = self.shape
-        return reduce(value, shape.fold_bound, shape.w, shape.u[i][op.over_b * shape.share + op.k])
+        return reduce(value, shape.fold_bound, shape.w, shape.u[i][op.over_b * shape.channels_per_rower + op.k])

@@ -153,7 +153,7 @@ class CoxRower(Multiplier):
         p, loadable = self._program, self._loadable
         shape = p.shape
         slots = ProductSlots(p)
-        word = Word(slots.depth.bit_length() - 1, max(1, shape.h_max.bit_length()), shape.share)
+        word = Word(slots.depth.bit_length() - 1, max(1, shape.h_max.bit_length()), shape.channels_per_rower)
         phase = Phase(m, p)  # cycle 0 after reset is cycle `accept` of the first product
         loading = Signal()
         slots.accept(m, self, phase, (loading, self.k_valid) if loadable else ())

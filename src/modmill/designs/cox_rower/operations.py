@@ -104,12 +104,12 @@ class Operation:
         return self.result.k or 0
 
 
-def operations(share: int, *, rows: bool, numbered: bool) -> Iterator[Operation]:
-    """The operations of one product where every rower serves ``share`` channels of each base.
+def operations(channels_per_rower: int, *, rows: bool, numbered: bool) -> Iterator[Operation]:
+    """The operations of one product where every rower serves ``channels_per_rower`` channels of each base.
 
     ``rows``: the hierarchical extension. ``numbered``: of two products, whose operands x, y and v, z are in the memory.
     """
-    channels = range(share)
+    channels = range(channels_per_rower)
 
     def each(letter: str) -> tuple[Value, ...]:
         return tuple(Value(letter, k) for k in channels)

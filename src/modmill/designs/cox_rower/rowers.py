@@ -43,7 +43,8 @@ class Rower(wiring.Component):
         super().__init__({
             "control": In(word), "x": In(sources * w), "ring": In(shape.hat_bits),
             "waiting": Out(w), "product": Out(2 * w),
-            "w_out": Out(shape.share * w), "zeta_out": Out(shape.share * w), "local": Out(word),
+            "w_out": Out(shape.channels_per_rower * w), "zeta_out": Out(shape.channels_per_rower * w),
+            "local": Out(word),
         })  # fmt: skip
 
     def elaborate(self, _platform: object) -> Module:
@@ -75,7 +76,7 @@ class Rower(wiring.Component):
         # ---- to the ring and to the output
         with m.If(c.wait):
             m.d.sync += self.waiting.eq(memory.b_q)
-        for k in range(shape.share):
+        for k in range(shape.channels_per_rower):
             with m.If(c.out_w[k]):
                 m.d.sync += self.w_out.word_select(k, w).eq(memory.b_q)
             with m.If(c.out_zeta[k]):
@@ -166,7 +167,7 @@ class Row(wiring.Component):
         w, c = shape.w, shape.columns
         super().__init__({
             "control": In(word), "x": In(sources * w * c), "ring_in": In(shape.hat_bits), "ring": Out(shape.hat_bits),
-            "w_out": Out(shape.share * w * c), "zeta_out": Out(shape.share * w * c),
+            "w_out": Out(shape.channels_per_rower * w * c), "zeta_out": Out(shape.channels_per_rower * w * c),
         })  # fmt: skip
 
     def elaborate(self, _platform: object) -> Module:
@@ -180,8 +181,8 @@ class Row(wiring.Component):
                 rower.control.eq(self.control),
                 rower.x.eq(self.x.word_select(k, self._sources * w)),
                 rower.ring.eq(places[0]),
-                self.w_out.word_select(k, shape.share * w).eq(rower.w_out),
-                self.zeta_out.word_select(k, shape.share * w).eq(rower.zeta_out),
+                self.w_out.word_select(k, shape.channels_per_rower * w).eq(rower.w_out),
+                self.zeta_out.word_select(k, shape.channels_per_rower * w).eq(rower.zeta_out),
             ]
         local = self.rowers[0].local
         if shape.loop:
@@ -196,10 +197,10 @@ class Row(wiring.Component):
                 m.d.sync += self.hat.eq(total)
             hats = [self.hat, *_places(shape, "hat")[1:]]
             with m.If((local.hat & local.hat_first) | local.load):  # a new one comes, or the oldest goes
-                m.d.sync += [hats[k].eq(hats[k - 1]) for k in range(1, shape.share)]
+                m.d.sync += [hats[k].eq(hats[k - 1]) for k in range(1, shape.channels_per_rower)]
             loaded = hats[-1]
         m.d.sync += places[0].eq(Mux(local.load, loaded, self.ring_in))
-        m.d.sync += [places[k].eq(places[k - 1]) for k in range(1, shape.share)]
+        m.d.sync += [places[k].eq(places[k - 1]) for k in range(1, shape.channels_per_rower)]
         m.d.comb += self.ring.eq(places[-1])
         return m
 
@@ -207,7 +208,8 @@ class Row(wiring.Component):
 def _places(shape: Shape, name: str) -> list[Signal]:
     """Registers for what one row of rowers brings into the ring."""
     return [
-        Signal(shape.hat_bits, name=shape.named(name, k).replace(" ", ""), reset_less=True) for k in range(shape.share)
+        Signal(shape.hat_bits, name=shape.named(name, k).replace(" ", ""), reset_less=True)
+        for k in range(shape.channels_per_rower)
     ]
 
 
@@ -278,7 +280,7 @@ class CoxRowerArray:
     def result(self, i: int, place: int) -> tuple[Value, Value]:
         """The words over A and over B that rower i gives out for the channel at that place among its own."""
         shape = self._program.shape
-        row, k = self._rows[i // shape.columns], i % shape.columns * shape.share + place
+        row, k = self._rows[i // shape.columns], i % shape.columns * shape.channels_per_rower + place
         return row.w_out.word_select(k, shape.w), row.zeta_out.word_select(k, shape.w)
 
     @property
@@ -301,20 +303,24 @@ class CoxRowerArray:
 
     def _cox(self, m: Module) -> None:
         shape, at, h, known = self._program.shape, self._phase.at, self.h, self.known
-        share, low = shape.share, shape.hat_bits - shape.top_bits
+        channels_per_rower, low = shape.channels_per_rower, shape.hat_bits - shape.top_bits
         level = [later(m, row.ring[low:], f"cox_{r}") for r, row in enumerate(self._rows)]
         for depth in range(shape.cox_levels):
             pairs = ((k, level[k : k + 2]) for k in range(0, len(level), 2))
             level = [later(m, sum(pair[1:], pair[0]), f"cox{depth}_{k}") for k, pair in pairs]
         now = Signal()
-        m.d.sync += now.eq(Cat(*(at(known - 2 - k) for k in range(share))).any() if share > 1 else at(known - 2))
-        if share == 1:
+        m.d.sync += now.eq(
+            Cat(*(at(known - 2 - k) for k in range(channels_per_rower))).any()
+            if channels_per_rower > 1
+            else at(known - 2)
+        )
+        if channels_per_rower == 1:
             with m.If(now):
                 m.d.sync += h.eq((level[0] + shape.offset) >> shape.fraction)
         else:
             summed_up = Signal(len(h) + shape.fraction, reset_less=True)
             first = Signal()
-            m.d.sync += first.eq(at(known - 1 - share))
+            m.d.sync += first.eq(at(known - 1 - channels_per_rower))
             with m.If(now):
                 m.d.sync += summed_up.eq(Mux(first, shape.offset, summed_up) + level[0])
             m.d.comb += h.eq(summed_up >> shape.fraction)

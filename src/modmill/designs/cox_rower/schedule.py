@@ -117,7 +117,9 @@ class _Jobs:
         match op.kind:
             case Kind.TAKE:
                 others = (start_of(shape, other) for other in shape.of(Kind.TAKE) if other is not op)
-                yield Job(name, (("memory", 0, 1),), within=tuple((other, 10 * shape.share) for other in others))
+                yield Job(
+                    name, (("memory", 0, 1),), within=tuple((other, 10 * shape.channels_per_rower) for other in others)
+                )
             case Kind.MULTIPLY:
                 yield from self._multiply(name, op)
             case Kind.MULTIPLY_TWO:
@@ -170,22 +172,24 @@ class _Jobs:
         shape = self.shape
         if shape.loop:
             read = read_of(op)
-            yield Job(read, (("memory", 0, shape.share),), tuple(self.ready(value) for value in op.reads))
-            at_once = ((read, OPERAND),) if shape.share > 1 else ()  # words follow one another through one register
-            holds = (("waiting", read, OPERAND, shape.share - 1),)
+            yield Job(read, (("memory", 0, shape.channels_per_rower),), tuple(self.ready(value) for value in op.reads))
+            at_once = (
+                ((read, OPERAND),) if shape.channels_per_rower > 1 else ()
+            )  # words follow one another through one register
+            holds = (("waiting", read, OPERAND, shape.channels_per_rower - 1),)
             yield Job(name, (), ((read, OPERAND),), at_once, holds)
         else:
             begun = min(shape.hat_cycles, PRODUCT + 2)  # the register changes from here on
             first, last = self.ready(op.reads[0]), self.ready(op.reads[-1])
-            yield Job(name, (), (last,), holds=(("hat", first[0], begun, shape.share - 1),))
+            yield Job(name, (), (last,), holds=(("hat", first[0], begun, shape.channels_per_rower - 1),))
 
     def _run(self, name: str, op: Operation) -> Job:
         shape, n, load = self.shape, self.shape.steps, start_of(self.shape, self._loads[op.extension])
         cox, multiplier = shape.cox_cycles + TREE + 1, ("multiplier", first_slot(shape), n)
-        held = (("ring", load, 1, n),) if op.k == shape.share - 1 else ()
-        before = self.later(op, n + 2 if shape.share > 2 else n)
+        held = (("ring", load, 1, n),) if op.k == shape.channels_per_rower - 1 else ()
+        before = self.later(op, n + 2 if shape.channels_per_rower > 2 else n)
         # of many runs, later ones have no choice, which keeps the search small
-        latest = before if before and shape.share > 2 else ((load, n + op.k * (max(n, cox) + 6)),)
+        latest = before if before and shape.channels_per_rower > 2 else ((load, n + op.k * (max(n, cox) + 6)),)
         uses = (multiplier,) if shape.loop else (("fold", 1, n), multiplier)
         return Job(name, uses, ((load, 0), *before), latest, held)
 
@@ -200,16 +204,16 @@ class _Jobs:
     def _give(self, name: str, op: Operation) -> Job:
         shape, memory = self.shape, (("memory", 0, 1),)
         gives = shape.of(Kind.GIVE)
-        over_b = gives[: shape.share]
+        over_b = gives[: shape.channels_per_rower]
         last = start_of(shape, over_b[-1])
         if shape.numbered:  # what leaves belongs to no operation under way
             return Job(name, memory) if op in over_b else Job(name, memory, ((last, 1),), ((last, 12),))
         ready = self.ready(op.reads[0])
         if op in over_b:
-            result = self._makers[Value("w", shape.share - 1)]
+            result = self._makers[Value("w", shape.channels_per_rower - 1)]
             finished = (fold_of(shape, result), fold_cycles(shape, result) - 5)
             return Job(name, memory, (ready, finished, *self.later(op, 1)))
-        return Job(name, memory, (ready, (last, 1), *self.later(op, 1)), ((last, 12 * shape.share),))
+        return Job(name, memory, (ready, (last, 1), *self.later(op, 1)), ((last, 12 * shape.channels_per_rower),))
 
 
 def jobs(shape: Shape) -> list[Job]:
@@ -420,7 +424,7 @@ def program(shape: Shape, interval: int = 0) -> Program:
     if shape.pair:  # placements of many intervals' length are easy to find, and their operations too far apart
         span = shape.depth // trials[0] + 3
         return Program(shape, *placement.least_interval(jobs(shape), trials, minimise, effort=4, span=span))
-    if shape.share == 1:
+    if shape.channels_per_rower == 1:
         return Program(shape, *placement.least_interval(jobs(shape), trials, minimise))
     if not interval:  # more jobs, and a trial takes up to a minute: in steps that double
         trials = [least, *(least + (max(1, least // 24) << k) for k in range(8))]

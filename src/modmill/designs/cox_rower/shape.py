@@ -45,7 +45,7 @@ class Shape:
         return len(self.u)
 
     @property
-    def share(self) -> int:
+    def channels_per_rower(self) -> int:
         """Channels of each base that a rower serves; its k-th is channel k * rowers + its own number."""
         return len(self.u[0]) // 2
 
@@ -57,7 +57,7 @@ class Shape:
     @property
     def n(self) -> int:
         """Channels of each base."""
-        return self.rowers * self.share
+        return self.rowers * self.channels_per_rower
 
     @property
     def rows(self) -> int:
@@ -71,7 +71,7 @@ class Shape:
 
     def named(self, name: str, k: int) -> str:
         """``name`` for the k-th channels of the rowers, counted from 0; the name itself where each serves one."""
-        return name if self.share == 1 else f"{name} {k + 1}"
+        return name if self.channels_per_rower == 1 else f"{name} {k + 1}"
 
     def shown(self, value: Value) -> str:
         """A value's name on charts and probes."""
@@ -80,7 +80,7 @@ class Shape:
     @cached_property
     def operations(self) -> tuple[Operation, ...]:
         """One product, in the order of the algorithm."""
-        found = tuple(operations(self.share, rows=not self.loop, numbered=self.numbered))
+        found = tuple(operations(self.channels_per_rower, rows=not self.loop, numbered=self.numbered))
         require_order(found)
         return found
 
@@ -91,7 +91,7 @@ class Shape:
     @cached_property
     def words(self) -> tuple[Value, ...]:
         """Words of a product's slot in each rower's memory, in the order of their addresses."""
-        return (*(Value(letter, k) for letter in WORDS for k in range(self.share)), H)
+        return (*(Value(letter, k) for letter in WORDS for k in range(self.channels_per_rower)), H)
 
     @property
     def slot(self) -> int:
@@ -194,7 +194,7 @@ class Shape:
     @property
     def cox_cycles(self) -> int:
         """Cycles from the ring's load to the visible h: places of the ring, tap, tree, sum over the share."""
-        return self.share + 1 + self.cox_levels + self.share
+        return self.channels_per_rower + 1 + self.cox_levels + self.channels_per_rower
 
     @property
     def depth(self) -> int:
@@ -203,27 +203,27 @@ class Shape:
             self.passes(bound) * self.loop_pass if self.loop else self.fold_latency
             for bound in (self.product_bound, self.sum_bound)
         )
-        extension = OPERAND + self.share * (self.steps + 2) + PRODUCT + whole
+        extension = OPERAND + self.channels_per_rower * (self.steps + 2) + PRODUCT + whole
         return 2 * (PRODUCT + product) + 2 * (extension + (0 if self.loop else self.hat_cycles))
 
     @property
     def fixed(self) -> int:
         """Constants before those of the two extensions."""
-        return self.share * (len(TABLES) + 2 * self.parts)
+        return self.channels_per_rower * (len(TABLES) + 2 * self.parts)
 
     @property
     def constants(self) -> int:
         """All constants of a rower."""
-        return self.fixed + 2 * self.share * self.steps
+        return self.fixed + 2 * self.channels_per_rower * self.steps
 
     def address(self, op: Operation, step: int = 0) -> int:
         """Where the constant of an operation lies, or the one for a step of it."""
-        place = (op.extension - 1) * self.share + op.k
+        place = (op.extension - 1) * self.channels_per_rower + op.k
         if op.kind is Kind.TERMS:
             return self.fixed + place * self.steps + step
         if op.kind is Kind.ROW_SUM:
-            return len(TABLES) * self.share + place * self.parts + step
-        return TABLES.index(op.table) * self.share + op.k
+            return len(TABLES) * self.channels_per_rower + place * self.parts + step
+        return TABLES.index(op.table) * self.channels_per_rower + op.k
 
     @property
     def least_interval(self) -> int:

@@ -22,7 +22,7 @@ BLIND = "blind"
 
 @dataclass(frozen=True)
 class PointProgram:
-    """A field_program, and the digits of the scalars that it multiplies by. ``curve``: its name; ``operation``: what it
+    """A field program, and the digits of the scalars that it multiplies by. ``curve``: its name; ``operation``: what it
     does."""
 
     operation: str

@@ -2,7 +2,7 @@
 # Copyright The Modmill authors
 """Sums of two multiples in variable time, for public scalars and points only: a program for each pair of scalars.
 
-    k = sum d_i 2^i, d_i = 0 or odd with |d_i| < 2^(w - 1), of any w digits in a instruction at most one not 0
+    k = sum d_i 2^i, d_i = 0 or odd with |d_i| < 2^(w - 1), of any w digits in an instruction at most one not 0
     w-NAF of k u1 G + u2 P: both read from the highest digit on, a doubling a bit, a sum where a digit is not 0
 
 Doublings between sums are Jacobian: fewer products than complete ones, but O becomes (0 : 0 : 0) in them and stays that

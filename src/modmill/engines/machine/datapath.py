@@ -131,7 +131,7 @@ class _Slice(wiring.Component):
 
     def _wide(self, value: Value) -> Value:
         """With guard bits above, in the highest slice of a unit that trims."""
-        return Cat(value, Const(0, GUARD)) if self.high and self.timing.trims else value
+        return Cat(value, Const(0, GUARD)) if self.high and self.timing.conditional_subtracts else value
 
     def _memory(self, m: Module, told: data.View, write: Value, stored: Value) -> Value:
         """The block RAMs; returns what port B read."""
@@ -167,7 +167,7 @@ class _Slice(wiring.Component):
             add(1, s, d, x)  # x is b in one cycle, a in the next
         m.d.comb += self.carried.eq(outs)
         lines = DelayLines(m, max(4, timing.delay), name="waiting")
-        if not timing.trims:
+        if not timing.conditional_subtracts:
             return lines.straight(s[: self.width], timing.delay - SUM, name="waiting")
         add(2, t, s, ~self._wide(self._multiple(m, told, held)))
         begun = _in(m, told.begin, SUM - 1, "begun")  # s now, and its t in the next cycle

@@ -5,7 +5,7 @@
 Slot memory, from address 0: the slots of thread 0, those of thread 1, and so on; the constants of all programs; the
 multiples of p that differences add, 0 first.
 
-The table holds the tasks of all instructions of all programs one after another: a instruction's product, which may be
+The table holds the tasks of all instructions of all programs one after another: an instruction's product, which may be
 none, then its sums. A task names each slot by its number and by what must be added to that for its address.
 """
 
@@ -45,10 +45,10 @@ def words_of(number: int, count: int, word: int) -> list[int]:
 class Entry:
     """A task in the table. ``places``: for each of the layout's fields the number and what is added to it.
 
-    ``active``: a product that is done; ``two``: of two that are added up. ``invert``: a difference. ``lift``: place of
-    the multiple of p that is added. ``trim``: number of the multiple that the sum is trimmed by, from 1 on, 0 for none.
-    In a instruction's first entry: ``count`` of its entries, ``advance``, ``again`` (the loop's last instruction),
-    ``last``.
+    ``active``: a product that is done; ``two``: of two that are added up. ``invert``: a difference.
+    ``lift``: place of the multiple of p that is added. ``trim``: number of the multiple that
+    the sum is trimmed by, from 1 on, 0 for none. In an instruction's first entry: ``count`` of its entries,
+    ``advance``, ``again`` (the loop's last instruction), ``last``.
     """
 
     places: tuple[tuple[int, int], ...]
@@ -67,7 +67,7 @@ class Entry:
 class MicrocodeLayout:
     """Slots, table and messages of a coprocessor for some programs.
 
-    ``threads``: runs in step. ``word``: bits of a word of the streams, 16 to 64. ``counted``: each job says how often
+    ``threads``: runs interleaved. ``word``: bits of a word of the streams, 16 to 64. ``counted``: each job says how often
     its loop is done, at most as often as in the program, and how many words of digits it brings.
     Raises UnsupportedError when the programs do not fit the unit or its memories.
     """
@@ -107,14 +107,14 @@ class MicrocodeLayout:
     def _require_fit(self, program: Program, instruction: Instruction) -> None:
         if len(instruction.sums) > self.timing.sums:
             raise UnsupportedError(
-                f"{program.name}: a instruction of {len(instruction.sums)} sums, this unit does {self.timing.sums}"
+                f"{program.name}: an instruction of {len(instruction.sums)} sums, this unit does {self.timing.sums}"
             )
         for task in instruction.tasks:
             if task.destination.shared or task.destination.pick == ENTRY:
                 raise UnsupportedError(f"{program.name}: a task writes a constant or an entry that a digit picks")
             if len(task.reads) > 2 and not self.timing.added:
                 raise UnsupportedError(f"{program.name}: this unit does not add products up")
-            if task.trim and not self.timing.trims:
+            if task.conditional_subtract and not self.timing.conditional_subtracts:
                 raise UnsupportedError(f"{program.name}: a sum is trimmed, which this unit does not do")
 
     # ---- slots
@@ -149,17 +149,17 @@ class MicrocodeLayout:
         return max((at + p.shared_slots for at, p in zip(self.offsets, self.programs, strict=True)), default=0)
 
     @cached_property
-    def lifts(self) -> tuple[int, ...]:
+    def offset_multiples(self) -> tuple[int, ...]:
         """The multiples of p in the memory, 0 first."""
         tasks = self._tasks()
         if self.timing.added or not self.timing.sums:
             return ()
-        return tuple(sorted({0} | {task.lift for task in tasks if task.kind == "sub"}))
+        return tuple(sorted({0} | {task.offset_multiple for task in tasks if task.kind == "sub"}))
 
     @cached_property
-    def trims(self) -> tuple[int, ...]:
+    def conditional_subtracts(self) -> tuple[int, ...]:
         """The multiples of p that sums are trimmed by."""
-        return tuple(sorted({task.trim for task in self._tasks()} - {0}))
+        return tuple(sorted({task.conditional_subtract for task in self._tasks()} - {0}))
 
     def _tasks(self) -> Iterator[Task]:
         return chain.from_iterable(instruction.tasks for p in self.programs for instruction in _instructions(p))
@@ -170,14 +170,14 @@ class MicrocodeLayout:
         return self.slots * self.threads
 
     @property
-    def lift_base(self) -> int:
+    def offset_base(self) -> int:
         """Address of the first multiple of p."""
         return self.shared_base + self.constants
 
     @property
     def used(self) -> int:
         """Addresses in use."""
-        return self.lift_base + len(self.lifts)
+        return self.offset_base + len(self.offset_multiples)
 
     @cached_property
     def depth(self) -> int:
@@ -220,11 +220,13 @@ class MicrocodeLayout:
             count=1 + len(instruction.sums), advance=instruction.advance, again=again, last=last,
         )  # fmt: skip
         for task in instruction.sums:
-            lift = self.lifts.index(task.lift) if task.kind == "sub" else 0
+            less = task.conditional_subtract
             yield Entry(
-                self._places(program, task), invert=task.kind == "sub", lift=lift,
-                trim=1 + self.trims.index(task.trim) if task.trim else 0,
-            )  # fmt: skip
+                self._places(program, task),
+                invert=task.kind == "sub",
+                lift=self.offset_multiples.index(task.offset_multiple) if task.kind == "sub" else 0,
+                trim=1 + self.conditional_subtracts.index(less) if less else 0,
+            )
 
     def _places(self, program: int, task: Task) -> tuple[tuple[int, int], ...]:
         def numbered(place: OperandAddress) -> tuple[int, int]:
@@ -343,22 +345,22 @@ class MicrocodeLayout:
                 values[self.offsets[k] + slot] = value
         for value in values:
             out += self.number(value)
-        for lift in self.lifts:
-            out += self._words(self._lifted(lift, contract.p))
-        for trim in self.trims if load else ():
-            out += self._words(trim * contract.p)
+        for offset_multiple in self.offset_multiples:
+            out += self._words(self._offset(offset_multiple, contract.p))
+        for conditional_subtract in self.conditional_subtracts if load else ():
+            out += self._words(conditional_subtract * contract.p)
         return out
 
-    def _lifted(self, lift: int, p: int) -> int:
+    def _offset(self, offset_multiple: int, p: int) -> int:
         """The port value that a difference adds: with residues less 2^w - 1 each, which the inverted bits of b are
         too large by."""
         form = self.contract.operand
         if not isinstance(form, Residues):
-            return lift * p
-        if lift == 0:
+            return offset_multiple * p
+        if offset_multiple == 0:
             return 0
         top = (1 << form.base.w) - 1
-        return form.pack([(lift * p - top) % m for m in form.moduli])
+        return form.pack([(offset_multiple * p - top) % m for m in form.moduli])
 
     def job(
         self, program: int, runs: Sequence[tuple[Sequence[int], Sequence[int]]], passes: int | None = None

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""The memory of a instruction sequencer: the entries of all programs, and behind them the digits of all threads."""
+"""The memory of an instruction sequencer: the entries of all programs, and behind them the digits of all threads."""
 
 from __future__ import annotations
 
@@ -120,12 +120,13 @@ class ProgramMemory(wiring.Component):
 
 
 def table_shapes(layout: MicrocodeLayout) -> dict[tuple[str, ...], data.StructLayout]:
-    """Fields of a instruction's first entry and of its sums, as wide as this layout needs them."""
+    """Fields of an instruction's first entry and of its sums, as wide as this layout needs them."""
     entries, _, _ = layout.table
     number = max(n for entry in entries for n, _ in entry.places).bit_length()
     added = {name: (len(codes) - 1).bit_length() for name, codes in layout.additions.items()}
     widths = {
-        "lift": (len(layout.lifts) - 1).bit_length(), "trim": len(layout.trims).bit_length(),
+        "lift": (len(layout.offset_multiples) - 1).bit_length(),
+        "trim": len(layout.conditional_subtracts).bit_length(),
         "count": (1 + layout.timing.sums).bit_length(),
     }  # fmt: skip
     same = {

@@ -70,7 +70,7 @@ class Sequencer(wiring.Component):
         super().__init__({
             "start": In(1), "busy": Out(1), "programme": In(range(max(2, len(layout.programs)))),
             "s_write": In(1), "s_ready": Out(1), "s_address": In(address), "s_data": In(width),
-            "s_trim": In(len(layout.trims)),
+            "s_trim": In(len(layout.conditional_subtracts)),
             "s_ask": In(1), "s_valid": Out(1), "s_read": In(address), "s_q": Out(width),
             "d_write": In(1), "d_address": In(range(max(2, layout.digit_depth))), "d_data": In(PACK),
             **({"passes": In(COUNT_BITS)} if layout.counted else {}),
@@ -126,13 +126,13 @@ class _Turn:
     """The counter of a turn: 0 in cycle 0, set where the multiplier took the first product of a run."""
 
     def __init__(self, m: Module, beat: MachineTiming, aligned: Signal) -> None:
-        self._m, self._turn = m, beat.turn
-        self.phase, self.wrap = Signal(range(beat.turn), name="phase"), Signal(name="wrap")
+        self._m, self._turn = m, beat.issue_cycles
+        self.phase, self.wrap = Signal(range(beat.issue_cycles), name="phase"), Signal(name="wrap")
         self._strobes: dict[frozenset[int], Signal] = {}
-        synced, phase, wrap = (2 - beat.run_up) % beat.turn, self.phase, self.wrap
+        synced, phase, wrap = (2 - beat.run_up) % beat.issue_cycles, self.phase, self.wrap
         m.d.sync += [
             phase.eq(Mux(aligned, synced, Mux(wrap, 0, phase + 1))),
-            wrap.eq(Mux(aligned, synced == beat.turn - 1, phase == beat.turn - 2)),
+            wrap.eq(Mux(aligned, synced == beat.issue_cycles - 1, phase == beat.issue_cycles - 2)),
         ]
 
     def before(self, cycle: int) -> Value:
@@ -162,7 +162,9 @@ class DatapathSequencer(Sequencer):
         m = Module()
         lay, beat, core = self.layout, self.timing, self.core
         load, p = lay.contract.load, lay.contract.p
-        m.submodules.unit = unit = FieldUnit(core, beat, lay.depth, [None if load else k * p for k in lay.trims])
+        m.submodules.unit = unit = FieldUnit(
+            core, beat, lay.depth, [None if load else k * p for k in lay.conditional_subtracts]
+        )
         m.submodules.table = table = ProgramMemory(lay)
         plus = table.sum
         idle, active, starting, aligned = (Signal(name=n) for n in ("idle", "active", "starting", "aligned"))
@@ -179,7 +181,7 @@ class DatapathSequencer(Sequencer):
         capture, given = core.o_valid | giving, idle
         if (
             not beat.sums
-        ):  # wide numbers: straight from registers to all slices; of a instruction without a product none writes
+        ):  # wide numbers: straight from registers to all slices; of an instruction without a product none writes
             capture, given = Signal(name="capture"), later(m, idle, "given")
             m.d.sync += capture.eq(turn.before(beat.arrive) | giving)
         told, address = unit.control, len(self.s_read)
@@ -219,7 +221,7 @@ class DatapathSequencer(Sequencer):
         m.d.sync += [
             more.eq(at.left != 0), last_thread.eq(at.thread == lay.threads - 1), last_turn.eq(last_thread & last),
             following.eq(Mux(again, chosen(self.programme, loops), at.base + count)),
-            ending.eq(turn.before(self.timing.turn - 1) & active),
+            ending.eq(turn.before(self.timing.issue_cycles - 1) & active),
         ]  # fmt: skip
         m.d.comb += done.eq(ending & last_turn)
         with m.If(ending):
@@ -296,7 +298,7 @@ class DatapathSequencer(Sequencer):
             to.eq(e.destination), to_plus.eq(chosen(e.destination_add, writes)), destination.eq(to + to_plus),
         ]  # fmt: skip
         lift = Signal(address, reset_less=True)
-        m.d.sync += lift.eq(Mux(idle, self.s_address, lay.lift_base + plus.lift))
+        m.d.sync += lift.eq(Mux(idle, self.s_address, lay.offset_base + plus.lift))
         return one + plus_one, destination, lift
 
     def _products(self, m: Module, turn: _Turn, live: Signal, active: Value) -> tuple[Signal, Signal, Signal, Signal]:
@@ -332,13 +334,17 @@ class DatapathSequencer(Sequencer):
         m.d.sync += [sums.eq(Cat(due, sums)), trims.eq(Cat(trim != 0, trims))]
         lines = DelayLines(m, max(4, beat.delay), name="sum")
         place = lines.line(destination, beat.delay - 1, name="sum_place")
-        below = lines.line(unit.below, beat.delay - beat.least_delay, name="below") if beat.trims else Const(0)
+        below = (
+            lines.line(unit.below, beat.delay - beat.least_delay, name="below")
+            if beat.conditional_subtracts
+            else Const(0)
+        )
         return sums[-1], sums[-2], trims[-2] & ~below, place
 
     def _places(self, m: Module, push: Value, place: Value, pop: Value) -> Signal:
         """Where products go, in order; the next one's place. They follow one another in a turn at least."""
         beat = self.timing
-        depth = 1 << (beat.write // beat.turn + 3).bit_length()
+        depth = 1 << (beat.write // beat.issue_cycles + 3).bit_length()
         m.submodules.places = places = memory.Memory(shape=len(place), depth=depth, init=[])
         write, read = places.write_port(), places.read_port(domain="comb")
         first, end = (Signal(range(depth), name=n) for n in ("first_place", "end_place"))

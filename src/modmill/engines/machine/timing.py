@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""When a field unit does what: every cycle of a instruction is fixed before there is any hardware.
+"""When a field unit does what: every cycle of an instruction is fixed before there is any hardware.
 
 A turn is the time in which one instruction is done for one thread. It begins in cycle 0; the counts below are cycles of
 the lowest slice of the slot memory. Where carries run through the slices, slice k does everything k cycles later.
@@ -42,7 +42,7 @@ TAKEN = 4
 """Cycles from the address of b to both operands of a product in their registers."""
 CAPTURE = 3
 """Cycles from a product at the multiplier's port to the memory's port."""
-TURN_MIN = 9
+ISSUE_CYCLES_MIN = 9
 """Cycles of the shortest turn: the instruction's flags are known before the next one begins."""
 SLICE = 54
 """Bits of a slice at most where carries run through it: three block RAMs on ECP5."""
@@ -94,25 +94,25 @@ def acceptance(core: Multiplier) -> tuple[int, int]:
 
 @dataclass(frozen=True)
 class MachineTiming:
-    """The cycles of a unit: a multiplier with its contract, and at most ``sums`` sums in a instruction.
+    """The cycles of a unit: a multiplier with its contract, and at most ``sums`` sums in an instruction.
 
-    ``period``, ``lead``: of the multiplier. ``trims``: whether sums can be trimmed. ``least``: cycles of a turn at
-    least. A unit without sums takes numbers of every form as bits. Raises UnsupportedError for numbers that cannot be
-    added or trimmed.
+    ``period``, ``lead``: of the multiplier. ``conditional_subtracts``: whether sums can be trimmed. ``least``: cycles
+    of a turn at least. A unit without sums takes numbers of every form as bits. Raises UnsupportedError for numbers
+    that cannot be added or trimmed.
     """
 
     contract: Contract
     sums: int
     period: int = 1
     lead: int = 0
-    trims: bool = False
+    conditional_subtracts: bool = False
     least: int = 0
     added = False
 
     def __post_init__(self) -> None:
         if self.sums < 0:
-            raise UnsupportedError(f"a instruction has 0 or more sums, not {self.sums}")
-        if self.trims and not isinstance(self.contract.operand, Binary):
+            raise UnsupportedError(f"an instruction has 0 or more sums, not {self.sums}")
+        if self.conditional_subtracts and not isinstance(self.contract.operand, Binary):
             raise UnsupportedError("only binary numbers can be trimmed")
         if self.contract.operand != self.contract.result:
             raise UnsupportedError("a field unit needs a multiplier whose results look like its operands")
@@ -143,7 +143,7 @@ class MachineTiming:
         """Cycles from the address of b to the sum at the memory's port."""
         if self.sums and isinstance(self.contract.operand, Residues):
             return SUM + folds(self.contract.operand)
-        return TRIM + 1 + self.skew if self.trims else SUM
+        return TRIM + 1 + self.skew if self.conditional_subtracts else SUM
 
     @cached_property
     def _found(self) -> tuple[int, int, int, int]:
@@ -151,13 +151,13 @@ class MachineTiming:
 
     def _search(self) -> Iterator[tuple[int, int, int, int]]:
         """Turn, delay, move and write."""
-        least = max(self.contract.timing.interval, 2 * (1 + self.sums), TURN_MIN, self.least)
+        least = max(self.contract.timing.interval, 2 * (1 + self.sums), ISSUE_CYCLES_MIN, self.least)
         first = -(-least // self.period)
         for turn in range(first * self.period, (first + _TURNS) * self.period, self.period):
             for delay in range(self.least_delay, self.least_delay + turn):
-                lifts, sums = self._reserved(turn, delay)
-                free = set(range(turn)) - lifts - sums
-                if lifts & sums or not free:
+                offset_multiples, sums = self._reserved(turn, delay)
+                free = set(range(turn)) - offset_multiples - sums
+                if offset_multiples & sums or not free:
                     continue
                 written = []
                 for move in range(FIRST + TAKEN + self.skew, FIRST + turn + 3):
@@ -169,21 +169,21 @@ class MachineTiming:
                     write, move = min(written)
                     yield turn, delay, move, write
         raise UnsupportedError(
-            f"no turn of up to {turn} cycles suits this multiplier and {self.sums} sums in a instruction"
+            f"no turn of up to {turn} cycles suits this multiplier and {self.sums} sums in an instruction"
         )
 
     def kept(self, operand: int, k: int) -> range:
         """Cycles in which operand 0 or 1 of a turn's product stands where slice k took it, until the next is taken."""
         first = FIRST + TAKEN - operand + min(k, self.skew)
-        return range(first, first + self.turn)
+        return range(first, first + self.issue_cycles)
 
     def written(self, k: int) -> int:
         """Cycle in which slice k writes the product."""
         return self.write + min(k, self.skew)
 
     @property
-    def turn(self) -> int:
-        """Cycles of a instruction for one thread."""
+    def issue_cycles(self) -> int:
+        """Cycles of an instruction for one thread."""
         return self._found[0]
 
     @property
@@ -214,8 +214,8 @@ class MachineTiming:
     @property
     def free(self) -> tuple[int, ...]:
         """Cycles of a turn in which a product may be written."""
-        taken = set().union(*self._reserved(self.turn, self.delay))
-        return tuple(cycle for cycle in range(self.turn) if cycle not in taken)
+        taken = set().union(*self._reserved(self.issue_cycles, self.delay))
+        return tuple(cycle for cycle in range(self.issue_cycles) if cycle not in taken)
 
     def _reserved(self, turn: int, delay: int) -> tuple[set[int], set[int]]:
         """Cycles of a turn in which port B reads multiples of p, and in which it writes sums."""
@@ -226,7 +226,7 @@ class MachineTiming:
     def drain(self) -> int:
         """Cycles from the end of the last turn until everything is written, 1 at least."""
         last_sum = FIRST + 2 * self.sums + self.delay if self.sums else 0
-        return max(1, max(self.write, last_sum) + self.skew + 2 - self.turn)
+        return max(1, max(self.write, last_sum) + self.skew + 2 - self.issue_cycles)
 
     @property
     def alignment(self) -> int:
@@ -236,16 +236,16 @@ class MachineTiming:
     @property
     def run_up(self) -> int:
         """Cycles from that product's acceptance to the first turn, so that the others meet the multiplier's period."""
-        found = self.turn - self.accept % self.turn
-        return found if found > 2 else found + self.turn
+        found = self.issue_cycles - self.accept % self.issue_cycles
+        return found if found > 2 else found + self.issue_cycles
 
     def cycles(self, instructions: int, threads: int) -> int:
         """Cycles of a run: the same for all numbers and digits."""
-        return self.alignment + self.run_up + instructions * threads * self.turn + self.drain
+        return self.alignment + self.run_up + instructions * threads * self.issue_cycles + self.drain
 
     def distances(self, threads: int) -> tuple[int, int]:
         """After how many instructions a product and a sum can be read."""
-        instruction = threads * self.turn
+        instruction = threads * self.issue_cycles
         last_sum = 2 * self.sums + self.delay
         return -(-(self.write - FIRST + 1) // instruction), max(1, -(-(last_sum + 1) // instruction))
 
@@ -258,12 +258,12 @@ class SlotTiming:
     interval: int
     distance: int
     sums = 0
-    trims = False
+    conditional_subtracts = False
     added = True
 
     @property
-    def turn(self) -> int:
-        """Cycles of a instruction for one thread."""
+    def issue_cycles(self) -> int:
+        """Cycles of an instruction for one thread."""
         return self.interval
 
     @property
@@ -282,7 +282,7 @@ class SlotTiming:
 
 
 def unit(
-    contract: Contract, threads: int, sums: int, *, period: int = 1, lead: int = 0, trims: bool = False,
+    contract: Contract, threads: int, sums: int, *, period: int = 1, lead: int = 0, conditional_subtracts: bool = False,
     shared: int = 16,
 ) -> DatapathSpec:  # fmt: skip
     """What instructions are made for on this hardware, with room for ``shared`` constants of all threads.
@@ -291,11 +291,11 @@ def unit(
     """
     if threads < 1:
         raise UnsupportedError(f"a unit has at least 1 thread, not {threads}")
-    product, sum_ = MachineTiming(contract, sums, period, lead, trims).distances(threads)
+    product, sum_ = MachineTiming(contract, sums, period, lead, conditional_subtracts).distances(threads)
     room = (DEPTHS[-1] - shared - LIFTS) // threads
     if room < 1:
         raise UnsupportedError(f"{threads} threads and {shared} constants do not fit {DEPTHS[-1]} slots")
-    return DatapathSpec(sums, product, sum_, room, shared, trims=trims)
+    return DatapathSpec(sums, product, sum_, room, shared, conditional_subtracts=conditional_subtracts)
 
 
 LIFTS = 8
@@ -304,12 +304,12 @@ LIFTS = 8
 
 def busy_threads(timing: MachineTiming, distance: int = 1) -> int:
     """Fewest threads with which a product can be read ``distance`` instructions later."""
-    return -(-(timing.write - FIRST + 1) // (timing.turn * distance))
+    return -(-(timing.write - FIRST + 1) // (timing.issue_cycles * distance))
 
 
 def paced(timing: MachineTiming, threads: int, distance: int) -> MachineTiming:
     """The timing with the shortest turns in which a product can be read ``distance`` instructions later."""
     while timing.distances(threads)[0] > distance:
-        least = max(timing.turn + 1, -(-(timing.write - FIRST + 1) // (threads * distance)))
+        least = max(timing.issue_cycles + 1, -(-(timing.write - FIRST + 1) // (threads * distance)))
         timing = replace(timing, least=least)
     return timing

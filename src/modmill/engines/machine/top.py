@@ -6,7 +6,7 @@
                                        ^--------- adder ---------^
     digits of scalars or exponents ------^ addresses
 
-Several runs, the threads, are done in step: each instruction for all of them before the next, so that a multiplier with
+Several runs, the threads, are done interleaved: each instruction for all of them before the next, so that a multiplier with
 several products in flight has work in every interval.
 
 Messages at ``i``, in words; numbers least significant word first, each filled up to whole words:
@@ -127,8 +127,8 @@ class _Messages:
         self.digit_words = [lay.digit_words(k) for k in range(len(programs))]
         self.places = [[slot for slot, _ in p.inputs] for p in programs]
         self.results = [[slot for slot, _ in p.results] for p in programs]
-        self.multiples = lay.constants + len(lay.lifts)
-        constants = self.multiples + (len(lay.trims) if self.load else 0)
+        self.multiples = lay.constants + len(lay.offset_multiples)
+        constants = self.multiples + (len(lay.conditional_subtracts) if self.load else 0)
         inputs, outputs = [*map(len, self.places)], [*map(len, self.results)]
         most = max(constants, *self.digit_words, *inputs, *outputs, 2)
         self.index = Signal(range(most + 1), reset_less=True)
@@ -178,7 +178,9 @@ class _Messages:
             self._told[name] = Signal(name=name)
             with m.If(later(m, self._told[name], f"{name}_now")):
                 m.d.sync += does
-        trims = (later(m, shared & (index == self.multiples + k), f"trim_{k}") for k in range(len(lay.trims)))
+        trims = (
+            later(m, shared & (index == self.multiples + k), f"trim_{k}") for k in range(len(lay.conditional_subtracts))
+        )
         m.d.comb += [
             number.i_data.eq(self.word), number.shift.eq(self.shift), number.whole.eq(run.s_q),
             run.s_data.eq(number.number), run.start.eq(self.starting), run.programme.eq(self.program),

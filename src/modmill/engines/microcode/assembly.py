@@ -46,7 +46,7 @@ class Assembled:
 
     @property
     def field_program(self) -> FieldProgram:
-        """The field_program as it is done, with inserted reductions."""
+        """The field program as it is done, with inserted reductions."""
         return self.settled.field_program
 
     def facts(self) -> list[tuple[str, str]]:
@@ -60,13 +60,13 @@ class Assembled:
             ("digits", f"{program.digits} of {program.window} bits"),
             ("slots of a thread", str(program.slots)),
             ("shared slots", str(program.shared_slots)),
-            ("sums trimmed", str(settled.trims_in_all)),
+            ("sums trimmed", str(settled.conditional_subtracts_in_all)),
             ("reductions inserted", f"{inserted} ({', '.join(sorted(set(settled.reductions)))})" if inserted else "0"),
         ]
 
 
 def assemble(field_program: FieldProgram, contract: Contract, unit: DatapathSpec) -> Assembled:
-    """Instructions for a field_program. Raises UnsupportedError where numbers could overflow or the unit has no room;
+    """Instructions for a field program. Raises UnsupportedError where numbers could overflow or the unit has no room;
     the instructions
     have
     passed `check_hazards` and `program_bounds`, which share nothing with what made them."""
@@ -82,7 +82,10 @@ def assemble(field_program: FieldProgram, contract: Contract, unit: DatapathSpec
     loop = len(field_program.before) if field_program.loop else -1
     parts = join(field_program.blocks, loop, field_program.layers, unit)
     slots = _Slots(field_program, parts, unit)
-    instructions = [_instructions(part, slots, k, settled.lifts[k], settled.trims[k]) for k, part in enumerate(parts)]
+    instructions = [
+        _instructions(part, slots, k, settled.offset_multiples[k], settled.conditional_subtracts[k])
+        for k, part in enumerate(parts)
+    ]
     results = []
     for name, bound in zip(field_program.results, settled.results, strict=True):
         results.append((slots.named[name], int(-(-bound // 1)) - 1))
@@ -244,7 +247,11 @@ class _Slots:
 
 
 def _instructions(
-    part: Placed, slots: _Slots, number: int, lifts: Mapping[int, int], trims: Mapping[int, int]
+    part: Placed,
+    slots: _Slots,
+    number: int,
+    offset_multiples: Mapping[int, int],
+    conditional_subtracts: Mapping[int, int],
 ) -> tuple[Instruction, ...]:
     block, own = part.block, slots.own[number]
     instructions = [Instruction(advance=instruction in part.advances) for instruction in range(part.length)]
@@ -268,7 +275,14 @@ def _instructions(
         if node.kind == MUL:
             instructions[at] = replace(instructions[at], product=Task(MUL, OperandAddress(own[k]), a, b, c, e))
         else:
-            lift = lifts.get(k, 0) if node.kind == SUB else 0
-            task = Task(node.kind, OperandAddress(own[k]), a, b, lift=lift, trim=trims.get(k, 0))
+            offset_multiple = offset_multiples.get(k, 0) if node.kind == SUB else 0
+            task = Task(
+                node.kind,
+                OperandAddress(own[k]),
+                a,
+                b,
+                offset_multiple=offset_multiple,
+                conditional_subtract=conditional_subtracts.get(k, 0),
+            )
             instructions[at] = replace(instructions[at], sums=(*instructions[at].sums, task))
     return tuple(instructions)

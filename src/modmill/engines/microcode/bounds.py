@@ -3,9 +3,10 @@
 """Programs on bounds: exact multiples of p, exclusive, for all digits and all passes at once.
 
 A loop runs on bounds until none grows any more; what holds then holds in every pass. Where a digit picks, the largest
-bound counts. `legalise` runs a field_program before it has instructions: it finds the multiple of p that each
-difference adds, and where a number would be too large it trims a sum, on units that can, or inserts a product by the
-domain's 1. `program_bounds` runs finished instructions, of points and of powers, and knows nothing of field programs.
+bound counts. `legalise` runs a field program before it has instructions: it finds the multiple of p that each
+difference adds, and where a number would be too large it conditional subtracts a sum, on units that can, or inserts a
+product by the domain's 1. `program_bounds` runs finished instructions, of points and of powers, and knows nothing of
+field programs.
 """
 
 from __future__ import annotations
@@ -32,9 +33,12 @@ def sum_bound(p: int, a: Fraction, b: Fraction) -> Fraction:
     return a + b - (Fraction(1, p) if (a * p).denominator == 1 or (b * p).denominator == 1 else 0)
 
 
-def trimmed(bound: Fraction, trim: int) -> Fraction:
-    """Bound of a number below bound p from which trim p is subtracted unless it is below that; 0: never."""
-    return min(bound, max(Fraction(trim), bound - trim)) if trim else bound
+def trimmed(bound: Fraction, conditional_subtract: int) -> Fraction:
+    """Bound of a number below bound p from which conditional subtract p is subtracted unless it is below that; 0:
+    never."""
+    return (
+        min(bound, max(Fraction(conditional_subtract), bound - conditional_subtract)) if conditional_subtract else bound
+    )
 
 
 def _shown(place: Slot | Name) -> str:
@@ -58,11 +62,13 @@ class _Bounds:
                 raise UnsupportedError(f"{where}: {_shown(place)} is read before it is written")
         return max(self.held[place] for place in places)
 
-    def untrimmed(self, kind: str, a: Sequence[Fraction], lift: int) -> Fraction:
-        """Bound of a sum, or of a difference that adds ``lift`` p."""
-        return a[0] + lift if kind == SUB else sum_bound(self.contract.p, a[0], a[1])
+    def untrimmed(self, kind: str, a: Sequence[Fraction], offset_multiple: int) -> Fraction:
+        """Bound of a sum, or of a difference that adds ``offset_multiple`` p."""
+        return a[0] + offset_multiple if kind == SUB else sum_bound(self.contract.p, a[0], a[1])
 
-    def result(self, kind: str, a: Sequence[Fraction], lift: int = 0, trim: int = 0) -> Fraction:
+    def result(
+        self, kind: str, a: Sequence[Fraction], offset_multiple: int = 0, conditional_subtract: int = 0
+    ) -> Fraction:
         """Bound of the result of operands with the bounds ``a``: two, or four for two products that are added up. A
         product's bound is rounded up to a multiple of 2^-40, so that thousands of products keep it short.
 
@@ -73,9 +79,9 @@ class _Bounds:
             factors = a if len(a) == 2 else (a[0] * a[1] + a[2] * a[3], Fraction(1))
             bound = self.contract.product(*factors)
             return min(self.contract.result_bound, Fraction(-(-bound * _ROUNDING // 1), _ROUNDING))
-        if kind == SUB and a[1] > lift:
-            raise UnsupportedError(f"{lift} p is added, but what is subtracted is below {float(a[1]):.6g} p")
-        bound = trimmed(self.untrimmed(kind, a, lift), trim)
+        if kind == SUB and a[1] > offset_multiple:
+            raise UnsupportedError(f"{offset_multiple} p is added, but what is subtracted is below {float(a[1]):.6g} p")
+        bound = trimmed(self.untrimmed(kind, a, offset_multiple), conditional_subtract)
         if bound > self.room:
             raise UnsupportedError(
                 f"a sum below {float(bound):.6g} p, a slot holds numbers below {float(self.room):.6g} p"
@@ -95,22 +101,23 @@ class _Bounds:
 
 @dataclass(frozen=True)
 class LegalProgram:
-    """A field_program whose numbers all fit, with the lift and trim of each node of each block, and what was done for
+    """A field program whose numbers all fit, with the offset multiple and conditional subtract of each node of each
+    block, and what was done for
     it.
 
     ``reductions``: products by 1 that were inserted, with the block's name. ``results``: bounds of the results.
     """
 
     field_program: FieldProgram
-    lifts: tuple[Mapping[int, int], ...]
-    trims: tuple[Mapping[int, int], ...]
+    offset_multiples: tuple[Mapping[int, int], ...]
+    conditional_subtracts: tuple[Mapping[int, int], ...]
     reductions: tuple[str, ...]
     results: tuple[Fraction, ...]
 
     @property
-    def trims_in_all(self) -> int:
+    def conditional_subtracts_in_all(self) -> int:
         """Sums that are trimmed."""
-        return sum(len(t) for t in self.trims)
+        return sum(len(t) for t in self.conditional_subtracts)
 
 
 class _TooLarge(Exception):
@@ -122,43 +129,51 @@ class _TooLarge(Exception):
 
 
 def legalise(field_program: FieldProgram, contract: Contract, unit: DatapathSpec) -> LegalProgram:
-    """Bounds of a whole field_program. Raises UnsupportedError, with the operation and the bounds, where nothing
+    """Bounds of a whole field program. Raises UnsupportedError, with the operation and the bounds, where nothing
     helps."""
     inserted: list[str] = []
-    trims: list[dict[int, int]] = [{} for _ in field_program.blocks]
+    conditional_subtracts: list[dict[int, int]] = [{} for _ in field_program.blocks]
     for _ in range(_REDUCTIONS):
-        run = _Run(field_program, contract, unit, trims)
+        run = _Run(field_program, contract, unit, conditional_subtracts)
         try:
             results = run.all()
         except _TooLarge as large:
             block = field_program.blocks[large.block]
             node = block.nodes[large.node]
-            if unit.trims or node.kind == MUL or (node.source and not node.source.name):
+            if unit.conditional_subtracts or node.kind == MUL or (node.source and not node.source.name):
                 raise UnsupportedError(f"{field_program.name}, block {block.name}: {large.why}") from None
             made = block.reduced([large.node], field_program.domain.one)
             field_program = field_program.with_blocks(
                 tuple(made if k == large.block else s for k, s in enumerate(field_program.blocks))
             )
             inserted.append(block.name)
-            trims = [{} for _ in field_program.blocks]
+            conditional_subtracts = [{} for _ in field_program.blocks]
             continue
-        if run.trims != trims:  # a trim that was found late holds from the start: its lifts are other ones
-            trims = run.trims
+        if (
+            run.conditional_subtracts != conditional_subtracts
+        ):  # a conditional subtract that was found late holds from the start: its offset multiples are other ones
+            conditional_subtracts = run.conditional_subtracts
             continue
-        return LegalProgram(field_program, tuple(run.lifts), tuple(run.trims), tuple(inserted), results)
+        return LegalProgram(
+            field_program, tuple(run.offset_multiples), tuple(run.conditional_subtracts), tuple(inserted), results
+        )
     raise UnsupportedError(f"{field_program.name}: numbers stay too large after {len(inserted)} reductions")
 
 
 class _Run(_Bounds):
-    """One run of a field_program on bounds."""
+    """One run of a field program on bounds."""
 
     def __init__(
-        self, field_program: FieldProgram, contract: Contract, unit: DatapathSpec, trims: list[dict[int, int]]
+        self,
+        field_program: FieldProgram,
+        contract: Contract,
+        unit: DatapathSpec,
+        conditional_subtracts: list[dict[int, int]],
     ) -> None:
         super().__init__(contract, dict.fromkeys(field_program.inputs, Fraction(1)))
         self._field_program, self._unit = field_program, unit
-        self.lifts: list[dict[int, int]] = [{} for _ in field_program.blocks]
-        self.trims = [dict(t) for t in trims]
+        self.offset_multiples: list[dict[int, int]] = [{} for _ in field_program.blocks]
+        self.conditional_subtracts = [dict(t) for t in conditional_subtracts]
 
     def all(self) -> tuple[Fraction, ...]:
         field_program = self._field_program
@@ -167,7 +182,7 @@ class _Run(_Bounds):
                 field_program.passes, lambda: self._block(len(field_program.before))
             ):
                 continue
-            self._block(number)  # of a loop that ended first: with the lifts of its largest bounds
+            self._block(number)  # of a loop that ended first: with the offset multiples of its largest bounds
         return tuple(self.held[name] for name in field_program.results)
 
     def _block(self, number: int) -> None:
@@ -181,22 +196,28 @@ class _Run(_Bounds):
         if node.source is not None:
             return self._source(number, node)
         a = [bounds[i] for i in node.args]
-        lift = trim = 0
+        offset_multiple = conditional_subtract = 0
         if node.kind != MUL:
-            lift = self.lifts[number][k] = max(-(-a[1] // 1), self.lifts[number].get(k, 0)) if node.kind == SUB else 0
-            trim = self._trim(number, k, self.untrimmed(node.kind, a, lift))
+            offset_multiple = self.offset_multiples[number][k] = (
+                max(-(-a[1] // 1), self.offset_multiples[number].get(k, 0)) if node.kind == SUB else 0
+            )
+            conditional_subtract = self._conditional_subtract(number, k, self.untrimmed(node.kind, a, offset_multiple))
         try:
-            return self.result(node.kind, a, lift, trim)
+            return self.result(node.kind, a, offset_multiple, conditional_subtract)
         except UnsupportedError as refusal:
             raise _TooLarge(number, max(node.args, key=lambda i: bounds[i]), str(refusal)) from None
 
-    def _trim(self, number: int, k: int, bound: Fraction) -> int:
-        """The trim of a sum below ``bound`` p: one that was found stays or grows."""
-        trim = self.trims[number].get(k, 0)
-        if self._unit.trims and trimmed(bound, trim) > min(self.room, self.contract.operand_bound):
+    def _conditional_subtract(self, number: int, k: int, bound: Fraction) -> int:
+        """The conditional subtract of a sum below ``bound`` p: one that was found stays or grows."""
+        conditional_subtract = self.conditional_subtracts[number].get(k, 0)
+        if self._unit.conditional_subtracts and trimmed(bound, conditional_subtract) > min(
+            self.room, self.contract.operand_bound
+        ):
             half = max(1, int(bound // 2)), int(-(-bound // 2))
-            trim = self.trims[number][k] = max(min(half, key=lambda t: trimmed(bound, t)), trim)
-        return trim
+            conditional_subtract = self.conditional_subtracts[number][k] = max(
+                min(half, key=lambda t: trimmed(bound, t)), conditional_subtract
+            )
+        return conditional_subtract
 
     def _source(self, number: int, node: Node) -> Fraction:
         source, layers = node.source, self._field_program.layers
@@ -240,7 +261,7 @@ def program_bounds(program: Program, contract: Contract) -> Limits:
             for task in instruction.tasks:
                 operands = [bounds.read(place.all, where) for place in task.reads]
                 try:
-                    made.append(bounds.result(task.kind, operands, task.lift, task.trim))
+                    made.append(bounds.result(task.kind, operands, task.offset_multiple, task.conditional_subtract))
                 except UnsupportedError as refusal:
                     raise UnsupportedError(f"{where}: {refusal}") from None
             for k, (task, bound) in enumerate(zip(instruction.tasks, made, strict=True)):

@@ -105,7 +105,7 @@ class FieldProgram:
         return sum(times * s.digits for s, times in zip(self.blocks, self.repeats, strict=True))
 
     def with_blocks(self, blocks: tuple[BasicBlock, ...]) -> FieldProgram:
-        """The same field_program with other blocks."""
+        """The same field program with other blocks."""
         first = len(self.before)
         loop = blocks[first] if self.loop else None
         return replace(self, before=blocks[:first], loop=loop, after=blocks[-1])

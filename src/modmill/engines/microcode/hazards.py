@@ -4,7 +4,7 @@
 hazards.
 
 A task of instruction t reads at instruction t; what it writes can be read from instruction t + distance on and is
-uncertain until then. So a slot may not be read or written while a write is under way, nor read in a instruction by one
+uncertain until then. So a slot may not be read or written while a write is under way, nor read in an instruction by one
 task and written by another. What a digit picks counts as all of it. A loop is run until its passes repeat one another.
 """
 
@@ -89,10 +89,11 @@ class _Replay:
             raise Hazard(f"{where}: no such task: {task}")
         if task.c is not None and not (unit.added and task.kind == "mul"):
             raise Hazard(f"{where}: the unit does not add up products")
-        if task.trim and not unit.trims:
-            raise Hazard(f"{where}: the unit does not trim sums")
-        if min(task.trim, task.lift) < 0 or (task.kind == "mul" and task.trim + task.lift):
-            raise Hazard(f"{where}: trim {task.trim} and lift {task.lift} of a {task.kind}")
+        if task.conditional_subtract and not unit.conditional_subtracts:
+            raise Hazard(f"{where}: the unit does not subtract multiples of p from sums")
+        less, more = task.conditional_subtract, task.offset_multiple
+        if min(less, more) < 0 or (task.kind == "mul" and less + more):
+            raise Hazard(f"{where}: conditional subtract {less} and offset multiple {more} of a {task.kind}")
         if task.destination.shared or task.destination.pick == ENTRY:
             raise Hazard(f"{where}: writes a shared slot or a whole table")
         for place in (task.destination, *task.reads):

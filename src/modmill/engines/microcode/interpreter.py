@@ -138,8 +138,8 @@ def _picked(place: OperandAddress, digit: int, program: Program) -> Slot:
 
 
 def _sum(task: Task, values: Sequence[int], p: int) -> int:
-    result = values[0] + values[1] if task.kind == "add" else values[0] - values[1] + task.lift * p
-    return result - task.trim * p if result >= task.trim * p else result
+    result = values[0] + values[1] if task.kind == "add" else values[0] - values[1] + task.offset_multiple * p
+    return result - task.conditional_subtract * p if result >= task.conditional_subtract * p else result
 
 
 def _least(number: int, subtractions: int, p: int) -> int:

@@ -2,18 +2,18 @@
 # Copyright The Modmill authors
 """Programs as instructions: what a field unit with one multiplier and one adder does, interval after interval.
 
-A instruction is one product and some sums, done for one thread after the other; the next instruction follows. Its tasks
-read what instructions at least ``Unit.product_distance`` (for products) or ``Unit.sum_distance`` (for sums) before it
-wrote. All instructions take the same time, and which instructions are done depends on no number: a digit of a scalar
-only chooses addresses.
+An instruction is one product and some sums, done for one thread after the other; the next instruction follows. Its
+tasks read what instructions at least ``Unit.product_distance`` (for products) or ``Unit.sum_distance`` (for sums)
+before it wrote. All instructions take the same time, and which instructions are done depends on no number: a digit of a
+scalar only chooses addresses.
 
     mul   destination = a b factor                    (a b + c e) factor with c and e, on units that add up products
     add   destination = a + b
-    sub   destination = a - b + lift p
+    sub   destination = a - b + offset multiple p
 
-A sum or difference with ``trim`` is made smaller by trim p where it is not below that: so multipliers that take numbers
-below p only get them. Within a instruction all reads come before all writes of the same task; no other task of the
-instruction may read what it writes.
+A sum or difference with ``conditional_subtract`` is made smaller by conditional subtract p where it is not below that:
+so multipliers that take numbers below p only get them. Within an instruction all reads come before all writes of the
+same task; no other task of the instruction may read what it writes.
 """
 
 from __future__ import annotations
@@ -49,9 +49,10 @@ class OperandAddress:
 
 @dataclass(frozen=True)
 class Task:
-    """One operation of a instruction. ``lift``: the multiple of p that a difference adds so that it is never negative.
-    ``trim``: the multiple of p that is subtracted from a sum or difference (after the lift) that is not below it, 0 for
-    never."""
+    """One operation of an instruction. ``offset_multiple``: the multiple of p that a difference adds so that it is
+    never
+    negative. ``conditional_subtract``: the multiple of p that is subtracted from a sum or difference (after the
+    offset multiple) that is not below it, 0 for never."""
 
     kind: str
     destination: OperandAddress
@@ -59,8 +60,8 @@ class Task:
     b: OperandAddress
     c: OperandAddress | None = None
     e: OperandAddress | None = None
-    lift: int = 0
-    trim: int = 0
+    offset_multiple: int = 0
+    conditional_subtract: int = 0
 
     @property
     def reads(self) -> tuple[OperandAddress, ...]:
@@ -86,9 +87,10 @@ class Instruction:
 class DatapathSpec:
     """What instructions are made for.
 
-    ``sums``: sums in a instruction at most, 0 for a unit that adds up two products instead (``added``).
-    ``product_distance`` and ``sum_distance``: a instruction may read what a instruction that many before it wrote, or
-    an earlier one. ``room``: slots of a thread, and shared ones, at most. ``trims``: whether sums can be trimmed.
+    ``sums``: sums in an instruction at most, 0 for a unit that adds up two products instead (``added``).
+    ``product_distance`` and ``sum_distance``: an instruction may read what an instruction that many before it wrote, or
+    an earlier one. ``room``: slots of a thread, and shared ones, at most. ``conditional_subtracts``: whether sums can
+    be trimmed.
     """
 
     sums: int
@@ -97,7 +99,7 @@ class DatapathSpec:
     room: int
     shared_room: int
     added: bool = False
-    trims: bool = False
+    conditional_subtracts: bool = False
 
 
 @dataclass(frozen=True)

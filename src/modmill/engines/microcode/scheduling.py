@@ -12,7 +12,7 @@ what it writes ask for, and a loop's block as its own. Of several placements, wh
 equally long, the shortest is taken, and of those the one that needs the fewest slots.
 
 Source: list scheduling by critical path, R. Graham: Bounds on multiprocessing timing anomalies, SIAM Journal on Applied
-Mathematics 17(2), 1969; that it is close to the best for one product a instruction shows in ``Placed.length`` against
+Mathematics 17(2), 1969; that it is close to the best for one product an instruction shows in ``Placed.length`` against
 the number of products.
 """
 
@@ -231,7 +231,9 @@ def place(
             digit += 1
         instruction += 1
         if instruction > _IDLE:
-            raise UnsupportedError(f"block {block.name} cannot be placed on a unit with {unit.sums} sums a instruction")
+            raise UnsupportedError(
+                f"block {block.name} cannot be placed on a unit with {unit.sums} sums an instruction"
+            )
     while digit < block.digits:
         advances.append(instruction)
         digit, instruction = digit + 1, instruction + 1

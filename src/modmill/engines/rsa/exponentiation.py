@@ -2,7 +2,7 @@
 # Copyright The Modmill authors
 """Modular exponentiation as instructions of one product each, for any multiplier with a contract.
 
-A program is instructions before, in and after a loop. A digit of the exponent chooses which slot a instruction reads,
+A program is instructions before, in and after a loop. A digit of the exponent chooses which slot an instruction reads,
 never whether it is done. So the fixed window and the ladder do the same products for every exponent of a given length.
 `left_to_right` is made for one exponent, for those that need not be secret. Numbers that belong to the modulus stand in
 shared slots.

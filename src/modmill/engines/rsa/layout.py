@@ -94,7 +94,7 @@ def power_layout(
 ) -> PowerLayout:
     """The layout with the longest turns of those that make the first power nearly as short as can be.
 
-    ``threads``: powers in step. ``word``: bits of a word of the streams. ``spare``: subtractions of p at the end at
+    ``threads``: powers interleaved. ``word``: bits of a word of the streams. ``spare``: subtractions of p at the end at
     least, for moduli that need more than the powers' own. Raises UnsupportedError where they do not fit the unit.
     """
     if threads < 1:

@@ -418,7 +418,7 @@ def _row(row: Row) -> Mapping[str, Any]:
     about = row.about
     words = [_subject(row)]
     if is_engine(row):
-        words += [work_of(about).title, f"{about['threads']} in step on {about['cores']}"]
+        words += [work_of(about).title, f"{about['threads']} interleaved on {about['cores']}"]
     else:
         words.append(_modulus(about.get("modulus")))
     if about.get("parameters"):
