@@ -107,6 +107,17 @@ def test_faults_of_the_handshake_are_reported() -> None:
     assert "without an operand" in _violations(EXTRA_RESULT)
 
 
+def test_a_core_that_always_shows_a_result_and_takes_no_operands_ends_the_run() -> None:
+    stuck = """
+    module core(input clk, input rst, input i_valid, output i_ready, input [7:0] i_a, input [7:0] i_b,
+      output o_valid, input o_ready, output [7:0] o_r);
+      assign i_ready = 0, o_valid = 1, o_r = 0;
+    endmodule"""
+    run = Simulator(stuck, widths=Widths(8, 8, 8)).run([1], [1], stall=0.5, timeout=50)
+    assert run.results == []
+    assert "timeout: 0 results of 1 operands" in "\n".join(run.violations)
+
+
 def test_wrong_value_is_seen_in_the_results() -> None:
     run = Simulator(WRONG_VALUE, widths=WIDTHS).run(A, B)
     assert run.violations == []

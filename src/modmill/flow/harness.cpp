@@ -118,18 +118,17 @@ public:
             if (job->taken_count != job->accepted_count) fault(MODULUS_BEFORE_RESULTS, cycle);
             job->loaded[job->loaded_count++] = cycle;
             offering_word = false;
-            last_event = cycle;
+            quiet = 0;
         }
         if (i_valid && i_ready) {
             if (word_is_due(k_valid && k_ready)) fault(OPERANDS_BEFORE_MODULUS, cycle);
             job->accepted[job->accepted_count++] = cycle;
             presenting = decided = false;
-            last_event = cycle;
+            quiet = 0;
         }
         if (waiting && !o_valid) fault(VALID_DROPPED, cycle);
         if (o_valid) sample_result(cycle, offered);
         waiting = o_valid && !o_ready;
-        if (waiting) last_event = cycle;  // it is the consumer's turn
         if (job->taken_count == job->operands) {
             if (!draining) {
                 draining = true;
@@ -137,7 +136,7 @@ public:
                 drained_at = cycle + DRAIN_CYCLES + longest;
             }
             if (cycle >= drained_at) finished = true;
-        } else if (cycle - last_event > job->timeout) {
+        } else if (!waiting && ++quiet > job->timeout) {  // while a result waits it is the consumer's turn
             job->cycles = cycle + 1;
             job->timed_out = 1;
             finished = true;
@@ -158,14 +157,14 @@ private:
         const uint64_t k = job->taken_count;
         if (job->valid_count == k) {
             job->valid[job->valid_count++] = cycle;
-            last_event = cycle;
+            quiet = 0;
             const uint64_t from = k < job->accepted_count ? job->accepted[k] : cycle;
             if (cycle - from > longest) longest = cycle - from;
         }
         if (o_ready) {
             std::memcpy(job->r + k * R_WORDS, words, sizeof words);
             job->taken[job->taken_count++] = cycle;
-            last_event = cycle;
+            quiet = 0;
         }
     }
 
@@ -281,7 +280,7 @@ private:
     bool presenting = false, decided = false, until_valid = false;
     bool waiting = false, draining = false, finished = false;
     uint32_t held[R_WORDS] = {};
-    uint64_t last_event = 0, longest = 0, drained_at = 0;
+    uint64_t quiet = 0, longest = 0, drained_at = 0;
 };
 
 uint32_t no_operand;            // stands for i_b of a core with one operand; always 0
