@@ -284,7 +284,7 @@ def test_names_that_are_none():
         with pytest.raises(UnsupportedError, match="no signature in DER"):
             ecdsa.decode(P256, data)
     with pytest.raises(UnsupportedError, match="at most 255 bytes, not 256"):
-        eddsa.sign(Ecc(ReferenceEngine(ED25519)), [], thread=bytes(256))
+        eddsa.sign(Ecc(ReferenceEngine(ED25519)), [], context=bytes(256))
     with pytest.raises(UnsupportedError, match="32 bytes, not 31"):
         eddsa.sign(Ecc(ReferenceEngine(ED25519)), [(bytes(31), b"")])
 

@@ -5,7 +5,7 @@
 import random
 
 import pytest
-from test_rows import UNITS, assembled
+from test_microcode import UNITS, assembled
 
 from modmill.engines.microcode.expressions import MUL, READ, BasicBlock
 from modmill.engines.microcode.fusing import fused

@@ -179,10 +179,10 @@ def test_planted_hazards_are_found(instructions, why):
         check_hazards(program(**instructions), UNIT)
 
 
-def test_units_that_cannot_trim():
+def test_units_that_cannot_subtract_multiples_of_p():
     instructions = program([Instruction(sums=(task("add", 2, 0, 1, conditional_subtract=1),))])
     check_hazards(instructions, UNIT)
-    with pytest.raises(Hazard, match="does not conditional subtract"):
+    with pytest.raises(Hazard, match="does not subtract multiples of p"):
         check_hazards(instructions, replace(UNIT, conditional_subtracts=False))
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 import pytest
-from test_rows import IDLE, UNIT, program, task, wide
+from test_microcode import IDLE, UNIT, program, task, wide
 
 from modmill.contract import Fault, UnsupportedError
 from modmill.designs import design

@@ -37,7 +37,7 @@ MOST = 8
 
 
 def judged(machine, name, tmp_path, count=0):
-    (outcome,) = study.check([study.load(name, count)], machine, store=tmp_path / "instructions.jsonl")
+    (outcome,) = study.check([study.load(name, count)], machine, store=tmp_path / "rows.jsonl")
     return outcome
 
 
@@ -57,7 +57,7 @@ def test_wycheproof(name, tmp_path):
 def test_some_of_each_file_bit_exactly(name, tmp_path):
     outcome = judged(EXACT, name, tmp_path, count=2)
     assert len(outcome.vectors.cases) == 2 and not outcome.faults
-    assert outcome.instruction.values["faults"] == 0
+    assert outcome.row.values["faults"] == 0
 
 
 @pytest.mark.parametrize("name", sorted(TOO_LONG))
@@ -74,7 +74,7 @@ def test_a_file_that_is_not_there():
         study.select(names=["sha3000"])
 
 
-@pytest.mark.long  # tests/cli/test_cli_rsa.py signs through RTL, and instructions of results/ have more
+@pytest.mark.long  # tests/cli/test_cli_rsa.py signs through RTL, and rows of results/ have more
 def test_a_sample_through_rtl():
     """Two halves of 512 bits each, by one machine with a loaded modulus where the primes have the same length."""
     machine = engine_for("rtl", "montgomery-array")
@@ -89,16 +89,16 @@ def test_a_wrong_vector_is_caught(tmp_path):
     ((group, case),) = one.cases
     assert study.accepted(EXACT.rsa, group, case)
     bad = study.RsaVectors(one.file, ((group, case | {"sig": case["sig"][:-2] + "00"}),), 0)
-    (outcome,) = study.check([bad], EXACT, store=tmp_path / "instructions.jsonl")
-    assert len(outcome.faults) == outcome.instruction.values["faults"] == 1
+    (outcome,) = study.check([bad], EXACT, store=tmp_path / "rows.jsonl")
+    assert len(outcome.faults) == outcome.row.values["faults"] == 1
     assert outcome.faults[0].startswith("1, 1024 bits")
 
 
 def test_the_command(cache):
-    instructions = cache / "instructions-kept.jsonl"
+    rows = cache / "rows-kept.jsonl"
     done = CliRunner().invoke(
-        app, ["rsa", "vectors", "--count", "1", "--file", "pkcs1_1024", "--record", str(instructions)]
+        app, ["rsa", "vectors", "--count", "1", "--file", "pkcs1_1024", "--record", str(rows)]
     )  # fmt: skip
     assert done.exit_code == 0, done.output
     assert "1 vectors, 0 faults" in done.output
-    assert len(instructions.read_text().splitlines()) == 1
+    assert len(rows.read_text().splitlines()) == 1

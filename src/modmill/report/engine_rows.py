@@ -2,8 +2,8 @@
 # Copyright The Modmill authors
 """Whole engines that have rows: RSA engines and coprocessors of curves, with the numbers derived from their rows.
 
-An operation is a power or a point multiplication. A job has ``threads`` operations, which run interleaved. With ``cores``
-machines, an engine at full load finishes
+An operation is a power or a point multiplication. A job has ``threads`` operations, which run interleaved. With
+``cores`` machines, an engine at full load finishes
 
     rate = MHz 10^6 threads cores / period
 

@@ -67,9 +67,9 @@ class Entry:
 class MicrocodeLayout:
     """Slots, table and messages of a coprocessor for some programs.
 
-    ``threads``: runs interleaved. ``word``: bits of a word of the streams, 16 to 64. ``counted``: each job says how often
-    its loop is done, at most as often as in the program, and how many words of digits it brings.
-    Raises UnsupportedError when the programs do not fit the unit or its memories.
+    ``threads``: runs interleaved. ``word``: bits of a word of the streams, 16 to 64. ``counted``: each job says how
+    often its loop is done, at most as often as in the program, and how many words of digits it brings. Raises
+    UnsupportedError when the programs do not fit the unit or its memories.
     """
 
     programs: tuple[Program, ...]

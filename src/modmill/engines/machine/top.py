@@ -6,8 +6,8 @@
                                        ^--------- adder ---------^
     digits of scalars or exponents ------^ addresses
 
-Several runs, the threads, are done interleaved: each instruction for all of them before the next, so that a multiplier with
-several products in flight has work in every interval.
+Several runs, the threads, are done interleaved: each instruction for all of them before the next, so that a multiplier
+with several products in flight has work in every interval.
 
 Messages at ``i``, in words; numbers least significant word first, each filled up to whole words:
 
