@@ -28,7 +28,8 @@ from pathlib import Path
 from typing import Any
 
 from modmill.flow import tools
-from modmill.flow.mutate import ENABLES, REGISTERS, UNWRITTEN, Bit, Cell, Mutated, Netlist, register
+from modmill.flow.mutate import ENABLES, Mutated
+from modmill.flow.netlist import REGISTERS, UNWRITTEN, Bit, Cell, Netlist, register
 
 REACHED = "same outputs in every state that a reset reaches"
 HANDSHAKE = ("i_ready", "o_valid", "k_ready", "o_last")

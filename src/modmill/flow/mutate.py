@@ -23,7 +23,7 @@ import random
 import re
 import tempfile
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -31,6 +31,7 @@ from pathlib import Path
 from typing import Any
 
 from modmill.flow import tools
+from modmill.flow.netlist import REGISTERS, Bit, Cell, Netlist
 
 CLASSES = ("cell", "constant", "connection", "reset", "initial")
 """Classes of mutants: equal numbers are drawn, if there are enough places, except of the last."""
@@ -43,17 +44,8 @@ DROPPED = "the reset is dropped"
 ENABLES = "modmill_mutants"
 """Input of the mutated module: bit k enables mutant k; bit 0 enables none."""
 
-Bit = int | str
-"""A bit of a netlist: the number of a net, or a constant "0", "1", "x"."""
-Cell = dict[str, Any]
-
-UNWRITTEN = "modmill_unwritten_"
-"""Prefix of the registers that are 1 while a word of a memory is unwritten."""
-
-_READ = (
-    "read_verilog core.v; hierarchy -check -top {top}; proc; flatten; opt_expr; opt_dff -simple-dffe; opt_expr; "
-    "opt_clean; memory_collect; check -assert; write_json core.json"
-)
+_PARALLEL = re.compile(r"\(\* parallel_case \*\)|// synopsys parallel_case")
+"""A mutant may violate this attribute; then the first of several selected inputs counts."""
 _WRITE = "read_json mutants.json; check -assert; write_verilog -noattr mutants.v"
 _OTHER = {
     "$add": ("$sub",), "$sub": ("$add",), "$and": ("$or", "$xor"), "$or": ("$and", "$xor"), "$xor": ("$or", "$xnor"),
@@ -63,10 +55,6 @@ _OTHER = {
     "$logic_not": ("$reduce_bool",), "$logic_and": ("$logic_or",), "$logic_or": ("$logic_and",), "$not": ("$pos",),
     "$shl": ("$shr",), "$shr": ("$shl",),
 }  # fmt: skip
-_BITWISE = {"$and", "$or", "$xor", "$xnor", "$not", "$pos", "$mux"}
-_CARRYING = {"$add", "$sub", "$mul", "$neg"}
-REGISTERS = {"$dff", "$dffe", "$sdff", "$sdffe", "$sdffce"}
-"""Types of registers in a core with one clock and synchronous resets."""
 _FIXED = {"CLK", "RD_CLK", "WR_CLK", "ARST", "RD_ARST", "RD_SRST", "RD_EN"}
 
 
@@ -186,7 +174,7 @@ def _drawn(netlist: Netlist, count: int, rnd: random.Random) -> list[_Site]:
     """Equal numbers of each class, if there are enough places (see `INITIAL_SHARE`); in a class uniform over cells,
     then over places."""
     kinds: dict[str, list[list[_Site]]] = {kind: [] for kind in CLASSES}
-    for group in netlist.sites():
+    for group in _Places(netlist).groups():
         kinds[group[0].mutant.kind].append(group)
     for groups in kinds.values():
         for group in groups:
@@ -212,130 +200,36 @@ def _in_turn(groups: Sequence[list[_Site]]) -> Iterator[_Site]:
         yield from (group[k] for group in groups if k < len(group))
 
 
-class Netlist:
-    """A module of word-level cells in Yosys's JSON format, with methods to change it."""
+class _Places:
+    """The places of a netlist that mutants may change."""
 
-    def __init__(self, module: dict[str, Any]) -> None:
-        self.module = module
-        self.cells: dict[str, Cell] = {
-            name: cell for name, cell in module["cells"].items() if cell["type"] != "$scopeinfo"
-        }
-        module["cells"] = self.cells
-        nets = [b for cell in self.cells.values() for bits in cell["connections"].values() for b in bits]
-        nets += [b for port in module["ports"].values() for b in port["bits"]]
-        self._next = 1 + max((b for b in nets if isinstance(b, int)), default=1)
-        self._names, self._initial = self._named()
-        self._feeds = self._fanout()
-        self._drivers = {
-            bit: (name, port, k)
-            for name, cell in self.cells.items()
-            for port, bits in cell["connections"].items()
-            if cell["port_directions"][port] == "output"
-            for k, bit in enumerate(bits)
-        }
+    def __init__(self, netlist: Netlist) -> None:
+        self._net = netlist
+        self._resets = set(netlist.module["ports"].get("rst", {"bits": []})["bits"])
         self._sources: dict[str, tuple[str, str]] = {}
-        self._reset_values: dict[str, list[Bit]] = {}
 
-    @classmethod
-    def read(cls, verilog: str, top: str) -> Netlist:
-        """The netlist of a text. Raises ToolError if Yosys cannot read it or a cell has an unknown type."""
-        with tempfile.TemporaryDirectory(prefix="modmill-mutate-") as name:
-            folder = Path(name)
-            (folder / "core.v").write_text(re.sub(r"\(\* keep_hierarchy \*\)\n", "", verilog))
-            tools.run(tools.yosys("-q", "-p", _READ.format(top=top)), name="yosys", cwd=folder)
-            module = json.loads((folder / "core.json").read_text())["modules"][top]
-        return cls(module)
-
-    # ---- queries
-
-    def _named(self) -> tuple[dict[Bit, str], dict[Bit, str]]:
-        """The names of the nets that have one in the source, the longest path first; initial values by net."""
-        names: dict[Bit, str] = {}
-        initial: dict[Bit, str] = {}
-        for name, net in self.module["netnames"].items():
-            value = net.get("attributes", {}).get("init", "")
-            for k, bit in enumerate(net["bits"]):
-                if value and k < len(value) and value[-1 - k] in "01":
-                    initial[bit] = value[-1 - k]
-                if not net["hide_name"] and not _NUMBERED.search(name):
-                    known = names.get(bit)
-                    index = f"[{k}]" if len(net["bits"]) > 1 else ""
-                    if known is None or name.count(".") > known.count("."):
-                        names[bit] = name + index
-        return names, initial
-
-    def _fanout(self) -> dict[Bit, list[str]]:
-        found: dict[Bit, list[str]] = defaultdict(list)
-        for name, cell in self.cells.items():
-            for port, bits in cell["connections"].items():
-                if cell["port_directions"][port] == "input":
-                    for bit in bits:
-                        found[bit].append(name)
-        return found
-
-    def outputs(self, cell: Cell) -> list[Bit]:
-        """All output bits of a cell."""
-        return [
-            b for port, bits in cell["connections"].items() if cell["port_directions"][port] == "output" for b in bits
-        ]
-
-    def source(self, name: str) -> tuple[str, str]:
-        """The instances that contain a cell, and the wire that it drives or the nearest named one after it."""
-        seen, level = {name}, [name]
-        while level:
-            for each in level:
-                for bit in self.outputs(self.cells[each]):
-                    if bit in self._names:
-                        path, _, wire = self._names[bit].rpartition(".")
-                        return path, wire if each == name else f"-> {wire}"
-            behind = [c for each in level for bit in self.outputs(self.cells[each]) for c in self._feeds[bit]]
-            level = [c for c in dict.fromkeys(behind) if c not in seen]
-            seen.update(level)
-        return "", name
-
-    def live(self) -> set[tuple[str, str, int]]:
-        """Input bits of cells (cell, port, place) with a path to an output of the module."""
-        todo = [bit for port in self.module["ports"].values() if port["direction"] == "output" for bit in port["bits"]]
-        seen, found = set(todo), set[tuple[str, str, int]]()
-        while todo:
-            if (driver := self._drivers.get(todo.pop())) is None:
-                continue
-            name, port, k = driver
-            cell = self.cells[name]
-            for place in _behind(cell, port, k):
-                found.add((name, *place))
-                bit = cell["connections"][place[0]][place[1]]
-                if bit not in seen:
-                    seen.add(bit)
-                    todo.append(bit)
-        return found
-
-    # ---- places for mutants
-
-    def sites(self) -> Iterator[list[_Site]]:
+    def groups(self) -> Iterator[list[_Site]]:
         """Groups of places for mutants, each of one class and one cell."""
-        live = self.live()
         places = defaultdict(list)
-        for name, port, k in sorted(live):
+        for name, port, k in sorted(self._net.live()):
             places[name].append((port, k))
-        resets = set(self.module["ports"].get("rst", {"bits": []})["bits"])
         for name in sorted(places):
-            cell = self.cells[name]
+            cell = self._net.cells[name]
             groups: dict[str, list[_Site]] = {kind: [] for kind in CLASSES}
             here = (partial(self._site, name, cell["type"]), groups)
             self._operation_sites(cell, *here)
             for port, k in places[name]:
                 if port not in _FIXED:
-                    self._input_sites(cell, port, k, resets, *here)
+                    self._input_sites(cell, port, k, *here)
             if cell["type"] in REGISTERS:
-                self._register_sites(cell, [k for port, k in places[name] if port == "D"], resets, *here)
+                self._register_sites(cell, [k for port, k in places[name] if port == "D"], *here)
             if cell["type"] == "$mem_v2":
                 self._memory_sites(cell, *here)
             yield from (group for group in groups.values() if group)
 
     def _site(self, name: str, type_: str, kind: str, what: str, apply: Callable[[Netlist, str, Bit], None]) -> _Site:
         if name not in self._sources:
-            self._sources[name] = self.source(name)
+            self._sources[name] = self._net.source(name)
         path, wire = self._sources[name]
         return _Site(Mutant(kind, what, type_, wire, path), name, lambda net: partial(apply, net, name))
 
@@ -348,19 +242,13 @@ class Netlist:
             groups["cell"].append(site("cell", "the inputs of the multiplexer are swapped", _apply_swap))
 
     def _input_sites(
-        self,
-        cell: Cell,
-        port: str,
-        k: int,
-        resets: set[Bit],
-        site: Callable[..., _Site],
-        groups: dict[str, list[_Site]],
+        self, cell: Cell, port: str, k: int, site: Callable[..., _Site], groups: dict[str, list[_Site]]
     ) -> None:
         bits = cell["connections"][port]
         if bits[k] in ("0", "1"):
             what = f"constant bit {k} of {port} is {1 - int(bits[k])}"
             groups["constant"].append(site("constant", what, partial(_apply_input, port, k, "inverted")))
-        elif isinstance(bits[k], int) and bits[k] not in resets:
+        elif isinstance(bits[k], int) and bits[k] not in self._resets:
             for change in ("stuck at 0", "stuck at 1", "inverted"):
                 what = f"bit {k} of {port} is {change}"
                 groups["connection"].append(site("connection", what, partial(_apply_input, port, k, change)))
@@ -370,10 +258,14 @@ class Netlist:
                 groups["connection"].append(site("connection", what, partial(_apply_input, port, k, f"bit {j}")))
 
     def _register_sites(
-        self, cell: Cell, bits: list[int], resets: set[Bit], site: Callable[..., _Site], groups: dict[str, list[_Site]]
+        self, cell: Cell, bits: list[int], site: Callable[..., _Site], groups: dict[str, list[_Site]]
     ) -> None:
         active = int(cell["parameters"].get("SRST_POLARITY", "0"), 2)
-        if "SRST" in cell["connections"] and active and self.of_reset(cell["connections"]["SRST"][0], resets):
+        if (
+            "SRST" in cell["connections"]
+            and active
+            and self._net.of_reset(cell["connections"]["SRST"][0], self._resets)
+        ):
             groups["reset"].append(site("reset", DROPPED, _apply_dropped))
             for k in bits:
                 value = cell["parameters"]["SRST_VALUE"][-1 - k]
@@ -381,23 +273,9 @@ class Netlist:
                 if value in "01":
                     groups["reset"].append(site("reset", what, partial(_apply_register, "reset", k)))
         for k in bits:
-            if (value := self._initial.get(cell["connections"]["Q"][k])) is not None:
+            if (value := self._net.initial.get(cell["connections"]["Q"][k])) is not None:
                 what = f"bit {k} of the initial value is {1 - int(value)}"
                 groups["initial"].append(site("initial", what, partial(_apply_register, "initial", k)))
-
-    def of_reset(self, bit: Bit, resets: set[Bit]) -> bool:
-        """Whether a register's reset input is `rst`, or one gate of `rst` and other nets."""
-        if bit in resets or bit not in self._drivers:
-            return bit in resets
-        pins = self.cells[self._drivers[bit][0]]["connections"]
-        return any(b in resets for port in ("A", "B", "S") for b in pins.get(port, ()))
-
-    def reset_registers(self) -> Iterator[str]:
-        """Names of the registers that `rst` sets."""
-        resets = set(self.module["ports"].get("rst", {"bits": []})["bits"])
-        for name, cell in self.cells.items():
-            if "SRST" in cell["connections"] and self.of_reset(cell["connections"]["SRST"][0], resets):
-                yield name
 
     def _memory_sites(self, cell: Cell, site: Callable[..., _Site], groups: dict[str, list[_Site]]) -> None:
         parameters = cell["parameters"]
@@ -408,141 +286,6 @@ class Netlist:
             if value in "01" and at < width * int(parameters["SIZE"], 2):
                 what = f"bit {at % width} of word {at // width} of the {name} is {1 - int(value)}"
                 groups[kind].append(site(kind, what, partial(_apply_memory, at // width, at % width)))
-
-    # ---- changes
-
-    def legalise(self) -> None:
-        """Replace unknown constants by 0, because Verilator refuses some of them."""
-        for cell in self.cells.values():
-            for port, bits in cell["connections"].items():
-                cell["connections"][port] = ["0" if bit in ("x", "z") else bit for bit in bits]
-
-    def add_input(self, name: str, bits: int) -> list[Bit]:
-        """A new input port."""
-        nets: list[Bit] = list(range(self._next, self._next + bits))
-        self._next += bits
-        self.module["ports"][name] = {"direction": "input", "bits": nets}
-        self.module["netnames"][name] = {"hide_name": 0, "bits": nets, "attributes": {}}
-        return nets
-
-    def fresh(self, bits: int) -> list[Bit]:
-        """New nets."""
-        nets: list[Bit] = list(range(self._next, self._next + bits))
-        self._next += bits
-        return nets
-
-    def add(self, type_: str, y: list[Bit] | None = None, width: int = 1, **inputs: list[Bit]) -> list[Bit]:
-        """Add a cell with unsigned inputs; returns its output."""
-        out = self.fresh(width) if y is None else y
-        parameters = {}
-        if type_ == "$mux":
-            parameters["WIDTH"] = _number(len(out))
-        else:
-            for port, bits in inputs.items():
-                parameters[f"{port}_WIDTH"], parameters[f"{port}_SIGNED"] = _number(len(bits)), _number(0)
-            parameters["Y_WIDTH"] = _number(len(out))
-        self._put(type_, parameters, {**inputs, "Y": out})
-        return out
-
-    def _put(self, type_: str, parameters: dict[str, str], connections: dict[str, list[Bit]]) -> None:
-        ways = {port: "output" if port == "Y" else "input" for port in connections}
-        self.cells[f"$modmill${len(self.cells)}"] = {
-            "hide_name": 1, "type": type_, "parameters": parameters, "attributes": {}, "port_directions": ways,
-            "connections": connections,
-        }  # fmt: skip
-
-    def copy(self, cell: Cell, type_: str) -> list[Bit]:
-        """Add a cell of type ``type_`` with the inputs of another cell; returns its output."""
-        out = self.fresh(len(cell["connections"]["Y"]))
-        parameters = dict(cell["parameters"])
-        if type_ == "$pos":
-            parameters = {k: v for k, v in parameters.items() if k[0] in "AY"}
-        self._put(type_, parameters, {**cell["connections"], "Y": out})
-        return out
-
-    def move_initial(self, old: Bit, new: Bit) -> None:
-        """Move the initial value of a net to another net."""
-        for net in self.module["netnames"].values():
-            value = net.get("attributes", {}).get("init", "")
-            if value and old in net["bits"]:
-                k = len(net["bits"]) - 1 - net["bits"].index(old)
-                net["attributes"]["init"] = value[:k] + "x" + value[k + 1 :] if k < len(value) else value
-        self.module["netnames"][f"modmill_initial_{new}"] = {
-            "hide_name": 1, "bits": [new], "attributes": {"init": self._initial[old]}
-        }  # fmt: skip
-
-    def unwritten(self, memory: str, word: int, k: int) -> list[Bit]:
-        """A register that is 1 until bit ``k`` of a word of a memory is written; constant 1 if nothing writes it."""
-        pins, parameters = self.cells[memory]["connections"], self.cells[memory]["parameters"]
-        width, bits = int(parameters["WIDTH"], 2), int(parameters["ABITS"], 2)
-        ports = range(int(parameters["WR_PORTS"], 2))
-        if not ports:
-            return ["1"]
-        at: list[Bit] = [str(word >> j & 1) for j in range(bits)]
-        held, writes = self.fresh(1), list[Bit]()
-        for port in ports:
-            here = self.add("$eq", A=pins["WR_ADDR"][port * bits : (port + 1) * bits], B=at)
-            writes += self.add("$and", A=here, B=[pins["WR_EN"][port * width + k]])
-        later = self.add("$and", A=held, B=self.add("$logic_not", A=writes))
-        name = f"{UNWRITTEN}{len(self.cells)}"
-        self.cells[f"${name}"] = register(self.module["ports"]["clk"]["bits"], later, held)
-        self.module["netnames"][name] = {"hide_name": 0, "bits": held, "attributes": {"init": "1"}}
-        return held
-
-    def plain(self, name: str, flipped: int | None = None, enable: Bit = "0") -> Cell:
-        """A register whose reset is replaced by multiplexers before it; bit ``flipped`` of the reset value is
-        flipped."""
-        cell = self.cells[name]
-        pins, parameters = cell["connections"], cell["parameters"]
-        value = self._reset_values.setdefault(name, list(reversed(parameters.get("SRST_VALUE", ""))))
-        if flipped is not None:
-            value[flipped] = self.add("$xor", A=[value[flipped]], B=[enable])[0]
-        if "SRST" not in pins:
-            return cell
-        reset = pins.pop("SRST")
-        pins["D"] = self.add("$mux", self.fresh(len(pins["D"])), A=pins["D"], B=value, S=reset)
-        if cell["type"] == "$sdffe":
-            pins["EN"] = self.add("$or", A=pins["EN"], B=reset)
-        cell["type"] = "$dff" if cell["type"] == "$sdff" else "$dffe"
-        del parameters["SRST_POLARITY"], parameters["SRST_VALUE"], cell["port_directions"]["SRST"]
-        return cell
-
-
-def register(clk: list[Bit], d: list[Bit], q: list[Bit]) -> Cell:
-    """A register cell without reset."""
-    return {
-        "hide_name": 1, "type": "$dff", "attributes": {}, "connections": {"CLK": clk, "D": d, "Q": q},
-        "parameters": {"WIDTH": _number(len(d)), "CLK_POLARITY": "1"},
-        "port_directions": {"CLK": "input", "D": "input", "Q": "output"},
-    }  # fmt: skip
-
-
-_PARALLEL = re.compile(r"\(\* parallel_case \*\)|// synopsys parallel_case")
-"""A mutant may violate this attribute; then the first of several selected inputs counts."""
-_NUMBERED = re.compile(r"(^|\.)_\d+_(\[|$)")
-
-
-def _number(value: int) -> str:
-    return f"{value:032b}"
-
-
-def _behind(cell: Cell, port: str, k: int) -> Iterable[tuple[str, int]]:
-    """Input bits of a cell on which bit ``k`` of an output depends."""
-    pins, type_ = cell["connections"], cell["type"]
-    inputs = [p for p in pins if cell["port_directions"][p] == "input" and p not in ("CLK", "RD_CLK", "WR_CLK")]
-    for p in inputs:
-        bits = range(len(pins[p]))
-        if p in ("A", "B") and type_ in _BITWISE:
-            yield from ((p, j) for j in bits if j == min(k, len(pins[p]) - 1) or j == k)
-        elif p in ("A", "B") and type_ in _CARRYING:
-            yield from ((p, j) for j in bits if j <= k)
-        elif p == "D" and type_ in REGISTERS:
-            yield p, k
-        elif type_ == "$mem_v2":
-            width = int(cell["parameters"]["WIDTH"], 2)
-            yield from ((p, j) for j in bits if p not in ("WR_DATA", "WR_EN") or j % width == k % width)
-        else:
-            yield from ((p, j) for j in bits)
 
 
 def _apply_operation(other: str, net: Netlist, name: str, enable: Bit) -> None:
