@@ -42,7 +42,7 @@ def test_numbers_of_one_word_wait_while_the_one_before_them_is_stored(threads):
 
 def test_the_multiplier_is_busy(x25519):
     """A product of each context in every turn, for all but what the dependences of the formulas forbid."""
-    program = x25519.held[0].rows.program
+    program = x25519.held[0].instructions.program
     assert x25519.timing.issue_cycles == x25519.contract.timing.interval
     busy = program.products * x25519.layout.threads * x25519.timing.issue_cycles
     assert busy > 0.9 * x25519.cycles("ladder")

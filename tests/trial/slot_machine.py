@@ -23,7 +23,9 @@ class SlotMachine(wiring.Component):
 
     def __init__(self, core, contract, program):
         self.core, self.form, self.p = core, contract.operand, contract.p
-        self.lifts = sorted({0, *(task.offset_multiple for _, _, instruction in instructions_of(program) for task in instruction.sums)})
+        self.lifts = sorted(
+            {0, *(task.offset_multiple for _, _, instruction in instructions_of(program) for task in instruction.sums)}
+        )
         self.slots = program.slots
         address = (self.slots - 1).bit_length()
         width = self.form.width
@@ -37,7 +39,9 @@ class SlotMachine(wiring.Component):
         """Loads, the rows' operations and stores as payloads of ``i``."""
         operations = [("load", slot, 0, 0, 0, self.form.encode(inputs[name])) for slot, name in program.inputs]
         for task in (task for _, _, row in instructions_of(program) for task in row.tasks):
-            operations.append((task.kind, task.destination.number, task.a.number, task.b.number, task.offset_multiple, 0))
+            operations.append(
+                (task.kind, task.destination.number, task.a.number, task.b.number, task.offset_multiple, 0)
+            )
         operations += [("store", 0, slot, 0, 0, 0) for slot, _ in program.results]
         names = ("i_kind", "i_destination", "i_a", "i_b", "i_lift", "i_number")
         return [
