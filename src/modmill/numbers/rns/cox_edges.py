@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from math import floor
 
+from modmill.numbers.rns.cox import Cox
 from modmill.numbers.rns.extension import CoxExtension
 
 
@@ -96,3 +97,30 @@ def cox_edges(extension: CoxExtension, seed: int = 1) -> list[int]:
             elif hits >= 10:
                 break
     return sorted(found)
+
+
+def edge_zeta(cox: Cox, size: Fraction, rnd: random.Random) -> list[int]:
+    """Residues zeta over the base B of ``cox`` at the edge of its truncation: the number x that they represent is
+    about ``size`` * B.
+
+    In all rows but the last, Z_r is just below a multiple of 2^drop, where the cox ignores most. The last row brings
+    x / B near ``size``, in [0, 1).
+    """
+    zeta: list[int] = []
+    part = Fraction(0)
+    for row, product in zip(cox.rows[:-1], cox.products, strict=False):
+        values = [rnd.randrange(m) for m in row[:-1]]
+        partners = [product // m for m in row]
+        low = sum(v * k for v, k in zip(values, partners, strict=False))
+        unit = 1 << cox.drop
+        edges = [(e * unit - 1 - low) // partners[-1] for e in range(1, (cox.tops[0] >> cox.drop) + 2)]
+        usable = [v for v in edges if 0 <= v < row[-1]]
+        values.append(rnd.choice(usable) if usable else rnd.randrange(row[-1]))
+        zeta += values
+        part += Fraction(low + values[-1] * partners[-1], product)
+    row = cox.rows[-1]
+    values = [rnd.randrange(m) for m in row[:-1]]
+    part += sum((Fraction(v, m) for v, m in zip(values, row, strict=False)), Fraction(0))
+    need = (size - part) % 1 * row[-1]
+    zeta += [*values, -(-need.numerator // need.denominator) % row[-1]]
+    return zeta
