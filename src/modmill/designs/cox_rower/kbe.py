@@ -14,7 +14,7 @@ Range:   x, y < lambda p gives w < lambda p, w = x y A^-1 (mod p); lambda exact 
 A base extension multiplies its operand by |B_j^-1| first. Residues over B are therefore kept as x~_j = x |B_j^-1|. The
 first extension has no cox. It returns Q + h A with an unknown h <= n; the proof of the bases includes this. The second
 extension is exact. A product takes 2 n + 5 multiplications in every rower. With several products in flight the
-interval is 2 n + 5 cycles. With n / m rowers each rower serves m channels of each base and multiplies m (2 n + 5) times.
+interval is 2 n + 5 cycles. With n / m rowers each serves m channels of each base and multiplies m (2 n + 5) times.
 """
 
 from __future__ import annotations
@@ -116,7 +116,8 @@ def tables(p: int, q: Params, *, plain: bool) -> Tables:
 
 
 class RnsMontgomery(DesignInstance):
-    """RNS Montgomery multiplication on the cox-rower machine for one modulus: KBE for one column of moduli, else HBE."""
+    """RNS Montgomery multiplication on the cox-rower machine for one modulus; KBE if the rows have one modulus, else
+    HBE."""
 
     power_up = 1 + TREE
     """The reset lasts until the power-up contents of the control word's registers have left them. Otherwise these
@@ -186,7 +187,9 @@ class RnsMontgomery(DesignInstance):
                 f"the bases suffice for one product before a reduction, not for two; take n = {self.params.a.n + 1}"
             )
         if self.params.channels_per_rower > 1:
-            raise UnsupportedError(f"the slot machine needs rowers = {self.params.a.n}, one for every channel, got {self.params.shape.rowers}")
+            raise UnsupportedError(
+                f"the slot machine needs a rower for every channel: {self.params.a.n}, not {self.params.shape.rowers}"
+            )
         plan = placed(replace(self.params.shape, numbered=True), self.settings["interval"])
         return CoxSlots(plan, tables(self.p, self.params, plain=False), numbers, loadable=self.settings["loadable"])
 
@@ -419,8 +422,8 @@ SETTINGS = (
     ),
     Setting(
         "interval", int, 0, "cycles between products, 0 for the fewest", least=0, most=INTERVAL_MAX,
-        depends="the least with a schedule, and four times the multiplications of a product in each rower; products then "
-        "hardly overlap", limits=lambda p, settings: interval_limits(p, settings),
+        depends="the least with a schedule, and four times the multiplications of a product in each rower, with which "
+        "products hardly overlap", limits=lambda p, settings: interval_limits(p, settings),
     ),
     Setting(
         "rowers", int, 0, "rowers, each for the same number of moduli of each base; 0: one rower for each modulus",

@@ -27,8 +27,8 @@ class Shape:
     """The parameters of the machine's structure.
 
     ``w``: bits of a channel. ``columns``: c, rowers in a row. ``u``: for each rower the u of its moduli a_i = 2^w - u,
-    then of its b_i. ``fraction``: t of the cox; ``offset``: its d, in units of 2^-t. ``numbered``: a slot machine, whose
-    numbers stay in the rowers and whose operations compute x y + v z. ``block``: DSP block of the multipliers.
+    then of its b_i. ``fraction``: t of the cox; ``offset``: its d, in units of 2^-t. ``numbered``: a slot machine: its
+    numbers stay in the rowers, and an operation computes x y + v z. ``block``: DSP block of the multipliers.
     """
 
     w: int
@@ -79,7 +79,7 @@ class Shape:
 
     @cached_property
     def operations(self) -> tuple[Operation, ...]:
-        """The operations of one product, in the order of the algorithm. Raises ScheduleError for an impossible order."""
+        """The operations of one product, in the order of the algorithm. Raises ScheduleError as `require_order`."""
         found = tuple(operations(self.channels_per_rower, rows=not self.loop, numbered=self.numbered))
         require_order(found)
         return found
