@@ -163,7 +163,7 @@ DESIGNS = (
             ),
             Setting(
                 "digits", int, 0, "largest number of signed digits in u, 0 for the fewest that suffice", least=0, most=9,
-                depends="u is odd, so 1 digit gives only one modulus; u is below 2^(w - 1), which limits its digits",
+                depends="u is odd, so 1 digit gives only one modulus; u < 2^(w - 1) limits the number of digits",
                 limits=lambda p, settings: (2, (settings["w"] + 1) // 2),
             ),
         ),
