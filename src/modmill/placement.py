@@ -27,7 +27,7 @@ from modmill.schedule import ScheduleError
 
 @dataclass(frozen=True)
 class Job:
-    """One operation, whose start cycle the solver chooses.
+    """A job; the solver chooses its start cycle.
 
     ``uses``: (unit, first cycle after the start, number of cycles). ``after``: (job, cycles), the least distance from
     the start of that job to this start; ``within``: likewise, the largest distance. ``holds``: (unit, job, cycles after
@@ -53,7 +53,7 @@ answers: dict[str, tuple[int, dict[str, int]]] = {}
 
 
 def verify(jobs: Sequence[Job], interval: int, starts: Mapping[str, int]) -> None:
-    """Check a placement. Raises ScheduleError, naming jobs and cycles, for the first condition that it breaks."""
+    """Check a placement. Raises ScheduleError, with jobs and cycles, for the first condition that it breaks."""
     taken: dict[tuple[str, int], str] = {}
     for job in jobs:
         s = starts[job.name]
@@ -80,9 +80,10 @@ def verify(jobs: Sequence[Job], interval: int, starts: Mapping[str, int]) -> Non
 def least_interval(
     jobs: Sequence[Job], intervals: Iterable[int], minimise: Mapping[str, int], effort: float = 2, span: int = SPAN
 ) -> tuple[int, dict[str, int]]:
-    """The first of ``intervals`` that has a placement, and the starts. Stored placements are used before the solver.
+    """The first of ``intervals`` for which a placement is found, and the start cycles of the jobs.
 
-    Raises ScheduleError, with the reason for the last interval, when no interval has one.
+    The other arguments are those of `place`. A stored placement is used if there is one. Raises ScheduleError, with the
+    reason for the last interval, if no interval has a placement.
     """
     tried = list(intervals)
     question = [[astuple(job) for job in jobs], tried[:1], len(tried) == 1, dict(minimise), effort]
@@ -180,7 +181,8 @@ class _Model:
 def place(
     jobs: Sequence[Job], interval: int, minimise: Mapping[str, int], effort: float = 10, span: int = SPAN
 ) -> dict[str, int]:
-    """Start cycles of all jobs, the first at 0, with the least weighted sum of the starts in ``minimise`` found.
+    """Start cycles of all jobs, the first at 0. Among those found, the weighted sum of starts (``minimise``: weights by
+    name) is the least.
 
     ``effort``: limit of the solver's deterministic time. ``span``: largest distance from the first job, in intervals;
     a smaller one is solved sooner. Raises ScheduleError when no schedule exists, or when none was found within

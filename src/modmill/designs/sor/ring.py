@@ -162,7 +162,7 @@ DESIGNS = (
                 least=1, most=OPERAND_MAX,
             ),
             Setting(
-                "digits", int, 0, "largest number of signed digits in u, 0 for the fewest that suffice", least=0, most=9,
+                "digits", int, 0, "largest number of signed digits in u, 0: the fewest that suffice", least=0, most=9,
                 depends="u is odd, so 1 digit gives only one modulus; u < 2^(w - 1) limits the number of digits",
                 limits=lambda p, settings: (2, (settings["w"] + 1) // 2),
             ),
