@@ -6,15 +6,18 @@ Source:  M. A. Mehrabi: Improved Sum of Residues Modular Multiplication Algorith
 
 The steps of Algorithm 2 (with the names of Figures A1 to A3) and the operations:
 
-    1      Z            xy_i = <x_i y_i>_mi                        PRODUCT
-    2      G            gamma_i = <xy_i <M_i^-1>_mi>_mi            INVERSE
-    3      L_i          Y_ij = gamma_i <<M_i>_p>_mj                TERM, one for each i
-    4.1    alpha        see Algorithm 1 of the paper               ALPHA
-    4.2    K_i, K+K_i   K = sum gamma_i c_i, kappa = floor(K / 2^T)  KAPPA_TERM and ADD_KAPPA
-    5.1    KP           <kappa <-p>_mi>_mi                         KAPPA_ROW, one for each word of kappa
-    5.2    AL           <alpha <-M>_p>_mi, from the table          ALPHA_ROW
-    5.3    A+L_i        sum_i = <sum_j Y_ji>_mi                    ADD of the L_i to the accumulator A
-    6      A+AL, A+KP   z_i = <sum_i + AL + KP>_mi                 ADD of AL and of the words of kappa
+    1    Z            xy_i = <x_i y_i>_mi                          PRODUCT
+    2    G            gamma_i = <xy_i <M_i^-1>_mi>_mi              INVERSE
+    3    L_i          Y_ij = gamma_i <<M_i>_p>_mj                  TERM, one for each i
+    4.1  alpha        Algorithm 1 of the paper                     ALPHA
+    4.2  K_i, K+K_i   K = sum gamma_i c_i, kappa = floor(K / 2^T)  KAPPA_TERM and ADD_KAPPA
+    5.1  KP           <kappa <-p>_mi>_mi                           KAPPA_ROW, one for each word of kappa
+    5.2  AL           <alpha <-M>_p>_mi from the table             ALPHA_ROW; it also starts K with e_alpha
+    5.3  A+L_i        sum_i = <sum_j Y_ji>_mi                      ADD of the L_i to the accumulator A
+    6    A+AL, A+KP   z_i = <sum_i + AL + KP>_mi                   ADD of AL and of the words of kappa
+
+Deviation: c_i = floor(<M_i>_p 2^T / p), and K starts with e_alpha. In the paper c_i = floor(<M_i>_p / 2^(W-T)), and K
+starts with 0.
 """
 
 from __future__ import annotations
