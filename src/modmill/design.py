@@ -25,6 +25,7 @@ from modmill.numbers.shown import shortened
 from modmill.schedule import Schedule
 
 IO = ("binary", "native")
+"""The forms of a core's ports."""
 SIZE_MAX = 8000
 """Largest predicted size of a core that is built, in parts (`DesignInstance.size`); building it takes about three
 minutes."""
@@ -58,7 +59,7 @@ def numbered_ports(slot: int, number: int, k: int = 0) -> dict[str, Any]:
          (slot[i_a] slot[i_b] + slot[i_c] slot[i_e]) factor
     x    a number for slot x_slot; operations accepted later can read it
     q    a slot whose number is requested; the numbers leave at o, in order
-    k    words of a modulus, each of ``k`` bits, as of a multiplier
+    k    words that load the modulus, each of ``k`` bits, as in `multiplier_ports`
     """
     return {
         **({"k_valid": In(1), "k_ready": Out(1), "k_m": In(k)} if k else {}),
@@ -74,12 +75,12 @@ class SlotMachine(wiring.Component):
     """A multiplier with numbered slots, which hold numbers between operations.
 
     It accepts at most one operation every ``interval`` cycles and does not wait for results: an operation may read the
-    result of another that was accepted at least ``distance`` intervals earlier. ``kept`` as of a multiplier.
+    result of another that was accepted at least ``distance`` intervals earlier. ``kept``: as for `Multiplier`.
     """
 
     kept: tuple[str, ...] = ()
     modulus_words: Sequence[int] = ()
-    """Words of stream k that load the modulus for which the machine was made. Their order is that of the machine's own
+    """The words of stream k that load the modulus of the design instance. Their order follows from the machine's own
     schedule and may differ from that of the design's multiplier."""
 
     def __init__(self, slot: int, number: int, *, interval: int, distance: int, k: int = 0) -> None:
@@ -118,8 +119,10 @@ class Multiplier(wiring.Component):
 
 
 def unused(component: Any) -> Any:
-    """The same component, without Amaranth's warning that it is never elaborated: it is only queried. This includes its
-    submodules."""
+    """Suppress Amaranth's warning that a component and its submodules are never elaborated, and return the component.
+
+    For components that are only queried, for their ports or timing.
+    """
     waiting = [component]
     while waiting:
         part = waiting.pop()
@@ -140,9 +143,9 @@ class Setting:
     """One parameter that a user can set: its type, default, meaning, and the values it may take.
 
     ``least``, ``most``: limits of a whole number for every modulus. ``limits`` narrows them for a modulus and the other
-    settings; ``depends`` explains this in words. The default serves every modulus: a design lowers it if it is too
-    large. If ``least`` is 0 and ``automatic`` is set, 0 lets the design choose, also outside ``limits``. ``smaller``:
-    how to change the setting for a smaller core, such as ``lower``; empty if it has little effect.
+    settings; ``depends`` explains this in words. The default is accepted for every modulus; a design lowers it if it is
+    too large. If `automatic`, 0 lets the design choose and is accepted outside ``limits`` too. ``smaller``: how to
+    change the setting for a smaller core, such as ``lower``; empty if the setting has little effect.
     """
 
     name: str
@@ -158,7 +161,7 @@ class Setting:
 
     @property
     def automatic(self) -> bool:
-        """Whether 0 lets the design choose."""
+        """Whether 0 lets the design choose: for a whole number whose default and least value are 0."""
         return self.kind is int and self.default == 0 and self.least == 0
 
     def check(self, value: Any) -> Any:
@@ -219,7 +222,7 @@ class Setting:
         return {int: "a whole number", bool: "true or false", str: "a text"}[self.kind]
 
     def describe(self) -> dict[str, Any]:
-        """Everything as plain data."""
+        """The setting as plain data for JSON, without its functions."""
         return {
             "name": self.name, "type": self.kind.__name__, "default": self.default, "meaning": self.meaning,
             "choices": list(self.choices), "least": self.least, "most": self.most, "depends": self.depends,
@@ -421,8 +424,9 @@ class DesignInstance(ABC):
 class Design:
     """A named instance of a published design.
 
-    ``page``: its page in the documentation; ``paper``: the paper's name of the instance; ``operands``: 1 for a design
-    whose cores have one operand.
+    ``name``: its name on the command line; ``page``: its page in the documentation; ``needs``: the accepted moduli, in
+    words; ``solve``: the function that chooses the parameters for a modulus and all settings; ``paper``: the paper's
+    name of the instance; ``operands``: 1 for a design whose cores have one operand.
     """
 
     name: str

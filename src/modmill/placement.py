@@ -27,7 +27,7 @@ from modmill.schedule import ScheduleError
 
 @dataclass(frozen=True)
 class Job:
-    """One operation, whose start cycle the solver chooses.
+    """A job; the solver chooses its start cycle.
 
     ``uses``: (unit, first cycle after the start, number of cycles). ``after``: (job, cycles), the least distance from
     the start of that job to this start; ``within``: likewise, the largest distance. ``holds``: (unit, job, cycles after
@@ -53,7 +53,7 @@ answers: dict[str, tuple[int, dict[str, int]]] = {}
 
 
 def verify(jobs: Sequence[Job], interval: int, starts: Mapping[str, int]) -> None:
-    """Check a placement. Raises ScheduleError, naming jobs and cycles, for the first condition that it breaks."""
+    """Check a placement. Raises ScheduleError, with jobs and cycles, for the first condition that it breaks."""
     taken: dict[tuple[str, int], str] = {}
     for job in jobs:
         s = starts[job.name]
@@ -80,9 +80,10 @@ def verify(jobs: Sequence[Job], interval: int, starts: Mapping[str, int]) -> Non
 def least_interval(
     jobs: Sequence[Job], intervals: Iterable[int], minimise: Mapping[str, int], effort: float = 2, span: int = SPAN
 ) -> tuple[int, dict[str, int]]:
-    """The first of ``intervals`` that has a placement, and the starts. Stored placements are used before the solver.
+    """The first of ``intervals`` for which a placement is found, and the start cycles of the jobs.
 
-    Raises ScheduleError, with the reason for the last interval, when no interval has one.
+    The other arguments are those of `place`. A stored placement is used if there is one. Raises ScheduleError, with the
+    reason for the last interval, if no interval has a placement.
     """
     tried = list(intervals)
     question = [[astuple(job) for job in jobs], tried[:1], len(tried) == 1, dict(minimise), effort]
@@ -120,10 +121,68 @@ def _shipped() -> dict[str, Any]:
     return json.loads(SHIPPED.read_text(encoding="utf-8")) if SHIPPED.exists() else {}
 
 
+class _Model:
+    """The conditions of a placement, for CP-SAT. The start of each job is turn * interval + phase."""
+
+    def __init__(self, jobs: Sequence[Job], interval: int, span: int) -> None:
+        from ortools.sat.python import cp_model
+
+        self.model = cp_model.CpModel()
+        self.start: dict[str, Any] = {}
+        self._interval = interval
+        self._phase: dict[str, Any] = {}
+        self._spans: dict[str, list[Any]] = defaultdict(list)
+        horizon = span * interval
+        for k, job in enumerate(jobs):
+            low, high = (0, 0) if k == 0 else (-horizon, horizon)
+            self.start[job.name] = self.model.new_int_var(low, high, job.name)
+            self._phase[job.name] = self.model.new_int_var(0, interval - 1, f"{job.name} phase")
+            turn = self.model.new_int_var(-span, span, f"{job.name} turn")
+            self.model.add(self.start[job.name] == turn * interval + self._phase[job.name])
+        for job in jobs:
+            self._constrain(job)
+        for occupied in self._spans.values():
+            self.model.add_no_overlap(occupied)
+
+    def _constrain(self, job: Job) -> None:
+        """Add the distances and the occupations of one job."""
+        s = self.start[job.name]
+        for name, cycles in job.after:
+            self.model.add(s >= self.start[name] + cycles)
+        for name, cycles in job.within:
+            self.model.add(s <= self.start[name] + cycles)
+        for i, (unit, first, cycles) in enumerate(job.uses):
+            if cycles > self._interval:
+                raise ScheduleError(f"{job.name} occupies {unit} for {cycles} cycles; the interval is {self._interval}")
+            label = f"{job.name} {unit} {i}"
+            self._occupy(unit, self._phase[job.name] if first == 0 else self._reduced(s + first, label), cycles, label)
+        for i, (unit, name, first, last) in enumerate(job.holds):
+            begin = self.start[name] + first
+            length = self.model.new_int_var(0, self._interval, f"{job.name} hold {i}")
+            self.model.add(length == s + last - begin + 1)
+            label = f"{job.name} hold {unit} {i}"
+            self._occupy(unit, self._reduced(begin, label), length, label)
+
+    def _occupy(self, unit: str, first: Any, cycles: Any, label: str) -> None:
+        """Occupy a unit from a phase in 0 ... interval - 1 (an integer expression), and again one interval later."""
+        for turn in (0, 1):
+            end = self.model.new_int_var(0, 3 * self._interval, f"{label} end {turn}")
+            span = self.model.new_interval_var(first + turn * self._interval, cycles, end, f"{label} {turn}")
+            self._spans[unit].append(span)
+
+    def _reduced(self, expression: Any, label: str) -> Any:
+        """An expression modulo the interval."""
+        value = self.model.new_int_var(0, self._interval - 1, label)
+        turn = self.model.new_int_var(-30, 30, f"{label} turn")
+        self.model.add(expression == turn * self._interval + value)
+        return value
+
+
 def place(
     jobs: Sequence[Job], interval: int, minimise: Mapping[str, int], effort: float = 10, span: int = SPAN
 ) -> dict[str, int]:
-    """Start cycles of all jobs, the first at 0, with the least weighted sum of the starts in ``minimise`` found.
+    """Start cycles of all jobs, the first at 0. Among those found, the weighted sum of starts (``minimise``: weights by
+    name) is the least.
 
     ``effort``: limit of the solver's deterministic time. ``span``: largest distance from the first job, in intervals;
     a smaller one is solved sooner. Raises ScheduleError when no schedule exists, or when none was found within
@@ -131,57 +190,15 @@ def place(
     """
     from ortools.sat.python import cp_model
 
-    model = cp_model.CpModel()
-    horizon = span * interval
-    start: dict[str, Any] = {}
-    phase: dict[str, Any] = {}
-    spans: dict[str, list[Any]] = defaultdict(list)
-    for k, job in enumerate(jobs):
-        low, high = (0, 0) if k == 0 else (-horizon, horizon)
-        start[job.name] = model.new_int_var(low, high, job.name)
-        phase[job.name] = model.new_int_var(0, interval - 1, f"{job.name} phase")
-        turn = model.new_int_var(-span, span, f"{job.name} turn")
-        model.add(start[job.name] == turn * interval + phase[job.name])
-
-    def circular(unit: str, first: Any, cycles: Any, label: str) -> None:
-        """Occupy a unit from a phase in 0 ... interval - 1 (an integer expression), and again one interval later."""
-        for turn in (0, 1):
-            end = model.new_int_var(0, 3 * interval, f"{label} end {turn}")
-            spans[unit].append(model.new_interval_var(first + turn * interval, cycles, end, f"{label} {turn}"))
-
-    def reduced(expression: Any, label: str) -> Any:
-        """An expression modulo the interval."""
-        value = model.new_int_var(0, interval - 1, label)
-        turn = model.new_int_var(-30, 30, f"{label} turn")
-        model.add(expression == turn * interval + value)
-        return value
-
-    for job in jobs:
-        s = start[job.name]
-        for name, cycles in job.after:
-            model.add(s >= start[name] + cycles)
-        for name, cycles in job.within:
-            model.add(s <= start[name] + cycles)
-        for i, (unit, first, cycles) in enumerate(job.uses):
-            if cycles > interval:
-                raise ScheduleError(f"{job.name} occupies {unit} for {cycles} cycles; the interval is {interval}")
-            at = phase[job.name] if first == 0 else reduced(s + first, f"{job.name} {unit} {i}")
-            circular(unit, at, cycles, f"{job.name} {unit} {i}")
-        for i, (unit, name, first, last) in enumerate(job.holds):
-            begin = start[name] + first
-            length = model.new_int_var(0, interval, f"{job.name} hold {i}")
-            model.add(length == s + last - begin + 1)
-            circular(unit, reduced(begin, f"{job.name} hold {unit} {i}"), length, f"{job.name} hold {unit} {i}")
-    for occupied in spans.values():
-        model.add_no_overlap(occupied)
-    model.minimize(sum(weight * start[name] for name, weight in minimise.items()))
+    found = _Model(jobs, interval, span)
+    found.model.minimize(sum(weight * found.start[name] for name, weight in minimise.items()))
     solver = cp_model.CpSolver()
     solver.parameters.num_workers = 1
     solver.parameters.random_seed = 1
     solver.parameters.max_deterministic_time = effort
-    status = solver.solve(model)
+    status = solver.solve(found.model)
     if status in (cp_model.OPTIMAL, cp_model.FEASIBLE):
-        starts = {job.name: solver.value(start[job.name]) for job in jobs}
+        starts = {job.name: solver.value(found.start[job.name]) for job in jobs}
         verify(jobs, interval, starts)
         return starts
     if status == cp_model.INFEASIBLE:

@@ -47,8 +47,11 @@ class Step:
 
 
 class Operations(Enum):
-    """The kinds of operations of one design. A member's value is the name of what it makes, with a place for numbers:
-    iteration, digit, column, channel. Calling a member with these numbers makes the operation."""
+    """The kinds of operations of one design.
+
+    The value of a member is the name of the operation's result; ``{}`` stands for the numbers of iteration, digit,
+    column or channel. A call of a member with these numbers returns the operation.
+    """
 
     def __call__(self, *numbers: int) -> Operation:
         return Operation(self, numbers)
@@ -56,20 +59,20 @@ class Operations(Enum):
 
 @dataclass(frozen=True)
 class Operation:
-    """One operation of a product: what it does, and on which iteration, digit, column or channel."""
+    """One operation of a product: its kind, and the numbers of its iteration, digit, column or channel."""
 
     kind: Operations
     numbers: tuple[int, ...] = ()
 
     @property
     def name(self) -> str:
-        """The name of its result, in model, chart and probes."""
+        """The name of its result in model, chart and probes; numbers are separated by points."""
         return str(self.kind.value).format(".".join(map(str, self.numbers)))
 
     def on(
         self, unit: str, start: int, cycles: int, reads: Iterable[Operation] = (), *, busy: int | None = None
     ) -> Step:
-        """The step in which a unit does it (see `Step`)."""
+        """The step in which ``unit`` executes it from cycle ``start`` on (see `Step`)."""
         return Step(self.name, unit, start, cycles, tuple(operation.name for operation in reads), busy, self)
 
 
@@ -159,5 +162,5 @@ class Schedule:
         return sorted((s for s in self.steps if s.unit == unit), key=lambda s: s.start)
 
     def chart(self) -> list[tuple[str, list[tuple[int, int, str]]]]:
-        """Rows of a cycle chart: (unit, [(first cycle, cycles, step name), ...])."""
+        """Rows of a cycle chart: (unit, [(first cycle, number of cycles, step name), ...])."""
         return [(u, [(s.start, len(s.occupied), s.name) for s in self.on(u)]) for u in self.units]

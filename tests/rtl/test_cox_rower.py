@@ -147,10 +147,10 @@ def test_another_order_of_operations_changes_model_and_schedule_together(monkeyp
 
 
 def test_an_order_that_breaks_a_dependence_is_refused(monkeypatch, forgotten):
-    with pytest.raises(UnsupportedError, match="MULTIPLY xi reads s, which an operation after it makes"):
+    with pytest.raises(UnsupportedError, match="MULTIPLY xi reads s, which a later operation computes"):
         assert reordered(monkeypatch, lambda ops: moved(ops, "xi", "s")).program
     without = [op for op in operations(1, rows=False, numbered=False) if op.kind is not Kind.COX]
-    with pytest.raises(UnsupportedError, match="TERM sum w reads h, which no operation makes"):
+    with pytest.raises(UnsupportedError, match="TERM sum w reads h, which no operation computes"):
         assert reordered(monkeypatch, lambda _: without).program
 
 

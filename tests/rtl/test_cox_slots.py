@@ -163,5 +163,5 @@ def test_refusals():
         match=r"^interval = 19 does not serve n = 4: there is no schedule with interval 19; take 21 or 0, the least$",
     ):
         short.slot_machine(4)
-    with pytest.raises(UnsupportedError, match="not 8"):
+    with pytest.raises(UnsupportedError, match="channel: 16, not 8"):
         fitted("kbe", "secp256k1", rowers=8).slot_machine(4)

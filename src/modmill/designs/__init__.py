@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""The published designs: one explicit tuple, one file for each paper."""
+"""All designs, as one explicit tuple. Each paper has a folder or a file in this folder."""
 
 from __future__ import annotations
 

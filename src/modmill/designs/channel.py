@@ -2,17 +2,17 @@
 # Copyright The Modmill authors
 """One channel of a residue number system as a core: multiplication and reduction modulo 2^w - u.
 
-Source:  L. Djath, K. Bigou, A. Tisserand, Hierarchical Approach in RNS Base Extension for Asymmetric Cryptography,
-         ARITH 2019, Section IV-C, Table I: CMM(w, w), a w x w bit product modulo a pseudo-Mersenne modulus, and
+Source:  L. Djath, K. Bigou, A. Tisserand: Hierarchical Approach in RNS Base Extension for Asymmetric Cryptography.
+         ARITH, 2019, Section IV-C, Table I: CMM(w, w), a product of w x w bits modulo a pseudo-Mersenne modulus, and
          CMR(2w + 1, w), the reduction of 2w + 1 bits.
 Formula: P = a b (or P = T, an operand of 2w + 1 bits),  fold: P -> (P >> w) u + P mod 2^w,  as often as needed
 Range:   operands in [0, 2^w) (T in [0, 2^(2w+1))), results in [0, 2^w): lazy residues, not always the least. The
-         bound after each fold is exact and attained (numbers.folding), so none is left out and none is too many.
+         bound after each fold is exact and attained (numbers.folding), so the number of folds is the least possible.
          The binary form gives the least residue: 2^w - 1 < 2 p, so one conditional subtraction is enough.
 
-Deviations from the paper: the product is cut into tiles of one DSP block each, and the folds, whose factor u is a
-constant, are shifts and additions in logic; the paper leaves both to high-level synthesis, which spends 1 or 2 blocks
-on the reduction. Both cores take operands every cycle.
+Deviations from the paper: the product is divided into tiles of one DSP block each. The folds multiply by the constant u
+with shifts and additions in logic. The paper leaves both to high-level synthesis, which uses 1 or 2 DSP blocks for the
+reduction. Both cores accept operands in every cycle.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ from modmill.rtl.product import BLOCKS, DspBlock, tile_rows, tiled_rows
 from modmill.schedule import Schedule, Step
 
 STAGES_MAX = 3
-"""Registers that a DSP block has."""
+"""Number of registers in a DSP block."""
 
 MOST_FOLDS = 8
-"""Folds that are built; a modulus further from 2^w needs more, each an adder for every signed digit of u."""
+"""Most folds that are built. A modulus further below 2^w needs more; each has an adder for every signed digit of u."""
 
 
 # ---------------------------------------------------------------------------------------------- parameters
@@ -47,10 +47,10 @@ MOST_FOLDS = 8
 
 @dataclass(frozen=True)
 class Params:
-    """Modulus 2^``w`` - ``u``; ``multiplies``: a product, else a reduction of 2w + 1 bits.
+    """Parameters for modulus 2^``w`` - ``u``. ``multiplies``: a product, else a reduction of 2w + 1 bits.
 
-    ``block``: the DSP block that products are cut for; ``registers``: 1 in a tile and one behind each sum and fold;
-    2 and 3 in a tile and one behind every adder.
+    ``block``: the DSP block that the product is tiled to. ``registers``: registers in a tile, 1 to 3. With 1 there is
+    one register after the sum of the tiles and one after each fold; with 2 and 3 there is one after every adder.
     """
 
     w: int
@@ -61,37 +61,37 @@ class Params:
 
     @property
     def bound(self) -> int:
-        """Exclusive bound of what is folded."""
+        """Exclusive bound of the value before the first fold."""
         return ((1 << self.w) - 1) ** 2 + 1 if self.multiplies else 1 << (2 * self.w + 1)
 
     @cached_property
     def folds(self) -> tuple[int, ...]:
-        """Exclusive bounds before each fold, and after the last."""
+        """Exclusive bound before each fold, then the bound after the last."""
         return (self.bound, *fold_bounds(self.bound, self.w, self.u))
 
     @property
     def operand_bits(self) -> int:
-        """Width of an operand."""
+        """Bits of an operand."""
         return self.w if self.multiplies else 2 * self.w + 1
 
     @cached_property
     def rows(self) -> list[list[tuple[int, int]]]:
-        """Tiles (first bit of a, first bit of b) of the product, in the fewest rows in which they do not overlap."""
+        """The tiles of the product, each (first bit of a, first bit of b), in the fewest rows without overlap."""
         return tile_rows(self.w, self.w, self.block)
 
     @property
     def sum_cycles(self) -> int:
-        """Cycles in which the rows of tiles are added up."""
+        """Cycles for the sum of the rows of tiles."""
         levels = (len(self.rows) - 1).bit_length()
         return levels if self.registers > 1 else min(1, levels)
 
     def fold_cycles(self, k: int) -> int:
-        """Cycles of fold ``k``."""
+        """Cycles of fold ``k``, counted from 0."""
         one_bit = self.folds[k] <= 2 << self.w
         return 1 if self.registers == 1 or one_bit else len(signed_digits(self.u)).bit_length()
 
     def schedule(self, canonical: bool) -> Schedule:
-        """One step for each register on the way; ``canonical``: with the conditional subtraction."""
+        """One step for each register of the pipeline. ``canonical``: with the conditional subtraction."""
         names = [f"tile{k + 1}" for k in range(self.registers)] if self.multiplies else ["T"]
         names += [f"sum{k + 1}" for k in range(self.sum_cycles)] if self.multiplies else []
         for k in range(len(self.folds) - 1):
@@ -107,7 +107,7 @@ class Params:
 
 
 class Channel(DesignInstance):
-    """Multiplication or reduction in one channel."""
+    """Multiplication or reduction modulo 2^w - u for one modulus."""
 
     def __init__(self, p: int, params: Params, settings: dict[str, Any]) -> None:
         self.p, self.params, self.settings = p, params, settings
@@ -127,7 +127,7 @@ class Channel(DesignInstance):
 
     @property
     def result_form(self) -> Binary:
-        """How results look."""
+        """w bits."""
         return Binary(self.params.w)
 
     @property
@@ -160,7 +160,8 @@ class Channel(DesignInstance):
         return Timing(plan.latency, plan.interval, plan.in_flight)
 
     def contract(self, io: str) -> Contract:
-        """Native: lazy results. Binary: least residues; a product's operands are below p, a reduction's are not."""
+        """The contract of one form. Native: lazy results. Binary: least residues; the operands of a product are below
+        p, that of a reduction has 2w + 1 bits."""
         native = io == "native"
         q = self.params
         plan = q.schedule(not native)
@@ -192,7 +193,7 @@ class Channel(DesignInstance):
         ]
 
     def edge_values(self) -> list[int]:
-        """What is folded, such that some fold's operand or the result is at an edge of its range."""
+        """Values before the first fold for which the operand of a fold, or the result, is at an edge of its range."""
         q = self.params
         top = (1 << q.w) - 1
         out: list[int] = []
@@ -228,11 +229,12 @@ class Channel(DesignInstance):
 
 
 class Pipeline(Multiplier):
-    """Tiles, adders of their rows, folds and, for least residues, one subtraction; operands every cycle.
+    """The machine: tiles, adders of their rows, folds and, if ``canonical``, one conditional subtraction.
 
-    The pipeline never stalls: operands are accepted while the queue has room for their result. So it needs no enable.
-    Latency: the schedule's. Cost: one DSP block a tile, an adder for each further row of tiles, one for each signed
-    digit of u in every fold but the last, and a queue of as many results as there are cycles.
+    Interval 1. Operands are accepted if the queue has room for their result, so the pipeline never stalls and has no
+    enable. Latency: that of the schedule. Cost: one DSP block for each tile, an adder for each row of tiles after the
+    first, an adder for each signed digit of u in every fold but the last, and a queue with one result for each cycle
+    of the latency.
     """
 
     def __init__(self, params: Params, canonical: bool) -> None:
@@ -262,13 +264,15 @@ class Pipeline(Multiplier):
             residue, at = _register(m, Mux(total[q.w], total[: q.w], residue), "least"), at + 1
         else:
             probes.append(("r", _seen(m, residue, "r"), at))
-        assert at == plan.latency - 1, "the schedule says otherwise"
+        assert at == plan.latency - 1, (
+            f"the pipeline takes {at} cycles before the queue, the schedule {plan.latency - 1}"
+        )
         self.probes = probes
         every_cycle(m, self, residue, at)
         return m
 
     def _product(self, m: Module) -> tuple[Value, int]:
-        """a b, and the cycle in which it is there."""
+        """a b, and the cycle in which it is visible."""
         q = self._params
         rows = tiled_rows(m, self.i_a, self.i_b, q.block, q.registers)
         level = 0
@@ -291,7 +295,7 @@ def _register(m: Module, value: Value, name: str) -> Signal:
 
 
 def _seen(m: Module, value: Value, name: str) -> Signal:
-    """A signal that carries the value, to be read by a test."""
+    """A signal with this value for the probes."""
     out = Signal(len(value), name=f"at_{name}")
     m.d.comb += out.eq(value)
     return out
@@ -301,7 +305,10 @@ def _seen(m: Module, value: Value, name: str) -> Signal:
 
 
 def fit(p: int, multiplies: bool, *, dsp: str, registers: int) -> Channel:
-    """The channel of modulus p = 2^w - u, w its length in bits."""
+    """The channel of modulus p = 2^w - u, w being the length of p in bits.
+
+    Raises UnsupportedError if folding makes no progress, or if it takes more than MOST_FOLDS folds.
+    """
     w = p.bit_length()
     params = Params(w, (1 << w) - p, multiplies, BLOCKS[dsp], registers)
     shown = f"2^{w} - {params.u}" if w <= 128 else f"2^{w} - u with u of {params.u.bit_length()} bits"
@@ -324,13 +331,13 @@ def _design(name: str, paper: str, title: str, multiplies: bool) -> Design:
             "Hierarchical Approach in RNS Base Extension for Asymmetric Cryptography",
             "ARITH", 2019, "Section IV-C, Table I; the reduction in logic is ours",
         ),
-        needs=f"a modulus 2^w - u with u so small that at most {MOST_FOLDS} folds reduce",
+        needs=f"a modulus 2^w - u with u small enough that at most {MOST_FOLDS} folds suffice",
         settings=(
             Setting(
-                "registers", int, 2, "1: one in a tile, a sum, a fold; 2, 3: that many and one an adder",
+                "registers", int, 2, "registers in a tile; 1: and after each sum and fold; 2, 3: and after each adder",
                 least=1, most=STAGES_MAX,
             ),
-            Setting("dsp", str, "18x18", "DSP block for which the product is cut", tuple(BLOCKS)),
+            Setting("dsp", str, "18x18", "DSP block that the product is tiled to", tuple(BLOCKS)),
         ),
         solve=lambda p, **settings: fit(p, multiplies, **settings),
         operands=2 if multiplies else 1,

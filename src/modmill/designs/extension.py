@@ -2,9 +2,10 @@
 # Copyright The Modmill authors
 """Base extensions as cores of their own: residues over base A in, residues of the same number over base B out.
 
-Source:  S. Kawamura, M. Koike, F. Sano, A. Shimbo, Cox-Rower Architecture for Fast Parallel Montgomery Multiplication,
-         EUROCRYPT 2000, Section 3 (KBE); L. Djath, K. Bigou, A. Tisserand, Hierarchical Approach in RNS Base Extension
-         for Asymmetric Cryptography, ARITH 2019, Algorithms 1 (KBE) and 2 (HBE, rows of c = 2), Table III.
+Source:  S. Kawamura, M. Koike, F. Sano, A. Shimbo: Cox-Rower Architecture for Fast Parallel Montgomery Multiplication.
+         EUROCRYPT, 2000, Section 3 (KBE).
+         L. Djath, K. Bigou, A. Tisserand: Hierarchical Approach in RNS Base Extension for Asymmetric Cryptography.
+         ARITH, 2019, Algorithms 1 (KBE) and 2 (HBE, rows of c = 2), Table III.
 Formula: xi_i = x T_i mod a_i,  T_i = A_i^-1,  A_i = A / a_i
          KBE  x_j = sum_i xi_i |A_i| - h A mod b_j
          HBE  X_r = xi_2r a_(2r+1) + xi_(2r+1) a_2r,  x_j = sum_r |X_r| |A / (a_2r a_(2r+1))| - h A mod b_j
@@ -12,11 +13,15 @@ Formula: xi_i = x T_i mod a_i,  T_i = A_i^-1,  A_i = A / a_i
 Range:   exact: the same x for x < (1 - d / 2^t) A, d = floor(2^t E) (numbers.rns.cox);
          not exact: x + h A for every x < A, h up to the sum of the largest X_r / A_r.
 
-Deviations from the papers: two rowers serve all channels one after another, where the papers have one for each; both
-designs use the same two (rtl.extension). HBE needs an offset from the exact error of its own truncation (ARITH 2019
-takes that of KBE over). Without exactness there is no cox, and B has two moduli more, so that it holds x + h A.
-The paper takes the smallest even n with n w > log2 p; here A must hold every x < p, which needs one pair more where
-n w exceeds log2 p by next to nothing. ``n`` set by hand is taken as it is.
+Lines of Algorithms 1 and 2, in `Extension.trace`: xi (lines 1-3), X (HBE: 4-7), h (KBE: 6-8, HBE: 9-11), "X mod" (HBE:
+14), x and sum (KBE: 11, HBE: 15), "x mod" (the reduction in the same line).
+
+Deviations from the papers:
+- Two rowers (rtl.extension) serve all channels, one pair after another; the papers have a rower for every channel.
+- The offset of HBE's cox follows from the exact error of its own truncation; ARITH 2019 takes that of KBE (IV-B).
+- With exact=false there is no cox, and B has two more moduli, so that its range includes x + h A.
+- The paper takes the smallest even n with n w > log2 p. Here the range of A must include every x < p, which takes two
+  moduli more if n w exceeds log2 p only slightly. A value of ``n`` set by the user is not changed.
 """
 
 from __future__ import annotations
@@ -41,7 +46,7 @@ from modmill.rtl.extension_shape import LEAST, ROWERS, Shape
 from modmill.rtl.product import BLOCKS
 
 MOST = 32
-"""Most moduli in a base: the table of -h A for more has more words than a block RAM."""
+"""Most moduli in a base; with more, the table of -h A does not fit in a block RAM."""
 
 
 # ---------------------------------------------------------------------------------------------- parameters
@@ -49,7 +54,7 @@ MOST = 32
 
 @dataclass(frozen=True)
 class Params:
-    """Bases ``a`` and ``b``, the cox (any, with t = 1, where ``exact`` is false), and the machine."""
+    """Bases ``a`` and ``b``, the cox, and the structure of the machine. If ``exact`` is false, the cox is not built."""
 
     a: Base
     b: Base
@@ -59,19 +64,19 @@ class Params:
 
     @property
     def offset(self) -> int:
-        """d."""
+        """d, the offset of the cox in units of 2^-t."""
         return self.shape.offset
 
     @cached_property
     def limit(self) -> int:
-        """x must be below this."""
+        """Exclusive bound of the operand x."""
         return min(self.cox.limit(self.offset), self.b.M) if self.exact else self.a.M
 
 
 def choose(p: int, w: int, columns: int, n: int, exact: bool, dsp: str) -> Params:
-    """The fewest moduli with x < p covered, or ``n``, and for them the fewest fraction bits t with x < A / 2 covered.
+    """Parameters for operands x < p: ``n`` moduli in base A, 0 for the fewest, and the least t exact for x < A / 2.
 
-    Raises ValueError, with the numbers, when there are none.
+    Raises UnsupportedError if ``n`` is odd, and ValueError, with the numbers, if no bases suffice.
     """
     reason = ValueError(f"a modulus of {p.bit_length()} bits needs more than {MOST} moduli of {w} bits")
     least = max(LEAST, -(-p.bit_length() // w) - 1)
@@ -107,7 +112,7 @@ def _over(w: int, moduli: tuple[int, ...], n: int, columns: int, exact: bool, ds
 
 
 def tables(q: Params) -> Tables:
-    """Constants of the machine."""
+    """The constants of the machine."""
     a, b, rows = q.a, q.b, q.cox.products
     return Tables(
         xi=a.inverses,
@@ -121,10 +126,10 @@ def tables(q: Params) -> Tables:
 
 
 class Extension(DesignInstance):
-    """A base extension for numbers below some modulus; the congruence is modulo A, so ``p`` = A and the factor is 1.
+    """A base extension for numbers below some modulus. The result is congruent modulo A, so ``p`` = A, factor 1.
 
-    ``trace`` names pairs of channels, 2 r and 2 r + 1, by their row: xi1 = xi_(1,1), xi_(1,2) in the papers; "mod" is
-    what their fold makes of a number.
+    ``trace`` names values of the two channels of a row, counted from 1: xi1 = (xi_(1,1), xi_(1,2)) in the papers. The
+    word mod marks a value after the fold.
     """
 
     operands = 1
@@ -232,7 +237,7 @@ class Extension(DesignInstance):
 
 
 def edge_numbers(q: Params, seed: int = 1) -> list[int]:
-    """Numbers at the edges of the cox and of the contract, and those whose xi are all largest, all 0 or all 1."""
+    """Operands at the edges of the cox and of the contract, and those whose xi are all largest, 1, or 0."""
     rnd = random.Random(seed)
     out = [0, 1, q.limit - 1, q.limit - 2, q.limit // 2]
     for xi in ([m - 1 for m in q.a.moduli], [1] * q.a.n, [0, *(m - 1 for m in q.a.moduli[1:])]):
@@ -251,7 +256,7 @@ def edge_numbers(q: Params, seed: int = 1) -> list[int]:
 
 
 def fit(p: int, columns: int, *, w: int, n: int, exact: bool, dsp: str) -> Extension:
-    """Bases and machine for numbers below ``p``."""
+    """The base extension for operands below ``p``. Raises the errors of `choose`."""
     params = choose(p, w, columns, n, exact, dsp)
     return Extension(params, {"w": w, "n": params.a.n, "exact": exact, "dsp": dsp})
 
@@ -259,12 +264,12 @@ def fit(p: int, columns: int, *, w: int, n: int, exact: bool, dsp: str) -> Exten
 SETTINGS = (
     Setting("w", int, 17, "bits of a channel, up to four DSP blocks", least=12, most=34),
     Setting(
-        "n", int, 0, "moduli of base A, even, 0 for the fewest that hold the modulus", least=0, most=MOST,
-        depends=f"an even number from {LEAST} on; a cox is exact over as few as the bits of a channel allow",
+        "n", int, 0, "moduli of base A, even, 0 for the fewest whose range includes the modulus", least=0, most=MOST,
+        depends=f"an even number from {LEAST} to {MOST}",
         limits=lambda p, settings: (LEAST, MOST),
     ),
-    Setting("exact", bool, True, "with a cox: the same number comes out; else x + h A, without a cox"),
-    Setting("dsp", str, "18x18", "DSP block for which channel multipliers are cut", tuple(BLOCKS)),
+    Setting("exact", bool, True, "true: with a cox, the result is x; false: without a cox, the result is x + h A"),
+    Setting("dsp", str, "18x18", "DSP block that channel multipliers are tiled to", tuple(BLOCKS)),
 )  # fmt: skip
 
 DESIGNS = (

@@ -2,13 +2,24 @@
 # Copyright The Modmill authors
 """RNS Montgomery multiplication on the cox-rower machine: Kawamura's base extension (KBE), the hierarchical one (HBE).
 
-L. Djath, K. Bigou, A. Tisserand, Hierarchical Approach in RNS Base Extension for Asymmetric Cryptography, 2019
+    L. Djath, K. Bigou, A. Tisserand: Hierarchical Approach in RNS Base Extension for Asymmetric Cryptography.
+    ARITH, 2019.
 
-Algorithms 1 and 2, line by line   `operations`: the one list from which all else is made
-the same on integers               `model`
-Sections III and IV, ranges        `kbe` and `hbe`: constants, bounds, the two designs; proofs in `numbers.rns`
-Figures 1 and 3, the machine       `shape` (its structure), `rowers` (rowers, ring, cox), `multiplier` (the whole)
-which cycle does what              `schedule` (jobs, chart), `control` (control words), `constants` (block RAMs)
-Section V, Algorithm 3             `kbe`, `slot_machine` (numbers that stay in the rowers, for RSA and ECC)
-Section VI, tables and figures     `studies.papers.hbe`
+The parts of the paper, in reading order:
+
+    Algorithms 1, 2 and 3, line by line   `operations`: the list from which model, schedule and control are made
+    the same on integers                  `model`
+    Section III, Algorithm 1 (KBE)        `kbe`: formula, ranges, constants; edge cases in `numbers.rns.cox_edges`
+    Section IV, Algorithm 2 (HBE)         `hbe`: what differs from KBE
+    Section IV-B, error of the cox        `numbers.rns.cox`, `numbers.rns.base_pairs`: exact bounds
+    Figures 1 and 3, the machine          `shape` (structure), `rowers` (rowers, ring, cox), `multiplier` (whole core)
+    the cycle of each operation           `schedule` (jobs), `chart` (steps), `control` (control words),
+                                          `constants` (contents of the block RAMs)
+    Section V, sums of two products       `slot_machine`: numbers stay in the rowers, for RSA and ECC
+
+Elsewhere:
+
+    Algorithms 1 and 2 as cores           `designs.extension` (Section VI, Table III)
+    CMM(w, w) and CMR(2w + 1, w)          `designs.channel` (Section IV-C, Table I)
+    all tables, figures and claims        `studies.papers.hbe`
 """

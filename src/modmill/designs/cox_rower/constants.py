@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""The constants of a cox-rower machine, and where they lie in the rowers' block RAMs."""
+"""The constants of a cox-rower machine, and their addresses in the block RAMs of the rowers."""
 
 from __future__ import annotations
 
@@ -14,9 +14,11 @@ from modmill.designs.cox_rower.schedule import Program
 
 @dataclass(frozen=True)
 class Tables:
-    """Constants of every channel i: |-p^-1 A_i^-1|, |B_i A^-1|, |-B|, the row's cofactors, and the extensions' rows.
+    """The constants of all channels, in the letters of `operations`.
 
-    ``first[r][j]``: coefficient of X_r in channel b_j; ``second[r][i]``: of Z_r in channel a_i.
+    ``xi[i]`` = |-p^-1 T_i| mod a_i. ``wt[j]`` = |B_j A^-1| mod b_j. ``h[i]`` = |-B| mod a_i. ``partner_a``,
+    ``partner_b``: the cofactors A_r / a_(r,j) and B_r / b_(r,j) of each channel. ``first[r][j]`` = |p A_r^-1 B_j^-1|
+    mod b_j, the coefficient of X_r. ``second[r][i]`` = |B / B_r| mod a_i, the coefficient of Z_r.
     """
 
     xi: Sequence[int]
@@ -28,42 +30,45 @@ class Tables:
     second: Sequence[Sequence[int]]
 
     def of(self, op: Operation) -> Sequence[int]:
-        """The constants by which an operation multiplies: one for each channel."""
+        """The constants of an operation with a ``table``: one for each channel."""
         return dict(zip(TABLES, (self.xi, self.wt, self.h), strict=True))[op.table]
 
     def cofactors(self, op: Operation) -> Sequence[int]:
-        """A_r / a_(r,j) or B_r / b_(r,j) of each channel, as ROW_SUM needs them."""
+        """The cofactors of a ROW_SUM: A_r / a_(r,j) or B_r / b_(r,j) of each channel."""
         return self.partner_b if op.extension == 2 else self.partner_a
 
     def rows(self, op: Operation) -> Sequence[Sequence[int]]:
-        """The coefficients of each row in each channel, as TERMS needs them."""
+        """The coefficients of TERMS, indexed by row and channel."""
         return self.second if op.extension == 2 else self.first
 
 
 @dataclass(frozen=True)
 class Constants:
-    """What the block RAM of every rower holds before the words of products, where `Shape.address` says."""
+    """The constants in the block RAMs of the rowers, at the addresses of `Shape.address`, below the products' words."""
 
     p: Program
     tables: Tables
 
     @cached_property
     def modulus_addresses(self) -> list[int]:
-        """Addresses of those that depend on the modulus."""
+        """Addresses of the constants that depend on the modulus."""
         shape = self.p.shape
         xi = [shape.address(op) for op in shape.of(Kind.MULTIPLY) if op.table == "xi"]
         first = [op for op in shape.of(Kind.TERMS) if op.extension == 1]
         return [*xi, *(shape.address(op, step) for op in first for step in range(shape.steps))]
 
     def modulus_words(self) -> list[int]:
-        """Those that depend on the modulus, for all rowers at a time, rower 0 in the least significant bits."""
+        """The constants that depend on the modulus, as words of stream k, in the order of `modulus_addresses`.
+
+        A word has w bits for each rower, rower 0 in the least significant bits.
+        """
         w, contents = self.p.shape.w, self.contents()
         return [
             sum(words[address] << (w * i) for i, words in enumerate(contents)) for address in self.modulus_addresses
         ]
 
     def contents(self, *, blank: bool = False) -> list[list[int]]:
-        """Of every rower's block RAM; ``blank``: without those that depend on the modulus."""
+        """The constants of every rower, by address. ``blank``: 0 for those that depend on the modulus."""
         found = [self._memory(i) for i in range(self.p.shape.rowers)]
         for words in found if blank else ():
             for address in self.modulus_addresses:
@@ -71,7 +76,7 @@ class Constants:
         return found
 
     def _memory(self, i: int) -> list[int]:
-        """Contents of rower i's block RAM."""
+        """The constants of rower i, by address."""
         words = [0] * self.p.shape.constants
         for op in self.p.shape.operations:
             for step, value in enumerate(self._coefficients(op, i)):
@@ -79,7 +84,7 @@ class Constants:
         return words
 
     def _coefficients(self, op: Operation, i: int) -> Iterator[int]:
-        """What rower i multiplies by in each step of an operation, the ring's in the order in which it brings them."""
+        """The constants of rower i in each step of an operation; of TERMS in the order in which the ring brings X_r."""
         p, t, shape = self.p, self.tables, self.p.shape
         channel = op.k * shape.rowers + i
         if op.table:
@@ -89,6 +94,6 @@ class Constants:
                 yield t.cofactors(op)[channel] >> k & (1 << shape.w) - 1
         elif op.kind is Kind.TERMS:
             row, rows = i // shape.columns, t.rows(op)
-            for step in range(p.n):  # the row itself, then those behind it; each with its values one after another
+            for step in range(p.n):  # the values of its own row first, then those of the rows before
                 back, place = divmod(p.turned(op) + step, shape.channels_per_rower)
                 yield rows[place * shape.rows + (row - back) % shape.rows][channel]

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""The control of a cox-rower machine: one word for all rowers in each cycle of a period, from its program."""
+"""The control of a cox-rower machine: one control word for all rowers in each cycle of a period, from its program."""
 
 from __future__ import annotations
 
@@ -20,9 +20,11 @@ from modmill.schedule import ScheduleError
 
 
 class Word(data.StructLayout):
-    """The rowers' control word of one cycle, for rowers that serve ``channels_per_rower`` channels of each base;
-    ``pair``: they
-    keep sums of two products in a register of their own."""
+    """The control word of the rowers in one cycle.
+
+    ``address``: bits of a block RAM's address; ``h``: bits of h; ``channels_per_rower``: channels of each base that a
+    rower serves; ``pair``: the sum of two products has its own register before the fold.
+    """
 
     def __init__(self, address: int, h: int, channels_per_rower: int, pair: bool = False) -> None:
         self.h_source = len(OPERANDS) * channels_per_rower
@@ -31,10 +33,10 @@ class Word(data.StructLayout):
             "constant": address,  # port A
             "word": address,  # port B
             "write": 1,
-            "outside": 1,  # write what comes from outside, not the residue
-            "source": self.modulus_source.bit_length(),  # which word from outside: of the operands, h or a constant
+            "outside": 1,  # write the word from outside, else the residue
+            "source": self.modulus_source.bit_length(),  # the word from outside: an operand's, h, or a constant
             "h": h,
-            "ring": 1,  # the multiplier takes the ring's value, not the memory's
+            "ring": 1,  # multiply the value of the ring, else the word from the memory
             "clear": 1,
             "add": 1,
             "catch_product": 1,
@@ -42,30 +44,30 @@ class Word(data.StructLayout):
             **({"catch_pair": 1, "enter_pair": 1} if pair else {}),
             "enter_product": 1,
             "enter_sum": 1,
-            "base": (2 * channels_per_rower - 1).bit_length(),  # the fold is modulo which of the rower's a_i, b_i
+            "base": (2 * channels_per_rower - 1).bit_length(),  # modulus of the fold: of the rower's a_i, b_i
             "wait": 1,
             "hat": 1,
             "hat_first": 1,
             "load": 1,
-            "out_w": channels_per_rower,  # one bit for each word
+            "out_w": channels_per_rower,  # one bit for each channel
             "out_zeta": channels_per_rower,
         })  # fmt: skip
 
 
 class Phase(periodic.Phase):
-    """The cycle of the period: 0 after reset, and whenever the program is in cycle ``p.accept``."""
+    """The cycle of the period: 0 after reset and in cycle ``p.accept`` of the program."""
 
     def __init__(self, m: Module, p: Program) -> None:
         super().__init__(m, p.interval)
         self._accept = p.accept
 
     def at(self, cycle: int) -> Bits:
-        """High in that cycle of the program, modulo the interval (combinational)."""
+        """High in the given cycle of the program, modulo the interval (combinational)."""
         return self.signal == (cycle - self._accept) % self._interval
 
 
 def announce(m: Module, core: wiring.Component, arriving: Bits) -> None:
-    """Set ``o_valid`` two cycles after ``arriving``, until the result is taken."""
+    """Set ``o_valid`` two cycles after ``arriving``; it stays until the result is taken."""
     arrive = Signal()
     m.d.sync += arrive.eq(arriving)
     with m.If(arrive):
@@ -75,9 +77,9 @@ def announce(m: Module, core: wiring.Component, arriving: Bits) -> None:
 
 
 class Control:
-    """The word's fields over the cycles of a period, gathered by ``put`` and driven by ``drive``.
+    """The fields of the control word over the cycles of a period: ``put`` collects them, ``drive`` makes the logic.
 
-    What stands in ``signal`` in cycle t is for the rowers' cycle t + TREE.
+    ``signal`` reaches the rowers TREE cycles later.
     """
 
     def __init__(self, p: Program, word: Word, phase: Phase) -> None:
@@ -86,7 +88,10 @@ class Control:
         self.fields: dict[str, dict[int, int | Bits]] = {name: {} for name in word.members}
 
     def put(self, field: str, cycle: int, value: int | Bits = 1) -> None:
-        """Set a field for the rowers' cycle. Raises ScheduleError when it is taken in that cycle of the period."""
+        """Set a field for a cycle of the program at the rowers.
+
+        Raises ScheduleError if the field is already set in that cycle of the period.
+        """
         p = self._program
         key = (cycle - TREE - 1 - p.accept) % p.interval
         if key in self.fields[field]:
@@ -94,7 +99,7 @@ class Control:
         self.fields[field][key] = value
 
     def store(self, address: Bits, cycle: int, *, source: int | None = None) -> None:
-        """Write the residue, or the word from outside with that number."""
+        """Write the residue to ``address``, or the word from outside with the number ``source``."""
         self.put("word", cycle, address)
         self.put("write", cycle)
         if source is not None:
@@ -102,8 +107,11 @@ class Control:
             self.put("source", cycle - 1, source)
 
     def product(self, held: Callable[[Value, int], Bits], summed: Callable[[int], Bits] | None = None) -> None:
-        """All of one product but what comes from outside and leaves. ``held(value, cycle)``: address of one of its
-        words for the rowers' cycle; ``summed(cycle)``: whether a second product is added to the first."""
+        """Set the fields of all operations of one product except TAKE and GIVE.
+
+        ``held(value, cycle)``: the address of a word of the product in that cycle at the rowers. ``summed(cycle)``: the
+        signal that adds the second product of MULTIPLY_TWO; default: always.
+        """
         p, shape, put = self._program, self._program.shape, self.put
         for op in shape.of(Kind.MULTIPLY, Kind.MULTIPLY_TWO):
             self._multiply(op, held, summed)
@@ -126,7 +134,7 @@ class Control:
             self.store(held(op.result, p.start(op)), p.start(op), source=self._word.h_source)
 
     def _reduce(self, op: Operation, held: Callable[[Value, int], Bits]) -> None:
-        """A fold modulo the rower's a_i or, from ``channels_per_rower`` on, b_i of that number."""
+        """Set the modulus for each pass of the fold, and store the residue."""
         p, base = self._program, self._base(op)
         for entry in p.entries(op) if base else ():
             self.put("base", entry, base)
@@ -138,7 +146,7 @@ class Control:
     def _multiply(
         self, op: Operation, held: Callable[[Value, int], Bits], summed: Callable[[int], Bits] | None
     ) -> None:
-        """One product or the sum of two."""
+        """Set the fields of MULTIPLY or MULTIPLY_TWO."""
         p, shape, put, t = self._program, self._program.shape, self.put, self._program.start(op)
         if op.kind is Kind.MULTIPLY:
             put("word", t, held(op.reads[0], t))
@@ -157,7 +165,7 @@ class Control:
         self._reduce(op, held)
 
     def _ring(self, op: Operation, held: Callable[[Value, int], Bits]) -> None:
-        """What goes into the ring, and what the rowers multiply by what is in it."""
+        """Set the fields of ROW_SUM, LOAD or TERMS."""
         p, shape, put = self._program, self._program.shape, self.put
         match op.kind:
             case Kind.ROW_SUM:
@@ -185,10 +193,11 @@ class Control:
     def load(
         self, m: Module, addresses: Sequence[int], valid: Signal, ready: Signal, idle: Bits, loading: Signal
     ) -> None:
-        """Words of stream k into these addresses of all rowers, one in every period, as ``loading`` then says.
+        """Write words of stream k to ``addresses`` in all rowers, one word in each period.
 
-        A word is written in a cycle in which no product uses the memory's port, and is ready in the cycle in which the
-        rowers take it. The first waits for ``idle``. Raises UnsupportedError when the period has no such cycle.
+        A word is written in a cycle of the period in which no product uses the port, and ``ready`` is set when the
+        rowers read it. The first word waits for ``idle``; ``loading`` is set from then until the last word. Raises
+        UnsupportedError if products use the port in every cycle.
         """
         interval = self._program.interval
         busy = set(self.fields["word"]) | {(k + 1) % interval for k in self.fields["source"]}
@@ -196,12 +205,12 @@ class Control:
         if spare is None:
             unused(m)
             raise UnsupportedError(
-                f"no modulus can be loaded: products take all {interval} cycles of the block RAMs' ports; "
+                f"no modulus can be loaded: products use the block RAMs' port in all {interval} cycles; "
                 f"set interval={interval + 1}"
             )
         index = Signal(range(len(addresses) + 1))
         writing = Signal()
-        decide = (spare - 3) % interval  # the interval's decision; writing is then set for one period
+        decide = (spare - 3) % interval  # decide here; ``writing`` then stays for one period
         with m.If(self._phase == decide):
             m.d.sync += writing.eq(valid & (loading | idle))
             with m.If(valid & idle):
@@ -224,10 +233,10 @@ class Control:
                 m.d.sync += [index.eq(0), loading.eq(0)]
 
     def drive(self, m: Module, idle: int, *, clear: bool = False) -> None:
-        """Registers for all fields but h; ``idle``: the address in cycles without one.
+        """Make a register for every field except h. ``idle``: the address in cycles that set none.
 
-        ``clear``: bits that no cycle sets are 0. Without it they keep whatever they hold at power-up, for machines in
-        which they do not matter.
+        ``clear``: bits that no cycle sets are 0. Otherwise they keep their power-up value, for a machine to which they
+        do not matter.
         """
         for name, values in self.fields.items():
             if name == "h":

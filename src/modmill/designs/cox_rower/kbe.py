@@ -2,18 +2,19 @@
 # Copyright The Modmill authors
 """RNS Montgomery multiplication with Kawamura's base extension on the cox-rower machine.
 
-Source:  S. Kawamura, M. Koike, F. Sano, A. Shimbo, Cox-Rower Architecture for Fast Parallel Montgomery Multiplication,
-         EUROCRYPT 2000, Sections 3 and 4 (base extension, cox-rower); the order of operations is that of
-         F. Gandino, F. Lamberti, P. Montuschi, J.-C. Bajard, A General Approach for Improving RNS Montgomery
-         Exponentiation Using Pre-processing, ARITH 2011; the machine and its schedule are ours.
+Source:  S. Kawamura, M. Koike, F. Sano, A. Shimbo: Cox-Rower Architecture for Fast Parallel Montgomery Multiplication.
+         EUROCRYPT, 2000, Sections 3 and 4 (base extension, cox-rower machine).
+         F. Gandino, F. Lamberti, P. Montuschi, J.-C. Bajard: A General Approach for Improving RNS Montgomery
+         Exponentiation Using Pre-processing. ARITH, 2011 (order of the operations).
+         The machine and its schedule are ours.
 Formula: s = x y,  xi_i = s |-p^-1 A_i^-1| mod a_i,  zeta_j = x~ y~ |B_j A^-1| + sum xi_i |p a_i^-1 B_j^-1| mod b_j,
          w_i = sum zeta_j |B_j| - h |B| mod a_i,  h = floor((sum trunc(zeta_j) + d) / 2^t)
 Range:   x, y < lambda p gives w < lambda p, w = x y A^-1 (mod p); lambda exact (numbers.rns.base_pairs.Sufficiency).
 
-Residues over B are kept as x~_j = x B_j^-1 mod b_j, which is the form in which an extension needs them. The first
-extension has no cox: it gives q + h A for some h <= n, which the range of A absorbs. The second is exact.
-A product takes 2 n + 5 multiplications of every rower, and with several in flight that many cycles. With n / m rowers
-each serves m channels of either base: m (2 n + 5) multiplications.
+A base extension multiplies its operand by |B_j^-1| first. Residues over B are therefore kept as x~_j = x |B_j^-1|. The
+first extension has no cox. It returns Q + h A with an unknown h <= n; the proof of the bases includes this. The second
+extension is exact. A product takes 2 n + 5 multiplications in every rower. With several products in flight the
+interval is 2 n + 5 cycles. With n / m rowers each serves m channels of each base and multiplies m (2 n + 5) times.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from typing import Any
 
 from modmill.contract import Load, ResiduePair, Timing, UnsupportedError
 from modmill.design import Cost, Design, DesignInstance, Multiplier, Setting, Source, unused
+from modmill.designs.cox_rower.chart import chart
 from modmill.designs.cox_rower.constants import Tables
 from modmill.designs.cox_rower.model import Model
 from modmill.designs.cox_rower.multiplier import CoxRower
@@ -38,22 +40,23 @@ from modmill.designs.cox_rower.slot_machine import CoxSlots
 from modmill.numbers.primes import prev_prime
 from modmill.numbers.rns.base_pairs import BasePair, Sufficiency, approximate, base_pair, sufficiency
 from modmill.numbers.rns.cox import Cox
+from modmill.numbers.rns.cox_edges import edge_zeta
 from modmill.numbers.rns.residues import Base
 from modmill.numbers.shown import shortened
 from modmill.rtl.convert import BinaryShell
 from modmill.rtl.fold import multiplexers
 from modmill.rtl.product import BLOCKS, DSP18, DspBlock
-from modmill.schedule import ScheduleError
+from modmill.schedule import Schedule, ScheduleError
 
 # ---------------------------------------------------------------------------------------------- parameters
 
 
 @dataclass(frozen=True)
 class Params:
-    """A base pair with the proof that it suffices for p; ``channels_per_rower``: channels of each base that a rower
-    serves.
+    """A base pair with the proof that it suffices for p.
 
-    ``block``: the DSP block for which multipliers are cut.
+    ``channels_per_rower``: the number of channels of each base that a rower serves. ``block``: the DSP block that the
+    multipliers are tiled to.
     """
 
     pair: BasePair
@@ -73,7 +76,7 @@ class Params:
 
     @property
     def first_cox(self) -> Cox:
-        """Rows of A; the first extension takes no h from it."""
+        """The rows of A. The first extension computes no h."""
         return self.proof.coxes[0]
 
     @cached_property
@@ -83,14 +86,14 @@ class Params:
 
     @cached_property
     def shape(self) -> Shape:
-        """The machine."""
+        """The structure of the machine."""
         rowers = self.pair.n // self.channels_per_rower
         u = tuple((*self.a.u[i::rowers], *self.b.u[i::rowers]) for i in range(rowers))
         return Shape(self.pair.w, self.pair.columns, u, self.proof.t, self.proof.offset, block=self.block)
 
 
 def tables(p: int, q: Params, *, plain: bool) -> Tables:
-    """Constants of the machine; ``plain``: operands come as residues over B, not scaled by B_j^-1."""
+    """Constants of the machine for modulus p. ``plain``: operands are residues x mod b_j, not x~_j = x |B_j^-1|."""
     a, b = q.a, q.b
     rows_a, rows_b = q.first_cox.products, q.cox.products
     scaled = [pow(a.M, -1, m) * (1 if plain else x) % m for x, m in zip(b.cofactors, b.moduli, strict=True)]
@@ -113,11 +116,12 @@ def tables(p: int, q: Params, *, plain: bool) -> Tables:
 
 
 class RnsMontgomery(DesignInstance):
-    """RNS Montgomery multiplication on the cox-rower machine for one modulus, KBE or HBE by the pair's columns."""
+    """RNS Montgomery multiplication on the cox-rower machine for one modulus; KBE if the rows have one modulus, else
+    HBE."""
 
     power_up = 1 + TREE
-    """What the registers of the tree of control words hold at power-up must be through before the reset ends: it could
-    write to the constants in block RAM."""
+    """The reset lasts until the power-up contents of the control word's registers have left them. Otherwise these
+    contents could overwrite constants in the block RAMs."""
 
     def __init__(self, p: int, params: Params, settings: dict[str, Any]) -> None:
         self.p, self.params, self.settings = p, params, settings
@@ -126,21 +130,21 @@ class RnsMontgomery(DesignInstance):
 
     @cached_property
     def program(self) -> Program:
-        """The machine's program."""
+        """The operations of one product in their cycles."""
         return placed(self.params.shape, self.settings["interval"])
 
     @property
     def period(self) -> int:
-        """Operands are accepted every so many cycles."""
+        """Cycles between accepted operands."""
         return self.program.interval
 
     @property
     def factor(self) -> int:
         return pow(self.params.a.M, -1, self.p)
 
-    @property
-    def schedule(self) -> Any:
-        return self.program.schedule
+    @cached_property
+    def schedule(self) -> Schedule:
+        return chart(self.program)
 
     @property
     def representation(self) -> ResiduePair:
@@ -168,27 +172,29 @@ class RnsMontgomery(DesignInstance):
         return self._trace(a, b)
 
     def combine(self, a: int, b: int, c: int, e: int) -> int:
-        """(a b + c e) A^-1 on port values: what an operation of the slot machine gives, bit by bit."""
+        """(a b + c e) A^-1 on port values, bit-exact: the result of one operation of the slot machine."""
         *_, (_, result) = self._trace(a, b, c, e)
         return result
 
     def slot_machine(self, numbers: int) -> CoxSlots:
-        """The rowers as a slot machine, which adds up two products before it reduces.
+        """The machine with ``numbers`` slots, which adds two products before it reduces them.
 
-        Raises UnsupportedError when the bases do not carry two, when rowers serve several channels, when there is no
-        room, or when the interval that was set is too short for it.
+        Raises UnsupportedError if the bases are too small for two products, if a rower serves several channels, if the
+        block RAMs are too small, or if there is no schedule with the interval that was set.
         """
         if self.params.proof.largest_products < 2:
             raise UnsupportedError(
-                f"the bases carry one product before a reduction, not two: take n = {self.params.a.n + 1}"
+                f"the bases suffice for one product before a reduction, not for two; take n = {self.params.a.n + 1}"
             )
         if self.params.channels_per_rower > 1:
-            raise UnsupportedError(f"the slot machine has a rower for every channel, not {self.params.shape.rowers}")
+            raise UnsupportedError(
+                f"the slot machine needs a rower for every channel: {self.params.a.n}, not {self.params.shape.rowers}"
+            )
         plan = placed(replace(self.params.shape, numbered=True), self.settings["interval"])
         return CoxSlots(plan, tables(self.p, self.params, plain=False), numbers, loadable=self.settings["loadable"])
 
     def _trace(self, *numbers: int) -> Iterator[tuple[str, Any]]:
-        """The algorithm on a product of two numbers, or on the sum of two products."""
+        """The intermediates of one product of two numbers, or of the sum of two products of four numbers."""
         q, form = self.params, self.representation
         shape = replace(q.shape, numbered=len(numbers) > 2)
         inputs = {}
@@ -229,7 +235,7 @@ class RnsMontgomery(DesignInstance):
 
     @cached_property
     def _binary_top(self) -> int:
-        """Largest result for operands below p."""
+        """The largest result for operands below p."""
         bound = (self.params.proof.gain + self.gain) * self.p
         return min(bound.numerator // bound.denominator, self.params.proof.limit - 1)
 
@@ -270,18 +276,17 @@ class RnsMontgomery(DesignInstance):
 
 
 def edge_numbers(fitted: RnsMontgomery, seed: int = 1) -> list[tuple[int, int]]:
-    """Operands at the edges: of the contract, of the cox, and of the first extension (xi all large or all small).
+    """Operands at the edges of the contract, of the cox, and of the first extension (xi all largest or all smallest).
 
-    The cox is nearest to failing for a small result whose Z_r lie just below multiples of 2^drop: what it does not see
-    is then largest. Such zeta are chosen row by row, the last one so that the result is small (through the CRT), and
-    operands are tried until exactly that result comes out.
+    The error of the cox is largest if every Z_r is just below a multiple of 2^drop. The cox is closest to a wrong h if
+    the result is small too. `edge_zeta` chooses such zeta; then operands are tried until they give this result.
     """
     rnd = random.Random(seed)
     q, p = fitted.params, fitted.p
     top = fitted.contract("native").largest_operand
     out = [(x, y) for x in (0, 1, p - 1, p, top) if x <= top for y in (0, 1, top)]
     for _ in range(40):
-        size = q.proof.gain * p / q.b.M * rnd.randrange(256, 768) / 1024  # what small operands lead to
+        size = q.proof.gain * p / q.b.M * rnd.randrange(256, 768) / 1024  # as results of small operands
         result = q.b.from_gammas(edge_zeta(q.cox, size, rnd))
         if result >= q.proof.limit or result >= q.proof.result * p:
             continue
@@ -299,35 +304,15 @@ def edge_numbers(fitted: RnsMontgomery, seed: int = 1) -> list[tuple[int, int]]:
     return list(dict.fromkeys(out))
 
 
-def edge_zeta(cox: Cox, size: Fraction, rnd: random.Random) -> list[int]:
-    """zeta whose Z_r lie just below multiples of 2^drop in all rows but the last, which brings x / B near ``size``."""
-    zeta: list[int] = []
-    part = Fraction(0)
-    for row, product in zip(cox.rows[:-1], cox.products, strict=False):
-        values = [rnd.randrange(m) for m in row[:-1]]
-        partners = [product // m for m in row]
-        low = sum(v * k for v, k in zip(values, partners, strict=False))
-        unit = 1 << cox.drop
-        edges = [(e * unit - 1 - low) // partners[-1] for e in range(1, (cox.tops[0] >> cox.drop) + 2)]
-        usable = [v for v in edges if 0 <= v < row[-1]]
-        values.append(rnd.choice(usable) if usable else rnd.randrange(row[-1]))
-        zeta += values
-        part += Fraction(low + values[-1] * partners[-1], product)
-    row = cox.rows[-1]
-    values = [rnd.randrange(m) for m in row[:-1]]
-    part += sum((Fraction(v, m) for v, m in zip(values, row, strict=False)), Fraction(0))
-    need = (size - part) % 1 * row[-1]
-    zeta += [*values, -(-need.numerator // need.denominator) % row[-1]]
-    return zeta
-
-
 # ---------------------------------------------------------------------------------------------- design
 
 
 def fit(p: int, columns: int, *, w: int, n: int, interval: int, rowers: int, dsp: str, loadable: bool) -> RnsMontgomery:
-    """Least n for which condition C4 holds, over moduli 2^w - u with few signed digits in u; a multiple of ``rowers``.
+    """The instance for modulus ``p`` with the least n for which condition C4 holds, a multiple of ``rowers``.
 
-    With ``loadable`` the bases are those for the largest prime as wide as p, so that they depend on its width only.
+    The moduli are 2^w - u with few signed digits in u. With ``loadable`` the bases are chosen for the largest prime as
+    wide as p, so they depend only on the width. Raises UnsupportedError if the settings do not fit together, and
+    ValueError if there are no such bases.
     """
     if rowers % columns:
         raise UnsupportedError(f"rowers must fill rows of {columns}, got rowers = {rowers}")
@@ -348,7 +333,7 @@ def fit(p: int, columns: int, *, w: int, n: int, interval: int, rowers: int, dsp
     if memory_words(shape, LEAST_SLOTS) > BLOCK_WORDS:
         raise UnsupportedError(
             f"n = {pair.n} moduli on rowers = {shape.rowers} need {shape.constants:,} constants in each block RAM, and "
-            f"beside them products of {shape.slot} words; there is room for {BLOCK_WORDS:,}: lower n or raise rowers"
+            f"{shape.slot} words for each product; it has room for {BLOCK_WORDS:,}: lower n or raise rowers"
         )
     if interval:
         placed(fitted.params.shape, interval)
@@ -356,20 +341,20 @@ def fit(p: int, columns: int, *, w: int, n: int, interval: int, rowers: int, dsp
 
 
 def placed(shape: Shape, interval: int) -> Program:
-    """The program with that interval, 0 for the least. Raises UnsupportedError where none is found, with what is
-    accepted."""
+    """The program with the given interval, 0 for the least. Raises UnsupportedError, with an interval that is accepted,
+    if none is found."""
     try:
         return program(shape, interval)
     except ScheduleError as error:
         if not interval or shape.channels_per_rower > 1:
-            hint = "take a longer one, or 0 for the least that is found" if interval else "take other rowers"
+            hint = "take a longer one, or 0 for the least that is found" if interval else "change rowers"
         else:
             hint = f"take {program(shape).interval} or 0, the least"
         raise UnsupportedError(f"interval = {interval} does not serve n = {shape.n}: {error}; {hint}") from error
 
 
 def _pair(p: int, columns: int, w: int, n: int) -> tuple[BasePair, Sufficiency]:
-    """A pair of bases of ``n`` moduli, 0 for the fewest. Raises ValueError when there is none."""
+    """A pair of bases of ``n`` moduli, 0 for the fewest. Raises ValueError if there is none."""
     try:
         return base_pair(p, w, columns, n=n or None, even=False, digits=3)
     except ValueError:
@@ -377,7 +362,7 @@ def _pair(p: int, columns: int, w: int, n: int) -> tuple[BasePair, Sufficiency]:
 
 
 def dealt_alike(pair: BasePair, channels_per_rower: int) -> BasePair:
-    """The same moduli, dealt so that the u of each rower share as many signed digits as a greedy choice finds."""
+    """The same moduli in another order: the u of one rower share many signed digits, by a greedy choice."""
     left = sorted(pair.a.u + pair.b.u)
     a: list[list[int]] = []
     b: list[list[int]] = []
@@ -393,31 +378,32 @@ def dealt_alike(pair: BasePair, channels_per_rower: int) -> BasePair:
 
 
 SEARCHED = 8
-"""Most moduli in a base for which the limits of the interval are searched, in seconds."""
+"""Largest n for which the least interval is searched, which then takes seconds."""
 N_MAX, INTERVAL_MAX = 128, 1 << 14
-"""Most moduli in a base that can be set, about as many as 2,048 bits take of 17; and longest interval."""
+"""Largest n, about the number of 17-bit moduli for 2,048 bits, and the longest interval in cycles."""
 
 
 SHARE_MAX = 4
-"""Most moduli of each base for a rower. With more, the search for a schedule takes minutes and mostly finds none."""
+"""Most channels of each base for one rower. With more, the search for a schedule takes minutes and mostly fails."""
 
 
 def fewest_rowers(n: int, columns: int) -> int:
-    """The fewest rowers that fill rows and serve ``n`` moduli in each base."""
+    """The fewest rowers for ``n`` moduli in each base, a multiple of ``columns``."""
     return -(-n // (SHARE_MAX * columns)) * columns
 
 
 def fewest(p: int, settings: Mapping[str, Any]) -> int:
-    """The fewest moduli in each base."""
+    """The fewest moduli in each base that suffice for p with these settings."""
     given = {name: settings[name] for name in ("w", "dsp", "loadable")}
     return fit(p, settings.get("columns", 1), n=0, interval=0, rowers=0, **given).params.pair.n
 
 
 def interval_limits(p: int, settings: Mapping[str, Any]) -> tuple[int, int]:
-    """The least interval that has a schedule, and four times a product's multiplications in each rower.
+    """The limits of the setting ``interval``: the least interval with a schedule, and four times the multiplications of
+    one product in each rower.
 
-    Where rowers serve several channels or there are more than SEARCHED, the first is those multiplications, which may
-    be a little less: a search would take up to minutes. `fit` then refuses what has no schedule.
+    The search takes up to minutes if rowers serve several channels or n exceeds SEARCHED. Then the first limit is the
+    number of multiplications, which may be slightly too small, and `fit` refuses an interval without a schedule.
     """
     given = {name: settings[name] for name in ("w", "n", "rowers", "dsp", "loadable")}
     shape = fit(p, settings.get("columns", 1), interval=0, **given).params.shape
@@ -436,11 +422,11 @@ SETTINGS = (
     ),
     Setting(
         "interval", int, 0, "cycles between products, 0 for the fewest", least=0, most=INTERVAL_MAX,
-        depends="the least that has a schedule, and four times the multiplications of a product in each rower, when "
+        depends="the least with a schedule, and four times the multiplications of a product in each rower, with which "
         "products hardly overlap", limits=lambda p, settings: interval_limits(p, settings),
     ),
     Setting(
-        "rowers", int, 0, "rowers, each for equally many moduli of each base; 0 for one for each",
+        "rowers", int, 0, "rowers, each for the same number of moduli of each base; 0: one rower for each modulus",
         least=0, most=N_MAX,
         depends=f"they must fill rows, n must be a multiple of them, and each serves at most {SHARE_MAX} of each base",
         limits=lambda p, settings: (
@@ -448,8 +434,8 @@ SETTINGS = (
         ),
         smaller="lower",
     ),
-    Setting("dsp", str, "18x18", "DSP block for which multipliers are cut", tuple(BLOCKS)),
-    Setting("loadable", bool, False, "load the modulus at run time, any of that width (native form only)"),
+    Setting("dsp", str, "18x18", "DSP block that multipliers are tiled to", tuple(BLOCKS)),
+    Setting("loadable", bool, False, "load the modulus at run time, any of the same width (native form only)"),
 )  # fmt: skip
 
 DESIGNS = (

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""The algorithm on integers: the operations of a product, one after another, bit by bit as the machine does them."""
+"""The bit-exact model: the operations of one product, executed on integers in the order of the algorithm."""
 
 from __future__ import annotations
 
@@ -16,15 +16,18 @@ from modmill.numbers.rns.cox import Cox
 
 @dataclass(frozen=True)
 class Model:
-    """The machine of a shape with its constants. ``cox``: that of the second extension."""
+    """Model of the machine of ``shape`` with the constants ``tables``; ``cox``: the cox of the second extension."""
 
     shape: Shape
     tables: Tables
     cox: Cox
 
     def run(self, inputs: Mapping[Value, Sequence[int]]) -> Iterator[tuple[Operation, list[int]]]:
-        """Every operation that makes something, and what it makes: a number for each rower, a ROW_SUM one for each
-        row, COX a single one. ``inputs``: what is taken, one number for each rower."""
+        """Yield each operation that has a result of its own, and this result.
+
+        A result is a list with one number for each rower; ROW_SUM gives one for each row, COX a single one. TAKE, LOAD,
+        GIVE, TERM and TERMS are not listed. ``inputs``: the words that TAKE reads, one number below 2^w for each rower.
+        """
         shape = self.shape
         held: dict[Value, list[int]] = {value: list(words) for value, words in inputs.items()}
         for op in shape.operations:
@@ -50,7 +53,7 @@ class Model:
         return [sum(terms[k : k + shape.columns]) for k in range(0, shape.rowers, shape.columns)]
 
     def _of_rower(self, op: Operation, i: int, held: Mapping[Value, Sequence[int]]) -> int:
-        """What rower i makes of what is held."""
+        """The result of the operation in rower i, from the values ``held``."""
         channel = op.k * self.shape.rowers + i
         words = [held[value][i if len(held[value]) > 1 else 0] for value in op.reads if value not in RINGS]
         match op.kind:
@@ -70,6 +73,9 @@ class Model:
         return total + sum(word * row[channel] for word, row in zip(passed, rows, strict=True))
 
     def reduced(self, op: Operation, i: int, value: int) -> int:
-        """What rower i's fold makes of a value, for an operation: the same modulo its a_i or b_i, of w bits."""
+        """``value`` after the fold of rower i: congruent modulo the rower's a_i or b_i (as ``op`` says), below 2^w.
+
+        ``value`` must be below ``shape.fold_bound``.
+        """
         shape = self.shape
         return reduce(value, shape.fold_bound, shape.w, shape.u[i][op.over_b * shape.channels_per_rower + op.k])

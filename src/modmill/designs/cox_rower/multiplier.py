@@ -1,25 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""The cox-rower machine: RNS Montgomery multiplication on rowers of one multiplier and one block RAM each, in a ring.
+"""The cox-rower machine: RNS Montgomery multiplication on a ring of rowers, each a multiplier and a block RAM.
 
 Base A of n moduli a_i and base B of n moduli b_i; rower i serves a_i and b_i. Rowers stand in rows of ``columns``
-(1: Kawamura's base extension, KBE; 2 and more: the hierarchical one, HBE). One product, in cycles of the multiplier:
+(1: Kawamura's base extension, KBE; 2 and more: the hierarchical one, HBE). One product (see `operations`):
 
     s    = x y              in A        w~  = x~ y~               in B      (x~_j = x B_j^-1 mod b_j)
-    xi   = s |-p^-1 A_i^-1|
+    xi   = s |-p^-1 T_i|    in A
     zeta = w~ |B_j A^-1| + sum over the ring of X |p A_r^-1 B_j^-1|          (first extension, no cox)
     w    = sum over the ring of Z |B_r| + h |-B|        in A                 (second extension, exact by the cox)
 
-X and Z are xi and zeta themselves (KBE, n steps), or for HBE the unreduced X_r = sum_j xi_(r,j) A_r / a_(r,j) of a row,
-which each rower folds modulo its own modulus (n / columns steps). The ring passes them on, one row a cycle, so no data
-wire reaches more than one neighbour. Sums are lazy: reduced once, when they are whole. KBE folds in a loop beside the
-multiplier, HBE in a pipeline that takes a value every cycle.
+KBE: X and Z are xi and zeta, and the ring makes n steps. HBE: they are the unreduced X_r = sum_j xi_(r,j) A_r / a_(r,j)
+of a row; each rower folds them modulo its own modulus, and the ring makes n / columns steps. The ring moves values by
+one row in each cycle, so a data wire connects only neighbours. A sum is reduced once, after its last term. KBE folds in
+a loop beside the multiplier; HBE folds in a pipeline that takes a value every cycle.
 
-With n / m rowers each serves m channels of either base, k n / m + i for k < m. It has m places in the ring, loaded one
-after another, so that the ring holds everything as before; everything then passes m times, once for each channel.
+With n / m rowers, rower i serves the channels k n / m + i, k < m, of each base. It has m registers in the ring, loaded
+one after another. The ring then holds all n values, and turns m times, once for each channel of a rower.
 
-The machine runs a periodic program: a control word each cycle, made from the phase and from the number of the slot
-that each product under way occupies, reaches the rowers through a tree of registers. Nothing in it depends on data.
+The machine runs a periodic program. The control word of each cycle depends on the phase and on the slot numbers of the
+products in flight. It reaches the rowers through a tree of registers. Timing does not depend on data.
 """
 
 from __future__ import annotations
@@ -39,9 +39,10 @@ from modmill.designs.cox_rower.shape import OPERAND, TREE
 
 
 class ProductSlots:
-    """A product gets a slot when its operands are accepted and frees it when its result is read, in the same order.
+    """The slots of the products in flight: a product takes one when its operands are accepted and frees it when its
+    result is read, in the same order.
 
-    ``depth``: words of a block RAM; ``trash``: the slot that takes what belongs to no product. Raises UnsupportedError
+    ``depth``: words of a block RAM; ``trash``: the slot for writes that belong to no product. Raises UnsupportedError
     as `memory_plan` does.
     """
 
@@ -58,7 +59,7 @@ class ProductSlots:
         self._take, self._freed = Signal(name="take"), Signal(name="freed")
 
     def accept(self, m: Module, core: Multiplier, phase: Phase, blocked: Sequence[Value]) -> None:
-        """Accept operands in the program's cycle where there is room and nothing of ``blocked`` is set."""
+        """Accept operands in the program's cycle if a slot is free and no signal of ``blocked`` is set."""
         p, ages, full, take = self._program, self._ages, self._full, self._take
         next_in = Signal(self._bits, name="next_in", init=self._first)
         taking = Signal()
@@ -78,10 +79,12 @@ class ProductSlots:
         m.d.comb += core.i_ready.eq(ready)
 
     def give(self, m: Module, core: Multiplier, phase: Phase) -> tuple[Signal, Signal, Value]:
-        """Give out results, which wait in their slots until they are read: the slot that is read, whether one is, and
-        whether no product is under way or waits."""
+        """Read results, which wait in their slots, when the output is free.
+
+        Returns the number of the slot that is read, whether one is read, and whether no product is in flight or waits.
+        """
         p, full = self._program, self._full
-        reading = min(p.outputs) - TREE - 2  # the decision; the slot's number is then visible
+        reading = min(p.outputs) - TREE - 2  # the cycle of the decision; the slot's number is visible after it
         age = (reading - p.origin) // p.interval
         waiting = Signal(range(self._count + 2))
         going = Signal()
@@ -102,17 +105,17 @@ class ProductSlots:
         return slot_out, going, idle
 
     def address(self, slot: Value, value: operations.Value) -> Value:
-        """Address of a word of a slot."""
+        """The address of a word in a slot."""
         return Cat(Const(self._program.shape.words.index(value), self._word_bits), slot)
 
     def held(self, value: operations.Value, cycle: int) -> Value:
-        """Address of a word of the product under way, for the rowers' cycle."""
+        """The address of a word of the product that is in the given cycle of the program."""
         p = self._program
         return self.address(self._ages[(cycle - TREE - 1 - p.origin) // p.interval], value)
 
     @property
     def idle_address(self) -> int:
-        """Address in cycles without one."""
+        """The address in cycles that set none: a word of the trash slot."""
         return self.trash << self._word_bits
 
     def _following(self, slot: Signal) -> Value:
@@ -120,14 +123,14 @@ class ProductSlots:
 
 
 class CoxRower(Multiplier):
-    """The whole machine with the multiplier interface: operands and results are residues over A, then zeta over B.
+    """The whole machine with the multiplier interface; a number is its residues over A, then its x~_j over B.
 
-    Operands are taken word by word before they are accepted, and results wait in their slots until they are read, so
-    there are no queues. Cost: one DSP block (several where w > 17) and one block RAM a rower.
+    Operands are read word by word before they are accepted, and results wait in their slots until they are read, so
+    there are no queues. Cost: one DSP block (several for w > 17) and one block RAM for each rower.
 
-    ``loadable``: a third stream k brings the constants of another modulus, one word for every rower at a time in the
-    order of `modulus_words`. It is served only when no product is under way, a word every interval, and no operands
-    are accepted until all have come. Cost: a word's multiplexer in every rower.
+    ``loadable``: stream k writes the constants of another modulus, one word for all rowers at a time, in the order of
+    `modulus_words`. The first word waits until no product is in flight. One word is accepted in each interval, and no
+    operands until the last word. Cost: a multiplexer of one word in every rower.
     """
 
     kept = ("row", "rower", "branch")
@@ -140,12 +143,12 @@ class CoxRower(Multiplier):
         )
 
     def modulus_words(self) -> list[int]:
-        """What stream k must bring."""
+        """The words of stream k that load the modulus of this instance."""
         return self._constants.modulus_words()
 
     @property
     def load_cycles(self) -> int:
-        """At most so many cycles from the first word accepted to the first operands accepted."""
+        """The most cycles from the first accepted word of stream k to the first accepted operands."""
         return len(self._constants.modulus_addresses) * self._program.interval + self._program.lead
 
     def elaborate(self, _platform: object) -> Module:
@@ -171,7 +174,7 @@ class CoxRower(Multiplier):
             control.load(m, self._constants.modulus_addresses, self.k_valid, self.k_ready, idle, loading)
         control.drive(m, slots.idle_address)
 
-        # ---- rows, the tree of control, the ring, the cox
+        # ---- rows, control tree, ring and cox
         contents = self._constants.contents(blank=loadable)
         chain = CoxRowerArray(p, phase, control, word, contents, word.h_source + int(loadable))
         chain.build(m, slots.depth, lambda i: self._connect(m, chain, i))
@@ -179,7 +182,7 @@ class CoxRower(Multiplier):
         return m
 
     def _connect(self, m: Module, chain: CoxRowerArray, i: int) -> None:
-        """Operands, a modulus's word and results of rower i."""
+        """Connect the operands, the words of stream k and the results of rower i to the ports."""
         n, w, own = self._program.shape.n, self._program.shape.w, chain.channels(i)
         parts = [port.word_select(j, w) for port in (self.i_a, self.i_b) for j in (*own, *(n + x for x in own))]
         parts += [self.k_m.word_select(i, w)] if self._loadable else []

@@ -1,32 +1,47 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""One product on the cox-rower machine: its operations, in the order of the algorithm.
+"""The operations of one product on the cox-rower machine, in the order of the algorithm.
 
-Source: S. Kawamura et al., EUROCRYPT 2000 (KBE: Algorithm 1 of the HBE paper); L. Djath, K. Bigou, A. Tisserand,
-        ARITH 2019 (HBE: Algorithm 2, merged into the Montgomery multiplication as in Section V).
+Source:  S. Kawamura, M. Koike, F. Sano, A. Shimbo: Cox-Rower Architecture for Fast Parallel Montgomery Multiplication.
+         EUROCRYPT, 2000 (KBE, Algorithm 1 of the HBE paper).
+         L. Djath, K. Bigou, A. Tisserand: Hierarchical Approach in RNS Base Extension for Asymmetric Cryptography.
+         ARITH, 2019 (HBE, Algorithm 2; RNS Montgomery reduction, Algorithm 3).
 
     s    = x y                        in A            the product
-    xi   = s |-p^-1 A_i^-1|           in A            the quotient, as the first extension needs it
-    X_r  = sum_j xi_(r,j) A_r / a_(r,j)               HBE: the row's number, not reduced; KBE: X_i = xi_i
-    w~   = x~ y~                      in B
-    zeta = w~ |B_j A^-1| + sum_r X_r |p A_r^-1 B_j^-1|  in B      the first extension, without a cox
+    xi   = s |-p^-1 T_(r,j)|          in A            the quotient Q, scaled for the first extension
+    X_r  = sum_j xi_(r,j) A_r / a_(r,j)               HBE: one number for each row, not reduced; KBE: X_i = xi_i
+    w~   = x~ y~                      in B            the product
+    zeta = w~ |B_j A^-1| + sum_r X_r |p A_r^-1 B_j^-1|   in B     first extension (no cox), then (x y + Q p) / A
     Z_r  = sum_j zeta_(r,j) B_r / b_(r,j)             HBE; KBE: Z_j = zeta_j
     h    = floor((sum_r trunc(Z_r) + d) / 2^t)        the cox
-    w    = sum_r Z_r |B / B_r| - h |B|  in A          the second extension, exact
+    w    = sum_r Z_r |B / B_r| - h |B|   in A         second extension, exact
 
-The base extensions line by line, KBE (Algorithm 1) and HBE (Algorithm 2):
+Letters: T_(r,j) = (A / a_(r,j))^-1 mod a_(r,j) and A_r, the product of row r, as in the paper; B_j = B / b_j. The
+paper's x^_(i,j) is xi in the first extension and zeta in the second, its X^_A_i is X_r and Z_r, its P is p, and its
+sigma starts at d / 2^t. Residues over B are kept as x~_j = x |B_j^-1|; zeta is therefore already the x^ of the second
+extension.
 
-    KBE     HBE      here
-    1-3     1-3      MULTIPLY: xi, which takes |-p^-1| of the Montgomery multiplication along; for the second extension
-                     the REDUCE before it, because residues over B are kept as x~_j = x_j |B_j^-1|
-    -       4-7      ROW_SUM: X_r and Z_r
-    4-5     8        LOAD and the steps of TERMS: the ring brings everything past every rower
-    6-8     9-11     COX: one h for all, not bit by bit; the first extension has none
-    -       14       TERMS: each rower folds the X_r that passes modulo its own modulus
-    11      15       TERMS, TERM for -h A, and one REDUCE when the sum is whole
+The lines of the paper and the operations:
 
-`operations` is the only place where this order stands. The algorithm on integers (`model`), the jobs that the solver
-places (`schedule`), the chart, the control words (`control`) and the constants' addresses are made from it.
+    Algorithm 3, RNS Montgomery reduction
+    input X    MULTIPLY s (over A) and MULTIPLY w~ (over B); MULTIPLY_TWO for x y + v z
+    1          MULTIPLY xi: the constant is |-p^-1 T|, so that line 3 of the first extension costs nothing
+    2          the first extension: ROW_SUM X, LOAD and TERMS of ring X, added to sum zeta
+    3          TERM: w~ |B_j A^-1| is added to the same sum; the factor P is in the constants of TERMS
+    4          REDUCE zeta: the factor A^-1 is in the constants of TERM and TERMS
+    5          the second extension: ROW_SUM Z, LOAD and TERMS of ring Z, COX, TERM and REDUCE w
+
+    Algorithm 1 (KBE)   Algorithm 2 (HBE)   the base extensions
+    1-3                 1-3                 MULTIPLY xi; REDUCE zeta (both carry the factor T, see above)
+    -                   4-7                 ROW_SUM: X_r and Z_r
+    4-5                 8                   LOAD, then the steps of TERMS: the ring moves every value past every rower
+    6-8                 9-11                COX: one h instead of one h_i after another; none in the first extension
+    9-10                12-13               all rowers in parallel
+    -                   14                  TERMS: each rower folds the passing X_r modulo its own modulus
+    11                  15                  TERMS; TERM for -h B; one REDUCE of the whole sum
+
+This list is the only place where the order is written. `model` (integers), `schedule` (jobs for the solver), `chart`,
+`control` (control words) and `constants` (addresses) are all made from it.
 """
 
 from __future__ import annotations
@@ -38,13 +53,13 @@ from enum import Enum
 from modmill.schedule import ScheduleError
 
 OPERANDS = ("xa", "xb", "ya", "yb")
-"""Words of the operands for one channel of each base: x and y over A and B."""
+"""Letters of the operands' words, for one channel of each base: x and y over A and B."""
 
 NUMBER = ("a", "b")
-"""Words of a number that comes into a slot machine: over A and B."""
+"""Letters of a number's words that a slot machine takes: over A and over B."""
 
 WORDS = (*OPERANDS, "s", "xi", "w~", "zeta", "w")
-"""Words of a product in a rower's memory, one for each of its channels."""
+"""Letters of a product's words in a rower's memory; each exists once for each of the rower's channels."""
 
 TABLES = ("xi", "w~", "h")
 """Tables with one constant for each channel: |-p^-1 A_i^-1|, |B_j A^-1|, |-B|."""
@@ -52,42 +67,45 @@ TABLES = ("xi", "w~", "h")
 
 @dataclass(frozen=True)
 class Value:
-    """An intermediate of the algorithm: its letter, and for which of each rower's channels (of one base) it is, None
-    for what is of no channel."""
+    """An intermediate of the algorithm: its letter and ``k``, the channel within each rower (from 0, of one base).
+
+    ``k`` is None for a value that belongs to no channel.
+    """
 
     letter: str
     k: int | None = 0
 
 
 H = Value("h", None)
-"""The multiple of B that the second extension takes away."""
+"""h: the second extension subtracts h B."""
 
 RINGS = Value("ring of X", None), Value("ring of Z", None)
-"""What stands in the ring in the first and in the second extension."""
+"""Contents of the ring in the first and in the second extension."""
 
 
 class Kind(Enum):
-    """What the machine's units can do."""
+    """The kinds of operations of the machine's units."""
 
-    TAKE = "a word from outside into the memory"
-    MULTIPLY = "a product, reduced"
-    MULTIPLY_TWO = "the sum of two products, reduced"
-    ROW_SUM = "the sum over a row of words times cofactors, not reduced"
-    LOAD = "what every row has into the ring"
-    TERMS = "a product for each step of the ring, added to a sum"
-    TERM = "one product, added to a sum"
-    REDUCE = "a sum, reduced"
-    COX = "the number of moduli in what the ring held"
-    GIVE = "a word from the memory to the outside"
+    TAKE = "write a word from the input port into the memory"
+    MULTIPLY = "multiply and reduce"
+    MULTIPLY_TWO = "multiply twice, add and reduce"
+    ROW_SUM = "add words times cofactors over a row, without reduction"
+    LOAD = "load the value of every row into the ring"
+    TERMS = "multiply in each step of the ring and add to a sum"
+    TERM = "multiply once and add to a sum"
+    REDUCE = "reduce a sum"
+    COX = "compute h from the top bits of the values in the ring"
+    GIVE = "read a word from the memory to the output port"
 
 
 @dataclass(frozen=True)
 class Operation:
-    """One operation of all rowers, on the k-th of their channels.
+    """One operation, which all rowers execute at the same time on the k-th of their channels.
 
-    ``result``: what it makes; a TERM or TERMS adds to it, the first of them ``opens`` the sum. ``reads``: its operands.
-    ``table``: the constants that it multiplies by, of `TABLES`. ``over_b``: modulo the b_j, else the a_i.
-    ``extension``: to which base extension it belongs, 1 or 2; 0 for neither.
+    ``result``: the value that it computes; TERM and TERMS add to it, and the first of them ``opens`` (clears) the sum.
+    ``reads``: its operands. ``table``: the name in `TABLES` of the constants that it multiplies by; empty for none.
+    ``over_b``: modulo b_j if set, else modulo a_i. ``extension``: the base extension that it belongs to, 1 or 2; 0 for
+    neither.
     """
 
     kind: Kind
@@ -100,14 +118,15 @@ class Operation:
 
     @property
     def k(self) -> int:
-        """Which of each rower's channels."""
+        """The channel within each rower, from 0."""
         return self.result.k or 0
 
 
 def operations(channels_per_rower: int, *, rows: bool, numbered: bool) -> Iterator[Operation]:
-    """The operations of one product where every rower serves ``channels_per_rower`` channels of each base.
+    """Yield the operations of one product; every rower serves ``channels_per_rower`` channels of each base.
 
-    ``rows``: the hierarchical extension. ``numbered``: of two products, whose operands x, y and v, z are in the memory.
+    ``rows``: with the hierarchical extension (HBE), else KBE. ``numbered``: of a slot machine, which computes
+    (x y + v z) A^-1 from operands in its memory.
     """
     channels = range(channels_per_rower)
 
@@ -120,7 +139,7 @@ def operations(channels_per_rower: int, *, rows: bool, numbered: bool) -> Iterat
             yield Operation(kind, Value(letter, k), tuple(Value(read, k) for read in reads), table, over_b)
 
     def to_the_ring(extension: int, source: str, row_sum: str) -> Iterator[Operation]:
-        """What the first or second base extension extends, in the ring."""
+        """The values that base extension 1 or 2 converts, into the ring: lines 4-7 of Algorithm 2, then the load."""
         for k in channels if rows else ():
             yield Operation(Kind.ROW_SUM, Value(row_sum, k), (Value(source, k),), extension=extension)
         yield Operation(Kind.LOAD, RINGS[extension - 1], each(row_sum if rows else source), extension=extension)
@@ -158,10 +177,13 @@ def operations(channels_per_rower: int, *, rows: bool, numbered: bool) -> Iterat
 
 
 def require_order(found: Sequence[Operation]) -> None:
-    """Raise ScheduleError, with the dependence, when an operation reads what is made after it or by none."""
+    """Raise ScheduleError if an operation reads a value that a later operation computes, or none.
+
+    The message names the operation and the value.
+    """
     for place, op in enumerate(found):
-        for value in op.reads if op.kind is not Kind.MULTIPLY_TWO else ():  # its operands lie in the memory
+        for value in op.reads if op.kind is not Kind.MULTIPLY_TWO else ():  # its operands are numbers in the memory
             makers = [k for k, other in enumerate(found) if other.result == value and other.kind is not Kind.GIVE]
             if not makers or makers[-1] >= place:
-                when = "an operation after it makes" if makers else "no operation makes"
+                when = "a later operation computes" if makers else "no operation computes"
                 raise ScheduleError(f"{op.kind.name} {op.result.letter} reads {value.letter}, which {when}")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""The rowers of the machine, their rows, the ring, the tree that carries the control word to them, and the cox."""
+"""The rowers, their rows, the ring, the register tree of the control word, and the cox (Figures 1 and 3)."""
 
 from __future__ import annotations
 
@@ -23,10 +23,11 @@ from modmill.rtl.product import one_tile, tiled_evenly
 
 
 class Rower(wiring.Component):
-    """Channels of each base: a multiplier of one DSP block or several, a block RAM, a lazy sum and a fold.
+    """One or more channels of each base: a multiplier, a block RAM, an accumulator for lazy sums, and a fold.
 
-    ``x``: ``sources`` words from outside (xa, xb, ya, yb of every channel, and where the modulus is loadable a
-    constant). ``ring`` is the ring's value beside this rower. ``w_out`` and ``zeta_out`` keep the words of a result.
+    ``u``: of the rower's moduli 2^w - u, the a_i, then the b_i. ``memory``: contents of the block RAM of ``depth``
+    words. ``x``: ``sources`` words from outside (xa, xb, ya, yb of every channel; then a constant if the modulus is
+    loaded). ``ring``: the value of the ring at this rower. ``w_out`` and ``zeta_out`` keep the words of a result.
     Cost (w = 17, one channel of each base): one DSP block, one block RAM, about 375 (KBE) or 480 (HBE) LUTs.
     """
 
@@ -57,7 +58,7 @@ class Rower(wiring.Component):
         memory = self._memory_of(m, c)
         caught = self._multiply(m, c, memory)
 
-        # ---- the value that enters the fold, and modulo which of the rower's moduli it is folded
+        # ---- the value that enters the fold, and its modulus
         entry = Signal(bits(shape.fold_bound), reset_less=True)
         other: Value = self._folded if shape.loop else self.ring
         value = Mux(c.enter_sum, caught["sum"], caught["product"])
@@ -84,8 +85,7 @@ class Rower(wiring.Component):
         return m
 
     def _memory_of(self, m: Module, c: Any) -> BlockRam:
-        """The block RAM: a constant at one port; at the other a word that is read, or written from the fold or from
-        outside."""
+        """The block RAM: port a reads a constant; port b reads a word, or writes one from the fold or from outside."""
         w = self._shape.w
         m.submodules.memory = memory = BlockRam(w, self._depth, self._memory)
         outside = Signal(w, reset_less=True)
@@ -104,7 +104,8 @@ class Rower(wiring.Component):
         return memory
 
     def _multiply(self, m: Module, c: Any, memory: BlockRam) -> dict[str, Signal]:
-        """Multiplier and lazy sum; what waits for the fold: a product, a sum, and a sum of two products."""
+        """Multiplier and accumulator. Returns the registers before the fold: product, sum, and pair (if the shape has
+        one)."""
         shape, w, total = self._shape, self._shape.w, self.total
         a, b = Signal(w, reset_less=True), Signal(w, reset_less=True)
         m.d.sync += [a.eq(Mux(c.ring, self.ring if shape.loop else self.residue, memory.b_q)), b.eq(memory.a_q)]
@@ -126,7 +127,7 @@ class Rower(wiring.Component):
         return caught
 
     def _pipeline(self, m: Module, entry: Signal, base: Signal) -> Value:
-        """A fold that takes a value every cycle: as many passes, one behind the other, as every channel needs."""
+        """The pipelined fold, which takes a value every cycle: one stage for each pass that some channel needs."""
         shape, bound = self._shape, self._shape.fold_bound
         value: Value = entry
         select: Value = base
@@ -148,17 +149,17 @@ class Rower(wiring.Component):
 
 
 def _delayed(m: Module, value: Value, cycles: int, name: str) -> Value:
-    """``value`` after so many registers without reset."""
+    """``value`` after ``cycles`` registers without reset."""
     for k in range(cycles):
         value = later(m, value, f"{name}_delay{k}")
     return value
 
 
 class Row(wiring.Component):
-    """``columns`` rowers and their places in the ring; for HBE also the row's sums of products, X_r.
+    """``columns`` rowers and their registers in the ring; for HBE also the adder for X_r.
 
-    The rowers see the first of the places, ``ring`` is the last. Cost beside the rowers: the places, and for HBE an
-    adder and as many registers of the same width.
+    The rowers read the first of these registers; ``ring`` is the last. Cost without the rowers: the registers, and for
+    HBE an adder and the same number of registers for X_r.
     """
 
     def __init__(self, shape: Shape, rowers: Sequence[Rower], word: Word, sources: int) -> None:
@@ -196,7 +197,7 @@ class Row(wiring.Component):
             with m.If(local.hat):
                 m.d.sync += self.hat.eq(total)
             hats = [self.hat, *_places(shape, "hat")[1:]]
-            with m.If((local.hat & local.hat_first) | local.load):  # a new one comes, or the oldest goes
+            with m.If((local.hat & local.hat_first) | local.load):  # a new X_r arrives, or the oldest leaves
                 m.d.sync += [hats[k].eq(hats[k - 1]) for k in range(1, shape.channels_per_rower)]
             loaded = hats[-1]
         m.d.sync += places[0].eq(Mux(local.load, loaded, self.ring_in))
@@ -206,7 +207,7 @@ class Row(wiring.Component):
 
 
 def _places(shape: Shape, name: str) -> list[Signal]:
-    """Registers for what one row of rowers brings into the ring."""
+    """One register for each value that a row loads into the ring."""
     return [
         Signal(shape.hat_bits, name=shape.named(name, k).replace(" ", ""), reset_less=True)
         for k in range(shape.channels_per_rower)
@@ -228,9 +229,9 @@ class Branch(wiring.Component):
 
 
 class CoxRowerArray:
-    """The rows of rowers in their ring, the tree that carries the control word to them, and the cox.
+    """The rows of rowers, connected as a ring, the register tree of the control word, and the cox.
 
-    ``contents``: of every rower's block RAM; ``sources``: words from outside that a rower takes.
+    ``contents``: contents of every rower's block RAM; ``sources``: number of words from outside for each rower.
     """
 
     def __init__(
@@ -241,12 +242,14 @@ class CoxRowerArray:
         self._rows: list[Row] = []
         shape = p.shape
         self.known = p.load(2) + shape.cox_cycles
-        """Cycle in which h is visible; the tree's sums come before."""
+        """The cycle of the program in which h is visible."""
         self.h = Signal(max(1, shape.h_max.bit_length()), reset_less=True)
 
     def build(self, m: Module, depth: int, connect: Callable[[int], None]) -> None:
-        """Add all of it to a module, with block RAMs of so many words; ``connect`` is called with every rower's number,
-        to connect what is `outside` and its `result`."""
+        """Add all parts to a module, with block RAMs of ``depth`` words.
+
+        ``connect`` is called with the number of each rower, to connect its `outside` and `result`.
+        """
         shape, word = self._program.shape, self._word
         per_branch = max(1, 8 // shape.columns)
         branch: Branch | None = None
@@ -273,19 +276,19 @@ class CoxRowerArray:
         return range(i, shape.n, shape.rowers)
 
     def outside(self, i: int) -> Value:
-        """Where rower i takes its words from outside."""
+        """The input of rower i for words from outside."""
         shape = self._program.shape
         return self._rows[i // shape.columns].x.word_select(i % shape.columns, self._sources * shape.w)
 
     def result(self, i: int, place: int) -> tuple[Value, Value]:
-        """The words over A and over B that rower i gives out for the channel at that place among its own."""
+        """The result words of rower i over A and over B, for the channel at ``place`` among its `channels`."""
         shape = self._program.shape
         row, k = self._rows[i // shape.columns], i % shape.columns * shape.channels_per_rower + place
         return row.w_out.word_select(k, shape.w), row.zeta_out.word_select(k, shape.w)
 
     @property
     def probes(self) -> list[tuple[str, Signal | list[Signal], int]]:
-        """Intermediates of a product under the algorithm's names, with their cycles after its acceptance."""
+        """The intermediates of a product as (name in the algorithm, signals, cycle after the acceptance)."""
         p, shape = self._program, self._program.shape
         residues = [r.residue for row in self._rows for r in row.rowers]
         hats = [row.hat for row in self._rows]

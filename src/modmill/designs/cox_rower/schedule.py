@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""What the cox-rower machine (`multiplier`) does in which cycle: the operations' jobs and their places in time.
+"""The program of the cox-rower machine: the jobs of each operation, and the cycles in which they start.
 
-cycle t       addresses at the block RAM
-cycle t + 3   operands at the multiplier, behind a register
-cycle t + 7   product behind the DSP block's three registers and one more
-cycle t + 8   sum with that product
+A multiplication that starts in cycle t:
+
+    cycle t       addresses at the block RAM
+    cycle t + 3   operands in the registers in front of the multiplier
+    cycle t + 7   product, behind the three registers of the DSP block and one more
+    cycle t + 8   sum that includes the product
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
@@ -19,17 +21,16 @@ from modmill.contract import UnsupportedError
 from modmill.designs.cox_rower.operations import OPERANDS, Kind, Operation, Value
 from modmill.designs.cox_rower.shape import OPERAND, PRODUCT, TREE, Shape
 from modmill.placement import Job
-from modmill.schedule import Schedule, Step
 
 H_STAYS = 8
-"""Cycles for which h may wait in its register."""
+"""Largest number of cycles for which h waits in its register."""
 
 _TERM = ("w~ c", "h B")
-"""Names of the jobs that add one product to the sum of an extension."""
+"""Names of the TERM jobs, which add one product to the sum of extension 1 and 2."""
 
 
 def start_of(shape: Shape, op: Operation) -> str:
-    """The job in which an operation begins."""
+    """The name of the first job of an operation. (Stored placements depend on these names.)"""
     match op.kind:
         case Kind.TAKE:
             return f"in {shape.shown(op.result)}"
@@ -50,27 +51,27 @@ def start_of(shape: Shape, op: Operation) -> str:
 
 
 def fold_of(shape: Shape, op: Operation) -> str:
-    """The job that folds what an operation has made and stores the residue."""
+    """The name of the job that folds the result of an operation and stores the residue."""
     return f"{shape.shown(op.result)} fold"
 
 
 def catch_of(shape: Shape, op: Operation) -> str:
-    """The job that catches the sum of two products."""
+    """The name of the job that copies the sum of two products into the register before the fold."""
     return f"catch {shape.shown(op.result)}"
 
 
 def read_of(op: Operation) -> str:
-    """The job that reads the words which go into the ring (KBE)."""
+    """The name of the job that reads the words for the ring (KBE)."""
     return f"read {op.extension}"
 
 
 def folded_bound(shape: Shape, op: Operation) -> int:
-    """Exclusive bound of what an operation folds."""
+    """Exclusive bound of the value that an operation folds."""
     return shape.product_bound if op.kind is Kind.MULTIPLY else shape.sum_bound
 
 
 def fold_entries(shape: Shape, op: Operation) -> list[int]:
-    """Cycles, from the start of the fold, in which something enters it."""
+    """Cycles after the start of the fold in which a value enters it, one for each pass of the loop."""
     return [k * shape.loop_pass for k in range(shape.passes(folded_bound(shape, op)))] if shape.loop else [0]
 
 
@@ -80,12 +81,12 @@ def fold_cycles(shape: Shape, op: Operation) -> int:
 
 
 def first_slot(shape: Shape) -> int:
-    """Cycles from the start of a run of the ring to its first multiplication."""
+    """Cycles from the start of TERMS to its first multiplication."""
     return -1 if shape.loop else shape.fold_latency - 1
 
 
 class _Jobs:
-    """The jobs of one product, operation by operation."""
+    """The jobs of one product, made from its operations."""
 
     def __init__(self, shape: Shape) -> None:
         self.shape = shape
@@ -95,7 +96,7 @@ class _Jobs:
         self._loads = {op.extension: op for op in shape.of(Kind.LOAD)}
 
     def ready(self, value: Value) -> tuple[str, int]:
-        """The job after whose start, by so many cycles, a value can be read."""
+        """(job, cycles): ``value`` can be read from that many cycles after the start of the job on."""
         shape, op = self.shape, self._makers[value]
         match op.kind:
             case Kind.MULTIPLY | Kind.MULTIPLY_TWO | Kind.REDUCE:
@@ -106,13 +107,14 @@ class _Jobs:
                 return start_of(shape, op), 1
 
     def later(self, op: Operation, cycles: int) -> tuple[tuple[str, int], ...]:
-        """It comes so many cycles after the same for the channel before."""
+        """The condition that ``op`` starts ``cycles`` or more after the same operation of the previous channel; empty
+        for the first channel."""
         if not op.k:
             return ()
         return ((start_of(self.shape, replace(op, result=Value(op.result.letter, op.k - 1))), cycles),)
 
     def of(self, op: Operation) -> Iterator[Job]:
-        """The jobs of an operation."""
+        """Yield the jobs of an operation, with their units, distances and holds (see `placement.Job`)."""
         shape, name = self.shape, start_of(self.shape, op)
         match op.kind:
             case Kind.TAKE:
@@ -145,7 +147,7 @@ class _Jobs:
                 yield self._give(name, op)
 
     def _multiply(self, name: str, op: Operation) -> Iterator[Job]:
-        # the first product waits for all words of the operands
+        # the first product starts after all words of the operands have arrived
         letters = OPERANDS if op.reads[0].letter == OPERANDS[0] else tuple(value.letter for value in op.reads)
         after = [self.ready(Value(letter, op.k)) for letter in letters]
         yield Job(name, (("multiplier", 0, 1), ("memory", 0, 1)), (*after, *self.later(op, 1)))
@@ -173,13 +175,12 @@ class _Jobs:
         if shape.loop:
             read = read_of(op)
             yield Job(read, (("memory", 0, shape.channels_per_rower),), tuple(self.ready(value) for value in op.reads))
-            at_once = (
-                ((read, OPERAND),) if shape.channels_per_rower > 1 else ()
-            )  # words follow one another through one register
+            # several words pass through one register, one in each cycle
+            at_once = ((read, OPERAND),) if shape.channels_per_rower > 1 else ()
             holds = (("waiting", read, OPERAND, shape.channels_per_rower - 1),)
             yield Job(name, (), ((read, OPERAND),), at_once, holds)
         else:
-            begun = min(shape.hat_cycles, PRODUCT + 2)  # the register changes from here on
+            begun = min(shape.hat_cycles, PRODUCT + 2)  # first cycle in which the register of X_r changes
             first, last = self.ready(op.reads[0]), self.ready(op.reads[-1])
             yield Job(name, (), (last,), holds=(("hat", first[0], begun, shape.channels_per_rower - 1),))
 
@@ -188,7 +189,7 @@ class _Jobs:
         cox, multiplier = shape.cox_cycles + TREE + 1, ("multiplier", first_slot(shape), n)
         held = (("ring", load, 1, n),) if op.k == shape.channels_per_rower - 1 else ()
         before = self.later(op, n + 2 if shape.channels_per_rower > 2 else n)
-        # of many runs, later ones have no choice, which keeps the search small
+        # fix the distance between later runs to keep the search small
         latest = before if before and shape.channels_per_rower > 2 else ((load, n + op.k * (max(n, cox) + 6)),)
         uses = (multiplier,) if shape.loop else (("fold", 1, n), multiplier)
         return Job(name, uses, ((load, 0), *before), latest, held)
@@ -206,7 +207,7 @@ class _Jobs:
         gives = shape.of(Kind.GIVE)
         over_b = gives[: shape.channels_per_rower]
         last = start_of(shape, over_b[-1])
-        if shape.numbered:  # what leaves belongs to no operation under way
+        if shape.numbered:  # the number that leaves belongs to no operation in flight
             return Job(name, memory) if op in over_b else Job(name, memory, ((last, 1),), ((last, 12),))
         ready = self.ready(op.reads[0])
         if op in over_b:
@@ -217,7 +218,7 @@ class _Jobs:
 
 
 def jobs(shape: Shape) -> list[Job]:
-    """What one product does, to be placed in time; cycle 0 is the first multiplication."""
+    """The jobs of one product for `placement.place`; the first job, in cycle 0, is the first multiplication."""
     made = _Jobs(shape)
     found = [job for op in shape.operations for job in made.of(op)]
     first = start_of(shape, shape.of(Kind.MULTIPLY, Kind.MULTIPLY_TWO)[0])
@@ -226,7 +227,10 @@ def jobs(shape: Shape) -> list[Job]:
 
 @dataclass(frozen=True)
 class Program:
-    """Start cycles of the jobs of one product, and what follows from them."""
+    """The start cycles of the jobs of one product, and the cycles derived from them.
+
+    Cycle 0 is the first multiplication; ``interval``: cycles between products.
+    """
 
     shape: Shape
     interval: int
@@ -238,11 +242,11 @@ class Program:
         return self.shape.steps
 
     def start(self, op: Operation) -> int:
-        """The cycle in which an operation begins; a REDUCE begins when it catches the sum."""
+        """The cycle in which an operation starts; REDUCE starts with the copy of the sum into the fold's register."""
         return self.starts[start_of(self.shape, op)]
 
     def catch(self, op: Operation) -> int:
-        """The cycle in which the sum of two products is caught."""
+        """The cycle in which the sum of two products is copied into the register before the fold."""
         return self.starts[catch_of(self.shape, op)]
 
     def read(self, op: Operation) -> int:
@@ -250,19 +254,19 @@ class Program:
         return self.starts[read_of(op)]
 
     def fold(self, op: Operation) -> int:
-        """The cycle in which what an operation has made enters the fold."""
+        """The cycle in which the result of an operation enters the fold."""
         return self.starts[fold_of(self.shape, op)]
 
     def entries(self, op: Operation) -> list[int]:
-        """The cycles in which it enters the fold, pass by pass."""
+        """The cycles in which the result of an operation enters the fold, one for each pass of the loop."""
         return [self.fold(op) + cycles for cycles in fold_entries(self.shape, op)]
 
     def residue(self, op: Operation) -> int:
-        """Cycle in which the residue of an operation is visible and stored."""
+        """The cycle in which the residue of an operation leaves the fold and is stored."""
         return self.fold(op) + fold_cycles(self.shape, op)
 
     def first(self, op: Operation) -> int:
-        """First multiplication of TERMS."""
+        """The cycle of the first multiplication of TERMS."""
         return self.start(op) + first_slot(self.shape)
 
     def load(self, extension: int) -> int:
@@ -270,43 +274,43 @@ class Program:
         return next(self.start(op) for op in self.shape.of(Kind.LOAD) if op.extension == extension)
 
     def turned(self, op: Operation) -> int:
-        """Steps that the ring has made before TERMS, since the first of its values was in it."""
+        """Steps of the ring from the load of its first value to the start of TERMS."""
         return self.start(op) - self.load(op.extension)
 
     @property
     def _inputs(self) -> list[int]:
-        """Starts of the operands' words."""
+        """The cycles in which the words of the operands are written."""
         return [self.start(op) for op in self.shape.of(Kind.TAKE)]
 
     @property
     def accept(self) -> int:
-        """Cycle in which the operands are accepted: the last of their words is taken. Numbered: the operation is."""
+        """The cycle in which the operands are accepted: their last word is read. Slot machine: the operation is."""
         return self.origin - 1 if self.shape.numbered else max(self._inputs) - 1
 
     @property
     def origin(self) -> int:
-        """Cycle from which the product's slot number is visible to the machine's control."""
+        """The first cycle in which the control logic sees the slot number of the product."""
         pairs = [self.start(op) for op in self.shape.of(Kind.MULTIPLY_TWO)]
         return min(pairs or self._inputs) - TREE - 1
 
     @property
     def lead(self) -> int:
-        """Cycles before the acceptance in which the operands must already be valid: then it is decided."""
+        """Cycles before the acceptance in which the operands must already be valid; the machine decides then."""
         return self.accept - self.origin + 1
 
     @property
     def outputs(self) -> list[int]:
-        """Starts of the jobs that read the result."""
+        """The cycles in which the words of the result are read."""
         return [self.start(op) for op in self.shape.of(Kind.GIVE)]
 
     @property
     def valid(self) -> int:
-        """First cycle in which the result is valid at the output."""
+        """The first cycle in which the result is valid at the output."""
         return max(self.outputs) + 3
 
     @cached_property
     def distance(self) -> int:
-        """Numbered: how many operations later the result can be read."""
+        """Slot machine: the number of intervals after which an operation can read the result."""
         over_a, over_b = self.shape.of(Kind.MULTIPLY_TWO)
         zeta, w = self.shape.of(Kind.REDUCE)
         ready = max(self.residue(w) + 1 - self.start(over_a), self.residue(zeta) + 1 - self.start(over_b))
@@ -314,100 +318,15 @@ class Program:
 
     @property
     def last_slot(self) -> int:
-        """The last multiplication."""
+        """The cycle of the last multiplication."""
         return max(self.start(self.shape.of(Kind.TERM)[-1]), self.first(self.shape.of(Kind.TERMS)[-1]) + self.n - 1)
-
-    @cached_property
-    def schedule(self) -> Schedule:
-        """The steps on the machine's units, cycle 0 the accepted operands."""
-        return Schedule(tuple(_Chart(self).steps()), self.interval)
-
-
-class _Chart:
-    """The steps of a program's chart, operation by operation, under the paper's letters."""
-
-    def __init__(self, p: Program) -> None:
-        self.p, self.shape = p, p.shape
-        self._reduced: dict[Value, str] = {}
-        """For each value, the step that has it ready."""
-
-    def steps(self) -> Iterator[Step]:
-        """All steps."""
-        for op in self.shape.operations:
-            yield from self._of(op)
-        results = [self._reduced[op.reads[0]] for op in self.shape.of(Kind.GIVE) if op.result.letter == "w"]
-        yield self._step("out", "output", max(self.p.outputs), 3, results)
-
-    def _step(self, name: str, unit: str, start: int, cycles: int, reads: Iterable[str] = (), busy: int = 1) -> Step:
-        return Step(name, unit, start - self.p.accept, cycles, tuple(reads), busy)
-
-    def _of(self, op: Operation) -> Iterator[Step]:
-        p, shape, name = self.p, self.shape, self.shape.shown(op.result)
-        reads = [self._reduced[value] for value in op.reads if value in self._reduced]
-        match op.kind:
-            case Kind.MULTIPLY | Kind.MULTIPLY_TWO:
-                pair = int(op.kind is Kind.MULTIPLY_TWO)
-                yield self._step(name, "multiplier", p.start(op), PRODUCT + pair, reads, 1 + pair)
-                yield from self._folds(op, f"{name} mod", [name])
-            case Kind.ROW_SUM:
-                hat = shape.named(f"hat {op.result.letter}", op.k)
-                yield self._step(hat, "multiplier", p.start(op), shape.hat_cycles - 1, reads, shape.parts)
-                self._reduced[op.result] = hat
-            case Kind.LOAD:
-                yield from self._load(op, reads)
-            case Kind.TERMS:
-                letter, source = ("q", "e")[op.extension - 1], ("X", "Z")[op.extension - 1]
-                for i in range(p.n):
-                    if not shape.loop:
-                        folded = f"{shape.named(source, op.k)}{i + 1} mod"
-                        yield self._step(folded, "fold", p.start(op) + 1 + i, shape.fold_latency)
-                    yield self._step(f"{shape.named(letter, op.k)}{i + 1}", "multiplier", p.first(op) + i, PRODUCT)
-            case Kind.TERM:
-                yield self._step(start_of(shape, op), "multiplier", p.start(op), PRODUCT, reads)
-            case Kind.REDUCE:
-                yield from self._reduce(op, name)
-            case Kind.COX:
-                begin = p.load(op.extension) + 2
-                yield self._step(name, "cox", begin, p.start(op) - begin, ("Z",))
-                self._reduced[op.result] = name
-            case _:
-                pass
-
-    def _folds(self, op: Operation, label: str, reads: Sequence[str]) -> Iterator[Step]:
-        shape, entries = self.shape, self.p.entries(op)
-        cycles = shape.loop_pass if shape.loop else shape.fold_latency
-        for n, entry in enumerate(entries, 1):
-            name = f"{label}/{n}" if len(entries) > 1 else label
-            yield self._step(name, "fold", entry, cycles, reads)
-            reads = [name]
-        self._reduced[op.result] = reads[0]
-
-    def _load(self, op: Operation, reads: Sequence[str]) -> Iterator[Step]:
-        p, shape, letter, load = self.p, self.shape, ("X", "Z")[op.extension - 1], self.p.start(op)
-        if not shape.loop:
-            first = next(hat for hat in shape.of(Kind.ROW_SUM) if hat.result == op.reads[0])
-            made = p.start(first) + shape.hat_cycles
-            waits = max(1, load + len(reads) - 1 - made)
-            yield self._step(f"{letter} held", "hat", made, waits, reads[:1], waits)
-        last = [run for run in shape.of(Kind.TERMS) if run.extension == op.extension][-1]
-        yield self._step(letter, "ring", load + 1, 1, reads[-1:], p.start(last) - load + p.n)
-
-    def _reduce(self, op: Operation, name: str) -> Iterator[Step]:
-        p, shape = self.p, self.shape
-        run = next(other for other in shape.of(Kind.TERMS) if other.result == op.reads[0])
-        term = next(other for other in shape.of(Kind.TERM) if other.result == op.reads[0])
-        total, summand = shape.named(f"sum {op.result.letter}", op.k), start_of(shape, term)
-        terms = [f"{shape.named(('q', 'e')[op.extension - 1], op.k)}{i + 1}" for i in range(p.n)]
-        first, catch = (p.start(term) if term.opens else p.first(run)) + PRODUCT, p.start(op)
-        yield self._step(total, "sum", first, catch - first + 1, (summand,) if term.opens else (), catch - first + 1)
-        yield from self._folds(op, name, (total, *terms, *(() if term.opens else (summand,))))
 
 
 @lru_cache(maxsize=64)
 def program(shape: Shape, interval: int = 0) -> Program:
-    """The program with the least interval (or the given one), and for it a latency as small as the solver finds.
+    """The program with the given interval, 0 for the least, and with the smallest latency that the solver finds.
 
-    Raises ScheduleError when there is none.
+    Raises ScheduleError if no program is found; for interval 0, below four times the multiplications of a product.
     """
     least = shape.least_interval
     if shape.loop:
@@ -421,12 +340,12 @@ def program(shape: Shape, interval: int = 0) -> Program:
     else:
         last = start_of(shape, shape.of(Kind.GIVE)[-1])
         minimise = {last: 2, **{takes[Value(letter)]: -1 for letter in ("xa", "xb")}}
-    if shape.pair:  # placements of many intervals' length are easy to find, and their operations too far apart
+    if shape.pair:  # limit the span: a placement over many intervals is easy to find, but its `distance` is too long
         span = shape.depth // trials[0] + 3
         return Program(shape, *placement.least_interval(jobs(shape), trials, minimise, effort=4, span=span))
     if shape.channels_per_rower == 1:
         return Program(shape, *placement.least_interval(jobs(shape), trials, minimise))
-    if not interval:  # more jobs, and a trial takes up to a minute: in steps that double
+    if not interval:  # with more jobs a trial takes up to a minute: try few intervals, in steps that double
         trials = [least, *(least + (max(1, least // 24) << k) for k in range(8))]
     span = shape.depth // trials[0] + 2
     return Program(shape, *placement.least_interval(jobs(shape), trials, minimise, effort=4, span=span))
@@ -436,18 +355,19 @@ BLOCK_WORDS = 1024
 """Words of a block RAM."""
 
 LEAST_SLOTS = 3
-"""Fewest slots: for a product under way, one that waits, and a spare one."""
+"""Fewest slots: for a product in flight, a result that waits, and a spare one."""
 
 
 def memory_words(shape: Shape, slots: int) -> int:
-    """Words that the constants, so many slots and one for what belongs to no product take."""
+    """Words of block RAM for the constants, ``slots`` slots, and one slot for writes that belong to no product."""
     return (-(-shape.constants // shape.slot) + slots + 1) * shape.slot
 
 
 def memory_plan(p: Program) -> tuple[int, int, int]:
-    """(depth, first slot, slots): a power of two of words that holds the constants and enough slots, one spare.
+    """(depth in words, a power of two; number of the first slot; number of slots) of every rower's block RAM.
 
-    Raises UnsupportedError when there is no room."""
+    Raises UnsupportedError if the constants and the slots of all products in flight, and a spare one, do not fit.
+    """
     constants, slot = p.shape.constants, p.shape.slot
     first = -(-constants // slot)
     needed = -(-(p.valid - p.origin) // p.interval) + LEAST_SLOTS - 1
@@ -456,6 +376,6 @@ def memory_plan(p: Program) -> tuple[int, int, int]:
         depth *= 2
     if depth > BLOCK_WORDS:
         raise UnsupportedError(
-            f"{constants} constants and {needed} slots of {slot} words do not fit {BLOCK_WORDS} of block RAM"
+            f"{constants} constants and {needed} slots of {slot} words do not fit in a block RAM of {BLOCK_WORDS} words"
         )
     return depth, first, depth // slot - first - 1

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""The structure of a cox-rower machine: what follows from the bases and the number of rowers."""
+"""The structure of a cox-rower machine, derived from the bases and the number of rowers: widths, bounds, addresses."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ PRODUCT = 7
 """Cycles from an address to the visible product."""
 
 TREE = 2
-"""Registers between the machine's control word and the rower's."""
+"""Registers between the control word of the machine and that of a rower."""
 
 
 @dataclass(frozen=True)
 class Shape:
-    """What the machine's structure depends on.
+    """The parameters of the machine's structure.
 
-    ``w``: bits of a channel, ``columns``: rowers in a row, ``u``: for each rower u of the a that it serves, then u of
-    the b, ``fraction``: t of the cox, ``offset``: its d. ``numbered``: operands and results are numbers that stay in
-    the rowers, and a product is the sum of two, x y + v z.
+    ``w``: bits of a channel. ``columns``: c, rowers in a row. ``u``: for each rower the u of its moduli a_i = 2^w - u,
+    then of its b_i. ``fraction``: t of the cox; ``offset``: its d, in units of 2^-t. ``numbered``: a slot machine: its
+    numbers stay in the rowers, and an operation computes x y + v z. ``block``: DSP block of the multipliers.
     """
 
     w: int
@@ -41,12 +41,12 @@ class Shape:
 
     @property
     def rowers(self) -> int:
-        """Rowers."""
+        """Number of rowers."""
         return len(self.u)
 
     @property
     def channels_per_rower(self) -> int:
-        """Channels of each base that a rower serves; its k-th is channel k * rowers + its own number."""
+        """Channels of each base that a rower serves; the k-th of rower i is channel k * rowers + i."""
         return len(self.u[0]) // 2
 
     @property
@@ -56,21 +56,21 @@ class Shape:
 
     @property
     def n(self) -> int:
-        """Channels of each base."""
+        """n: channels of each base."""
         return self.rowers * self.channels_per_rower
 
     @property
     def rows(self) -> int:
-        """Rows of rowers."""
+        """Number of rows of rowers."""
         return self.rowers // self.columns
 
     @property
     def steps(self) -> int:
-        """Steps of the ring until it has passed everything by every rower."""
+        """Steps of the ring until every value has passed every rower."""
         return self.n // self.columns
 
     def named(self, name: str, k: int) -> str:
-        """``name`` for the k-th channels of the rowers, counted from 0; the name itself where each serves one."""
+        """``name`` with the number k + 1, k being the channel within each rower; without it if a rower serves one."""
         return name if self.channels_per_rower == 1 else f"{name} {k + 1}"
 
     def shown(self, value: Value) -> str:
@@ -79,28 +79,28 @@ class Shape:
 
     @cached_property
     def operations(self) -> tuple[Operation, ...]:
-        """One product, in the order of the algorithm."""
+        """The operations of one product, in the order of the algorithm. Raises ScheduleError as `require_order`."""
         found = tuple(operations(self.channels_per_rower, rows=not self.loop, numbered=self.numbered))
         require_order(found)
         return found
 
     def of(self, *kinds: Kind) -> list[Operation]:
-        """The operations of these kinds, in that order."""
+        """The operations of these kinds, in the order of the algorithm."""
         return [op for op in self.operations if op.kind in kinds]
 
     @cached_property
     def words(self) -> tuple[Value, ...]:
-        """Words of a product's slot in each rower's memory, in the order of their addresses."""
+        """The words of a product's slot in each rower's memory, in the order of their addresses."""
         return (*(Value(letter, k) for letter in WORDS for k in range(self.channels_per_rower)), H)
 
     @property
     def slot(self) -> int:
-        """Words set aside for a slot, a power of two."""
+        """Size of a slot in words, a power of two."""
         return max(16, 1 << (len(self.words) - 1).bit_length())
 
     @property
     def hat_bits(self) -> int:
-        """Bits of what travels in the ring."""
+        """Bits of a value in the ring: w for KBE, c w + ceil(log2 c) for X_r."""
         return self.w if self.columns == 1 else self.columns * self.w + (self.columns - 1).bit_length()
 
     @property
@@ -115,7 +115,7 @@ class Shape:
 
     @cached_property
     def h_max(self) -> int:
-        """Largest h."""
+        """Largest h that the cox can return."""
         return (self.steps * ((1 << self.top_bits) - 1) + self.offset) >> self.fraction
 
     @cached_property
@@ -136,18 +136,18 @@ class Shape:
 
     @property
     def pair(self) -> bool:
-        """Whether sums of two products wait for the fold in a register of their own. The pipelined fold is busy with
-        one ring after the other, so that three values wait for the same gap between them."""
+        """Whether the sum of two products has its own register in front of the fold. The pipelined fold is busy while a
+        ring turns, so three values wait for the same gap between two rings."""
         return self.numbered and not self.loop
 
     @property
     def loop(self) -> bool:
-        """Whether sums are folded in a loop (else in a pipeline)."""
+        """Whether the fold is a loop (KBE), else a pipeline (HBE)."""
         return self.columns == 1
 
     @cached_property
     def digits(self) -> int:
-        """Signed digits of u that every fold is built for."""
+        """Largest number of signed digits of any u; every fold is built for it."""
         return max(len(signed_digits(u)) for own in self.u for u in own)
 
     @property
@@ -156,11 +156,14 @@ class Shape:
         return 2 + max(1, self.digits.bit_length())
 
     def passes(self, bound: int) -> int:
-        """Passes that bring any value below ``bound`` below 2^w in every channel."""
+        """Passes of the fold that bring every value below ``bound`` below 2^w, in every channel."""
         return len(self.bounds(bound))
 
     def bounds(self, bound: int) -> list[int]:
-        """Exclusive bounds before each pass, worst channel."""
+        """Exclusive bound before each pass of the fold, the largest of all channels.
+
+        Raises ValueError if a pass does not lower the bound.
+        """
         out = []
         while bound > 1 << self.w:
             out.append(bound)
@@ -172,33 +175,34 @@ class Shape:
 
     @cached_property
     def fold_bound(self) -> int:
-        """Exclusive bound of all that enters the fold."""
+        """Exclusive bound of all values that enter the fold."""
         return max(self.sum_bound, self.product_bound, 1 << self.hat_bits)
 
     @cached_property
     def fold_latency(self) -> int:
-        """Cycles of the pipelined fold: entry register, a multiplexer register in the first pass, and adder trees."""
+        """Cycles of the pipelined fold: entry register, multiplexer register of the first pass, and adder trees."""
         tree = max(1, self.digits.bit_length())
         return 1 + sum(1 if b <= 2 << self.w else tree + (k == 0) for k, b in enumerate(self.bounds(self.fold_bound)))
 
     @property
     def parts(self) -> int:
-        """Words of a row's cofactor A_r / a_(r,j), and so multiplications for X_r."""
+        """Words of a cofactor A_r / a_(r,j): the multiplications of every rower for X_r."""
         return self.columns - 1
 
     @property
     def hat_cycles(self) -> int:
-        """Cycles from the first of them to the whole X_r."""
+        """Cycles from the first multiplication of X_r to the complete X_r in its register."""
         return PRODUCT + 1 if self.parts == 1 else PRODUCT + 1 + self.parts
 
     @property
     def cox_cycles(self) -> int:
-        """Cycles from the ring's load to the visible h: places of the ring, tap, tree, sum over the share."""
+        """Cycles from the load of the ring to the visible h: registers of the ring, tap, adder tree, and the sum over
+        the channels of a rower."""
         return self.channels_per_rower + 1 + self.cox_levels + self.channels_per_rower
 
     @property
     def depth(self) -> int:
-        """Cycles from the first multiplication to the last fold of a product that never waits, about."""
+        """Approximate cycles from the first multiplication to the last fold of a product that never waits."""
         product, whole = (
             self.passes(bound) * self.loop_pass if self.loop else self.fold_latency
             for bound in (self.product_bound, self.sum_bound)
@@ -208,16 +212,16 @@ class Shape:
 
     @property
     def fixed(self) -> int:
-        """Constants before those of the two extensions."""
+        """Words of the constants of MULTIPLY, TERM and ROW_SUM, which precede those of TERMS."""
         return self.channels_per_rower * (len(TABLES) + 2 * self.parts)
 
     @property
     def constants(self) -> int:
-        """All constants of a rower."""
+        """Number of constants in a rower's memory."""
         return self.fixed + 2 * self.channels_per_rower * self.steps
 
     def address(self, op: Operation, step: int = 0) -> int:
-        """Where the constant of an operation lies, or the one for a step of it."""
+        """Address of the constant of an operation; of TERMS and ROW_SUM, of the constant for the given step, from 0."""
         place = (op.extension - 1) * self.channels_per_rower + op.k
         if op.kind is Kind.TERMS:
             return self.fixed + place * self.steps + step
@@ -227,6 +231,6 @@ class Shape:
 
     @property
     def least_interval(self) -> int:
-        """Multiplications of one product in each rower."""
+        """Multiplications of one product in each rower, a lower bound of the interval."""
         each = {Kind.MULTIPLY: 1, Kind.MULTIPLY_TWO: 2, Kind.ROW_SUM: self.parts, Kind.TERMS: self.steps, Kind.TERM: 1}
         return sum(each.get(op.kind, 0) for op in self.operations)

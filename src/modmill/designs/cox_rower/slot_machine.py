@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""The cox-rower as a slot machine: numbers stay in the rowers, and operations name them by their slots.
+"""The cox-rower machine as a slot machine: numbers stay in the rowers, and an operation addresses them by slot.
 
 One operation:   slot[d] = slot[a] slot[b] A^-1,  or  (slot[a] slot[b] + slot[c] slot[e]) A^-1   (mod p)
 
-Two products are added up before the reduction, which costs one multiplication more in each base and no reduction.
-With A mod p in a slot it adds, with -A mod p it subtracts:
+Two products are added before the reduction, which costs one more multiplication in each base, but no reduction (HBE
+paper, Section V: 1 MR for 2 multiplications). With A mod p in a slot, an operation adds; with -A mod p it subtracts:
 
     sum   a A + c A        difference   a A + c (p - A)        negative   c (p - A)
 
-so every result is reduced, and below the same bound. A number is kept as x mod a_i and x~_j in two words of every
-rower's block RAM. The machine takes one operation an interval and does not wait for results: an operation may read what
-another wrote if it comes at least `distance` operations later. Numbers come in and leave at ports of their own, one an
-interval each, in cycles that operations leave free.
+Every result is therefore reduced, and below the same bound. A number is kept as x mod a_i and x~_j in two words of
+every rower's block RAM. The machine accepts one operation in each interval and does not wait for results: an operation
+may read the result of another that was accepted at least `distance` intervals earlier. Numbers enter and leave through
+ports of their own, one of each in an interval, in cycles in which no operation uses the block RAMs' port.
 """
 
 from __future__ import annotations
@@ -38,8 +38,11 @@ OPERATION = ("destination", "a", "b", "c", "e")
 
 @dataclass(frozen=True)
 class UnderWay:
-    """Registers of the operations under way, by age: slots that they name, whether there is one, whether it is a sum of
-    two products, and where its other words are."""
+    """Registers of the operations in flight, indexed by age in intervals.
+
+    ``named``: the slot numbers of each field of `OPERATION`; ``full``: whether there is an operation; ``sums``: whether
+    it adds two products; ``places``: the slot of its intermediate words.
+    """
 
     named: dict[str, list[Signal]]
     full: list[Signal]
@@ -48,10 +51,10 @@ class UnderWay:
 
 
 class CoxSlots(SlotMachine):
-    """The machine for ``numbers`` slots; a number at its ports has its words over A, then over B, as of `ResiduePair`.
+    """The machine with ``numbers`` slots. A number at its ports is a `ResiduePair`: words over A, then over B.
 
-    Timing depends on no number and on no slot. Cost: as `CoxRower`, and registers for the slots of the operations
-    under way. Raises UnsupportedError when the block RAMs have no room for so many numbers.
+    Timing does not depend on numbers or slots. Cost: that of `CoxRower`, and registers for the slot numbers of the
+    operations in flight. Raises UnsupportedError if the block RAMs are too small for the numbers.
     """
 
     kept = ("row", "rower", "branch")
@@ -61,7 +64,7 @@ class CoxSlots(SlotMachine):
             raise ValueError("the program is not one for numbered slots")
         self._program, self._constants, self._loadable = p, Constants(p, tables), loadable
         self.numbers = numbers
-        self._slot_bits = numbers.bit_length()  # one more slot takes what belongs to no operation
+        self._slot_bits = numbers.bit_length()  # one extra slot takes writes that belong to no operation
         self._plan()
         super().__init__(
             self._slot_bits,
@@ -73,7 +76,7 @@ class CoxSlots(SlotMachine):
         self.modulus_words = self._constants.modulus_words() if loadable else ()
 
     def _plan(self) -> None:
-        """The lower half of the memory: constants, then words of the operations under way; numbers in the upper."""
+        """Divide the memory: constants and words of operations in flight in the lower half, numbers in the upper."""
         p, shape = self._program, self._program.shape
         reads = [p.start(op) for op in shape.of(Kind.TERM, Kind.ROW_SUM)]
         reads += [p.read(op) for op in shape.of(Kind.LOAD) if shape.loop]
@@ -82,7 +85,7 @@ class CoxSlots(SlotMachine):
         half = 1 << max(self._slot_bits + 1, ((self._first + self._under_way) * shape.slot - 1).bit_length())
         if 2 * half > DEPTH:
             raise UnsupportedError(
-                f"{shape.constants} constants, {self._under_way} operations under way and {self.numbers} numbers need "
+                f"{shape.constants} constants, {self._under_way} operations in flight and {self.numbers} numbers need "
                 f"{2 * half} words of block RAM, of {DEPTH}"
             )
         self._depth = 2 * half
@@ -110,14 +113,14 @@ class CoxSlots(SlotMachine):
             control.load(m, self._constants.modulus_addresses, self.k_valid, self.k_ready, idle, loading)
         control.drive(m, self._number(Const(self.numbers, self._slot_bits), False), clear=True)
 
-        # ---- rows, the tree of control, the ring, the cox
+        # ---- rows, control tree, ring and cox
         contents = self._constants.contents(blank=loadable)
         chain = CoxRowerArray(p, phase, control, word, contents, word.h_source + int(loadable))
         chain.build(m, self._depth, lambda i: self._connect(m, chain, i, word.h_source - 2))
         return m
 
     def _under_way_registers(self, m: Module, phase: Phase, take: Signal) -> UnderWay:
-        """Registers for the operations under way, the last one that was accepted first."""
+        """Registers of the operations in flight, the youngest first."""
         p, shape, nothing = self._program, self._program.shape, self.numbers
         last = max(*(p.residue(op) for op in shape.of(Kind.REDUCE)), p.start(shape.of(Kind.TERM)[-1]))
         oldest = max(self._under_way + 1, -(-(last - p.origin) // p.interval) + 1)
@@ -140,7 +143,7 @@ class CoxSlots(SlotMachine):
         return UnderWay(named, full, sums, places)
 
     def _enter(self, m: Module, phase: Phase) -> Signal:
-        """A number from outside: decided when its slot must stand, accepted when its second word is taken. Its slot."""
+        """Accept a number from outside when its second word is read. Returns its slot, fixed before the first word."""
         inputs = [self._program.start(op) for op in self._program.shape.of(Kind.TAKE)]
         entering, x_slot = Signal(), Signal(self._slot_bits)
         with m.If(phase.at(min(inputs) - TREE - 2)):
@@ -151,7 +154,7 @@ class CoxSlots(SlotMachine):
         return x_slot
 
     def _leave(self, m: Module, phase: Phase) -> tuple[Signal, Signal]:
-        """The slot of a number that leaves, and whether one does."""
+        """Read a number for the output. Returns its slot, and whether a number leaves."""
         reading = min(self._program.outputs) - TREE - 2
         leave, going, q_slot = Signal(), Signal(), Signal(self._slot_bits)
         m.d.comb += [
@@ -164,11 +167,11 @@ class CoxSlots(SlotMachine):
         return q_slot, going
 
     def _number(self, slot: Value, over_b: bool) -> Value:
-        """Address of a word of a number."""
+        """The address of a number's word over A, or ``over_b``."""
         return Cat(Const(int(over_b), 1), slot, Const(0, self._depth.bit_length() - 3 - self._slot_bits), Const(1, 1))
 
     def _address(self, control: Control, under_way: UnderWay, x_slot: Signal, q_slot: Signal, going: Signal) -> None:
-        """The control word of operations, of numbers that come in, and of numbers that leave."""
+        """Set the control word for operations, for numbers that enter, and for numbers that leave."""
         p, shape = self._program, self._program.shape
         word_bits = shape.slot.bit_length() - 1
         numbers: dict[operations.Value, tuple[str, bool]] = {}
@@ -193,7 +196,7 @@ class CoxSlots(SlotMachine):
             control.put(f"out_{op.result.letter}", p.start(op) + OPERAND - 1, going)
 
     def _connect(self, m: Module, chain: CoxRowerArray, i: int, unused: int) -> None:
-        """A number's words that come in and leave, and a modulus's word, of rower i."""
+        """Connect the number ports and stream k to rower i."""
         w, n = self._program.shape.w, self._program.shape.n
         parts: list[Value] = [self.x_number.word_select(i, w), self.x_number.word_select(n + i, w)]
         parts += [Const(0, unused * w)]

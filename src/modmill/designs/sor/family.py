@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""What all sum-of-residues designs share: base and constants, tables, contract and the shape of their machines."""
+"""The common part of all sum-of-residues designs: parameters, tables of Algorithm 2, contract, base of the machines."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SOURCE = Source(
 )  # fmt: skip
 
 OPERAND_MAX = 1 << 16
-"""Largest multiple of the modulus for operands: as for a modulus 16 bits longer."""
+"""Largest value of the setting ``operand``: operands below 2^16 p, as for a modulus 16 bits longer."""
 
 
 @dataclass(frozen=True)
@@ -42,13 +42,17 @@ class Params:
 
     @property
     def words(self) -> int:
-        """Channel-wide words of kappa."""
+        """Words of kappa, each as wide as a channel."""
         return -(-self.rns.kappa_bits // self.base.w)
 
 
 @dataclass(frozen=True)
 class Constants:
-    """Tables of Algorithm 2, each row over the channels j; ``scaled`` ones carry M_j^-1 for conversion to binary."""
+    """Pre-computed tables of Algorithm 2. The last index of each is the channel j, from 0.
+
+    ``inverses[j]`` = <M_j^-1>_mj. ``rows[i][j]`` = <<M_i>_p>_mj. ``al[alpha][j]`` = <<-alpha M>_p>_mj.
+    ``minus_p[word][j]`` = <-p 2^(n word)>_mj, for the words of kappa.
+    """
 
     inverses: tuple[int, ...]
     rows: tuple[tuple[int, ...], ...]
@@ -57,9 +61,10 @@ class Constants:
 
     @classmethod
     def of(cls, p: Params, scaled: bool = False) -> Constants:
-        """rows[i][j] = <<M_i>_p>_mj, al[a][j] = <<-a M>_p>_mj, minus_p[word][j] = <-p 2^(n word)>_mj.
+        """The tables of an instance. ``scaled``: all but ``inverses`` are multiplied by M_j^-1, for results in the form
+        that the conversion to binary needs.
 
-        Where alpha is multiplied instead of looked up, ``al`` has the row for alpha = 1 only.
+        If alpha is a factor of a product instead of an address, ``al`` has only the row for alpha = 1.
         """
         base, rns = p.base, p.rns
         return cls(
@@ -71,11 +76,11 @@ class Constants:
 
 
 class SumOfResiduesDesign(DesignInstance):
-    """Residues over one base, factor 1, conversions around the binary form. Abstract; instantiate a subclass."""
+    """A design with residues over one base and factor 1; the binary form adds conversions. Abstract."""
 
     params: Params
     period = 1
-    """Operands are accepted every so many cycles."""
+    """Cycles between accepted operands."""
 
     def __init__(self, params: Params, settings: dict[str, Any]) -> None:
         self.params, self.rns, self.p, self.settings = params, params.rns, params.rns.p, settings
@@ -123,16 +128,17 @@ class SumOfResiduesDesign(DesignInstance):
 
     @abstractmethod
     def details(self) -> list[tuple[str, str]]:
-        """The facts of this design that the others do not have: (name, value)."""
+        """The facts that only this design has, for `facts`: (name, value)."""
 
     @property
     def alpha_shown(self) -> str:
-        """How alpha is computed, for people."""
+        """The parameters of alpha as text."""
         return f"q = {self.rns.q}, offset d = {self.rns.d} / 2^{self.rns.q}; alpha <= {self.rns.alpha_max}"
 
 
 class SumOfResiduesMachine(Multiplier):
-    """A native machine: operands and results are residue vectors. ``scaled``: results carry M_j^-1."""
+    """A machine of the native form: operands and results are residue vectors. ``scaled``: results are multiplied by
+    M_j^-1. ``plan``: the schedule of one product."""
 
     def __init__(self, params: Params, plan: Schedule, scaled: bool, *, period: int = 1) -> None:
         self._params, self._plan, self._constants = params, plan, Constants.of(params, scaled)
@@ -140,7 +146,7 @@ class SumOfResiduesMachine(Multiplier):
         super().__init__(width, width, width, period=period)
 
     def _looked_up(self, m: Module, alpha: Value, j: int) -> Signal:
-        """Channel j's entry of alpha's table."""
+        """Entry ``alpha`` of the table <<-alpha M>_p>_mj of channel j."""
         al = Signal(self._params.base.w, name=f"al{j}")
         with m.Switch(alpha):
             for i, row in enumerate(self._constants.al):

@@ -1,20 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Improved sum of residues (SOR).
+"""Improved sum of residues (SOR): algorithm on integers, choice of the parameters, and the paper's architectures.
 
-Source:  M. A. Mehrabi, Improved Sum of Residues Modular Multiplication Algorithm, Cryptography 3 (2019) 14,
-         Algorithm 2, Figures 1 to 5 and A1 to A3.
+Source:  M. A. Mehrabi: Improved Sum of Residues Modular Multiplication Algorithm. Cryptography 3(2):14, 2019,
+         Algorithm 2, Figures 1 to 5 and A1 to A3. `improved_schedule` maps each step to an operation.
 Formula: Z = X Y,  gamma_i = Z M_i^-1 mod m_i,  z = sum gamma_i <M_i>_p + <-alpha M>_p - kappa p
 Range:   X Y < (1 - d/2^q) M gives 0 <= z < beta p, beta exact (numbers.rns.sum_of_residues); z = X Y (mod p).
 
 Deviations from the paper:
 - z is not always below p: beta is 1.125... for secp256k1 (T = 72) and 1.25... for 2^255 - 19 (T = 71). Operands may
-  be that large, so the loop closes; the binary form ends with the one subtraction that is needed.
-- kappa's constants are floor(r_i 2^T / p) for any p, with an offset for alpha where beta < 2 needs it; the paper
-  divides by 2^W, which fails for P-256 and all others that break its condition (22). A kappa wider than a channel is
+  be as large, so results can be operands again. The binary form ends with one conditional subtraction.
+- The constants of kappa are floor(r_i 2^T / p) for any p, with an offset e_alpha if beta < 2 needs it. The paper
+  divides by 2^W, which fails for P-256 and for every p that violates condition (22). A kappa wider than a channel is
   multiplied in two words (KP, KQ).
-- Residues stay lazy, in [0, 2^n), so alpha may reach N and its table has rows 1 ... N.
-- The first modulus is 2^n - 1, not t = 0 of 2^n - 2^t - 1.
+- Residues are lazy, in [0, 2^n), so alpha may reach N, and its table has rows 1 ... N (paper: N - 1).
+- The first modulus is 2^n - 1, as in Table 1; Table A1 lists t = 0, which would give 2^n - 2.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from modmill.schedule import Schedule
 SECP256K1 = 2**256 - 2**32 - 977
 ED25519 = 2**255 - 19
 PRINTED_T = {SECP256K1: 72, ED25519: 71}
-"""T as printed after equation (24); everywhere else the solver's least T is taken."""
+"""T as printed after equation (24); for other moduli the solver takes the least T."""
 
 PRINTED_Q, PRINTED_D = 8, 16
 """q and 2^q Delta of Section 2.2, for the base of Table 1."""
@@ -47,7 +47,7 @@ PRINTED_Q, PRINTED_D = 8, 16
 
 
 class Sor(SumOfResiduesDesign):
-    """Improved SOR for one modulus."""
+    """The improved sum of residues for one modulus."""
 
     params: Params
 
@@ -57,8 +57,8 @@ class Sor(SumOfResiduesDesign):
 
     @cached_property
     def cost(self) -> Cost:
-        """DSP blocks: k sets of N channel multipliers and k kappa multipliers. Constants: N((2N + 2)n + n'), as
-        printed in Section 4: per channel one inverse, N rows, N rows of alpha, -p, and per row n' bits for kappa."""
+        """DSP blocks: k sets of N channel multipliers, k multipliers of kappa. Constants: N((2N + 2)n + n') bits, as in
+        Section 4: an inverse, N rows, N rows of alpha and -p for each channel, and n' bits for each c_i."""
         p = self.params
         n, w = p.base.n, p.base.w
         return Cost(
@@ -154,9 +154,10 @@ KINDS = {"2^n-2^t-1": mersenne_like, "2^n-u": pseudo_mersenne}
 
 
 def choose_bases(p: int, n: int, kind: str, operand: Fraction) -> Iterator[Base]:
-    """Bases that might serve products of operands below ``operand`` * p, shortest first.
+    """Yield bases of n-bit moduli whose range exceeds (``operand`` p)^2, the fewest moduli first.
 
-    ``kind`` auto: 2^n - 2^t - 1 as long as there are enough of them, then 2^n - u.
+    ``kind``: a key of KINDS, or auto: 2^n - 2^t - 1 if there are enough of them, else 2^n - u. Raises ValueError if
+    there are not enough moduli.
     """
     enough = int((operand * p) ** 2)
     for name in KINDS if kind == "auto" else (kind,):
@@ -169,7 +170,7 @@ def choose_bases(p: int, n: int, kind: str, operand: Fraction) -> Iterator[Base]
 
 
 SETS_MAX = 1024
-"""Most sets: more channels than any modulus takes."""
+"""Most multiplier sets; no modulus needs as many channels."""
 N_MAX = 256
 """Most bits of a channel."""
 
@@ -177,9 +178,10 @@ N_MAX = 256
 def constants(
     p: int, *, n: int, base: str, operand: int, T: int = 0, q: int = 0, as_printed: bool = True
 ) -> SumOfResidues:
-    """The channels and their constants, the least T and q where they are 0. Raises ValueError where none serve.
+    """The channels and the constants; ``T`` or ``q`` = 0: the least that suffices.
 
-    ``as_printed``: the paper's T and q instead, where it has them.
+    ``as_printed``: take the paper's T, q and Delta instead for the moduli and the base for which it prints them. Raises
+    ValueError if no base suffices.
     """
     printed = as_printed and n == 66 and base != "2^n-u" and p in PRINTED_T
     size = Fraction(operand)
@@ -190,12 +192,12 @@ def constants(
 
 
 def least_constants(p: int, settings: Mapping[str, Any], *kept: str) -> SumOfResidues:
-    """The constants with the least T and q; those of ``kept`` as they are set."""
+    """The constants with the least T and q, except for the settings named in ``kept``."""
     return constants(p, **{name: settings[name] for name in ("n", "base", "operand", *kept)}, as_printed=False)
 
 
 def most_sets(p: int, settings: Mapping[str, Any]) -> int:
-    """N: channels of the base."""
+    """N, the number of channels: the largest number of multiplier sets."""
     return constants(p, **{name: settings[name] for name in ("n", "base", "operand", "T", "q")}).base.n
 
 
@@ -203,8 +205,8 @@ def _solver(k: int | None, pipelined: bool) -> Any:
     def fit(p: int, *, n: int, base: str, sets: int, operand: int, T: int, q: int, dsp: str) -> Sor:
         rns = constants(p, n=n, base=base, operand=operand, T=T, q=q)
         count = sets or rns.base.n
-        if (rns.kappa_bits > min(count, 2) * n and count > 1) or rns.kappa_bits > 2 * n:
-            raise ValueError(f"kappa has {rns.kappa_bits} bits, more than {2 * n}")
+        if rns.kappa_bits > 2 * n:
+            raise ValueError(f"kappa has {rns.kappa_bits} bits; at most {2 * n}, two words of a channel, are supported")
         settings = {"n": n, "base": base, "sets": count, "operand": operand, "T": rns.T, "q": rns.q, "dsp": dsp}
         return Sor(Params(rns, count, pipelined, DSP18, BLOCKS[dsp]), settings)
 
@@ -219,24 +221,24 @@ def _settings(sets: int) -> tuple[Setting, ...]:
         Setting("n", int, 66, "bits of a channel", least=12, most=N_MAX),
         Setting("base", str, "auto", "kind of moduli", ("auto", "2^n-2^t-1", "2^n-u")),
         Setting(
-            "sets", int, sets, "sets of channel multipliers, 0 for one set a channel", least=0, most=SETS_MAX,
-            depends="one set for each of the N channels at most",
+            "sets", int, sets, "sets of channel multipliers, 0: as many sets as channels", least=0, most=SETS_MAX,
+            depends="at most one set for each of the N channels",
             limits=lambda p, settings: (0, most_sets(p, settings)),
             smaller="lower",
         ),
         Setting(
-            "operand", int, 2, "operands up to this multiple of the modulus must be accepted",
+            "operand", int, 2, "operands up to this multiple of the modulus are accepted",
             least=1, most=OPERAND_MAX,
         ),
         Setting(
             "T", int, 0, "fraction bits of kappa's constants, 0 for the printed ones or else the least",
             least=0, most=2 * N_MAX,
-            depends="results must stay below 2 p; 2 n at most: constants are then twice as long as channels",
+            depends="results must stay below 2 p; at most 2 n, with which the constants are twice as wide as channels",
             limits=lambda p, settings: (least_constants(p, settings, "q").T, 2 * settings["n"]),
         ),
         Setting(
             "q", int, 0, "bits of gamma that enter alpha, 0 for the printed ones or else the least",
-            least=0, most=N_MAX, depends="alpha must be exact; n at most: all bits of gamma",
+            least=0, most=N_MAX, depends="alpha must be exact; at most n, all bits of gamma",
             limits=lambda p, settings: (least_constants(p, settings).q, settings["n"]),
         ),
         Setting("dsp", str, "18x18", "DSP block that kappa's multiplier is tiled to", ("18x18", "25x18")),

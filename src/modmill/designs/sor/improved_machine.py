@@ -2,7 +2,7 @@
 # Copyright The Modmill authors
 """The machine of the improved sum of residues (Figures 1 to 5), for any number of multiplier sets.
 
-Source:  M. A. Mehrabi, Improved Sum of Residues Modular Multiplication Algorithm, Cryptography 3 (2019) 14.
+Source:  M. A. Mehrabi: Improved Sum of Residues Modular Multiplication Algorithm. Cryptography 3(2):14, 2019.
 """
 
 from __future__ import annotations
@@ -20,7 +20,10 @@ from modmill.schedule import Step
 
 
 class Counter:
-    """The machine's cycle, 0 while idle and in the cycle of acceptance, and the handshake that follows from it."""
+    """A counter of the cycles of one product, and the handshake.
+
+    ``cycle`` is 0 while the machine is idle and when operands are accepted; ``following`` is its next value.
+    """
 
     def __init__(self, m: Module, core: Multiplier, latency: int) -> None:
         self._m = m
@@ -42,14 +45,14 @@ class Counter:
             m.d.sync += core.o_valid.eq(0)
 
     def within(self, *cycles: int) -> Value:
-        """High in these cycles; registered, one flip-flop each."""
+        """High in these cycles; a register."""
         strobe = Signal(name="in_" + "_".join(map(str, cycles)))
         hits = [self.following == c for c in cycles]
         self._m.d.sync += strobe.eq(Cat(*hits).any())
         return strobe
 
     def number(self, steps: Sequence[Step], unit: str) -> Signal:
-        """Which of a unit's steps is under way; it stays until the next one starts."""
+        """The index in ``steps`` of the step that the unit executes; it stays until the next step starts."""
         number = Signal(range(max(2, len(steps))), name=f"{unit}_step")
         with self._m.Switch(self.following):
             for i, step in enumerate(steps):
@@ -58,7 +61,7 @@ class Counter:
         return number
 
     def sum_of_round(self, out: Signal, inputs: Sequence[Value], rounds: Sequence[Step]) -> None:
-        """The sum of the products of a round into a register; the last of the rounds may have fewer."""
+        """Write the sum of the products of each round to ``out``; the last round may have fewer products."""
         m, last = self._m, len(rounds[-1].does.channels)
         whole = sum(inputs[1:], inputs[0])
         if last == len(inputs):
@@ -71,12 +74,12 @@ class Counter:
 
 
 class Machine(SumOfResiduesMachine):
-    """k sets of N channel multipliers, an accumulator in each channel, kappa's multipliers, driven by the schedule.
+    """k sets of N channel multipliers, an accumulator in each channel, k multipliers for kappa, run by the schedule.
 
-    A multiplication takes two cycles: rows of DSP tiles into a register, then the sum of the rows and the folds.
-    Handshake: operands are accepted in cycle 0 while the previous result is being taken or was taken
-    (i_ready depends on o_ready); the result stays in the accumulators until it is taken.
-    Latency and interval: the length of the schedule.
+    A multiplication takes two cycles: DSP tiles with a register, then the sum of their rows and the folds.
+    Handshake: operands are accepted in cycle 0 if the previous result was taken or is being taken (i_ready depends on
+    o_ready). The result stays in the accumulators until it is taken.
+    Latency and interval: the length of the schedule. Cost: see `Sor.cost`.
     """
 
     _params: Params
@@ -96,7 +99,7 @@ class Machine(SumOfResiduesMachine):
     def _multipliers(
         self, m: Module, counter: Counter, unit: str, gamma: Sequence[Signal], kappa: Signal
     ) -> list[Signal]:
-        """One set of channel multipliers: the residues of its products. The first set writes ``gamma``."""
+        """One set of channel multipliers. Returns its registers of residues. The first set also writes ``gamma``."""
         p, base = self._params, self._params.base
         n, w = base.n, base.w
         steps = list(self._plan.on(unit))
@@ -127,7 +130,7 @@ class Machine(SumOfResiduesMachine):
         return q
 
     def _operands(self, m: Module, step: Step, j: int, a: Signal, b: Signal, before: Signal, kappa: Signal) -> None:
-        """What channel j multiplies in a step; ``before``: its last product. ``a`` is a gamma_i unless set here."""
+        """Set operands a and b of channel j in a step. ``before``: the last product. If not set, ``a`` is gamma_i."""
         w, k = self._params.base.w, self._constants
         match step.does.kind:
             case Kind.PRODUCT:
@@ -141,7 +144,7 @@ class Machine(SumOfResiduesMachine):
                 m.d.comb += b.eq(k.rows[step.does.channels[0]][j])
 
     def _alpha(self, m: Module, counter: Counter, gamma: Sequence[Signal]) -> Signal:
-        """alpha from the top bits of each gamma_i."""
+        """alpha from the top q bits of each gamma_i (Algorithm 1), in a register."""
         p, rns, plan = self._params, self._params.rns, self._plan
         alpha_sum = Signal((p.base.n * ((1 << rns.q) - 1) + rns.d).bit_length())  # q >= 64: too large for a range
         alpha = Signal(range(max(2, rns.alpha_max + 1)))
@@ -152,7 +155,7 @@ class Machine(SumOfResiduesMachine):
         return alpha
 
     def _kappa(self, m: Module, counter: Counter, gamma: Sequence[Signal], alpha: Signal, kappa: Signal) -> None:
-        """K = sum gamma_i c_i, starting from the offset of alpha; its top bits are kappa."""
+        """K = e_alpha + sum gamma_i c_i; kappa = floor(K / 2^T)."""
         p, rns, plan = self._params, self._params.rns, self._plan
         k_sum = Signal(((rns.kappa_max + 1) << rns.T).bit_length())
         k_products = [self._kappa_multiplier(m, counter, f"kmul{s + 1}", gamma) for s in range(p.k)]
@@ -174,7 +177,7 @@ class Machine(SumOfResiduesMachine):
         self.probes.append(("kappa", kappa, rounds[-1].end))
 
     def _kappa_multiplier(self, m: Module, counter: Counter, unit: str, gamma: Sequence[Signal]) -> Signal:
-        """One gamma_i c_i after another, not reduced."""
+        """A multiplier of kappa: one gamma_i c_i after another, not reduced. Returns its output register."""
         p, rns, w = self._params, self._params.rns, self._params.base.w
         steps = list(self._plan.on(unit))
         number = counter.number(steps, unit)
@@ -192,7 +195,7 @@ class Machine(SumOfResiduesMachine):
         return out
 
     def _accumulators(self, m: Module, counter: Counter, alpha: Signal, products: Sequence[list[Signal]]) -> None:
-        """A of each channel, which is the result in the end."""
+        """The accumulator A of each channel, which has the result after the last step."""
         p, base = self._params, self._params.base
         w = base.w
         steps = list(self._plan.on("acc"))

@@ -2,7 +2,22 @@
 # Copyright The Modmill authors
 """The operations of Algorithm 2 in the cycles of Figures A1 to A3, for any number of multiplier sets.
 
-Source:  M. A. Mehrabi, Improved Sum of Residues Modular Multiplication Algorithm, Cryptography 3 (2019) 14.
+Source:  M. A. Mehrabi: Improved Sum of Residues Modular Multiplication Algorithm. Cryptography 3(2):14, 2019.
+
+The steps of Algorithm 2 (with the names of Figures A1 to A3) and the operations:
+
+    1    Z            xy_i = <x_i y_i>_mi                          PRODUCT
+    2    G            gamma_i = <xy_i <M_i^-1>_mi>_mi              INVERSE
+    3    L_i          Y_ij = gamma_i <<M_i>_p>_mj                  TERM, one for each i
+    4.1  alpha        Algorithm 1 of the paper                     ALPHA
+    4.2  K_i, K+K_i   K = sum gamma_i c_i, kappa = floor(K / 2^T)  KAPPA_TERM and ADD_KAPPA
+    5.1  KP           <kappa <-p>_mi>_mi                           KAPPA_ROW, one for each word of kappa
+    5.2  AL           <alpha <-M>_p>_mi from the table             ALPHA_ROW; it also starts K with e_alpha
+    5.3  A+L_i        sum_i = <sum_j Y_ji>_mi                      ADD of the L_i to the accumulator A
+    6    A+AL, A+KP   z_i = <sum_i + AL + KP>_mi                   ADD of AL and of the words of kappa
+
+Deviation: c_i = floor(<M_i>_p 2^T / p), and K starts with e_alpha. In the paper c_i = floor(<M_i>_p / 2^(W-T)), and K
+starts with 0.
 """
 
 from __future__ import annotations
@@ -22,7 +37,7 @@ MUL = 2
 class Params(family.Params):
     """Parameters of one instance: ``k`` multiplier sets, pipelined or not.
 
-    ``block``: DSP block of the channel multipliers, ``kappa_block`` of kappa's.
+    ``block``: DSP block of the channel multipliers; ``kappa_block``: DSP block of the multiplier of kappa.
     """
 
     k: int
@@ -32,12 +47,12 @@ class Params(family.Params):
 
     @property
     def accumulate(self) -> int:
-        """Cycles of one accumulation: one for two summands, two for more."""
+        """Cycles of one accumulation: 1 if it adds one product (k = 1), else 2."""
         return 1 if self.k == 1 else 2
 
 
 class Kind(Enum):
-    """What the units of the machine do, in the letters of Algorithm 2 and Figures A1 to A3."""
+    """The kinds of operations, in the letters of Algorithm 2 and Figures A1 to A3."""
 
     PRODUCT = "Z = X Y"
     INVERSE = "G = gamma = Z M_i^-1"
@@ -52,8 +67,11 @@ class Kind(Enum):
 
 @dataclass(frozen=True)
 class Operation:
-    """One operation of all channels. ``channels``: which gamma_i it takes; ``words``: which words of kappa;
-    ``alpha``: whether an ADD takes AL."""
+    """One operation, which all channels execute at the same time.
+
+    ``channels``: the i, from 0, of the gamma_i or L_i that it reads. ``words``: the numbers, from 0, of the words of
+    kappa that it reads. ``alpha``: whether an ADD reads AL.
+    """
 
     kind: Kind
     channels: tuple[int, ...] = ()
@@ -62,7 +80,7 @@ class Operation:
 
     @property
     def name(self) -> str:
-        """Its name in the paper's charts."""
+        """The name of its result in Figures A1 to A3, without "A=" or "K="."""
         kappa = [f"K{'PQ'[word]}" for word in self.words]
         match self.kind:
             case Kind.PRODUCT | Kind.INVERSE | Kind.ALPHA | Kind.ALPHA_ROW:
@@ -78,14 +96,14 @@ class Operation:
 
     @property
     def terms(self) -> int:
-        """Summands of an ADD beside what is there."""
+        """Number of summands that an ADD adds to the accumulator."""
         return len(self.channels) + len(self.words) + self.alpha
 
 
 def schedule(p: Params) -> Schedule:
-    """Figures A1 (k = 1, not pipelined), A2 (k = 1, pipelined), A3 (k = 2), and every other number of sets.
+    """The schedule of Figures A1 (k = 1, not pipelined), A2 (k = 1, pipelined) and A3 (k = 2), and for any other k.
 
-    Length: 3N + 7, 2(N + 4), 2(ceil(N/k) + 5); one more multiplication where kappa has two words and k = 1.
+    Length in cycles: 3N + 7, 2(N + 4), 2(ceil(N/k) + 5); for k = 1 and two words of kappa one multiplication more.
     """
     n_channels, k, acc = p.base.n, p.k, p.accumulate
     steps: list[Step] = []

@@ -2,18 +2,24 @@
 # Copyright The Modmill authors
 """The original sum of residues, without kappa, and its parallel and sequential architectures.
 
-Source:  B. Phillips, Y. Kong, Z. Lim, Highly parallel modular multiplication in the residue number system using sum of
-         residues reduction, AAECC 21 (2010) 249-255, for the algorithm; S. Asif, Y. Kong, Highly Parallel Modular
-         Multiplier for Elliptic Curve Cryptography in Residue Number System, CSSP 36 (2017) 1027-1051, and S. Asif's
-         thesis (Macquarie University, 2016) for MM_PA and MM_SPA. M. A. Mehrabi's SOR paper compares itself with them.
+Source:  B. Phillips, Y. Kong, Z. Lim: Highly Parallel Modular Multiplication in the Residue Number System Using Sum of
+         Residues Reduction. AAECC 21, 2010 (algorithm).
+         S. Asif, Y. Kong: Highly Parallel Modular Multiplier for Elliptic Curve Cryptography in Residue Number
+         System. Circuits Syst. Signal Process. 36, 2017 (MM_PA).
+         S. Asif: High-Speed Low-Power Modular Arithmetic for Elliptic Curve Cryptosystems Based on the Residue Number
+         System. PhD thesis, Macquarie University, 2016 (MM_SPA).
+         M. A. Mehrabi: Improved Sum of Residues Modular Multiplication Algorithm. Cryptography 3(2):14, 2019, equations
+         (14) to (18) and Table 5, where the paper compares itself with both.
 Formula: Z = X Y,  gamma_i = Z M_i^-1 mod m_i,  V = sum gamma_i <M_i>_p + <-alpha M>_p
 Range:   X Y < (1 - d/2^q) M gives V = X Y (mod p), V <= sum gamma_max <M_i>_p + max <-alpha M>_p, up to about
-         N 2^n p. With narrow channels the loop still closes: forty of 14 bits carry 256-bit moduli without end. (The
-         SOR paper says that two products in a row are not possible; that is so for wide channels only.)
+         N 2^n p. Results can be operands again if V^2 is below the range: with forty 14-bit channels this holds for
+         256-bit moduli. (The SOR paper, Section 3.1, excludes two products in a row. This is true for wide channels.)
 
-Deviations from the papers, of which only the figures are at hand: channels are reduced by folding instead of Barrett's
-method, so three DSP blocks a reduction are saved; the forty moduli are 2^14 - u, the papers do not list theirs;
-MM_SPA has four multiplier-accumulators a channel, which is what its figures imply (10 cycles for 40 terms, 13 in all).
+Deviations from the papers, which are known here only by their figures in the SOR paper:
+- Channels are reduced by folding, not by Barrett's method. This saves the DSP blocks of the reductions.
+- The forty moduli are 2^14 - u; the papers' moduli are not known.
+- MM_SPA has four multiplier-accumulators for each channel, derived from its printed latency: 10 cycles for 40 terms, 13
+  in all.
 """
 
 from __future__ import annotations
@@ -36,16 +42,16 @@ from modmill.rtl.periodic import Period
 from modmill.schedule import Schedule, Step
 
 STAGES = {"combinational": 1, "pipelined": 3}
-"""Cycles of MM_PA's two forms."""
+"""Latency of the two forms of MM_PA, in cycles."""
 
 FEW = 200
-"""Moduli up to this length take as few channels as serve."""
+"""Largest length of a modulus, in bits, for which the setting ``channels`` is ignored and the fewest are taken."""
 
 CHANNELS_MAX = 172
-"""Most channels: with more of 17 bits, alpha is not exact."""
+"""Most channels: with more 17-bit channels alpha is not exact."""
 
 CHAIN = 4
-"""Products that are added one after the other, in the adders of DSP blocks where they have them."""
+"""Products that are added in one chain, which maps to the adders of DSP blocks."""
 
 
 # ---------------------------------------------------------------------------------------------- parameters
@@ -53,20 +59,20 @@ CHAIN = 4
 
 @dataclass(frozen=True)
 class Params(family.Params):
-    """``rns`` holds the constants (its kappa is not used); ``form``: combinational, pipelined, or sequential with
-    ``macs`` multiplier-accumulators a channel."""
+    """``rns`` has the constants (kappa is not used). ``form``: combinational, pipelined or sequential; ``macs``: number
+    of multiplier-accumulators of each channel in the sequential form."""
 
     form: str
     macs: int
 
     @property
     def rounds(self) -> int:
-        """Cycles of accumulation."""
+        """Cycles of the accumulation in the sequential form: ceil(N / macs)."""
         return -(-self.base.n // self.macs)
 
     @property
     def sums(self) -> list[tuple[str, range]]:
-        """Names of the sums S, and the channels whose gamma_i each adds to the one before."""
+        """(name, channels) of each sum S: it adds gamma_i <M_i>_p of these channels to the sum before."""
         if self.form in STAGES:
             return [("S", range(self.base.n))]
         starts = range(0, self.base.n, self.macs)
@@ -74,13 +80,14 @@ class Params(family.Params):
 
     @property
     def sum_bound(self) -> int:
-        """Exclusive bound of a channel's sum of N products and one entry of alpha's table."""
+        """Exclusive bound of N products and one entry of alpha's table, in any channel."""
         top = (1 << self.base.w) - 1
         return self.base.n * top * top + top + 1
 
 
 def schedule(p: Params) -> Schedule:
-    """MM_PA: everything in one cycle, or in three. MM_SPA: Z, gamma, ceil(N / macs) accumulations, the final fold."""
+    """The steps of one product: one cycle (MM_PA_N), three cycles (MM_PA_P), or ceil(N / macs) + 3 (MM_SPA): Z, gamma,
+    the accumulations, the final fold."""
     if p.form == "combinational":
         return Schedule((Step("V", "array", 0, 1),), 1)
     if p.form == "pipelined":
@@ -102,7 +109,7 @@ def schedule(p: Params) -> Schedule:
 
 
 class SorOriginal(SumOfResiduesDesign):
-    """Original SOR for one modulus."""
+    """The original sum of residues for one modulus."""
 
     params: Params
 
@@ -120,7 +127,8 @@ class SorOriginal(SumOfResiduesDesign):
 
     @cached_property
     def cost(self) -> Cost:
-        """N channels of N (or ``macs``) multipliers and two more; one inverse, N rows and alpha's rows a channel."""
+        """DSP blocks: N (or ``macs``) + 2 multipliers for each of N channels. Constants of each channel: one inverse, N
+        rows and alpha_max rows of alpha."""
         p = self.params
         n, w = p.base.n, p.base.w
         return Cost(
@@ -177,7 +185,7 @@ def _residues(m: Module, a: list[Value], b: list[Any], base: Base, name: str) ->
 
 
 def _chains(m: Module, terms: list[tuple[Value, Any]], w: int, name: str) -> list[Value]:
-    """Sums of products of w-bit operands in chains of CHAIN."""
+    """Sums of CHAIN products of w-bit operands each, combinational; the last may have fewer."""
     top = ((1 << w) - 1) ** 2
     sums = []
     for i in range(0, len(terms), CHAIN):
@@ -191,7 +199,7 @@ def _chains(m: Module, terms: list[tuple[Value, Any]], w: int, name: str) -> lis
 
 
 def _tree(values: list[Value]) -> Value:
-    """Balanced sum."""
+    """The sum of ``values``, as a balanced tree of adders."""
     while len(values) > 1:
         values = [sum(values[i + 1 : i + 2], values[i]) for i in range(0, len(values), 2)]
     return values[0]
@@ -204,9 +212,9 @@ def _alpha(rns: SumOfResidues, gamma: list[Value]) -> Value:
 
 
 class Parallel(SumOfResiduesMachine):
-    """MM_PA: N x N products side by side. Latency 1 (combinational) or 3 (pipelined), one product every cycle.
+    """MM_PA: N x N multipliers in parallel. Latency 1 (combinational) or 3 (pipelined), interval 1.
 
-    All stages advance together, whenever the last result is absent or taken.
+    All stages advance together, in each cycle in which the output is empty or its result is taken.
     """
 
     _params: Params
@@ -261,9 +269,9 @@ class Parallel(SumOfResiduesMachine):
 
 
 class Sequential(SumOfResiduesMachine):
-    """MM_SPA: ``macs`` multiplier-accumulators a channel; the next product starts while this one adds up.
+    """MM_SPA: ``macs`` multiplier-accumulators for each channel. The next product starts during the accumulation.
 
-    Latency ceil(N / macs) + 3, interval ceil(N / macs).
+    Latency ceil(N / macs) + 3, interval ceil(N / macs), at least 2.
     """
 
     _params: Params
@@ -329,9 +337,10 @@ class Sequential(SumOfResiduesMachine):
 
 
 def closed_base(p: int, n: int, channels: int) -> SumOfResidues:
-    """At least ``channels`` moduli 2^n - u, as many as the loop V <- V V needs, with the least q.
+    """The constants over at least ``channels`` moduli 2^n - u, as many as needed so that results can be operands again,
+    with the least q.
 
-    Raises ValueError when the moduli run out, or when they are too far from 2^n for alpha to be exact.
+    Raises ValueError if there are too few coprime moduli, or if they are too far from 2^n for alpha to be exact.
     """
     taken: list[int] = []
     for modulus in pseudo_mersenne(n):
@@ -349,11 +358,14 @@ def closed_base(p: int, n: int, channels: int) -> SumOfResidues:
                 rns = SumOfResidues(p, base, q, d, 1, 0, False, True)
                 if rns.v_max**2 < alpha_limit(base, q, d):
                     return rns
-    raise ValueError(f"only {len(taken)} moduli of {n} bits are coprime, more are needed to close the loop")
+    raise ValueError(f"there are only {len(taken)} coprime moduli of {n} bits; results need more to be operands again")
 
 
 def constants(p: int, n: int, channels: int) -> SumOfResidues:
-    """The channels of ``n`` bits, 0 for the least from 14 on that serves. Raises ValueError where none serve."""
+    """The constants over channels of ``n`` bits; 0: the narrowest from 14 bits on that suffices.
+
+    Raises ValueError, with the reason for the narrowest, if no width suffices.
+    """
     reason = ""
     for width in (n,) if n else range(14, 18):
         try:
@@ -366,7 +378,7 @@ def constants(p: int, n: int, channels: int) -> SumOfResidues:
 def _solver(form: str) -> Any:
     def fit(p: int, *, n: int, channels: int, macs: int = 1) -> SorOriginal:
         rns = constants(p, n, channels)
-        macs = min(macs, rns.base.n // 2)  # small moduli have few channels
+        macs = min(macs, rns.base.n // 2)  # a small modulus has few channels
         settings = {"n": rns.base.w, "channels": channels} | ({"macs": macs} if form == "sequential" else {})
         return SorOriginal(Params(rns, form, macs), settings)
 
@@ -375,11 +387,11 @@ def _solver(form: str) -> Any:
 
 _SETTINGS = (
     Setting(
-        "n", int, 0, "bits of a channel, 0 for the least from 14 on that serves", least=0, most=17,
-        depends="of fewer than 10 bits there are too few moduli", limits=lambda p, settings: (10, 17),
+        "n", int, 0, "bits of a channel, 0 for the fewest from 14 on that suffice", least=0, most=17,
+        depends="there are too few moduli of less than 10 bits", limits=lambda p, settings: (10, 17),
     ),
     Setting(
-        "channels", int, 40, f"at least that many channels (for moduli above {FEW} bits; fewer below)",
+        "channels", int, 40, f"least number of channels for moduli above {FEW} bits; ignored for shorter ones",
         least=2, most=CHANNELS_MAX,
         smaller="lower",
     ),
@@ -394,7 +406,7 @@ def _design(name: str, paper: str, title: str, form: str, section: str, *more: S
             "Highly Parallel Modular Multiplier for Elliptic Curve Cryptography in Residue Number System",
             "Circuits Syst. Signal Process. 36", 2017, section,
         ),
-        needs="any odd modulus; narrow channels, so that the unreduced result squared stays below the range",
+        needs="any odd modulus; narrow channels, so that the square of an unreduced result is below the range",
     )  # fmt: skip
 
 
@@ -402,10 +414,10 @@ DESIGNS = (
     _design("mm-pa-n", "MM_PA_N", "Original SOR, all products in one cycle", "combinational", "MM_PA, one cycle"),
     _design("mm-pa-p", "MM_PA_P", "Original SOR, all products in parallel, pipelined", "pipelined", "MM_PA, pipelined"),
     _design(
-        "mm-spa", "MM_SPA", "Original SOR, a few multiplier-accumulators a channel", "sequential", "MM_SPA",
+        "mm-spa", "MM_SPA", "Original SOR, a few multiplier-accumulators for each channel", "sequential", "MM_SPA",
         Setting(
-            "macs", int, 4, "multiplier-accumulators a channel, at most half the channels",
-            least=1, most=CHANNELS_MAX // 2, depends="at most half the channels",
+            "macs", int, 4, "multiplier-accumulators of each channel, at most half the number of channels",
+            least=1, most=CHANNELS_MAX // 2, depends="at most half the number of channels",
             limits=lambda p, settings: (1, constants(p, settings["n"], settings["channels"]).base.n // 2),
             smaller="lower",
         ),

@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Sum of residues on a ring of rowers: our own schedule of the improved SOR algorithm, multipliers always busy.
+"""Sum of residues on a ring of rowers: our own machine for the improved SOR algorithm.
 
-Source:  M. A. Mehrabi, Improved Sum of Residues Modular Multiplication Algorithm, Cryptography 3 (2019) 14,
-         Algorithm 2, for the algorithm; the machine and its schedule are ours.
+Source:  M. A. Mehrabi: Improved Sum of Residues Modular Multiplication Algorithm. Cryptography 3(2):14, 2019,
+         Algorithm 2. The machine and its schedule are ours.
 Formula: Z = X Y,  gamma_i = Z M_i^-1 mod m_i,  z = sum gamma_i <M_i>_p + alpha <-M>_p - kappa p
 Range:   X Y < (1 - d/2^q) M gives 0 <= z < beta p, beta exact (numbers.rns.sum_of_residues); z = X Y (mod p).
 
-N channels of at most 17 bits have one DSP block each. The gamma_i travel in a ring, one channel a cycle, so that no
-wire reaches more than one neighbour; each rower adds up gamma_i <<M_i>_p>_mj lazily and reduces once, by a folding loop
-beside the multiplier. Taps on the ring compute alpha and kappa while the sums run; both come back over a registered
-bus. A product needs N + 3 + (words of kappa) slots, and products follow one another at that interval or a few cycles
-more. alpha is multiplied by <-M>_p instead of looked up.
+Each of N channels of at most 17 bits has a rower with one DSP block. The gamma_i move through a ring, one rower in each
+cycle, so a wire connects only neighbours. Each rower adds gamma_i <<M_i>_p>_mj without reduction and reduces the sum
+once, in a folding loop beside the multiplier. Taps on the ring compute alpha and kappa during the accumulation; a
+registered bus brings both to the rowers. A product takes N + 3 + (words of kappa) multiplications in each rower. The
+interval has the same number of cycles, or a few more. alpha is multiplied by <-M>_p; the paper reads the product from a
+table.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from modmill.schedule import Schedule
 
 
 class SorRing(SumOfResiduesDesign):
-    """SOR on a ring of rowers for one modulus."""
+    """The sum of residues on a ring of rowers for one modulus."""
 
     params: Params
 
@@ -49,7 +50,7 @@ class SorRing(SumOfResiduesDesign):
 
     @cached_property
     def cost(self) -> Cost:
-        """One DSP block a channel, and the taps' blocks; constants: N(N + 2 + words) w bits and N words of kappa's."""
+        """DSP blocks: one for each channel, and those of the taps. Constants: N(N + 2 + words) w bits, and N c_i."""
         p = self.params
         n, w = p.base.n, p.base.w
         return Cost(
@@ -64,7 +65,7 @@ class SorRing(SumOfResiduesDesign):
         form = self.representation
         x, y = form.unpack(a), form.unpack(b)
         z, gamma, total, alpha, kappa = [0] * n, [0] * n, [0] * n, 0, 0
-        last = [0] * n  # of every rower, what its multiplier or its folding loop has made
+        last = [0] * n  # the last result of multiplier or folding loop in each rower
         for op in (step.does for step in self.schedule.steps):
             value: Any = None
             factor = alpha if op.number == ALPHA_WORD else kappa >> (base.w * op.number) & ((1 << base.w) - 1)
@@ -120,11 +121,14 @@ class SorRing(SumOfResiduesDesign):
 
 
 LEAST_CHANNELS = 4
-"""Channels at least, and so the most taps."""
+"""Fewest channels, and therefore the most taps."""
 
 
 def fit(p: int, *, w: int, taps: int, operand: int, digits: int) -> SorRing:
-    """Least N for which the constants exist, over moduli 2^w - u with few signed digits in u."""
+    """The instance for modulus ``p`` with the least N for which the constants exist.
+
+    The moduli are 2^w - u with few signed digits in u. Raises ValueError if no base suffices, or if kappa is too wide.
+    """
     size = Fraction(operand)
     attempts = [digits] if digits else [3, 7]
     for few in attempts:
@@ -139,7 +143,7 @@ def fit(p: int, *, w: int, taps: int, operand: int, digits: int) -> SorRing:
                 raise
     params = Params(rns, min(taps, rns.base.n))
     if params.words > 4:
-        raise ValueError(f"kappa has {rns.kappa_bits} bits, more than four channels of {w}")
+        raise ValueError(f"kappa has {rns.kappa_bits} bits; at most {4 * w}, four words of a channel, are supported")
     return SorRing(params, {"w": w, "taps": taps, "operand": operand, "digits": digits})
 
 
@@ -154,12 +158,12 @@ DESIGNS = (
             Setting("w", int, 17, "bits of a channel, at most one DSP block", least=12, most=17),
             Setting("taps", int, 2, "taps on the ring that compute alpha and kappa", least=1, most=LEAST_CHANNELS),
             Setting(
-                "operand", int, 4, "operands up to this multiple of the modulus must be accepted",
+                "operand", int, 4, "operands up to this multiple of the modulus are accepted",
                 least=1, most=OPERAND_MAX,
             ),
             Setting(
-                "digits", int, 0, "largest number of signed digits in u, 0 for the fewest that serve", least=0, most=9,
-                depends="u is odd, so that 1 digit leaves one modulus; u is below 2^(w - 1), so that none has more",
+                "digits", int, 0, "largest number of signed digits in u, 0: the fewest that suffice", least=0, most=9,
+                depends="u is odd, so 1 digit gives only one modulus; u < 2^(w - 1) limits the number of digits",
                 limits=lambda p, settings: (2, (settings["w"] + 1) // 2),
             ),
         ),

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""The machine of `sor-ring`; its control and its probes follow from the operations of the schedule."""
+"""The machine of `sor-ring`. Its control and its probes are made from the operations of the schedule."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from modmill.rtl.product import one_tile
 class Machine(SumOfResiduesMachine):
     """N rowers in a ring, taps for alpha and kappa, and a queue for the results.
 
-    Operands are accepted every ``interval`` cycles, when there is room for the result: the machine itself never
-    stalls, results wait in the queue. Timing does not depend on values.
+    Operands are accepted every ``interval`` cycles if the queue has room for the result. The machine never stalls;
+    results wait in the queue. Timing does not depend on values. Cost: see `SorRing.cost` and `Rower`.
     """
 
     _params: Params
@@ -51,7 +51,7 @@ class Machine(SumOfResiduesMachine):
         return m
 
     def _constant(self, j: int, op: Operation) -> int:
-        """By what rower j multiplies."""
+        """The factor of an INVERSE, TERM or BUS_TERM in rower j."""
         k, n = self._constants, self._params.base.n
         match op.kind:
             case Kind.INVERSE:
@@ -62,7 +62,7 @@ class Machine(SumOfResiduesMachine):
                 return (k.al[0] if op.number == ALPHA_WORD else k.minus_p[op.number])[j]
 
     def _rowers(self, m: Module, buses: Sequence[Signal]) -> list[Rower]:
-        """The rowers in their ring."""
+        """The rowers, connected as a ring."""
         p, w = self._params, self._params.base.w
         rowers = []
         for j in range(p.base.n):
@@ -79,7 +79,7 @@ class Machine(SumOfResiduesMachine):
         return rowers
 
     def _taps(self, m: Module, period: Period, rowers: Sequence[Rower]) -> tuple[list[Signal], list[Signal]]:
-        """Of each tap the top bits of the gamma_i that passes, and its product with c_i."""
+        """For each tap: the top q bits of the passing gamma_i, and the product gamma_i c_i."""
         p, rns, w = self._params, self._params.rns, self._params.base.w
         tops, products = [], []
         for i, segment in enumerate(p.segments):
@@ -104,7 +104,7 @@ class Machine(SumOfResiduesMachine):
         return tops, products
 
     def _alpha(self, m: Module, period: Period, tops: Sequence[Signal]) -> Signal:
-        """alpha from the top bits that the taps see."""
+        """alpha from the top bits of the taps (Algorithm 1), in a register."""
         p, rns, step = self._params, self._params.rns, self._plan["alpha"]
         top_sum = Signal(rns.q + p.taps.bit_length(), reset_less=True)
         alpha_sum = Signal(range(p.base.n * ((1 << rns.q) - 1) + rns.d + 1), reset_less=True)
@@ -116,7 +116,7 @@ class Machine(SumOfResiduesMachine):
         return alpha
 
     def _kappa(self, m: Module, period: Period, alpha: Signal, products: Sequence[Signal]) -> Signal:
-        """kappa from the taps' products and the offset of alpha."""
+        """kappa from the products of the taps and the offset e_alpha, in a register."""
         p, rns, step = self._params, self._params.rns, self._plan["kappa"]
         e = Signal(max(1, max(x.bit_length() for x in rns.e)), reset_less=True)
         with m.Switch(alpha):
@@ -135,7 +135,7 @@ class Machine(SumOfResiduesMachine):
         return kappa
 
     def _bus(self, m: Module, period: Period, alpha: Signal, kappa: Signal, buses: Sequence[Signal]) -> None:
-        """alpha, or in their cycles the words of kappa, to all rowers."""
+        """The bus: alpha, or in the cycles of their BUS operations the words of kappa, to all rowers."""
         w = self._params.base.w
         source = Signal(w, reset_less=True)
         m.d.sync += source.eq(alpha)

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""A rower of `sor-ring`: one channel, one multiplier of one DSP block, run by the operations of the schedule.
+"""A rower of `sor-ring`: one channel with a multiplier of one DSP block, run by the operations of the schedule.
 
-In the cycle in which a multiplication starts, the multiplier takes an operand from one of four sources and a constant
-(or an operand from outside). Products either go to the folding loop at once or add up in a lazy accumulator that is
-reduced only when its sum is whole. A local free-running counter drives all that, so no control net leaves the rower.
+In the cycle in which a multiplication starts, the multiplier reads an operand from one of four sources, and a constant
+(or the second operand of the product). A product enters the folding loop at once, or it is added to an accumulator; the
+sum is reduced once, after its last term. A local free-running counter controls the rower, so no control net leaves it.
 
-    cycle t          operand multiplexer and constant table, registered
-    cycle t + 1 ...  DSP block: input, pipeline and output register, and one register behind it
-    cycle t + 5      the product is visible: fold entry or accumulation
-    cycle t + 6      the accumulator is visible
-    fold at cycle e  entry register, then ceil(log2(digits + 1)) adder stages; the sum is visible ``fold_cycles`` later
+    cycle t          operand multiplexer and constant table, with a register
+    cycle t + 1 ...  DSP block: input, pipeline and output register, and one more register
+    cycle t + 5      the product is visible; it enters the fold or the accumulator
+    cycle t + 6      the sum is visible
+    fold at cycle e  entry register, then ceil(log2(digits + 1)) adder stages; visible ``fold_cycles`` later
 """
 
 from __future__ import annotations
@@ -31,16 +31,17 @@ from modmill.rtl.product import one_tile
 from modmill.schedule import Schedule
 
 SUMMANDS = (Kind.TERM, Kind.BUS_TERM)
-"""Multiplications whose products add up."""
+"""The multiplications whose products are added."""
 
 
 class Rower(wiring.Component):
-    """One channel modulo 2^w - u. ``offset`` shifts the local counter, so that no two rowers have equal control.
+    """One channel modulo 2^w - u.
 
-    ``plan``: the operations of one product; ``constant``: by what an INVERSE, a TERM or a BUS_TERM multiplies here.
-    ``digits``: folding loop built for that many signed digits of u, equal in all rowers of a machine.
-    Cost: one DSP block; about 60 LUTs for the tables, 35 for the multiplexers, 45 for the accumulator and 30 to 100 for
-    the folding loop (w = 17).
+    ``plan``: the operations of one product. ``constant``: returns the factor of an INVERSE, TERM or BUS_TERM in this
+    rower, below 2^w. ``digits``: signed digits of u that the folding loop is built for; the same in all rowers.
+    ``offset``: start value of the local counter. It differs between rowers, so no two have equal control logic. Cost:
+    one DSP block; about 60 LUTs for the tables, 35 for the multiplexers, 45 for the accumulator and 30 to 100 for the
+    folding loop (w = 17).
     """
 
     def __init__(
@@ -81,12 +82,12 @@ class Rower(wiring.Component):
         return m
 
     def _strobe(self, phase: Phase, name: str, wanted: Callable[[Operation], bool], delay: int = 0) -> Signal:
-        """High so many cycles after the start of each operation that is wanted."""
+        """High ``delay`` cycles after the start of each operation for which ``wanted`` is true."""
         starts = (step.start + delay for step in self._plan.steps if wanted(step.does))
         return phase.strobe(name, *sorted(start % self._plan.interval for start in starts))
 
     def _multiply(self, m: Module, phase: Phase, ring: Signal) -> None:
-        """Operand and constant of a multiplication, registered, and their product."""
+        """The multiplier, with registers for operand and constant."""
         w, interval = self._w, self._plan.interval
         select = Signal(2)
         outside = self._strobe(phase, "outside", lambda op: op.kind is Kind.PRODUCT)
@@ -100,7 +101,7 @@ class Rower(wiring.Component):
                     m.d.sync += a.eq(source)
         table = [0] * interval
         for start, factor in self._factors.items():
-            table[(start + self._offset - 1) % interval] = factor  # read a cycle early
+            table[(start + self._offset - 1) % interval] = factor  # read one cycle before the multiplication
         m.submodules.constants = constants = Memory(shape=w, depth=interval, init=table)
         read = constants.read_port(domain="comb")
         constant = Signal(w, reset_less=True)
@@ -109,7 +110,7 @@ class Rower(wiring.Component):
         m.d.sync += self.product.eq(one_tile(m, a, b, 3, "tile"))
 
     def _add_up(self, m: Module, phase: Phase) -> None:
-        """The lazy accumulator."""
+        """The accumulator of unreduced products."""
         total = self.total
         clear = self._strobe(phase, "clear", lambda op: op == Operation(Kind.TERM, 0), PRODUCT - CLEAR)
         add = self._strobe(phase, "add", lambda op: op.kind in SUMMANDS, PRODUCT)
@@ -119,7 +120,7 @@ class Rower(wiring.Component):
             m.d.sync += total.eq(total + self.product)
 
     def _fold(self, m: Module, phase: Phase) -> None:
-        """The folding loop: an entry register, and adders with a register behind each stage."""
+        """The folding loop: an entry register, and adders with a register after each stage."""
         w, folded = self._w, self.folded
         entry = Signal(bits(self._bound), reset_less=True)
         products = [Operation(Kind.FOLD, 0, of) for of in (Kind.PRODUCT, Kind.INVERSE)]

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""The operations of `sor-ring` and the search for their cycles."""
+"""The operations of `sor-ring`, their cycles, and the search for the least interval."""
 
 from __future__ import annotations
 
@@ -15,79 +15,79 @@ from modmill.numbers.rns.residues import signed_digits
 from modmill.schedule import Schedule, ScheduleError, Step
 
 PRODUCT = 5
-"""Cycles from a slot to its visible product."""
+"""Cycles from the start of a multiplication to its visible product."""
 
 CLEAR = 1
-"""Cycles before the first product of a sum in which the accumulator is cleared."""
+"""Cycles from the clear of the accumulator to the first product of a sum."""
 
 ACCUMULATE = 1
-"""Cycles from a visible product to the accumulator that holds it."""
+"""Cycles from a visible product to the visible sum that includes it."""
 
 
 ALPHA = 3
-"""Cycles from the tap's last gamma to alpha in its register: tap, sum of taps, alpha's sum, register."""
+"""Cycles from the last gamma at a tap to alpha in its register: tap, sum of the taps, sum of alpha, register."""
 
 KAPPA = 7
-"""Cycles from the tap's last gamma to kappa in its register: tap, DSP block, words, taps, K, register."""
+"""Cycles from the last gamma at a tap to kappa in its register: tap, DSP block, sums of words and taps, K, register."""
 
 BUS = 2
-"""Cycles from a value to the rowers' operand multiplexers."""
+"""Cycles from alpha or kappa to the operand multiplexers of the rowers."""
 
 FIFO = 1
-"""Cycles through the empty output queue."""
+"""Cycles through an empty output queue."""
 
 
 def fold_cycles(digits: int) -> int:
-    """Cycles of one pass of the folding loop for distances u of at most that many signed digits."""
+    """Cycles of one pass of the folding loop, for u of at most ``digits`` signed digits."""
     return 1 + max(1, digits.bit_length())
 
 
 @dataclass(frozen=True)
 class Params(family.Params):
-    """The constants, and the number of taps on the ring that share the work on alpha and kappa."""
+    """The constants, and the number of ``taps`` on the ring; each tap processes a part of the gamma_i."""
 
     taps: int
 
     @property
     def digits(self) -> int:
-        """Signed digits that the folding loops are built for."""
+        """Largest number of signed digits of any u; every folding loop is built for it."""
         return max(len(signed_digits(u)) for u in self.base.u)
 
     @property
     def segments(self) -> list[range]:
-        """Channels whose gamma each tap sees; it sits on the last of them."""
+        """The channels whose gamma_i each tap processes; the tap is at the last of them."""
         n, t = self.base.n, self.taps
         return [range(i * n // t, (i + 1) * n // t) for i in range(t)]
 
     @property
     def turns(self) -> int:
-        """Cycles until the taps have seen every gamma."""
+        """Cycles until the taps have processed every gamma_i."""
         return max(len(s) for s in self.segments)
 
     @property
     def buses(self) -> int:
-        """Registers at the end of the bus, one for four rowers."""
+        """Registers at the end of the bus, one for every four rowers."""
         return -(-self.base.n // 4)
 
     @property
     def kappa_tiles(self) -> int:
-        """DSP blocks of one tap."""
+        """DSP blocks of a tap."""
         return -(-self.rns.constant_bits // self.base.w)
 
     @cached_property
     def sum_bound(self) -> int:
-        """Exclusive bound of any channel's lazy sum or single product."""
+        """Exclusive bound of the lazy sum, and of a single product, in any channel."""
         top = (1 << self.base.w) - 1
         return top * top * (self.base.n + 1 + self.words) + 1
 
     @cached_property
     def passes(self) -> int:
-        """Passes of the folding loop, enough for every channel."""
+        """Passes of the folding loop that suffice in every channel."""
         return max(len(fold_bounds(self.sum_bound, self.base.w, u)) for u in self.base.u)
 
 
 class Kind(Enum):
-    """What the units of the machine do, in the letters of Algorithm 2; the name on charts stands before the sign."""
+    """The kinds of operations, in the letters of Algorithm 2. The text before " = " is the name on charts."""
 
     PRODUCT = "Z = X Y"
     HOLD = "hold Z = Z, reduced, in the operand register"
@@ -105,19 +105,22 @@ class Kind(Enum):
 
 
 ALPHA_WORD = -1
-"""Number of alpha among the words that the bus brings."""
+"""The number of alpha among the words on the bus; those of kappa count from 0."""
 
 WORDS = {ALPHA_WORD: "AL", 0: "KP", 1: "KQ", 2: "KR", 3: "KS"}
-"""Names of what the rowers make of them: alpha, and the words of kappa."""
+"""Names of the products with alpha and with the words of kappa."""
 
 FOLDED = {Kind.PRODUCT: "Zr", Kind.INVERSE: "Gr", Kind.SUM: "zr"}
-"""Names of what the folding loop reduces."""
+"""Names of the reduced values, by the kind of operation that computes the value."""
 
 
 @dataclass(frozen=True)
 class Operation:
-    """One operation of all rowers. ``number``, from 0: turn of the ring of a TERM, word of kappa of a BUS or BUS_TERM
-    (or ALPHA_WORD), pass of a FOLD. ``of``: whose value a FOLD reduces."""
+    """One operation, which all rowers execute at the same time.
+
+    ``number``, from 0: step of the ring for a TERM; word of kappa, or ALPHA_WORD, for a BUS or BUS_TERM; pass for a
+    FOLD. ``of``: the kind of operation whose result a FOLD reduces.
+    """
 
     kind: Kind
     number: int = 0
@@ -125,7 +128,7 @@ class Operation:
 
     @property
     def name(self) -> str:
-        """Its name on charts."""
+        """The name of its result on charts."""
         match self.kind:
             case Kind.TERM:
                 return f"L{self.number + 1}"
@@ -140,10 +143,10 @@ class Operation:
 
 
 def schedule(p: Params, interval: int, gamma_at: int, ring_at: int, words_at: Sequence[int]) -> Schedule:
-    """The operations of one product, in the algorithm's order, with these cycles of its slots after acceptance: of
-    gamma, of the ring's first turn, of alpha and then of the words of kappa.
+    """The operations of one product, in the order of Algorithm 2, in their cycles after the acceptance.
 
-    Raises ScheduleError when the machine could not run it.
+    ``gamma_at``: the cycle of the multiplication INVERSE; ``ring_at``: that of the first TERM; ``words_at``: those of
+    the BUS_TERMs, for alpha, then for the words of kappa. Raises ScheduleError if the machine cannot run the schedule.
     """
     n, fold = p.base.n, fold_cycles(p.digits)
     out: list[Step] = []
@@ -156,13 +159,13 @@ def schedule(p: Params, interval: int, gamma_at: int, ring_at: int, words_at: Se
         return step(op, "mul", start, PRODUCT, *reads)
 
     def reduced(of: Kind, start: int, *reads: Operation) -> tuple[Operation, int]:
-        """The passes of one reduction; the loop starts one step a cycle, so each pass is busy for one."""
+        """The passes of one reduction. The loop accepts a value in each cycle, so a pass is busy for one."""
         for i in range(p.passes):
             reads = (step(Operation(Kind.FOLD, i, of), "fold", start + i * fold, fold, *reads),)
         return reads[0], start + p.passes * fold
 
     def kept(kind: Kind, unit: str, value: Operation, start: int, end: int) -> Operation:
-        """A register that holds a value until it is read."""
+        """A register that keeps a value from cycle ``start`` until it is read in cycle ``end``."""
         return step(Operation(kind), unit, start, 1, value, busy=end - start)
 
     value, ready = reduced(Kind.PRODUCT, PRODUCT, slot(Operation(Kind.PRODUCT), 0))
@@ -187,7 +190,8 @@ def schedule(p: Params, interval: int, gamma_at: int, ring_at: int, words_at: Se
 
 
 def candidates(p: Params, interval: int) -> Iterator[tuple[int, int, list[int]]]:
-    """Slots as `schedule` takes them that do not collide in the multiplier, those of the least latency first."""
+    """Yield the last three arguments of `schedule`, with no two multiplications in one cycle of the interval, in the
+    order of gamma_at, then ring_at."""
     n = p.base.n
     reduction = p.passes * fold_cycles(p.digits)
     for gamma in range(PRODUCT + reduction + 1, PRODUCT + reduction + 1 + interval):
@@ -211,9 +215,9 @@ def candidates(p: Params, interval: int) -> Iterator[tuple[int, int, list[int]]]
 
 
 def search(p: Params) -> Schedule:
-    """The least interval, and for it the least latency, over the slots of gamma, the ring, alpha and kappa.
+    """The schedule with the least interval, and for it the earliest of `candidates`.
 
-    Raises ValueError where no interval below 2 N + 40 serves.
+    Raises ValueError if there is none with an interval below 2 N + 40.
     """
     n = p.base.n
     for interval in range(n + 3 + p.words, 2 * n + 40):

@@ -9,7 +9,55 @@ from collections.abc import Sequence
 from fractions import Fraction
 from math import floor
 
+from modmill.numbers.rns.cox import Cox
 from modmill.numbers.rns.extension import CoxExtension
+
+
+class _Hats:
+    """Random X^_i of all rows with chosen top and low bits, each the sum of residues xi below their moduli."""
+
+    def __init__(self, extension: CoxExtension, seed: int) -> None:
+        self.cox, self.A, self.rnd = extension.cox, extension.source.M, random.Random(seed)
+        cox = self.cox
+        self.last = len(cox.rows) - 1
+        self._inverses = [
+            [pow(product // a, -1, a) for a in row] for row, product in zip(cox.rows, cox.products, strict=True)
+        ]
+        spare = (cox.error * (1 << cox.t) - cox.offset) * (1 << cox.drop)
+        self._noise_bits = max(0, int(spare / (8 * len(cox.rows))).bit_length() - 1)
+
+    def _representable(self, i: int, hat: int) -> bool:
+        cox = self.cox
+        parts = zip(self._inverses[i], cox.rows[i], strict=True)
+        return sum(hat * inverse % a * (cox.products[i] // a) for inverse, a in parts) == hat
+
+    def number(self, hats: Sequence[int]) -> int:
+        """x in [0, A) with these X^_i."""
+        return sum(hat * (self.A // product) for hat, product in zip(hats, self.cox.products, strict=True)) % self.A
+
+    def near(self, i: int, block: int, low: int) -> int | None:
+        """A representable X^_i with these top bits and these low bits, except for a few of the lowest."""
+        hat = block << self.cox.drop | low
+        noise = (self.rnd.getrandbits(self._noise_bits) if k else 0 for k in range(20))
+        return next((hat ^ bits for bits in noise if self._representable(i, hat ^ bits)), None)
+
+    def patterned(self, low: int, blocks: range) -> list[int] | None:
+        """X^_i with these low bits and top bits in ``blocks``, in all rows but the last."""
+        hats: list[int] = []
+        for i in range(self.last):
+            found_hats = (self.near(i, self.rnd.choice(blocks), low) for _ in range(20))
+            hat = next((hat for hat in found_hats if hat is not None), None)
+            if hat is None:
+                return None
+            hats.append(hat)
+        return hats
+
+    def around(self, head: Sequence[int], place: Fraction) -> set[int]:
+        """Four numbers whose X^_i are ``head`` and a last one that puts x / A just below or above ``place``."""
+        product = self.cox.products[self.last]
+        part = sum((Fraction(hat, p) for hat, p in zip(head, self.cox.products, strict=False)), Fraction(0))
+        need = floor((place - part) % 1 * product)
+        return {self.number([*head, (need + k) % product]) for k in (-1, 0, 1, 2)}
 
 
 def cox_edges(extension: CoxExtension, seed: int = 1) -> list[int]:
@@ -21,39 +69,11 @@ def cox_edges(extension: CoxExtension, seed: int = 1) -> list[int]:
     one that puts x / A just above or below 0 and the limit (the only kind for FixedPoint). Then 0, 1, A - 1 and the
     neighbours of the limit.
     """
-    cox, A = extension.cox, extension.source.M
-    rnd = random.Random(seed)
+    hats = _Hats(extension, seed)
+    cox, A = hats.cox, hats.A
     limit, full = extension.exact.limit, (min(cox.tops) >> cox.drop) + 1
-    last, ones = len(cox.rows) - 1, (1 << cox.drop) - 1
-    inverses = [[pow(product // a, -1, a) for a in row] for row, product in zip(cox.rows, cox.products, strict=True)]
-    spare = (cox.error * (1 << cox.t) - cox.offset) * (1 << cox.drop)
-    noise_bits = max(0, int(spare / (8 * len(cox.rows))).bit_length() - 1)
+    ones = (1 << cox.drop) - 1
     found = {0, 1, A - 1, *(x for x in range(limit - 2, limit + 2) if 0 <= x < A)}
-
-    def representable(i: int, hat: int) -> bool:
-        parts = zip(inverses[i], cox.rows[i], strict=True)
-        return sum(hat * inverse % a * (cox.products[i] // a) for inverse, a in parts) == hat
-
-    def number(hats: Sequence[int]) -> int:
-        return sum(hat * (A // product) for hat, product in zip(hats, cox.products, strict=True)) % A
-
-    def near(i: int, block: int, low: int) -> int | None:
-        """A representable X^_i with these top bits and these low bits, except for a few of the lowest."""
-        hat = block << cox.drop | low
-        noise = (rnd.getrandbits(noise_bits) if k else 0 for k in range(20))
-        return next((hat ^ bits for bits in noise if representable(i, hat ^ bits)), None)
-
-    def patterned(low: int, blocks: range) -> list[int] | None:
-        """X^_i with these low bits and top bits in ``blocks``, in all rows but the last."""
-        hats: list[int] = []
-        for i in range(last):
-            found_hats = (near(i, rnd.choice(blocks), low) for _ in range(20))
-            hat = next((hat for hat in found_hats if hat is not None), None)
-            if hat is None:
-                return None
-            hats.append(hat)
-        return hats
-
     kinds = (
         (ones, range(full), -cox.offset),
         (ones, range(full - full // 3, full), -cox.offset),
@@ -64,19 +84,43 @@ def cox_edges(extension: CoxExtension, seed: int = 1) -> list[int]:
     for low, blocks, total in kinds:
         hits = 0
         for attempt in range(100):
-            head = patterned(low, blocks)
+            head = hats.patterned(low, blocks)
             if head is None:
                 continue
             block = (total - sum(hat >> cox.drop for hat in head)) % (1 << cox.t)
-            ends = [near(last, block + (k << cox.t), low) for k in range(cox.columns)]
-            exact = [number([*head, hat]) for hat in ends if hat is not None]
+            ends = [hats.near(hats.last, block + (k << cox.t), low) for k in range(cox.columns)]
+            exact = [hats.number([*head, hat]) for hat in ends if hat is not None]
             found.update(exact)
             hits += len(exact)
             if attempt < 10:
-                part = sum((Fraction(hat, p) for hat, p in zip(head, cox.products, strict=False)), Fraction(0))
-                for place in (Fraction(0), Fraction(limit, A)):
-                    need = (place - part) % 1 * cox.products[last]
-                    found.update(number([*head, (floor(need) + k) % cox.products[last]]) for k in (-1, 0, 1, 2))
+                found |= hats.around(head, Fraction(0)) | hats.around(head, Fraction(limit, A))
             elif hits >= 10:
                 break
     return sorted(found)
+
+
+def edge_zeta(cox: Cox, size: Fraction, rnd: random.Random) -> list[int]:
+    """Residues zeta over the base B of ``cox`` at the edge of its truncation: the number x that they represent is
+    about ``size`` * B.
+
+    In all rows but the last, Z_r is just below a multiple of 2^drop, where the cox ignores most. The last row brings
+    x / B near ``size``, in [0, 1).
+    """
+    zeta: list[int] = []
+    part = Fraction(0)
+    for row, product in zip(cox.rows[:-1], cox.products, strict=False):
+        values = [rnd.randrange(m) for m in row[:-1]]
+        partners = [product // m for m in row]
+        low = sum(v * k for v, k in zip(values, partners, strict=False))
+        unit = 1 << cox.drop
+        edges = [(e * unit - 1 - low) // partners[-1] for e in range(1, (cox.tops[0] >> cox.drop) + 2)]
+        usable = [v for v in edges if 0 <= v < row[-1]]
+        values.append(rnd.choice(usable) if usable else rnd.randrange(row[-1]))
+        zeta += values
+        part += Fraction(low + values[-1] * partners[-1], product)
+    row = cox.rows[-1]
+    values = [rnd.randrange(m) for m in row[:-1]]
+    part += sum((Fraction(v, m) for v, m in zip(values, row, strict=False)), Fraction(0))
+    need = (size - part) % 1 * row[-1]
+    zeta += [*values, -(-need.numerator // need.denominator) % row[-1]]
+    return zeta

@@ -5,8 +5,10 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
 from fractions import Fraction
 
+from modmill.numbers.rns.residues import Base
 from modmill.numbers.rns.sum_of_residues import SumOfResidues
 
 
@@ -18,62 +20,66 @@ def edge_operands(rns: SumOfResidues, seed: int = 1) -> list[tuple[list[int], li
     smallest z. For the reducers: every residue at 0, 1, m - 1, m, 2^w - 1. Y is 1, so that Z = X: the contract limits
     only the product of the two.
     """
+    base, rnd, top = rns.base, random.Random(seed), rns.operand_limit
+    numbers = _alpha_edges(rns, rnd)
+    numbers |= _kappa_edges(rns, rnd)
+    numbers.update(x for x in (0, 1, 2, rns.p - 1, rns.p, rns.p + 1, rns.z_max, top, rns.product_limit - 1) if x >= 0)
+    return [*((base.residues(z), [1] * base.n) for z in sorted(numbers)), *_reducer_edges(rns)]
+
+
+def _last_gamma(base: Base, head: list[int], near: Fraction) -> int:
+    """gamma_N that puts sum gamma_i / m_i just above ``near`` (mod 1)."""
+    part = sum((Fraction(g, m) for g, m in zip(head, base.moduli[:-1], strict=True)), Fraction(0))
+    need = (near - part) % 1 * base.moduli[-1]
+    return -(-need.numerator // need.denominator) % base.moduli[-1]
+
+
+def _alpha_edges(rns: SumOfResidues, rnd: random.Random) -> set[int]:
+    """Z below the product limit whose gamma_i give alpha its largest or its smallest error."""
     base = rns.base
-    rnd = random.Random(seed)
-    w, n = base.w, base.n
-    low = w - rns.q
-    ones = (1 << low) - 1
-    one = [1] * n
-    out: list[tuple[list[int], list[int]]] = []
-
-    def from_gammas(gammas: list[int]) -> int | None:
-        z = base.from_gammas(gammas)
-        return z if z < rns.product_limit else None
-
-    def last_gamma(head: list[int], near: Fraction) -> int:
-        """gamma_N that puts sum gamma_i / m_i just above ``near`` (mod 1)."""
-        part = sum((Fraction(g, m) for g, m in zip(head, base.moduli[:-1], strict=True)), Fraction(0))
-        need = (near - part) % 1 * base.moduli[-1]
-        return -(-need.numerator // need.denominator) % base.moduli[-1]
-
+    low = base.w - rns.q
     limit = Fraction(rns.product_limit, base.M)
-    numbers: set[int] = set()
-    for pattern in (0, ones):
+    found: set[int] = set()
+    for pattern in (0, (1 << low) - 1):
         for near in (Fraction(0), limit - Fraction(2, base.moduli[-1])):
             for _ in range(6):
                 head = [min(m - 1, (rnd.getrandbits(rns.q) << low) | pattern) for m in base.moduli[:-1]]
-                z = from_gammas([*head, last_gamma(head, near)])
-                if z is not None:
-                    numbers.add(z)
+                found.add(base.from_gammas([*head, _last_gamma(base, head, near)]))
+    return {z for z in found if z < rns.product_limit}
+
+
+def _kappa_edges(rns: SumOfResidues, rnd: random.Random) -> set[int]:
+    """Z below the product limit with large gamma_i: of 300 the four with the smallest z, the eight with the largest."""
+    base = rns.base
+    limit = Fraction(rns.product_limit, base.M)
     tried: list[tuple[int, int]] = []
     for _ in range(300):
         head = [m - 1 - rnd.randrange(m >> 6) for m in base.moduli[:-1]]
-        z = from_gammas([*head, last_gamma(head, Fraction(rnd.randrange(1 << 20), 1 << 20) * limit)])
-        if z is not None:
+        near = Fraction(rnd.randrange(1 << 20), 1 << 20) * limit
+        z = base.from_gammas([*head, _last_gamma(base, head, near)])
+        if z < rns.product_limit:
             g = base.gammas(z)
             alpha = rns.alpha(g)
             value = sum(x * r for x, r in zip(g, rns.r, strict=True)) + rns.v[alpha] - rns.kappa(g, alpha) * rns.p
             tried.append((value, z))
     tried.sort()
-    numbers.update(z for _, z in tried[:4] + tried[-8:])
-    top = rns.operand_limit
-    numbers.update(x for x in (0, 1, 2, rns.p - 1, rns.p, rns.p + 1, rns.z_max, top, rns.product_limit - 1) if x >= 0)
-    out += [(base.residues(z), one) for z in sorted(numbers)]
+    return {z for _, z in tried[:4] + tried[-8:]}
+
+
+def _reducer_edges(rns: SumOfResidues) -> Iterator[tuple[list[int], list[int]]]:
+    """Residues at the edges of each channel: least and largest representatives, and neighbours of multiples of m_i."""
+    base, top = rns.base, rns.operand_limit
     pairs = [(top, top), (rns.z_max, rns.z_max), (rns.p - 1, rns.p - 1), (rns.p, rns.p), (0, top), (1, top)]
-    for a, b in pairs:
-        out.append((base.residues(a), base.residues(b)))
-        out.append(
-            (
-                [lift(r, m, w) for r, m in zip(base.residues(a), base.moduli, strict=True)],
-                [lift(r, m, w) for r, m in zip(base.residues(b), base.moduli, strict=True)],
-            )
-        )
-    for i, m in enumerate(base.moduli):  # numbers next to multiples of each channel's modulus
-        x = top - top % m
+    for pair in pairs:
+        x, y = map(base.residues, pair)
+        yield x, y
+        x, y = ([lift(r, m, base.w) for r, m in zip(v, base.moduli, strict=True)] for v in (x, y))
+        yield x, y
+    for i, m in enumerate(base.moduli):
+        x0 = top - top % m
         for delta in (-1, 0, 1):
-            if 0 <= x + delta <= top:
-                out.append((base.residues(x + delta), base.residues(top - i)))
-    return out
+            if 0 <= x0 + delta <= top:
+                yield base.residues(x0 + delta), base.residues(top - i)
 
 
 def lift(residue: int, m: int, w: int) -> int:

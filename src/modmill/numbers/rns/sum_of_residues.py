@@ -16,6 +16,7 @@ exact rational; lazy residues reach 2^w - 1.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -169,6 +170,17 @@ class SumOfResidues:
         return (total + self.e[alpha]) >> self.T
 
 
+def _least_q(base: Base, need: int, lazy: bool) -> int:
+    """The least q for which alpha is exact up to ``need``. Raises ValueError when no q up to the channel's width is."""
+    for q in range(1, base.w + 1):
+        if need < alpha_limit(base, q, alpha_offset(base, q, lazy)):
+            return q
+    raise ValueError(
+        f"the base cannot close the loop: no q up to {base.w} separates alpha, "
+        f"range {base.M.bit_length()} bits, largest product {need.bit_length()} bits"
+    )
+
+
 def solve(
     p: int,
     base: Base,
@@ -196,14 +208,7 @@ def solve(
             f"products of operands below {largest} p need more than {need.bit_length()} bits"
         )
     if q is None:
-        for q in range(1, base.w + 1):
-            if need < alpha_limit(base, q, alpha_offset(base, q, lazy)):
-                break
-        else:
-            raise ValueError(
-                f"the base cannot close the loop: no q up to {base.w} separates alpha, "
-                f"range {base.M.bit_length()} bits, largest product {need.bit_length()} bits"
-            )
+        q = _least_q(base, need, lazy)
     if d is None:
         d = alpha_offset(base, q, lazy)
     if not need < alpha_limit(base, q, d):
@@ -211,21 +216,17 @@ def solve(
             f"the base cannot close the loop: with q = {q} and offset {d} products must stay below "
             f"{alpha_limit(base, q, d).bit_length()} bits, operands below {largest} p give {need.bit_length()} bits"
         )
+
+    def constants(T: int, offset: bool) -> SumOfResidues:
+        return SumOfResidues(p, base, q, d, T, s, offset, lazy, multiplied)
+
+    def least_T(offset: bool) -> int:
+        """By bisection: beta falls as T grows, because each truncation error halves."""
+        found = range(1, base.w + base.n.bit_length() + s + 8)
+        return 1 + bisect_left(found, True, key=lambda T: constants(T, offset).beta <= beta)
+
     choices = (False, True) if offset is None else (offset,)
-    if T is not None:
-        tried = [SumOfResidues(p, base, q, d, T, s, o, lazy, multiplied) for o in choices]
-    else:
-        top = base.w + base.n.bit_length() + s + 8
-        tried = []
-        for o in choices:
-            low, high = 1, top  # beta falls as T grows, because each truncation error halves
-            while low < high:
-                middle = (low + high) // 2
-                if SumOfResidues(p, base, q, d, middle, s, o, lazy, multiplied).beta <= beta:
-                    high = middle
-                else:
-                    low = middle + 1
-            tried.append(SumOfResidues(p, base, q, d, low, s, o, lazy, multiplied))
+    tried = [constants(least_T(o) if T is None else T, o) for o in choices]
     good = [k for k in tried if k.beta <= beta and k.closed]
     if not good:
         best = min(tried, key=lambda k: k.beta)
