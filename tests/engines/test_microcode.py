@@ -148,14 +148,14 @@ def test_sound_rows_pass():
         ({"before": [Instruction(task("mul", 2, Address(7, shared=True), 0))]},
          "shared slot 7 is read before it is written"),
         ({"before": [SQUARE, Instruction(sums=(task("add", 2, 0, 1),))]},
-         "slot 2 is written while a write is under way"),
+         "slot 2 is written while a write is pending"),
         ({"before": [Instruction(task("mul", 0, 1, 1), (task("add", 2, 0, 1),))]},
          "slot 0 is read and written by two tasks"),
         ({"before": [Instruction(sums=(task("add", 2, 0, 1), task("sub", 2, 0, 1)))]}, "slot 2 is written twice"),
         ({"before": [Instruction(sums=(task("add", 2, 0, 1),) * 3)]}, "3 sums, the unit does 2"),
         ({"before": [Instruction(sums=(task("mul", 2, 0, 1),))]}, "a second product"),
         ({"before": [Instruction(task("add", 2, 0, 1))]}, "a product of kind add"),
-        ({"before": [Instruction(task("mul", 2, 0, 1, c=Address(0), e=Address(1)))]}, "does not add up products"),
+        ({"before": [Instruction(task("mul", 2, 0, 1, c=Address(0), e=Address(1)))]}, "does not add two products"),
         ({"before": [Instruction(task("mul", 2, 0, 1, c=Address(0)))]}, "no such task"),
         ({"before": [Instruction(task("mul", 2, 0, 1, offset_multiple=1))]}, "offset multiple 1 of a mul"),
         ({"before": [Instruction(task("mul", 16, 0, 1))]}, "slot 16 of 16"),
@@ -167,8 +167,8 @@ def test_sound_rows_pass():
         ({"before": [Instruction(task("mul", 2, Address(2, PAIR), 0))]}, "slot 2 is read before it is written"),
         ({"loop": [Instruction(task("mul", 0, 0, 1)), IDLE], "passes": 2},
          "loop instruction 0 of pass 1: slot 0 is read 1 instructions too"),
-        ({"loop": [SQUARE, IDLE], "passes": 2}, "slot 2 is written while a write is under way"),
-        ({"before": [Instruction(advance=True)]}, r"use up \[1, 0, 0\] digits"),
+        ({"loop": [SQUARE, IDLE], "passes": 2}, "slot 2 is written while a write is pending"),
+        ({"before": [Instruction(advance=True)]}, r"use \[1, 0, 0\] digits"),
         ({"before": [Instruction(task("mul", 0, 0, 1)), IDLE]}, "the result in slot 0 is not there at the end"),
         ({"before": [IDLE], "results": ((9, 0),)}, "the result in slot 9 is not there at the end"),
         ({"before": [IDLE], "passes": 3}, "3 passes of a loop of 0 instructions"),
@@ -210,13 +210,13 @@ def test_a_number_read_too_early_is_the_old_one():
     assert run(instructions, UNIT, contract, {"x0": 3, "x1": 5}, ()) == (15,)
     assert run(instructions, replace(UNIT, product_distance=1), contract, {"x0": 3, "x1": 5}, ()) == (75,)
     nothing = program([SQUARE, Instruction(task("mul", 3, 2, 1)), IDLE, IDLE], results=((3, 1),))
-    with pytest.raises(Fault, match="before anything is there"):
+    with pytest.raises(Fault, match="slot 2 is read before it is written"):
         run(nothing, UNIT, contract, {"x0": 3, "x1": 5}, ())
 
 
 @pytest.mark.parametrize(
     ("given", "digits", "why"),
-    [({"x0": 101, "x1": 1}, (), "x0 must be below"), ({"x0": 1, "x1": 1}, (1,), "uses up 0 digits, not 1")],
+    [({"x0": 101, "x1": 1}, (), "x0 must be below"), ({"x0": 1, "x1": 1}, (1,), "uses 0 digits, not 1")],
 )
 def test_wrong_inputs_are_refused(given, digits, why):
     with pytest.raises(UnsupportedError, match=why):
@@ -266,7 +266,7 @@ def test_a_unit_without_room_is_refused():
     curve = find_curve("P-256")
     contract = wide(curve.p)
     made = point_program("multiply", curve, Domain.of(contract), 256)
-    with pytest.raises(UnsupportedError, match=r"needs 63 slots a thread and \d+ shared ones; the unit has 40"):
+    with pytest.raises(UnsupportedError, match=r"needs 63 slots for each thread and \d+ shared ones; the unit has 40"):
         assemble(made.field_program, contract, replace(UNITS["many threads"], room=40))
     with pytest.raises(UnsupportedError, match="another domain"):
         assemble(made.field_program, wide(curve.p, 3), UNITS["many threads"])
