@@ -83,7 +83,7 @@ def test_rows_of_programs_where_contexts_hide_the_latency(operation, name, instr
 
 
 @pytest.mark.parametrize("unit", UNITS.values(), ids=UNITS)
-def test_every_operation_of_a_section_has_its_row(unit):
+def test_every_operation_of_a_basic_block_has_its_instruction(unit):
     _, found, _ = assembled("ladder", "Curve25519", unit)
     for part in found.parts:
         nodes = part.block.nodes
@@ -107,8 +107,8 @@ UNIT = DatapathSpec(2, 3, 2, 16, 8, conditional_subtracts=True)
 
 
 def task(kind, destination, a, b, **more):
-    places = [x if isinstance(x, Address) else Address(x) for x in (destination, a, b)]
-    return Task(kind, *places, **more)
+    addresses = [x if isinstance(x, Address) else Address(x) for x in (destination, a, b)]
+    return Task(kind, *addresses, **more)
 
 
 def program(before=(), loop=(), after=(), passes=0, results=((0, 0),), inputs=(0, 1), **more):
@@ -122,7 +122,7 @@ IDLE = Instruction()
 SQUARE = Instruction(task("mul", 2, 0, 0))
 
 
-def test_sound_rows_pass():
+def test_sound_instructions_pass():
     check_hazards(program([SQUARE, IDLE, IDLE, Instruction(task("mul", 3, 2, 1))]), UNIT)
     table = Address(4, ENTRY, size=2)
     entries = [Instruction(sums=(task("add", 4, 0, 1), task("add", 5, 1, 1))), IDLE]
@@ -187,7 +187,7 @@ def test_units_that_cannot_subtract_multiples_of_p():
 
 
 @pytest.mark.parametrize("unit", [UNITS["many threads"], UNITS["one thread"]])
-def test_a_row_that_comes_too_early_is_found(unit):
+def test_an_instruction_that_comes_too_early_is_found(unit):
     """Leave out one idle instruction, or let products take longer than the instructions were made for."""
     _, found, _ = assembled("ladder", "Curve25519", unit)
     for part in ("before", "loop", "after"):
@@ -232,10 +232,10 @@ def test_a_variable_set_from_another_is_copied():
     block.set("b", block.variable("a"))
     block.set("c", block.variable("a") * block.variable("b"))
     block.set("d", block.variable("a") * block.variable("b"))
-    layers = RegisterGroups()
-    ready = ready_to_place(block, layers, UNIT, 1)
+    groups = RegisterGroups()
+    ready = ready_to_place(block, groups, UNIT, 1)
     assert len(set(ready.outputs.values())) == 4
-    placed = place(ready, layers, UNIT)
+    placed = place(ready, groups, UNIT)
     values = ready.evaluate({"a": 3, "b": 5}, 101)
     assert values == {"a": 5, "b": 3, "c": 15, "d": 15}
     assert placed.length >= 2
@@ -249,8 +249,8 @@ def test_digits_are_seen_in_their_order():
     second = x * block.entry("T")
     block.next_digit()
     block.set("x", first * second)
-    layers = RegisterGroups(tables=(("T", 2),))
-    placed = place(ready_to_place(block, layers, UNIT, 1), layers, UNIT)
+    groups = RegisterGroups(tables=(("T", 2),))
+    placed = place(ready_to_place(block, groups, UNIT, 1), groups, UNIT)
     instructions = {k: placed.instructions[k] for k in range(len(placed.instructions))}
     products = sorted(instruction for k, instruction in instructions.items() if instruction >= 0)
     assert placed.advances[0] >= products[0] and placed.advances[0] < products[1] <= placed.advances[1]
@@ -259,7 +259,7 @@ def test_digits_are_seen_in_their_order():
     mixed.next_digit()
     mixed.set("x", one * mixed.entry("T"))
     with pytest.raises(UnsupportedError, match="two digits"):
-        place(mixed, layers, UNIT)
+        place(mixed, groups, UNIT)
 
 
 def test_a_unit_without_room_is_refused():

@@ -26,7 +26,7 @@ from modmill.numbers.curves.named import find_curve
 P = 101
 
 
-def test_sums_and_trims_of_all_small_numbers():
+def test_sums_and_conditional_subtractions_of_all_small_numbers():
     p = 7
     for top_a in range(1, 15):
         for top_b in range(1, 15):
@@ -118,7 +118,7 @@ def field_program(formula, contract, unit):
 TRIMS, NONE = DatapathSpec(2, 1, 1, 64, 64, conditional_subtracts=True), DatapathSpec(2, 1, 1, 64, 64)
 
 
-def test_sums_are_trimmed_where_a_multiplier_takes_numbers_below_p_only():
+def test_multiples_of_p_are_subtracted_where_a_multiplier_takes_numbers_below_p_only():
     p = find_curve("P-256").p
     contract = design("multistep").fit(p).contract("native")
     made, legal = field_program(lambda x, y: (x + y) * (x - y), contract, TRIMS)
@@ -129,7 +129,7 @@ def test_sums_are_trimmed_where_a_multiplier_takes_numbers_below_p_only():
         field_program(lambda x, y: (x + y) * (x - y), contract, NONE)
 
 
-def test_a_reduction_is_inserted_where_sums_cannot_be_trimmed():
+def test_a_reduction_is_inserted_where_no_multiple_of_p_can_be_subtracted():
     contract = replace(of(bits=40, product=16, result=2), factor=pow(1 << 9, -1, P))
     made, legal = field_program(lambda x, y: (x + y) * (x - y), contract, NONE)
     assert not legal.reductions

@@ -21,8 +21,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 FIXED, ENTRY, PAIR = "fixed", "entry", "pair"
-"""How a digit selects a slot: not at all; slot number + digit, in a table that starts at a multiple of its size; the slot
-itself for an even digit, its neighbour (number xor 1) for an odd one."""
+"""How a digit selects a slot: not at all; slot number + digit, in a table that starts at a multiple of its size; the
+slot itself for an even digit, its neighbour (number xor 1) for an odd one."""
 
 
 @dataclass(frozen=True)
