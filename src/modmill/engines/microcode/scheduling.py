@@ -37,7 +37,7 @@ _ATTEMPTS, _WORK = 16, 4000
 _SPREAD, _ORDERS = 7, 8
 """Perturbation of path lengths: at most this many instructions, and number of weights of the source order."""
 _PATIENCE, _FEW = 6, 6
-"""Stop after 6 attempts without a gain, or when a block outside a loop needs at most 6 slots."""
+"""Stop after 6 attempts without a gain, or when a block outside a loop has at most 6 temporary values alive."""
 _LENGTH_MAX = 100_000
 """Give up on a block with more instructions."""
 
