@@ -188,8 +188,8 @@ def doubled(p, x, y, z):
 def test_a_formula_within_bounds_passes_and_its_results_enter_again():
     contract = design("sor-1m-p").fit(SECP256K1).contract("native")
     made = assemble(doubling(contract, 1000), contract, UNIT)
-    assert not made.settled.reductions
-    assert 2 < max(made.settled.results) <= max(program_bounds(made.program, contract).tasks.values())
+    assert not made.legal.reductions
+    assert 2 < max(made.legal.results) <= max(program_bounds(made.program, contract).tasks.values())
     assert max(program_bounds(made.program, contract).tasks.values()) < contract.operand_bound
     differences = [task for instruction in made.program.loop for task in instruction.sums if task.kind == "sub"]
     assert 2 in {task.offset_multiple for task in differences}, "a product is below 1.13 p"
@@ -204,7 +204,7 @@ def test_a_formula_whose_sums_exceed_the_bound_is_refused_with_the_numbers():
         UnsupportedError, match=r"loop instruction \d+: operands below \d.* exceed the core's limit of 10 p\^2"
     ):
         program_bounds(made, tight)
-    assert assemble(doubling(tight), tight, UNIT).settled.reductions
+    assert assemble(doubling(tight), tight, UNIT).legal.reductions
 
 
 def test_a_binary_core_takes_no_sums():

@@ -185,11 +185,11 @@ def test_the_time_is_the_same_for_all_digits_and_numbers(picking):
 
 
 class Hasty(DatapathSequencer):
-    """A planted early exit: the run ends in a turn whose next digits begin with 0."""
+    """A planted early exit: the run ends in an issue slot whose next digits begin with 0."""
 
-    def _additions(self, m, table, turn, progress):
-        self.exit = (table.digits[:2] == 0) & turn.at(8)
-        return super()._additions(m, table, turn, progress)
+    def _bases(self, m, table, issue, progress):
+        self.exit = (table.digits[:2] == 0) & issue.at(8)
+        return super()._bases(m, table, issue, progress)
 
     def _run(self, m, idle, aligned, starting, done, offering):
         super()._run(m, idle, aligned, starting, done | self.exit, offering)
@@ -246,7 +246,7 @@ def test_what_does_not_fit_is_refused(picking):
     _, layout, _ = picking
     contract, timing = layout.contract, layout.timing
     one = layout.programs[0]
-    trimmed = replace(
+    subtracting = replace(
         one, loop=(Instruction(None, (Task("add", Address(7), Address(6), Address(5), conditional_subtract=1),)),)
     )
     added = replace(
@@ -262,33 +262,33 @@ def test_what_does_not_fit_is_refused(picking):
         (lambda: unit(contract, 2000, 1), "2000 threads and 16 constants do not fit 1024 slots"),
         (lambda: slices(design("hbe").fit(2**31 - 1, w=12).representation), "not residue"),
         (lambda: MicrocodeLayout((), timing, 1), "needs a program"),
-        (lambda: MicrocodeLayout((replace(one, inputs=()),), timing, 1), "takes no number"),
+        (lambda: MicrocodeLayout((replace(one, inputs=()),), timing, 1), "no inputs or no results"),
         (lambda: MicrocodeLayout((one,), timing, 0), "at least 1 thread, not 0"),
         (lambda: MicrocodeLayout((one,), timing, 200), "8 slots of 200 threads and 2 constants do not fit 1024"),
         (lambda: MicrocodeLayout((one,), timing, 6, 8), "words have 16 to 64 bits, not 8"),
-        (lambda: MicrocodeLayout((replace(one, passes=30000),), timing, 6), "fill 22506 words, there are 16384"),
-        (lambda: MicrocodeLayout((trimmed,), timing, 6), "trimmed, which this unit does not do"),
-        (lambda: MicrocodeLayout((added,), timing, 6), "does not add products up"),
+        (lambda: MicrocodeLayout((replace(one, passes=30000),), timing, 6), "fill 22506 words; 16384 are available"),
+        (lambda: MicrocodeLayout((subtracting,), timing, 6), "a conditional subtraction, which this unit cannot do"),
+        (lambda: MicrocodeLayout((added,), timing, 6), "does not add two products"),
         (lambda: MicrocodeLayout((wide,), timing, 6), "an instruction of 2 sums, this unit does 1"),
         (lambda: MicrocodeLayout((constant,), timing, 6), "writes a constant"),
         (lambda: layout.job(0, runs[:5]), "does 6 runs at once, not 5"),
         (lambda: layout.job(0, [([0] * 11, [1] * 7)] * 6), "uses 12 digits, not 11"),
         (lambda: layout.job(0, [([4] * 12, [1] * 7)] * 6), "digits of 2 bits"),
         (lambda: layout.job(0, [([0] * 12, [1] * 6)] * 6), "takes 7 numbers, not 6"),
-        (lambda: layout.setup(contract, {0: trimmed}), "in more than the values of its constants"),
+        (lambda: layout.setup(contract, {0: subtracting}), "in more than the values of its constants"),
     ]:
         with pytest.raises(UnsupportedError, match=why):
             make()
 
 
-def test_turns_last_as_long_as_the_multiplier_is_busy():
-    for name, p, sums, turn in [
+def test_issue_slots_last_as_long_as_the_multiplier_is_busy():
+    for name, p, sums, issue_cycles in [
         ("montgomery-array", 2**255 - 19, 6, 16), ("pseudo-mersenne", 2**255 - 19, 5, 15),
         ("sor-2m", 2**256 - 189, 3, 18), ("pseudo-mersenne", 2**255 - 19, 7, 30),
     ]:  # fmt: skip
         fitted = design(name).fit(p)
         core = unused(fitted.core("native"))
         timing = MachineTiming(fitted.contract("native"), sums, core.period, core.lead)
-        assert timing.issue_cycles == turn
+        assert timing.issue_cycles == issue_cycles
         assert timing.distances(busy_threads(timing))[0] == 1
         assert timing.distances(busy_threads(timing) - 1)[0] == 2

@@ -83,7 +83,7 @@ def test_rows_of_programs_where_contexts_hide_the_latency(operation, name, instr
 
 
 @pytest.mark.parametrize("unit", UNITS.values(), ids=UNITS)
-def test_every_operation_of_a_section_has_its_row(unit):
+def test_every_operation_of_a_basic_block_has_its_instruction(unit):
     _, found, _ = assembled("ladder", "Curve25519", unit)
     for part in found.parts:
         nodes = part.block.nodes
@@ -107,8 +107,8 @@ UNIT = DatapathSpec(2, 3, 2, 16, 8, conditional_subtracts=True)
 
 
 def task(kind, destination, a, b, **more):
-    places = [x if isinstance(x, Address) else Address(x) for x in (destination, a, b)]
-    return Task(kind, *places, **more)
+    addresses = [x if isinstance(x, Address) else Address(x) for x in (destination, a, b)]
+    return Task(kind, *addresses, **more)
 
 
 def program(before=(), loop=(), after=(), passes=0, results=((0, 0),), inputs=(0, 1), **more):
@@ -122,7 +122,7 @@ IDLE = Instruction()
 SQUARE = Instruction(task("mul", 2, 0, 0))
 
 
-def test_sound_rows_pass():
+def test_sound_instructions_pass():
     check_hazards(program([SQUARE, IDLE, IDLE, Instruction(task("mul", 3, 2, 1))]), UNIT)
     table = Address(4, ENTRY, size=2)
     entries = [Instruction(sums=(task("add", 4, 0, 1), task("add", 5, 1, 1))), IDLE]
@@ -148,14 +148,14 @@ def test_sound_rows_pass():
         ({"before": [Instruction(task("mul", 2, Address(7, shared=True), 0))]},
          "shared slot 7 is read before it is written"),
         ({"before": [SQUARE, Instruction(sums=(task("add", 2, 0, 1),))]},
-         "slot 2 is written while a write is under way"),
+         "slot 2 is written while a write is pending"),
         ({"before": [Instruction(task("mul", 0, 1, 1), (task("add", 2, 0, 1),))]},
          "slot 0 is read and written by two tasks"),
         ({"before": [Instruction(sums=(task("add", 2, 0, 1), task("sub", 2, 0, 1)))]}, "slot 2 is written twice"),
         ({"before": [Instruction(sums=(task("add", 2, 0, 1),) * 3)]}, "3 sums, the unit does 2"),
         ({"before": [Instruction(sums=(task("mul", 2, 0, 1),))]}, "a second product"),
         ({"before": [Instruction(task("add", 2, 0, 1))]}, "a product of kind add"),
-        ({"before": [Instruction(task("mul", 2, 0, 1, c=Address(0), e=Address(1)))]}, "does not add up products"),
+        ({"before": [Instruction(task("mul", 2, 0, 1, c=Address(0), e=Address(1)))]}, "does not add two products"),
         ({"before": [Instruction(task("mul", 2, 0, 1, c=Address(0)))]}, "no such task"),
         ({"before": [Instruction(task("mul", 2, 0, 1, offset_multiple=1))]}, "offset multiple 1 of a mul"),
         ({"before": [Instruction(task("mul", 16, 0, 1))]}, "slot 16 of 16"),
@@ -167,8 +167,8 @@ def test_sound_rows_pass():
         ({"before": [Instruction(task("mul", 2, Address(2, PAIR), 0))]}, "slot 2 is read before it is written"),
         ({"loop": [Instruction(task("mul", 0, 0, 1)), IDLE], "passes": 2},
          "loop instruction 0 of pass 1: slot 0 is read 1 instructions too"),
-        ({"loop": [SQUARE, IDLE], "passes": 2}, "slot 2 is written while a write is under way"),
-        ({"before": [Instruction(advance=True)]}, r"use up \[1, 0, 0\] digits"),
+        ({"loop": [SQUARE, IDLE], "passes": 2}, "slot 2 is written while a write is pending"),
+        ({"before": [Instruction(advance=True)]}, r"use \[1, 0, 0\] digits"),
         ({"before": [Instruction(task("mul", 0, 0, 1)), IDLE]}, "the result in slot 0 is not there at the end"),
         ({"before": [IDLE], "results": ((9, 0),)}, "the result in slot 9 is not there at the end"),
         ({"before": [IDLE], "passes": 3}, "3 passes of a loop of 0 instructions"),
@@ -187,7 +187,7 @@ def test_units_that_cannot_subtract_multiples_of_p():
 
 
 @pytest.mark.parametrize("unit", [UNITS["many threads"], UNITS["one thread"]])
-def test_a_row_that_comes_too_early_is_found(unit):
+def test_an_instruction_that_comes_too_early_is_found(unit):
     """Leave out one idle instruction, or let products take longer than the instructions were made for."""
     _, found, _ = assembled("ladder", "Curve25519", unit)
     for part in ("before", "loop", "after"):
@@ -210,13 +210,13 @@ def test_a_number_read_too_early_is_the_old_one():
     assert run(instructions, UNIT, contract, {"x0": 3, "x1": 5}, ()) == (15,)
     assert run(instructions, replace(UNIT, product_distance=1), contract, {"x0": 3, "x1": 5}, ()) == (75,)
     nothing = program([SQUARE, Instruction(task("mul", 3, 2, 1)), IDLE, IDLE], results=((3, 1),))
-    with pytest.raises(Fault, match="before anything is there"):
+    with pytest.raises(Fault, match="slot 2 is read before it is written"):
         run(nothing, UNIT, contract, {"x0": 3, "x1": 5}, ())
 
 
 @pytest.mark.parametrize(
     ("given", "digits", "why"),
-    [({"x0": 101, "x1": 1}, (), "x0 must be below"), ({"x0": 1, "x1": 1}, (1,), "uses up 0 digits, not 1")],
+    [({"x0": 101, "x1": 1}, (), "x0 must be below"), ({"x0": 1, "x1": 1}, (1,), "uses 0 digits, not 1")],
 )
 def test_wrong_inputs_are_refused(given, digits, why):
     with pytest.raises(UnsupportedError, match=why):
@@ -232,10 +232,10 @@ def test_a_variable_set_from_another_is_copied():
     block.set("b", block.variable("a"))
     block.set("c", block.variable("a") * block.variable("b"))
     block.set("d", block.variable("a") * block.variable("b"))
-    layers = RegisterGroups()
-    ready = ready_to_place(block, layers, UNIT, 1)
+    groups = RegisterGroups()
+    ready = ready_to_place(block, groups, UNIT, 1)
     assert len(set(ready.outputs.values())) == 4
-    placed = place(ready, layers, UNIT)
+    placed = place(ready, groups, UNIT)
     values = ready.evaluate({"a": 3, "b": 5}, 101)
     assert values == {"a": 5, "b": 3, "c": 15, "d": 15}
     assert placed.length >= 2
@@ -249,8 +249,8 @@ def test_digits_are_seen_in_their_order():
     second = x * block.entry("T")
     block.next_digit()
     block.set("x", first * second)
-    layers = RegisterGroups(tables=(("T", 2),))
-    placed = place(ready_to_place(block, layers, UNIT, 1), layers, UNIT)
+    groups = RegisterGroups(tables=(("T", 2),))
+    placed = place(ready_to_place(block, groups, UNIT, 1), groups, UNIT)
     instructions = {k: placed.instructions[k] for k in range(len(placed.instructions))}
     products = sorted(instruction for k, instruction in instructions.items() if instruction >= 0)
     assert placed.advances[0] >= products[0] and placed.advances[0] < products[1] <= placed.advances[1]
@@ -259,14 +259,14 @@ def test_digits_are_seen_in_their_order():
     mixed.next_digit()
     mixed.set("x", one * mixed.entry("T"))
     with pytest.raises(UnsupportedError, match="two digits"):
-        place(mixed, layers, UNIT)
+        place(mixed, groups, UNIT)
 
 
 def test_a_unit_without_room_is_refused():
     curve = find_curve("P-256")
     contract = wide(curve.p)
     made = point_program("multiply", curve, Domain.of(contract), 256)
-    with pytest.raises(UnsupportedError, match=r"needs 63 slots a thread and \d+ shared ones; the unit has 40"):
+    with pytest.raises(UnsupportedError, match=r"needs 63 slots for each thread and \d+ shared ones; the unit has 40"):
         assemble(made.field_program, contract, replace(UNITS["many threads"], room=40))
     with pytest.raises(UnsupportedError, match="another domain"):
         assemble(made.field_program, wide(curve.p, 3), UNITS["many threads"])

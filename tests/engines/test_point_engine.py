@@ -126,7 +126,7 @@ def test_requests_that_it_refuses():
         instructions.multiply([1], [None], 256, [1])
     with pytest.raises(UnsupportedError, match="no operation 'ladder'"):
         instructions.ladder([1], [1], 256, [1])
-    with pytest.raises(UnsupportedError, match="does not add up products"):
+    with pytest.raises(UnsupportedError, match="does not add two products"):
         fitted = design("montgomery-array").fit(curve.p)
         exact(fitted, fitted.contract("native"))((0, 0, 0), (1, 2, 3, 4))
 

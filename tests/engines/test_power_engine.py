@@ -104,11 +104,11 @@ def test_the_time_is_the_same_for_every_exponent_and_base(toy, bits):
 
 
 class Hasty(DatapathSequencer):
-    """A planted early exit: the run ends in a turn whose next digit is 0."""
+    """A planted early exit: the run ends in an issue slot whose next digit is 0."""
 
-    def _additions(self, m, table, turn, progress):
-        self.exit = (table.digits[:3] == 0) & turn.at(8)
-        return super()._additions(m, table, turn, progress)
+    def _bases(self, m, table, issue, progress):
+        self.exit = (table.digits[:3] == 0) & issue.at(8)
+        return super()._bases(m, table, issue, progress)
 
     def _run(self, m, idle, aligned, starting, done, offering):
         super()._run(m, idle, aligned, starting, done | self.exit, offering)
@@ -194,7 +194,7 @@ def test_powers_of_powers():
         assert x == y
 
 
-def test_enough_contexts_keep_the_multiplier_busy():
+def test_enough_threads_keep_the_multiplier_busy():
     """As many powers as the multiplier has room for take hardly longer than one."""
     one, many = (engine("montgomery-array", width=160, bits=64, threads=threads) for threads in (1, 0))
     assert many.layout.threads > 10
@@ -229,10 +229,9 @@ def test_digits_in_banks_of_their_own():
         assert layout.numbers(run.words, p) == [pow(base, exponent, p) for base, exponent in pairs]
 
 
-def test_few_contexts_get_longer_turns_rather_than_waiting_rows():
-    """Never more than 5 % slower than the shortest turns with instructions that wait. Where steps need the one before,
-    one instruction
-    after the other, in turns as long as a product; the ladder, whose products of a bit overlap, has shorter ones."""
+def test_few_threads_get_longer_issue_slots_rather_than_empty_instructions():
+    """At most 5 % slower than the shortest issue slots with empty instructions. If each step needs the one before, an
+    issue slot lasts as long as a product; the ladder, whose products of a bit overlap, has shorter ones."""
     fitted = design("montgomery-array").fit(2**160 - 47, loadable=True)
     c, core = fitted.contract("native"), unused(fitted.core("native"))
     shortest = MachineTiming(c, 0, core.period, core.lead)
@@ -254,7 +253,7 @@ def test_few_contexts_get_longer_turns_rather_than_waiting_rows():
     assert alone.distance > 1 and alone.programs[0].instructions > alone.programs[0].products
 
 
-def test_contexts_are_as_many_as_the_memory_has_room_for():
+def test_threads_are_as_many_as_fit_the_memory():
     """A window of 6 bits takes 66 slots a thread: of the threads that would keep the multiplier busy not all fit."""
     busy = engine("montgomery-array", width=160, bits=40, window=3).layout.threads
     core = engine("montgomery-array", width=160, bits=40, window=6)
@@ -282,11 +281,11 @@ def test_what_does_not_fit_is_refused():
         ),
         (
             lambda: MicrocodeLayout((replace(instructions, passes=4499),), beat, 60, counted=True),
-            "digits of 60 threads fill 67560 words, there are 16384",
+            "digits of 60 threads fill 67560 words; 16384 are available",
         ),
         (
             lambda: MicrocodeLayout((replace(instructions, passes=70000),), beat, 1),
-            "70000 passes, there are at most 65535",
+            "70000 passes; at most 65535 are possible",
         ),
         (lambda: power_layout([window, power], beat, 2).power_job(0, [(1, 1)]), "does 2 runs at once, not 1"),
         (lambda: power_layout([window, power], beat, 1).power_job(0, [(1, 1)], 11), "up to 10 bits, not 11"),

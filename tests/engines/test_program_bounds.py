@@ -14,7 +14,7 @@ from modmill.contract import Fault, UnsupportedError
 from modmill.designs import design
 from modmill.engines.ecc.point_engine import point_program
 from modmill.engines.microcode.assembly import assemble
-from modmill.engines.microcode.bounds import legalise, program_bounds, sum_bound, trimmed
+from modmill.engines.microcode.bounds import legalise, program_bounds, subtracted_bound, sum_bound
 from modmill.engines.microcode.expressions import BasicBlock
 from modmill.engines.microcode.field_program import Domain, FieldProgram
 from modmill.engines.microcode.interpreter import largest, run
@@ -26,7 +26,7 @@ from modmill.numbers.curves.named import find_curve
 P = 101
 
 
-def test_sums_and_trims_of_all_small_numbers():
+def test_sums_and_conditional_subtractions_of_all_small_numbers():
     p = 7
     for top_a in range(1, 15):
         for top_b in range(1, 15):
@@ -35,7 +35,7 @@ def test_sums_and_trims_of_all_small_numbers():
             assert max(x + y for x in range(top_a) for y in range(top_b)) == sum_bound(p, a, b) * p - 1
         for conditional_subtract in (1, 2):
             reached = max(x - conditional_subtract * p if x >= conditional_subtract * p else x for x in range(top_a))
-            assert reached < trimmed(Fraction(top_a, p), conditional_subtract) * p
+            assert reached < subtracted_bound(Fraction(top_a, p), conditional_subtract) * p
 
 
 @pytest.mark.parametrize(
@@ -118,23 +118,23 @@ def field_program(formula, contract, unit):
 TRIMS, NONE = DatapathSpec(2, 1, 1, 64, 64, conditional_subtracts=True), DatapathSpec(2, 1, 1, 64, 64)
 
 
-def test_sums_are_trimmed_where_a_multiplier_takes_numbers_below_p_only():
+def test_multiples_of_p_are_subtracted_where_a_multiplier_takes_numbers_below_p_only():
     p = find_curve("P-256").p
     contract = design("multistep").fit(p).contract("native")
-    made, settled = field_program(lambda x, y: (x + y) * (x - y), contract, TRIMS)
-    assert settled.conditional_subtracts_in_all == 2 and not settled.reductions
+    made, legal = field_program(lambda x, y: (x + y) * (x - y), contract, TRIMS)
+    assert legal.subtract_count == 2 and not legal.reductions
     instructions = assemble(made, contract, TRIMS).program
     assert run(instructions, TRIMS, contract, {"u": 5, "v": 3}, ()) == made.evaluate({"u": 5, "v": 3})
     with pytest.raises(UnsupportedError, match=r"block loop: .* a slot holds numbers below"):
         field_program(lambda x, y: (x + y) * (x - y), contract, NONE)
 
 
-def test_a_reduction_is_inserted_where_sums_cannot_be_trimmed():
+def test_a_reduction_is_inserted_where_no_multiple_of_p_can_be_subtracted():
     contract = replace(of(bits=40, product=16, result=2), factor=pow(1 << 9, -1, P))
-    made, settled = field_program(lambda x, y: (x + y) * (x - y), contract, NONE)
-    assert not settled.reductions
-    made, settled = field_program(lambda x, y: (x + y) * ((x + y) + (x - y)), contract, NONE)
-    assert settled.reductions == ("loop",)
+    made, legal = field_program(lambda x, y: (x + y) * (x - y), contract, NONE)
+    assert not legal.reductions
+    made, legal = field_program(lambda x, y: (x + y) * ((x + y) + (x - y)), contract, NONE)
+    assert legal.reductions == ("loop",)
     instructions = assemble(made, contract, NONE)
     assert dict(instructions.facts())["reductions inserted"] == "1 (loop)"
     assert instructions.program.products == made.products + 3

@@ -33,7 +33,7 @@ FAULTS = {
     "is wrong": "  assign taken = o_ready; assign o_valid = there; assign o_data = word ^ (word[5:0] == 6'd21);",
     "depends on moduli, bases or exponents": "  assign open = word[4:0] != 5'd9 | late > 3;\n"
     "  assign taken = o_ready & open; assign o_valid = there & open; assign o_data = word;",
-    "o_last does not go with the last word":
+    "o_last does not accompany exactly the last word":
     "  assign taken = o_ready; assign o_valid = there; assign o_data = word; assign o_last = last & word[0];",
     "timeout": "  assign taken = o_ready & open; assign open = word[5:0] != 6'd21;\n"
     "  assign o_valid = there & open; assign o_data = word;",

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Test jobs that a stuck engine fails: edge cases between random runs, never the same answer twice in an
-instruction."""
+"""Test jobs that a stuck engine fails: edge cases among random runs, no two successive jobs with the same answer."""
 
 from __future__ import annotations
 
@@ -13,7 +12,7 @@ _Result = TypeVar("_Result", bound=Hashable)
 LEAST = 3
 """Minimum number of jobs."""
 _DRAWS = 64
-"""Attempts to draw a run with a new result: on a curve of few points many runs have the same result."""
+"""Attempts to draw a run with a new result: on a curve with few points many runs have the same result."""
 
 
 def batches(
@@ -48,10 +47,10 @@ def batches(
         if rooms == 0 and k >= machines and waiting and (result(waiting[0]),) not in before:
             job = [waiting.pop(0)]
         else:
-            place = k // machines % threads
+            position = k // machines % threads
             others = [waiting.pop(0) if k >= machines and waiting else drawn() for _ in range(rooms)]
             for _ in range(_DRAWS):
-                job = [*others[:place], drawn(set(map(result, others))), *others[place:]]
+                job = [*others[:position], drawn(set(map(result, others))), *others[position:]]
                 if tuple(map(result, job)) not in before:
                     break
         answers.append(tuple(map(result, job)))

@@ -36,8 +36,8 @@ class Message:
     """A message for one machine: SETUP or a job.
 
     ``words``: without the head of a packet. ``shown``: its entry in vectors.json. For a job also ``what``: name of its
-    operation; ``program``: number; ``p``: modulus; ``results``: expected results of each run modulo p; ``cycles``:
-    from its last word to the first word of its answer. A SETUP message has no results.
+    operation; ``program``: its number in the layout; ``p``: modulus; ``results``: expected results of each run, modulo
+    p; ``cycles``: from its last word to the first word of its answer. A SETUP message has no results.
     """
 
     words: Sequence[int]
@@ -53,8 +53,8 @@ class Message:
 class Simulated:
     """Outcome of a simulation of the RTL.
 
-    ``results``: of each run. ``firsts``: for each job the cycle of the first word of its answer; ``cycles``: from the
-    last word of the job until then.
+    ``results``: of each run, in [0, p). ``firsts``: for each job the cycle of the first word of its answer; ``cycles``:
+    from the last word of the job to that word.
     """
 
     results: list[tuple[int, ...]]
@@ -64,7 +64,7 @@ class Simulated:
 
     @property
     def powers(self) -> list[int]:
-        """Results of an engine whose runs have one result each."""
+        """The results of an engine whose runs have one result each."""
         return [power for (power,) in self.results]
 
 
@@ -72,10 +72,10 @@ class Simulated:
 class BuiltEngine(ABC):
     """A coprocessor around a design fitted to a modulus; abstract.
 
-    ``given``: settings that the user gave. ``bits``: length of a scalar or an exponent. ``threads``: interleaved runs,
-    0 for as many as keep the multiplier busy or fit the memory. ``word``: bits of a word of the streams, 16 to 64.
-    ``io``: form of the multiplier; numbers have this form at the engine's ports too. ``top``: name of the first Verilog
-    module. ``cores``: number of machines; several are placed behind a router, and messages are sent in packets
+    ``given``: settings that the user gave. ``bits``: length of a scalar or an exponent. ``threads``: number of
+    interleaved runs; 0: as many as keep the multiplier busy or fit the memory. ``word``: bits of a stream word, 16 to
+    64. ``io``: form of the multiplier; numbers have this form at the engine's ports too. ``top``: name of the first
+    Verilog module. ``cores``: number of machines; several are placed behind a router, and messages are sent in packets
     (`engines/machine/cluster.py`). ``stored``: Verilog read from a folder, used in place of emitted Verilog. Raises
     UnsupportedError for a form that the design does not have.
     """
@@ -112,17 +112,16 @@ class BuiltEngine(ABC):
     @property
     @abstractmethod
     def numbered(self) -> bool:
-        """Whether numbers stay in the design's own slot machine; otherwise they move between a slot memory and the
-        multiplier."""
+        """Whether numbers stay in the design's own slot machine, instead of a slot memory beside the multiplier."""
 
     @property
     def _sums(self) -> tuple[int, bool]:
-        """Maximum number of sums in an instruction, and whether they are trimmed."""
+        """Maximum number of sums in an instruction, and whether they can have a conditional subtraction."""
         return 0, False
 
     @cached_property
     def timing(self) -> MachineTiming | SlotTiming:
-        """Timing of the multiplier or slot machine with the shortest turns."""
+        """Timing with the shortest issue slot that the multiplier or slot machine allows."""
         if self.numbered:
             machine = unused(self.fitted.slot_machine(1))
             return SlotTiming(self.contract, machine.interval, machine.distance)
@@ -133,12 +132,14 @@ class BuiltEngine(ABC):
     @property
     @abstractmethod
     def layout(self) -> MicrocodeLayout:
-        """Slots, table and messages. Raises UnsupportedError when the programs do not fit the multiplier or the
-        memories."""
+        """Slots, program table and messages.
+
+        Raises UnsupportedError if the programs do not fit the multiplier or the memories.
+        """
 
     @property
     def results(self) -> int:
-        """Runs in one job."""
+        """Number of runs in one job."""
         return self.layout.threads
 
     @property
@@ -157,7 +158,7 @@ class BuiltEngine(ABC):
 
     @property
     def patience(self) -> int:
-        """Timeout of a simulation: cycles without a word, more than twice those of the longest job."""
+        """Timeout of a simulation: maximum cycles without a word, more than twice those of the longest job."""
         return 2 * max(map(self._sample.cycles, range(len(self.layout.programs)))) + 1000
 
     @cached_property
@@ -175,7 +176,7 @@ class BuiltEngine(ABC):
 
     @property
     def power_up(self) -> int:
-        """Minimum cycles of the first reset after power-up, as of the multiplier."""
+        """Minimum cycles of the first reset after power-up, as the multiplier requires."""
         return self.contract.power_up
 
     # ---- running
@@ -228,7 +229,7 @@ class BuiltEngine(ABC):
         """All options, defaults resolved, in the order of the record."""
 
     def about(self) -> dict[str, Any]:
-        """Description of the engine in an instruction of results."""
+        """Description of the engine in a measurement."""
         made = {name: value for name, value in self.options.items() if name != "top"}
         return {"design": self.design, "parameters": dict(self.fitted.settings), **made}
 
@@ -278,15 +279,15 @@ class BuiltEngine(ABC):
 
         Raises ValueError (UnsupportedError) if the record is missing or malformed.
         """
-        place = Path(path) / f"{cls.STEM}.json"
+        file = Path(path) / f"{cls.STEM}.json"
         try:
-            record = json.loads(place.read_text(encoding="utf-8"))
+            record = json.loads(file.read_text(encoding="utf-8"))
             record["options"].pop("stored", None)
             return cls.of_record(record)
         except FileNotFoundError:
-            raise ValueError(f"{place} is missing") from None
+            raise ValueError(f"{file} is missing") from None
         except (KeyError, TypeError, AttributeError, UnicodeDecodeError, json.JSONDecodeError) as error:
-            raise ValueError(f"{place} is malformed: {type(error).__name__} {error}") from None
+            raise ValueError(f"{file} is malformed: {type(error).__name__} {error}") from None
 
     @classmethod
     def read(cls, path: str | Path) -> Self:
@@ -298,5 +299,5 @@ class BuiltEngine(ABC):
 
     @classmethod
     def for_check(cls, path: str | Path) -> Self:
-        """As `read`, but accept an edited folder. Raises ValueError if a file is missing or malformed."""
+        """Read as `read` does, but accept edited files. Raises ValueError if a file is missing or malformed."""
         return replace(cls.remade(path), stored=engine_files.verilog_of(Path(path), cls.STEM))

@@ -37,11 +37,11 @@ _MEANINGS = {
     "o_last": "the word is the last one of its answer",
 }
 _ONLY_WRITTEN = ("modmill", "command", "tools", "digest")
-"""Keys that a check takes from the record as it is: only the seal covers them."""
+"""Keys of the record that a check does not recompute; only the seal covers them."""
 
 
 def stream_ports(word: int) -> dict[str, dict[str, Any]]:
-    """Direction and width of every port, for words of ``word`` bits."""
+    """Direction (in, out) and width of every port, for words of ``word`` bits."""
     outputs = ("i_ready", "o_valid", "o_data", "o_last")
     return {
         name: {"direction": "out" if name in outputs else "in", "width": word if name.endswith("_data") else 1}
@@ -50,7 +50,7 @@ def stream_ports(word: int) -> dict[str, dict[str, Any]]:
 
 
 def sheet_head(title: str, stem: str, record: Mapping[str, Any], instructions: str, alone: str = "") -> str:
-    """Return the data sheet from its title to the block on packets.
+    """Return the data sheet from its title to the section on packets.
 
     ``instructions``: sentence on threads and instructions, without its first word, the number of threads; ``alone``:
     paragraph on limited use.
@@ -86,7 +86,7 @@ def waiting(record: Mapping[str, Any]) -> str:
 
 
 def _packets(cores: int) -> str:
-    """Return the block on packets; empty for one machine."""
+    """Return the section on packets; empty for one machine."""
     if cores == 1:
         return ""
     return f"""
@@ -99,7 +99,7 @@ answer is the machine's number, then its words; answers of different machines co
 
 
 def port_differences(verilog: str, top: str, ports: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
-    """One line for each port that the Verilog and the record's ``ports`` do not agree on."""
+    """Yield a line for each port that differs between module ``top`` of the Verilog and ``ports`` of the record."""
     found = module_ports(verilog, top)
     if found is None:
         yield f"there is no module {top}"
@@ -113,7 +113,7 @@ def port_differences(verilog: str, top: str, ports: Mapping[str, Mapping[str, An
 
 
 def rendered(core: BuiltEngine, written: Mapping[str, Any]) -> dict[str, str]:
-    """The text of each file; ``written``: what its record says beside what the engine does (command, tools)."""
+    """The text of each file, by name. ``written``: keys of the record that do not come from the engine."""
     stem = core.STEM
     made = core.record() | dict(written)
     texts = {
@@ -125,7 +125,7 @@ def rendered(core: BuiltEngine, written: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _header(stem: str, made: Mapping[str, Any]) -> str:
-    command = " ".join(str(made.get("command", "")).split())  # a line end would end the comment
+    command = " ".join(str(made.get("command", "")).split())  # a line break would end the comment
     return "".join(f"// {line}\n" for line in (
         "SPDX-License-Identifier: Apache-2.0",
         f"Made by Modmill {made['modmill']}. Generated cores belong to you: use, change and ship them as you like.",
@@ -136,14 +136,14 @@ def _header(stem: str, made: Mapping[str, Any]) -> str:
 
 
 def names(stem: str) -> tuple[str, ...]:
-    """The names of all files."""
+    """The names of all files, for the stem ``engine`` or ``ecc``."""
     return f"{stem}.v", f"{stem}.json", "vectors.json", "README.md"
 
 
 def write(folder: str | Path, core: BuiltEngine, command: str) -> Path:
-    """Write the files; return the folder. A folder of a former build is replaced.
+    """Write the files; return the folder. Replaces the folder of a former build.
 
-    Raises ValueError when the folder holds anything else.
+    Raises ValueError if the folder holds anything else.
     """
     target = Path(folder)
     require_former(target, names(core.STEM))
@@ -152,7 +152,10 @@ def write(folder: str | Path, core: BuiltEngine, command: str) -> Path:
 
 
 def texts_of(folder: Path, stem: str) -> dict[str, str]:
-    """All files of a folder. Raises ValueError for one that is missing or no text, and for a malformed record."""
+    """The text of each file of a folder, by name.
+
+    Raises ValueError if a file is missing or no text, or if the record is malformed.
+    """
     found = folder_texts(folder, names(stem))
     for name in names(stem):
         if name not in found:
@@ -161,9 +164,9 @@ def texts_of(folder: Path, stem: str) -> dict[str, str]:
 
 
 def stored_verilog(folder: Path, stem: str) -> str:
-    """The Verilog that lies in a folder, to be simulated as it is.
+    """The Verilog in a folder, without its header, for simulation.
 
-    Raises ValueError where a file is missing, and where Verilog or record are not as they were written.
+    Raises ValueError if a file is missing or malformed, or if Verilog or record were edited.
     """
     texts = texts_of(folder, stem)
     of_both = f"{stem}.v", f"{stem}.json"
@@ -174,7 +177,7 @@ def stored_verilog(folder: Path, stem: str) -> str:
 
 
 def verilog_of(folder: Path, stem: str) -> str:
-    """The Verilog that lies in a folder, to be judged. Raises ValueError where there is none."""
+    """The Verilog in a folder, without its header, edited or not. Raises ValueError if a file is missing."""
     return sheet.split(texts_of(folder, stem)[f"{stem}.v"])[1]
 
 
@@ -198,8 +201,8 @@ def _object(texts: Mapping[str, str], name: str) -> dict[str, Any]:
 
 
 def file_differences(folder: Path, core: BuiltEngine) -> Iterator[str]:
-    """One line for each thing in a folder that is not what ``core``, remade from its record around the Verilog that
-    lies there, would have written. Raises ValueError where a file is missing or its JSON malformed."""
+    """Yield a line for each difference between a folder and the files of ``core``, which is remade from the folder's
+    record and Verilog. Raises ValueError if a file is missing or its JSON is malformed."""
     stem = core.STEM
     texts, name = texts_of(folder, stem), f"{stem}.json"
     record, _ = _object(texts, name), _object(texts, "vectors.json")

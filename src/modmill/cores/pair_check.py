@@ -3,10 +3,10 @@
 """Check a built engine: compare its files with recomputed ones, simulate its RTL.
 
 Two instances run side by side with the same kinds of messages in the same order, but with different numbers. Every
-result must be right, o_last must accompany the last word of each answer only, and each word of the two instances must
-move in the same cycle. Further simulations: with pauses and stalls; with the messages of vectors.json; with short
-messages from many starts (random contents of registers and memories, resets of 1, 3 and 40 cycles, first words offered
-in different cycles after the reset, resets in the middle, after which all messages are sent again).
+result must be right, o_last must accompany the last word of each answer only, and corresponding words of the two
+instances must move in the same cycle. Further simulations: with pauses and stalls; with the messages of vectors.json;
+with short messages from many starts (random contents of registers and memories, resets of 1, 3 and 40 cycles, first
+words offered in different cycles after the reset, resets in the middle, after which all messages are sent again).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _EFFORT = 5e11
 class Stream:
     """Messages for one instance, and the words of its input stream.
 
-    ``ends``: positions of the jobs' last words. ``waits``: additional cycles that each job may take: the first job
+    ``ends``: positions of the jobs' last words. ``waits``: additional cycles that each job may take; the first job
     after SETUP waits while the multiplier loads the modulus.
     """
 
@@ -77,7 +77,11 @@ class Stream:
 
 @dataclass
 class PairReport:
-    """Result of a check: ``failures``, one line each; number of results ``judged``; ``kind``: their name, plural."""
+    """Result of a check.
+
+    ``kind``: name of the results, plural. ``failures``: one line each. ``judged``: number of results compared.
+    ``cycles``: of all simulations. ``seconds``: duration of the check.
+    """
 
     name: str
     kind: str
@@ -213,6 +217,7 @@ def _told(start: Start) -> str:
 
 
 def _judged(core: BuiltEngine, run: WordRun, stream: Stream) -> Iterator[str]:
+    """Yield violations of the protocol, the first wrong result, and a wrong o_last."""
     yield from run.violations
     lengths, head = stream.lengths, core.packets.head
     order, words = core.packets.ordered(run.words, lengths)
@@ -226,7 +231,7 @@ def _judged(core: BuiltEngine, run: WordRun, stream: Stream) -> Iterator[str]:
         at, done = at + length, done + len(job.results)
     lasts = accumulate(lengths[job] + head for job in order)
     if [k for k, last in enumerate(run.last, 1) if last] != list(lasts):
-        yield "o_last does not go with the last word of each answer, and with no other"
+        yield "o_last does not accompany exactly the last word of each answer"
 
 
 def _timed(run: WordRun, stream: Stream) -> Iterator[str]:

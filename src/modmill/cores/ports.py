@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Ports of a module in Verilog text that need not come from Modmill."""
+"""Find the ports of a module in Verilog text, which need not come from Modmill."""
 
 from __future__ import annotations
 

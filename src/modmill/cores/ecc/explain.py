@@ -121,7 +121,7 @@ def table(on: OnDesign) -> str:
         lines.append((
             operation, str(p.instructions), str(p.products), f"{p.products / p.instructions:.1%}",
             str(len(p.before) + len(p.loop) + len(p.after)), str(p.slots), str(p.shared_slots),
-            str(found.settled.conditional_subtracts_in_all), str(len(found.settled.reductions)),
+            str(found.legal.subtract_count), str(len(found.legal.reductions)),
         ))  # fmt: skip
     widths = [max(len(line[k]) for line in lines) for k in range(len(heads))]
     texts = []

@@ -120,7 +120,7 @@ def multiply(curve: Edwards, domain: Domain, bits: int, window: int = 4) -> Poin
     tables = tuple(("T" + name, 1 << window) for name in _PREPARED)
     field_program = FieldProgram(
         f"{curve.title} multiple, window {window}", domain, ("x", "y", BLIND), ("x", "y"), (before, first), loop, after,
-        passes=recoding.count - 1, window=window, layers=RegisterGroups(tables=tables),
+        passes=recoding.count - 1, window=window, groups=RegisterGroups(tables=tables),
     )  # fmt: skip
     return PointProgram("multiply", curve.title, field_program, recoding.digits)
 
@@ -167,7 +167,7 @@ def two(curve: Edwards, domain: Domain, window: int = 4) -> PointProgram:
     field_program = FieldProgram(
         f"{curve.title} sum of two multiples, window {window}", domain, ("x", "y"), ("x", "y"), (before,), loop, after,
         passes=count, window=window,
-        layers=RegisterGroups(tables=tuple(("T" + name, 1 << window) for name in _PREPARED)),
+        groups=RegisterGroups(tables=tuple(("T" + name, 1 << window) for name in _PREPARED)),
         shared=_constants(curve, domain, [list(range(1 << window))]),
     )  # fmt: skip
     return PointProgram(

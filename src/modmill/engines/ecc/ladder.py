@@ -39,6 +39,6 @@ def ladder(curve: Montgomery, domain: Domain, bits: int) -> PointProgram:
     give_affine(domain, after, X, None, Z)
     field_program = FieldProgram(
         f"{curve.title} ladder", domain, ("u", BLIND), ("x",), (before,), loop, after,
-        passes=recoding.passes, window=1, layers=RegisterGroups(pairs=_PAIRS),
+        passes=recoding.passes, window=1, groups=RegisterGroups(pairs=_PAIRS),
     )  # fmt: skip
     return PointProgram("ladder", curve.title, field_program, recoding.digits)

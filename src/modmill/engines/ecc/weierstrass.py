@@ -132,7 +132,7 @@ def multiply(curve: Weierstrass, domain: Domain, bits: int, window: int = 4) -> 
     tables = tuple(("T" + coordinate, 1 << window) for coordinate in _XYZ)
     field_program = FieldProgram(
         name, domain, ("x", "y", BLIND), ("x", "y"), (before, first), loop, after,
-        passes=recoding.count - 1, window=window, layers=RegisterGroups(tables=tables),
+        passes=recoding.count - 1, window=window, groups=RegisterGroups(tables=tables),
     )  # fmt: skip
     return PointProgram("multiply", curve.title, field_program, recoding.digits)
 
@@ -249,7 +249,7 @@ def two(curve: Weierstrass, domain: Domain, window: int = 4, joint: bool = False
     field_program = FieldProgram(
         f"{curve.title} sum of two multiples, window {window}", domain, ("x", "y"), ("x", "y"), (before,), loop, after,
         passes=count, window=window * (2 if half and joint else 1),
-        layers=RegisterGroups(tables=tuple(tables)), shared=shared,
+        groups=RegisterGroups(tables=tuple(tables)), shared=shared,
     )  # fmt: skip
     return PointProgram("multiply-two", curve.title, field_program, digits)
 

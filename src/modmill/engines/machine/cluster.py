@@ -2,16 +2,16 @@
 # Copyright The Modmill authors
 """Several machines in one device behind one pair of word streams.
 
-    words i -> head -> node 0 -> node 1 -> ...        each node hands words to its machine or on to the next node
-    words o <-         node 0 <- node 1 <- ...        and lets one machine's answer pass after the other
+    words i -> head -> node 0 -> node 1 -> ...        each node gives words to its machine or to the next node
+    words o <-         node 0 <- node 1 <- ...        and forwards one machine's answer after the other
 
 A packet in: the machine's number, or ``everyone(word)`` for all, the number of words in two words (least significant
 first), and the words of one or more messages. A packet out: the machine's number and the words of one answer. Answers
-of one machine come in the order of its messages.
+of a machine come in the order of its messages.
 
-No net is longer than from one node to the next, and what goes that way goes from register to register: whether a node
-takes a word is known a cycle before, and its register of words follows what it is offered until then. The reset too
-goes from node to node, each handing it to its machine, and until the last one has been through it the ports are shut.
+Each net connects at most two neighbouring nodes, from register to register: a node signals one cycle in advance that
+it accepts a word, and its word register follows the input until then. The reset also goes from node to node; each node
+resets its machine. The ports are closed until the last machine has left its reset.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ from modmill.contract import UnsupportedError
 from modmill.rtl.delay import later
 
 HOP = 2
-"""Registers that the reset passes from node to node."""
+"""Registers in the path of the reset from node to node."""
 
 COUNT_BITS = 24
-"""Bits of the number of words in a packet."""
+"""Maximum bits of the number of words in a packet."""
 
 
 def everyone(word: int) -> int:
-    """The number that stands for all machines, for words of so many bits."""
+    """The number that addresses all machines, for words of ``word`` bits: all ones."""
     return (1 << word) - 1
 
 
 def packet(machine: int, words: Sequence[int], word: int) -> list[int]:
-    """A packet for a machine. Raises UnsupportedError when it is too long for its count."""
+    """A packet for a machine. Raises UnsupportedError if the number of words does not fit its field."""
     count = len(words)
     if count >> min(COUNT_BITS, 2 * word):
         raise UnsupportedError(f"{count} words do not fit one packet")
@@ -49,16 +49,16 @@ def packet(machine: int, words: Sequence[int], word: int) -> list[int]:
 
 
 def answers(words: Iterable[int], length: int) -> list[tuple[int, list[int]]]:
-    """(machine, words) of every answer, for answers of ``length`` words."""
+    """(machine, words) of every answer in a stream of answers of ``length`` words each."""
     given = list(words)
     return [(given[k], given[k + 1 : k + 1 + length]) for k in range(0, len(given), length + 1)]
 
 
 @dataclass(frozen=True)
 class Packets:
-    """How messages reach ``machines`` machines: as they are where there is one, else in packets.
+    """Format of messages to ``machines`` machines: in packets, or without if there is only one machine.
 
-    Job k goes to machine k modulo their number. ``word``: bits of a word.
+    Job k goes to machine k modulo ``machines``. ``word``: bits of a word.
     """
 
     machines: int
@@ -66,18 +66,20 @@ class Packets:
 
     @property
     def head(self) -> int:
-        """Words of an answer before its own."""
+        """Number of words before those of an answer: the machine's number."""
         return int(self.machines > 1)
 
     def sent(self, words: Sequence[int], job: int | None = None) -> list[int]:
-        """A message as it goes into the stream: that of a job to its machine, None to all."""
+        """The words of a message in the stream: that of job number ``job`` to its machine; None: to all machines."""
         if self.machines == 1:
             return list(words)
         return packet(everyone(self.word) if job is None else job % self.machines, words, self.word)
 
     def ordered(self, words: Sequence[int], length: int | Sequence[int]) -> tuple[list[int], list[int]]:
-        """(numbers of the jobs in the order in which their answers came, the answers' words in the jobs' order), for
-        whole answers to jobs 0, 1, ... ``length``: words of each, or those of every job."""
+        """(numbers of the jobs in the order of their answers, words of the answers in the order of the jobs).
+
+        ``words``: whole answers to jobs 0, 1, ... ``length``: number of words of every answer, or of each job's.
+        """
         lengths = [length] * (len(words) // (length + self.head)) if isinstance(length, int) else list(length)
         count = len(lengths)
         if self.machines == 1:
@@ -94,7 +96,7 @@ class Packets:
 
 
 class _Head(wiring.Component):
-    """Reads the packets' heads: each word leaves with a bit for every machine that it is for."""
+    """Decode the heads of packets: each word leaves with a bit for every machine that is to receive it."""
 
     def __init__(self, machines: int, word: int) -> None:
         self._machines, self._word = machines, word
@@ -142,12 +144,12 @@ class _Head(wiring.Component):
 
 
 class _Node(wiring.Component):
-    """One machine's place in the chain.
+    """The node of one machine.
 
-    d: words from the head, ``d_select`` bit 0 for this machine, the others for those behind it, at ``e``. u: answers
-    towards the head, from this machine (``r``) or from those behind it (``v``). A word takes three cycles a node there,
-    two back. ``clear``: nothing is under way any more; the next node is told so HOP cycles later, at ``cleared``, and
-    this node and the machine (``rst``) a cycle after that.
+    d: words from the head; bit 0 of ``d_select``: for this machine (``c``), other bits: for the machines behind it
+    (``e``). u: answers to the head, from this machine (``r``) or from those behind it (``v``). A node accepts a word
+    every third cycle from the head, every second one to it. ``clear``: reset of the node; it reaches the next node HOP
+    cycles later at ``cleared``, and this node and its machine (``rst``) one cycle after that.
     """
 
     def __init__(self, number: int, behind: int, word: int) -> None:
@@ -171,7 +173,7 @@ class _Node(wiring.Component):
         rst = later(m, passed, "clear_here")
         m.d.comb += [self.cleared.eq(passed), self.rst.eq(rst)]
 
-        # ---- words for machines: still to be given to this one, to the others
+        # ---- words for machines: pending for this one (here), for the others (on)
         here, on, free = (Signal(name=name, reset_less=True) for name in ("here", "on", "free"))
         word = Signal(self._word, reset_less=True)
         select = Signal(max(1, self._behind), reset_less=True)
@@ -189,7 +191,7 @@ class _Node(wiring.Component):
             if self._behind:
                 m.d.sync += [on.eq(self.d_valid & self.d_select[1:].any()), select.eq(self.d_select[1:])]
 
-        # ---- answers: the one that passes, and who goes first when both have one: the one who did not go last
+        # ---- answers: the source that is sending; if both have an answer, they alternate
         own, others, others_first, full, last = (
             Signal(name=name, reset_less=True) for name in ("own", "others", "others_first", "full", "last")
         )
@@ -221,10 +223,11 @@ class _Node(wiring.Component):
 
 
 class Router(wiring.Component):
-    """Head and nodes: streams ``i`` and ``o`` outside, ``c0`` and ``r0`` to the first machine, and so on.
+    """Head and nodes: streams ``i`` and ``o`` outside, ``c0`` and ``r0`` to and from machine 0, and so on.
 
-    Cost: about 150 LUTs and 150 registers a machine, for words of 32 bits. Latency: a cycle a node and way, a word
-    every third cycle there and every second back.
+    Cost: about 150 LUTs and 150 registers for each machine, with words of 32 bits. Latency: one cycle for each node in
+    each direction. Throughput: a word every third cycle to the machines, every second cycle back. Raises
+    UnsupportedError for fewer than 2 or more than 64 machines.
     """
 
     def __init__(self, machines: int, word: int) -> None:
@@ -246,7 +249,7 @@ class Router(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         m.submodules.head = head = _Head(self.machines, self.word)
-        # so long that all machines and nodes are in reset at the same time, and then until the last one is out of it
+        # long enough that all machines and nodes are in reset at the same time; the ports open when all have left it
         through = HOP * self.machines + 2
         left, shut = Signal(range(2 * through + 3), init=2 * through + 2), Signal(init=1)
         clear: Value = later(m, left > through, "clear")
@@ -286,8 +289,11 @@ class Router(wiring.Component):
 def assembled(
     machine: Callable[[str], str], emitted: Callable[[Router, str], str], top: str, of: Packets, power_up: int = 1
 ) -> str:
-    """Verilog of one machine, or of several behind a router. ``machine(name)``, ``emitted(router, name)``: their text,
-    the first module named so. ``power_up``: cycles of a machine's reset after power-up."""
+    """Verilog of one machine, or of several behind a router, with the first module ``top``.
+
+    ``machine(name)``, ``emitted(router, name)``: functions that return the Verilog of a machine and of the router, with
+    the first module ``name``. ``power_up``: cycles of a machine's reset after power-up.
+    """
     if of.machines == 1:
         return machine(top)
     router = emitted(Router(of.machines, of.word), f"{top}_router")
@@ -296,10 +302,11 @@ def assembled(
 
 
 def joined(router: str, machine: str, *, top: str, machines: int, word: int, at_once: bool = False) -> str:
-    """Verilog of a router and a machine, modules ``top``_router and ``top``_core, as one module ``top``.
+    """Verilog of a module ``top`` that connects a router, module ``top``_router, and machines, module ``top``_core.
 
-    ``at_once``: the reset also reaches every machine in its first cycle, for machines that could spoil their constants
-    until the router's reset has come to them, with what their registers hold at power-up."""
+    ``at_once``: the reset also reaches every machine in its first cycle. Machines need this if random contents of
+    registers at power-up could change their constants before the router's reset arrives.
+    """
     reset = "rst | " if at_once else ""
     nets, cores = [], []
     ports = [".clk(clk), .rst(rst), .i_valid(i_valid), .i_ready(i_ready), .i_data(i_data), .o_valid(o_valid), "

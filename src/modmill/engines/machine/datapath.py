@@ -1,20 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Slot memory, adder and multiplier of a coprocessor, cut into slices that work one cycle after another.
+"""Slot memory, adder and multiplier of a coprocessor, cut into slices that act one cycle after another.
 
-    d = L + b     or  L + ~b + 1        L: a multiple of p from the memory, 0 for a sum
+    d = L + b     or  L + ~b + 1        L: a multiple of p from the slot memory, 0 for a sum
     s = d + a                           a + b, or a - b + L
-    t = s - T                           where sums are trimmed: T a multiple of p, t is taken where it is not negative
+    t = s - T                           conditional subtraction: T a multiple of p; t is stored if it is not negative
 
-Each of the three is one addition in every slice; the carry goes to the next slice, which works a cycle later, through
-one register. So no carry chain is longer than a slice, no number waits for its carries, and control reaches
-slice after slice through registers. Slices have no reset: what was under way is through them before the first number
-after a reset. Only the multiplier's port wants all bits at once.
+Each of the three is one addition in every slice. The carry goes through one register to the next slice, which acts one
+cycle later. So no carry chain is longer than a slice, numbers need no registers to wait for carries, and control goes
+from slice to slice through registers. Slices have no reset: they are empty before the first number after a reset
+arrives. Only the multiplier's port needs all bits in the same cycle.
 
-A unit without sums has no adders: its slices are bits of any form, still one cycle after another.
+A unit without sums has no adders. Its slices hold bits of any form and also act one cycle after another.
 
-Residues have no carries: there a slice is a channel, all work in the same cycle, and s is folded below 2^w. As ~b is
-2^w - 1 - b, the constant for a difference is less by 2^w - 1 in each channel.
+Residues have no carries. There a slice is a channel, all slices act in the same cycle, and s is folded below 2^w. As ~b
+is 2^w - 1 - b, the constant of a difference is reduced by 2^w - 1 in each channel.
 """
 
 from __future__ import annotations
@@ -27,23 +27,23 @@ from amaranth.lib.wiring import In, Out
 
 from modmill.contract import Residues
 from modmill.design import Multiplier
-from modmill.engines.machine.timing import SUM, TRIM, MachineTiming
+from modmill.engines.machine.timing import SUBTRACT, SUM, MachineTiming
 from modmill.numbers.folding import fold_bounds
 from modmill.rtl.delay import DelayLines, later
 from modmill.rtl.fold import fold_step
 from modmill.rtl.memory import BITS_MAX, WIDTH_MAX, BlockRam
 
 GUARD = 2
-"""Bits that sums have more than numbers before they are trimmed."""
+"""Additional bits of a sum before its conditional subtraction."""
 
 
 def control(address: int, trims: int) -> data.StructLayout:
-    """What a slice is told, for addresses of so many bits and so many multiples of p that sums are trimmed by.
+    """Control word of a slice, for addresses of ``address`` bits and ``trims`` multiples T.
 
-    ``read``: of port A. ``place``: of port B, at which ``write`` stores what was chosen in the cycle before: the sum,
-    with ``choose`` the trimmed one, or with ``result`` the product. ``invert``: the number of this cycle is subtracted.
-    ``take``: the numbers of this and the next cycle are a product's. ``begin``: the number of this cycle is a sum's b,
-    the next one its a. ``trim``: number of the multiple for the sum that begins.
+    ``read``: address of port A. ``place``: address of port B, at which ``write`` stores the value that was selected in
+    the cycle before: the sum, with ``choose`` t instead of s, or with ``result`` the product. ``invert``: subtract the
+    number that is read in this cycle. ``take``: the numbers of this and the next cycle are the operands of a product.
+    ``begin``: the number of this cycle is b of a sum, the next one a. ``trim``: index of T for the sum that begins.
     """
     return data.StructLayout({
         "read": address, "place": address, "write": 1, "result": 1, "choose": 1, "invert": 1, "take": 1,
@@ -52,14 +52,14 @@ def control(address: int, trims: int) -> data.StructLayout:
 
 
 class _Slice(wiring.Component):
-    """Some bits of all numbers, which carries run through, or a channel of residues.
+    """A slice: some bits of all numbers, with carries, or a channel of residues.
 
-    ``control`` acts a cycle later and is passed on in ``forward``. Of ``carries``, those into and out of d, s and t,
-    each comes from the slice below in the cycle in which it is due. The operands that were taken stand at ``a`` and
-    ``b``, or, where ``moved`` says so of them, go there a cycle after ``move``. The result ``r``, or with ``given`` the
-    ``number``, is written as it stands, or where it is ``captured`` as it stood in the cycle of ``capture``.
-    ``multiples``: its bits of each T, None where they are loaded: with ``set_trim`` what could be written becomes one
-    of them. ``u``: of a channel modulo 2^w - u. ``low``, ``high``: whether it is the lowest or highest slice.
+    ``control`` acts one cycle later and goes to the next slice through ``forward``. ``carries``, ``carried``: carries
+    into and out of d, s and t; each arrives from the slice below in the cycle in which it is used. The operands of a
+    product appear at ``a`` and ``b``; an operand that is ``moved`` appears one cycle after ``move``. The result ``r``,
+    or with ``given`` the ``number``, is written with its current value, or if ``captured`` with its value in the cycle
+    of ``capture``. ``multiples``: the slice's bits of each T, None if T is loaded; ``set_trim`` then loads it with the
+    captured value. ``u``: of a channel modulo 2^w - u. ``low``, ``high``: whether it is the lowest or highest slice.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class _Slice(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        # ---- control: what is told acts here one cycle later
+        # ---- control: acts here one cycle later
         told = Signal(self.layout, name="told", reset_less=True)
         write, take = Signal(name="write_here", reset_less=True), Signal(3, name="take_here", reset_less=True)
         invert = Signal(2, name="invert_here", reset_less=True)
@@ -130,11 +130,11 @@ class _Slice(wiring.Component):
         return m
 
     def _wide(self, value: Value) -> Value:
-        """With guard bits above, in the highest slice of a unit that trims."""
+        """Add guard bits in the highest slice of a unit with conditional subtraction."""
         return Cat(value, Const(0, GUARD)) if self.high and self.timing.conditional_subtracts else value
 
     def _memory(self, m: Module, told: data.View, write: Value, stored: Value) -> Value:
-        """The block RAMs; returns what port B read."""
+        """Add the block RAMs; return the output of port B."""
         size = min(WIDTH_MAX, BITS_MAX // self.depth)
         read = []
         for k, first in enumerate(range(0, self.width, size)):
@@ -148,7 +148,7 @@ class _Slice(wiring.Component):
         return Cat(*read)
 
     def _carried(self, m: Module, x: Value, lift: Value, inverting: Value, told: data.View, held: Value) -> Value:
-        """d, s and t with their carries; the sum in the cycle before it is written."""
+        """Compute d, s and t with their carries; return the sum in the cycle before it is written."""
         timing = self.timing
         carries: list[Value] = [self.carries[k] for k in range(3)]
         if self.low:
@@ -170,12 +170,12 @@ class _Slice(wiring.Component):
         if not timing.conditional_subtracts:
             return lines.straight(s[: self.width], timing.delay - SUM, name="waiting")
         add(2, t, s, ~self._wide(self._multiple(m, told, held)))
-        begun = _in(m, told.begin, SUM - 1, "begun")  # s now, and its t in the next cycle
+        begun = _in(m, told.begin, SUM - 1, "begun")  # s in this cycle, its t in the next one
         both = Mux(begun, s, t)[: self.width]
-        return lines.either(both, (timing.delay - SUM, timing.delay - TRIM), self.control.choose, name="waiting")
+        return lines.either(both, (timing.delay - SUM, timing.delay - SUBTRACT), self.control.choose, name="waiting")
 
     def _multiple(self, m: Module, told: data.View, held: Value) -> Value:
-        """T for the sum that stands in s."""
+        """Return T for the sum that is in s."""
         multiples: list[Value] = []
         for k, constant in enumerate(self.multiples):
             if constant is None:
@@ -192,7 +192,7 @@ class _Slice(wiring.Component):
         return later(m, found, "multiple") if len(multiples) > 1 else found
 
     def _folded(self, m: Module, x: Value, lift: Value) -> Value:
-        """The sum of three residues, folded, in the cycle before it is written."""
+        """Return the folded sum of three residues in the cycle before it is written."""
         form = self.timing.contract.operand
         assert isinstance(form, Residues)
         w, u = form.base.w, self.u
@@ -208,27 +208,27 @@ class _Slice(wiring.Component):
 
 
 def _in(m: Module, value: Value, cycles: int, name: str) -> Value:
-    """``value`` of so many cycles ago, for single bits."""
+    """Delay ``value`` by ``cycles`` cycles, for few bits."""
     for k in range(cycles):
         value = later(m, value, f"{name}_{k}")
     return value
 
 
 class FieldUnit(wiring.Component):
-    """The slices around a multiplier.
+    """A multiplier and the slices around it.
 
-    ``control`` as of a slice, for the lowest one. ``below``: whether the sum was below T, so many cycles after the
-    address of its b as ``timing.least_delay`` says. ``q``: the number at an address, once all slices have read it.
-    ``move``, ``given``, ``capture``, ``set_trim`` and ``number`` as of a slice, for all at once.
+    ``control``: control word of the lowest slice. ``below``: whether a sum was below T, ``timing.least_delay`` cycles
+    after the address of its b. ``q``: the number at an address, after all slices have read it. ``move``, ``given``,
+    ``capture``, ``set_trim`` and ``number``: as of a slice, to all slices at once.
 
-    Cost for a number of w bits on ECP5, where sums are trimmed: about 9 w LUTs and 8 w flip-flops, ceil(w / 18) block
-    RAMs; for a multiplier whose results do not stand at its port 2 w flip-flops more. Latency: ``MachineTiming``.
+    Cost for numbers of w bits on ECP5 with conditional subtraction: about 9 w LUTs, 8 w flip-flops and ceil(w / 18)
+    block RAMs; 2 w flip-flops more for a multiplier that does not hold its results. Latency: `MachineTiming`.
     """
 
     kept = ("slice",)
 
     def __init__(self, core: Multiplier, timing: MachineTiming, depth: int, multiples: Sequence[int | None]) -> None:
-        """``multiples``: what sums are trimmed by, None where they are loaded."""
+        """``depth``: of the slot memory. ``multiples``: each T, None if it is loaded."""
         self.core, self.timing, self.depth, self.multiples = core, timing, depth, tuple(multiples)
         width = timing.contract.operand.width
         super().__init__({
@@ -266,12 +266,12 @@ class FieldUnit(wiring.Component):
         return m
 
     def _moved(self, operand: int, k: int, part: slice) -> bool:
-        """Whether slice k takes its next operand before the multiplier has looked at all bits of this one."""
+        """Whether slice k reads its next operand before the multiplier has read all bits of this one."""
         accept, kept = self.timing.accept, self.timing.kept(operand, k)
         read = [accept + cycle for bit in range(part.start, part.stop) for cycle in self.core.read_in(operand, bit)]
         return not all(cycle in kept for cycle in read)
 
     def _captured(self, k: int, part: slice) -> bool:
-        """Whether a product may be gone from the multiplier's port when slice k writes it."""
+        """Whether the multiplier may no longer hold a product when slice k writes it."""
         stands = min(self.core.stands(bit) for bit in range(part.start, part.stop))
         return self.timing.written(k) - 1 - self.timing.arrive > stands

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""The register through which numbers enter and leave a machine word by word, and in which p is subtracted."""
+"""Register through which numbers enter and leave a machine word by word, and in which p is subtracted."""
 
 from __future__ import annotations
 
@@ -13,20 +13,21 @@ from modmill.rtl.delay import later
 from modmill.rtl.word_register import WordRegister
 
 ROUND = 4
-"""Cycles between shifts of a comparison or subtraction: the word, it and the word of p in registers of their own, the
-difference, the shift."""
+"""Cycles between shifts of a comparison or subtraction: word at the port, registers for it and the word of p,
+difference, shift."""
 
 
 class NumberRegister(wiring.Component):
-    """A number of ``words`` words of ``word`` bits, the least first.
+    """A number of ``words`` words of ``word`` bits, the least significant first.
 
-    With ``shift`` the ``i_data`` of that cycle becomes the highest word, two cycles later; with ``comparing`` the word
-    goes round instead, and with ``subtracting`` less its word of p, if the last comparison found the number not below
-    p: ``words`` shifts of each, ROUND cycles apart, subtract it once or not at all. That is done with 2^(rounds - 1) p,
-    then half of that, and so on to p: a number below 2^rounds p becomes the least one. With ``load`` it
-    becomes ``whole``, three cycles later as after a shift. ``held``: i_data two cycles later. ``modulus``: p, or None
-    where ``m_write`` stores its words.
-    Cost: a register and a LUT a bit, an adder and a memory of one word of p.
+    ``shift``: shift by one word. The ``i_data`` of that cycle becomes the highest word two cycles later. With
+    ``comparing`` the lowest word becomes the highest one instead, so that the number rotates. With ``subtracting`` it
+    does so minus its word of p if the last comparison found the number not below p. ``words`` shifts of each, ROUND
+    cycles apart, subtract p conditionally. This is repeated with 2^(rounds - 1) p, 2^(rounds - 2) p, ..., p and reduces
+    a number below 2^rounds p to [0, p). ``load``: the number becomes ``whole`` three cycles later, as after a shift.
+    ``held``: i_data two cycles later. ``modulus``: p, or None if ``m_write`` stores its words.
+
+    Cost: a register and a LUT for each bit, an adder of one word and a memory for the words of p.
     """
 
     def __init__(self, words: int, word: int, *, modulus: int | None, rounds: int) -> None:
@@ -45,7 +46,7 @@ class NumberRegister(wiring.Component):
         m.submodules.register = register = WordRegister(words, word)
         earlier = Signal(word, reset_less=True)
         entering = Signal(word)
-        asked, modes = Signal(2, name="asked"), Signal(2, name="modes")  # what the word that acts is shifted for
+        asked, modes = Signal(2, name="asked"), Signal(2, name="modes")  # mode of the shift that acts now
         held = later(m, earlier, "held_word")
         m.d.sync += [
             register.shift.eq(self.shift), register.load.eq(self.load), earlier.eq(self.i_data),
@@ -70,7 +71,7 @@ class NumberRegister(wiring.Component):
         borrow, small = Signal(name="borrow"), Signal(name="small", reset_less=True)
         turn = Signal(range(max(2, words)))
         comparing, subtracting = modes[0], modes[1]
-        # between two shifts: the word of p, the difference
+        # between two shifts: read the word of p, then subtract
         subtrahend = later(m, Mux(self.subtracting & small, 0, read.data), "subtrahend")
         minuend = later(m, register.number[:word], "minuend")
         difference = Signal(word + 1, reset_less=True)

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""What the parts of a coprocessor agree on: slots, the table of instructions, digits, and the messages at its ports.
+"""Layout of a coprocessor: slot memory, program table, digits, and the messages at its ports.
 
 Slot memory, from address 0: the slots of thread 0, those of thread 1, and so on; the constants of all programs; the
 multiples of p that differences add, 0 first.
 
-The table holds the tasks of all instructions of all programs one after another: an instruction's product, which may be
-none, then its sums. A task names each slot by its number and by what must be added to that for its address.
+The program table has one entry for each task of all programs, in order: the product of an instruction (an inactive
+entry if there is none), then its sums. An entry gives each operand address as a number and a base to add to it.
 """
 
 from __future__ import annotations
@@ -22,36 +22,39 @@ from modmill.engines.microcode.program import ENTRY, PAIR, Instruction, OperandA
 from modmill.rtl.memory import DEPTHS
 
 SETUP = 0
-"""The message that sets the modulus and the constants; 1 + program runs one."""
+"""Command word of the message that sets the modulus and the constants; command 1 + k runs program k."""
 PACK = 16
-"""Bits of digits in a word at most."""
+"""Maximum bits of digits in a word."""
 COUNT_BITS = 16
-"""Bits of the count of a loop's passes."""
+"""Bits of the number of passes of a loop."""
 DIGIT_WORDS = 16 * DEPTHS[-1]
-"""Words of digits of all threads at most."""
+"""Maximum words of digits of all threads."""
 OWN, OWN_ENTRY, UP, DOWN, SHARED, SHARED_ENTRY = range(6)
-"""What is added to a number: where the thread's slots begin; the digit more; 1 more or less where the digit is odd;
-where the constants begin; the digit more."""
+"""Base that is added to the number of an operand: first slot of the thread; the same plus the digit; the same plus or
+minus 1 if the digit is odd; first constant; the same plus the digit."""
 FIELDS = ("destination", "a", "b")
+"""Operands of an entry."""
 ADDED = ("c", "e")
+"""Operands of an entry in units that add two products, besides `FIELDS`."""
 
 
 def words_of(number: int, count: int, word: int) -> list[int]:
-    """A number as ``count`` words, least significant first."""
+    """A number as ``count`` words of ``word`` bits, the least significant first."""
     return [number >> (word * k) & ((1 << word) - 1) for k in range(count)]
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A task in the table. ``places``: for each of the layout's fields the number and what is added to it.
+    """An entry of the program table, one task.
 
-    ``active``: a product that is done; ``two``: of two that are added up. ``invert``: a difference.
-    ``lift``: place of the multiple of p that is added. ``trim``: number of the multiple that
-    the sum is trimmed by, from 1 on, 0 for none. In an instruction's first entry: ``count`` of its entries,
-    ``advance``, ``again`` (the loop's last instruction), ``last``.
+    ``addresses``: for each of the layout's fields the number and the base that is added to it. ``active``: there is a
+    product; ``two``: it is a sum of two products. ``invert``: a difference. ``lift``: index of its offset multiple in
+    ``offset_multiples``. ``trim``: 1 + index of the multiple in ``conditional_subtracts``, 0 for no conditional
+    subtraction. In the first entry of an instruction: ``count``: number of its entries; ``advance``: as in
+    `Instruction`; ``again``: last instruction of the loop; ``last``: last instruction of the program.
     """
 
-    places: tuple[tuple[int, int], ...]
+    addresses: tuple[tuple[int, int], ...]
     active: bool = False
     two: bool = False
     invert: bool = False
@@ -65,11 +68,11 @@ class Entry:
 
 @dataclass(frozen=True)
 class MicrocodeLayout:
-    """Slots, table and messages of a coprocessor for some programs.
+    """Slots, program table and messages of a coprocessor for some programs.
 
-    ``threads``: runs interleaved. ``word``: bits of a word of the streams, 16 to 64. ``counted``: each job says how
-    often its loop is done, at most as often as in the program, and how many words of digits it brings. Raises
-    UnsupportedError when the programs do not fit the unit or its memories.
+    ``threads``: number of interleaved runs. ``word``: bits of a word of the streams, 16 to 64. ``counted``: each job
+    contains the number of passes of its loop, at most that of the program, and the number of its words of digits.
+    Raises UnsupportedError if the programs do not fit the unit or its memories.
     """
 
     programs: tuple[Program, ...]
@@ -87,10 +90,10 @@ class MicrocodeLayout:
             raise UnsupportedError(f"words have {PACK} to 64 bits, not {self.word}")
         for program in self.programs:
             if not program.inputs or not program.results:
-                raise UnsupportedError(f"{program.name} takes no number, or gives none")
+                raise UnsupportedError(f"{program.name} has no inputs or no results")
             if program.passes >> COUNT_BITS:
                 raise UnsupportedError(
-                    f"{program.name}: {program.passes} passes, there are at most {(1 << COUNT_BITS) - 1}"
+                    f"{program.name}: {program.passes} passes; at most {(1 << COUNT_BITS) - 1} are possible"
                 )
             for instruction in _instructions(program):
                 self._require_fit(program, instruction)
@@ -101,7 +104,7 @@ class MicrocodeLayout:
             )
         if self.digit_depth > DIGIT_WORDS:
             raise UnsupportedError(
-                f"the digits of {self.threads} threads fill {self.digit_depth} words, there are {DIGIT_WORDS}"
+                f"the digits of {self.threads} threads fill {self.digit_depth} words; {DIGIT_WORDS} are available"
             )
 
     def _require_fit(self, program: Program, instruction: Instruction) -> None:
@@ -111,11 +114,13 @@ class MicrocodeLayout:
             )
         for task in instruction.tasks:
             if task.destination.shared or task.destination.pick == ENTRY:
-                raise UnsupportedError(f"{program.name}: a task writes a constant or an entry that a digit picks")
+                raise UnsupportedError(f"{program.name}: a task writes a constant or an entry that a digit selects")
             if len(task.reads) > 2 and not self.timing.added:
-                raise UnsupportedError(f"{program.name}: this unit does not add products up")
+                raise UnsupportedError(f"{program.name}: this unit does not add two products")
             if task.conditional_subtract and not self.timing.conditional_subtracts:
-                raise UnsupportedError(f"{program.name}: a sum is trimmed, which this unit does not do")
+                raise UnsupportedError(
+                    f"{program.name}: a sum has a conditional subtraction, which this unit cannot do"
+                )
 
     # ---- slots
 
@@ -126,12 +131,12 @@ class MicrocodeLayout:
 
     @cached_property
     def slots(self) -> int:
-        """Slots of a thread."""
+        """Number of slots of a thread."""
         return max(p.slots for p in self.programs)
 
     @cached_property
     def offsets(self) -> tuple[int, ...]:
-        """For each program where its constants begin among all. Programs with the same ones share them."""
+        """Index of each program's first constant. Programs with the same constants share them."""
         found: list[int] = []
         known: dict[tuple[tuple[int, int], ...], int] = {}
         end = 0
@@ -145,12 +150,12 @@ class MicrocodeLayout:
 
     @cached_property
     def constants(self) -> int:
-        """Slots of constants."""
+        """Number of slots of constants."""
         return max((at + p.shared_slots for at, p in zip(self.offsets, self.programs, strict=True)), default=0)
 
     @cached_property
     def offset_multiples(self) -> tuple[int, ...]:
-        """The multiples of p in the memory, 0 first."""
+        """The multiples of p in the slot memory, as factors of p, 0 first."""
         tasks = self._tasks()
         if self.timing.added or not self.timing.sums:
             return ()
@@ -158,7 +163,7 @@ class MicrocodeLayout:
 
     @cached_property
     def conditional_subtracts(self) -> tuple[int, ...]:
-        """The multiples of p that sums are trimmed by."""
+        """The multiples of p that are subtracted conditionally, as factors of p."""
         return tuple(sorted({task.conditional_subtract for task in self._tasks()} - {0}))
 
     def _tasks(self) -> Iterator[Task]:
@@ -176,24 +181,27 @@ class MicrocodeLayout:
 
     @property
     def used(self) -> int:
-        """Addresses in use."""
+        """Number of slot addresses in use."""
         return self.offset_base + len(self.offset_multiples)
 
     @cached_property
     def depth(self) -> int:
-        """Addresses of the slot memory."""
+        """Depth of the slot memory, a power of two."""
         return max(DEPTHS[0], 1 << (self.used - 1).bit_length())
 
     # ---- the table
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """The slots that an entry names."""
+        """Names of an entry's operands."""
         return FIELDS + (ADDED if self.timing.added else ())
 
     @cached_property
     def table(self) -> tuple[tuple[Entry, ...], tuple[int, ...], tuple[int, ...]]:
-        """The entries, and for each program its first entry and that of its loop."""
+        """(entries, index of each program's first entry, index of the first entry of its loop, 0 for none).
+
+        Raises UnsupportedError for a program without instructions.
+        """
         entries: list[Entry] = []
         firsts, loops = [], []
         for number, p in enumerate(self.programs):
@@ -212,42 +220,42 @@ class MicrocodeLayout:
         return tuple(entries), tuple(firsts), tuple(loops)
 
     def _entries(self, program: int, instruction: Instruction, *, again: bool, last: bool) -> Iterator[Entry]:
-        nowhere = ((0, OWN),) * len(self.fields)
-        places = self._places(program, instruction.product) if instruction.product else nowhere
+        unused = ((0, OWN),) * len(self.fields)
         yield Entry(
-            places, active=instruction.product is not None,
+            self._addresses(program, instruction.product) if instruction.product else unused,
+            active=instruction.product is not None,
             two=instruction.product is not None and instruction.product.c is not None,
             count=1 + len(instruction.sums), advance=instruction.advance, again=again, last=last,
         )  # fmt: skip
         for task in instruction.sums:
-            less = task.conditional_subtract
+            subtract = task.conditional_subtract
             yield Entry(
-                self._places(program, task),
+                self._addresses(program, task),
                 invert=task.kind == "sub",
                 lift=self.offset_multiples.index(task.offset_multiple) if task.kind == "sub" else 0,
-                trim=1 + self.conditional_subtracts.index(less) if less else 0,
+                trim=1 + self.conditional_subtracts.index(subtract) if subtract else 0,
             )
 
-    def _places(self, program: int, task: Task) -> tuple[tuple[int, int], ...]:
-        def numbered(place: OperandAddress) -> tuple[int, int]:
-            if place.shared:
-                if place.pick == PAIR:
-                    raise UnsupportedError(
-                        f"{self.programs[program].name}: a digit picks one of two constants as a pair"
-                    )
-                return self.offsets[program] + place.number, SHARED_ENTRY if place.pick == ENTRY else SHARED
-            return place.number, {ENTRY: OWN_ENTRY, PAIR: DOWN if place.number % 2 else UP}.get(place.pick, OWN)
+    def _addresses(self, program: int, task: Task) -> tuple[tuple[int, int], ...]:
+        """Number and base of each operand; absent ones repeat a."""
+
+        def coded(operand: OperandAddress) -> tuple[int, int]:
+            if operand.shared:
+                if operand.pick == PAIR:
+                    raise UnsupportedError(f"{self.programs[program].name}: a digit selects from a pair of constants")
+                return self.offsets[program] + operand.number, SHARED_ENTRY if operand.pick == ENTRY else SHARED
+            return operand.number, {ENTRY: OWN_ENTRY, PAIR: DOWN if operand.number % 2 else UP}.get(operand.pick, OWN)
 
         given = (task.destination, task.a, task.b, *((task.c, task.e) if self.timing.added else ()))
-        return tuple(numbered(place or task.a) for place in given)
+        return tuple(coded(operand or task.a) for operand in given)
 
     @cached_property
     def additions(self) -> dict[str, tuple[int, ...]]:
-        """What is added to addresses that are written, and to those that are read, in order of their codes."""
+        """Bases that are added to written and to read addresses, in the order of their codes in the table."""
         entries, _, _ = self.table
         return {
-            "destination": tuple(sorted({entry.places[0][1] for entry in entries})),
-            "read": tuple(sorted({how for entry in entries for _, how in entry.places[1:]})),
+            "destination": tuple(sorted({entry.addresses[0][1] for entry in entries})),
+            "read": tuple(sorted({how for entry in entries for _, how in entry.addresses[1:]})),
         }
 
     # ---- digits
@@ -263,8 +271,11 @@ class MicrocodeLayout:
         return 1 << (max(1, PACK // self.digit_bits).bit_length() - 1)
 
     def counting(self, program: int, passes: int | None = None) -> Program:
-        """A program with so many passes of its loop, its own by default. Raises UnsupportedError for others, unless
-        they are counted and fewer."""
+        """A program with another number of passes of its loop; None: its own number.
+
+        Raises UnsupportedError for more passes than its own, fewer than 1, and any other number if jobs do not contain
+        it (``counted``).
+        """
         p = self.programs[program]
         if passes in (None, p.passes):
             return p
@@ -274,22 +285,24 @@ class MicrocodeLayout:
         return replace(p, passes=passes)
 
     def digit_words(self, program: int, passes: int | None = None) -> int:
-        """Words of digits of one thread."""
+        """Number of words of digits of one thread."""
         return -(-self.counting(program, passes).digits // self.per_word)
 
     @cached_property
     def stride(self) -> int:
-        """Words of digits that are kept for each thread; one more may be read at the end."""
+        """Words of digits stored for each thread, one more than used: it may be read at the end."""
         return max(1, *(p.digits // self.per_word + 1 for p in self.programs))
 
     @property
     def digit_depth(self) -> int:
-        """Words of the digit memory."""
+        """Depth of the digit memory in words."""
         return self.threads * self.stride
 
     def pack(self, program: int, digits: Sequence[int], passes: int | None = None) -> list[int]:
-        """Digits as words, the first in the least significant bits. Raises UnsupportedError for too many or too wide
-        ones."""
+        """Digits packed into words, the first in the least significant bits.
+
+        Raises UnsupportedError for a wrong number of digits and for a digit out of range.
+        """
         p = self.counting(program, passes)
         if len(digits) != p.digits:
             raise UnsupportedError(f"{p.name} uses {p.digits} digits, not {len(digits)}")
@@ -303,30 +316,30 @@ class MicrocodeLayout:
 
     @property
     def binary(self) -> bool:
-        """Whether numbers stand at the ports as themselves."""
+        """Whether numbers at the ports are binary."""
         return isinstance(self.contract.operand, Binary)
 
     @property
     def number_words(self) -> int:
-        """Words of a number."""
+        """Number of words of a number."""
         return -(-self.contract.operand.width // self.word)
 
     @property
     def key_words(self) -> int:
-        """Words of the stream i for one of stream k."""
+        """Words of stream i for one word of the multiplier's stream k."""
         return -(-self.contract.load.width // self.word) if self.contract.load else 0
 
     @cached_property
     def rounds(self) -> int:
-        """How often a multiple 2^k p is subtracted from each result: not where the ports have residues."""
+        """Number of multiples 2^k p that are subtracted from each result; 0 for residues."""
         most = max(times for p in self.programs for _, times in p.results)
         return most.bit_length() * self.binary
 
     def setup(self, contract: Contract, programs: Mapping[int, Program] | None = None) -> list[int]:
-        """The message that sets a modulus and the constants of some programs, by number, made for that modulus.
+        """The message that sets a modulus and the constants of ``programs``, by number; default: the layout's own.
 
-        Default: all of the layout's own. Raises UnsupportedError when a program differs from the layout's own in more
-        than the values of its constants.
+        The programs must be made for the contract's modulus. Raises UnsupportedError if one of them differs from the
+        layout's own in more than the values of its constants.
         """
         made = dict(enumerate(self.programs)) if programs is None else programs
         for k, p in made.items():
@@ -352,8 +365,7 @@ class MicrocodeLayout:
         return out
 
     def _offset(self, offset_multiple: int, p: int) -> int:
-        """The port value that a difference adds: with residues less 2^w - 1 each, which the inverted bits of b are
-        too large by."""
+        """The port value that a difference adds; with residues less 2^w - 1 in each, because ~b = 2^w - 1 - b."""
         form = self.contract.operand
         if not isinstance(form, Residues):
             return offset_multiple * p
@@ -365,7 +377,10 @@ class MicrocodeLayout:
     def job(
         self, program: int, runs: Sequence[tuple[Sequence[int], Sequence[int]]], passes: int | None = None
     ) -> list[int]:
-        """The message for one (digits, inputs) for each thread; ``passes`` of the loop, where they are counted."""
+        """The message of a job: (digits, inputs) of each thread; ``passes`` of the loop if jobs contain it.
+
+        Raises UnsupportedError for a wrong number of runs, inputs, digits or passes.
+        """
         if len(runs) != self.threads:
             raise UnsupportedError(f"this coprocessor does {self.threads} runs at once, not {len(runs)}")
         p = self.programs[program]
@@ -381,24 +396,24 @@ class MicrocodeLayout:
         return out
 
     def number(self, x: int) -> list[int]:
-        """The words of a number."""
+        """The words of a number, in the form of the multiplier."""
         return self._words(self.contract.operand.encode(x))
 
     def _words(self, port: int) -> list[int]:
         return words_of(port, self.number_words, self.word)
 
     def answer_words(self, program: int) -> int:
-        """Words at ``o`` after a job."""
+        """Number of words at ``o`` after a job."""
         return self.threads * len(self.programs[program].results) * self.number_words
 
     def numbers(self, words: Sequence[int], p: int) -> list[int]:
-        """The numbers that words at ``o`` stand for, least ones."""
+        """The numbers in words at ``o``, in [0, p)."""
         n = self.number_words
         ports = [sum(w << (self.word * k) for k, w in enumerate(words[at : at + n])) for at in range(0, len(words), n)]
         return [port if self.binary else self.contract.operand.decode(port) % p for port in ports]
 
     def results(self, program: int, words: Sequence[int], p: int) -> list[tuple[int, ...]]:
-        """For each thread its results."""
+        """The results of each thread, from the words at ``o``."""
         size = len(self.programs[program].results)
         numbers = self.numbers(words, p)
         return [tuple(numbers[k : k + size]) for k in range(0, len(numbers), size)]
@@ -409,7 +424,7 @@ def _instructions(program: Program) -> Iterator[Instruction]:
 
 
 def _shape(p: Program) -> tuple[object, ...]:
-    """A program without the values of its constants."""
+    """Everything in a program except the values of its constants."""
     return (
         p.inputs, tuple(slot for slot, _ in p.shared), p.before, p.loop, p.after, p.passes, p.results, p.window,
     )  # fmt: skip

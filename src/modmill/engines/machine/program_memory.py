@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""The memory of an instruction sequencer: the entries of all programs, and behind them the digits of all threads."""
+"""Memory of a sequencer: the table entries of all programs, and behind them the digits of all threads."""
 
 from __future__ import annotations
 
@@ -15,14 +15,15 @@ from modmill.rtl.delay import later
 from modmill.rtl.memory import BlockRam
 
 DIGITS = 3
-"""Cycles from the place of a word of digits to the word."""
+"""Cycles from the address of a word of digits to the word."""
 _PRODUCT = ("active", "two", "count", "advance", "again", "last")
 _SUM = ("invert", "trim", "lift")
 _BANK = 1024
+"""Words of a bank."""
 
 
 def chosen(which: Value, values: Sequence[Value | int]) -> Value:
-    """The value for a number, the last one beyond the end."""
+    """The value with number ``which``, the last value for a number beyond the end."""
     found = Value.cast(values[-1])
     for k, value in enumerate(values[:-1]):
         found = Mux(which == k, value, found)
@@ -30,12 +31,12 @@ def chosen(which: Value, values: Sequence[Value | int]) -> Value:
 
 
 class ProgramMemory(wiring.Component):
-    """The entries, and behind them in the same block RAMs the digits of all threads.
+    """Table entries and, behind them in the same block RAMs, the digits of all threads.
 
-    The entry ``at`` of cycle t stands at ``product`` and ``sum`` in cycle t + 3, the digits ``d_at`` at ``digits`` in
-    cycle t + DIGITS; ``d_write`` stores ``d_data`` at ``d_place``, a cycle later, in which no digits are read. They
-    begin at a multiple of their room, so that whatever is written, before a reset too, no entry is; more than 1,024
-    words of them fill banks of their own.
+    The entry at address ``at`` of cycle t appears at ``product`` and ``sum`` in cycle t + 3, the word of digits at
+    address ``d_at`` at ``digits`` in cycle t + DIGITS. ``d_write`` stores ``d_data`` at ``d_place`` one cycle later; no
+    digits are read in that cycle. The digits begin at a multiple of their size, so that no write can change an entry,
+    not even one before a reset. More than 1,024 words of digits have separate banks.
     Cost on ECP5: ceil(bits of an entry / 18) block RAMs for every 1,024 entries and words of digits.
     """
 
@@ -56,7 +57,7 @@ class ProgramMemory(wiring.Component):
 
     def _word(self, entry: Entry, shapes: dict[tuple[str, ...], data.StructLayout]) -> int:
         fields: dict[str, int] = {}
-        for name, (number, how) in zip(self.layout.fields, entry.places, strict=True):
+        for name, (number, how) in zip(self.layout.fields, entry.addresses, strict=True):
             codes = self.layout.additions["destination" if name == "destination" else "read"]
             fields[name], fields[f"{name}_add"] = number, codes.index(how)
         kind = _PRODUCT if entry.count else _SUM
@@ -98,7 +99,7 @@ class ProgramMemory(wiring.Component):
         return m
 
     def _digits(self, m: Module) -> None:
-        """Banks that hold digits only."""
+        """Add the banks that hold digits only."""
         low = _BANK.bit_length() - 1
         at = later(m, Mux(self.d_write, self.d_place, self.d_at), "digits_at")
         write, word = Signal(name="d_write_here"), later(m, self.d_data, "d_data_here")
@@ -120,9 +121,9 @@ class ProgramMemory(wiring.Component):
 
 
 def table_shapes(layout: MicrocodeLayout) -> dict[tuple[str, ...], data.StructLayout]:
-    """Fields of an instruction's first entry and of its sums, as wide as this layout needs them."""
+    """Fields of an instruction's first entry and of the entries of its sums, with the widths that the layout needs."""
     entries, _, _ = layout.table
-    number = max(n for entry in entries for n, _ in entry.places).bit_length()
+    number = max(n for entry in entries for n, _ in entry.addresses).bit_length()
     added = {name: (len(codes) - 1).bit_length() for name, codes in layout.additions.items()}
     widths = {
         "lift": (len(layout.offset_multiples) - 1).bit_length(),

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""The sequencer of a coprocessor: reads instructions from a table and tells the field unit, cycle by cycle, what to do.
+"""Sequencer of a coprocessor: it reads instructions from the program table and controls the field unit in each cycle.
 
-`Sequencer` has what all sequencers have: ports, the place in the program, digits, the time of an access from outside.
-`DatapathSequencer` drives a field unit: a counter goes round once in a turn, and registers decoded from it do
-everything in the cycles that `timing.py` gives. `slot_sequencer.py` drives a machine with numbered slots. No address
-but those that digits choose depends on a number, and no time does.
+`Sequencer` is the common part: ports, program counter, digits, access from outside. `DatapathSequencer` controls a
+field unit: a counter counts the cycles of an issue slot, and strobes decoded from it start each action in the cycle
+that `timing.py` gives. `slot_sequencer.py` controls a slot machine. The only data-dependent addresses are those that
+digits select; the timing does not depend on data.
 """
 
 from __future__ import annotations
@@ -34,14 +34,16 @@ from modmill.engines.machine.timing import CAPTURE, FIRST, MachineTiming
 from modmill.rtl.delay import DelayLines, later
 
 ENTRY_AT = FIRST - 2
-"""Cycle of a turn in which the first entry is there."""
-_PLACED = 4  # cycles from a number that is given to its write, less those of registers
+"""Cycle of an issue slot in which the instruction's first entry is at the output of the table."""
+_WRITTEN = 4  # cycles of an access from its start to the write, registers not counted
 
 
 class Progress(NamedTuple):
-    """Registers of a run: the place ``base`` of the instruction's first entry, the ``thread``, the ``index`` of the
-    digit,
-    where the thread's digits and slots begin, and how many passes of the loop are ``left`` after this one."""
+    """Registers of a run.
+
+    ``base``: address of the instruction's first entry. ``index``: of the current digit. ``digits_at``, ``slots_at``:
+    first word of digits and first slot of the thread. ``left``: remaining passes of the loop after this one.
+    """
 
     base: Signal
     thread: Signal
@@ -52,18 +54,18 @@ class Progress(NamedTuple):
 
 
 class Sequencer(wiring.Component):
-    """Runs one program for all threads when ``start`` is high. Abstract; instantiate a subclass.
+    """Run one program for all threads when ``start`` is high. Abstract; instantiate a subclass.
 
-    While not ``busy``: ``s_write`` stores ``s_data`` at ``s_address`` when ``s_ready`` is high, with ``s_trim`` as one
-    of the multiples of p that sums are trimmed by; ``s_ask`` asks for what stands at ``s_read``, which is at ``s_q``
-    when ``s_valid`` is high, and stays high until then; ``d_write`` stores a word of digits. ``program`` must stand
-    while it is busy, and so must ``passes`` of the loop, where the layout has them counted. A run takes ``cycles``
-    cycles from ``start`` on, whatever the numbers and digits are.
+    While not ``busy``: ``s_write`` stores ``s_data`` at ``s_address``, or with a bit of ``s_trim`` as that multiple for
+    conditional subtractions; hold it until ``s_ready`` is high. ``s_ask`` reads the slot ``s_read``; hold it until
+    ``s_valid`` is high and ``s_q`` has the number. ``d_write`` stores a word of digits. Keep ``programme``, the number
+    of the program, and ``passes`` of the loop (if the layout is ``counted``) constant while busy. A run takes
+    ``cycles`` cycles from ``start``, independent of operands and digits.
     """
 
     def __init__(self, core: Any, layout: MicrocodeLayout, *, address: int, ends: int, store: int, read: int) -> None:
-        """``address``: bits of a slot's address; ``ends``: cycles of a run beside those of its timing; ``store`` and
-        ``read``: cycles of ``s_write`` and ``s_ask`` for one number."""
+        """``address``: bits of a slot's address. ``ends``: cycles of a run in addition to those of the timing.
+        ``store``, ``read``: cycles to write and to read one number."""
         self.core, self.layout, self._ends = core, layout, ends
         self.store_cycles, self.read_cycles = store, read
         width = layout.contract.operand.width
@@ -77,25 +79,28 @@ class Sequencer(wiring.Component):
         })  # fmt: skip
 
     def cycles(self, program: int, passes: int | None = None) -> int:
-        """Cycles from ``start`` until it is not busy: the same for all numbers and digits."""
+        """Cycles from ``start`` until ``busy`` is low, independent of operands and digits.
+
+        ``passes``: of the loop, the program's own by default. Raises UnsupportedError as `MicrocodeLayout.counting`.
+        """
         lay = self.layout
         return lay.timing.cycles(lay.counting(program, passes).instructions, lay.threads) + self._ends
 
-    def _progress(self, table: ProgramMemory, context: str = "context") -> Progress:
+    def _progress(self, table: ProgramMemory, thread_name: str = "context") -> Progress:
         lay = self.layout
         return Progress(
-            Signal(len(table.at), name="base", reset_less=True), Signal(range(max(2, lay.threads)), name=context),
+            Signal(len(table.at), name="base", reset_less=True), Signal(range(max(2, lay.threads)), name=thread_name),
             Signal(range(lay.per_word * lay.stride + 1), name="index"),
             Signal(len(self.d_address), name="digits_at"), Signal(len(self.s_read), name="slots_at"),
             Signal(COUNT_BITS, name="left", reset_less=True),
         )  # fmt: skip
 
     def _restart(self, m: Module, at: Progress) -> None:
-        """To the first instruction of the program, for the first thread."""
+        """Go to the first instruction of the program and the first thread."""
         lay, (_, firsts, _) = self.layout, self.layout.table
         if lay.counted:
             more: Value = (self.passes - 1)[:COUNT_BITS]
-        else:  # nothing looks at it where there is no loop
+        else:  # not used in a program without a loop
             more = chosen(self.programme, [max(0, p.passes - 1) for p in lay.programs])
         m.d.sync += [
             at.base.eq(chosen(self.programme, firsts)), at.thread.eq(0), at.index.eq(0), at.digits_at.eq(0),
@@ -103,7 +108,7 @@ class Sequencer(wiring.Component):
         ]  # fmt: skip
 
     def _digits(self, m: Module, table: ProgramMemory, at: Progress) -> tuple[Value, list[Value | int]]:
-        """The number of the digit in its word, and all digits of that word."""
+        """Return the position of the current digit in its word and all digits of that word."""
         lay = self.layout
         within = (lay.per_word - 1).bit_length()
         m.d.comb += [
@@ -116,32 +121,32 @@ class Sequencer(wiring.Component):
     def _access(
         self, m: Module, wanted: Value, ready: Signal, cycles: int, names: tuple[str, str]
     ) -> tuple[Signal, Signal]:
-        """A number in or out, which takes ``cycles`` cycles: whether it is on its way, and for how many cycles."""
+        """Time a write or read of ``cycles`` cycles; return whether it is going on, and its cycle."""
         going, count = Signal(name=names[0]), Signal(range(cycles + 1), name=names[1])
         m.d.sync += [going.eq(wanted & ~ready), count.eq(Mux(going, count + 1, 0)), ready.eq(count == cycles - 3)]
         return going, count
 
 
-class _Turn:
-    """The counter of a turn: 0 in cycle 0, set where the multiplier took the first product of a run."""
+class _IssueCounter:
+    """Counter of the cycles of an issue slot. ``aligned`` sets it when the multiplier accepts a run's first product."""
 
-    def __init__(self, m: Module, beat: MachineTiming, aligned: Signal) -> None:
-        self._m, self._turn = m, beat.issue_cycles
-        self.phase, self.wrap = Signal(range(beat.issue_cycles), name="phase"), Signal(name="wrap")
+    def __init__(self, m: Module, timing: MachineTiming, aligned: Signal) -> None:
+        self._m, self._cycles = m, timing.issue_cycles
+        self.phase, self.wrap = Signal(range(timing.issue_cycles), name="phase"), Signal(name="wrap")
         self._strobes: dict[frozenset[int], Signal] = {}
-        synced, phase, wrap = (2 - beat.run_up) % beat.issue_cycles, self.phase, self.wrap
+        synced, phase, wrap = (2 - timing.run_up) % timing.issue_cycles, self.phase, self.wrap
         m.d.sync += [
             phase.eq(Mux(aligned, synced, Mux(wrap, 0, phase + 1))),
-            wrap.eq(Mux(aligned, synced == beat.issue_cycles - 1, phase == beat.issue_cycles - 2)),
+            wrap.eq(Mux(aligned, synced == timing.issue_cycles - 1, phase == timing.issue_cycles - 2)),
         ]
 
     def before(self, cycle: int) -> Value:
-        """High in the cycle before this one."""
-        return self.phase == (cycle - 1) % self._turn
+        """High in the cycle before this cycle of an issue slot."""
+        return self.phase == (cycle - 1) % self._cycles
 
     def at(self, *cycles: int) -> Signal:
-        """High in these cycles of a turn; registered."""
-        wanted = frozenset(cycle % self._turn for cycle in cycles)
+        """High in these cycles of an issue slot, from a register."""
+        wanted = frozenset(cycle % self._cycles for cycle in cycles)
         if wanted not in self._strobes:
             self._strobes[wanted] = strobe = Signal(name="at_" + "_".join(map(str, sorted(wanted)[:3])))
             self._m.d.sync += strobe.eq(Cat(*(self.before(cycle) for cycle in sorted(wanted))).any())
@@ -149,41 +154,39 @@ class _Turn:
 
 
 class DatapathSequencer(Sequencer):
-    """Field unit, table and digits; ports and meaning as of `Sequencer`."""
+    """Sequencer of a field unit. Ports as in `Sequencer`."""
 
     def __init__(self, core: Multiplier, layout: MicrocodeLayout) -> None:
-        beat = layout.timing
-        assert isinstance(beat, MachineTiming)
-        self.timing = beat
-        address, store = layout.depth.bit_length() - 1, max(_PLACED, beat.skew + 3) + 4
-        super().__init__(core, layout, address=address, ends=2, store=store, read=beat.skew + 10)
+        timing = layout.timing
+        assert isinstance(timing, MachineTiming)
+        self.timing = timing
+        address, store = layout.depth.bit_length() - 1, max(_WRITTEN, timing.skew + 3) + 4
+        super().__init__(core, layout, address=address, ends=2, store=store, read=timing.skew + 10)
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        lay, beat, core = self.layout, self.timing, self.core
+        lay, timing, core = self.layout, self.timing, self.core
         load, p = lay.contract.load, lay.contract.p
         m.submodules.unit = unit = FieldUnit(
-            core, beat, lay.depth, [None if load else k * p for k in lay.conditional_subtracts]
+            core, timing, lay.depth, [None if load else k * p for k in lay.conditional_subtracts]
         )
         m.submodules.table = table = ProgramMemory(lay)
         plus = table.sum
         idle, active, starting, aligned = (Signal(name=n) for n in ("idle", "active", "starting", "aligned"))
-        turn, progress = _Turn(m, beat, aligned), self._progress(table)
-        count, done = self._instructions(m, table, turn, progress, active, starting)
-        second, number, live = self._entries(m, table, turn, progress, active)
-        adds = self._additions(m, table, turn, progress)
+        issue, progress = _IssueCounter(m, timing, aligned), self._progress(table)
+        count, done = self._instructions(m, table, issue, progress, active, starting)
+        second, number, live = self._entries(m, table, issue, progress, active)
+        adds = self._bases(m, table, issue, progress)
         read, destination, lift = self._addresses(m, table, adds, idle, second)
-        product, moves, offering, storing = self._products(m, turn, live, table.product.active)
-        place = self._places(m, moves[0] | self.start, Cat(destination, ~self.start), storing)
+        product, moves, offering, storing = self._products(m, issue, live, table.product.active)
+        place = self._destinations(m, moves[0] | self.start, Cat(destination, ~self.start), storing)
         due = live & second & (number != 0) & (number < count)
         summing, adding, choose, sum_place = self._sums(m, unit, due, plus.trim, destination)
         giving, placing, setting = self._numbers(m, idle)
         capture, given = core.o_valid | giving, idle
-        if (
-            not beat.sums
-        ):  # wide numbers: straight from registers to all slices; of an instruction without a product none writes
+        if not timing.sums:  # wide numbers: registers drive all slices; an instruction without product writes nothing
             capture, given = Signal(name="capture"), later(m, idle, "given")
-            m.d.sync += capture.eq(turn.before(beat.arrive) | giving)
+            m.d.sync += capture.eq(issue.before(timing.arrive) | giving)
         told, address = unit.control, len(self.s_read)
         m.d.comb += [
             told.read.eq(read),
@@ -194,7 +197,7 @@ class DatapathSequencer(Sequencer):
             told.take.eq(product), told.invert.eq(later(m, plus.invert & ~second, "invert")),
             told.begin.eq(later(m, ~second, "begin")),
             told.trim.eq(later(m, (plus.trim - 1)[: len(told.trim)], "trim")),
-            unit.move.eq(moves[beat.move - ENTRY_AT - 3]),
+            unit.move.eq(moves[timing.move - ENTRY_AT - 3]),
             unit.capture.eq(capture), unit.given.eq(given), unit.set_trim.eq(setting),
             unit.number.eq(self.s_data), self.s_q.eq(unit.q),
         ]  # fmt: skip
@@ -204,10 +207,12 @@ class DatapathSequencer(Sequencer):
         return m
 
     def _instructions(
-        self, m: Module, table: ProgramMemory, turn: _Turn, at: Progress, active: Signal, starting: Signal
+        self, m: Module, table: ProgramMemory, issue: _IssueCounter, at: Progress, active: Signal, starting: Signal
     ) -> tuple[Signal, Signal]:
-        """Steps from instruction to instruction and from thread to thread; the instruction's number of entries, and
-        whether the run ends."""
+        """Step from thread to thread and from instruction to instruction.
+
+        Returns the number of entries of the instruction and whether the run ends.
+        """
         lay, e, (_, _, loops) = self.layout, table.product, self.layout.table
         following = Signal(len(at.base), name="next", reset_less=True)
         count = Signal(len(e.count), reset_less=True)
@@ -215,13 +220,13 @@ class DatapathSequencer(Sequencer):
         more, last_thread, last_turn, ending, done = (
             Signal(name=name) for name in ("more_passes", "last_context", "last_turn", "ending", "done")
         )
-        with m.If(turn.at(ENTRY_AT)):
+        with m.If(issue.at(ENTRY_AT)):
             m.d.sync += [count.eq(e.count), advance.eq(e.advance)]
             m.d.sync += [again.eq(e.again & more), last.eq(e.last & ~(e.again & more))]
         m.d.sync += [
             more.eq(at.left != 0), last_thread.eq(at.thread == lay.threads - 1), last_turn.eq(last_thread & last),
             following.eq(Mux(again, chosen(self.programme, loops), at.base + count)),
-            ending.eq(turn.before(self.timing.issue_cycles - 1) & active),
+            ending.eq(issue.before(self.timing.issue_cycles - 1) & active),
         ]  # fmt: skip
         m.d.comb += done.eq(ending & last_turn)
         with m.If(ending):
@@ -232,16 +237,18 @@ class DatapathSequencer(Sequencer):
                 m.d.sync += [at.base.eq(following), at.index.eq(at.index + advance), at.left.eq(at.left - again)]
         with m.If(done):
             m.d.sync += active.eq(0)
-        with m.Elif(turn.wrap & starting):
+        with m.Elif(issue.wrap & starting):
             m.d.sync += [active.eq(1), starting.eq(0)]
         return count, done
 
     def _entries(
-        self, m: Module, table: ProgramMemory, turn: _Turn, at: Progress, active: Signal
+        self, m: Module, table: ProgramMemory, issue: _IssueCounter, at: Progress, active: Signal
     ) -> tuple[Signal, Signal, Signal]:
-        """Steps through the entries of the instruction, two cycles each: whether it is an entry's second cycle, the
-        entry's
-        number, and whether the turn belongs to a run."""
+        """Step through the entries of the instruction, two cycles each.
+
+        Returns whether this is the second cycle of an entry, the number of the entry, and whether the issue slot
+        belongs to a run.
+        """
         last = self.timing.sums + 1
         pointer = Signal(len(table.at), name="at", reset_less=True)
         second, stepping, live = (Signal(name=n) for n in ("second", "stepping", "live"))
@@ -250,21 +257,21 @@ class DatapathSequencer(Sequencer):
         m.d.sync += stepping.eq(~stepping)
         with m.If(stepping):
             m.d.sync += pointer.eq(pointer + 1)
-        with m.If(turn.at(ENTRY_AT - 4)):
+        with m.If(issue.at(ENTRY_AT - 4)):
             m.d.sync += [pointer.eq(at.base), stepping.eq(0)]
         m.d.sync += second.eq(~second)
         with m.If(second & (number != last)):
             m.d.sync += number.eq(number + 1)
-        with m.If(turn.at(ENTRY_AT - 1)):
+        with m.If(issue.at(ENTRY_AT - 1)):
             m.d.sync += [second.eq(0), number.eq(0), live.eq(active)]
         return second, number, live
 
-    def _additions(self, m: Module, table: ProgramMemory, turn: _Turn, at: Progress) -> dict[int, Value]:
-        """For each way to choose a slot what is added to an address, from the first entry's cycle on for a turn."""
+    def _bases(self, m: Module, table: ProgramMemory, issue: _IssueCounter, at: Progress) -> dict[int, Value]:
+        """The value of each base that is added to addresses, valid from cycle ENTRY_AT on for an issue slot."""
         lay, address, slots_at = self.layout, len(self.s_read), at.slots_at
         digit = Signal(lay.digit_bits, reset_less=True)
         which, words = self._digits(m, table, at)
-        with m.If(turn.at(DIGITS + 1)), m.Switch(which):
+        with m.If(issue.at(DIGITS + 1)), m.Switch(which):
             for k, word in enumerate(words):
                 with m.Case(k):
                     m.d.sync += digit.eq(word)
@@ -276,7 +283,7 @@ class DatapathSequencer(Sequencer):
         ):  # fmt: skip
             if how in used:
                 kept = Signal(address, name=f"add_{how}", reset_less=True)
-                with m.If(turn.at(ENTRY_AT - 1)):
+                with m.If(issue.at(ENTRY_AT - 1)):
                     m.d.sync += kept.eq(value)
                 found[how] = kept
         found[SHARED] = Const(lay.shared_base, address)
@@ -285,7 +292,7 @@ class DatapathSequencer(Sequencer):
     def _addresses(
         self, m: Module, table: ProgramMemory, adds: dict[int, Value], idle: Signal, second: Signal
     ) -> tuple[Value, Signal, Signal]:
-        """Addresses of what is read, of what is written, and of the multiple of p of a difference."""
+        """Addresses of the operand that is read, of the destination, and of a difference's multiple of p."""
         lay, e, plus, address = self.layout, table.product, table.sum, len(self.s_read)
         reads, writes = ([adds[how] for how in lay.additions[name]] for name in ("read", "destination"))
         one, plus_one, to, to_plus, destination = (
@@ -301,22 +308,27 @@ class DatapathSequencer(Sequencer):
         m.d.sync += lift.eq(Mux(idle, self.s_address, lay.offset_base + plus.lift))
         return one + plus_one, destination, lift
 
-    def _products(self, m: Module, turn: _Turn, live: Signal, active: Value) -> tuple[Signal, Signal, Signal, Signal]:
-        """Products to the multiplier and back: when the operands of one are read, in which of the last cycles that was,
-        whether one is offered, and whether a result is stored."""
-        beat, core = self.timing, self.core
+    def _products(
+        self, m: Module, issue: _IssueCounter, live: Signal, active: Value
+    ) -> tuple[Signal, Signal, Signal, Signal]:
+        """Operands to the multiplier and products back.
+
+        Returns whether the operands of a product are read, the history of that bit, whether operands are offered, and
+        whether a product is stored.
+        """
+        timing, core = self.timing, self.core
         product = Signal()
-        m.d.comb += product.eq(turn.at(ENTRY_AT + 1) & live & active)
-        moves = Signal(beat.move - ENTRY_AT)
+        m.d.comb += product.eq(issue.at(ENTRY_AT + 1) & live & active)
+        moves = Signal(timing.move - ENTRY_AT)
         m.d.sync += moves.eq(Cat(product, moves))
         offering = Signal()
-        with m.If(moves[beat.move - ENTRY_AT - 2] | self.start):
+        with m.If(moves[timing.move - ENTRY_AT - 2] | self.start):
             m.d.sync += offering.eq(1)
         with m.Elif(core.i_ready):
             m.d.sync += offering.eq(0)
-        free = turn.at(*(cycle - 1 for cycle in beat.free))
+        free = issue.at(*(cycle - 1 for cycle in timing.free))
         arrived, waiting, storing = (Signal(name=n) for n in ("arrived", "waiting", "storing"))
-        coming = Signal(CAPTURE - 1)  # cycles since the multiplier gave a product
+        coming = Signal(CAPTURE - 1)  # o_valid of the last cycles
         m.d.comb += arrived.eq(coming[-1])
         m.d.sync += [coming.eq(Cat(core.o_valid, coming)), waiting.eq((arrived | waiting) & ~storing)]
         m.d.comb += [core.i_valid.eq(offering), core.o_ready.eq(1), storing.eq((arrived | waiting) & free)]
@@ -325,26 +337,25 @@ class DatapathSequencer(Sequencer):
     def _sums(
         self, m: Module, unit: FieldUnit, due: Value, trim: Value, destination: Signal
     ) -> tuple[Value, Value, Value, Value]:
-        """Whether a sum is stored, whether one is stored in the next cycle, trimmed or not, and where."""
-        beat = self.timing
-        if not beat.sums:
+        """Delay the control of sums: whether a sum is stored in this cycle, whether one is stored in the next cycle,
+        whether that one is stored after its conditional subtraction, and the address of this one."""
+        timing = self.timing
+        if not timing.sums:
             return Const(0), Const(0), Const(0), Const(0, len(destination))
-        sums = Signal(beat.delay)
-        trims = Signal(beat.delay, reset_less=True)
+        sums = Signal(timing.delay)
+        trims = Signal(timing.delay, reset_less=True)
         m.d.sync += [sums.eq(Cat(due, sums)), trims.eq(Cat(trim != 0, trims))]
-        lines = DelayLines(m, max(4, beat.delay), name="sum")
-        place = lines.line(destination, beat.delay - 1, name="sum_place")
-        below = (
-            lines.line(unit.below, beat.delay - beat.least_delay, name="below")
-            if beat.conditional_subtracts
-            else Const(0)
-        )
+        lines = DelayLines(m, max(4, timing.delay), name="sum")
+        place = lines.line(destination, timing.delay - 1, name="sum_place")
+        below: Value = Const(0)
+        if timing.conditional_subtracts:
+            below = lines.line(unit.below, timing.delay - timing.least_delay, name="below")
         return sums[-1], sums[-2], trims[-2] & ~below, place
 
-    def _places(self, m: Module, push: Value, place: Value, pop: Value) -> Signal:
-        """Where products go, in order; the next one's place. They follow one another in a turn at least."""
-        beat = self.timing
-        depth = 1 << (beat.write // beat.issue_cycles + 3).bit_length()
+    def _destinations(self, m: Module, push: Value, place: Value, pop: Value) -> Signal:
+        """A FIFO of the destinations of products; return the next one. Products are at least an issue slot apart."""
+        timing = self.timing
+        depth = 1 << (timing.write // timing.issue_cycles + 3).bit_length()
         m.submodules.places = places = memory.Memory(shape=len(place), depth=depth, init=[])
         write, read = places.write_port(), places.read_port(domain="comb")
         first, end = (Signal(range(depth), name=n) for n in ("first_place", "end_place"))
@@ -353,28 +364,29 @@ class DatapathSequencer(Sequencer):
         return later(m, read.data, "place")
 
     def _numbers(self, m: Module, idle: Signal) -> tuple[Value, Value, Value]:
-        """Numbers from outside and back: when one is captured, when it is written, when sums are trimmed by it."""
+        """Writes and reads from outside: whether a number is captured, whether it is written to its slot, and which
+        multiple for conditional subtractions it sets."""
         giving, placing = Signal(name="giving"), Signal(name="placing")
         setting = Signal(len(self.s_trim))
         _, storing = self._access(m, self.s_write & idle, self.s_ready, self.store_cycles, ("writing", "storing"))
         m.d.sync += [
-            giving.eq(storing == 1), placing.eq((storing == _PLACED) & ~self.s_trim.any()),
-            setting.eq(Mux(storing == _PLACED, self.s_trim, 0)),
+            giving.eq(storing == 1), placing.eq((storing == _WRITTEN) & ~self.s_trim.any()),
+            setting.eq(Mux(storing == _WRITTEN, self.s_trim, 0)),
         ]  # fmt: skip
         self._access(m, self.s_ask & idle, self.s_valid, self.read_cycles, ("asked", "asking"))
         return giving, placing, setting
 
     def _run(self, m: Module, idle: Signal, aligned: Signal, starting: Signal, done: Value, offering: Signal) -> None:
-        """A first product that is forgotten shows when the multiplier takes one; then the turns; then all is written.
+        """State machine of a run: align to the multiplier with a first, unused product; issue slots; drain.
 
-        The cycles that the first product did not wait are waited for at the end, so that a run takes the same time.
+        A run takes constant time: cycles that the first product did not have to wait are added at the end.
         """
-        beat = self.timing
-        margin = Signal(range(beat.alignment + 1))
-        rest = Signal(range(beat.drain + 1))
+        timing = self.timing
+        margin = Signal(range(timing.alignment + 1))
+        rest = Signal(range(timing.drain + 1))
         with m.FSM(name="run") as fsm:
             with m.State("IDLE"):
-                m.d.sync += [margin.eq(beat.alignment), rest.eq(beat.drain)]
+                m.d.sync += [margin.eq(timing.alignment), rest.eq(timing.drain)]
                 with m.If(self.start):
                     m.next = "ALIGN"
             with m.State("ALIGN"):

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""The instruction sequencer over a machine with numbered slots: residues stay in the rowers from first instruction to
-last.
+"""Sequencer of a slot machine: the numbers stay in the rowers from the first instruction to the last.
 
-The machine takes an operation every interval, and says when; so the sequencer needs no counter of its own. A
-instruction without an operation lets an interval pass.
+The machine accepts an operation once in every interval and signals the cycle, so the sequencer has no counter of
+cycles. An instruction without an operation takes an interval too.
 """
 
 from __future__ import annotations
@@ -19,26 +18,26 @@ from modmill.engines.machine.timing import SlotTiming
 from modmill.rtl.delay import later
 
 _FETCH = max(DIGITS + 2, 4) + 3
-"""Cycles from the place of an entry and the digits to the slots' addresses."""
+"""Cycles from the address of an entry and of the digits to the operand addresses."""
 _NAMELESS = "$signal"
-"""Name of two registers, as it stands in the Verilog whose digests and measurements are recorded."""
-_SETTLE = 3
-"""Cycles in which a number from outside may still change, or one that leaves is kept."""
+"""Name of two registers in the emitted Verilog, kept because its digests and measurements are recorded."""
+_STABLE = 3
+"""Cycles until a number from outside is stable, and during which a number that is read is held."""
 
 
 class SlotSequencer(Sequencer):
-    """Slot machine, table and digits; ports and meaning as of `Sequencer`.
+    """Sequencer of a slot machine. Ports as in `Sequencer`.
 
-    Numbers go in and out in 4 intervals of the machine, whatever it is doing.
-    Cost beside the machine: the table, five addresses in registers.
+    A number is written or read in 4 intervals of the machine. Raises ValueError for an interval that is too short.
+    Cost besides the machine: the table, and registers for five addresses.
     """
 
     def __init__(self, core: SlotMachine, layout: MicrocodeLayout) -> None:
-        beat = layout.timing
-        assert isinstance(beat, SlotTiming)
+        timing = layout.timing
+        assert isinstance(timing, SlotTiming)
         if core.interval <= _FETCH:
-            raise ValueError(f"operations of {core.interval} cycles are too short, at least {_FETCH + 1}")
-        super().__init__(core, layout, address=len(core.i_a), ends=3, store=beat.access, read=beat.access)
+            raise ValueError(f"an interval of {core.interval} cycles is too short; at least {_FETCH + 1} are needed")
+        super().__init__(core, layout, address=len(core.i_a), ends=3, store=timing.access, read=timing.access)
 
     def elaborate(self, _platform: object) -> Module:
         m = Module()
@@ -47,7 +46,7 @@ class SlotSequencer(Sequencer):
         m.submodules.table = table = ProgramMemory(lay)
         e = table.product
         self._numbers(m)
-        at = self._progress(table, context=_NAMELESS)
+        at = self._progress(table, thread_name=_NAMELESS)
         following, again, last, last_thread = self._instructions(m, table, at)
         self._addresses(m, table, at)
         active = later(m, later(m, e.active, "active_0"), "active")
@@ -55,7 +54,7 @@ class SlotSequencer(Sequencer):
         running = Signal()
         m.d.comb += [core.i_valid.eq(running & active), core.i_sum.eq(two)]
 
-        # ---- a run: from one moment at which the machine takes an operation to another
+        # ---- a run: it begins and ends when the machine accepts an operation
         margin = Signal(range(core.interval + 1), name=_NAMELESS)
         rest = Signal(range(core.distance + 2))
         with m.FSM(name="run") as fsm:
@@ -95,8 +94,7 @@ class SlotSequencer(Sequencer):
         return m
 
     def _instructions(self, m: Module, table: ProgramMemory, at: Progress) -> tuple[Signal, Signal, Signal, Signal]:
-        """The place of the next instruction, whether the loop is done again, and whether instruction and thread are the
-        last ones."""
+        """Address of the next instruction; whether the loop repeats; whether instruction and thread are the last."""
         lay, e, (_, _, loops) = self.layout, table.product, self.layout.table
         again, last_thread, last = (Signal(name=name) for name in ("again", "last_context", "last"))
         following = Signal(len(at.base), reset_less=True)
@@ -109,7 +107,7 @@ class SlotSequencer(Sequencer):
         return following, again, last, last_thread
 
     def _addresses(self, m: Module, table: ProgramMemory, at: Progress) -> None:
-        """The slots of the operation: the entry's numbers, and what is added to each."""
+        """Operand addresses of the operation: the entry's numbers plus their bases."""
         lay, e, slots_at = self.layout, table.product, at.slots_at
         which, words = self._digits(m, table, at)
         digit = later(m, chosen(which, words), "digit")
@@ -125,7 +123,7 @@ class SlotSequencer(Sequencer):
             m.d.sync += getattr(self.core, f"i_{name}").eq(number + added)
 
     def _numbers(self, m: Module) -> None:
-        """Numbers from outside and back, each in a time of its own length."""
+        """Writes and reads from outside, each in constant time."""
         core = self.core
         writing, storing = self._access(m, self.s_write, self.s_ready, self.store_cycles, ("writing", "storing"))
         asked, _ = self._access(m, self.s_ask, self.s_valid, self.read_cycles, ("asked", "asking"))
@@ -134,10 +132,10 @@ class SlotSequencer(Sequencer):
             stored.eq(writing & (stored | (core.x_valid & core.x_ready))),
             going.eq(asked & (going | (core.q_valid & core.q_ready))),
         ]  # fmt: skip
-        kept = Signal(_SETTLE + 2)  # the number that leaves stands until it is in its register
+        kept = Signal(_STABLE + 2)  # hold the number until it is in the register of the port
         m.d.sync += kept.eq((kept << 1) | self.s_valid)
         m.d.comb += [
-            core.x_valid.eq(writing & (storing >= _SETTLE) & ~stored), core.x_slot.eq(self.s_address),
+            core.x_valid.eq(writing & (storing >= _STABLE) & ~stored), core.x_slot.eq(self.s_address),
             core.x_number.eq(self.s_data), core.q_valid.eq(asked & ~going), core.q_slot.eq(self.s_read),
             core.o_ready.eq(kept[-1]), self.s_q.eq(core.o_number),
         ]  # fmt: skip

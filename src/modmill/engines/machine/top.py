@@ -1,26 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""A coprocessor: a field unit that runs programs of instructions, of points or of powers, behind two streams of words.
+"""A coprocessor: a field unit that runs programs for curves or for powers, behind two streams of words.
 
     words i -> number register -> slot memory -> a, b -> multiplier -> slot memory -> number register -> words o
                                        ^--------- adder ---------^
     digits of scalars or exponents ------^ addresses
 
-Several runs, the threads, are done interleaved: each instruction for all of them before the next, so that a multiplier
-with several products in flight has work in every interval.
+Several runs, the threads, are interleaved: each instruction is executed for all of them before the next one, so that a
+pipelined multiplier has an operation in every interval.
 
-Messages at ``i``, in words; numbers least significant word first, each filled up to whole words:
+Messages at ``i``, in words; each number is filled up to whole words and sent least significant word first:
 
-    SETUP            where it is loaded, the multiples 2^k p of the modulus that results are reduced by, the highest
-                     first, and the words of stream k; then each constant; then the multiples of p that differences
-                     add; then, where the modulus is loaded and sums are trimmed, those that they are trimmed by.
-                     `MicrocodeLayout.setup` gives it.
-    1 + program    where they are counted, the passes of the loop and the words of digits of a thread; then for each
-                     thread its digits, packed into words, and its numbers
-    at ``o``         for each thread its results; ``o_last`` goes with the last word
+    SETUP            if the modulus is loaded: the multiples 2^k p of the modulus that are subtracted from results, the
+                     largest first, then the words of stream k; then each constant; then the multiples of p that
+                     differences add; then, if the modulus is loaded, those of conditional subtractions.
+                     `MicrocodeLayout.setup` makes this message.
+    1 + program      with counted passes: the passes of the loop and the number of words of digits of a thread; then for
+                     each thread its digits, packed into words, and its numbers
+    at ``o``         for each thread its results; ``o_last`` accompanies the last word
 
-All numbers are at the ports as the multiplier has them: binary, or residues in one vector. Binary results are the least
-ones: multiples 2^k p are subtracted word by word, as many as the program's bounds ask for, always in the same time.
+At the ports, numbers have the multiplier's form: binary, or residues in one vector. Binary results are in [0, p): the
+multiples 2^k p that the program's bounds require are subtracted word by word, in constant time.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ from modmill.rtl.word_register import WordRegister
 
 
 class Coprocessor(wiring.Component):
-    """The coprocessor around a sequencer. Streams of words ``i`` and ``o`` as described above; one message at a time.
+    """The coprocessor around a sequencer: streams of words ``i`` and ``o`` as described above, one message at a time.
 
-    Cost beside the field unit: a register as wide as a number with 1 LUT a bit, the table, the digits' memory.
-    The time from the last word of a job to the first word of its results is ``cycles``, whatever its numbers are.
+    Cost besides the field unit: a register as wide as a number with 1 LUT for each bit, the program table, the memory
+    of digits. Latency: ``cycles``, from the last word of a job to the first word of its results, independent of data.
     """
 
     def __init__(self, sequencer: Sequencer) -> None:
@@ -57,10 +57,10 @@ class Coprocessor(wiring.Component):
         })  # fmt: skip
 
     def cycles(self, program: int, passes: int | None = None) -> int:
-        """Cycles from the last word of a job, given without a pause, to the first word of its results.
+        """Cycles from the last word of a job, sent without a pause, to the first word of its results.
 
-        ``passes``: of the loop, where they are counted. A last word that is a whole number waits in the register of
-        words while the number before it is stored, and where no digits come before it, until the machine asks for it.
+        ``passes``: of the loop, the program's own by default. A last word that is a whole number waits in the word
+        register while the number before it is stored, and, if no digits precede it, until the machine reads it.
         """
         lay, run = self.layout, self.sequencer
         waits = 0
@@ -84,10 +84,10 @@ class Coprocessor(wiring.Component):
 
 
 class _Messages:
-    """The control of a coprocessor: counters, and states that take messages and give answers.
+    """Control of a coprocessor: counters, and a state machine that receives messages and sends answers.
 
-    A word waits in a register, so that what is done with it follows from the state alone. What a state tells the
-    counters acts a cycle later, from a register; what the counters choose is registered, long before it is used.
+    Each word waits in a register until a state processes it. Commands from states to counters act one cycle later, from
+    registers. Values that the counters select are registered several cycles before their use.
     """
 
     def __init__(self, m: Module, coprocessor: Coprocessor, number: NumberRegister) -> None:
@@ -114,7 +114,7 @@ class _Messages:
             m.d.sync += waiting.eq(0)
 
     def _count_words(self) -> Signal:
-        """Whether the word is a number's last one."""
+        """Count the words of a number; return whether this word is its last one."""
         m, words = self.m, self.layout.number_words
         count, last_word = Signal(range(max(2, words))), Signal(init=words == 1)
         with m.If(self.shift | self.counted):
@@ -122,14 +122,14 @@ class _Messages:
         return last_word
 
     def _choose(self) -> None:
-        """What is counted for a message, digits, numbers in, numbers out, and which of them is the last one."""
+        """Add the counters of digits, inputs and results, and the signals for the last one of each."""
         m, lay, programs = self.m, self.layout, self.layout.programs
         self.digit_words = [lay.digit_words(k) for k in range(len(programs))]
-        self.places = [[slot for slot, _ in p.inputs] for p in programs]
-        self.results = [[slot for slot, _ in p.results] for p in programs]
+        self.input_slots = [[slot for slot, _ in p.inputs] for p in programs]
+        self.result_slots = [[slot for slot, _ in p.results] for p in programs]
         self.multiples = lay.constants + len(lay.offset_multiples)
         constants = self.multiples + (len(lay.conditional_subtracts) if self.load else 0)
-        inputs, outputs = [*map(len, self.places)], [*map(len, self.results)]
+        inputs, outputs = [*map(len, self.input_slots)], [*map(len, self.result_slots)]
         most = max(constants, *self.digit_words, *inputs, *outputs, 2)
         self.index = Signal(range(most + 1), reset_less=True)
         self.thread = Signal(range(max(2, lay.threads)), name="context", reset_less=True)
@@ -149,13 +149,13 @@ class _Messages:
         self.only_digits = later(m, self._words_of_digits(lambda n: n == 1), "only_digits")
 
     def _words_of_digits(self, what: Callable[[Value | int], Value | int]) -> Value:
-        """What is asked of the number of words of digits of a thread."""
+        """Apply ``what`` to the number of words of digits of a thread."""
         if self.layout.counted:
             return Value.cast(what(self.digits))
         return chosen(self.program, [what(n) for n in self.digit_words])
 
     def _step(self) -> None:
-        """The counters and the addresses that they choose."""
+        """Add the steps of the counters and the addresses that they select."""
         m, lay, run, number, ports = self.m, self.layout, self.run, self.number, self.ports
         index, thread, shared = self.index, self.thread, self.shared
         digits_at = Signal(len(run.d_address), reset_less=True)
@@ -192,18 +192,18 @@ class _Messages:
             return chosen(self.program, [chosen(index, each) for each in lists])
 
         m.d.sync += [
-            place.eq(of(self.places)), result.eq(of(self.results)), constant.eq(lay.shared_base + index),
+            place.eq(of(self.input_slots)), result.eq(of(self.result_slots)), constant.eq(lay.shared_base + index),
             write_at.eq(Mux(shared, constant, place + slots_at)), read_at.eq(result + slots_at),
         ]  # fmt: skip
 
     def _tell(self, *counters: str) -> None:
-        """What the counters do in the next cycle."""
+        """Command the counters; they step in the next cycle."""
         self.m.d.comb += [self._told[name].eq(1) for name in counters]
 
     # ---- states
 
     def states(self) -> None:
-        """All of them, in the order of a message."""
+        """Add all states, in the order of a message."""
         with OneHot(self.m, "message") as machine:
             self._command(machine)
             if self.layout.counted:
@@ -218,12 +218,13 @@ class _Messages:
                 self._take_modulus(machine)
 
     def _wait(self, machine: OneHot, state: str) -> None:
-        """Until a word is there, which is then taken."""
+        """Wait for a word."""
         with machine.state(state):
             with self.m.If(self.waiting):
                 machine.next(f"{state} TAKEN")
 
     def _command(self, machine: OneHot) -> None:
+        """Receive the first word of a message."""
         m, lay = self.m, self.layout
         with machine.state("COMMAND"):
             self._tell("first", "index_0", "context_0")
@@ -238,7 +239,7 @@ class _Messages:
                 machine.next("MODULUS" if self.load else "NUMBER")
 
     def _take_counts(self, machine: OneHot) -> None:
-        """The passes of the loop and the words of digits of a thread."""
+        """Receive the passes of the loop and the number of words of digits of a thread."""
         m = self.m
         passes = Signal(COUNT_BITS, name="passes", reset_less=True)
         m.d.comb += self.run.passes.eq(passes)
@@ -250,8 +251,9 @@ class _Messages:
                 machine.next(following)
 
     def _take_digits(self, machine: OneHot) -> None:
+        """Receive the digits of a thread."""
         m, lay, index = self.m, self.layout, self.index
-        with machine.state("CONTEXT"):  # what depends on the program is being chosen
+        with machine.state("CONTEXT"):  # wait for the values that the program selects
             machine.next("BEGIN")
         with machine.state("BEGIN"):
             self._tell("index_0")
@@ -273,7 +275,7 @@ class _Messages:
             machine.next("NUMBER")
 
     def _take_numbers(self, machine: OneHot) -> None:
-        """The numbers of a thread, or the constants."""
+        """Receive the numbers of a thread, or the constants."""
         m, run = self.m, self.run
         self._wait(machine, "NUMBER")
         with machine.state("NUMBER TAKEN"):
@@ -299,6 +301,7 @@ class _Messages:
                 machine.next("START")
 
     def _start(self, machine: OneHot) -> None:
+        """Start the sequencer and wait for its end."""
         m = self.m
         with machine.state("START"):
             m.d.sync += self.starting.eq(1)
@@ -311,7 +314,7 @@ class _Messages:
                 machine.next("READ")
 
     def _answer(self, machine: OneHot) -> None:
-        """The results of all threads, word by word."""
+        """Send the results of all threads, word by word."""
         m, run, ports = self.m, self.run, self.ports
         with machine.state("READ"):
             m.d.comb += [run.s_ask.eq(1), self.number.load.eq(run.s_valid)]
@@ -343,11 +346,11 @@ class _Messages:
                         machine.next("COMMAND")
         with machine.state("GIVEN"):  # the counters step
             machine.next("CHOOSE")
-        with machine.state("CHOOSE"):  # the next address is being chosen
+        with machine.state("CHOOSE"):  # wait for the next address
             machine.next("READ")
 
     def _subtract(self, machine: OneHot) -> None:
-        """The multiples 2^k p from a result that is not below them."""
+        """Subtract each multiple 2^k p from a result that is not below it."""
         m, rounds, shift = self.m, self.layout.rounds, self.shift
         done = Signal(range(rounds + 1))
         pace = Signal(range(ROUND))
@@ -368,7 +371,7 @@ class _Messages:
                     machine.next("SHIFTED")
 
     def _take_modulus(self, machine: OneHot) -> None:
-        """The modulus, and the multiplier's own words, which are passed on to it."""
+        """Receive the modulus, then the words of stream k, which are sent to the multiplier."""
         m, lay, core = self.m, self.layout, self.ports.core
         assert lay.contract.load is not None
         last_key = len(lay.contract.load.words) - 1

@@ -3,7 +3,7 @@
 """Programs for a field unit: from formulas to instructions that are scheduled, bounded and checked.
 
 In reading order: `program` (an instruction: one product and some sums), `expressions` (formulas traced from Python),
-`field_program` (blocks of formulas), `fusing` (for units that add two products), `scheduling` (which operation in which
-instruction), `assembly` (slots and instructions), `bounds` (exact multiples of p), `hazards` (a checker of
-instructions), `interpreter` (instructions run bit by bit).
+`field_program` (programs of basic blocks), `fusing` (for units that add two products), `scheduling` (assigns operations
+to instructions), `assembly` (assigns slots), `bounds` (exact multiples of p), `hazards` (checks finished instructions),
+`interpreter` (runs instructions with bit-exact products).
 """

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Field programs made into programs of instructions for a unit and a multiplier: bounds, instructions, slots.
+"""Assemble a field program for a unit and a multiplier: legalise it, schedule it, assign slots.
 
-Slots of a thread: first its tables, each at a multiple of its size, pairs at even numbers, then variables; then what
-blocks keep for themselves, in as few slots as their lifetimes allow, those of variables included that no later
-block reads, and those of a table until its entries are written. Shared slots: tables of constants, then constants.
+Slots of a thread: first its tables, each at a multiple of its size; then pairs at even numbers; then variables; then
+temporary values of the basic blocks, by lifetime. A temporary value may also use the slot of a variable that is dead,
+and the slot of an output until the block writes it. Shared slots: tables of constants, then single constants.
 """
 
 from __future__ import annotations
@@ -32,27 +32,27 @@ from modmill.engines.microcode.program import (
 from modmill.engines.microcode.scheduling import Placed, join, ready_to_place
 
 _ALWAYS = 1 << 40
-"""No instruction comes later."""
+"""Later than every instruction."""
 
 
 @dataclass(frozen=True)
 class Assembled:
-    """A program of instructions with what it was made from. ``parts``: its blocks in instructions."""
+    """A program of instructions and its origin: the legalised field program, its scheduled blocks, the unit."""
 
     program: Program
-    settled: LegalProgram
+    legal: LegalProgram
     parts: tuple[Placed, ...]
     unit: DatapathSpec
 
     @property
     def field_program(self) -> FieldProgram:
-        """The field program as it is done, with inserted reductions."""
-        return self.settled.field_program
+        """The field program that is executed, with inserted reductions."""
+        return self.legal.field_program
 
     def facts(self) -> list[tuple[str, str]]:
-        """What a report shows."""
-        program, settled = self.program, self.settled
-        inserted = len(settled.reductions)
+        """Key figures for a report, as (name, value)."""
+        program, legal = self.program, self.legal
+        inserted = len(legal.reductions)
         return [
             ("instructions", str(program.instructions)),
             ("products", str(program.products)),
@@ -60,34 +60,36 @@ class Assembled:
             ("digits", f"{program.digits} of {program.window} bits"),
             ("slots of a thread", str(program.slots)),
             ("shared slots", str(program.shared_slots)),
-            ("sums trimmed", str(settled.conditional_subtracts_in_all)),
-            ("reductions inserted", f"{inserted} ({', '.join(sorted(set(settled.reductions)))})" if inserted else "0"),
+            ("conditional subtractions", str(legal.subtract_count)),
+            ("reductions inserted", f"{inserted} ({', '.join(sorted(set(legal.reductions)))})" if inserted else "0"),
         ]
 
 
 def assemble(field_program: FieldProgram, contract: Contract, unit: DatapathSpec) -> Assembled:
-    """Instructions for a field program. Raises UnsupportedError where numbers could overflow or the unit has no room;
-    the instructions
-    have
-    passed `check_hazards` and `program_bounds`, which share nothing with what made them."""
+    """Instructions for a field program. They have passed `check_hazards` and `program_bounds`, which share no code with
+    the scheduler and the allocation of slots.
+
+    Raises UnsupportedError if the program was written for another domain, numbers could overflow, the unit cannot do an
+    operation, or it has too few slots.
+    """
     if field_program.domain.p != contract.p or (field_program.domain.factor - contract.factor) % contract.p:
-        raise UnsupportedError(f"{field_program.name} was made for another domain than that of the multiplier")
+        raise UnsupportedError(f"{field_program.name} was written for another domain than the multiplier's")
     one = field_program.domain.one
     blocks = tuple(block.pruned() for block in field_program.blocks)
     if unit.added:
         blocks = tuple(fused(block, one, contract.p).pruned() for block in blocks)
-    blocks = tuple(ready_to_place(block, field_program.layers, unit, one) for block in blocks)
-    settled = legalise(field_program.with_blocks(blocks), contract, unit)
-    field_program = settled.field_program
+    blocks = tuple(ready_to_place(block, field_program.groups, unit, one) for block in blocks)
+    legal = legalise(field_program.with_blocks(blocks), contract, unit)
+    field_program = legal.field_program
     loop = len(field_program.before) if field_program.loop else -1
-    parts = join(field_program.blocks, loop, field_program.layers, unit)
+    parts = join(field_program.blocks, loop, field_program.groups, unit)
     slots = _Slots(field_program, parts, unit)
     instructions = [
-        _instructions(part, slots, k, settled.offset_multiples[k], settled.conditional_subtracts[k])
+        _instructions(part, slots, k, legal.offset_multiples[k], legal.conditional_subtracts[k])
         for k, part in enumerate(parts)
     ]
     results = []
-    for name, bound in zip(field_program.results, settled.results, strict=True):
+    for name, bound in zip(field_program.results, legal.results, strict=True):
         results.append((slots.named[name], int(-(-bound // 1)) - 1))
     program = Program(
         name=field_program.name,
@@ -105,20 +107,25 @@ def assemble(field_program: FieldProgram, contract: Contract, unit: DatapathSpec
     )
     if program.slots > unit.room or program.shared_slots > unit.shared_room:
         raise UnsupportedError(
-            f"{field_program.name} needs {program.slots} slots a thread and {program.shared_slots} shared ones; "
+            f"{field_program.name} needs {program.slots} slots for each thread and {program.shared_slots} shared ones; "
             f"the unit has {unit.room} and {unit.shared_room}"
         )
     check_hazards(program, unit)
     program_bounds(program, contract)
-    return Assembled(program, settled, tuple(parts), unit)
+    return Assembled(program, legal, tuple(parts), unit)
 
 
 def _size(entries: int) -> int:
+    """The number of entries, rounded up to a power of two."""
     return 1 << (entries - 1).bit_length() if entries > 1 else 1
 
 
 class _Slots:
-    """Numbers of slots: of variables and entries, of constants, and of what each block makes for itself."""
+    """Allocation of slots.
+
+    ``named``: slot of each variable and table entry. ``tables``: address of each table. ``own``: for each block the
+    slot of each operation's result.
+    """
 
     def __init__(self, field_program: FieldProgram, parts: list[Placed], unit: DatapathSpec) -> None:
         self._field_program, self._unit = field_program, unit
@@ -126,39 +133,41 @@ class _Slots:
         self.tables: dict[str, OperandAddress] = {}
         self._shared: dict[int, int] = {}
         self._values: list[tuple[int, int]] = []
-        end = self._layers()
+        end = self._groups()
         end = self._variables(end)
         self._constants(parts)
         self.own: list[dict[int, int]] = []
         live = self._live(parts)
         for number, part in enumerate(parts):
-            free = {slot: _ALWAYS for name, slot in self.named.items() if name not in live[number]}
-            self.own.append(self._allocate(part, self._lent(number, parts) | free, end))
+            dead = {slot: _ALWAYS for name, slot in self.named.items() if name not in live[number]}
+            self.own.append(self._allocate(part, self._unwritten(number, parts) | dead, end))
 
     @property
     def constants(self) -> tuple[tuple[int, int], ...]:
-        """Shared slots and their values."""
+        """(shared slot, value) of every constant."""
         return tuple(self._values)
 
     def shared(self, value: int) -> int:
         """The shared slot of a constant."""
         return self._shared[value]
 
-    def _layers(self) -> int:
+    def _groups(self) -> int:
+        """Allocate tables and pairs; return the first free slot."""
         end = 0
-        for name, entries in sorted(self._field_program.layers.tables, key=lambda table: -table[1]):
+        for name, entries in sorted(self._field_program.groups.tables, key=lambda table: -table[1]):
             size = _size(entries)
             end = -(-end // size) * size
             self.tables[name] = OperandAddress(end, ENTRY, size=size)
             self.named.update({(name, k): end + k for k in range(entries)})
             end += entries
-        for a, b in self._field_program.layers.pairs:
+        for a, b in self._field_program.groups.pairs:
             end += end % 2
             self.named |= {a: end, b: end + 1}
             end += 2
         return end
 
     def _variables(self, end: int) -> int:
+        """Allocate inputs and other variables from slot ``end`` on; return the first free slot."""
         names: dict[str, None] = dict.fromkeys(self._field_program.inputs)
         for block in self._field_program.blocks:
             names.update(dict.fromkeys(name for name in block.outputs if isinstance(name, str)))
@@ -169,6 +178,7 @@ class _Slots:
         return end
 
     def _constants(self, parts: list[Placed]) -> None:
+        """Allocate the shared slots."""
         end = 0
         for name, table in sorted(self._field_program.shared.items(), key=lambda item: -len(item[1])):
             size = _size(len(table))
@@ -184,11 +194,11 @@ class _Slots:
                     end += 1
 
     def _live(self, parts: list[Placed]) -> list[set[Name]]:
-        """For each block the variables and entries whose slots it must leave alone."""
-        layers = self._field_program.layers
+        """For each block the live variables and table entries, whose slots temporary values must not use."""
+        groups = self._field_program.groups
         read = []
         for part in parts:
-            names = {n for k in range(len(part.block.nodes)) for n in layers.touched(part.block, k)}
+            names = {n for k in range(len(part.block.nodes)) for n in groups.touched(part.block, k)}
             read.append(names)
         later = set(self._field_program.results)
         live: list[set[Name]] = []
@@ -200,19 +210,21 @@ class _Slots:
             after = here if loop else (after - set(parts[number].block.outputs)) | read[number]
         return live
 
-    def _lent(self, number: int, parts: list[Placed]) -> dict[int, int]:
-        """Slots that a block writes at its instruction and that hold nothing before: it may use them until then."""
-        part, layers = parts[number], self._field_program.layers
+    def _unwritten(self, number: int, parts: list[Placed]) -> dict[int, int]:
+        """Slots of outputs that hold no value before the block writes them, and the instruction of that write."""
+        part, groups = parts[number], self._field_program.groups
         taken: set[Name] = {*self._field_program.inputs, *(n for p in parts if p is not part for n in p.block.outputs)}
         for k in range(len(part.block.nodes)):
-            taken.update(layers.touched(part.block, k))
+            taken.update(groups.touched(part.block, k))
         outputs = part.block.outputs.items()
         return {self.named[name]: part.instructions[node] for name, node in outputs if name not in taken}
 
     def _allocate(self, part: Placed, free: dict[int, int], end: int) -> dict[int, int]:
-        """Slots for what a block makes and no later one reads: from the instruction in which it is made to its last
-        read.
-        ``free``: slots, and the instruction before which each must be read for the last time."""
+        """Slot of each operation's result: outputs in their own slots, temporary values from operation to last read.
+
+        ``free``: slots for temporary values, each with the instruction before which its last read must be. ``end``:
+        first unused slot.
+        """
         block = part.block
         fixed = {node: self.named[name] for name, node in block.outputs.items()}
         found: dict[int, int] = dict(fixed)
@@ -222,7 +234,7 @@ class _Slots:
         )
         until = dict(free)
         ready = set(free)
-        busy: list[tuple[int, int, int]] = []  # (last instruction that reads it, the only reader there or -1, slot)
+        busy: list[tuple[int, int, int]] = []  # (instruction of the last read, its only reader or -1, slot)
         for k in waiting:
             instruction = part.instructions[k]
             ready.update(slot for last, _, slot in busy if last < instruction)
@@ -231,7 +243,7 @@ class _Slots:
             last = max(part.instructions[r] for r in readers)
             own = [item for item in busy if item[:2] == (instruction, k) and until[item[2]] > last]
             fitting = [slot for slot in ready if until[slot] > last]
-            if own:  # what only this operation reads it may overwrite
+            if own:  # an operation may overwrite a value of which it is the last and only reader
                 busy.remove(own[0])
                 slot = own[0][2]
             elif fitting:
@@ -253,10 +265,11 @@ def _instructions(
     offset_multiples: Mapping[int, int],
     conditional_subtracts: Mapping[int, int],
 ) -> tuple[Instruction, ...]:
+    """The instructions of block ``number``, with the offset multiple and conditional subtraction of each node."""
     block, own = part.block, slots.own[number]
     instructions = [Instruction(advance=instruction in part.advances) for instruction in range(part.length)]
 
-    def place(k: int) -> OperandAddress:
+    def address(k: int) -> OperandAddress:
         source = block.nodes[k].source
         if source is None:
             return OperandAddress(own[k])
@@ -270,7 +283,7 @@ def _instructions(
         if node.kind == READ:
             continue
         at = part.instructions[k]
-        a, b, c, e = ([place(arg) for arg in node.args] + [None, None])[:4]
+        a, b, c, e = ([address(arg) for arg in node.args] + [None, None])[:4]
         assert a is not None and b is not None
         if node.kind == MUL:
             instructions[at] = replace(instructions[at], product=Task(MUL, OperandAddress(own[k]), a, b, c, e))

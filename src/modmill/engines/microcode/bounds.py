@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Programs on bounds: exact multiples of p, exclusive, for all digits and all passes at once.
+"""Run programs on exact bounds: exclusive upper bounds in multiples of p, valid for all digits and all passes.
 
-A loop runs on bounds until none grows any more; what holds then holds in every pass. Where a digit picks, the largest
-bound counts. `legalise` runs a field program before it has instructions: it finds the multiple of p that each
-difference adds, and where a number would be too large it conditional subtracts a sum, on units that can, or inserts a
-product by the domain's 1. `program_bounds` runs finished instructions, of points and of powers, and knows nothing of
-field programs.
+A loop is run until no bound grows; the bounds then hold in every pass. If a digit selects an operand, the largest bound
+counts. `legalise` runs a field program before it is scheduled. It finds the multiple of p that each difference adds.
+Where a number would be too large, it adds a conditional subtraction to a sum if the unit has one, or else inserts a
+product by the domain's 1. `program_bounds` runs finished instructions, without knowledge of field programs.
 """
 
 from __future__ import annotations
@@ -22,58 +21,57 @@ from modmill.engines.microcode.field_program import FieldProgram
 from modmill.engines.microcode.program import ENTRY, PAIR, DatapathSpec, Instruction, Program
 
 _ROUNDING = 1 << 40
-_REDUCTIONS = 100
+"""Bounds of products are rounded up to multiples of 1 / this."""
+_ATTEMPTS = 100
+"""Maximum number of changes to a field program until it is legal."""
 
 Slot = tuple[bool, int]
 """(shared, number)."""
 
 
 def sum_bound(p: int, a: Fraction, b: Fraction) -> Fraction:
-    """Bound of a sum: where one of the two is at most a whole number, one less than both bounds together."""
+    """Bound of a sum of numbers below a p and b p: (a + b) p, less 1 if a p or b p is an integer."""
     return a + b - (Fraction(1, p) if (a * p).denominator == 1 or (b * p).denominator == 1 else 0)
 
 
-def trimmed(bound: Fraction, conditional_subtract: int) -> Fraction:
-    """Bound of a number below bound p from which conditional subtract p is subtracted unless it is below that; 0:
-    never."""
-    return (
-        min(bound, max(Fraction(conditional_subtract), bound - conditional_subtract)) if conditional_subtract else bound
-    )
+def subtracted_bound(bound: Fraction, multiple: int) -> Fraction:
+    """Bound of x - multiple p if x >= multiple p, else of x, for x below bound p; a multiple of 0 leaves x as it is."""
+    return min(bound, max(Fraction(multiple), bound - multiple)) if multiple else bound
 
 
-def _shown(place: Slot | Name) -> str:
-    if isinstance(place, str):
-        return place
-    kind, number = place
+def _shown(operand: Slot | Name) -> str:
+    if isinstance(operand, str):
+        return operand
+    kind, number = operand
     return f"{kind}[{number}]" if isinstance(kind, str) else f"{'shared ' * kind}slot {number}"
 
 
 class _Bounds:
-    """Runs operations on bounds. ``held``: what slots or variables hold is below this multiple of p."""
+    """Run operations on bounds. ``held``: bound of each slot or variable, in multiples of p."""
 
     def __init__(self, contract: Contract, held: dict[Any, Fraction]) -> None:
         self.contract, self.held = contract, held
-        self.room = Fraction(contract.operand.end, contract.p)  # numbers below it can be told apart in a slot
+        self.room = Fraction(contract.operand.end, contract.p)  # bound of the numbers that a slot can hold
 
-    def read(self, places: Sequence[Slot | Name], where: str) -> Fraction:
-        """The largest bound of these slots or variables. Raises UnsupportedError for one that nothing has written."""
-        for place in places:
-            if place not in self.held:
-                raise UnsupportedError(f"{where}: {_shown(place)} is read before it is written")
-        return max(self.held[place] for place in places)
+    def read(self, operands: Sequence[Slot | Name], where: str) -> Fraction:
+        """The largest bound of these slots or variables. Raises UnsupportedError if one is not written yet."""
+        for operand in operands:
+            if operand not in self.held:
+                raise UnsupportedError(f"{where}: {_shown(operand)} is read before it is written")
+        return max(self.held[operand] for operand in operands)
 
-    def untrimmed(self, kind: str, a: Sequence[Fraction], offset_multiple: int) -> Fraction:
-        """Bound of a sum, or of a difference that adds ``offset_multiple`` p."""
+    def before_subtract(self, kind: str, a: Sequence[Fraction], offset_multiple: int) -> Fraction:
+        """Bound of a sum, or of a difference plus ``offset_multiple`` p, before a conditional subtraction."""
         return a[0] + offset_multiple if kind == SUB else sum_bound(self.contract.p, a[0], a[1])
 
     def result(
         self, kind: str, a: Sequence[Fraction], offset_multiple: int = 0, conditional_subtract: int = 0
     ) -> Fraction:
-        """Bound of the result of operands with the bounds ``a``: two, or four for two products that are added up. A
-        product's bound is rounded up to a multiple of 2^-40, so that thousands of products keep it short.
+        """Bound of the result for operands with the bounds ``a``: two, or four for a sum of two products.
 
-        Raises UnsupportedError, with the bounds, for a product outside the contract, a difference that could be
-        negative and a sum that a slot cannot hold.
+        A product's bound is rounded up to a multiple of 2^-40, which keeps the fractions short over thousands of
+        products. Raises UnsupportedError, with the bounds, for a product outside the contract, a difference that could
+        be negative and a sum that does not fit a slot.
         """
         if kind == MUL:
             factors = a if len(a) == 2 else (a[0] * a[1] + a[2] * a[3], Fraction(1))
@@ -81,7 +79,7 @@ class _Bounds:
             return min(self.contract.result_bound, Fraction(-(-bound * _ROUNDING // 1), _ROUNDING))
         if kind == SUB and a[1] > offset_multiple:
             raise UnsupportedError(f"{offset_multiple} p is added, but what is subtracted is below {float(a[1]):.6g} p")
-        bound = trimmed(self.untrimmed(kind, a, offset_multiple), conditional_subtract)
+        bound = subtracted_bound(self.before_subtract(kind, a, offset_multiple), conditional_subtract)
         if bound > self.room:
             raise UnsupportedError(
                 f"a sum below {float(bound):.6g} p, a slot holds numbers below {float(self.room):.6g} p"
@@ -89,11 +87,11 @@ class _Bounds:
         return bound
 
     def loop(self, passes: int, run: Callable[[], None]) -> bool:
-        """Run a loop for all its passes, or until no bound grows any more: True then."""
+        """Run a loop for all its passes or until no bound grows; return whether it stopped for that reason."""
         for _ in range(passes):
             old = dict(self.held)
             run()
-            self.held.update({place: max(bound, self.held[place]) for place, bound in old.items()})
+            self.held.update({operand: max(bound, self.held[operand]) for operand, bound in old.items()})
             if self.held == old:
                 return True
         return False
@@ -101,11 +99,11 @@ class _Bounds:
 
 @dataclass(frozen=True)
 class LegalProgram:
-    """A field program whose numbers all fit, with the offset multiple and conditional subtract of each node of each
-    block, and what was done for
-    it.
+    """A field program in which no number overflows.
 
-    ``reductions``: products by 1 that were inserted, with the block's name. ``results``: bounds of the results.
+    ``offset_multiples``: for each block and difference the multiple of p that it adds. ``conditional_subtracts``: for
+    each block and node with a conditional subtraction the multiple of p. ``reductions``: for each inserted product by 1
+    the name of its block. ``results``: bounds of the results, in multiples of p.
     """
 
     field_program: FieldProgram
@@ -115,13 +113,13 @@ class LegalProgram:
     results: tuple[Fraction, ...]
 
     @property
-    def conditional_subtracts_in_all(self) -> int:
-        """Sums that are trimmed."""
-        return sum(len(t) for t in self.conditional_subtracts)
+    def subtract_count(self) -> int:
+        """Number of sums and differences with a conditional subtraction."""
+        return sum(map(len, self.conditional_subtracts))
 
 
 class _TooLarge(Exception):
-    """A node of a block whose number must become smaller first."""
+    """The value of a node must be reduced before it is used."""
 
     def __init__(self, block: int, node: int, why: str) -> None:
         super().__init__(why)
@@ -129,11 +127,13 @@ class _TooLarge(Exception):
 
 
 def legalise(field_program: FieldProgram, contract: Contract, unit: DatapathSpec) -> LegalProgram:
-    """Bounds of a whole field program. Raises UnsupportedError, with the operation and the bounds, where nothing
-    helps."""
+    """Make a field program legal: choose offset multiples, conditional subtractions and reductions by its bounds.
+
+    Raises UnsupportedError, with the operation and the bounds, if a number stays too large.
+    """
     inserted: list[str] = []
     conditional_subtracts: list[dict[int, int]] = [{} for _ in field_program.blocks]
-    for _ in range(_REDUCTIONS):
+    for _ in range(_ATTEMPTS):
         run = _Run(field_program, contract, unit, conditional_subtracts)
         try:
             results = run.all()
@@ -142,16 +142,15 @@ def legalise(field_program: FieldProgram, contract: Contract, unit: DatapathSpec
             node = block.nodes[large.node]
             if unit.conditional_subtracts or node.kind == MUL or (node.source and not node.source.name):
                 raise UnsupportedError(f"{field_program.name}, block {block.name}: {large.why}") from None
-            made = block.reduced([large.node], field_program.domain.one)
+            reduced = block.reduced([large.node], field_program.domain.one)
             field_program = field_program.with_blocks(
-                tuple(made if k == large.block else s for k, s in enumerate(field_program.blocks))
+                tuple(reduced if k == large.block else b for k, b in enumerate(field_program.blocks))
             )
             inserted.append(block.name)
             conditional_subtracts = [{} for _ in field_program.blocks]
             continue
-        if (
-            run.conditional_subtracts != conditional_subtracts
-        ):  # a conditional subtract that was found late holds from the start: its offset multiples are other ones
+        if run.conditional_subtracts != conditional_subtracts:
+            # found late in a loop, they also hold in its first pass: run again for the offset multiples
             conditional_subtracts = run.conditional_subtracts
             continue
         return LegalProgram(
@@ -182,7 +181,9 @@ class _Run(_Bounds):
                 field_program.passes, lambda: self._block(len(field_program.before))
             ):
                 continue
-            self._block(number)  # of a loop that ended first: with the offset multiples of its largest bounds
+            self._block(
+                number
+            )  # a loop that ran all its passes: once more, for the offset multiples of its last bounds
         return tuple(self.held[name] for name in field_program.results)
 
     def _block(self, number: int) -> None:
@@ -201,26 +202,26 @@ class _Run(_Bounds):
             offset_multiple = self.offset_multiples[number][k] = (
                 max(-(-a[1] // 1), self.offset_multiples[number].get(k, 0)) if node.kind == SUB else 0
             )
-            conditional_subtract = self._conditional_subtract(number, k, self.untrimmed(node.kind, a, offset_multiple))
+            conditional_subtract = self._conditional_subtract(
+                number, k, self.before_subtract(node.kind, a, offset_multiple)
+            )
         try:
             return self.result(node.kind, a, offset_multiple, conditional_subtract)
         except UnsupportedError as refusal:
             raise _TooLarge(number, max(node.args, key=lambda i: bounds[i]), str(refusal)) from None
 
     def _conditional_subtract(self, number: int, k: int, bound: Fraction) -> int:
-        """The conditional subtract of a sum below ``bound`` p: one that was found stays or grows."""
-        conditional_subtract = self.conditional_subtracts[number].get(k, 0)
-        if self._unit.conditional_subtracts and trimmed(bound, conditional_subtract) > min(
-            self.room, self.contract.operand_bound
-        ):
+        """Multiple of p to subtract from a sum below ``bound`` p, 0 for none; it never shrinks from pass to pass."""
+        multiple = self.conditional_subtracts[number].get(k, 0)
+        limit = min(self.room, self.contract.operand_bound)
+        if self._unit.conditional_subtracts and subtracted_bound(bound, multiple) > limit:
             half = max(1, int(bound // 2)), int(-(-bound // 2))
-            conditional_subtract = self.conditional_subtracts[number][k] = max(
-                min(half, key=lambda t: trimmed(bound, t)), conditional_subtract
-            )
-        return conditional_subtract
+            multiple = max(min(half, key=lambda t: subtracted_bound(bound, t)), multiple)
+            self.conditional_subtracts[number][k] = multiple
+        return multiple
 
     def _source(self, number: int, node: Node) -> Fraction:
-        source, layers = node.source, self._field_program.layers
+        source, groups = node.source, self._field_program.groups
         assert source is not None
         if not source.name:
             return Fraction(source.value + 1, self.contract.p)
@@ -228,25 +229,27 @@ class _Run(_Bounds):
             return Fraction(1)
         names: list[Name] = [source.name]
         if source.pick == ENTRY:
-            names = [(source.name, i) for i in range(dict(layers.tables)[source.name])]
+            names = [(source.name, i) for i in range(dict(groups.tables)[source.name])]
         elif source.pick == PAIR:
-            names.append(layers.partner[source.name])
+            names.append(groups.partner[source.name])
         return self.read(names, f"{self._field_program.name}, block {self._field_program.blocks[number].name}")
 
 
 @dataclass(frozen=True)
 class Limits:
-    """Bounds of the results of all tasks, by part (0 before, 1 loop, 2 after), instruction and task."""
+    """Bounds in multiples of p: of each task's result, by part (0 before, 1 loop, 2 after), instruction and task, and
+    of the program's results."""
 
     tasks: Mapping[tuple[int, int, int], Fraction]
     results: tuple[Fraction, ...]
 
 
 def program_bounds(program: Program, contract: Contract) -> Limits:
-    """A program of instructions on bounds, one instruction after the other. Raises UnsupportedError, with the
-    instruction, when some operands
-    could overflow, a difference could be negative, a slot is read before it is written, or results need more
-    subtractions."""
+    """Run the instructions of a program on bounds, one after the other.
+
+    Raises UnsupportedError, with the instruction, if operands or a sum could overflow, a difference could be negative,
+    a slot is read before it is written, a constant is not in [0, p), or a result needs more final subtractions.
+    """
     name, found = program.name, dict[tuple[int, int, int], Fraction]()
     bounds = _Bounds(contract, {(False, slot): Fraction(1) for slot, _ in program.inputs})
     for slot, value in program.shared:
@@ -259,7 +262,7 @@ def program_bounds(program: Program, contract: Contract) -> Limits:
             where = f"{name}, {('before', 'loop', 'after')[part]} instruction {number}"
             made = []
             for task in instruction.tasks:
-                operands = [bounds.read(place.all, where) for place in task.reads]
+                operands = [bounds.read(address.all, where) for address in task.reads]
                 try:
                     made.append(bounds.result(task.kind, operands, task.offset_multiple, task.conditional_subtract))
                 except UnsupportedError as refusal:
@@ -285,7 +288,7 @@ def program_bounds(program: Program, contract: Contract) -> Limits:
 
 
 def instructions_of(program: Program) -> tuple[tuple[int, int, Instruction], ...]:
-    """All instructions of one run, as (part, number in the part, instruction)."""
+    """All instructions of one run in order, as (part, number in the part, instruction)."""
     before, loop, after = (
         [(part, k, instruction) for k, instruction in enumerate(instructions)]
         for part, instructions in enumerate((program.before, program.loop, program.after))

@@ -2,9 +2,9 @@
 # Copyright The Modmill authors
 """Formulas on field elements, written as Python expressions and traced into a graph of products, sums and differences.
 
-A block is straight-line: it reads variables, constants and tables, and sets variables and table entries at its end.
-Equal operations are done once, and those that nothing needs are dropped. A table's entry and a pair's member are chosen
-by the digit that is seen where they are read; ``next_digit`` moves on.
+A basic block is straight-line: it reads variables, constants and tables, and sets variables and table entries at its
+end. Equal operations become one node; `BasicBlock.pruned` drops unused ones. The current digit selects a table's entry
+and a pair's member; ``next_digit`` advances to the next digit.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ READ, MUL, ADD, SUB = "read", "mul", "add", "sub"
 
 @dataclass(frozen=True)
 class Source:
-    """What is read: the variable or table ``name``, or the constant ``value`` where there is no name.
+    """Origin of a read: the variable or table ``name``, or the constant ``value`` if the name is empty.
 
-    ``pick``: how the digit chooses, as of a ``Place``; ``epoch``: how many digits of the block were used up before.
+    ``pick``: how the digit selects, as in `OperandAddress`; ``epoch``: number of digits that the block consumed before.
     """
 
     name: str = ""
@@ -36,8 +36,10 @@ class Source:
 
 @dataclass(frozen=True)
 class Node:
-    """A number of the graph: read, or made from others. ``args`` are two nodes, or four for a b + c e. ``copy`` tells
-    copies of a number apart."""
+    """A value of the graph: read, or computed from others.
+
+    ``args``: none for a read, two operands, or four for a b + c e. ``copy``: distinguishes copies of a value; 0: none.
+    """
 
     kind: str
     args: tuple[int, ...] = ()
@@ -46,7 +48,7 @@ class Node:
 
 
 class Element:
-    """A number of a block, for expressions with + - * of elements and of small whole numbers."""
+    """A value in a basic block. Supports + and - with elements and * with elements and small integers."""
 
     def __init__(self, block: BasicBlock, node: int) -> None:
         self.block, self.node = block, node
@@ -78,7 +80,10 @@ class Element:
 
 
 class BasicBlock:
-    """Part of a program: its graph, and what it sets at its end."""
+    """A straight-line part of a program: its graph, and the variables and table entries that it sets at its end.
+
+    ``nodes``: in topological order. ``outputs``: node of each name that is set. ``digits``: number of digits consumed.
+    """
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -94,34 +99,37 @@ class BasicBlock:
         return Element(self, self._known[node])
 
     def variable(self, name: str) -> Element:
-        """What the variable holds when the block begins."""
+        """The variable's value at the beginning of the block."""
         return self._node(Node(READ, source=Source(name)))
 
     def constant(self, value: int) -> Element:
-        """A number that all threads share, as it stands in its slot."""
+        """A constant that all threads share, as it is stored in its slot: in [0, p), in the multiplier's domain."""
         return self._node(Node(READ, source=Source(value=value)))
 
     def entry(self, table: str) -> Element:
-        """The entry of a table that the digit picks."""
+        """The entry of a table that the current digit selects."""
         return self._node(Node(READ, source=Source(table, pick=ENTRY, epoch=self.digits)))
 
     def pair(self, name: str) -> Element:
-        """The variable, or where the digit is odd the other of its pair."""
+        """The variable, or the other member of its pair if the current digit is odd."""
         return self._node(Node(READ, source=Source(name, pick=PAIR, epoch=self.digits)))
 
     def operate(self, kind: str, a: Element, b: Element) -> Element:
-        """A product, sum or difference."""
+        """A product, sum or difference; ``kind``: MUL, ADD or SUB.
+
+        Raises ValueError for an element of another block.
+        """
         if a.block is not self or b.block is not self:
             raise ValueError(f"an element of block {self.name} meets one of another block")
         args = (a.node, b.node) if kind == SUB or a.node <= b.node else (b.node, a.node)
         return self._node(Node(kind, args))
 
     def combine(self, a: Element, b: Element, c: Element, e: Element) -> Element:
-        """a b + c e as one operation, for units that add up products."""
+        """a b + c e as one operation, for units that add two products."""
         return self._node(Node(MUL, (a.node, b.node, c.node, e.node)))
 
     def copied(self, value: Element, one: int | None = None) -> Element:
-        """The number once more, as an operation of its own: plus 0, or times the constant ``one``."""
+        """A copy of the value, made by a separate operation: plus 0, or times the constant ``one`` if given."""
         count = sum(node.copy > 0 for node in self.nodes)
         other = self.constant(0 if one is None else one)
         return self._node(Node(ADD if one is None else MUL, (value.node, other.node), copy=count + 1))
@@ -131,13 +139,13 @@ class BasicBlock:
         self.outputs[name] = value.node
 
     def next_digit(self) -> None:
-        """What is read from here on sees the next digit."""
+        """Advance to the next digit, which later reads use."""
         self.digits += 1
 
     # ------------------------------------------------------------------------------------------ the graph
 
     def pruned(self) -> BasicBlock:
-        """The same block without operations that no output needs."""
+        """The same block without nodes on which no output depends."""
         needed = set(self.outputs.values())
         for k in reversed(range(len(self.nodes))):
             if k in needed:
@@ -152,7 +160,7 @@ class BasicBlock:
         return out
 
     def reduced(self, nodes: Iterable[int], one: int) -> BasicBlock:
-        """The same block with these nodes multiplied by the constant ``one`` before they are used."""
+        """The same block, in which each of ``nodes`` is multiplied by the constant ``one`` before its use."""
         wanted, out = set(nodes), BasicBlock(self.name)
         moved: dict[int, int] = {}
         out.digits = self.digits
@@ -164,7 +172,7 @@ class BasicBlock:
 
     @cached_property
     def users(self) -> list[list[int]]:
-        """For each node the nodes that read it. To be asked when the block is complete."""
+        """For each node the nodes that read it. Cached: use it only on a complete block."""
         found: list[list[int]] = [[] for _ in self.nodes]
         for k, node in enumerate(self.nodes):
             for a in dict.fromkeys(node.args):
@@ -173,12 +181,12 @@ class BasicBlock:
 
     @property
     def products(self) -> int:
-        """Operations with a product."""
+        """Number of operations with a product."""
         return sum(node.kind == MUL for node in self.nodes)
 
     @property
     def sums(self) -> int:
-        """Sums and differences."""
+        """Number of sums and differences."""
         return sum(node.kind in (ADD, SUB) for node in self.nodes)
 
     def evaluate(
@@ -190,8 +198,11 @@ class BasicBlock:
         digits: tuple[int, ...] = (),
         pairs: Mapping[str, str] = {},
     ) -> dict[Name, int]:
-        """What it sets, modulo p, for products with a factor. ``values``: of variables and table entries; ``pairs``:
-        the other of each pair. Raises UnsupportedError for a variable that has no value."""
+        """The values that the block sets, modulo p, for a multiplier that computes a b ``factor``.
+
+        ``values``: of variables and table entries. ``digits``: of the block, with one more if it reads behind the last.
+        ``pairs``: the other member of each pair. Raises UnsupportedError for a variable without a value.
+        """
         held: list[int] = []
         for node in self.nodes:
             a = [held[k] for k in node.args]
@@ -203,7 +214,7 @@ class BasicBlock:
                 elif source.pick == PAIR and digits[source.epoch] & 1:
                     name = pairs[source.name]
                 if source.name and name not in values:
-                    raise UnsupportedError(f"block {self.name} reads {name}, which nothing has set")
+                    raise UnsupportedError(f"block {self.name} reads {name}, which has no value")
                 held.append(values[name] if source.name else source.value)
             elif node.kind == MUL:
                 held.append(sum(a[k] * a[k + 1] for k in range(0, len(a), 2)) * factor % p)

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Sections for units that add up two products and have no adder: every operation becomes (a b + c e) factor.
+"""Fuse the operations of a basic block for units that add two products and have no adder.
 
-With 1 and -1 and other small numbers in the domain, a sum is a linear form: x + y = (x 1 + y 1) factor. Sums and
-products that only one sum uses are written into it, so that T terms take T - 1 operations; a product is a term of its
-own. A product that only sums use, all of them once, is written into each of them. A term c a b, c not 1, takes c from a
-sum a that nothing else reads; 2 a b alone is a b + a b.
+Every operation becomes (a b + c e) factor. With small constants such as 1 and -1 in the domain, a sum is a linear form:
+x + y = (x 1 + y 1) factor. A sum or product with one sum as its only user is merged into that sum, so T terms take
+T - 1 operations; a product counts as one term. A product that only sums use, each with coefficient 1, is merged into
+every one of them. A term c a b with c != 1 scales a if a is a sum without other users; 2 a b alone becomes a b + a b.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from __future__ import annotations
 from modmill.engines.microcode.expressions import ADD, MUL, READ, SUB, BasicBlock, Element
 
 Form = dict[int, int]
-"""A linear form: nodes and their coefficients."""
+"""A linear form: the coefficient of each node."""
 
 
 def fused(block: BasicBlock, one: int, p: int) -> BasicBlock:
-    """The block with products of two or four numbers only. ``one``: 1 in the domain. The block must be pruned."""
+    """The block with operations a b and a b + c e only. ``one``: 1 in the domain. The block must be pruned."""
     return _Fusion(block, one, p).out
 
 
@@ -28,15 +28,15 @@ class _Fusion:
         self.out.digits = block.digits
         self._uses = [len(u) for u in block.users]
         for k in block.outputs.values():
-            self._uses[k] += 2  # a number that is set must stand by itself
+            self._uses[k] += 2  # never merge an output: it needs an operation of its own
         self._forms: dict[int, Form] = {}
         self._depth: list[int] = []
         for node in block.nodes:
             self._depth.append(1 + max((self._depth[a] for a in node.args), default=-1))
-        self._written = self._written_into_sums()
+        self._merged = self._merged_products()
         self._done: dict[tuple[int, int], Element] = {}
-        for k, node in enumerate(block.nodes):  # in this order, so that recursion stays shallow
-            if node.kind == MUL and k not in self._written:
+        for k, node in enumerate(block.nodes):  # in topological order, which keeps the recursion shallow
+            if node.kind == MUL and k not in self._merged:
                 self._emit(k, 1)
         for name, k in block.outputs.items():
             self.out.set(name, self._emit(k, 1))
@@ -45,11 +45,11 @@ class _Fusion:
         return self._block.nodes[k].kind in (ADD, SUB)
 
     def _inlined(self, k: int) -> bool:
-        """Whether the only reader is a sum, into which this is written."""
+        """Whether the only user is a sum, into which this node is merged."""
         return self._uses[k] == 1 and self._is_sum(self._block.users[k][0])
 
-    def _written_into_sums(self) -> set[int]:
-        """Products that need no operation of their own."""
+    def _merged_products(self) -> set[int]:
+        """Products that are merged into all their users and need no operation of their own."""
         coefficients: dict[int, list[int]] = {}
         for k in range(len(self._block.nodes)):
             if self._is_sum(k) and not self._inlined(k):
@@ -65,7 +65,7 @@ class _Fusion:
         return found
 
     def _form(self, k: int) -> Form:
-        """The linear form of a sum; of anything else, itself."""
+        """The linear form of a sum; any other node is a form of one term, the constant 0 the empty form."""
         if not self._is_sum(k):
             node = self._block.nodes[k]
             zero = node.kind == READ and node.source is not None and not node.source.name and node.source.value == 0
@@ -86,7 +86,7 @@ class _Fusion:
         return self.out.constant(c * self._one % self._p)
 
     def _emit(self, k: int, scale: int) -> Element:
-        """The node times a small number, as an element of the new block."""
+        """The node times a small integer, as an element of the new block."""
         if (k, scale) not in self._done:
             self._done[k, scale] = self._make(k, scale)
         return self._done[k, scale]
@@ -106,10 +106,10 @@ class _Fusion:
             return self.out.constant(0)
         if len(form) == 1:
             ((term, c),) = form.items()
-            if c == 2 and term in self._written:
+            if c == 2 and term in self._merged:
                 pair = self._term(term, 1)
                 return self._add(pair, pair)
-            if term in self._written:
+            if term in self._merged:
                 a, b = self._term(term, c)
                 return a * b
             return self._emit(term, 1) if c == 1 else self._emit(term, 1) * self._constant(c)
@@ -123,9 +123,9 @@ class _Fusion:
         return self.out.combine(*x, *y)
 
     def _term(self, k: int, c: int) -> tuple[Element, Element]:
-        """Two numbers whose product is c times the node."""
+        """Two factors whose product is c times the node."""
         node = self._block.nodes[k]
-        if k in self._written:
+        if k in self._merged:
             a, b = node.args
             if c == 1:
                 return self._emit(a, 1), self._emit(b, 1)

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""A checker of instructions: it runs a program in the unit's time, knowing only which slot is written when, and refuses
-hazards.
+"""Check a program for hazards: replay its instructions with the unit's distances, tracking only when slots are written.
 
-A task of instruction t reads at instruction t; what it writes can be read from instruction t + distance on and is
-uncertain until then. So a slot may not be read or written while a write is under way, nor read in an instruction by one
-task and written by another. What a digit picks counts as all of it. A loop is run until its passes repeat one another.
+A task of instruction t reads in instruction t; its result can be read from instruction t + distance on, and the slot is
+undefined until then. A slot must not be read or written during a pending write, nor read by one task and written by
+another task of the same instruction. An operand that a digit selects counts as all slots that it may be. A loop is run
+until its passes repeat each other.
 """
 
 from __future__ import annotations
@@ -19,28 +19,30 @@ KINDS = ("mul", "add", "sub")
 
 
 class Hazard(UnsupportedError):
-    """Instructions that a unit could not do, or whose numbers would depend on its timing."""
+    """The unit cannot execute an instruction, or a result would depend on the unit's timing."""
 
 
 def check_hazards(program: Program, unit: DatapathSpec) -> None:
-    """Raise Hazard, with the instruction and the slot, for the first thing that is wrong."""
+    """Raise Hazard, with the instruction and the slot, for the first fault of a program on a unit."""
     _Replay(program, unit).run()
 
 
 def _times(program: Program, unit: DatapathSpec) -> Iterator[tuple[str, Instruction]]:
-    """Instructions in time: as many passes as writes of one can still be under way, and two more."""
+    """Instructions in order, with their description: two passes more than those in which a write can be pending."""
     far = max(unit.product_distance, unit.sum_distance)
     passes = min(program.passes, 2 + -(-far // max(1, len(program.loop))))
     for k, instruction in enumerate(program.before):
         yield f"before instruction {k}", instruction
-    for turn in range(passes):
+    for number in range(passes):
         for k, instruction in enumerate(program.loop):
-            yield f"loop instruction {k} of pass {turn}", instruction
+            yield f"loop instruction {k} of pass {number}", instruction
     for k, instruction in enumerate(program.after):
         yield f"after instruction {k}", instruction
 
 
 class _Replay:
+    """State of a run: for each slot (shared, number) the first instruction that can read it."""
+
     def __init__(self, program: Program, unit: DatapathSpec) -> None:
         self._program, self._unit = program, unit
         self._readable: dict[tuple[bool, int], int] = {(False, slot): 0 for slot, _ in program.inputs}
@@ -60,7 +62,7 @@ class _Replay:
         digits = [sum(instruction.advance for instruction in part) for part in self._parts]
         if digits != [self._program.first, self._program.each, self._program.last]:
             raise Hazard(
-                f"{self._program.name}: instructions use up {digits} digits before, in a pass and after, not "
+                f"{self._program.name}: instructions use {digits} digits before, in a pass and after the loop, not "
                 f"{[self._program.first, self._program.each, self._program.last]}"
             )
         for slot, _ in self._program.results:
@@ -88,24 +90,24 @@ class _Replay:
         if task.kind not in KINDS or (task.c is None) != (task.e is None):
             raise Hazard(f"{where}: no such task: {task}")
         if task.c is not None and not (unit.added and task.kind == "mul"):
-            raise Hazard(f"{where}: the unit does not add up products")
+            raise Hazard(f"{where}: the unit does not add two products")
         if task.conditional_subtract and not unit.conditional_subtracts:
             raise Hazard(f"{where}: the unit does not subtract multiples of p from sums")
-        less, more = task.conditional_subtract, task.offset_multiple
-        if min(less, more) < 0 or (task.kind == "mul" and less + more):
-            raise Hazard(f"{where}: conditional subtract {less} and offset multiple {more} of a {task.kind}")
+        subtract, offset = task.conditional_subtract, task.offset_multiple
+        if min(subtract, offset) < 0 or (task.kind == "mul" and subtract + offset):
+            raise Hazard(f"{where}: conditional subtract {subtract} and offset multiple {offset} of a {task.kind}")
         if task.destination.shared or task.destination.pick == ENTRY:
             raise Hazard(f"{where}: writes a shared slot or a whole table")
-        for place in (task.destination, *task.reads):
-            room = unit.shared_room if place.shared else unit.room
-            if place.pick == ENTRY and (place.size < 1 or place.size & (place.size - 1) or place.number % place.size):
-                raise Hazard(f"{where}: a table of {place.size} entries begins at slot {place.number}")
-            if place.pick == PAIR and place.shared:
+        for address in (task.destination, *task.reads):
+            room, size = unit.shared_room if address.shared else unit.room, address.size
+            if address.pick == ENTRY and (size < 1 or size & (size - 1) or address.number % size):
+                raise Hazard(f"{where}: a table of {size} entries begins at slot {address.number}")
+            if address.pick == PAIR and address.shared:
                 raise Hazard(f"{where}: a pair of shared slots")
-            if place.pick == ENTRY and place.size > 1 << self._program.window:
-                raise Hazard(f"{where}: a table of {place.size} entries, digits have {self._program.window} bits")
-            if not place.all or not 0 <= max(number for _, number in place.all) < room:
-                raise Hazard(f"{where}: slot {place.number} of {room}")
+            if address.pick == ENTRY and size > 1 << self._program.window:
+                raise Hazard(f"{where}: a table of {size} entries, digits have {self._program.window} bits")
+            if not address.all or not 0 <= max(number for _, number in address.all) < room:
+                raise Hazard(f"{where}: slot {address.number} of {room}")
 
     def _instruction(self, instruction: Instruction, time: int, where: str) -> None:
         writes: dict[tuple[bool, int], Task] = {}
@@ -115,7 +117,7 @@ class _Replay:
                     raise Hazard(f"{where}: slot {slot[1]} is written twice")
                 writes[slot] = task
         for task in instruction.tasks:
-            for slot in {slot for place in task.reads for slot in place.all}:
+            for slot in {slot for address in task.reads for slot in address.all}:
                 name = f"{'shared ' if slot[0] else ''}slot {slot[1]}"
                 if slot not in self._readable:
                     raise Hazard(f"{where}: {name} is read before it is written")
@@ -125,6 +127,6 @@ class _Replay:
                     raise Hazard(f"{where}: {name} is read and written by two tasks")
         for slot, task in writes.items():
             if self._readable.get(slot, 0) > time:
-                raise Hazard(f"{where}: slot {slot[1]} is written while a write is under way")
-            far = self._unit.product_distance if task.kind == "mul" else self._unit.sum_distance
-            self._readable[slot] = time + far
+                raise Hazard(f"{where}: slot {slot[1]} is written while a write is pending")
+            distance = self._unit.product_distance if task.kind == "mul" else self._unit.sum_distance
+            self._readable[slot] = time + distance

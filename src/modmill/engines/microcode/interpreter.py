@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Programs of instructions, run in the unit's own time: a number can be read when its write is visible, and not before.
+"""Interpret programs with the unit's timing: a slot holds its old value until the distance of the write has passed.
 
-The products are a design's bit-exact algorithm, plain integers modulo p, or the largest numbers that the contract
-allows, which is another test of the bounds.
+Products are computed by a design's bit-exact algorithm, by integers modulo p, or as the largest numbers that the bounds
+allow, which is a second test of the bounds.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from modmill.engines.microcode.bounds import Slot, instructions_of, program_boun
 from modmill.engines.microcode.program import ENTRY, FIXED, DatapathSpec, OperandAddress, Program, Task
 
 Where = tuple[int, int, int]
-"""Part, instruction and task, as of ``Limits``."""
+"""Part, instruction and task, as in `Limits`."""
 Product = Callable[[Where, Sequence[int]], int]
-"""What a product task gives, for two numbers, or four on units that add up products."""
+"""Function that returns the result of a product task for its two operands, or four for a sum of two products."""
 
 
 def plain(contract: Contract) -> Product:
-    """Integers modulo p."""
+    """Products as integers modulo p, in [0, p)."""
 
     def product(_where: Where, x: Sequence[int]) -> int:
         return sum(x[k] * x[k + 1] for k in range(0, len(x), 2)) * contract.factor % contract.p
@@ -31,9 +31,9 @@ def plain(contract: Contract) -> Product:
 
 
 def exact(fitted: DesignInstance, contract: Contract) -> Product:
-    """The design's own algorithm. The binary form gives its least result.
+    """Products by the design's own algorithm; in [0, p) for the binary form.
 
-    Raises UnsupportedError, when it is used, for a sum of products that the design does not have.
+    The function raises UnsupportedError for a sum of two products if the design has none.
     """
     form = fitted.representation
     combine: Callable[..., int] | None = getattr(fitted, "combine", None)
@@ -42,7 +42,7 @@ def exact(fitted: DesignInstance, contract: Contract) -> Product:
         if len(x) == 2:
             result = fitted.multiply(x[0], x[1])
         elif combine is None:
-            raise UnsupportedError("this design does not add up products")
+            raise UnsupportedError("this design does not add two products")
         else:
             result = form.decode(combine(*(form.encode(v) for v in x)))
         return result % contract.p if contract.io == "binary" else result
@@ -51,7 +51,10 @@ def exact(fitted: DesignInstance, contract: Contract) -> Product:
 
 
 def largest(program: Program, contract: Contract) -> Product:
-    """The largest result that `program_bounds` allows for each product."""
+    """Products as the largest number of the right residue below the bound of `program_bounds`.
+
+    Raises UnsupportedError as `program_bounds` does.
+    """
     tops = {
         where: int(-(-bound * contract.p // 1)) - 1 for where, bound in program_bounds(program, contract).tasks.items()
     }
@@ -72,15 +75,15 @@ def run(
     product: Product | None = None,
     seen: Callable[[Where, int], None] | None = None,
 ) -> tuple[int, ...]:
-    """The results, least ones, of one thread. ``product``: default plain integers; ``seen`` is told each task's
-    result.
+    """Run a program for one thread; return its results in [0, p).
 
-    Raises UnsupportedError for a wrong number of digits, a digit out of range and an input outside [0, p), Fault when a
-    number breaks its bounds.
+    ``product``: computes products, integers modulo p by default. ``seen``: called with each task's result. Raises
+    UnsupportedError for a wrong number of digits, a digit out of range and an input outside [0, p), Fault if a slot is
+    read before it is written, or a number or a result breaks its bounds.
     """
     p = contract.p
     if len(digits) != program.digits:
-        raise UnsupportedError(f"{program.name} uses up {program.digits} digits, not {len(digits)}")
+        raise UnsupportedError(f"{program.name} uses {program.digits} digits, not {len(digits)}")
     if any(not 0 <= digit < 1 << program.window for digit in digits):
         raise UnsupportedError(f"{program.name}: digits have {program.window} bits")
     multiply = product or plain(contract)
@@ -102,9 +105,9 @@ def run(
             held.update(coming.pop(time))
         for where, task, reads, into, distance in made[part, number]:
             try:
-                values = [held[read if isinstance(read, tuple) else _picked(read, digit, program)] for read in reads]
+                values = [held[read if isinstance(read, tuple) else _selected(read, digit, program)] for read in reads]
             except KeyError as missing:
-                raise Fault(f"{program.name}: slot {missing.args[0][1]} is read before anything is there") from None
+                raise Fault(f"{program.name}: slot {missing.args[0][1]} is read before it is written") from None
             result = multiply(where, values) if task.kind == "mul" else _sum(task, values, p)
             if result < 0 or result >= end:
                 raise Fault(f"{program.name}, part {part}, instruction {number}: a number breaks its bounds")
@@ -120,21 +123,20 @@ def run(
 
 
 _Step = tuple[Where, Task, tuple["Slot | OperandAddress", ...], "Slot | None", int]
-"""A task with where it is, what it reads and writes - a slot, or what a digit chooses it by - and how many instructions
-later
-that can be read."""
+"""A task: where it is, the task, its operands, its destination, and its distance in instructions. An operand is a slot,
+or its address if a digit selects it. The destination is a slot, or None if a digit selects it."""
 
 
 def _step(where: Where, task: Task, unit: DatapathSpec) -> _Step:
-    reads = tuple(place.at(0) if place.pick == FIXED else place for place in task.reads)
+    reads = tuple(address.at(0) if address.pick == FIXED else address for address in task.reads)
     into = task.destination.at(0) if task.destination.pick == FIXED else None
     return where, task, reads, into, unit.product_distance if task.kind == "mul" else unit.sum_distance
 
 
-def _picked(place: OperandAddress, digit: int, program: Program) -> Slot:
-    if place.pick == ENTRY and digit >= place.size:
-        raise UnsupportedError(f"{program.name}: digit {digit} picks from a table of {place.size} entries")
-    return place.at(digit)
+def _selected(address: OperandAddress, digit: int, program: Program) -> Slot:
+    if address.pick == ENTRY and digit >= address.size:
+        raise UnsupportedError(f"{program.name}: digit {digit} selects from a table of {address.size} entries")
+    return address.at(digit)
 
 
 def _sum(task: Task, values: Sequence[int], p: int) -> int:

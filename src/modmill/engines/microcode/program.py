@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Programs as instructions: what a field unit with one multiplier and one adder does, interval after interval.
+"""Programs of instructions for a field unit with one multiplier and one adder.
 
-An instruction is one product and some sums, done for one thread after the other; the next instruction follows. Its
-tasks read what instructions at least ``Unit.product_distance`` (for products) or ``Unit.sum_distance`` (for sums)
-before it wrote. All instructions take the same time, and which instructions are done depends on no number: a digit of a
-scalar only chooses addresses.
+An instruction is at most one product and some sums. The unit executes it for one thread after the other, then the next
+instruction. Its tasks can read the products of instructions at least ``DatapathSpec.product_distance`` before it, and
+the sums of instructions at least ``DatapathSpec.sum_distance`` before it. All instructions take the same time, and the
+sequence of instructions does not depend on data: a digit of a scalar only selects addresses.
 
-    mul   destination = a b factor                    (a b + c e) factor with c and e, on units that add up products
+    mul   destination = a b factor            with c and e: (a b + c e) factor, on units that add two products
     add   destination = a + b
-    sub   destination = a - b + offset multiple p
+    sub   destination = a - b + offset_multiple p
 
-A sum or difference with ``conditional_subtract`` is made smaller by conditional subtract p where it is not below that:
-so multipliers that take numbers below p only get them. Within an instruction all reads come before all writes of the
-same task; no other task of the instruction may read what it writes.
+A sum or difference s with ``conditional_subtract`` t becomes s - t p if s >= t p. A multiplier that accepts only
+operands below p needs this. A task reads its operands before it writes its result; no other task of the instruction may
+read what it writes.
 """
 
 from __future__ import annotations
@@ -21,14 +21,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 FIXED, ENTRY, PAIR = "fixed", "entry", "pair"
-"""How a digit chooses an address: not at all; entry number + digit of a table that starts at a multiple of its size;
-the slot itself or, where the digit is odd, its neighbour (number xor 1)."""
+"""How a digit selects a slot: not at all; slot number + digit, in a table that starts at a multiple of its size; the
+slot itself for an even digit, its neighbour (number xor 1) for an odd one."""
 
 
 @dataclass(frozen=True)
 class OperandAddress:
-    """A slot as a task names it: ``number`` among those of its thread, or among the ``shared`` ones of all threads.
-    ``size``: entries of the table, a power of two, where the pick is ENTRY; its digits are below that."""
+    """Address of a slot in an instruction.
+
+    ``number``: number among the slots of the thread, or among the ``shared`` slots of all threads. ``size``: number of
+    entries of the table if the pick is ENTRY, a power of two; digits are below it.
+    """
 
     number: int
     pick: str = FIXED
@@ -43,16 +46,17 @@ class OperandAddress:
 
     @property
     def all(self) -> tuple[tuple[bool, int], ...]:
-        """What it is for all digits."""
+        """(shared, number) of every slot that a digit may select."""
         return tuple(self.at(digit) for digit in range({FIXED: 1, ENTRY: self.size, PAIR: 2}[self.pick]))
 
 
 @dataclass(frozen=True)
 class Task:
-    """One operation of an instruction. ``offset_multiple``: the multiple of p that a difference adds so that it is
-    never
-    negative. ``conditional_subtract``: the multiple of p that is subtracted from a sum or difference (after the
-    offset multiple) that is not below it, 0 for never."""
+    """One operation of an instruction; ``kind``: mul, add or sub.
+
+    ``offset_multiple``: multiple of p added to a difference, so that it is never negative. ``conditional_subtract``:
+    multiple of p subtracted from a sum or difference (after the offset multiple) that is not below it; 0: none.
+    """
 
     kind: str
     destination: OperandAddress
@@ -65,13 +69,13 @@ class Task:
 
     @property
     def reads(self) -> tuple[OperandAddress, ...]:
-        """Places that it reads."""
-        return tuple(place for place in (self.a, self.b, self.c, self.e) if place is not None)
+        """Addresses of its operands: two, or four for a sum of two products."""
+        return tuple(address for address in (self.a, self.b, self.c, self.e) if address is not None)
 
 
 @dataclass(frozen=True)
 class Instruction:
-    """What is done in one interval for each thread. ``advance``: the instructions after it see the next digit."""
+    """One product and some sums. ``advance``: the next digit is current from the next instruction on."""
 
     product: Task | None = None
     sums: tuple[Task, ...] = ()
@@ -79,18 +83,18 @@ class Instruction:
 
     @property
     def tasks(self) -> tuple[Task, ...]:
-        """All tasks."""
+        """The product, if there is one, then the sums."""
         return (*((self.product,) if self.product else ()), *self.sums)
 
 
 @dataclass(frozen=True)
 class DatapathSpec:
-    """What instructions are made for.
+    """Properties of a unit for which programs are scheduled.
 
-    ``sums``: sums in an instruction at most, 0 for a unit that adds up two products instead (``added``).
-    ``product_distance`` and ``sum_distance``: an instruction may read what an instruction that many before it wrote, or
-    an earlier one. ``room``: slots of a thread, and shared ones, at most. ``conditional_subtracts``: whether sums can
-    be trimmed.
+    ``sums``: maximum number of sums in an instruction. ``product_distance``, ``sum_distance``: number of instructions
+    from a product or sum to the first instruction that can read it. ``room``, ``shared_room``: maximum number of slots
+    of a thread and of shared slots. ``added``: whether the unit adds two products, instead of sums.
+    ``conditional_subtracts``: whether sums and differences can have a conditional subtraction.
     """
 
     sums: int
@@ -104,13 +108,12 @@ class DatapathSpec:
 
 @dataclass(frozen=True)
 class Program:
-    """A scheduled program.
+    """A scheduled program: instructions before the loop, the loop with its ``passes``, instructions after it.
 
-    ``inputs``: (slot, name) of the numbers that each thread is given, in the order in which they are sent. ``shared``:
-    (shared slot, value) of the constants, as they stand in the multiplier's domain, least ones. ``before``, ``loop``,
-    ``after``: instructions; the loop is done ``passes`` times, and uses up ``each`` digits of ``window`` bits in every
-    pass. ``first`` and ``last``: digits used up before the loop and after it. ``results``: the slots that are given
-    out, in order, each with how often p must be subtracted from it at most.
+    ``inputs``: (slot, name) of each thread's operands, in the order of transmission. ``shared``: (shared slot, value)
+    of the constants, in [0, p), in the multiplier's domain. ``results``: (slot, maximum number of final subtractions of
+    p) in the order of transmission. ``window``: bits of a digit. ``first``, ``each``, ``last``: number of digits used
+    before the loop, in each pass and after the loop.
     """
 
     name: str
@@ -128,17 +131,17 @@ class Program:
 
     @property
     def instructions(self) -> int:
-        """Instructions done for one run."""
+        """Number of instructions executed in one run."""
         return len(self.before) + self.passes * len(self.loop) + len(self.after)
 
     @property
     def digits(self) -> int:
-        """Digits that one run uses up."""
+        """Number of digits that one run uses."""
         return self.first + self.passes * self.each + self.last
 
     @property
     def products(self) -> int:
-        """Products of one run; on units that add up products, instructions with one."""
+        """Number of products of one run; a sum of two products counts as one."""
         count = [
             sum(instruction.product is not None for instruction in part)
             for part in (self.before, self.loop, self.after)
@@ -147,22 +150,22 @@ class Program:
 
     @property
     def slots(self) -> int:
-        """Slots of a thread."""
+        """Number of slots of a thread."""
         return self._slots(shared=False)
 
     @property
     def shared_slots(self) -> int:
-        """Slots that all threads share."""
+        """Number of slots that all threads share."""
         return self._slots(shared=True)
 
     def _slots(self, shared: bool) -> int:
-        places = [
+        named = [
             number
             for instruction in (*self.before, *self.loop, *self.after)
             for task in instruction.tasks
-            for place in (task.destination, *task.reads)
-            for its, number in place.all
-            if its == shared
+            for address in (task.destination, *task.reads)
+            for where, number in address.all
+            if where == shared
         ]
         given = [slot for slot, _ in self.shared] if shared else [slot for slot, _ in (*self.inputs, *self.results)]
-        return 1 + max(places + given, default=-1)
+        return 1 + max(named + given, default=-1)

@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""A list scheduler: which operation of a block is done in which instruction of a unit.
+"""A list scheduler: it assigns the operations of a basic block to the instructions of a unit.
 
-Instruction by instruction, of the operations whose numbers can be read the one with the longest path to the block's end
-goes first: one product, and as many sums as the unit does. A number is read ``distance`` instructions after it was
-made, or later. A variable is written after its old number was read, and what reads one digit comes before all that
-reads the next.
+It fills one instruction after the other. Among the operations with readable operands, those with the longest path to
+the end of the block come first: one product, and as many sums as the unit allows. A value can be read ``distance``
+instructions after its operation. A variable is overwritten only after the last read of its old value. All operations
+that depend on one digit precede those that depend on the next.
 
-Sections follow one another without waiting for the last results: a block is as long as the next one's first reads of
-what it writes ask for, and a loop's block as its own. Of several placements, which differ where paths are almost
-equally long, the shortest is taken, and of those the one that needs the fewest slots.
+Basic blocks overlap: a block does not wait for its last results. Its length is the least one with which the next block
+finds everything that it reads; a loop's block counts as its own successor. Several placements are tried, which differ
+in the order of paths of almost equal length. The shortest one is taken, and among those the one with the fewest slots.
 
-Source: list scheduling by critical path, R. Graham: Bounds on multiprocessing timing anomalies, SIAM Journal on Applied
-Mathematics 17(2), 1969; that it is close to the best for one product an instruction shows in ``Placed.length`` against
-the number of products.
+Source: R. Graham: Bounds on Multiprocessing Timing Anomalies. SIAM Journal on Applied Mathematics 17(2), 1969 (list
+scheduling by critical path). With one product in an instruction the number of products is a lower bound of
+``Placed.length``.
 """
 
 from __future__ import annotations
@@ -31,28 +31,31 @@ from modmill.engines.microcode.program import ENTRY, FIXED, PAIR, DatapathSpec
 from modmill.schedule import Schedule, Step
 
 _ROUNDS = 4
-"""How often a loop is placed anew with the reads that its own end allows."""
-_TURNS, _WORK, _SPREAD, _ORDERS = 16, 4000, 7, 8
-"""Placements that are tried at most, and operations of all of them; instructions by which paths change places."""
+"""Placements of a loop, each after the first with the read times that the end of the one before imposes."""
+_ATTEMPTS, _WORK = 16, 4000
+"""Limits of all attempts to place a block: their number, and the number of nodes placed by all of them together."""
+_SPREAD, _ORDERS = 7, 8
+"""Perturbation of path lengths: at most this many instructions, and number of weights of the source order."""
 _PATIENCE, _FEW = 6, 6
-"""Placements without a gain after which no more are tried; slots that are few enough."""
-_IDLE = 100_000
+"""Stop after 6 attempts without a gain, or when a block outside a loop has at most 6 temporary values alive."""
+_LENGTH_MAX = 100_000
+"""Give up on a block with more instructions."""
 
 
 @dataclass(frozen=True)
 class RegisterGroups:
-    """What belongs together in slots: ``pairs`` of variables, and ``tables`` with the number of entries of each."""
+    """Variables of a thread in adjacent slots: ``pairs``, and ``tables`` as (name, number of entries)."""
 
     pairs: tuple[tuple[str, str], ...] = ()
     tables: tuple[tuple[str, int], ...] = ()
 
     @cached_property
     def partner(self) -> dict[str, str]:
-        """The other of each pair."""
+        """The other member of each pair, by name."""
         return {a: b for x, y in self.pairs for a, b in ((x, y), (y, x))}
 
     def touched(self, block: BasicBlock, node: int) -> tuple[Name, ...]:
-        """Variables and entries of this program's tables that a node reads from slots."""
+        """Variables and table entries of the thread that a node may read from slots, for all digits."""
         source = block.nodes[node].source
         if source is None or not source.name:
             return ()
@@ -66,16 +69,19 @@ class RegisterGroups:
 
 @dataclass(frozen=True)
 class Placed:
-    """A block with the instruction of each operation, -1 for what is only read, and its number of instructions."""
+    """A scheduled basic block.
+
+    ``instructions``: number of the instruction of each node, -1 for reads. ``length``: number of instructions.
+    ``advances``: instructions after which the next digit is current.
+    """
 
     block: BasicBlock
     instructions: tuple[int, ...]
     length: int
     advances: tuple[int, ...]
-    """Instructions after which the next digit is seen."""
 
     def schedule(self, unit: DatapathSpec, names: Mapping[int, str] | None = None) -> Schedule:
-        """The instructions as a schedule, whose cycles are instructions: for the chart."""
+        """A schedule for the chart, in which one cycle is one instruction. ``names``: label of each node."""
         labels = dict(names or {}) or {k: f"{_SIGNS[n.kind]}{k}" for k, n in enumerate(self.block.nodes)}
         by_instruction: dict[int, int] = {}
         steps = []
@@ -96,78 +102,80 @@ _SIGNS = {MUL: "×", "add": "+", "sub": "−", READ: ""}
 
 
 def distance(unit: DatapathSpec, kind: str) -> int:
-    """Instructions from an operation to the first instruction that may read its result."""
+    """Number of instructions from an operation of a kind to the first instruction that may read its result."""
     return unit.product_distance if kind == MUL else unit.sum_distance
 
 
 # ---------------------------------------------------------------------------------------------- order
 
 
-def ready_to_place(block: BasicBlock, layers: RegisterGroups, unit: DatapathSpec, one: int) -> BasicBlock:
-    """The same block, pruned, in which every number that is set is made by an operation of its own, which does not
-    have to come before the old number is read: else it is copied."""
+def ready_to_place(block: BasicBlock, groups: RegisterGroups, unit: DatapathSpec, one: int) -> BasicBlock:
+    """The same block, pruned, with copies inserted so that it can be scheduled.
+
+    In the returned block each output has an operation of its own, and no output must be written before the old value
+    of its variable is read. ``one``: 1 in the domain.
+    """
     block = block.pruned()
     while True:
-        wrong = _wrong_output(block, layers)
-        if wrong is None:
+        name = _output_to_copy(block, groups)
+        if name is None:
             return block
-        element = Element(block, block.outputs[wrong])
+        element = Element(block, block.outputs[name])
         copy = block.copied(element, one if unit.added else None)
-        block.outputs[wrong] = copy.node
+        block.outputs[name] = copy.node
         block = block.pruned()
 
 
-def _wrong_output(block: BasicBlock, layers: RegisterGroups) -> Name | None:
+def _output_to_copy(block: BasicBlock, groups: RegisterGroups) -> Name | None:
     seen: set[int] = set()
     for name, node in block.outputs.items():
         if block.nodes[node].kind == READ or node in seen:
             return name
         seen.add(node)
-    circle = _circle(block, layers)
-    return next((name for name, node in block.outputs.items() if node in circle), None)
+    cycle = _cyclic(block, groups)
+    return next((name for name, node in block.outputs.items() if node in cycle), None)
 
 
-def _circle(block: BasicBlock, layers: RegisterGroups) -> set[int]:
-    """Operations that can be done in no order: each waits for another of them, for its number or as the last to read
-    what it overwrites."""
+def _cyclic(block: BasicBlock, groups: RegisterGroups) -> set[int]:
+    """Nodes in or behind a cycle of dependences: reads of results, and reads of old values before overwriting."""
     waits: dict[int, set[int]] = {k: set(node.args) for k, node in enumerate(block.nodes)}
-    writers: dict[int, set[int]] = {}
-    for name, readers in _readers(block, layers).items():
+    followers: dict[int, set[int]] = {}
+    for name, readers in _readers(block, groups).items():
         if name in block.outputs:
             writer = block.outputs[name]
             waits[writer] |= readers - {writer}
     for k, before in waits.items():
         for a in before:
-            writers.setdefault(a, set()).add(k)
+            followers.setdefault(a, set()).add(k)
     free = [k for k, before in waits.items() if not before]
     while free:
         done = free.pop()
         del waits[done]
-        for k in writers.get(done, ()):
+        for k in followers.get(done, ()):
             waits[k].discard(done)
             if not waits[k]:
                 free.append(k)
     return set(waits)
 
 
-def _readers(block: BasicBlock, layers: RegisterGroups) -> dict[Name, set[int]]:
-    """Operations that read each variable or entry from its slot."""
+def _readers(block: BasicBlock, groups: RegisterGroups) -> dict[Name, set[int]]:
+    """Operations that read each variable or table entry from its slot."""
     found: dict[Name, set[int]] = {}
     for k, node in enumerate(block.nodes):
         if node.kind == READ:
-            for name in layers.touched(block, k):
+            for name in groups.touched(block, k):
                 found.setdefault(name, set()).update(block.users[k])
     return found
 
 
 def _epochs(block: BasicBlock) -> dict[int, int]:
-    """The digit that each operation sees, of those that see one."""
+    """Number of the digit of each operation that depends on one. Raises UnsupportedError for one with two digits."""
     found: dict[int, int] = {}
     for k, node in enumerate(block.nodes):
         if node.source and node.source.pick != FIXED:
             for user in block.users[k]:
                 if found.setdefault(user, node.source.epoch) != node.source.epoch:
-                    raise UnsupportedError(f"block {block.name}: an operation reads slots picked by two digits")
+                    raise UnsupportedError(f"block {block.name}: an operation reads slots selected by two digits")
     return found
 
 
@@ -176,28 +184,27 @@ def _epochs(block: BasicBlock) -> dict[int, int]:
 
 def place(
     block: BasicBlock,
-    layers: RegisterGroups,
+    groups: RegisterGroups,
     unit: DatapathSpec,
     ready: Mapping[Name, int] | None = None,
-    turn: int = 0,
+    attempt: int = 0,
 ) -> Placed:
-    """Instructions for a block that `ready_to_place` has prepared. ``ready``: instructions at its start in which
-    variables cannot be read yet. The length is that of its last instruction; what follows may ask for more. ``turn``:
-    paths that are almost as long as others change places, in another way for each turn from 1 on."""
+    """Schedule a block that `ready_to_place` has prepared.
+
+    ``ready``: first instruction in which each variable can be read, where that is not 0. ``attempt``: seed of the
+    perturbation of path lengths; 0 for none. The length of the result ends with its last operation; the next block may
+    require more. Raises UnsupportedError if the unit cannot do an operation, or one depends on two digits.
+    """
     nodes = block.nodes
     operations = [k for k, node in enumerate(nodes) if node.kind != READ]
-    before, earliest = _waits(block, layers, unit, operations, ready or {})
+    before, earliest = _waits(block, groups, unit, operations, ready or {})
     after: dict[int, list[tuple[int, int]]] = {k: [] for k in operations}
     for k in operations:
         for a, later in before[k]:
             after[a].append((k, later))
     height = _heights(operations, after, {k: distance(unit, nodes[k].kind) for k in operations})
-    if turn:
-        chance, spread = random.Random(turn), turn % _SPREAD + 1
-        early = Fraction(turn % _ORDERS, len(operations))  # as written, numbers are used soon after they are made
-        height = {
-            k: instructions + chance.randrange(spread) - int(early * k * spread) for k, instructions in height.items()
-        }
+    if attempt:
+        height = _perturbed(height, attempt)
     epochs = _epochs(block)
     waiting = [sum(e == digit for e in epochs.values()) for digit in range(block.digits + 1)]
     left = {k: len(before[k]) for k in operations}
@@ -207,10 +214,10 @@ def place(
     instruction, digit, done = 0, 0, 0
     while done < len(operations):
         taken: list[int] = []
-        can = [k for k in free if earliest[k] <= instruction and epochs.get(k, digit) == digit]
-        can.sort(key=lambda k: (-height[k], k))
+        candidates = [k for k in free if earliest[k] <= instruction and epochs.get(k, digit) == digit]
+        candidates.sort(key=lambda k: (-height[k], k))
         room = {True: 1, False: unit.sums}
-        for k in can:
+        for k in candidates:
             product = nodes[k].kind == MUL
             if room[product]:
                 room[product] -= 1
@@ -221,8 +228,8 @@ def place(
             free.remove(k)
             if k in epochs:
                 waiting[digit] -= 1
-            for follower, instructions_later in after[k]:
-                earliest[follower] = max(earliest[follower], instruction + instructions_later)
+            for follower, later in after[k]:
+                earliest[follower] = max(earliest[follower], instruction + later)
                 left[follower] -= 1
                 if not left[follower]:
                     free.append(follower)
@@ -230,9 +237,9 @@ def place(
             advances.append(instruction)
             digit += 1
         instruction += 1
-        if instruction > _IDLE:
+        if instruction > _LENGTH_MAX:
             raise UnsupportedError(
-                f"block {block.name} cannot be placed on a unit with {unit.sums} sums an instruction"
+                f"block {block.name} cannot be scheduled on a unit with {unit.sums} sums in an instruction"
             )
     while digit < block.digits:
         advances.append(instruction)
@@ -241,16 +248,16 @@ def place(
 
 
 def _waits(
-    block: BasicBlock, layers: RegisterGroups, unit: DatapathSpec, operations: Iterable[int], ready: Mapping[Name, int]
+    block: BasicBlock, groups: RegisterGroups, unit: DatapathSpec, operations: Iterable[int], ready: Mapping[Name, int]
 ) -> tuple[dict[int, list[tuple[int, int]]], dict[int, int]]:
-    """For each operation those that it waits for, with the instructions between, and its earliest instruction."""
+    """For each operation its predecessors, as (operation, distance in instructions), and its earliest instruction."""
     nodes = block.nodes
     before = {
         k: [(a, distance(unit, nodes[a].kind)) for a in dict.fromkeys(nodes[k].args) if nodes[a].kind != READ]
         for k in operations
     }
     earliest = dict.fromkeys(operations, 0)
-    for name, readers in _readers(block, layers).items():
+    for name, readers in _readers(block, groups).items():
         writer = block.outputs.get(name)
         for reader in readers:
             earliest[reader] = max(earliest[reader], ready.get(name, 0))
@@ -264,7 +271,7 @@ def _waits(
 def _heights(
     operations: Iterable[int], after: Mapping[int, list[tuple[int, int]]], own: Mapping[int, int]
 ) -> dict[int, int]:
-    """Instructions from each operation to the end of the longest path that it begins."""
+    """Length in instructions of the longest path that begins with each operation. ``own``: distance of each."""
     found: dict[int, int] = {}
     for start in operations:
         stack = [start]
@@ -272,20 +279,27 @@ def _heights(
             k = stack[-1]
             missing = [f for f, _ in after[k] if f not in found]
             if k in found or not missing:
-                found[k] = max([own[k], *(instructions + found[f] for f, instructions in after[k])])
+                found[k] = max([own[k], *(later + found[f] for f, later in after[k])])
                 stack.pop()
             else:
                 stack += missing
     return found
 
 
+def _perturbed(height: Mapping[int, int], attempt: int) -> dict[int, int]:
+    """Path lengths with random changes, and with a preference for source order, which uses values soon."""
+    chance, spread = random.Random(attempt), attempt % _SPREAD + 1
+    early = Fraction(attempt % _ORDERS, len(height))
+    return {k: length + chance.randrange(spread) - int(early * k * spread) for k, length in height.items()}
+
+
 # ---------------------------------------------------------------------------------------------- joining
 
 
-def touches(placed: Placed, layers: RegisterGroups) -> dict[Name, int]:
-    """The first instruction in which each variable or entry is read or written."""
+def touches(placed: Placed, groups: RegisterGroups) -> dict[Name, int]:
+    """The first instruction that reads or writes each variable or table entry."""
     found: dict[Name, int] = {}
-    for name, readers in _readers(placed.block, layers).items():
+    for name, readers in _readers(placed.block, groups).items():
         if readers:
             found[name] = min(placed.instructions[k] for k in readers)
     for name, writer in placed.block.outputs.items():
@@ -294,17 +308,18 @@ def touches(placed: Placed, layers: RegisterGroups) -> dict[Name, int]:
 
 
 def available(placed: Placed, unit: DatapathSpec) -> dict[Name, int]:
-    """The first instruction, counted from the block's start, in which each variable that it sets can be read."""
+    """The first instruction, counted from the block's start, that may read each variable that the block sets."""
     nodes = placed.block.nodes
     return {name: placed.instructions[k] + distance(unit, nodes[k].kind) for name, k in placed.block.outputs.items()}
 
 
 def _needed(written: Mapping[Name, int], touched: Mapping[Name, int]) -> int:
+    """The least length of a block from which the next one finds what it reads."""
     return max((instruction - touched.get(name, 0) for name, instruction in written.items()), default=0)
 
 
 def pressure(placed: Placed) -> int:
-    """Numbers that a block keeps for itself at once, at most."""
+    """Maximum number of temporary values, outputs not counted, that are alive at the same time."""
     nodes, instructions = placed.block.nodes, placed.instructions
     given = set(placed.block.outputs.values())
     change = [0] * (placed.length + 2)
@@ -319,17 +334,19 @@ def _of_length(placed: Placed, length: int) -> Placed:
     return Placed(placed.block, placed.instructions, max(placed.length, length), placed.advances)
 
 
-def join(blocks: Sequence[BasicBlock], loop: int, layers: RegisterGroups, unit: DatapathSpec) -> list[Placed]:
-    """All blocks in instructions, each so long that the next finds what it reads, the one with number ``loop`` after
-    itself
-    too; -1: none is a loop. What the next block does not touch it is taken to touch at its start. What the last
-    block sets can be read at its end."""
+def join(blocks: Sequence[BasicBlock], loop: int, groups: RegisterGroups, unit: DatapathSpec) -> list[Placed]:
+    """Schedule consecutive blocks, each so long that the next one finds everything that it reads.
+
+    ``loop``: number of the block that is also its own successor, -1 for none. A variable that the next block does not
+    touch must be readable at the next block's start. The outputs of the last block are readable at its end. Raises
+    UnsupportedError for a block that cannot be scheduled.
+    """
     placed: list[Placed] = []
     pending: dict[Name, int] = {}
     for number, block in enumerate(blocks):
-        found = _best(block, layers, unit, None if number == loop else pending)
+        found = _best(block, groups, unit, None if number == loop else pending)
         if placed:
-            length = _needed(available(placed[-1], unit), touches(found, layers))
+            length = _needed(available(placed[-1], unit), touches(found, groups))
             placed[-1] = _of_length(placed[-1], length)
         placed.append(found)
         pending = {name: max(0, instruction - found.length) for name, instruction in available(found, unit).items()}
@@ -337,32 +354,34 @@ def join(blocks: Sequence[BasicBlock], loop: int, layers: RegisterGroups, unit: 
     return placed
 
 
-def _best(block: BasicBlock, layers: RegisterGroups, unit: DatapathSpec, pending: Mapping[Name, int] | None) -> Placed:
-    """The shortest of some placements, and of those the one that keeps the fewest numbers; without ``pending`` of a
-    loop, which follows itself."""
-    turns = max(1, min(_TURNS, _WORK // max(1, len(block.nodes))))
+def _best(block: BasicBlock, groups: RegisterGroups, unit: DatapathSpec, pending: Mapping[Name, int] | None) -> Placed:
+    """The shortest of several placements, and among those the one with the least `pressure`.
+
+    ``pending``: first instruction in which each variable can be read; None for a loop, which follows itself.
+    """
+    attempts = max(1, min(_ATTEMPTS, _WORK // max(1, len(block.nodes))))
     best: tuple[tuple[int, int], int, Placed] | None = None
-    for turn in range(turns):
-        for found in _placements(block, layers, unit, pending, turn):
+    for attempt in range(attempts):
+        for found in _placements(block, groups, unit, pending, attempt):
             cost = found.length, pressure(found)
             if best is None or cost < best[0]:
-                best = cost, turn, found
-        if best is not None and (turn - best[1] >= _PATIENCE or (pending is not None and best[0][1] <= _FEW)):
+                best = cost, attempt, found
+        if best is not None and (attempt - best[1] >= _PATIENCE or (pending is not None and best[0][1] <= _FEW)):
             break
     assert best is not None
     return best[2]
 
 
 def _placements(
-    block: BasicBlock, layers: RegisterGroups, unit: DatapathSpec, pending: Mapping[Name, int] | None, turn: int
+    block: BasicBlock, groups: RegisterGroups, unit: DatapathSpec, pending: Mapping[Name, int] | None, attempt: int
 ) -> Iterator[Placed]:
     if pending is not None:
-        yield place(block, layers, unit, pending, turn)
+        yield place(block, groups, unit, pending, attempt)
         return
     ready: dict[Name, int] = {}
     for _ in range(_ROUNDS):
-        found = place(block, layers, unit, ready, turn)
-        found = _of_length(found, _needed(available(found, unit), touches(found, layers)))
+        found = place(block, groups, unit, ready, attempt)
+        found = _of_length(found, _needed(available(found, unit), touches(found, groups)))
         yield found
         end = max(found.instructions, default=-1) + 1
         ready = {name: max(0, instruction - end) for name, instruction in available(found, unit).items()}
