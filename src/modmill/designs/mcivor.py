@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from amaranth.hdl import Array, Cat, Module, Mux, Signal
+from amaranth.hdl import Array, Cat, Module, Mux, Signal, Value
 
 from modmill.design import Design, Multiplier, Setting, Source
 from modmill.designs.digit_serial import PLACES, DigitSerial, DigitSerialMachine, End, addition, ended, planned, put
@@ -125,10 +125,10 @@ class McIvor(DigitSerial, BinaryMontgomery):
 
 
 class Machine(DigitSerialMachine):
-    """One carry-save addition around (S1, S2), an adder before it and one behind, and the subtractor.
+    """A carry-save adder with the registers (S1, S2), an adder before it, an adder and a subtractor behind it.
 
-    The machine never stalls: operands are accepted while one of two places for a result is left. Timing does not
-    depend on values. Cost: about 12 LUTs a bit, and 10 flip-flops.
+    The machine never stalls: it accepts operands if one of its two places for a result is free. Timing does not depend
+    on values. Cost: about 12 LUTs and 10 flip-flops for each bit.
     """
 
     _fitted: McIvor
@@ -136,11 +136,24 @@ class Machine(DigitSerialMachine):
     def elaborate(self, _platform: object) -> Module:
         m = Module()
         fitted, p = self._fitted, self._fitted.params
-        word, count, interval = p.word, p.words, fitted.schedule.interval
         front = Acceptance(m, self, fitted.p, fitted.bits, PLACES)
-        modulus = front.modulus
+        cycle, adding, looping, last = self._control(m, front)
+        a, b, d, carry = self._sum_of_b_and_m(m, front, cycle, adding)
+        registers, after_s, after_c = self._step(m, front, looping, a, b, d)
+        ends = CarrySaveWords(m, last, after_s, after_c, front.modulus, word=p.word, count=p.words)
+        end = WordSubtraction(
+            m, self, ends.z, ends.modulus_word, ends.valid, ends.last, count=p.words, subtract=fitted.subtract
+        )
+        where = {Kind.WORD: [d[-p.word :], carry], Kind.STEP: registers, End.SUM: ends.registers}
+        self.watch(end, {**where, Kind.STEP(p.steps): ends.pair})
+        return m
 
-        # ---- control: cycles 1 ... words add, then the loop
+    def _control(self, m: Module, front: Acceptance) -> tuple[Signal, Signal, Signal, Signal]:
+        """The cycle of a product, whether B + M is added up, whether the loop runs, and whether this is its last step.
+
+        The additions take cycles 1 ... ``words``; the loop follows.
+        """
+        p, interval = self._fitted.params, self._fitted.schedule.interval
         cycle = Signal(range(interval + 1))
         adding, looping, last = Signal(), Signal(), Signal()
         front.connect((cycle == 0) | (cycle == interval))
@@ -151,19 +164,25 @@ class Machine(DigitSerialMachine):
                 m.d.sync += cycle.eq(0)
             with m.Elif(cycle != 0):
                 m.d.sync += cycle.eq(cycle + 1)
-            with m.If(cycle == count):
+            with m.If(cycle == p.words):
                 m.d.sync += [adding.eq(0), looping.eq(1)]
             with m.If(last):
                 m.d.sync += looping.eq(0)
-        m.d.comb += last.eq(cycle == count + p.steps)
+        m.d.comb += last.eq(cycle == p.words + p.steps)
+        return cycle, adding, looping, last
 
-        # ---- B + M, word by word; B turns once around
+    def _sum_of_b_and_m(
+        self, m: Module, front: Acceptance, cycle: Value, adding: Value
+    ) -> tuple[Signal, Signal, Signal, Signal]:
+        """Registers of A and B, B + M and its carry. The addition goes word by word while B rotates once."""
+        p = self._fitted.params
+        word, count = p.word, p.words
         a = Signal(max(2, p.steps), name="A", reset_less=True)
         b = Signal(word * count, name="B", reset_less=True)
         d, carry = Signal(word * count, name="D", reset_less=True), Signal(name="D_carry")
         index = Signal(range(count + 1))
-        words = widened(modulus, word * count)
-        modulus_word = Signal(word, name="M_word", reset_less=True)  # a cycle ahead of its addition
+        words = widened(front.modulus, word * count)
+        modulus_word = Signal(word, name="M_word", reset_less=True)  # read one cycle before its addition
         total = Signal(word + 1, name="D_total")
         m.d.comb += total.eq(b[:word] + modulus_word + carry)
         m.d.sync += modulus_word.eq(Array(words.word_select(j, word) for j in range(count))[index])
@@ -175,28 +194,25 @@ class Machine(DigitSerialMachine):
             m.d.sync += index.eq(Mux(cycle >= count - 1, 0, index + 1) if count > 1 else 0)
         with m.Else():
             m.d.sync += a.eq(a >> 1)
+        return a, b, d, carry
 
-        # ---- the step, and the next q beside it
+    def _step(
+        self, m: Module, front: Acceptance, looping: Value, a: Value, b: Value, d: Value
+    ) -> tuple[list[Value], Signal, Signal]:
+        """One step a cycle, and the next q at the same time: registers of S1, S2 and q; S1 and S2 after this step."""
+        p = self._fitted.params
         s, c = Signal(p.width, name="S1", reset_less=True), Signal(p.width, name="S2", reset_less=True)
         q, bit = Signal(name="q", reset_less=True), Signal(name="a_i")
         m.d.comb += bit.eq(a[0])
         chosen = Signal(p.width, name="T")
-        m.d.comb += chosen.eq(Mux(bit, Mux(q, d, b), Mux(q, modulus, 0)))
+        m.d.comb += chosen.eq(Mux(bit, Mux(q, d, b), Mux(q, front.modulus, 0)))
         after_s, after_c = Signal(p.width, name="S1_after"), Signal(p.width, name="S2_after")
         m.d.comb += [after_s.eq((s ^ c ^ chosen) >> 1), after_c.eq((s & c) | (s & chosen) | (c & chosen))]
         with m.If(front.accept):
             m.d.sync += [s.eq(0), c.eq(0), q.eq(self.i_a[0] & self.i_b[0])]
         with m.Elif(looping):
             m.d.sync += [s.eq(after_s), c.eq(after_c), q.eq(after_s[0] ^ after_c[0] ^ (a[1] & b[0]))]
-
-        # ---- the end
-        ends = CarrySaveWords(m, last, after_s, after_c, modulus, word=word, count=count)
-        end = WordSubtraction(
-            m, self, ends.z, ends.modulus_word, ends.valid, ends.last, count=count, subtract=fitted.subtract
-        )
-        registers = {Kind.WORD: [d[-word:], carry], Kind.STEP: [s, c, q], End.SUM: ends.registers}
-        self.watch(end, {**registers, Kind.STEP(p.steps): ends.pair})
-        return m
+        return [s, c, q], after_s, after_c
 
 
 # ---------------------------------------------------------------------------------------------- design

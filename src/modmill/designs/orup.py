@@ -17,7 +17,7 @@ Deviations from the paper: there is no binary form, since V is below 2 Mt and Mt
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -237,11 +237,22 @@ class Orup(DigitSerial):
 # ---------------------------------------------------------------------------------------------- machine
 
 
-class Machine(DigitSerialMachine):
-    """A tile for each digit of A and of Mb, a column of S behind each, and a second row of columns that empties itself.
+@dataclass(frozen=True)
+class Control:
+    """Control signals: iteration ``at``, n + d + 1 while idle; ``go``: iteration 0 starts in the next cycle;
+    ``quotient_counts``: the lowest digit of S is a quotient; ``ending``: last iteration."""
 
-    The machine never stalls: operands are accepted while one of two places for a result is left. Timing does not
-    depend on values. Cost: a DSP block for each tile, about 4 adders of k + 3 bits a column.
+    at: Value
+    go: Value
+    quotient_counts: Value
+    ending: Value
+
+
+class Machine(DigitSerialMachine):
+    """A tile for each digit of A and of Mb, the columns of S behind them, and a second row of columns for the output.
+
+    The machine never stalls: it accepts operands if one of its two places for a result is free. Timing does not depend
+    on values. Cost: a DSP block for each tile, about 4 adders of k + 3 bits for each column.
     """
 
     _fitted: Orup
@@ -249,10 +260,25 @@ class Machine(DigitSerialMachine):
     def elaborate(self, _platform: object) -> Module:
         m = Module()
         fitted, q = self._fitted, self._fitted.params
-        k, n, d, interval = q.k, q.n, q.d, fitted.schedule.interval
         front = Acceptance(m, self, fitted.M_bar, q.bits, PLACES)
+        control = self._control(m, front)
+        a, digit = self._operands(m, front)
+        s = [Signal(q.k + CARRY, name=f"S{j}", reset_less=True) for j in range(q.columns)]
+        late = Signal(q.k, name="q")
+        m.d.comb += late.eq(s[0][: q.k] & control.quotient_counts.replicate(q.k))
+        products: list[list[Value]] = [[] for _ in s]
+        tiles_a = self._tiles(m, "A", digit, a, q.digits, products)
+        tiles_m = self._tiles(m, "M", late, front.modulus, q.modulus_digits, products)
+        sums, gathered = self._columns(m, control.go, s, products)
+        drain, v, valid, last = self._output(m, control, s[0], sums)
+        end = WordSubtraction(m, self, v, Const(0, q.k), valid, last, count=q.digits, subtract=False)
+        registers = {Kind.DIGIT_A: tiles_a, Kind.DIGIT_M: tiles_m, Kind.GATHER: gathered, Kind.ITERATION: s}
+        self.watch(end, {**registers, Kind.ITERATION(q.iterations): drain, Kind.SHIFT: drain, Kind.DIGIT: [v]})
+        return m
 
-        # ---- control: iteration ``at``, which rests at n + d + 1
+    def _control(self, m: Module, front: Acceptance) -> Control:
+        """Counters of the cycle since acceptance and of the iteration."""
+        q, interval = self._fitted.params, self._fitted.schedule.interval
         cycle, at = Signal(range(interval + 1)), Signal(range(q.iterations + 1), init=q.iterations)
         front.connect((cycle == 0) | (cycle == interval))
         with m.If(front.accept):
@@ -262,7 +288,7 @@ class Machine(DigitSerialMachine):
         with m.Elif(cycle != 0):
             m.d.sync += cycle.eq(cycle + 1)
         go: Value = front.accept
-        for stage in range(d):
+        for stage in range(q.d):
             later = Signal(name=f"go{stage}")
             m.d.sync += later.eq(go)
             go = later
@@ -272,31 +298,43 @@ class Machine(DigitSerialMachine):
             m.d.sync += [at.eq(0), quotient_counts.eq(1)]
         with m.Elif(at != q.iterations):
             m.d.sync += at.eq(at + 1)
-            with m.If(at == n):
+            with m.If(at == q.n):
                 m.d.sync += quotient_counts.eq(0)
+        return Control(at, go, quotient_counts, ending)
 
-        # ---- columns
+    def _operands(self, m: Module, front: Acceptance) -> tuple[Signal, Value]:
+        """A, and the digit of B for this cycle."""
+        q = self._fitted.params
         a = Signal(q.operand_bits, name="A", reset_less=True)
         b = Signal(q.operand_bits, name="B", reset_less=True)
         with m.If(front.accept):
             m.d.sync += [a.eq(self.i_a), b.eq(self.i_b)]
         with m.Else():
-            m.d.sync += b.eq(b >> k)
-        s = [Signal(k + CARRY, name=f"S{j}", reset_less=True) for j in range(q.columns)]
-        late = Signal(k, name="q")
-        m.d.comb += late.eq(s[0][:k] & quotient_counts.replicate(k))
-        products: list[list[Value]] = [[] for _ in s]
-        tiles: dict[str, list[Value]] = {"A": [], "M": []}
-        for name, digit, other, count in (
-            ("A", b[:k], a, q.digits),
-            ("M", late, front.modulus, q.modulus_digits),
-        ):
-            for j in range(count):
-                product = self._tile(m, digit, other[k * j : k * (j + 1)], f"{name}{j}")
-                tiles[name].append(product)
-                products[j].append(product[:k])
-                if len(product) > k:
-                    products[j + 1].append(product[k:])
+            m.d.sync += b.eq(b >> q.k)
+        return a, b[: q.k]
+
+    def _tiles(
+        self, m: Module, name: str, digit: Value, other: Value, count: int, products: list[list[Value]]
+    ) -> list[Value]:
+        """Products of ``digit`` and each of the ``count`` digits of ``other``.
+
+        Their halves are appended to ``products``, which has a list for each column.
+        """
+        k = self._fitted.params.k
+        tiles = []
+        for j in range(count):
+            product = self._tile(m, digit, other[k * j : k * (j + 1)], f"{name}{j}")
+            tiles.append(product)
+            products[j].append(product[:k])
+            if len(product) > k:
+                products[j + 1].append(product[k:])
+        return tiles
+
+    def _columns(
+        self, m: Module, go: Value, s: Sequence[Signal], products: Sequence[list[Value]]
+    ) -> tuple[list[Signal], list[Value]]:
+        """The next value of each column of S, and the sums of products in registers, if there are any."""
+        k = self._fitted.params.k
         sums: list[Signal] = []
         gathered: list[Value] = []
         for j, column in enumerate(s):
@@ -307,12 +345,21 @@ class Machine(DigitSerialMachine):
             m.d.comb += total.eq(sum(terms[1:], terms[0]))
             m.d.sync += column.eq(Mux(go, 0, total))
             sums.append(total)
+        return sums, gathered
 
-        # ---- the digits of V: the last quotients, then the columns, which a second row takes over
+    def _output(
+        self, m: Module, control: Control, lowest: Value, sums: Sequence[Value]
+    ) -> tuple[list[Signal], Signal, Signal, Signal]:
+        """Digits of V: the last quotients, then the columns, which are copied to a second row and shifted out.
+
+        Returns that row, the digit, and whether the digit is valid and the last one.
+        """
+        q, at = self._fitted.params, control.at
+        k = q.k
         left = Signal(range(q.digits + 1))
         drain = [Signal(k + CARRY, name=f"drain{j}", reset_less=True) for j in range(q.columns)]
-        with m.If(ending):
-            m.d.sync += [left.eq(q.digits - d), *(one.eq(total) for one, total in zip(drain, sums, strict=True))]
+        with m.If(control.ending):
+            m.d.sync += [left.eq(q.digits - q.d), *(one.eq(total) for one, total in zip(drain, sums, strict=True))]
         with m.Else():
             for j, one in enumerate(drain):
                 above: Value = drain[j + 1][:k] if j + 1 < q.columns else Const(0, 1)
@@ -321,16 +368,14 @@ class Machine(DigitSerialMachine):
                 m.d.sync += left.eq(left - 1)
         v, valid, last = Signal(k, name="v", reset_less=True), Signal(name="v_valid"), Signal(name="v_last")
         m.d.sync += [
-            v.eq(Mux(left != 0, drain[0][:k], s[0][:k])),
-            valid.eq((left != 0) | ((at > n) & (at != q.iterations))),
+            v.eq(Mux(left != 0, drain[0][:k], lowest[:k])),
+            valid.eq((left != 0) | ((at > q.n) & (at != q.iterations))),
             last.eq(left == 1),
         ]
-        end = WordSubtraction(m, self, v, Const(0, k), valid, last, count=q.digits, subtract=False)
-        registers = {Kind.DIGIT_A: tiles["A"], Kind.DIGIT_M: tiles["M"], Kind.GATHER: gathered, Kind.ITERATION: s}
-        self.watch(end, {**registers, Kind.ITERATION(q.iterations): drain, Kind.SHIFT: drain, Kind.DIGIT: [v]})
-        return m
+        return drain, v, valid, last
 
     def _tile(self, m: Module, digit: Value, other: Value, name: str) -> Value:
+        """The product of two digits in one DSP block."""
         d = self._fitted.params.d
         m.submodules[f"tile_{name}"] = tile = Tile(len(digit), len(other), min(d, TILE_REGISTERS))
         m.d.comb += [tile.a.eq(digit), tile.b.eq(other)]

@@ -218,12 +218,27 @@ def element(m: Module, i: Link, bit: Value, name: str) -> tuple[Link, Signal]:
     ), q
 
 
-class Machine(DigitSerialMachine):
-    """P elements in a row, a queue from the last to the first, and the subtractor behind the last.
+@dataclass(frozen=True)
+class Control:
+    """Control signals of the first element.
 
-    The machine never stalls: operands are accepted while one of two places for a result is left. Timing does not
-    depend on values. Latency `Params.cycles` + 3. Cost: per element two adders of w bits and about 4 w flip-flops; Y
-    in a register of e words, the modulus' words behind a multiplexer.
+    ``slot``: cycle of a pass; ``turn``: number of the pass. ``words``: a word of Y and M enters, ``first``: it is the
+    lowest one. ``begun``: words of S come back from the last element.
+    """
+
+    slot: Value
+    turn: Value
+    first: Value
+    words: Value
+    begun: Value
+
+
+class Machine(DigitSerialMachine):
+    """P elements in a row, a queue from the last to the first, and a subtractor behind the last.
+
+    The machine never stalls: it accepts operands if one of its two places for a result is free. Timing does not depend
+    on values. Latency: `Params.cycles` + 3. Cost: two adders of w bits and about 4 w flip-flops for each element; a
+    register of e words for Y; a multiplexer for the words of the modulus.
     """
 
     _fitted: TencaKoc
@@ -231,10 +246,20 @@ class Machine(DigitSerialMachine):
     def elaborate(self, _platform: object) -> Module:
         m = Module()
         fitted, q = self._fitted, self._fitted.params
-        w, e, interval = q.w, q.e, fitted.schedule.interval
         front = Acceptance(m, self, fitted.p, fitted.bits, PLACES)
+        control = self._control(m, front)
+        y, modulus = self._words(m, front, control)
+        link, results, back = self._row(m, front, control, y, modulus)
+        end = WordSubtraction(
+            m, self, link.s, link.modulus, link.result, link.last, count=q.e, subtract=fitted.subtract
+        )
+        bits = {Kind.BIT(i): results[i % q.pes] for i in range(q.passes * q.pes)}
+        self.watch(end, {Kind.QUEUE: [back], **bits})
+        return m
 
-        # ---- control: the slot in a pass, and the pass
+    def _control(self, m: Module, front: Acceptance) -> Control:
+        """Counters of the cycle in a pass and of the pass, and the flags of the first element's words."""
+        q, interval = self._fitted.params, self._fitted.schedule.interval
         cycle = Signal(range(interval + 1))
         slot, turn = Signal(range(q.period + 1)), Signal(range(q.passes + 1))
         running, first, words, begun = Signal(), Signal(), Signal(), Signal()
@@ -247,7 +272,7 @@ class Machine(DigitSerialMachine):
             with m.Elif(cycle != 0):
                 m.d.sync += cycle.eq(cycle + 1)
             m.d.sync += first.eq(0)
-            with m.If(slot == e - 1):
+            with m.If(slot == q.e - 1):
                 m.d.sync += words.eq(0)
             with m.If(slot == q.period - 1):
                 m.d.sync += [slot.eq(0), turn.eq(turn + 1), begun.eq(1)]
@@ -259,38 +284,51 @@ class Machine(DigitSerialMachine):
                     m.d.sync += [first.eq(1), words.eq(1)]
             with m.Elif(running):
                 m.d.sync += slot.eq(slot + 1)
+        return Control(slot, turn, first, words, begun)
 
-        # ---- words for the first element
+    def _words(self, m: Module, front: Acceptance, control: Control) -> tuple[Signal, Signal]:
+        """Y, with the word for the first element in its lowest bits, and the word of M."""
+        q = self._fitted.params
+        w, e = q.w, q.e
         y = Signal(w * e, name="Y", reset_less=True)
         with m.If(front.accept):
             m.d.sync += y.eq(self.i_b)
-        with m.Elif(words):
+        with m.Elif(control.words):
             m.d.sync += y.eq(Cat(y[w:], y[:w]))
         modulus = Signal(w, name="M", reset_less=True)
         following = Signal(range(e + 1))
         whole = widened(front.modulus, w * (e + 1))
-        with m.If(front.accept | (slot == q.period - 1)):
+        with m.If(front.accept | (control.slot == q.period - 1)):
             m.d.sync += [modulus.eq(whole[:w]), following.eq(1)]
         with m.Else():
             m.d.sync += modulus.eq(whole.word_select(following, w))
             with m.If(following != e):
                 m.d.sync += following.eq(following + 1)
+        return y, modulus
 
-        # ---- the row
+    def _row(
+        self, m: Module, front: Acceptance, control: Control, y: Value, modulus: Value
+    ) -> tuple[Link, list[list[Value]], Signal]:
+        """The elements, x and the queue.
+
+        Returns the last element's outputs, q and the word of S of every element, and the word from the queue.
+        """
+        q, words = self._fitted.params, control.words
+        w, e = q.w, q.e
         back = Signal(w, name="S_back")
-        final = turn == q.passes - 1
+        final = control.turn == q.passes - 1
         mask = words.replicate(w)
         link = Link(
-            back & begun.replicate(w),
+            back & control.begun.replicate(w),
             y[:w] & mask,
             modulus & mask,
-            first,
+            control.first,
             words & final,
-            words & final & (slot == e - 1),
+            words & final & (control.slot == e - 1),
         )
         x = Signal(q.passes * q.pes, name="x", reset_less=True)
         starts: list[Value] = []
-        results = []
+        results: list[list[Value]] = []
         for i in range(q.pes):
             starts.append(link.first)
             link, odd = element(m, link, x[0], f"e{i + 1}")
@@ -307,11 +345,7 @@ class Machine(DigitSerialMachine):
             m.d.sync += held.eq(value)
             value = held
         m.d.comb += back.eq(value)
-
-        end = WordSubtraction(m, self, link.s, link.modulus, link.result, link.last, count=e, subtract=fitted.subtract)
-        bits = {Kind.BIT(i): results[i % q.pes] for i in range(q.passes * q.pes)}
-        self.watch(end, {Kind.QUEUE: [back], **bits})
-        return m
+        return link, results, back
 
 
 # ---------------------------------------------------------------------------------------------- design
