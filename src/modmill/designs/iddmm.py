@@ -1,19 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Digit-digit Montgomery multiplication (IDDMM, the FIOS loop): two digit multipliers, one pair of products a cycle.
+"""Digit-digit Montgomery multiplication (IDDMM, the FIOS loop): two digit multipliers, one pair of products per cycle.
 
 Source:  M. Morales-Sandoval, A. Diaz-Perez, Scalable GF(p) Montgomery multiplier based on a digit-digit computation
          approach.
 Formula: for each digit y_i: q = (S_0 + x_0 y_i) m' mod b, m' = -m^-1 mod b;
          for j = 0 ... n: u = S_j + x_j y_i + q m_j + c;  S_(j-1) = u mod b;  c = floor(u / b)
-Range:   c < 2 b and S < x + m at every digit, S_n is one bit. R = b^n: x, y < m leave S < 2 m, one subtraction remains;
-         without it b^n > 4 m takes operands below 2 m to results below 2 m.
+Range:   c < 2 b and S < x + m at every digit, S_n is one bit, R = b^n. x, y < m give S < 2 m, and one subtraction
+         remains. Without it, b^n > 4 m: operands below 2 m give results below 2 m.
 
-The multiplier of x_j y_i begins with x_0 y_i, which q needs, and keeps it until u_0; that of q m_j makes q meanwhile.
-So a digit takes n + 2 cycles with products of one cycle. From the first q to the last product that is n^2 + 2 n - 1.
+The multiplier of x_j y_i starts with x_0 y_i, which q needs, and holds it until u_0. Meanwhile the multiplier of q m_j
+computes q. So a digit takes n + 2 cycles if a product takes one cycle. From the first q to the last product there are
+n^2 + 2 n - 1 cycles.
 
-Deviations from the paper, of which only the figures are at hand: the schedule is ours, and so is the end, where the
-digits of the last S go through the subtractor as they come.
+Deviations from the paper, of which we have only the figures: the schedule is ours, and so is the final subtraction,
+which processes the digits of the last S as they leave the adder.
 """
 
 from __future__ import annotations
@@ -35,14 +36,14 @@ from modmill.rtl.words import WordSubtraction, widened
 from modmill.schedule import Operation, Operations, Schedule, Step
 
 DIGIT_MAX, PRINTED_MAX = 256, 64
-"""Most bits of a digit, whose product is one addition of all its tiles; and of one that was published."""
+"""Most bits of a digit, for its product adds all tiles at once; most bits of a digit in the paper."""
 
 # ---------------------------------------------------------------------------------------------- parameters
 
 
 @dataclass(frozen=True)
 class Params:
-    """``n`` digits of ``w`` bits; ``stages``: cycles of a product; ``count``: digits of the result at first."""
+    """``n`` digits of ``w`` bits; ``stages``: cycles of a product; ``count``: digits of the unreduced result."""
 
     w: int
     n: int
@@ -52,17 +53,17 @@ class Params:
 
     @property
     def digit_cycles(self) -> int:
-        """Cycles from one digit of y to the next: x_0 y_i, q, n pairs of products; S_0 must be there for the next q."""
+        """Cycles for each digit of y: x_0 y_i, q, n pairs of products; the next q needs S_0."""
         return max(self.n + 2 * self.stages, 2 * self.stages + 2)
 
     @property
     def cycles(self) -> int:
-        """From the first q to the last product."""
+        """Cycles from the first q to the last product."""
         return (self.n - 1) * self.digit_cycles + self.stages + self.n
 
     @property
     def adding(self) -> int:
-        """Cycles from the first product of a digit, x_0 y_i, to the first sum."""
+        """Cycles from the first product of a digit, x_0 y_i, to its first sum."""
         return 3 * self.stages
 
 
@@ -70,21 +71,21 @@ class Params:
 
 
 class Kind(Operations):
-    """The operations before the end, in the letters of the formula."""
+    """The operations of the loop, in the letters of the formula."""
 
-    XY = "x y {}"  # x_j y_i for numbers j and i
+    XY = "x y {}"  # x_j y_i, numbers j and i
     QUOTIENT = "q{}"
-    QM = "q m {}"  # q_i m_j for numbers i and j
-    SUM = "u{}"  # u mod b, the new S_(j-1), and the carry, for numbers i and j
+    QM = "q m {}"  # q_i m_j, numbers i and j
+    SUM = "u{}"  # u mod b, which is the new S_(j-1), and the carry; numbers i and j
     TOP = "S_n"
 
 
 class Iddmm(DigitSerial, BinaryMontgomery):
-    """The digit-digit multiplier for one modulus, or for all of at most its width."""
+    """The digit-digit multiplier for one modulus, or for all moduli of at most its width."""
 
     @cached_property
     def params(self) -> Params:
-        """Digits and cycles."""
+        """Sizes and cycles."""
         w = self.settings["digit"]
         n = -(-(self.bits + 2 * (not self.settings["subtract"])) // w)
         return Params(w, n, self.settings["stages"], -(-(self.bits + 1) // w), BLOCKS[self.settings["dsp"]])
@@ -101,7 +102,7 @@ class Iddmm(DigitSerial, BinaryMontgomery):
 
     @property
     def word(self) -> int:
-        """What sets the modulus: m, and m' above it."""
+        """The word that loads the modulus: m, and m' in the bits above it."""
         return self.p | self.m_prime << self.bits
 
     @property
@@ -112,7 +113,7 @@ class Iddmm(DigitSerial, BinaryMontgomery):
     def schedule(self) -> Schedule:
         q = self.params
         made: list[Step] = []
-        sums: list[Step] = []  # of the digit before
+        sums: list[Step] = []  # of the previous digit
         for i in range(q.n):
             start = 1 + i * q.digit_cycles
             at, before = start + 2 * q.stages, sums
@@ -143,7 +144,7 @@ class Iddmm(DigitSerial, BinaryMontgomery):
             case Kind.QM:
                 return sum(read.values()) * (self.p >> w * numbers[1] & mask)
             case Kind.SUM:
-                digit = Kind.SUM(numbers[0] - 1, numbers[1] + 1)  # whose first value is S_j; carries are the second
+                digit = Kind.SUM(numbers[0] - 1, numbers[1] + 1)  # its first value is S_j; of other sums the carry
                 terms = [v if one.kind is not Kind.SUM else v[one != digit] for one, v in read.items()]
                 return [sum(terms) & mask, sum(terms) >> w]
             case Kind.TOP:
@@ -153,13 +154,13 @@ class Iddmm(DigitSerial, BinaryMontgomery):
 
     @property
     def cost(self) -> Cost:
-        """Two digit multipliers, no table."""
+        """Two digit multipliers and no table."""
         q = self.params
         return Cost(dsp=2 * q.block.tiles(q.w, q.w), memory_bits=0, multiplications=2 * q.n * (q.n + 1))
 
     @property
     def size(self) -> int:
-        """The multipliers, and n^2 pairs of products, which stand in the schedule."""
+        """The multipliers, and the n^2 pairs of products in the schedule."""
         return self.cost.dsp + self.params.n**2 // 256
 
     def component(self, *, scaled: bool = False) -> Multiplier:
@@ -388,13 +389,13 @@ DESIGNS = (
         needs="any odd modulus",
         settings=(
             Setting(
-                "digit", int, 32, "bits of a digit; printed: 32 and 64", least=2, most=DIGIT_MAX,
-                depends=f"as many as x has bits, {PRINTED_MAX} in any case",
+                "digit", int, 32, "bits of a digit; the paper has 32 and 64", least=2, most=DIGIT_MAX,
+                depends=f"at most the bits of x, or {PRINTED_MAX} if x has fewer",
                 limits=lambda p, settings: (2, max(PRINTED_MAX, scanned_bits(p, settings))),
                 smaller="change",
             ),
             Setting("stages", int, 1, "cycles of a digit's product", (1, 2, 3)),
-            Setting("dsp", str, "18x18", "DSP block for which products are cut", tuple(BLOCKS)),
+            Setting("dsp", str, "18x18", "DSP block for which products are tiled", tuple(BLOCKS)),
             *SHARED_SETTINGS,
         ),
         solve=lambda p, **settings: Iddmm(p, settings),

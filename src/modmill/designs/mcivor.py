@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Bit-serial Montgomery multiplication in carry-save with B + M made beforehand: one carry-save addition a bit.
+"""Bit-serial Montgomery multiplication in carry-save with B + M computed first: one carry-save addition for each bit.
 
 Source:  C. McIvor, M. McLoone, J. V. McCanny, A. Daly, W. Marnane, Fast Montgomery Modular Multiplication and RSA
          Cryptographic Processor Architectures, the four-to-two form.
 Formula: q_i = (S + a_i B) mod 2,  S <- (S + T) / 2,  T = 0, B, M or B + M by a_i and q_i, for i = 0 ... N - 1
-Range:   S < B + M at every step. A, B < p leave S < 2 p, one subtraction remains; without it N + 2 steps take operands
-         below 2 p to results below 2 p.
+Range:   S < B + M at every step. A, B < p give S < 2 p, and one subtraction remains. Without it, 2 more steps take
+         operands below 2 p to results below 2 p.
 
-q_(i+1) is found beside step i from the two lowest places, so a step is a choice and one carry-save addition.
+q_(i+1) is computed during step i from the two lowest bits. So a step is a selection and one carry-save addition.
 
-Deviations from the paper: operands and results are binary, not carry-save pairs; B + M is added up word by word before
-the loop, and the result after it, beside the next product.
+Deviations from the paper: operands and results are binary numbers instead of carry-save pairs. B + M is added word by
+word before the loop. The result is added word by word after the loop, during the next product.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from modmill.schedule import Operation, Operations, Schedule, Step
 
 @dataclass(frozen=True)
 class Params:
-    """``steps`` bits of A; operands of ``operand_bits``; ``word`` bits of the adders a cycle."""
+    """``steps``: N, bits of A; ``operand_bits``: bits of an operand; ``word``: bits of an adder."""
 
     steps: int
     operand_bits: int
@@ -49,7 +49,7 @@ class Params:
 
     @property
     def words(self) -> int:
-        """Cycles of an addition, of B + M or of S1 + S2."""
+        """Words, and so cycles, of the additions B + M and S1 + S2."""
         return -(-self.width // self.word)
 
 
@@ -57,18 +57,18 @@ class Params:
 
 
 class Kind(Operations):
-    """The operations before the end."""
+    """The operations of the first addition and of the loop."""
 
     WORD = "D{}"  # a word of B + M, and the carry
     STEP = "S{}"  # (S1, S2) after i steps, and the next q
 
 
 class McIvor(DigitSerial, BinaryMontgomery):
-    """The bit-serial multiplier for one modulus, or for all of at most its width."""
+    """The bit-serial multiplier for one modulus, or for all moduli of at most its width."""
 
     @cached_property
     def params(self) -> Params:
-        """Steps and words."""
+        """Steps and widths."""
         steps = self.bits + 2 * (not self.settings["subtract"])
         return Params(steps, self.operand_bits, min(self.settings["word"], self.operand_bits + 1))
 
@@ -104,7 +104,7 @@ class McIvor(DigitSerial, BinaryMontgomery):
 
     @property
     def size(self) -> int:
-        """Two additions a bit; the final one has a choice among all its words."""
+        """Two additions for each bit; the final one selects one of its words."""
         return self.params.width // 16 + self.params.words // 8
 
     def component(self, *, scaled: bool = False) -> Multiplier:
@@ -232,7 +232,7 @@ DESIGNS = (
         needs="any odd modulus",
         settings=(
             Setting(
-                "word", int, 32, "bits that B + M and the final addition take a cycle", least=1, most=MAX_BITS + 2,
+                "word", int, 32, "bits of B + M and of the result added in each cycle", least=1, most=MAX_BITS + 2,
                 depends="a sum is 1 bit longer than an operand, which has the bits of p, 1 more without subtract",
                 limits=lambda p, settings: (1, added_bits(p, settings)),
             ),

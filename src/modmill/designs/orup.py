@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Orup's Montgomery multiplication with quotient pipelining: a quotient digit acts d iterations after it is known.
+"""Orup's Montgomery multiplication with quotient pipelining: a quotient digit is used d iterations after it is known.
 
 Source:  H. Orup, Simplifying Quotient Determination in High-Radix Modular Multiplication, ARITH 1995.
 Formula: Mt = (-M^-1 mod 2^(k(d+1))) M,  Mb = (Mt + 1) / 2^(k(d+1));  S = 0; for i = 0 ... n + d:
          q_i = S mod 2^k,  S <- floor(S / 2^k) + q_(i-d) Mb + b_i A;  V = 2^(k d) S + sum q_(n+1+j) 2^(k j), j < d
-Range:   4 Mt < 2^(k n) takes A, B < 2 Mt to V < 2 Mt, V = A B 2^(-k n) (mod M); q_i is S mod 2^k as it stands,
-         without a multiplication. S < 2^k (Mb + A).
+Range:   for 4 Mt < 2^(k n), A, B < 2 Mt give V < 2 Mt with V = A B 2^(-k n) (mod M). q_i is S mod 2^k, without a
+         multiplication. S < 2^k (Mb + A).
 
-S lies in columns of k bits, each with a carry of three bits, so no carry travels further than one column a cycle. The
-delay d covers the registers of the DSP blocks: products of q_i are added d cycles later. After the last iteration S is
-only shifted; the digits that leave are those of V, whose lowest are the last quotients.
+S is stored in columns of k bits, each with a carry of three bits, so a carry moves one column in each cycle. The delay
+d covers the registers of the DSP blocks: products of q_i are added d cycles later. After the last iteration S is only
+shifted. The digits that leave are those of V; its lowest digits are the last quotients.
 
-Deviations from the paper: there is no binary form, since V is below 2 Mt and Mt is up to 2^(k(d+1)) times M.
+Deviations from the paper: there is no binary form, because V is below 2 Mt and Mt is up to 2^(k(d+1)) times M.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from typing import Any
 from amaranth.hdl import Const, Module, Mux, Signal, Value
 
 from modmill.contract import Binary, Load, Timing, UnsupportedError
-from modmill.design import Cost, Design, Multiplier, Setting, Source
+from modmill.design import Cost, Design, DesignInstance, Multiplier, Setting, Source
 from modmill.designs.digit_serial import PLACES, DigitSerial, DigitSerialMachine, ended, planned, put, subtraction
 from modmill.numbers.montgomery import edges
 from modmill.numbers.shown import shortened
@@ -39,10 +39,10 @@ DIGIT_MAX = 17
 """Bits of an unsigned operand of one DSP block."""
 
 CARRY = 3
-"""Bits of a column above its k: five digits and a carry below 8 are below 8 * 2^k."""
+"""Bits of a column above its k bits: the sum of five digits and a carry below 8 is below 8 * 2^k."""
 
 TILE_REGISTERS = 3
-"""Registers of a DSP block; a delay beyond them is a register behind the sum of a column's products."""
+"""Registers of a DSP block. A longer delay puts a register behind the sum of a column's products."""
 
 
 # ---------------------------------------------------------------------------------------------- parameters
@@ -50,7 +50,7 @@ TILE_REGISTERS = 3
 
 @dataclass(frozen=True)
 class Params:
-    """Digits of ``k`` bits, delay ``d``, modulus of ``bits`` bits."""
+    """Digits of ``k`` bits, delay ``d`` in iterations, modulus of ``bits`` bits."""
 
     k: int
     d: int
@@ -58,17 +58,17 @@ class Params:
 
     @property
     def shift(self) -> int:
-        """k (d + 1): bits that Mt is longer than M."""
+        """k (d + 1): Mt has at most this many bits more than M."""
         return self.k * (self.d + 1)
 
     @property
     def operand_bits(self) -> int:
-        """Bits of an operand below 2 Mt."""
+        """Bits of an operand, which is below 2 Mt."""
         return self.bits + self.shift + 1
 
     @property
     def n(self) -> int:
-        """Least n with 4 Mt < 2^(k n) for every modulus of that width."""
+        """Least n with 4 Mt < 2^(k n) for every modulus of ``bits`` bits."""
         return -(-(self.bits + self.shift + 2) // self.k)
 
     @property
@@ -78,7 +78,7 @@ class Params:
 
     @property
     def modulus_digits(self) -> int:
-        """Digits of Mb, which is not above M."""
+        """Digits of Mb, which is at most M."""
         return -(-self.bits // self.k)
 
     @property
@@ -88,12 +88,12 @@ class Params:
 
     @property
     def start(self) -> int:
-        """Cycle of iteration 0: b_0 A is made before it."""
+        """Cycle of iteration 0; b_0 A is computed before it."""
         return 1 + self.d
 
     @property
     def iterations(self) -> int:
-        """n + d + 1."""
+        """Number of iterations, n + d + 1."""
         return self.n + self.d + 1
 
 
@@ -101,22 +101,23 @@ class Params:
 
 
 class Kind(Operations):
-    """The operations before the end."""
+    """The operations of the loop and of the output."""
 
-    DIGIT_A = "b{} A"  # the products of b_i and the digits of A
-    DIGIT_M = "q{} M"  # the products of q_i and the digits of Mb
-    GATHER = "P{}"  # what the columns add in iteration i, where the delay allows for a register
+    DIGIT_A = "b{} A"  # products of b_i and the digits of A
+    DIGIT_M = "q{} M"  # products of q_i and the digits of Mb
+    GATHER = "P{}"  # sums of the products that the columns add in iteration i, if d > TILE_REGISTERS
     ITERATION = "S{}"  # the columns after i iterations
-    SHIFT = "S/{}"  # the second columns when i digits have left them
+    SHIFT = "S/{}"  # the second columns after i digits have left them
     DIGIT = "v{}"
 
 
 class Orup(DigitSerial):
-    """Quotient pipelining for one modulus, or for all of at most its width."""
+    """Quotient pipelining for one modulus, or for all moduli of at most its width."""
 
     forms = ("native",)
 
     def __init__(self, p: int, settings: dict[str, Any], bits: int = 0) -> None:
+        """``bits``: width of the largest modulus of the core; 0: the width of p."""
         self.p, self.settings = p, settings
         self.params = Params(settings["digit"], settings["delay"], bits or p.bit_length())
         two_power = 1 << self.params.shift
@@ -150,9 +151,9 @@ class Orup(DigitSerial):
     def load(self) -> Load | None:
         return Load(self.params.bits, (self.M_bar,), 1) if self.settings["loadable"] else None
 
-    def at(self, p: int) -> Orup:
+    def at(self, p: int) -> DesignInstance:
         if not self.settings["loadable"]:
-            raise UnsupportedError("the modulus of this core is built in")
+            return super().at(p)
         if p < 3 or p % 2 == 0 or p >> self.params.bits:
             raise UnsupportedError(f"this core takes odd moduli from 3 to 2^{self.params.bits} - 1, not {shortened(p)}")
         return Orup(p, self.settings, self.params.bits)
@@ -174,7 +175,7 @@ class Orup(DigitSerial):
                 products = [put(Kind.GATHER(i), "sums of products", at - 1, products)]
                 gathered += products
             s.append(put(Kind.ITERATION(i + 1), "columns", at, (*s[-1:], *products)))
-        left = s[q.n :]  # whose lowest digits are those of V
+        left = s[q.n :]  # their lowest digits are the digits of V
         for j in range(q.d + 1, q.digits):
             left.append(put(Kind.SHIFT(j - q.d), "second columns", left[-1].end, left[-1:]))
         v = [put(Kind.DIGIT(j), "digits", one.end, (one,)) for j, one in enumerate(left)]
@@ -183,7 +184,7 @@ class Orup(DigitSerial):
 
     @property
     def cost(self) -> Cost:
-        """A DSP block for each digit of A and of Mb, no table."""
+        """A DSP block for each digit of A and of Mb, and no table."""
         q = self.params
         return Cost(q.digits + q.modulus_digits, 0, q.n * (q.digits + q.modulus_digits))
 
@@ -199,7 +200,7 @@ class Orup(DigitSerial):
             case Kind.GATHER | Kind.ITERATION | Kind.SHIFT:
                 columns = [0] * (q.columns + 1)
                 for one, values in read.items():
-                    lower = one.kind in (Kind.ITERATION, Kind.SHIFT)  # a digit leaves them: that in columns[-1]
+                    lower = one.kind in (Kind.ITERATION, Kind.SHIFT)  # shifted; columns[-1] takes the digit that leaves
                     for j, value in enumerate(values):
                         high = 0 if one.kind is Kind.GATHER else value >> q.k
                         columns[j - lower] += value - (high << q.k)
@@ -382,7 +383,7 @@ class Machine(DigitSerialMachine):
         return tile.p
 
     def _gathered(self, m: Module, products: list[Value], j: int) -> list[Value]:
-        """The digits of products that column j adds, or their sum in a register where the delay allows for one."""
+        """The digits of products that column j adds; if d > TILE_REGISTERS, their sum in a register."""
         if self._fitted.params.d <= TILE_REGISTERS:
             return products
         gathered = Signal(self._fitted.params.k + 2, name=f"products{j}", reset_less=True)
@@ -411,13 +412,13 @@ DESIGNS = (
                 "digit",
                 int,
                 DIGIT_MAX,
-                "bits k of a digit, at most one DSP block",
+                "k, bits of a digit; a DSP block multiplies two digits",
                 least=2,
                 most=DIGIT_MAX,
                 smaller="raise",
             ),
-            Setting("delay", int, TILE_REGISTERS, "d: iterations from a quotient digit to its use", (0, 1, 2, 3, 4)),
-            Setting("loadable", bool, False, "load the modulus at run time, any odd one of at most that width"),
+            Setting("delay", int, TILE_REGISTERS, "d, iterations from a quotient digit to its use", (0, 1, 2, 3, 4)),
+            Setting("loadable", bool, False, "load the modulus at run time: any odd one of at most that width"),
         ),
         solve=lambda p, **settings: Orup(p, settings),
     ),

@@ -1,20 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Multiple-word radix-2 Montgomery multiplication (MWR2MM): a row of processing elements, one bit of x each.
+"""Multiple-word radix-2 Montgomery multiplication (MWR2MM): a row of processing elements, each for one bit of x.
 
 Source:  A. F. Tenca, C. K. Koc, A Scalable Architecture for Modular Multiplication Based on Montgomery's Algorithm.
-Formula: for each bit i: q = (S + x_i Y) mod 2,  S <- (S + x_i Y + q M) / 2, word by word, w bits a cycle
-Range:   S < Y + M at every step; a sum of three words and a carry leaves a carry of at most 2. x, y < p leave z < p
-         after one subtraction; without it, two more bits take operands below 2 p to results below 2 p.
+Formula: for each bit i: q = (S + x_i Y) mod 2,  S <- (S + x_i Y + q M) / 2, in words of w bits, one in each cycle
+Range:   S < Y + M at every step. A sum of three words and a carry has a carry of at most 2. x, y < p give z < p after
+         one subtraction. Without it, two more bits take operands below 2 p to results below 2 p.
 
-An element takes the e words of S, Y and M one a cycle and passes them on two cycles later, S halved. P elements do P
-bits in one pass; k passes do all bits. A pass takes max(e + 1, 2 P + 1) cycles: an element is busy for e + 1, and the
-first words return to the first element after 2 P + 1.
+An element accepts one of the e words of S, Y and M in each cycle and passes them on two cycles later, with S halved. P
+elements process P bits in one pass; k passes process all bits. A pass takes max(e + 1, 2 P + 1) cycles: an element is
+busy for e + 1 cycles, and the first words return to the first element after 2 P + 1 cycles.
 
 Deviations from the paper:
-- Words are added with carries propagated, not in carry-save: FPGAs have carry chains.
-- k P bits are done even where k P exceeds the operand's width: R = 2^(k P).
-- The subtraction rides behind the last element, a word a cycle.
+- Words are added with carry propagation instead of carry-save, because FPGAs have carry chains.
+- k P bits are processed even if k P exceeds the operand's width: R = 2^(k P).
+- The subtraction follows the last element, one word in each cycle.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from modmill.rtl.words import WordSubtraction, widened
 from modmill.schedule import Operation, Operations, Schedule, Step
 
 DELAY = 2
-"""Cycles from a word at an element to the same word at the next one."""
+"""Cycles from a word at an element to the same word at the next element."""
 
 
 # ---------------------------------------------------------------------------------------------- parameters
@@ -43,7 +43,7 @@ DELAY = 2
 
 @dataclass(frozen=True)
 class Params:
-    """``w`` bits a word, ``pes`` elements; ``steps`` bits at least; operands of ``operand_bits``."""
+    """``w`` bits of a word, ``pes`` elements; at least ``steps`` bits of x; operands of ``operand_bits`` bits."""
 
     w: int
     pes: int
@@ -52,7 +52,7 @@ class Params:
 
     @property
     def e(self) -> int:
-        """Words of S, which is below Y + M."""
+        """Words of S, Y and M; S is below Y + M."""
         return -(-(self.operand_bits + 1) // self.w)
 
     @property
@@ -67,22 +67,22 @@ class Params:
 
     @property
     def cycles(self) -> int:
-        """From the first word at the first element to the last word out of the last one."""
+        """Cycles from the first word at the first element to the last word at the output of the last element."""
         if self.e + 1 >= 2 * self.pes + 1:
             return self.passes * (self.e + 1) + 2 * (self.pes - 1)
         return self.passes * (2 * self.pes + 1) + self.e - 2
 
     @property
     def held(self) -> int:
-        """Words that wait between the last element and the first."""
+        """Words in the queue between the last element and the first."""
         return self.period - DELAY * self.pes
 
     @property
     def returns(self) -> bool:
-        """Whether S must be kept from coming back after the last pass, where no q makes its lowest bit 0.
+        """Whether S must be blocked from returning after the last pass.
 
-        That bit would enter as the lowest of word ``period``, move down by one in each element, and end among the e
-        words of the result where fewer bits than elements lie between.
+        No q clears its lowest bit then. That bit would enter as the lowest bit of word ``period`` and move down by one
+        bit in each element. It would end in the e words of the result if fewer bits than elements are between them.
         """
         return (self.period - self.e) * self.w < self.pes
 
@@ -91,18 +91,18 @@ class Params:
 
 
 class Kind(Operations):
-    """The operations before the end. Their words of S come one a cycle, the first at the step's end."""
+    """The operations of the row. Their words of S leave one in each cycle, the first at the step's end."""
 
-    BIT = "x{}"  # q and S after bit i of x
-    QUEUE = "S{}"  # S after i passes, at the first element again
+    BIT = "x{}"  # q, and S after bit i of x
+    QUEUE = "S{}"  # S after i passes, back at the first element
 
 
 class TencaKoc(DigitSerial, BinaryMontgomery):
-    """The systolic row for one modulus, or for all of at most its width."""
+    """The systolic row for one modulus, or for all moduli of at most its width."""
 
     @cached_property
     def params(self) -> Params:
-        """Words, elements, passes."""
+        """Words, elements and passes."""
         steps = self.bits + 2 * (not self.settings["subtract"])
         return Params(self.settings["w"], self.settings["pes"], steps, self.operand_bits)
 
@@ -144,7 +144,7 @@ class TencaKoc(DigitSerial, BinaryMontgomery):
 
     @property
     def size(self) -> int:
-        """A word in each element; and each pass, which stands in the schedule."""
+        """A word in each element, and the passes in the schedule."""
         q = self.params
         return q.pes * (q.w + 16) // 32 + q.passes
 
@@ -169,7 +169,8 @@ class TencaKoc(DigitSerial, BinaryMontgomery):
 
 @dataclass(frozen=True)
 class Link:
-    """What an element passes on: a word of S, of Y and of M, and flags: first word, words of the result, its last."""
+    """The inputs or outputs of an element: a word of S, of Y and of M, and flags for the first word, for a word of the
+    result, and for the last word of the result."""
 
     s: Value
     y: Value
@@ -180,7 +181,7 @@ class Link:
 
 
 def element(m: Module, i: Link, bit: Value, name: str) -> tuple[Link, Signal]:
-    """One processing element: the words of (S + ``bit`` Y + q M) / 2, and q. ``bit`` counts with the first word.
+    """One processing element: (S + ``bit`` Y + q M) / 2 word by word, and q. ``bit`` is read with the first word.
 
     Latency: 2 cycles. Cost: two adders of w bits, 4 w flip-flops.
     """
@@ -371,8 +372,8 @@ DESIGNS = (
                 smaller="lower",
             ),
             Setting(
-                "pes", int, 16, "processing elements P, one bit of x each", least=1, most=MAX_BITS + 2,
-                depends="one for each bit of x at most: those of p, 2 more without subtract",
+                "pes", int, 16, "P, processing elements, each for one bit of x", least=1, most=MAX_BITS + 2,
+                depends="at most one for each bit of x: those of p, and 2 more without subtract",
                 limits=lambda p, settings: (1, scanned_bits(p, settings)),
                 smaller="lower",
             ),

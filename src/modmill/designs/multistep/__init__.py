@@ -7,5 +7,5 @@
     Algorithms 1 to 3, Figures 2 and 3   `design`: bounds, algorithm, schedule, machine
     Figure 2                             `carry_save`: one step
 
-The paper's table and claims stand in `studies.papers.multistep`.
+The paper's table and claims are in `studies.papers.multistep`.
 """
