@@ -335,8 +335,8 @@ class Machine(DigitSerialMachine):
 # ---------------------------------------------------------------------------------------------- design
 
 PRINTED_CLOCKS, PRINTED_MHZ, PRINTED_ALUTS = 16, 76.8, 17161
-"""Table 1 and Section 4: 256 bits, s = 16, Stratix III. The clocks of the loop are reproduced; frequency and area are for
-another device."""
+"""Table 1 and Section 4: 256 bits, s = 16, Stratix III. The clocks of the loop are reproduced; frequency and area apply
+to another device."""
 
 DESIGNS = (
     Design(
