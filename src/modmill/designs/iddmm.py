@@ -2,8 +2,8 @@
 # Copyright The Modmill authors
 """Digit-digit Montgomery multiplication (IDDMM, the FIOS loop): two digit multipliers, one pair of products per cycle.
 
-Source:  M. Morales-Sandoval, A. Diaz-Perez, Scalable GF(p) Montgomery multiplier based on a digit-digit computation
-         approach.
+Source:  M. Morales-Sandoval, A. Diaz-Perez: Scalable GF(p) Montgomery multiplier based on a digit-digit computation
+         approach. IET Computers & Digital Techniques 10(3), 2016.
 Formula: for each digit y_i: q = (S_0 + x_0 y_i) m' mod b, m' = -m^-1 mod b;
          for j = 0 ... n: u = S_j + x_j y_i + q m_j + c;  S_(j-1) = u mod b;  c = floor(u / b)
 Range:   c < 2 b and S < x + m at every digit, S_n is one bit, R = b^n. x, y < m give S < 2 m, and one subtraction
@@ -36,7 +36,7 @@ from modmill.rtl.words import WordSubtraction, widened
 from modmill.schedule import Operation, Operations, Schedule, Step
 
 DIGIT_MAX, PRINTED_MAX = 256, 64
-"""Most bits of a digit, for its product adds all tiles at once; most bits of a digit in the paper."""
+"""Most bits of a digit, because its product adds all tiles in one cycle; most bits of a digit in the paper."""
 
 # ---------------------------------------------------------------------------------------------- parameters
 
@@ -316,7 +316,7 @@ class Machine(DigitSerialMachine):
         m.d.comb += fresh.eq(control.beat == 2 * stages)
         with m.If(fresh):
             m.d.sync += held.eq(qm)
-        # when q is asked for, S has one shift to go: S_0 stands in place 1, above a zero (for n = 1 in place 0)
+        # in the cycle of ``asking`` the last shift of S is pending: S_0 is in place 1, or in place 0 for n = 1
         low = Signal(w, name="S_0")
         m.d.comb += low.eq(s[1 if n > 1 else 0] & (control.digit != 0).replicate(w))
         m.d.comb += operand.eq(Mux(control.asking, (low + xy[:w])[:w], Mux(fresh, qm[:w], held)))
@@ -342,7 +342,7 @@ class Machine(DigitSerialMachine):
     def _result_digits(
         self, m: Module, control: Control, total: Value, top: Value, words: Value
     ) -> tuple[Signal, Signal, Signal, Signal]:
-        """Digits of the last S, those of m beside them, and whether such a digit is valid and the last one."""
+        """A digit of the last S, the same digit of m, whether the digits are valid, and whether they are the last."""
         p = self._fitted.params
         w, n, live, extra = p.w, p.n, control.live, control.extra
         z, index = Signal(w, name="v", reset_less=True), Signal(range(p.count + 1))

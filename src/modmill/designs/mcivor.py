@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Bit-serial Montgomery multiplication in carry-save with B + M computed first: one carry-save addition for each bit.
+"""Bit-serial Montgomery multiplication in carry-save with B + M computed first: one carry-save addition per bit.
 
-Source:  C. McIvor, M. McLoone, J. V. McCanny, A. Daly, W. Marnane, Fast Montgomery Modular Multiplication and RSA
-         Cryptographic Processor Architectures, the four-to-two form.
+Source:  C. McIvor, M. McLoone, J. V. McCanny, A. Daly, W. Marnane: Fast Montgomery Modular Multiplication and RSA
+         Cryptographic Processor Architectures. Asilomar Conference on Signals, Systems and Computers, 2003, the
+         four-to-two form.
 Formula: q_i = (S + a_i B) mod 2,  S <- (S + T) / 2,  T = 0, B, M or B + M by a_i and q_i, for i = 0 ... N - 1
 Range:   S < B + M at every step. A, B < p give S < 2 p, and one subtraction remains. Without it, 2 more steps take
          operands below 2 p to results below 2 p.
@@ -199,7 +200,7 @@ class Machine(DigitSerialMachine):
     def _step(
         self, m: Module, front: Acceptance, looping: Value, a: Value, b: Value, d: Value
     ) -> tuple[list[Value], Signal, Signal]:
-        """One step a cycle, and the next q at the same time: registers of S1, S2 and q; S1 and S2 after this step."""
+        """One step in each cycle, with the next q. Returns registers of S1, S2 and q; S1 and S2 after this step."""
         p = self._fitted.params
         s, c = Signal(p.width, name="S1", reset_less=True), Signal(p.width, name="S2", reset_less=True)
         q, bit = Signal(name="q", reset_less=True), Signal(name="a_i")

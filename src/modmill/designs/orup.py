@@ -2,7 +2,7 @@
 # Copyright The Modmill authors
 """Orup's Montgomery multiplication with quotient pipelining: a quotient digit is used d iterations after it is known.
 
-Source:  H. Orup, Simplifying Quotient Determination in High-Radix Modular Multiplication, ARITH 1995.
+Source:  H. Orup: Simplifying Quotient Determination in High-Radix Modular Multiplication. ARITH, 1995.
 Formula: Mt = (-M^-1 mod 2^(k(d+1))) M,  Mb = (Mt + 1) / 2^(k(d+1));  S = 0; for i = 0 ... n + d:
          q_i = S mod 2^k,  S <- floor(S / 2^k) + q_(i-d) Mb + b_i A;  V = 2^(k d) S + sum q_(n+1+j) 2^(k j), j < d
 Range:   for 4 Mt < 2^(k n), A, B < 2 Mt give V < 2 Mt with V = A B 2^(-k n) (mod M). q_i is S mod 2^k, without a

@@ -2,7 +2,8 @@
 # Copyright The Modmill authors
 """Multiple-word radix-2 Montgomery multiplication (MWR2MM): a row of processing elements, each for one bit of x.
 
-Source:  A. F. Tenca, C. K. Koc, A Scalable Architecture for Modular Multiplication Based on Montgomery's Algorithm.
+Source:  A. F. Tenca, C. K. Koc: A Scalable Architecture for Modular Multiplication Based on Montgomery's Algorithm.
+         IEEE Transactions on Computers 52(9), 2003, algorithm MWR2MM.
 Formula: for each bit i: q = (S + x_i Y) mod 2,  S <- (S + x_i Y + q M) / 2, in words of w bits, one in each cycle
 Range:   S < Y + M at every step. A sum of three words and a carry has a carry of at most 2. x, y < p give z < p after
          one subtraction. Without it, two more bits take operands below 2 p to results below 2 p.
@@ -31,6 +32,7 @@ from modmill.designs.digit_serial import PLACES, DigitSerial, DigitSerialMachine
 from modmill.designs.multistep.design import SHARED_SETTINGS, BinaryMontgomery, added_bits, scanned_bits
 from modmill.numbers.moduli import MAX_BITS
 from modmill.rtl.acceptance import Acceptance
+from modmill.rtl.delay import later
 from modmill.rtl.words import WordSubtraction, widened
 from modmill.schedule import Operation, Operations, Schedule, Step
 
@@ -202,7 +204,8 @@ def element(m: Module, i: Link, bit: Value, name: str) -> tuple[Link, Signal]:
     s = Signal(w, name=f"{name}_S", reset_less=True)
     m.d.sync += [carry.eq(total[w:]), low.eq(total), s.eq(Cat(low[1:], total[0]))]
 
-    def later(value: Value, kind: str, *, flag: bool) -> Signal:
+    def passed(value: Value, kind: str, *, flag: bool) -> Signal:
+        """``value`` for the next element; a flag has a reset."""
         for k in range(DELAY):
             q = Signal(len(value), name=f"{name}_{kind}{k}", reset_less=not flag)
             m.d.sync += q.eq(value)
@@ -211,11 +214,11 @@ def element(m: Module, i: Link, bit: Value, name: str) -> tuple[Link, Signal]:
 
     return Link(
         s,
-        later(i.y, "y", flag=False),
-        later(i.modulus, "m", flag=False),
-        later(i.first, "first", flag=True),
-        later(i.result, "result", flag=True),
-        later(i.last, "last", flag=True),
+        passed(i.y, "y", flag=False),
+        passed(i.modulus, "m", flag=False),
+        passed(i.first, "first", flag=True),
+        passed(i.result, "result", flag=True),
+        passed(i.last, "last", flag=True),
     ), q
 
 
@@ -342,9 +345,7 @@ class Machine(DigitSerialMachine):
             m.d.sync += x.eq(x >> 1)
         value: Value = link.s
         for k in range(q.held):
-            held = Signal(w, name=f"held{k}", reset_less=True)
-            m.d.sync += held.eq(value)
-            value = held
+            value = later(m, value, f"held{k}")
         m.d.comb += back.eq(value)
         return link, results, back
 

@@ -2,9 +2,9 @@
 # Copyright The Modmill authors
 """A base extension on two rowers, each of which serves half of the channels: Kawamura's (KBE) or hierarchical (HBE).
 
-Source:  S. Kawamura et al., Cox-Rower Architecture for Fast Parallel Montgomery Multiplication, EUROCRYPT 2000;
-         L. Djath, K. Bigou, A. Tisserand, Hierarchical Approach in RNS Base Extension for Asymmetric Cryptography,
-         ARITH 2019, Algorithms 1 and 2. The machine and its schedule are ours.
+Source:  S. Kawamura, M. Koike, F. Sano, A. Shimbo: Cox-Rower Architecture for Fast Parallel Montgomery Multiplication.
+         EUROCRYPT, 2000, Section 3; L. Djath, K. Bigou, A. Tisserand: Hierarchical Approach in RNS Base Extension for
+         Asymmetric Cryptography. ARITH, 2019, Algorithms 1 and 2. The machine and its schedule are ours.
 Formula: xi_i = x_i T_i mod a_i                                        m = n / 2 multiplications in each rower
          X_r  = xi_2r a_(2r+1) + xi_(2r+1) a_2r, not reduced   (HBE)   m multiplications; KBE: X_i = xi_i
          x_j  = sum_r X_r C_(r,j) - h A mod b_j                        S for each of the rower's targets, S = n or n / 2

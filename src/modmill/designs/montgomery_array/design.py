@@ -2,10 +2,10 @@
 # Copyright The Modmill authors
 """High-radix Montgomery multiplication on a pipelined linear array; interleaved products keep all DSP blocks busy.
 
-Source:  P. L. Montgomery, Modular Multiplication Without Trial Division, Mathematics of Computation 44 (1985) 519-521,
-         for the reduction; S. E. Eldridge, C. D. Walter, Hardware Implementation of Montgomery's Modular Multiplication
-         Algorithm, IEEE Transactions on Computers 42 (1993) 693-699, for the array. Digits, interleaving and schedule
-         are ours.
+Source:  P. L. Montgomery: Modular Multiplication Without Trial Division. Mathematics of Computation 44, 1985, pages
+         519-521, for the reduction; S. E. Eldridge, C. D. Walter: Hardware Implementation of Montgomery's Modular
+         Multiplication Algorithm. IEEE Transactions on Computers 42, 1993, pages 693-699, for the array. Digits,
+         interleaving and schedule are ours.
 Formula: S = 0; for i = 0 ... d - 1:  t = (S + x_0 y_i) mod 2^17,  q_i = t m' mod 2^17,
          S = (S + x y_i + q_i M) / 2^17,  with m' = -M^-1 mod 2^17
 Range:   x, y < lambda M give S < (lambda^2 M / R + 1) M <= lambda M, R = 2^(17 d), S = x y / R (mod M)

@@ -2,7 +2,8 @@
 # Copyright The Modmill authors
 """Multi-step radix-2 Montgomery multiplication: s bits of x in each clock, in carry-save, without DSP blocks.
 
-Source:  X. Zhang, X. Dong, A high speed Montgomery processor of 256-bit on FPGA, Algorithms 2 and 3, Figures 2 and 3.
+Source:  X. Zhang, X. Dong: A high speed Montgomery processor of 256-bit on FPGA. 2016, Algorithms 2 and 3, Figures 2
+         and 3.
 Formula: p <- (p + x_i y + q m) / 2,  q = (p + x_i y) mod 2,  for i = 0 ... k - 1, k = s t + r;  z = p or p - m
 Range:   p < m + y at every step, so x, y < m give z < m after one subtraction. Without the subtraction, k + 2 steps
          give z < 2 m for x, y < 2 m; k + 1 steps do not.

@@ -2,8 +2,8 @@
 # Copyright The Modmill authors
 """Multiplication modulo p = 2^k - c on a pipelined linear array: the full product, then folds without multipliers.
 
-Source:  R. E. Crandall, Method and Apparatus for Public Key Exchange in a Cryptographic System, US patent 5159632,
-         1992, for the reduction; array, digits, interleaving and the serial folds are ours.
+Source:  R. E. Crandall: Method and Apparatus for Public Key Exchange in a Cryptographic System. US patent 5159632,
+         1992, for the reduction. Array, digits, interleaving and the serial folds are ours.
 Formula: v = x y;  then v <- v mod 2^n + floor(v / 2^n) C, n = 17 d, C = 2^(n - k) c, until v < 2^(n + 1)
 Range:   x, y < 2^(n + 1) give v < 2^(n + 1) after the last fold, v = x y (mod p); the bound after each fold is exact
 

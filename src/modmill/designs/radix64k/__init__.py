@@ -2,8 +2,8 @@
 # Copyright The Modmill authors
 """Montgomery multiplication on redundant radix-2^r numbers.
 
-    K. Nakano, K. Kawakami, K. Shigemoto, RSA Encryption and Decryption using the Redundant Number System on
-    the FPGA, 2009
+    K. Nakano, K. Kawakami, K. Shigemoto: RSA Encryption and Decryption using the Redundant Number System on the FPGA.
+    IPDPS Workshops, 2009
 
     sections 2 and 5, Lemmas 1 to 7, Theorems 9 and 10   `design`: bounds, algorithm and the three designs
     section 2                                            `blocks`: digit sums without carries, tables, conversion

@@ -2,8 +2,8 @@
 # Copyright The Modmill authors
 """Blocks for redundant radix-2^r numbers: digit sums without carries, tables of multiples of M, -M^-1, conversion.
 
-Source: K. Nakano, K. Kawakami, K. Shigemoto, RSA Encryption and Decryption using the Redundant Number System on the
-        FPGA, IPDPS Workshops 2009, Sections 2 and 5; the formulas are in numbers.redundant_digits.
+Source: K. Nakano, K. Kawakami, K. Shigemoto: RSA Encryption and Decryption using the Redundant Number System on the
+        FPGA. IPDPS Workshops, 2009, Sections 2 and 5; the formulas are in numbers.redundant_digits.
 """
 
 from __future__ import annotations

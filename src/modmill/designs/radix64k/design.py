@@ -2,8 +2,8 @@
 # Copyright The Modmill authors
 """Montgomery multiplication on redundant radix-2^r numbers, one digit of Y in each clock cycle.
 
-Source:  K. Nakano, K. Kawakami, K. Shigemoto, RSA Encryption and Decryption using the Redundant Number System on the
-         FPGA, IPDPS Workshops 2009, Section 5: Theorem 9 (multipliers), Lemma 7 (full table), Theorem 10 (half tables).
+Source:  K. Nakano, K. Kawakami, K. Shigemoto: RSA Encryption and Decryption using the Redundant Number System on the
+         FPGA. IPDPS Workshops, 2009, Section 5: Theorem 9 (multipliers), Lemma 7 (table), Theorem 10 (half tables).
 Formula: T = X y_i + C,  z = T mod 2^r,  C <- (T + k M) / 2^r with z + k M = 0 (mod 2^r),  i = 0 ... n - 1
          k M by a multiplier for k = z (-M^-1) and one for each digit of M; or f(z) from a table; or h(z_lo) +
          h(z_hi + g(z_lo)) 2^(r/2) from one table with two ports

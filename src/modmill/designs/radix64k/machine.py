@@ -2,8 +2,8 @@
 # Copyright The Modmill authors
 """The machine that multiplies digit by digit, one iteration in each cycle: loop, loading of a modulus, binary form.
 
-Source: K. Nakano, K. Kawakami, K. Shigemoto, RSA Encryption and Decryption using the Redundant Number System on the
-        FPGA, IPDPS Workshops 2009, Section 5, Figures 1 to 3, with the deviations that designs.radix64k.design lists.
+Source: K. Nakano, K. Kawakami, K. Shigemoto: RSA Encryption and Decryption using the Redundant Number System on the
+        FPGA. IPDPS Workshops, 2009, Section 5, Figures 1 to 3, with the deviations that designs.radix64k.design lists.
 
 The arithmetic is numbers.redundant_digits.Montgomery; its ``quotient`` selects the source of k M.
 """

@@ -2,9 +2,9 @@
 # Copyright The Modmill authors
 """Montgomery multiplication for sparse primes p = -1 or 1 mod 2^z: the digits of the quotient are digits of the sum.
 
-Source:  J. A. Solinas, Generalized Mersenne Numbers, Technical Report CORR 99-39, University of Waterloo, 1999, for the
-         primes; P. L. Montgomery, Modular Multiplication Without Trial Division, Mathematics of Computation 44 (1985)
-         519-521, for the method. Columns, word-by-word quotient and schedule are ours.
+Source:  J. A. Solinas: Generalized Mersenne Numbers. Technical Report CORR 99-39, University of Waterloo, 1999, for the
+         primes; P. L. Montgomery: Modular Multiplication Without Trial Division. Mathematics of Computation 44, 1985,
+         pages 519-521, for the method. Columns, word-by-word quotient and schedule are ours.
 Formula: p = 2^z c - 1:  V = x y + Q (p + 1),          Q = V mod R,  z = (V - Q) / R = (x y + Q p) / R
          p = 2^z c + 1:  V = x y - Q (p - 1) + p R,    Q = V mod R,  z = (V - Q) / R = (x y - Q p) / R + p
          with R = 2^(r d); p + 1 or p - 1 is a few signed powers of 2, so Q (p +- 1) is a few shifts of Q

@@ -2,8 +2,9 @@
 # Copyright The Modmill authors
 """Montgomery multiplication with wide multipliers: one for x y, q and q m in turn, or one for each.
 
-Source:  C. J. McIvor, M. McLoone, J. V. McCanny, Hardware Elliptic Curve Cryptographic Processor Over GF(p), with 256
-         multipliers; Y. Gong, S. Li, High-throughput FPGA implementation of 256-bit Montgomery modular multiplier, 81.
+Source:  C. J. McIvor, M. McLoone, J. V. McCanny: Hardware Elliptic Curve Cryptographic Processor Over GF(p). IEEE
+         Transactions on Circuits and Systems I 53(9), 2006 (256 multipliers); Y. Gong, S. Li: High-throughput FPGA
+         implementation of 256-bit Montgomery modular multiplier. ETCS, 2010 (81 multipliers).
 Formula: T = x y,  q = (T mod R) m' mod R,  m' = -m^-1 mod R,  v = (T + q m) / R
 Range:   x, y < m give v < 2 m for R > m, and one subtraction remains. Without it, R > 4 m: operands below 2 m give
          results below 2 m. The low halves of T and q m add up to R, or both are 0: v = T_hi + (q m)_hi + [T_lo > 0].
@@ -28,6 +29,7 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from modmill.design import Cost, Design, Multiplier, Setting, Source
 from modmill.designs.multistep.design import SHARED_SETTINGS, BinaryMontgomery, scanned_bits
 from modmill.designs.wide.karatsuba import Karatsuba
+from modmill.rtl.delay import later
 from modmill.rtl.periodic import Period, every_cycle
 from modmill.rtl.product import BLOCKS
 from modmill.schedule import Operations, Schedule
@@ -203,9 +205,7 @@ class Machine(Multiplier):
         held: Value = Cat(t[:width].any(), t[width:])
         with m.If(waiting):
             for k in range(p.held):
-                register = Signal(width + 1, name=f"T{k}", reset_less=True)
-                m.d.sync += register.eq(held)
-                held = register
+                held = later(m, held, f"T{k}")
 
         # ---- final addition and subtraction
         v, before = Signal(width + 1, name="v", reset_less=True), Signal(width + 1, name="v_before", reset_less=True)
@@ -271,7 +271,7 @@ DESIGNS = (
                 limits=lambda p, settings: (0, most_levels(p, settings)),
                 smaller="raise",
             ),
-            Setting("multipliers", int, 1, "1: for x y, q and q m in turn; 3: one for each, a product a cycle", (1, 3),
+            Setting("multipliers", int, 1, "1: x y, q and q m in turn; 3: one for each, one product per cycle", (1, 3),
                     smaller="lower"),
             Setting("dsp", str, "18x18", "DSP block for which products are tiled", tuple(BLOCKS)),
             SHARED_SETTINGS[0],

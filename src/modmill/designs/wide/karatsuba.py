@@ -11,8 +11,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from amaranth.hdl import Cat, Module, Signal, Value
+from amaranth.hdl import Cat, Module, Value
 
+from modmill.rtl.delay import later
 from modmill.rtl.product import DspBlock, tile_rows, tiled
 from modmill.rtl.words import widened
 
@@ -68,14 +69,14 @@ class Karatsuba:
 
 
 def _registered(m: Module, value: Value, name: str, cycles: int = 1) -> Value:
+    """``value`` delayed by ``cycles``."""
     for k in range(cycles):
-        q = Signal(len(value), name=f"{name}_{k}" if cycles > 1 else name, reset_less=True)
-        m.d.sync += q.eq(value)
-        value = q
+        value = later(m, value, f"{name}_{k}" if cycles > 1 else name)
     return value
 
 
 def _split(m: Module, a: Value, b: Value, splits: int, block: DspBlock, name: str) -> Value:
+    """a * b, split ``splits`` times."""
     width = len(a)
     if splits == 0:
         product = tiled(m, a, b, block, TILE, name=name)
