@@ -117,6 +117,13 @@ class Multiplier(wiring.Component):
         return 0
 
 
+def loadable_modulus(p: int, bits: int) -> int:
+    """``p`` itself. Raises UnsupportedError unless it is odd, at least 3 and below 2^bits."""
+    if p < 3 or p % 2 == 0 or p >> bits:
+        raise UnsupportedError(f"the modulus must be odd, at least 3 and below 2^{bits}, got {shortened(p)}")
+    return p
+
+
 def unused(component: Any) -> Any:
     """The same component, without Amaranth's warning that it is never elaborated: it is only queried. This includes its
     submodules."""

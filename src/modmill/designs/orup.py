@@ -26,10 +26,9 @@ from typing import Any
 from amaranth.hdl import Const, Module, Mux, Signal, Value
 
 from modmill.contract import Binary, Load, Timing, UnsupportedError
-from modmill.design import Cost, Design, DesignInstance, Multiplier, Setting, Source
+from modmill.design import Cost, Design, DesignInstance, Multiplier, Setting, Source, loadable_modulus
 from modmill.designs.digit_serial import PLACES, DigitSerial, DigitSerialMachine, ended, planned, put, subtraction
 from modmill.numbers.montgomery import edges
-from modmill.numbers.shown import shortened
 from modmill.rtl.acceptance import Acceptance
 from modmill.rtl.product import Tile
 from modmill.rtl.words import WordSubtraction
@@ -154,9 +153,7 @@ class Orup(DigitSerial):
     def at(self, p: int) -> DesignInstance:
         if not self.settings["loadable"]:
             return super().at(p)
-        if p < 3 or p % 2 == 0 or p >> self.params.bits:
-            raise UnsupportedError(f"this core takes odd moduli from 3 to 2^{self.params.bits} - 1, not {shortened(p)}")
-        return Orup(p, self.settings, self.params.bits)
+        return Orup(loadable_modulus(p, self.params.bits), self.settings, self.params.bits)
 
     @cached_property
     def schedule(self) -> Schedule:

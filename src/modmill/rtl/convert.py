@@ -108,8 +108,8 @@ class BinaryToResidues(wiring.Component):
 class ToBinary:
     """Sizes and timing of ResiduesToBinary.
 
-    ``q``, ``d``: fraction bits and offset of alpha; ``passes``: subtractions; ``columns``: columns of 17 bits;
-    ``gamma_digits``: digits of 17 bits of each gamma_j.
+    ``q``: highest bits of each gamma_j that are added up for alpha; ``d``: offset of alpha; ``passes``: subtractions;
+    ``columns``: columns of 17 bits; ``gamma_digits``: digits of 17 bits of each gamma_j.
     Raises ValueError when alpha cannot be exact for ``x_max`` over this base.
     """
 

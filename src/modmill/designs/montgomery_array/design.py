@@ -25,12 +25,11 @@ from typing import Any
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 
 from modmill.contract import Binary, Contract, Load, Timing, UnsupportedError
-from modmill.design import Cost, Design, DesignInstance, Multiplier, Setting, Source
+from modmill.design import Cost, Design, DesignInstance, Multiplier, Setting, Source, loadable_modulus
 from modmill.designs.montgomery_array.array import DIGIT, STREAMS_MIN, NegativeInverse
 from modmill.designs.montgomery_array.folded_array import FoldedArray
 from modmill.designs.montgomery_array.lanes import Lanes, timing
 from modmill.designs.montgomery_array.shape import Kind, Params
-from modmill.numbers.shown import shortened
 from modmill.rtl.conditional_subtract import LEAD, ConditionalSubtract
 from modmill.rtl.delay import later
 from modmill.rtl.digit_serial import DIGITS_MIN, Control, DigitSerial, least_streams
@@ -129,11 +128,7 @@ class MontgomeryMultiplication(DesignInstance):
     def at(self, p: int) -> DesignInstance:
         if not self.loadable:
             return super().at(p)
-        if p < 3 or p % 2 == 0 or p >> self.params.bits:
-            raise UnsupportedError(
-                f"the modulus must be odd, at least 3 and below 2^{self.params.bits}, got {shortened(p)}"
-            )
-        return MontgomeryMultiplication(p, self.params, self.settings)
+        return MontgomeryMultiplication(loadable_modulus(p, self.params.bits), self.params, self.settings)
 
     def component(self, *, scaled: bool = False) -> Multiplier:
         return self._laned(binary=False)

@@ -26,13 +26,12 @@ from typing import Any
 
 from amaranth.hdl import Module, Mux, Signal, Value
 
-from modmill.contract import Binary, Load, Timing, UnsupportedError
-from modmill.design import Cost, Design, DesignInstance, Multiplier, Setting, Source
+from modmill.contract import Binary, Load, Timing
+from modmill.design import Cost, Design, DesignInstance, Multiplier, Setting, Source, loadable_modulus
 from modmill.designs.digit_serial import PLACES, DigitSerial, DigitSerialMachine, End, addition, ended, planned, put
 from modmill.designs.multistep.carry_save import CarrySaveAdder
 from modmill.numbers.moduli import MAX_BITS
 from modmill.numbers.montgomery import edges
-from modmill.numbers.shown import shortened
 from modmill.rtl.acceptance import Acceptance
 from modmill.rtl.words import CarrySaveWords, WordSubtraction
 from modmill.schedule import Operation, Operations, Schedule, Step
@@ -98,9 +97,7 @@ class BinaryMontgomery(DesignInstance):
     def at(self, p: int) -> DesignInstance:
         if not self.loadable:
             return super().at(p)
-        if p < 3 or p % 2 == 0 or p >> self.bits:
-            raise UnsupportedError(f"this core takes odd moduli from 3 to 2^{self.bits} - 1, not {shortened(p)}")
-        return type(self)(p, self.settings, self.bits)
+        return type(self)(loadable_modulus(p, self.bits), self.settings, self.bits)
 
     def _binary(self) -> BinaryMontgomery:
         """The same design with operands below p and the subtraction; R is the same."""

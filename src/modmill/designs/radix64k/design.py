@@ -26,11 +26,10 @@ from functools import cached_property
 from typing import Any
 
 from modmill.contract import Binary, Contract, Digits, Form, Load, Timing, UnsupportedError
-from modmill.design import Cost, Design, DesignInstance, Multiplier, Setting, Source
+from modmill.design import Cost, Design, DesignInstance, Multiplier, Setting, Source, loadable_modulus
 from modmill.designs.radix64k.machine import Canonical, DigitLoop
 from modmill.designs.radix64k.shape import Shape
 from modmill.numbers.redundant_digits import HALF_TABLES, MULTIPLIERS, TABLE, Montgomery, Radix, digits, largest_spread
-from modmill.numbers.shown import shortened
 from modmill.rtl.memory import DEPTHS
 from modmill.schedule import Schedule
 
@@ -136,10 +135,8 @@ class Radix64K(DesignInstance):
     def at(self, p: int) -> DesignInstance:
         if not self.shape.loadable:
             return super().at(p)
-        bits = self.shape.bits
-        if p < 3 or p % 2 == 0 or p >> bits:
-            raise UnsupportedError(f"the modulus must be odd, at least 3 and below 2^{bits}, got {shortened(p)}")
-        return Radix64K(p, replace(self.shape, m=replace(self.shape.m, M=p)), self.settings)
+        arithmetic = replace(self.shape.m, M=loadable_modulus(p, self.shape.bits))
+        return Radix64K(p, replace(self.shape, m=arithmetic), self.settings)
 
     def facts(self) -> list[tuple[str, str]]:
         q, m = self.shape, self.shape.m
