@@ -76,7 +76,7 @@ class DelayLines:
         return out
 
     def _earlier(self, value: Value, cycles: int, name: str) -> Value:
-        """``value`` delayed by ``cycles``, in registers if there are less than SHORT - 1, else directly from a RAM."""
+        """``value`` delayed by ``cycles``, in registers if that is below SHORT - 1, else directly from a RAM."""
         if cycles >= SHORT - 1:
             return self._read(value, cycles, name)
         for k in range(cycles):

@@ -29,12 +29,12 @@ def look(
     m: Module, shape: Shape, table: Multiples, step: Value, first: Value, digit: Value, product: Value,
     words: Sequence[Value],
 ) -> Value:  # fmt: skip
-    """Connect the addresses of a table's first reader. Returns the carry out of digit 0 due to the table's last words.
+    """Connect the addresses of a table's first reader. Returns the carry out of digit 0 for the words at its outputs.
 
     z = ``digit`` + ``product`` + ``words`` + carry, modulo 2^r. ``digit``: the lowest digit of C in the registers;
     ``product``: X_0 y; ``words``: the table's outputs, which arrive late. So digit and product are added while the
-    table is read. The words are added then in one carry-save step and one sum, and the two carry bits enter at
-    free places.
+    table is read. Then the words are added in one carry-save step and one sum, in which the two carry bits take free
+    places.
     """
     q = shape.m
     r, half = q.r, q.half
