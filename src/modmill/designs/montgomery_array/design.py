@@ -175,7 +175,7 @@ class MontgomeryMultiplication(DesignInstance):
         special = [x for x in dict.fromkeys(special) if x <= top]
         out = [(x, y) for x in special for y in special]
         for q in (0, self.params.R - 1, 1, self.params.R >> 1, int("01" * (DIGIT * self.params.digits // 2), 2)):
-            product = -q * p % self.params.R  # x y of this size mod R makes the digits q
+            product = -q * p % self.params.R  # with x y = product (mod R) the digits q_i are q
             for y in (1, 3, top | 1):
                 x = product * pow(y, -1, self.params.R) % self.params.R
                 if y <= top and x <= top:
