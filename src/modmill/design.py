@@ -118,6 +118,13 @@ class Multiplier(wiring.Component):
         return 0
 
 
+def loadable_modulus(p: int, bits: int) -> int:
+    """``p`` itself. Raises UnsupportedError unless it is odd, at least 3 and below 2^bits."""
+    if p < 3 or p % 2 == 0 or p >> bits:
+        raise UnsupportedError(f"the modulus must be odd, at least 3 and below 2^{bits}, got {shortened(p)}")
+    return p
+
+
 def unused(component: Any) -> Any:
     """Suppress Amaranth's warning that a component and its submodules are never elaborated, and return the component.
 

@@ -68,6 +68,6 @@ def test_it_goes_where_the_library_goes():
 
 def test_a_state_without_a_description_is_refused():
     m = Module()
-    with pytest.raises(ValueError, match="nothing is said about state B"), OneHot(m, "ours") as machine:
+    with pytest.raises(ValueError, match="ours: undefined state B"), OneHot(m, "ours") as machine:
         with machine.state("A"):
             machine.next("B")

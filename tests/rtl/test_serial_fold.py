@@ -68,5 +68,5 @@ def test_terms_are_the_constant(constant):
 
 
 def test_a_constant_as_long_as_the_number_is_refused():
-    with pytest.raises(ValueError, match="the constant has 4 digits, there may be 3"):
+    with pytest.raises(ValueError, match="the constant has 4 digits, at most 3 are accepted"):
         SerialFold(3, DIGIT, 1 << 60, 17, final=True, gaps=False)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""All designs, as one explicit tuple. Each paper has a folder or a file in this folder."""
+"""All designs in one explicit tuple; each file or folder here is one paper or family."""
 
 from __future__ import annotations
 
@@ -29,8 +29,10 @@ DESIGNS: tuple[Design, ...] = (
 
 
 def design(name: str) -> Design:
-    """The design of that name; case, and ``_`` for ``-``, do not matter. Raises UnsupportedError with the names there
-    are."""
+    """The design called ``name``; case is ignored, and ``_`` means ``-``.
+
+    Raises UnsupportedError, which lists the nearest names, if there is none.
+    """
     wanted = name.lower().replace("_", "-")
     for d in DESIGNS:
         if d.name == wanted:

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Designs that take an operand digit by digit and whose control is a counter: one list of typed operations for each.
+"""Designs that process an operand digit by digit under control of a counter: one list of typed operations for each.
 
-A design lists its operations with their cycles (``schedule``) and says what each makes of what it reads (`evaluate`).
-Chart, algorithm and probes are made from that. An operation gets nothing but a, b and the values that its step reads,
-so the algorithm is wrong where the chart leaves out a dependence.
+A design lists its operations with their cycles (``schedule``) and defines the result of each (`evaluate`). Chart,
+algorithm and probes are derived from these. An operation is evaluated only from a, b and the values that its step
+reads, so a dependence that is missing in the chart makes the algorithm wrong.
 """
 
 from __future__ import annotations
@@ -18,33 +18,38 @@ from modmill.rtl.words import WordSubtraction
 from modmill.schedule import Operation, Operations, Schedule, Step
 
 PLACES = 2
-"""Products under way: one in the loop, one in the end or waiting at the output."""
+"""Products under way: one in the loop, one in the final addition or waiting at the output."""
 
 
 def put(
     op: Operation, unit: str, start: int, reads: Iterable[Step] = (), *, cycles: int = 1, busy: int | None = None
 ) -> Step:
-    """The step in which a unit does ``op`` from cycle ``start`` on, with what the steps ``reads`` make."""
+    """The step of ``op`` on ``unit``, from cycle ``start`` for ``cycles``; it reads the results of the steps ``reads``.
+
+    ``busy``: cycles for which it occupies the unit, as in `Operation.on`.
+    """
     return op.on(unit, start, cycles, [read.does for read in reads], busy=busy)
 
 
 def planned(steps: Sequence[Step], busy: int) -> Schedule:
-    """The schedule of a machine that its product occupies for ``busy`` cycles. ``steps``: the operations of one
-    product, each after those that it reads, the result last. The interval is ``busy``, unless the result would not be
-    out in time."""
+    """The schedule of a machine that one product occupies for ``busy`` cycles.
+
+    ``steps``: the operations of one product, each after those that it reads, the result last. The interval is ``busy``,
+    or longer so that at most PLACES products are under way.
+    """
     return Schedule(tuple(steps), max(busy, -(-(steps[-1].end + 1) // PLACES)))
 
 
 class DigitSerial(DesignInstance):
-    """A design of this kind."""
+    """A digit-serial design; abstract. Subclasses define ``schedule`` and `evaluate`."""
 
     @abstractmethod
     def evaluate(self, op: Operation, read: Mapping[Operation, Any], a: int, b: int) -> Any:
-        """What ``op`` makes of the port values a and b and of ``read``, the values of the operations that it reads, in
-        the order in which its step names them."""
+        """The value of ``op``. ``a``, ``b``: port values; ``read``: values of the operations that its step reads, in
+        the order of the step."""
 
     def standing(self, op: Operation, value: Any) -> Any:
-        """What of a value stands in the operation's register at the step's end: all, unless words follow it."""
+        """The part of ``value`` that is in the operation's register at the step's end; by default all of it."""
         return value
 
     def trace(self, a: int, b: int) -> Iterator[tuple[str, Any]]:
@@ -57,7 +62,7 @@ class DigitSerial(DesignInstance):
 
 
 class DigitSerialMachine(Multiplier):
-    """Its machine: ports as wide as its numbers, and stream k where it loads the modulus."""
+    """Machine of a digit-serial design; it has stream k if the modulus is loaded."""
 
     _fitted: Any
 
@@ -67,8 +72,8 @@ class DigitSerialMachine(Multiplier):
         super().__init__(width, width, width, k=load.width if load else 0)
 
     def watch(self, end: WordSubtraction, registers: Mapping[Any, Any]) -> None:
-        """Make a probe for every step: the register of its operation or else of its kind, at the step's end. Raises
-        KeyError for a step without a register."""
+        """Add a probe for every step, at the step's end. ``registers``: registers by operation, or else by its kind;
+        those of ``end`` are known. Raises KeyError for a step without a register."""
         where = {End.DIFFERENCE: end.registers, End.WORD: end.registers, End.RESULT: self.o_r, **registers}
         for step in self._fitted.schedule.steps:
             register = where[step.does if step.does in where else step.does.kind]
@@ -79,16 +84,16 @@ class DigitSerialMachine(Multiplier):
 
 
 class End(Operations):
-    """What ends a product word by word: `rtl.words`."""
+    """The last operations of a product, word by word, on the units of `rtl.words`."""
 
     SUM = "v{}"  # a word of V = S + C, and the carry
-    DIFFERENCE = "d{}"  # a word of V, that of V - p, and 0 for a borrow
-    WORD = "w{}"  # a word of V, where nothing is subtracted
+    DIFFERENCE = "d{}"  # a word of V, the word of V - p, and the inverted borrow
+    WORD = "w{}"  # a word of V, if nothing is subtracted
     RESULT = "z"
 
 
 def addition(pair: Step, count: int, subtract: bool) -> list[Step]:
-    """The ``count`` words of S + C, one a cycle, from the pair (S, C), and what follows them (`subtraction`)."""
+    """Steps for the ``count`` words of S + C, one in each cycle after step ``pair``, and those of `subtraction`."""
     made: list[Step] = []
     for j in range(count):
         made.append(put(End.SUM(j), "adder", pair.end + j, (pair, *made[-1:])))
@@ -96,7 +101,10 @@ def addition(pair: Step, count: int, subtract: bool) -> list[Step]:
 
 
 def subtraction(words: Sequence[Step], subtract: bool) -> list[Step]:
-    """The subtraction as the words of V come, one a cycle, and the choice; ``words``: the step that makes each."""
+    """Steps for V - p, or for V unless ``subtract``, word by word, and for the choice.
+
+    ``words``: for each word of V the step that computes it; the words arrive one in each cycle.
+    """
     made: list[Step] = []
     for j, word in enumerate(words):
         start = words[0].end + j
@@ -108,8 +116,8 @@ def subtraction(words: Sequence[Step], subtract: bool) -> list[Step]:
 
 
 def ended(op: Operation, read: Mapping[Operation, Any], w: int, p: int = 0) -> Any:
-    """What an operation of the end makes, on words of ``w`` bits. Each step that makes a word of V has a list of
-    values, whose first is that word."""
+    """The value of an operation of kind `End`, with words of ``w`` bits. The value of each step that computes a word of
+    V is a list that starts with this word."""
     mask, (first, *rest) = (1 << w) - 1, read.values()
     match op.kind:
         case End.SUM:

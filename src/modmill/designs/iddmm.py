@@ -1,24 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Digit-digit Montgomery multiplication (IDDMM, the FIOS loop): two digit multipliers, one pair of products a cycle.
+"""Digit-digit Montgomery multiplication (IDDMM, the FIOS loop): two digit multipliers, one pair of products per cycle.
 
-Source:  M. Morales-Sandoval, A. Diaz-Perez, Scalable GF(p) Montgomery multiplier based on a digit-digit computation
-         approach.
+Source:  M. Morales-Sandoval, A. Diaz-Perez: Scalable GF(p) Montgomery multiplier based on a digit-digit computation
+         approach. IET Computers & Digital Techniques 10(3), 2016.
 Formula: for each digit y_i: q = (S_0 + x_0 y_i) m' mod b, m' = -m^-1 mod b;
          for j = 0 ... n: u = S_j + x_j y_i + q m_j + c;  S_(j-1) = u mod b;  c = floor(u / b)
-Range:   c < 2 b and S < x + m at every digit, S_n is one bit. R = b^n: x, y < m leave S < 2 m, one subtraction remains;
-         without it b^n > 4 m takes operands below 2 m to results below 2 m.
+Range:   c < 2 b and S < x + m at every digit, S_n is one bit, R = b^n. x, y < m give S < 2 m, and one subtraction
+         remains. Without it, b^n > 4 m: operands below 2 m give results below 2 m.
 
-The multiplier of x_j y_i begins with x_0 y_i, which q needs, and keeps it until u_0; that of q m_j makes q meanwhile.
-So a digit takes n + 2 cycles with products of one cycle. From the first q to the last product that is n^2 + 2 n - 1.
+The multiplier of x_j y_i starts with x_0 y_i, which q needs, and holds it until u_0. Meanwhile the multiplier of q m_j
+computes q. So a digit takes n + 2 cycles if a product takes one cycle. From the first q to the last product there are
+n^2 + 2 n - 1 cycles.
 
-Deviations from the paper, of which only the figures are at hand: the schedule is ours, and so is the end, where the
-digits of the last S go through the subtractor as they come.
+Deviations from the paper, of which we have only the figures: the schedule is ours, and so is the final subtraction,
+which processes the digits of the last S as they leave the adder.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -35,14 +36,14 @@ from modmill.rtl.words import WordSubtraction, widened
 from modmill.schedule import Operation, Operations, Schedule, Step
 
 DIGIT_MAX, PRINTED_MAX = 256, 64
-"""Most bits of a digit, whose product is one addition of all its tiles; and of one that was published."""
+"""Most bits of a digit, because its product adds all tiles in one cycle; most bits of a digit in the paper."""
 
 # ---------------------------------------------------------------------------------------------- parameters
 
 
 @dataclass(frozen=True)
 class Params:
-    """``n`` digits of ``w`` bits; ``stages``: cycles of a product; ``count``: digits of the result at first."""
+    """``n`` digits of ``w`` bits; ``stages``: cycles of a product; ``count``: digits of the unreduced result."""
 
     w: int
     n: int
@@ -52,17 +53,17 @@ class Params:
 
     @property
     def digit_cycles(self) -> int:
-        """Cycles from one digit of y to the next: x_0 y_i, q, n pairs of products; S_0 must be there for the next q."""
+        """Cycles for each digit of y: x_0 y_i, q, n pairs of products; the next q needs S_0."""
         return max(self.n + 2 * self.stages, 2 * self.stages + 2)
 
     @property
     def cycles(self) -> int:
-        """From the first q to the last product."""
+        """Cycles from the first q to the last product."""
         return (self.n - 1) * self.digit_cycles + self.stages + self.n
 
     @property
     def adding(self) -> int:
-        """Cycles from the first product of a digit, x_0 y_i, to the first sum."""
+        """Cycles from the first product of a digit, x_0 y_i, to its first sum."""
         return 3 * self.stages
 
 
@@ -70,21 +71,21 @@ class Params:
 
 
 class Kind(Operations):
-    """The operations before the end, in the letters of the formula."""
+    """The operations of the loop, in the letters of the formula."""
 
-    XY = "x y {}"  # x_j y_i for numbers j and i
+    XY = "x y {}"  # x_j y_i, numbers j and i
     QUOTIENT = "q{}"
-    QM = "q m {}"  # q_i m_j for numbers i and j
-    SUM = "u{}"  # u mod b, the new S_(j-1), and the carry, for numbers i and j
+    QM = "q m {}"  # q_i m_j, numbers i and j
+    SUM = "u{}"  # u mod b, which is the new S_(j-1), and the carry; numbers i and j
     TOP = "S_n"
 
 
 class Iddmm(DigitSerial, BinaryMontgomery):
-    """The digit-digit multiplier for one modulus, or for all of at most its width."""
+    """The digit-digit multiplier for one modulus, or for all moduli of at most its width."""
 
     @cached_property
     def params(self) -> Params:
-        """Digits and cycles."""
+        """Sizes and cycles."""
         w = self.settings["digit"]
         n = -(-(self.bits + 2 * (not self.settings["subtract"])) // w)
         return Params(w, n, self.settings["stages"], -(-(self.bits + 1) // w), BLOCKS[self.settings["dsp"]])
@@ -101,7 +102,7 @@ class Iddmm(DigitSerial, BinaryMontgomery):
 
     @property
     def word(self) -> int:
-        """What sets the modulus: m, and m' above it."""
+        """The word that loads the modulus: m, and m' in the bits above it."""
         return self.p | self.m_prime << self.bits
 
     @property
@@ -112,7 +113,7 @@ class Iddmm(DigitSerial, BinaryMontgomery):
     def schedule(self) -> Schedule:
         q = self.params
         made: list[Step] = []
-        sums: list[Step] = []  # of the digit before
+        sums: list[Step] = []  # of the previous digit
         for i in range(q.n):
             start = 1 + i * q.digit_cycles
             at, before = start + 2 * q.stages, sums
@@ -143,7 +144,7 @@ class Iddmm(DigitSerial, BinaryMontgomery):
             case Kind.QM:
                 return sum(read.values()) * (self.p >> w * numbers[1] & mask)
             case Kind.SUM:
-                digit = Kind.SUM(numbers[0] - 1, numbers[1] + 1)  # whose first value is S_j; carries are the second
+                digit = Kind.SUM(numbers[0] - 1, numbers[1] + 1)  # its first value is S_j; of other sums the carry
                 terms = [v if one.kind is not Kind.SUM else v[one != digit] for one, v in read.items()]
                 return [sum(terms) & mask, sum(terms) >> w]
             case Kind.TOP:
@@ -153,13 +154,13 @@ class Iddmm(DigitSerial, BinaryMontgomery):
 
     @property
     def cost(self) -> Cost:
-        """Two digit multipliers, no table."""
+        """Two digit multipliers and no table."""
         q = self.params
         return Cost(dsp=2 * q.block.tiles(q.w, q.w), memory_bits=0, multiplications=2 * q.n * (q.n + 1))
 
     @property
     def size(self) -> int:
-        """The multipliers, and n^2 pairs of products, which stand in the schedule."""
+        """The multipliers, and the n^2 pairs of products in the schedule."""
         return self.cost.dsp + self.params.n**2 // 256
 
     def component(self, *, scaled: bool = False) -> Multiplier:
@@ -180,12 +181,38 @@ class Iddmm(DigitSerial, BinaryMontgomery):
 # ---------------------------------------------------------------------------------------------- machine
 
 
-class Machine(DigitSerialMachine):
-    """Two digit multipliers, an adder, S in a shift register of n digits, and the subtractor behind the adder.
+@dataclass(frozen=True)
+class Control:
+    """Control signals of the multipliers and, a product's latency later, of the adder.
 
-    The machine never stalls: operands are accepted while one of two places for a result is left. Timing does not
-    depend on values. Cost: two digit multipliers in tiles, about 16 LUTs for each bit of a digit, and
-    registers of about 6 operands.
+    Multipliers: ``beat`` counts the cycles of digit y_i, i = ``digit`` (n: no product). ``asking`` marks the product
+    that is q, ``issue`` the n pairs of products, ``issue_last`` the last pair.
+    Adder: ``live`` marks the sum of a pair, ``first`` that of the first pair. ``zero`` and ``final`` mark the first and
+    the last digit of y. In the cycle after the last pair, ``top_step`` marks the sum for S_(n-1), and ``top_zero`` and
+    ``top_final`` are ``zero`` and ``final``. ``extra`` marks the cycle in which S_n follows as a digit of the result.
+    """
+
+    beat: Value
+    digit: Value
+    asking: Value
+    issue: Value
+    issue_last: Value
+    live: Value
+    first: Value
+    zero: Value
+    final: Value
+    top_step: Value
+    top_zero: Value
+    top_final: Value
+    extra: Value
+
+
+class Machine(DigitSerialMachine):
+    """Two digit multipliers, an adder, S in a shift register of n digits, and a subtractor behind the adder.
+
+    The machine never stalls: it accepts operands if one of its two places for a result is free. Timing does not depend
+    on values. Cost: two digit multipliers in tiles, about 16 LUTs for each bit of a digit, registers for about 6
+    operands.
     """
 
     _fitted: Iddmm
@@ -193,12 +220,24 @@ class Machine(DigitSerialMachine):
     def elaborate(self, _platform: object) -> Module:
         m = Module()
         fitted, p = self._fitted, self._fitted.params
-        w, n, stages, interval = p.w, p.n, p.stages, fitted.schedule.interval
+        w, n = p.w, p.n
         front = Acceptance(m, self, fitted.word, fitted.bits + w, PLACES)
         words = widened(front.modulus[: fitted.bits], w * max(n, p.count))
-        m_prime = front.modulus[fitted.bits :]
+        control = self._control(m, front)
+        x, y = self._operands(m, front, control)
+        modulus = self._modulus_digits(m, control, words, front.modulus[fitted.bits :])
+        s = [Signal(w, name=f"S{j}", reset_less=True) for j in range(n)]
+        xy, qm = self._products(m, control, x[:w], y[:w], modulus, s)
+        total, carry, top = self._sums(m, control, s, xy, qm)
+        z, word, valid, last = self._result_digits(m, control, total, top, words)
+        end = WordSubtraction(m, self, z, word, valid, last, count=p.count, subtract=fitted.subtract)
+        self.watch(end, {Kind.XY: xy, Kind.QUOTIENT: qm[:w], Kind.QM: qm, Kind.SUM: [s[-1], carry], Kind.TOP: [z]})
+        return m
 
-        # ---- control: beat 0 makes x_0 y_i, beat ``stages`` makes q, n beats from 2 ``stages`` on make the products
+    def _control(self, m: Module, front: Acceptance) -> Control:
+        """Beat 0 starts x_0 y_i, beat ``stages`` starts q, the n beats from 2 ``stages`` on start the pairs."""
+        p, interval = self._fitted.params, self._fitted.schedule.interval
+        n, stages = p.n, p.stages
         cycle = Signal(range(interval + 1))
         beat, digit = Signal(range(p.digit_cycles + 1)), Signal(range(n + 1), init=n)  # n: no product
         front.connect((cycle == 0) | (cycle == interval))
@@ -229,16 +268,27 @@ class Machine(DigitSerialMachine):
             Signal(name=f"top_{kind}") for kind in ("step", "zero", "final", "more")
         )
         m.d.sync += [top_step.eq(ending), top_zero.eq(zero), top_final.eq(final), extra.eq(top_step & top_final)]
+        return Control(
+            beat, digit, asking, issue, issue_last, live, first, zero, final, top_step, top_zero, top_final, extra
+        )
 
-        # ---- operands
+    def _operands(self, m: Module, front: Acceptance, control: Control) -> tuple[Signal, Signal]:
+        """Registers of x and y, with x_j and y_i in their lowest digits."""
+        w, n = self._fitted.params.w, self._fitted.params.n
         x, y = Signal(w * n, name="x", reset_less=True), Signal(w * n, name="y", reset_less=True)
         with m.If(front.accept):
             m.d.sync += [x.eq(self.i_a), y.eq(self.i_b)]
         with m.Else():
-            with m.If(issue):
+            with m.If(control.issue):
                 m.d.sync += x.eq(Cat(x[w:], x[:w]))
-            with m.If(issue_last):
+            with m.If(control.issue_last):
                 m.d.sync += y.eq(y >> w)
+        return x, y
+
+    def _modulus_digits(self, m: Module, control: Control, words: Value, m_prime: Value) -> Signal:
+        """Second operand of the multiplier of q m_j: m' in the beat of q, then m_0, m_1, ..."""
+        p, beat = self._fitted.params, control.beat
+        w, n, stages = p.w, p.n, p.stages
         modulus = Signal(w, name="m_j", reset_less=True)
         digits = Array(words.word_select(j, w) for j in range(n))
         place = Signal(range(max(2, n)))
@@ -250,39 +300,57 @@ class Machine(DigitSerialMachine):
             m.d.sync += modulus.eq(m_prime)
         with m.Else():
             m.d.sync += modulus.eq(digits[place])
+        return modulus
 
-        # ---- products, q
-        s = [Signal(w, name=f"S{j}", reset_less=True) for j in range(n)]
-        xy = self._product(m, x[:w], y[:w], "xy")
+    def _products(
+        self, m: Module, control: Control, x: Value, y: Value, modulus: Value, s: Sequence[Value]
+    ) -> tuple[Signal, Signal]:
+        """Registers of the products x_j y_i and q m_j; q is the lower half of the latter's product with m'."""
+        p = self._fitted.params
+        w, n, stages = p.w, p.n, p.stages
+        xy = self._product(m, x, y, "xy")
         operand = Signal(w, name="q_operand")
         qm = self._product(m, operand, modulus, "qm")
         held = Signal(w, name="q", reset_less=True)
         fresh = Signal()
-        m.d.comb += fresh.eq(beat == 2 * stages)
+        m.d.comb += fresh.eq(control.beat == 2 * stages)
         with m.If(fresh):
             m.d.sync += held.eq(qm)
-        low = Signal(w, name="S_0")  # already there, or one place above the zero that the last digit pushed first
-        m.d.comb += low.eq(s[1 if n > 1 else 0] & (digit != 0).replicate(w))
-        m.d.comb += operand.eq(Mux(asking, (low + xy[:w])[:w], Mux(fresh, qm[:w], held)))
+        # in the cycle of ``asking`` the last shift of S is pending: S_0 is in place 1, or in place 0 for n = 1
+        low = Signal(w, name="S_0")
+        m.d.comb += low.eq(s[1 if n > 1 else 0] & (control.digit != 0).replicate(w))
+        m.d.comb += operand.eq(Mux(control.asking, (low + xy[:w])[:w], Mux(fresh, qm[:w], held)))
+        return xy, qm
 
-        # ---- sums
+    def _sums(
+        self, m: Module, control: Control, s: Sequence[Signal], xy: Value, qm: Value
+    ) -> tuple[Signal, Signal, Signal]:
+        """u, whose lower half is shifted into S, the carry, and S_n."""
+        w, n, live, top_step = self._fitted.params.w, self._fitted.params.n, control.live, control.top_step
         carry, top = Signal(w + 1, name="c", reset_less=True), Signal(name="S_n", reset_less=True)
         total = Signal(2 * w + 1, name="u")
-        kept = s[0] & (~(zero | top_step)).replicate(w)
-        ahead = Mux(first, 0, carry) + (top & top_step & ~top_zero)
+        kept = s[0] & (~(control.zero | top_step)).replicate(w)
+        ahead = Mux(control.first, 0, carry) + (top & top_step & ~control.top_zero)
         m.d.comb += total.eq(kept + (xy & live.replicate(2 * w)) + (qm & live.replicate(2 * w)) + ahead)
         m.d.sync += carry.eq(total >> w)
         with m.If(live | top_step):
             m.d.sync += [s[j].eq(s[j + 1] if j + 1 < n else total[:w]) for j in range(n)]
         with m.If(top_step):
             m.d.sync += top.eq(total[w])
+        return total, carry, top
 
-        # ---- the end
+    def _result_digits(
+        self, m: Module, control: Control, total: Value, top: Value, words: Value
+    ) -> tuple[Signal, Signal, Signal, Signal]:
+        """A digit of the last S, the same digit of m, whether the digits are valid, and whether they are the last."""
+        p = self._fitted.params
+        w, n, live, extra = p.w, p.n, control.live, control.extra
         z, index = Signal(w, name="v", reset_less=True), Signal(range(p.count + 1))
         valid, last = Signal(name="v_valid"), Signal(name="v_last")
         word = Signal(w, name="v_modulus", reset_less=True)
-        pushed = (live & final & ~first) | (top_step & top_final) | (extra if p.count > n else 0)
-        if p.count < n:  # the words above those of a result are 0
+        pushed = (live & control.final & ~control.first) | (control.top_step & control.top_final)
+        pushed = pushed | (extra if p.count > n else 0)
+        if p.count < n:  # the digits above those of a result are 0
             pushed = pushed & (index != p.count)
         m.d.comb += last.eq(valid & (index == p.count))
         m.d.sync += [
@@ -294,11 +362,10 @@ class Machine(DigitSerialMachine):
             m.d.sync += index.eq(index + 1)
         with m.Elif(~live):
             m.d.sync += index.eq(0)
-        end = WordSubtraction(m, self, z, word, valid, last, count=p.count, subtract=fitted.subtract)
-        self.watch(end, {Kind.XY: xy, Kind.QUOTIENT: qm[:w], Kind.QM: qm, Kind.SUM: [s[-1], carry], Kind.TOP: [z]})
-        return m
+        return z, word, valid, last
 
     def _product(self, m: Module, a: Value, b: Value, name: str) -> Signal:
+        """a * b, ``stages`` cycles later."""
         p = self._fitted.params
         out = Signal(2 * p.w, name=name, reset_less=True)
         m.d.sync += out.eq(tiled(m, a, b, p.block, p.stages - 1, name=name))
@@ -322,13 +389,13 @@ DESIGNS = (
         needs="any odd modulus",
         settings=(
             Setting(
-                "digit", int, 32, "bits of a digit; printed: 32 and 64", least=2, most=DIGIT_MAX,
-                depends=f"as many as x has bits, {PRINTED_MAX} in any case",
+                "digit", int, 32, "bits of a digit; the paper has 32 and 64", least=2, most=DIGIT_MAX,
+                depends=f"at most the bits of x, or {PRINTED_MAX} if x has fewer",
                 limits=lambda p, settings: (2, max(PRINTED_MAX, scanned_bits(p, settings))),
                 smaller="change",
             ),
             Setting("stages", int, 1, "cycles of a digit's product", (1, 2, 3)),
-            Setting("dsp", str, "18x18", "DSP block for which products are cut", tuple(BLOCKS)),
+            Setting("dsp", str, "18x18", "DSP block for which products are tiled", tuple(BLOCKS)),
             *SHARED_SETTINGS,
         ),
         solve=lambda p, **settings: Iddmm(p, settings),

@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Bit-serial Montgomery multiplication in carry-save with B + M made beforehand: one carry-save addition a bit.
+"""Bit-serial Montgomery multiplication in carry-save with B + M computed first: one carry-save addition per bit.
 
-Source:  C. McIvor, M. McLoone, J. V. McCanny, A. Daly, W. Marnane, Fast Montgomery Modular Multiplication and RSA
-         Cryptographic Processor Architectures, the four-to-two form.
+Source:  C. McIvor, M. McLoone, J. V. McCanny, A. Daly, W. Marnane: Fast Montgomery Modular Multiplication and RSA
+         Cryptographic Processor Architectures. Asilomar Conference on Signals, Systems and Computers, 2003, the
+         four-to-two form.
 Formula: q_i = (S + a_i B) mod 2,  S <- (S + T) / 2,  T = 0, B, M or B + M by a_i and q_i, for i = 0 ... N - 1
-Range:   S < B + M at every step. A, B < p leave S < 2 p, one subtraction remains; without it N + 2 steps take operands
-         below 2 p to results below 2 p.
+Range:   S < B + M at every step. A, B < p give S < 2 p, and one subtraction remains. Without it, 2 more steps take
+         operands below 2 p to results below 2 p.
 
-q_(i+1) is found beside step i from the two lowest places, so a step is a choice and one carry-save addition.
+q_(i+1) is computed during step i from the two lowest bits. So a step is a selection and one carry-save addition.
 
-Deviations from the paper: operands and results are binary, not carry-save pairs; B + M is added up word by word before
-the loop, and the result after it, beside the next product.
+Deviations from the paper: operands and results are binary numbers instead of carry-save pairs. B + M is added word by
+word before the loop. The result is added word by word after the loop, during the next product.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from amaranth.hdl import Array, Cat, Module, Mux, Signal
+from amaranth.hdl import Array, Cat, Module, Mux, Signal, Value
 
 from modmill.design import Design, Multiplier, Setting, Source
 from modmill.designs.digit_serial import PLACES, DigitSerial, DigitSerialMachine, End, addition, ended, planned, put
@@ -36,7 +37,7 @@ from modmill.schedule import Operation, Operations, Schedule, Step
 
 @dataclass(frozen=True)
 class Params:
-    """``steps`` bits of A; operands of ``operand_bits``; ``word`` bits of the adders a cycle."""
+    """``steps``: N, bits of A; ``operand_bits``: bits of an operand; ``word``: bits of an adder."""
 
     steps: int
     operand_bits: int
@@ -49,7 +50,7 @@ class Params:
 
     @property
     def words(self) -> int:
-        """Cycles of an addition, of B + M or of S1 + S2."""
+        """Words, and so cycles, of the additions B + M and S1 + S2."""
         return -(-self.width // self.word)
 
 
@@ -57,18 +58,18 @@ class Params:
 
 
 class Kind(Operations):
-    """The operations before the end."""
+    """The operations of the first addition and of the loop."""
 
     WORD = "D{}"  # a word of B + M, and the carry
     STEP = "S{}"  # (S1, S2) after i steps, and the next q
 
 
 class McIvor(DigitSerial, BinaryMontgomery):
-    """The bit-serial multiplier for one modulus, or for all of at most its width."""
+    """The bit-serial multiplier for one modulus, or for all moduli of at most its width."""
 
     @cached_property
     def params(self) -> Params:
-        """Steps and words."""
+        """Steps and widths."""
         steps = self.bits + 2 * (not self.settings["subtract"])
         return Params(steps, self.operand_bits, min(self.settings["word"], self.operand_bits + 1))
 
@@ -104,7 +105,7 @@ class McIvor(DigitSerial, BinaryMontgomery):
 
     @property
     def size(self) -> int:
-        """Two additions a bit; the final one has a choice among all its words."""
+        """Two additions for each bit; the final one selects one of its words."""
         return self.params.width // 16 + self.params.words // 8
 
     def component(self, *, scaled: bool = False) -> Multiplier:
@@ -125,10 +126,10 @@ class McIvor(DigitSerial, BinaryMontgomery):
 
 
 class Machine(DigitSerialMachine):
-    """One carry-save addition around (S1, S2), an adder before it and one behind, and the subtractor.
+    """A carry-save adder with the registers (S1, S2), an adder before it, an adder and a subtractor behind it.
 
-    The machine never stalls: operands are accepted while one of two places for a result is left. Timing does not
-    depend on values. Cost: about 12 LUTs a bit, and 10 flip-flops.
+    The machine never stalls: it accepts operands if one of its two places for a result is free. Timing does not depend
+    on values. Cost: about 12 LUTs and 10 flip-flops for each bit.
     """
 
     _fitted: McIvor
@@ -136,11 +137,24 @@ class Machine(DigitSerialMachine):
     def elaborate(self, _platform: object) -> Module:
         m = Module()
         fitted, p = self._fitted, self._fitted.params
-        word, count, interval = p.word, p.words, fitted.schedule.interval
         front = Acceptance(m, self, fitted.p, fitted.bits, PLACES)
-        modulus = front.modulus
+        cycle, adding, looping, last = self._control(m, front)
+        a, b, d, carry = self._sum_of_b_and_m(m, front, cycle, adding)
+        registers, after_s, after_c = self._step(m, front, looping, a, b, d)
+        ends = CarrySaveWords(m, last, after_s, after_c, front.modulus, word=p.word, count=p.words)
+        end = WordSubtraction(
+            m, self, ends.z, ends.modulus_word, ends.valid, ends.last, count=p.words, subtract=fitted.subtract
+        )
+        where = {Kind.WORD: [d[-p.word :], carry], Kind.STEP: registers, End.SUM: ends.registers}
+        self.watch(end, {**where, Kind.STEP(p.steps): ends.pair})
+        return m
 
-        # ---- control: cycles 1 ... words add, then the loop
+    def _control(self, m: Module, front: Acceptance) -> tuple[Signal, Signal, Signal, Signal]:
+        """The cycle of a product, whether B + M is added up, whether the loop runs, and whether this is its last step.
+
+        The additions take cycles 1 ... ``words``; the loop follows.
+        """
+        p, interval = self._fitted.params, self._fitted.schedule.interval
         cycle = Signal(range(interval + 1))
         adding, looping, last = Signal(), Signal(), Signal()
         front.connect((cycle == 0) | (cycle == interval))
@@ -151,19 +165,25 @@ class Machine(DigitSerialMachine):
                 m.d.sync += cycle.eq(0)
             with m.Elif(cycle != 0):
                 m.d.sync += cycle.eq(cycle + 1)
-            with m.If(cycle == count):
+            with m.If(cycle == p.words):
                 m.d.sync += [adding.eq(0), looping.eq(1)]
             with m.If(last):
                 m.d.sync += looping.eq(0)
-        m.d.comb += last.eq(cycle == count + p.steps)
+        m.d.comb += last.eq(cycle == p.words + p.steps)
+        return cycle, adding, looping, last
 
-        # ---- B + M, word by word; B turns once around
+    def _sum_of_b_and_m(
+        self, m: Module, front: Acceptance, cycle: Value, adding: Value
+    ) -> tuple[Signal, Signal, Signal, Signal]:
+        """Registers of A and B, B + M and its carry. The addition goes word by word while B rotates once."""
+        p = self._fitted.params
+        word, count = p.word, p.words
         a = Signal(max(2, p.steps), name="A", reset_less=True)
         b = Signal(word * count, name="B", reset_less=True)
         d, carry = Signal(word * count, name="D", reset_less=True), Signal(name="D_carry")
         index = Signal(range(count + 1))
-        words = widened(modulus, word * count)
-        modulus_word = Signal(word, name="M_word", reset_less=True)  # a cycle ahead of its addition
+        words = widened(front.modulus, word * count)
+        modulus_word = Signal(word, name="M_word", reset_less=True)  # read one cycle before its addition
         total = Signal(word + 1, name="D_total")
         m.d.comb += total.eq(b[:word] + modulus_word + carry)
         m.d.sync += modulus_word.eq(Array(words.word_select(j, word) for j in range(count))[index])
@@ -175,28 +195,25 @@ class Machine(DigitSerialMachine):
             m.d.sync += index.eq(Mux(cycle >= count - 1, 0, index + 1) if count > 1 else 0)
         with m.Else():
             m.d.sync += a.eq(a >> 1)
+        return a, b, d, carry
 
-        # ---- the step, and the next q beside it
+    def _step(
+        self, m: Module, front: Acceptance, looping: Value, a: Value, b: Value, d: Value
+    ) -> tuple[list[Value], Signal, Signal]:
+        """One step in each cycle, with the next q. Returns registers of S1, S2 and q; S1 and S2 after this step."""
+        p = self._fitted.params
         s, c = Signal(p.width, name="S1", reset_less=True), Signal(p.width, name="S2", reset_less=True)
         q, bit = Signal(name="q", reset_less=True), Signal(name="a_i")
         m.d.comb += bit.eq(a[0])
         chosen = Signal(p.width, name="T")
-        m.d.comb += chosen.eq(Mux(bit, Mux(q, d, b), Mux(q, modulus, 0)))
+        m.d.comb += chosen.eq(Mux(bit, Mux(q, d, b), Mux(q, front.modulus, 0)))
         after_s, after_c = Signal(p.width, name="S1_after"), Signal(p.width, name="S2_after")
         m.d.comb += [after_s.eq((s ^ c ^ chosen) >> 1), after_c.eq((s & c) | (s & chosen) | (c & chosen))]
         with m.If(front.accept):
             m.d.sync += [s.eq(0), c.eq(0), q.eq(self.i_a[0] & self.i_b[0])]
         with m.Elif(looping):
             m.d.sync += [s.eq(after_s), c.eq(after_c), q.eq(after_s[0] ^ after_c[0] ^ (a[1] & b[0]))]
-
-        # ---- the end
-        ends = CarrySaveWords(m, last, after_s, after_c, modulus, word=word, count=count)
-        end = WordSubtraction(
-            m, self, ends.z, ends.modulus_word, ends.valid, ends.last, count=count, subtract=fitted.subtract
-        )
-        registers = {Kind.WORD: [d[-word:], carry], Kind.STEP: [s, c, q], End.SUM: ends.registers}
-        self.watch(end, {**registers, Kind.STEP(p.steps): ends.pair})
-        return m
+        return [s, c, q], after_s, after_c
 
 
 # ---------------------------------------------------------------------------------------------- design
@@ -216,7 +233,7 @@ DESIGNS = (
         needs="any odd modulus",
         settings=(
             Setting(
-                "word", int, 32, "bits that B + M and the final addition take a cycle", least=1, most=MAX_BITS + 2,
+                "word", int, 32, "bits of B + M and of the result added in each cycle", least=1, most=MAX_BITS + 2,
                 depends="a sum is 1 bit longer than an operand, which has the bits of p, 1 more without subtract",
                 limits=lambda p, settings: (1, added_bits(p, settings)),
             ),

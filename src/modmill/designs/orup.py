@@ -1,23 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Orup's Montgomery multiplication with quotient pipelining: a quotient digit acts d iterations after it is known.
+"""Orup's Montgomery multiplication with quotient pipelining: a quotient digit is used d iterations after it is known.
 
-Source:  H. Orup, Simplifying Quotient Determination in High-Radix Modular Multiplication, ARITH 1995.
+Source:  H. Orup: Simplifying Quotient Determination in High-Radix Modular Multiplication. ARITH, 1995.
 Formula: Mt = (-M^-1 mod 2^(k(d+1))) M,  Mb = (Mt + 1) / 2^(k(d+1));  S = 0; for i = 0 ... n + d:
          q_i = S mod 2^k,  S <- floor(S / 2^k) + q_(i-d) Mb + b_i A;  V = 2^(k d) S + sum q_(n+1+j) 2^(k j), j < d
-Range:   4 Mt < 2^(k n) takes A, B < 2 Mt to V < 2 Mt, V = A B 2^(-k n) (mod M); q_i is S mod 2^k as it stands,
-         without a multiplication. S < 2^k (Mb + A).
+Range:   for 4 Mt < 2^(k n), A, B < 2 Mt give V < 2 Mt with V = A B 2^(-k n) (mod M). q_i is S mod 2^k, without a
+         multiplication. S < 2^k (Mb + A).
 
-S lies in columns of k bits, each with a carry of three bits, so no carry travels further than one column a cycle. The
-delay d covers the registers of the DSP blocks: products of q_i are added d cycles later. After the last iteration S is
-only shifted; the digits that leave are those of V, whose lowest are the last quotients.
+S is stored in columns of k bits, each with a carry of three bits, so a carry moves one column in each cycle. The delay
+d covers the registers of the DSP blocks: products of q_i are added d cycles later. After the last iteration S is only
+shifted. The digits that leave are those of V; its lowest digits are the last quotients.
 
-Deviations from the paper: there is no binary form, since V is below 2 Mt and Mt is up to 2^(k(d+1)) times M.
+Deviations from the paper: there is no binary form, because V is below 2 Mt and Mt is up to 2^(k(d+1)) times M.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -26,10 +26,9 @@ from typing import Any
 from amaranth.hdl import Const, Module, Mux, Signal, Value
 
 from modmill.contract import Binary, Load, Timing, UnsupportedError
-from modmill.design import Cost, Design, Multiplier, Setting, Source
+from modmill.design import Cost, Design, DesignInstance, Multiplier, Setting, Source, loadable_modulus
 from modmill.designs.digit_serial import PLACES, DigitSerial, DigitSerialMachine, ended, planned, put, subtraction
 from modmill.numbers.montgomery import edges
-from modmill.numbers.shown import shortened
 from modmill.rtl.acceptance import Acceptance
 from modmill.rtl.product import Tile
 from modmill.rtl.words import WordSubtraction
@@ -39,10 +38,10 @@ DIGIT_MAX = 17
 """Bits of an unsigned operand of one DSP block."""
 
 CARRY = 3
-"""Bits of a column above its k: five digits and a carry below 8 are below 8 * 2^k."""
+"""Bits of a column above its k bits: the sum of five digits and a carry below 8 is below 8 * 2^k."""
 
 TILE_REGISTERS = 3
-"""Registers of a DSP block; a delay beyond them is a register behind the sum of a column's products."""
+"""Registers of a DSP block. A longer delay puts a register behind the sum of a column's products."""
 
 
 # ---------------------------------------------------------------------------------------------- parameters
@@ -50,7 +49,7 @@ TILE_REGISTERS = 3
 
 @dataclass(frozen=True)
 class Params:
-    """Digits of ``k`` bits, delay ``d``, modulus of ``bits`` bits."""
+    """Digits of ``k`` bits, delay ``d`` in iterations, modulus of ``bits`` bits."""
 
     k: int
     d: int
@@ -58,17 +57,17 @@ class Params:
 
     @property
     def shift(self) -> int:
-        """k (d + 1): bits that Mt is longer than M."""
+        """k (d + 1): Mt has at most this many bits more than M."""
         return self.k * (self.d + 1)
 
     @property
     def operand_bits(self) -> int:
-        """Bits of an operand below 2 Mt."""
+        """Bits of an operand, which is below 2 Mt."""
         return self.bits + self.shift + 1
 
     @property
     def n(self) -> int:
-        """Least n with 4 Mt < 2^(k n) for every modulus of that width."""
+        """Least n with 4 Mt < 2^(k n) for every modulus of ``bits`` bits."""
         return -(-(self.bits + self.shift + 2) // self.k)
 
     @property
@@ -78,7 +77,7 @@ class Params:
 
     @property
     def modulus_digits(self) -> int:
-        """Digits of Mb, which is not above M."""
+        """Digits of Mb, which is at most M."""
         return -(-self.bits // self.k)
 
     @property
@@ -88,12 +87,12 @@ class Params:
 
     @property
     def start(self) -> int:
-        """Cycle of iteration 0: b_0 A is made before it."""
+        """Cycle of iteration 0; b_0 A is computed before it."""
         return 1 + self.d
 
     @property
     def iterations(self) -> int:
-        """n + d + 1."""
+        """Number of iterations, n + d + 1."""
         return self.n + self.d + 1
 
 
@@ -101,22 +100,23 @@ class Params:
 
 
 class Kind(Operations):
-    """The operations before the end."""
+    """The operations of the loop and of the output."""
 
-    DIGIT_A = "b{} A"  # the products of b_i and the digits of A
-    DIGIT_M = "q{} M"  # the products of q_i and the digits of Mb
-    GATHER = "P{}"  # what the columns add in iteration i, where the delay allows for a register
+    DIGIT_A = "b{} A"  # products of b_i and the digits of A
+    DIGIT_M = "q{} M"  # products of q_i and the digits of Mb
+    GATHER = "P{}"  # sums of the products that the columns add in iteration i, if d > TILE_REGISTERS
     ITERATION = "S{}"  # the columns after i iterations
-    SHIFT = "S/{}"  # the second columns when i digits have left them
+    SHIFT = "S/{}"  # the second columns after i digits have left them
     DIGIT = "v{}"
 
 
 class Orup(DigitSerial):
-    """Quotient pipelining for one modulus, or for all of at most its width."""
+    """Quotient pipelining for one modulus, or for all moduli of at most its width."""
 
     forms = ("native",)
 
     def __init__(self, p: int, settings: dict[str, Any], bits: int = 0) -> None:
+        """``bits``: width of the largest modulus of the core; 0: the width of p."""
         self.p, self.settings = p, settings
         self.params = Params(settings["digit"], settings["delay"], bits or p.bit_length())
         two_power = 1 << self.params.shift
@@ -150,12 +150,10 @@ class Orup(DigitSerial):
     def load(self) -> Load | None:
         return Load(self.params.bits, (self.M_bar,), 1) if self.settings["loadable"] else None
 
-    def at(self, p: int) -> Orup:
+    def at(self, p: int) -> DesignInstance:
         if not self.settings["loadable"]:
-            raise UnsupportedError("the modulus of this core is built in")
-        if p < 3 or p % 2 == 0 or p >> self.params.bits:
-            raise UnsupportedError(f"this core takes odd moduli from 3 to 2^{self.params.bits} - 1, not {shortened(p)}")
-        return Orup(p, self.settings, self.params.bits)
+            return super().at(p)
+        return Orup(loadable_modulus(p, self.params.bits), self.settings, self.params.bits)
 
     @cached_property
     def schedule(self) -> Schedule:
@@ -174,7 +172,7 @@ class Orup(DigitSerial):
                 products = [put(Kind.GATHER(i), "sums of products", at - 1, products)]
                 gathered += products
             s.append(put(Kind.ITERATION(i + 1), "columns", at, (*s[-1:], *products)))
-        left = s[q.n :]  # whose lowest digits are those of V
+        left = s[q.n :]  # their lowest digits are the digits of V
         for j in range(q.d + 1, q.digits):
             left.append(put(Kind.SHIFT(j - q.d), "second columns", left[-1].end, left[-1:]))
         v = [put(Kind.DIGIT(j), "digits", one.end, (one,)) for j, one in enumerate(left)]
@@ -183,7 +181,7 @@ class Orup(DigitSerial):
 
     @property
     def cost(self) -> Cost:
-        """A DSP block for each digit of A and of Mb, no table."""
+        """A DSP block for each digit of A and of Mb, and no table."""
         q = self.params
         return Cost(q.digits + q.modulus_digits, 0, q.n * (q.digits + q.modulus_digits))
 
@@ -199,7 +197,7 @@ class Orup(DigitSerial):
             case Kind.GATHER | Kind.ITERATION | Kind.SHIFT:
                 columns = [0] * (q.columns + 1)
                 for one, values in read.items():
-                    lower = one.kind in (Kind.ITERATION, Kind.SHIFT)  # a digit leaves them: that in columns[-1]
+                    lower = one.kind in (Kind.ITERATION, Kind.SHIFT)  # shifted; columns[-1] takes the digit that leaves
                     for j, value in enumerate(values):
                         high = 0 if one.kind is Kind.GATHER else value >> q.k
                         columns[j - lower] += value - (high << q.k)
@@ -237,11 +235,22 @@ class Orup(DigitSerial):
 # ---------------------------------------------------------------------------------------------- machine
 
 
-class Machine(DigitSerialMachine):
-    """A tile for each digit of A and of Mb, a column of S behind each, and a second row of columns that empties itself.
+@dataclass(frozen=True)
+class Control:
+    """Control signals: iteration ``at``, n + d + 1 while idle; ``go``: iteration 0 starts in the next cycle;
+    ``quotient_counts``: the lowest digit of S is a quotient; ``ending``: last iteration."""
 
-    The machine never stalls: operands are accepted while one of two places for a result is left. Timing does not
-    depend on values. Cost: a DSP block for each tile, about 4 adders of k + 3 bits a column.
+    at: Value
+    go: Value
+    quotient_counts: Value
+    ending: Value
+
+
+class Machine(DigitSerialMachine):
+    """A tile for each digit of A and of Mb, the columns of S behind them, and a second row of columns for the output.
+
+    The machine never stalls: it accepts operands if one of its two places for a result is free. Timing does not depend
+    on values. Cost: a DSP block for each tile, about 4 adders of k + 3 bits for each column.
     """
 
     _fitted: Orup
@@ -249,10 +258,25 @@ class Machine(DigitSerialMachine):
     def elaborate(self, _platform: object) -> Module:
         m = Module()
         fitted, q = self._fitted, self._fitted.params
-        k, n, d, interval = q.k, q.n, q.d, fitted.schedule.interval
         front = Acceptance(m, self, fitted.M_bar, q.bits, PLACES)
+        control = self._control(m, front)
+        a, digit = self._operands(m, front)
+        s = [Signal(q.k + CARRY, name=f"S{j}", reset_less=True) for j in range(q.columns)]
+        late = Signal(q.k, name="q")
+        m.d.comb += late.eq(s[0][: q.k] & control.quotient_counts.replicate(q.k))
+        products: list[list[Value]] = [[] for _ in s]
+        tiles_a = self._tiles(m, "A", digit, a, q.digits, products)
+        tiles_m = self._tiles(m, "M", late, front.modulus, q.modulus_digits, products)
+        sums, gathered = self._columns(m, control.go, s, products)
+        drain, v, valid, last = self._output(m, control, s[0], sums)
+        end = WordSubtraction(m, self, v, Const(0, q.k), valid, last, count=q.digits, subtract=False)
+        registers = {Kind.DIGIT_A: tiles_a, Kind.DIGIT_M: tiles_m, Kind.GATHER: gathered, Kind.ITERATION: s}
+        self.watch(end, {**registers, Kind.ITERATION(q.iterations): drain, Kind.SHIFT: drain, Kind.DIGIT: [v]})
+        return m
 
-        # ---- control: iteration ``at``, which rests at n + d + 1
+    def _control(self, m: Module, front: Acceptance) -> Control:
+        """Counters of the cycle since acceptance and of the iteration."""
+        q, interval = self._fitted.params, self._fitted.schedule.interval
         cycle, at = Signal(range(interval + 1)), Signal(range(q.iterations + 1), init=q.iterations)
         front.connect((cycle == 0) | (cycle == interval))
         with m.If(front.accept):
@@ -262,7 +286,7 @@ class Machine(DigitSerialMachine):
         with m.Elif(cycle != 0):
             m.d.sync += cycle.eq(cycle + 1)
         go: Value = front.accept
-        for stage in range(d):
+        for stage in range(q.d):
             later = Signal(name=f"go{stage}")
             m.d.sync += later.eq(go)
             go = later
@@ -272,31 +296,43 @@ class Machine(DigitSerialMachine):
             m.d.sync += [at.eq(0), quotient_counts.eq(1)]
         with m.Elif(at != q.iterations):
             m.d.sync += at.eq(at + 1)
-            with m.If(at == n):
+            with m.If(at == q.n):
                 m.d.sync += quotient_counts.eq(0)
+        return Control(at, go, quotient_counts, ending)
 
-        # ---- columns
+    def _operands(self, m: Module, front: Acceptance) -> tuple[Signal, Value]:
+        """A, and the digit of B for this cycle."""
+        q = self._fitted.params
         a = Signal(q.operand_bits, name="A", reset_less=True)
         b = Signal(q.operand_bits, name="B", reset_less=True)
         with m.If(front.accept):
             m.d.sync += [a.eq(self.i_a), b.eq(self.i_b)]
         with m.Else():
-            m.d.sync += b.eq(b >> k)
-        s = [Signal(k + CARRY, name=f"S{j}", reset_less=True) for j in range(q.columns)]
-        late = Signal(k, name="q")
-        m.d.comb += late.eq(s[0][:k] & quotient_counts.replicate(k))
-        products: list[list[Value]] = [[] for _ in s]
-        tiles: dict[str, list[Value]] = {"A": [], "M": []}
-        for name, digit, other, count in (
-            ("A", b[:k], a, q.digits),
-            ("M", late, front.modulus, q.modulus_digits),
-        ):
-            for j in range(count):
-                product = self._tile(m, digit, other[k * j : k * (j + 1)], f"{name}{j}")
-                tiles[name].append(product)
-                products[j].append(product[:k])
-                if len(product) > k:
-                    products[j + 1].append(product[k:])
+            m.d.sync += b.eq(b >> q.k)
+        return a, b[: q.k]
+
+    def _tiles(
+        self, m: Module, name: str, digit: Value, other: Value, count: int, products: list[list[Value]]
+    ) -> list[Value]:
+        """Products of ``digit`` and each of the ``count`` digits of ``other``.
+
+        Their halves are appended to ``products``, which has a list for each column.
+        """
+        k = self._fitted.params.k
+        tiles = []
+        for j in range(count):
+            product = self._tile(m, digit, other[k * j : k * (j + 1)], f"{name}{j}")
+            tiles.append(product)
+            products[j].append(product[:k])
+            if len(product) > k:
+                products[j + 1].append(product[k:])
+        return tiles
+
+    def _columns(
+        self, m: Module, go: Value, s: Sequence[Signal], products: Sequence[list[Value]]
+    ) -> tuple[list[Signal], list[Value]]:
+        """The next value of each column of S, and the sums of products in registers, if there are any."""
+        k = self._fitted.params.k
         sums: list[Signal] = []
         gathered: list[Value] = []
         for j, column in enumerate(s):
@@ -307,12 +343,21 @@ class Machine(DigitSerialMachine):
             m.d.comb += total.eq(sum(terms[1:], terms[0]))
             m.d.sync += column.eq(Mux(go, 0, total))
             sums.append(total)
+        return sums, gathered
 
-        # ---- the digits of V: the last quotients, then the columns, which a second row takes over
+    def _output(
+        self, m: Module, control: Control, lowest: Value, sums: Sequence[Value]
+    ) -> tuple[list[Signal], Signal, Signal, Signal]:
+        """Digits of V: the last quotients, then the columns, which are copied to a second row and shifted out.
+
+        Returns that row, the digit, and whether the digit is valid and the last one.
+        """
+        q, at = self._fitted.params, control.at
+        k = q.k
         left = Signal(range(q.digits + 1))
         drain = [Signal(k + CARRY, name=f"drain{j}", reset_less=True) for j in range(q.columns)]
-        with m.If(ending):
-            m.d.sync += [left.eq(q.digits - d), *(one.eq(total) for one, total in zip(drain, sums, strict=True))]
+        with m.If(control.ending):
+            m.d.sync += [left.eq(q.digits - q.d), *(one.eq(total) for one, total in zip(drain, sums, strict=True))]
         with m.Else():
             for j, one in enumerate(drain):
                 above: Value = drain[j + 1][:k] if j + 1 < q.columns else Const(0, 1)
@@ -321,23 +366,21 @@ class Machine(DigitSerialMachine):
                 m.d.sync += left.eq(left - 1)
         v, valid, last = Signal(k, name="v", reset_less=True), Signal(name="v_valid"), Signal(name="v_last")
         m.d.sync += [
-            v.eq(Mux(left != 0, drain[0][:k], s[0][:k])),
-            valid.eq((left != 0) | ((at > n) & (at != q.iterations))),
+            v.eq(Mux(left != 0, drain[0][:k], lowest[:k])),
+            valid.eq((left != 0) | ((at > q.n) & (at != q.iterations))),
             last.eq(left == 1),
         ]
-        end = WordSubtraction(m, self, v, Const(0, k), valid, last, count=q.digits, subtract=False)
-        registers = {Kind.DIGIT_A: tiles["A"], Kind.DIGIT_M: tiles["M"], Kind.GATHER: gathered, Kind.ITERATION: s}
-        self.watch(end, {**registers, Kind.ITERATION(q.iterations): drain, Kind.SHIFT: drain, Kind.DIGIT: [v]})
-        return m
+        return drain, v, valid, last
 
     def _tile(self, m: Module, digit: Value, other: Value, name: str) -> Value:
+        """The product of two digits in one DSP block."""
         d = self._fitted.params.d
         m.submodules[f"tile_{name}"] = tile = Tile(len(digit), len(other), min(d, TILE_REGISTERS))
         m.d.comb += [tile.a.eq(digit), tile.b.eq(other)]
         return tile.p
 
     def _gathered(self, m: Module, products: list[Value], j: int) -> list[Value]:
-        """The digits of products that column j adds, or their sum in a register where the delay allows for one."""
+        """The digits of products that column j adds; if d > TILE_REGISTERS, their sum in a register."""
         if self._fitted.params.d <= TILE_REGISTERS:
             return products
         gathered = Signal(self._fitted.params.k + 2, name=f"products{j}", reset_less=True)
@@ -366,13 +409,13 @@ DESIGNS = (
                 "digit",
                 int,
                 DIGIT_MAX,
-                "bits k of a digit, at most one DSP block",
+                "k, bits of a digit; a DSP block multiplies two digits",
                 least=2,
                 most=DIGIT_MAX,
                 smaller="raise",
             ),
-            Setting("delay", int, TILE_REGISTERS, "d: iterations from a quotient digit to its use", (0, 1, 2, 3, 4)),
-            Setting("loadable", bool, False, "load the modulus at run time, any odd one of at most that width"),
+            Setting("delay", int, TILE_REGISTERS, "d, iterations from a quotient digit to its use", (0, 1, 2, 3, 4)),
+            Setting("loadable", bool, False, "load the modulus at run time: any odd one of at most that width"),
         ),
         solve=lambda p, **settings: Orup(p, settings),
     ),

@@ -1,20 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Multiple-word radix-2 Montgomery multiplication (MWR2MM): a row of processing elements, one bit of x each.
+"""Multiple-word radix-2 Montgomery multiplication (MWR2MM): a row of processing elements, each for one bit of x.
 
-Source:  A. F. Tenca, C. K. Koc, A Scalable Architecture for Modular Multiplication Based on Montgomery's Algorithm.
-Formula: for each bit i: q = (S + x_i Y) mod 2,  S <- (S + x_i Y + q M) / 2, word by word, w bits a cycle
-Range:   S < Y + M at every step; a sum of three words and a carry leaves a carry of at most 2. x, y < p leave z < p
-         after one subtraction; without it, two more bits take operands below 2 p to results below 2 p.
+Source:  A. F. Tenca, C. K. Koc: A Scalable Architecture for Modular Multiplication Based on Montgomery's Algorithm.
+         IEEE Transactions on Computers 52(9), 2003, algorithm MWR2MM.
+Formula: for each bit i: q = (S + x_i Y) mod 2,  S <- (S + x_i Y + q M) / 2, in words of w bits, one in each cycle
+Range:   S < Y + M at every step. A sum of three words and a carry has a carry of at most 2. x, y < p give z < p after
+         one subtraction. Without it, two more bits take operands below 2 p to results below 2 p.
 
-An element takes the e words of S, Y and M one a cycle and passes them on two cycles later, S halved. P elements do P
-bits in one pass; k passes do all bits. A pass takes max(e + 1, 2 P + 1) cycles: an element is busy for e + 1, and the
-first words return to the first element after 2 P + 1.
+An element accepts one of the e words of S, Y and M in each cycle and passes them on two cycles later, with S halved. P
+elements process P bits in one pass; k passes process all bits. A pass takes max(e + 1, 2 P + 1) cycles: an element is
+busy for e + 1 cycles, and the first words return to the first element after 2 P + 1 cycles.
 
 Deviations from the paper:
-- Words are added with carries propagated, not in carry-save: FPGAs have carry chains.
-- k P bits are done even where k P exceeds the operand's width: R = 2^(k P).
-- The subtraction rides behind the last element, a word a cycle.
+- Words are added with carry propagation instead of carry-save, because FPGAs have carry chains.
+- k P bits are processed even if k P exceeds the operand's width: R = 2^(k P).
+- The subtraction follows the last element, one word in each cycle.
 """
 
 from __future__ import annotations
@@ -31,11 +32,12 @@ from modmill.designs.digit_serial import PLACES, DigitSerial, DigitSerialMachine
 from modmill.designs.multistep.design import SHARED_SETTINGS, BinaryMontgomery, added_bits, scanned_bits
 from modmill.numbers.moduli import MAX_BITS
 from modmill.rtl.acceptance import Acceptance
+from modmill.rtl.delay import later
 from modmill.rtl.words import WordSubtraction, widened
 from modmill.schedule import Operation, Operations, Schedule, Step
 
 DELAY = 2
-"""Cycles from a word at an element to the same word at the next one."""
+"""Cycles from a word at an element to the same word at the next element."""
 
 
 # ---------------------------------------------------------------------------------------------- parameters
@@ -43,7 +45,7 @@ DELAY = 2
 
 @dataclass(frozen=True)
 class Params:
-    """``w`` bits a word, ``pes`` elements; ``steps`` bits at least; operands of ``operand_bits``."""
+    """``w`` bits of a word, ``pes`` elements; at least ``steps`` bits of x; operands of ``operand_bits`` bits."""
 
     w: int
     pes: int
@@ -52,7 +54,7 @@ class Params:
 
     @property
     def e(self) -> int:
-        """Words of S, which is below Y + M."""
+        """Words of S, Y and M; S is below Y + M."""
         return -(-(self.operand_bits + 1) // self.w)
 
     @property
@@ -67,22 +69,22 @@ class Params:
 
     @property
     def cycles(self) -> int:
-        """From the first word at the first element to the last word out of the last one."""
+        """Cycles from the first word at the first element to the last word at the output of the last element."""
         if self.e + 1 >= 2 * self.pes + 1:
             return self.passes * (self.e + 1) + 2 * (self.pes - 1)
         return self.passes * (2 * self.pes + 1) + self.e - 2
 
     @property
     def held(self) -> int:
-        """Words that wait between the last element and the first."""
+        """Words in the queue between the last element and the first."""
         return self.period - DELAY * self.pes
 
     @property
     def returns(self) -> bool:
-        """Whether S must be kept from coming back after the last pass, where no q makes its lowest bit 0.
+        """Whether S must be blocked from returning after the last pass.
 
-        That bit would enter as the lowest of word ``period``, move down by one in each element, and end among the e
-        words of the result where fewer bits than elements lie between.
+        No q clears its lowest bit then. That bit would enter as the lowest bit of word ``period`` and move down by one
+        bit in each element. It would end in the e words of the result if fewer bits than elements are between them.
         """
         return (self.period - self.e) * self.w < self.pes
 
@@ -91,18 +93,18 @@ class Params:
 
 
 class Kind(Operations):
-    """The operations before the end. Their words of S come one a cycle, the first at the step's end."""
+    """The operations of the row. Their words of S leave one in each cycle, the first at the step's end."""
 
-    BIT = "x{}"  # q and S after bit i of x
-    QUEUE = "S{}"  # S after i passes, at the first element again
+    BIT = "x{}"  # q, and S after bit i of x
+    QUEUE = "S{}"  # S after i passes, back at the first element
 
 
 class TencaKoc(DigitSerial, BinaryMontgomery):
-    """The systolic row for one modulus, or for all of at most its width."""
+    """The systolic row for one modulus, or for all moduli of at most its width."""
 
     @cached_property
     def params(self) -> Params:
-        """Words, elements, passes."""
+        """Words, elements and passes."""
         steps = self.bits + 2 * (not self.settings["subtract"])
         return Params(self.settings["w"], self.settings["pes"], steps, self.operand_bits)
 
@@ -144,7 +146,7 @@ class TencaKoc(DigitSerial, BinaryMontgomery):
 
     @property
     def size(self) -> int:
-        """A word in each element; and each pass, which stands in the schedule."""
+        """A word in each element, and the passes in the schedule."""
         q = self.params
         return q.pes * (q.w + 16) // 32 + q.passes
 
@@ -169,7 +171,8 @@ class TencaKoc(DigitSerial, BinaryMontgomery):
 
 @dataclass(frozen=True)
 class Link:
-    """What an element passes on: a word of S, of Y and of M, and flags: first word, words of the result, its last."""
+    """The inputs or outputs of an element: a word of S, of Y and of M, and flags for the first word, for a word of the
+    result, and for the last word of the result."""
 
     s: Value
     y: Value
@@ -180,7 +183,7 @@ class Link:
 
 
 def element(m: Module, i: Link, bit: Value, name: str) -> tuple[Link, Signal]:
-    """One processing element: the words of (S + ``bit`` Y + q M) / 2, and q. ``bit`` counts with the first word.
+    """One processing element: (S + ``bit`` Y + q M) / 2 word by word, and q. ``bit`` is read with the first word.
 
     Latency: 2 cycles. Cost: two adders of w bits, 4 w flip-flops.
     """
@@ -201,7 +204,8 @@ def element(m: Module, i: Link, bit: Value, name: str) -> tuple[Link, Signal]:
     s = Signal(w, name=f"{name}_S", reset_less=True)
     m.d.sync += [carry.eq(total[w:]), low.eq(total), s.eq(Cat(low[1:], total[0]))]
 
-    def later(value: Value, kind: str, *, flag: bool) -> Signal:
+    def passed(value: Value, kind: str, *, flag: bool) -> Signal:
+        """``value`` for the next element; a flag has a reset."""
         for k in range(DELAY):
             q = Signal(len(value), name=f"{name}_{kind}{k}", reset_less=not flag)
             m.d.sync += q.eq(value)
@@ -210,20 +214,35 @@ def element(m: Module, i: Link, bit: Value, name: str) -> tuple[Link, Signal]:
 
     return Link(
         s,
-        later(i.y, "y", flag=False),
-        later(i.modulus, "m", flag=False),
-        later(i.first, "first", flag=True),
-        later(i.result, "result", flag=True),
-        later(i.last, "last", flag=True),
+        passed(i.y, "y", flag=False),
+        passed(i.modulus, "m", flag=False),
+        passed(i.first, "first", flag=True),
+        passed(i.result, "result", flag=True),
+        passed(i.last, "last", flag=True),
     ), q
 
 
-class Machine(DigitSerialMachine):
-    """P elements in a row, a queue from the last to the first, and the subtractor behind the last.
+@dataclass(frozen=True)
+class Control:
+    """Control signals of the first element.
 
-    The machine never stalls: operands are accepted while one of two places for a result is left. Timing does not
-    depend on values. Latency `Params.cycles` + 3. Cost: per element two adders of w bits and about 4 w flip-flops; Y
-    in a register of e words, the modulus' words behind a multiplexer.
+    ``slot``: cycle of a pass; ``turn``: number of the pass. ``words``: a word of Y and M enters, ``first``: it is the
+    lowest one. ``begun``: words of S come back from the last element.
+    """
+
+    slot: Value
+    turn: Value
+    first: Value
+    words: Value
+    begun: Value
+
+
+class Machine(DigitSerialMachine):
+    """P elements in a row, a queue from the last to the first, and a subtractor behind the last.
+
+    The machine never stalls: it accepts operands if one of its two places for a result is free. Timing does not depend
+    on values. Latency: `Params.cycles` + 3. Cost: two adders of w bits and about 4 w flip-flops for each element; a
+    register of e words for Y; a multiplexer for the words of the modulus.
     """
 
     _fitted: TencaKoc
@@ -231,10 +250,20 @@ class Machine(DigitSerialMachine):
     def elaborate(self, _platform: object) -> Module:
         m = Module()
         fitted, q = self._fitted, self._fitted.params
-        w, e, interval = q.w, q.e, fitted.schedule.interval
         front = Acceptance(m, self, fitted.p, fitted.bits, PLACES)
+        control = self._control(m, front)
+        y, modulus = self._words(m, front, control)
+        link, results, back = self._row(m, front, control, y, modulus)
+        end = WordSubtraction(
+            m, self, link.s, link.modulus, link.result, link.last, count=q.e, subtract=fitted.subtract
+        )
+        bits = {Kind.BIT(i): results[i % q.pes] for i in range(q.passes * q.pes)}
+        self.watch(end, {Kind.QUEUE: [back], **bits})
+        return m
 
-        # ---- control: the slot in a pass, and the pass
+    def _control(self, m: Module, front: Acceptance) -> Control:
+        """Counters of the cycle in a pass and of the pass, and the flags of the first element's words."""
+        q, interval = self._fitted.params, self._fitted.schedule.interval
         cycle = Signal(range(interval + 1))
         slot, turn = Signal(range(q.period + 1)), Signal(range(q.passes + 1))
         running, first, words, begun = Signal(), Signal(), Signal(), Signal()
@@ -247,7 +276,7 @@ class Machine(DigitSerialMachine):
             with m.Elif(cycle != 0):
                 m.d.sync += cycle.eq(cycle + 1)
             m.d.sync += first.eq(0)
-            with m.If(slot == e - 1):
+            with m.If(slot == q.e - 1):
                 m.d.sync += words.eq(0)
             with m.If(slot == q.period - 1):
                 m.d.sync += [slot.eq(0), turn.eq(turn + 1), begun.eq(1)]
@@ -259,38 +288,51 @@ class Machine(DigitSerialMachine):
                     m.d.sync += [first.eq(1), words.eq(1)]
             with m.Elif(running):
                 m.d.sync += slot.eq(slot + 1)
+        return Control(slot, turn, first, words, begun)
 
-        # ---- words for the first element
+    def _words(self, m: Module, front: Acceptance, control: Control) -> tuple[Signal, Signal]:
+        """Y, with the word for the first element in its lowest bits, and the word of M."""
+        q = self._fitted.params
+        w, e = q.w, q.e
         y = Signal(w * e, name="Y", reset_less=True)
         with m.If(front.accept):
             m.d.sync += y.eq(self.i_b)
-        with m.Elif(words):
+        with m.Elif(control.words):
             m.d.sync += y.eq(Cat(y[w:], y[:w]))
         modulus = Signal(w, name="M", reset_less=True)
         following = Signal(range(e + 1))
         whole = widened(front.modulus, w * (e + 1))
-        with m.If(front.accept | (slot == q.period - 1)):
+        with m.If(front.accept | (control.slot == q.period - 1)):
             m.d.sync += [modulus.eq(whole[:w]), following.eq(1)]
         with m.Else():
             m.d.sync += modulus.eq(whole.word_select(following, w))
             with m.If(following != e):
                 m.d.sync += following.eq(following + 1)
+        return y, modulus
 
-        # ---- the row
+    def _row(
+        self, m: Module, front: Acceptance, control: Control, y: Value, modulus: Value
+    ) -> tuple[Link, list[list[Value]], Signal]:
+        """The elements, x and the queue.
+
+        Returns the last element's outputs, q and the word of S of every element, and the word from the queue.
+        """
+        q, words = self._fitted.params, control.words
+        w, e = q.w, q.e
         back = Signal(w, name="S_back")
-        final = turn == q.passes - 1
+        final = control.turn == q.passes - 1
         mask = words.replicate(w)
         link = Link(
-            back & begun.replicate(w),
+            back & control.begun.replicate(w),
             y[:w] & mask,
             modulus & mask,
-            first,
+            control.first,
             words & final,
-            words & final & (slot == e - 1),
+            words & final & (control.slot == e - 1),
         )
         x = Signal(q.passes * q.pes, name="x", reset_less=True)
         starts: list[Value] = []
-        results = []
+        results: list[list[Value]] = []
         for i in range(q.pes):
             starts.append(link.first)
             link, odd = element(m, link, x[0], f"e{i + 1}")
@@ -303,15 +345,9 @@ class Machine(DigitSerialMachine):
             m.d.sync += x.eq(x >> 1)
         value: Value = link.s
         for k in range(q.held):
-            held = Signal(w, name=f"held{k}", reset_less=True)
-            m.d.sync += held.eq(value)
-            value = held
+            value = later(m, value, f"held{k}")
         m.d.comb += back.eq(value)
-
-        end = WordSubtraction(m, self, link.s, link.modulus, link.result, link.last, count=e, subtract=fitted.subtract)
-        bits = {Kind.BIT(i): results[i % q.pes] for i in range(q.passes * q.pes)}
-        self.watch(end, {Kind.QUEUE: [back], **bits})
-        return m
+        return link, results, back
 
 
 # ---------------------------------------------------------------------------------------------- design
@@ -337,8 +373,8 @@ DESIGNS = (
                 smaller="lower",
             ),
             Setting(
-                "pes", int, 16, "processing elements P, one bit of x each", least=1, most=MAX_BITS + 2,
-                depends="one for each bit of x at most: those of p, 2 more without subtract",
+                "pes", int, 16, "P, processing elements, each for one bit of x", least=1, most=MAX_BITS + 2,
+                depends="at most one for each bit of x: those of p, and 2 more without subtract",
                 limits=lambda p, settings: (1, scanned_bits(p, settings)),
                 smaller="lower",
             ),

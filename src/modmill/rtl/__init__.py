@@ -1,3 +1,3 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Blocks used by two or more designs."""
+"""Blocks that two or more designs use."""

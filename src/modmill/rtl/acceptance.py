@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""The front of a machine that never stalls: when it takes operands, and when it takes a modulus."""
+"""The input side of a machine that never stalls: acceptance of operands and of a modulus."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from modmill.design import Multiplier
 
 
 class Acceptance:
-    """Operands are accepted when the machine is free and a place for their result is left.
+    """Accepts operands if the machine can start a product and there is room for its result.
 
-    ``places``: results that the machine can hold, those under way included. ``free`` (give it to ``connect``): whether
-    the machine can start in this cycle. ``accept`` is high in the cycle of an acceptance. For a core with stream k,
-    ``modulus`` is a register for its one word of ``bits``, and operands wait until it was loaded; else it is ``p``.
+    ``places``: number of results that the machine can hold, including products under way. ``accept`` is high in the
+    cycle in which operands are accepted. ``modulus`` has ``bits`` bits. In a core with stream k it is a register: it
+    is loaded by one word while the machine holds no result, and operands wait for the first load. In another core it
+    is the constant ``p``. `connect` must be called once.
     Cost: a counter, and the register.
     """
 
@@ -35,7 +36,7 @@ class Acceptance:
             self.modulus = Const(p, bits)
 
     def connect(self, free: Value) -> None:
-        """Connect i_ready and the count of places."""
+        """Drive i_ready and count the free places. ``free``: the machine can start a product in this cycle."""
         m, core = self._m, self._core
         ready = free & (self._room != 0)
         if self._loadable:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Reduction modulo 2^w - u by folding with u a signal: one piece of logic for every modulus.
+"""Reduction modulo 2^w - u by folding, where u is a signal: one circuit for every modulus.
 
-The product of the high bits and u is made of radix-4 Booth digits; see ``fold`` for a u that is a constant.
+The high bits are multiplied by u with radix-4 Booth digits. For a constant u see ``fold``.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from modmill.rtl.fold import bits
 from modmill.rtl.product import carry_save
 
 FINAL = 4
-"""High bits that the last stage of a fold takes."""
+"""Most high bits that the last stage of a fold accepts."""
 
 
 def booth_terms(x: Value, u: Value, width: int) -> list[Value]:
-    """Terms whose sum modulo 2^width is x u: radix-4 Booth digits of the unsigned ``u``, chosen in logic.
+    """Terms whose sum modulo 2^width is x u, for unsigned ``x`` and ``u``: one row for each radix-4 Booth digit of u.
 
-    A negative digit inverts its row and adds a carry; the bit above a row is its inverted sign, which one constant for
-    all rows makes good.
+    A negative digit inverts its row and adds a carry. The bit above each row is its inverted sign; one constant
+    corrects this for all rows.
     """
     size = len(x) + 1
     padded = Cat(Const(0, 1), u, Const(0, 2))
@@ -46,11 +46,13 @@ def booth_terms(x: Value, u: Value, width: int) -> list[Value]:
 
 
 class Fold:
-    """Reduction modulo 2^w - u with u a signal: one register behind each stage but the last, which has none.
+    """Reduction modulo 2^w - u, where u is a signal; fully pipelined.
 
-    ``out`` is a lazy residue of ``t`` < bounds[0] so many cycles later as there are ``bounds``. The last stage takes up
-    to FINAL high bits, folds them, and folds once more where that passes 2^w.
-    Cost: for each stage about (w + 3) LUTs for each two bits of u.
+    ``t`` is below bounds[0]; ``bounds`` are the exclusive bounds before each stage except the last; ``us`` are all
+    values that ``u`` can have. ``out`` is a lazy residue, below 2^w, as many cycles later as there are ``bounds``: each
+    stage except the last ends in a register. The last stage folds up to FINAL high bits, and folds once more if the
+    sum is 2^w or more.
+    Cost: in each stage about (w + 3) LUTs for two bits of u.
     """
 
     def __init__(

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""The last step to a canonical result, digit by digit: v - M if v >= M, for v < 2 M."""
+"""The last step to a canonical result, digit by digit: v mod M for v < 2 M by one conditional subtraction."""
 
 from __future__ import annotations
 
@@ -19,13 +19,14 @@ LEAD = MEMORY + 1
 
 
 class ConditionalSubtract(wiring.Component):
-    """v of ``digits`` digits in, most significant first or with ``rising`` least; v mod M out, least significant first.
+    """v of ``digits`` digits to v mod M, for v < 2 M; the result leaves least significant digit first.
 
-    ``coming`` is set LEAD cycles before the first digit of v at ``digit``; the lowest digit of the result leaves
-    ``latency`` cycles after that first digit. The comparison runs while the digits come, the subtraction while they are
-    read from a memory. M stands in memories too: ``modulus`` at configuration, and written at ``w_*``.
+    v arrives most significant digit first, with ``rising`` least significant digit first. ``coming`` is set LEAD cycles
+    before the first digit is at ``digit``; the lowest digit of the result leaves ``latency`` cycles after that first
+    digit. v is compared with M while its digits arrive. M is subtracted while the digits are read from a memory.
+    ``modulus``: digits of M at configuration, the lowest first; the ports ``w_*`` overwrite them.
 
-    Cost: three DigitMemory and about 7 LUTs a bit of a digit.
+    Cost: three DigitMemory, about 7 LUTs for each bit of a digit.
     """
 
     def __init__(self, bits: int, digits: int, modulus: Sequence[int], *, rising: bool) -> None:
@@ -44,14 +45,14 @@ class ConditionalSubtract(wiring.Component):
     def elaborate(self, _platform: object) -> Module:
         m = Module()
         digits, bits = self.digits, len(self.digit)
-        # bit k: the first digit comes LEAD - k cycles from now
+        # bit k: the first digit arrives in LEAD - k cycles
         ages = Signal(LEAD + digits + MEMORY + 2, attrs=INITIAL)
         m.d.comb += ages[0].eq(self.coming)
         m.d.sync += ages[1:].eq(ages)
         compared = DigitMemory(bits, digits, 1, self.modulus)
         place, subtracting = self._compare(m, ages, compared)
 
-        # ---- v, turned round
+        # ---- v through a memory, from which it is read least significant digit first
         values, minus = DigitMemory(bits, digits, 2), DigitMemory(bits, digits, 1, self.modulus)
         turn = free_running(1, name="turn")
         writing = Signal()
@@ -86,7 +87,7 @@ class ConditionalSubtract(wiring.Component):
         return m
 
     def _compare(self, m: Module, ages: Signal, compared: DigitMemory) -> tuple[Signal, Signal]:
-        """Place of the digit that comes, and whether v >= M, from the cycle in which all digits have come."""
+        """Place of the arriving digit, and whether v >= M, valid once all digits have arrived."""
         digits = self.digits
         place = free_running(range(digits), name="place")
         m.d.sync += place.eq(place + (1 if self.rising else -1))

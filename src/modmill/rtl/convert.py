@@ -2,10 +2,10 @@
 # Copyright The Modmill authors
 """Conversions: binary to residues, and residues to the canonical binary number below p.
 
-Binary to residues: X = sum d_i 2^(w i), by Horner's rule t <- t u + d_i (mod m), since 2^w = u (mod 2^w - u):
-shifts and additions only.
+Binary to residues: for X = sum d_i 2^(w i), Horner's rule t <- t u + d_i (mod m), because 2^w = u (mod m) for
+m = 2^w - u. It takes shifts and additions only.
 Residues to binary: from gamma_j = x_j M_j^-1 mod m_j, X = sum gamma_j M_j - alpha M modulo 2^(17 L) with L columns
-of 17-bit tiles, then X - 2^i p for i = i_max ... 0 wherever that is not negative. Exact for X <= x_max.
+of 17-bit tiles; then X <- X - 2^i p for i = i_max ... 0 if that is not negative. Exact for X <= x_max.
 """
 
 from __future__ import annotations
@@ -24,17 +24,19 @@ from modmill.rtl import fold
 from modmill.rtl.product import one_tile
 
 DIGIT = 17
-"""Bits of one tile's operand."""
+"""Bits of an operand of one tile."""
 
 
 def to_residues_latency(base: Base, bits: int) -> int:
-    """Cycles of BinaryToResidues: two for each digit of w bits after the first."""
+    """Cycles of BinaryToResidues for ``bits`` bits: one, and two for each digit of w bits after the first."""
     return max(1, 2 * (-(-bits // base.w)) - 1)
 
 
 def one_at_a_time(m: Module, core: wiring.Component, latency: int, name: str) -> tuple[Signal, Value]:
-    """The handshake of streams ``i`` and ``o`` for one number after another: a counter of the cycles since it was
-    accepted, 0 while idle, and whether one is accepted."""
+    """Connect the handshake of streams ``i`` and ``o`` of a core that processes one number at a time.
+
+    Returns a counter of the cycles since acceptance, 0 while idle, and whether a number is accepted in this cycle.
+    """
     cycle = Signal(range(latency + 1), name=name)
     m.d.comb += core.i_ready.eq((cycle == 0) & (~core.o_valid | core.o_ready))
     accept = core.i_valid & core.i_ready
@@ -52,10 +54,10 @@ def one_at_a_time(m: Module, core: wiring.Component, latency: int, name: str) ->
 
 
 class BinaryToResidues(wiring.Component):
-    """Binary numbers of ``bits`` bits to lazy residues over ``base``, ``count`` numbers side by side.
+    """Binary numbers of ``bits`` bits to lazy residues over ``base``, ``count`` numbers at a time.
 
-    Stream ``i`` carries the numbers, the first in the least significant bits; stream ``o`` their residue vectors.
-    Latency and interval: 2 ceil(bits / w) - 1 cycles. Cost: for each channel and number about w LUTs for every
+    Stream ``i`` carries the numbers, the first in the least significant bits; stream ``o`` carries their residue
+    vectors. Latency and interval: 2 ceil(bits / w) - 1 cycles. Cost for each channel and number: about w LUTs for every
     signed digit of u, and w for each fold.
     """
 
@@ -104,8 +106,10 @@ class BinaryToResidues(wiring.Component):
 
 
 class ToBinary:
-    """Sizes and timing of ResiduesToBinary: q and d of alpha, columns of 17 bits, digits of gamma, subtractions.
+    """Sizes and timing of ResiduesToBinary.
 
+    ``q``: highest bits of each gamma_j that are added up for alpha; ``d``: offset of alpha; ``passes``: subtractions;
+    ``columns``: columns of 17 bits; ``gamma_digits``: digits of 17 bits of each gamma_j.
     Raises ValueError when alpha cannot be exact for ``x_max`` over this base.
     """
 
@@ -122,13 +126,13 @@ class ToBinary:
         self.gamma_digits = -(-base.w // DIGIT)
         self.alpha_slot = base.n * self.gamma_digits + 2
         self.resolve = 1 + self.alpha_slot + 6
-        """First cycle of carry resolution: the last product's way takes 6 cycles."""
+        """First cycle of carry resolution: the last product takes 6 cycles from its operands to its column."""
         self.latency = self.resolve + self.columns + 2 + self.passes * (self.columns + 1)
-        """Products, then one cycle a column for the carries, then columns + 1 for each subtraction."""
+        """Cycles: the products, one cycle a column for the carries, columns + 1 cycles for each subtraction."""
 
 
 class ResiduesToBinary(wiring.Component):
-    """gamma_j = x_j M_j^-1 mod m_j (lazy) of a number X <= ``x_max`` to X mod p, canonical.
+    """A number X <= ``x_max``, given as lazy gamma_j = x_j M_j^-1 mod m_j, to X mod p, canonical.
 
     Latency and interval: ``plan.latency``. Cost: L = ceil(bits / 17) DSP blocks, a table of 17 L (N + 1) bits,
     and about 150 LUTs for each column.
@@ -153,7 +157,7 @@ class ResiduesToBinary(wiring.Component):
         return m
 
     def _gamma(self, m: Module, cycle: Signal, accept: Value) -> Signal:
-        """gamma, channel by channel, again and again."""
+        """gamma_j of one channel in each cycle; the channels rotate."""
         n, w = self.base.n, self.base.w
         words = [Signal(w, name=f"gamma{j}", reset_less=True) for j in range(n)]
         for j in range(n):
@@ -166,8 +170,11 @@ class ResiduesToBinary(wiring.Component):
     def _operands(
         self, m: Module, cycle: Signal, accept: Value, gamma: Signal
     ) -> tuple[Signal, Signal, tuple[Signal, Signal, Signal]]:
-        """A digit for all tiles and the row of constants beside it: digit e of all channels before digit e - 1, then
-        alpha. The flags come with the product: it counts, is the first, the columns move up by a digit before it."""
+        """The operand that all tiles share, the row of constants for it, and flags that arrive with the product.
+
+        Digit e of all channels comes before digit e - 1; alpha comes last. The flags: the product is used; it is the
+        first one; the columns move up by one digit before it is added.
+        """
         plan, n, w, parts = self.plan, self.base.n, self.base.w, self.plan.gamma_digits
         channel = Signal(range(n + 1))
         part = Signal(range(parts + 1))
@@ -214,7 +221,7 @@ class ResiduesToBinary(wiring.Component):
         return digit, row, (flags[0], flags[1], flags[2])
 
     def _columns(self, m: Module, digit: Signal, row: Signal, flags: tuple[Value, Value, Value]) -> list[Signal]:
-        """Sums of products, one for each 17 bits of the number."""
+        """Accumulators of the products, one for each 17 bits of the number."""
         n, parts, columns = self.base.n, self.plan.gamma_digits, self.plan.columns
         used, first, shift = flags
         width = 2 * DIGIT + (n * parts + 1).bit_length()
@@ -229,7 +236,7 @@ class ResiduesToBinary(wiring.Component):
         return acc
 
     def _resolved(self, m: Module, cycle: Signal, acc: Sequence[Signal]) -> Signal:
-        """The number: carries, one column a cycle, then the subtractions, one column a cycle."""
+        """X mod p: the carries are resolved at one column a cycle, then each subtraction takes one column a cycle."""
         plan, columns, width = self.plan, self.plan.columns, len(acc[0])
         place = Signal(range(columns + 2))
         resolving = (cycle >= plan.resolve) & (cycle < plan.resolve + columns)
@@ -277,7 +284,7 @@ class ResiduesToBinary(wiring.Component):
         return number
 
     def _subtrahend(self, m: Module, place: Signal, turn: Signal) -> Signal:
-        """A digit of 2^i p, the largest i first."""
+        """The digit of 2^i p at ``place``; i decreases with ``turn``."""
         plan = self.plan
         minus = Signal(DIGIT)
         with m.Switch(Cat(place, turn)):
@@ -290,13 +297,13 @@ class ResiduesToBinary(wiring.Component):
 
 
 class BinaryShell(Multiplier):
-    """A native multiplier over a base between the two conversions: operands below p, canonical results.
+    """A native multiplier over ``base`` between the two conversions: operands below p, canonical results.
 
-    ``native`` must give its results as gamma_j, over ``out`` in the most significant bits of its result where that is
-    not ``base``; ``timing`` is this class's ``timing`` for it. The three stages work on
-    three products at once. Operands are spaced by the interval, and for a native core with a period aligned to it, so
-    that no product ever waits for a stage and the latency is one number.
-    Latency: the sum of the three; interval: the longest of the three, rounded up to the native core's period.
+    ``native`` must deliver its results as gamma_j over ``out`` (``base`` if None), in the most significant bits of its
+    result. ``timing`` is what `timing` returns for it. The three stages work on three products at once. Operands are
+    spaced by the interval and aligned to the native core's period, so that no product waits for a stage and the latency
+    is constant.
+    Latency: the sum of the three stages. Interval: the longest stage, rounded up to the native core's period.
     """
 
     def __init__(
@@ -308,13 +315,13 @@ class BinaryShell(Multiplier):
         width = p.bit_length()
         super().__init__(width, width, width)
         self.native_period = native.period
-        """Operands are accepted only in one cycle of so many, which need not be the first after reset."""
+        """Operands are accepted only in one cycle of each such period; it need not be the first cycle after reset."""
 
     @staticmethod
     def timing(
         native: Timing, base: Base, p: int, x_max: int, period: int = 1, *, lead: int = 0, out: Base | None = None
     ) -> Timing:
-        """Timing of the whole, from that of the native core, its period and its lead."""
+        """Timing of the whole, from the native core's timing, ``period`` and ``lead`` (see Multiplier), in cycles."""
         before = to_residues_latency(base, p.bit_length()) + lead
         after = ToBinary(out or base, p, x_max).latency
         latency = before + native.latency + after

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Delay lines: registers where they are short, distributed RAM with a register behind it where they are long."""
+"""Delay lines: registers if they are short, else distributed RAM with a register behind it."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from amaranth.lib.memory import Memory
 from modmill.rtl.free_running import free_running
 
 SHORT = 4
-"""Shortest delay in cycles of which all but the last are a RAM."""
+"""Shortest delay line, in cycles, that is a RAM and a register."""
 
 
 def later(m: Module, value: Value, name: str) -> Signal:
-    """``value`` in a register without reset: one cycle later."""
+    """``value`` one cycle later, in a register without reset."""
     out = Signal(len(value), name=name, reset_less=True)
     m.d.sync += out.eq(value)
     return out
 
 
 class DelayLines:
-    """Delay lines of one neighbourhood, over one free-running counter.
+    """Delay lines of at most ``longest`` cycles that share a free-running counter.
 
-    A line of n cycles is a RAM that is written at the counter's place and read n - 1 places before it, and a register.
-    The counter needs no reset: only the distance of the two places matters. Nothing here has a reset; what comes out
-    in the first n cycles is undefined.
+    A line of n cycles is a RAM and a register. The RAM is written at the counter's address and read n - 1 addresses
+    before it. The counter needs no reset, because only the difference of the two addresses matters. No register here
+    has a reset, so the output of the first n cycles is undefined.
 
-    Cost: per bit n flip-flops below SHORT cycles; from there, a flip-flop and the RAM: on ECP5 one DPR16X4 for four
-    bits and 16 cycles.
+    Cost per bit: n flip-flops below SHORT cycles, else a flip-flop and the RAM: on ECP5 one DPR16X4 for four bits and
+    16 cycles.
     """
 
     def __init__(self, m: Module, longest: int, *, name: str = "delay") -> None:
@@ -39,7 +39,7 @@ class DelayLines:
         self._counter: Signal | None = None
 
     def line(self, value: Value, cycles: int, *, name: str, clear: Value | None = None) -> Value:
-        """``value`` of ``cycles`` cycles ago; with ``clear`` in the cycle before, zero. At least 1 cycle with clear."""
+        """``value`` delayed by ``cycles``, at least 1 with ``clear``; zero in the cycle after ``clear``."""
         m = self._m
         if cycles == 0 and clear is None:
             return value
@@ -51,13 +51,13 @@ class DelayLines:
         return out
 
     def straight(self, value: Value, cycles: int, *, name: str) -> Value:
-        """``value`` of ``cycles`` cycles ago without a register at the end, where the line is not SHORT."""
+        """``value`` delayed by ``cycles``; a line with a RAM has no register behind it."""
         return self._earlier(value, cycles, name)
 
     def either(self, value: Value, cycles: tuple[int, int], second: Value, *, name: str) -> Value:
-        """``value`` of the first number of cycles ago, or, a cycle after ``second``, of the second number.
+        """``value`` delayed by cycles[0], or by cycles[1] in the cycle after ``second``.
 
-        From one RAM without a register behind, and with one before its address.
+        One RAM, with a register before its read address and none behind it.
         """
         one, two = (self._place(count - 1) for count in cycles)
         return self._stored(value, later(self._m, Mux(second, two, one), f"{name}_place"), name)
@@ -65,10 +65,10 @@ class DelayLines:
     def ring(
         self, first: Value, value: Value, cycles: int, *, name: str, write: Value | None = None, steers: bool = False
     ) -> Signal:
-        """A register that takes ``value`` where ``first`` is set, else what was written ``cycles`` cycles ago.
+        """A register that takes ``value`` if ``first`` is set, else its own value of ``cycles`` cycles ago.
 
-        ``write``: what goes round in place of the register's value. ``steers``: it is more than data, so it starts
-        known.
+        ``write`` circulates instead of the register's value if it is given. ``steers``: the register controls
+        something, so it has an initial value in simulation.
         """
         bits = len(value)
         out = free_running(bits, name=name) if steers else Signal(bits, name=name, reset_less=True)
@@ -76,7 +76,7 @@ class DelayLines:
         return out
 
     def _earlier(self, value: Value, cycles: int, name: str) -> Value:
-        """The value of so many cycles ago, in registers if SHORT, else straight from a RAM."""
+        """``value`` delayed by ``cycles``, in registers if that is below SHORT - 1, else directly from a RAM."""
         if cycles >= SHORT - 1:
             return self._read(value, cycles, name)
         for k in range(cycles):
@@ -84,11 +84,11 @@ class DelayLines:
         return value
 
     def _read(self, value: Value, cycles: int, name: str) -> Value:
-        """The value of so many cycles ago, without a register behind the RAM."""
+        """``value`` delayed by ``cycles``, directly from a RAM."""
         return self._stored(value, self._place(cycles), name)
 
     def _place(self, cycles: int) -> Signal:
-        """Where a RAM has what was written so many cycles ago; 0: where it is written."""
+        """Address at which the RAMs hold the value of ``cycles`` cycles ago; for 0, the write address."""
         if not 0 <= cycles <= self._depth:
             raise ValueError(f"a delay of {cycles} cycles does not fit a memory of {self._depth} words")
         m = self._m
@@ -104,7 +104,7 @@ class DelayLines:
         return self._places[cycles]
 
     def _stored(self, value: Value, place: Value, name: str) -> Value:
-        """What a RAM, which keeps ``value`` of every cycle, has at a place."""
+        """The word at ``place`` of a RAM that stores ``value`` in every cycle."""
         assert self._counter is not None
         memory = Memory(shape=len(value), depth=self._depth, init=[])
         self._m.submodules[f"{name}_ram"] = memory

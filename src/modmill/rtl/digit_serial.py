@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""The multiplier interface around an array that takes and gives one digit a cycle.
+"""The multiplier interface around an array that takes and delivers one digit a cycle.
 
-The array works on ``streams`` products at once: a product starts every ``interval`` cycles, its digit y_i is due
-i * streams cycles after y_0, and its x_j j cycles before. Numbers are scanned from the ports while they wait to be
-accepted; y waits in block RAM, and so do results until they are taken. Nothing ever stalls inside.
+The array works on ``streams`` products at once. A product starts every ``interval`` cycles; its digit y_i enters
+i * streams cycles after y_0, and x_j enters j cycles before x_0. Operands are scanned from the ports before they are
+accepted. y waits in block RAM, and so do results until they are taken. The array never stalls.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ START = 2
 """Cycle after acceptance in which y_0 and x_0 enter an array with a column for each digit."""
 
 DIGITS_MIN = 4
-"""Fewest digits: y_0 must be through its memory when it is due."""
+"""Fewest digits: y_0 must have passed its memory when it enters the array."""
 
 
 @dataclass(frozen=True)
 class Frame:
-    """Sizes and times.
+    """Sizes in bits and times in cycles of an array and its multiplier.
 
-    ``bits``: of a digit but the highest; ``width``: of a number; ``latency``: cycles from the array's start to its
-    first digit of a result; ``rising``: results come least significant digit first; ``groups``, ``columns``: where the
-    array has fewer columns than digits, as in FoldedArray.
+    ``bits``: bits of a digit, except the highest; ``width``: bits of a number; ``latency``: cycles from the array's
+    start to the first digit of the result; ``rising``: results leave least significant digit first; ``groups``,
+    ``columns``: of an array with fewer columns than digits (FoldedArray), else 1 and 0.
 
-    Raises ValueError where products would meet in the array.
+    Raises ValueError if there are too few digits, or if products would collide in the array.
     """
 
     bits: int
@@ -46,7 +46,7 @@ class Frame:
     latency: int
     rising: bool = False
     kept: int = 0
-    """Cycles after the start in which more than y is addressed by a product's number; 0 if nothing is."""
+    """Cycles after the start for which a product's number addresses more than y; 0: it addresses y only."""
     groups: int = 1
     columns: int = 0
 
@@ -59,7 +59,7 @@ class Frame:
 
     @property
     def turn(self) -> int:
-        """Cycles from iteration to iteration of a product."""
+        """Cycles from one iteration of a product to the next."""
         return self.groups * self.streams
 
     @property
@@ -69,21 +69,21 @@ class Frame:
 
     @property
     def feeding(self) -> int:
-        """Two cycles before the first digit of x enters the array."""
+        """Cycle after acceptance, two cycles before the first digit of x enters the array."""
         return self.start - (self.digits - 1 if self.groups == 1 else self.columns) - 2
 
     @property
     def meets_reset(self) -> bool:
-        """Whether the first operands after a reset, which are accepted after an interval, are scanned too soon."""
+        """Whether the first operands after a reset would be scanned before `Scan` is clear."""
         return self.interval - self.digits < Scan.CLEAR
 
     @property
     def places(self) -> int:
-        """Digits of a result, with those that are always zero."""
+        """Digits of a result, including those that are always zero."""
         return self.digits if self.groups == 1 else self.columns * self.groups
 
     def passes(self, cycle: int) -> tuple[int, ...]:
-        """``cycle`` in each group."""
+        """The cycles of all groups, for ``cycle`` of group 0."""
         return tuple(cycle + g * self.streams for g in range(self.groups))
 
     @property
@@ -105,26 +105,26 @@ class Frame:
 
     @property
     def room(self) -> int:
-        """Results that can wait: one more than products under way, so that none ever stops the producer."""
+        """Results that can wait: one more than there are products under way, so that the array never stalls."""
         return self.timing.in_flight + 1
 
     @property
     def numbers(self) -> int:
-        """Numbers of products, a power of two: one for each whose digits are still due, and those being written."""
+        """Product numbers in use, a power of two: the products whose digits are still needed or are being written."""
         due = max(self.kept, self.start - START + MEMORY + (self.digits - 1) * (self.turn + 1))
         return 1 << (due // self.interval + 2).bit_length()
 
 
 def least_interval(digits: int, groups: int, columns: int, streams: int) -> int:
-    """Least interval for which every product has its cycles, at the array's columns and at its ports."""
+    """Least interval, in cycles, for which products collide neither in the array's columns nor at its ports."""
     fed = (groups - 1) * streams + columns + 1
     return max(digits * groups, Results.spacing(digits), fed)
 
 
 def least_streams(digits: int, least: int, groups: int = 1, columns: int = 0, lanes: int = 1) -> tuple[int, int]:
-    """Streams and interval: the shortest interval there is with ``least`` streams or a few more, then the fewest.
+    """Streams and interval: the shortest interval with ``least`` to ``least`` + 7 streams, then the fewest streams.
 
-    The interval is a multiple of ``lanes``.
+    The interval is a multiple of ``lanes``. Raises ValueError if no such number of streams is coprime to ``lanes``.
     """
     found = []
     for streams in range(least, least + 8):
@@ -135,29 +135,29 @@ def least_streams(digits: int, least: int, groups: int = 1, columns: int = 0, la
             interval += lanes
         found.append((interval, streams))
     if not found:
-        raise ValueError(f"no number of streams suits {lanes} lanes")
+        raise ValueError(f"no number of streams from {least} to {least + 7} suits {lanes} lanes")
     interval, streams = min(found)
     return streams, interval
 
 
 class DigitSerial(Multiplier):
-    """A multiplier around an array. Subclasses say what the array is and how it is connected, in ``connect``.
+    """A multiplier around an array; abstract. A subclass defines and connects the array in `connect`.
 
-    Operands are accepted in every ``interval``-th cycle after reset, when they were valid interval - 1 cycles earlier
-    and there is room for the result. A machine that takes no modulus permits them later where ``Frame.meets_reset``.
-    What is in the array without having been accepted is computed too, and forgotten.
+    Operands are accepted in every ``interval``-th cycle after reset, if they were valid interval - 1 cycles earlier
+    and there is room for the result. A machine with a fixed modulus accepts its first operands later if
+    ``Frame.meets_reset``. The array also computes products of operands that were not accepted; they are discarded.
     """
 
     def __init__(self, frame: Frame, *, width: int | None = None, k: int = 0) -> None:
-        """``width``: bits of operands and results where they are narrower than the frame's numbers."""
+        """``width``: bits of operands and results, if they are narrower than the frame's numbers."""
         self.frame = frame
         self.permitted: Signal | None = None
-        """Driven where somebody outside has set it: whether operands may be accepted, a modulus being there."""
+        """If a parent sets it to a signal, this machine drives the signal: whether operands may be accepted."""
         width = width or frame.width
         super().__init__(width, width, width, period=frame.interval, lead=frame.interval - 1, k=k)
 
     def read_in(self, operand: int, bit: int) -> tuple[int, int]:
-        """Digit by digit: x most significant first where each digit has a column, y least significant first."""
+        """x is read most significant digit first if each digit has a column; else, as y, least significant first."""
         frame = self.frame
         n = min(bit // frame.bits, frame.digits - 1)
         if operand == 0 and frame.groups == 1:
@@ -166,16 +166,16 @@ class DigitSerial(Multiplier):
         return cycle, cycle
 
     def stands(self, bit: int) -> int:
-        """As long as the next result has not come to the digit's place."""
+        """Until the next result reaches the digit's place."""
         frame = self.frame
         return Results.stands(frame.digits, min(bit // frame.bits, frame.digits - 1), frame.interval)
 
     def connect(self, m: Module, control: Control) -> tuple[Value, Value]:
-        """The array's output (digit, z) and whether operands may be accepted (beyond what the frame asks for)."""
+        """Connect the array. Returns its output digit and whether operands may be accepted, apart from room."""
         raise NotImplementedError
 
     def begun(self, m: Module, control: Control, starts: int) -> Value:
-        """Whether the array has begun so many products since the reset, accepted or not."""
+        """Whether the array has begun at least ``starts`` products since the reset, accepted or not."""
         settled = Signal()
         count = Signal(range(starts), name="starts")
         with m.If(control.at(0) & ~settled):
@@ -241,7 +241,7 @@ class DigitSerial(Multiplier):
         return m
 
     def _feed_y(self, m: Module, control: Control, scanned: Value) -> tuple[Value, Value]:
-        """y through its memory, and the array's flags; returns the place that is scanned and whether it is one."""
+        """y through its memory, and the array's flags. Returns the scanned place and whether it is below ``digits``."""
         frame = self.frame
         memory = DigitMemory(frame.widest, frame.digits, frame.numbers)
         m.submodules.y = memory
@@ -255,7 +255,7 @@ class DigitSerial(Multiplier):
             memory.w_number.eq(number), memory.w_digit.eq(place), memory.w_d.eq(scanned),
             memory.w_enable.eq(scanning),
         ]  # fmt: skip
-        # what each product's turn is: the number that it reads, the digit, the group
+        # for each product in turn: its number, the digit that it reads, the group
         width, group = len(number), len(control.group)
         digit = frame.interval.bit_length()
         lines = DelayLines(m, frame.turn, name="turn")
@@ -278,7 +278,7 @@ class DigitSerial(Multiplier):
         return place, scanning
 
     def _feed_x(self, m: Module, control: Control, scanned: Value, written: tuple[Value, Value]) -> None:
-        """x through a memory: group by group, in each the most significant digit first; zero above the highest."""
+        """x through a memory: group by group, each most significant digit first, with zeros above the highest digit."""
         frame = self.frame
         memory = DigitMemory(frame.widest, frame.places + 1, frame.numbers)
         m.submodules.x = memory
@@ -301,9 +301,10 @@ class DigitSerial(Multiplier):
 
 
 class Control:
-    """The phase, strobes made of it, and the array's inputs.
+    """The phase of the interval, strobes derived from it, and the array's inputs.
 
-    ``x`` is what the array should get one cycle later, unless the machine has something else for it then.
+    ``x`` is the digit for the array's next cycle, unless the machine replaces it. ``y``, ``first``, ``last`` and
+    ``group`` are the array's other inputs.
     """
 
     def __init__(self, m: Module, frame: Frame) -> None:
@@ -315,19 +316,19 @@ class Control:
         m.d.sync += [wrap.eq(self.phase == interval - 2), self.phase.eq(Mux(wrap, 0, self.phase + 1))]
         self.x = Signal(frame.widest)
         self.x_place = free_running(range(frame.places + 1), name="x_place")
-        """Place of the digit that ``x`` is MEMORY cycles later, where there are several groups."""
+        """With several groups: place of the digit that ``x`` is MEMORY cycles later."""
         self.y = Signal(frame.widest)
         self.first, self.last = Signal(), Signal()
         self.group = Signal((frame.groups - 1).bit_length())
         self.number = free_running(range(frame.numbers), name="y_number")
-        """Number of the product that is scanned, from cycle 2 - digits for one interval."""
+        """Number of the product that is being scanned; it changes in cycle 2 - digits."""
         self.turn = Signal(len(self.number) + interval.bit_length(), name="turn")
         """Number and digit (in the upper bits) of the y that enters the array MEMORY cycles later."""
         self.idle = Signal()
-        """Nothing is under way, and no result waits."""
+        """High if no product is under way and no result waits."""
 
     def at(self, cycle: int) -> Signal:
-        """High in that cycle after acceptance, modulo the interval; registered."""
+        """High in ``cycle`` after acceptance, modulo the interval; registered."""
         phase = cycle % self._frame.interval
         if phase not in self._strobes:
             strobe = Signal(name=f"at{phase}", init=int(phase == 0), attrs=INITIAL)
@@ -336,5 +337,5 @@ class Control:
         return self._strobes[phase]
 
     def passes(self, cycle: int) -> Value:
-        """For each group, whether this is that cycle of it."""
+        """One bit for each group: `at` for that group's ``cycle``."""
         return Cat(*(self.at(c) for c in self._frame.passes(cycle)))

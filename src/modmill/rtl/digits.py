@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Numbers as digits, one a cycle: from a port, through a memory, and to a port."""
+"""Numbers as digits, one in each cycle: from a port, through a memory, and to a port."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ _WORDS = 1 << 10
 
 
 def widest(width: int, bits: int, digits: int) -> int:
-    """Bits of the widest of so many digits: ``bits``, or what the highest one takes of a number of ``width`` bits."""
+    """Bits of the widest of ``digits`` digits of a number of ``width`` bits: ``bits``, or the rest in the highest."""
     return max(bits, width - bits * (digits - 1))
 
 
 class Scan(wiring.Component):
-    """The digits of a number that stays at port ``number``, one a cycle; the highest takes all bits that are left.
+    """The digits of a number that is stable at port ``number``, one in each cycle; the highest has all remaining bits.
 
     ``order``: the digits' places, in the order in which they leave. With ``go`` in cycle -1, digit n leaves at
-    ``digit`` in cycle n + 1 and is read from the port in some cycle from 0 to n. The next ``go`` may come as many
-    cycles later as there are digits. There is no reset: what was under way leaves ahead of the first number after one,
-    if that begins CLEAR cycles after the reset or later; a ``go`` of before is then GROUP cycles ahead, out of the
-    multiplexers that read this one.
+    ``digit`` in cycle n + 1; it is read from the port in cycle `read_in` (n), which is 0 to n. The least distance
+    between two ``go`` is the number of digits. The registers have no reset: a number that was under way leaves ahead of
+    the first number after the reset if that number's ``go`` comes at least CLEAR cycles after the reset. An earlier
+    ``go`` is then GROUP cycles ahead and does not meet this number in a multiplexer.
     Cost: for each digit and bit about 0.75 LUTs, and a register for every GROUP digits. All nets are local.
     """
 
@@ -42,7 +42,7 @@ class Scan(wiring.Component):
         super().__init__({"number": In(width), "go": In(1), "digit": Out(widest(width, bits, len(self.order)))})
 
     CLEAR = GROUP - 1
-    """Least cycles from the end of a reset to the first ``go``."""
+    """Fewest cycles from the end of a reset to the first ``go``."""
 
     @staticmethod
     def read_in(n: int) -> int:
@@ -73,12 +73,12 @@ class Scan(wiring.Component):
 
 
 class DigitMemory(wiring.Component):
-    """``digits`` digits each of ``numbers`` numbers, in block RAM: one written and one read in each cycle.
+    """``digits`` digits of each of ``numbers`` numbers, in block RAM: one write and one read in each cycle.
 
-    The digit at (``r_number``, ``r_digit``) of cycle t stands at ``q`` in cycle t + MEMORY. What is written in cycle t
-    can be read from cycle t + 1 on; reading in the cycle of the write is undefined.
-    ``init``: digits of number 0 at configuration. Cost on ECP5: one DP16KD for every 1,024 digits, places counted as
-    powers of two.
+    The digit at (``r_number``, ``r_digit``) of cycle t is at ``q`` in cycle t + MEMORY. A digit that is written in
+    cycle t can be read from cycle t + 1 on; reading it in the cycle of the write is undefined.
+    ``init``: digits of number 0 at configuration. Cost on ECP5: one DP16KD for every 1,024 digits; digits and numbers
+    are rounded up to powers of two.
     """
 
     def __init__(self, bits: int, digits: int, numbers: int, init: Sequence[int] = ()) -> None:
@@ -92,7 +92,7 @@ class DigitMemory(wiring.Component):
 
     @staticmethod
     def blocks(digits: int, numbers: int) -> int:
-        """Block RAMs of 18 bits."""
+        """Block RAMs, for digits of at most 18 bits."""
         places = (digits - 1).bit_length() + (numbers - 1).bit_length()
         return max(1, (1 << places) // _WORDS)
 
@@ -126,14 +126,14 @@ class DigitMemory(wiring.Component):
 
 
 class Results(wiring.Component):
-    """Results that arrive digit by digit, kept until they are taken at the stream ``o``.
+    """Results that arrive digit by digit and wait until they are taken at stream ``o``.
 
-    A result arrives in ``digits`` cycles, the first of them one cycle after ``coming``: most significant digit first,
-    or least with ``rising``; the highest takes all bits that are left. Up to ``room`` results may be there. A result
-    that finds the store empty is valid ``latency`` cycles after its last digit came; results follow one another at
-    ``spacing`` cycles.
-    With ``groups`` > 1 a result comes in that many runs of ``places`` / ``groups`` digits, the lowest run first, each
-    most significant digit first after a ``coming`` of its own; places from ``digits`` on are not kept.
+    A result arrives in ``digits`` cycles, the first one cycle after ``coming``: most significant digit first, with
+    ``rising`` least significant digit first. The highest digit has all remaining bits. Up to ``room`` results can wait.
+    If none waits, a result is valid ``latency`` cycles after its last digit; results leave at least ``spacing`` cycles
+    apart.
+    With ``groups`` > 1 a result arrives in that many runs of ``places`` / ``groups`` digits, the lowest run first. Each
+    run has its own ``coming`` and arrives most significant digit first; places from ``digits`` on are not stored.
     At least 3 digits. Cost: ``width`` flip-flops and two DigitMemory of half the digits.
     """
 
@@ -154,13 +154,16 @@ class Results(wiring.Component):
 
     @staticmethod
     def spacing(digits: int) -> int:
-        """Least cycles between results."""
+        """Fewest cycles between results."""
         return -(-digits // 2) + MEMORY + 2
 
     @staticmethod
     def stands(digits: int, place: int, interval: int) -> int:
-        """Cycles for which a digit stays at ``o`` after its result was valid, where each is taken at once and the next
-        one comes ``interval`` cycles later or more: the digits of that one replace it two a cycle."""
+        """Cycles for which the digit at ``place`` stays at ``o`` after its result became valid.
+
+        Each result is taken at once, and the next one is valid at least ``interval`` cycles later: its digits replace
+        those of this result two in each cycle.
+        """
         return interval - -(-digits // 2) + place // 2
 
     def elaborate(self, _platform: object) -> Module:
@@ -189,7 +192,7 @@ class Results(wiring.Component):
         leaving = Signal(range(numbers))
         m.d.comb += start.eq((there != 0) & ~busy & ~self.o_valid)
         m.d.sync += there.eq(there + arrived - start)
-        # what a reset leaves in the stages is through them before a result comes
+        # values from before a reset have left the stages before the first result arrives
         stages = Signal(passed, reset_less=True)
         m.d.sync += [stages.eq(Cat(start, stages)), pair.eq(pair + 1), done.eq(busy & (pair == passed - 2))]
         with m.If(start):
@@ -210,7 +213,7 @@ class Results(wiring.Component):
         return m
 
     def _run(self, m: Module, place: Signal, number: Signal) -> tuple[Value, Value]:
-        """Places of one run; whether there is a digit, and that the result will be there after two more."""
+        """Count the places of one run. Returns whether a digit arrives, and whether it is the last but one."""
         first, last = (0, self.digits - 1) if self.rising else (self.digits - 1, 0)
         step = 1 if self.rising else -1
         writing, ending, early = Signal(), Signal(), Signal()
@@ -228,7 +231,7 @@ class Results(wiring.Component):
         return writing, early
 
     def _runs(self, m: Module, place: Signal, number: Signal) -> tuple[Value, Value]:
-        """Places of several runs; whether there is a digit, and that the result was complete a cycle ago."""
+        """Count the places of several runs. Returns whether a digit arrives, and whether the last one has arrived."""
         run = self.places // self.groups
         writing, arrived = Signal(), Signal()
         left = Signal(range(run))

@@ -1,27 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""A base extension on two rowers that serve all channels one after another: Kawamura's (KBE) or hierarchical (HBE).
+"""A base extension on two rowers, each of which serves half of the channels: Kawamura's (KBE) or hierarchical (HBE).
 
-Source:  S. Kawamura et al., Cox-Rower Architecture for Fast Parallel Montgomery Multiplication, EUROCRYPT 2000;
-         L. Djath, K. Bigou, A. Tisserand, Hierarchical Approach in RNS Base Extension for Asymmetric Cryptography,
-         ARITH 2019, Algorithms 1 and 2. The machine and its schedule are ours.
-Formula: xi_i = x_i T_i mod a_i                                        m = n / 2 multiplications of each rower
+Source:  S. Kawamura, M. Koike, F. Sano, A. Shimbo: Cox-Rower Architecture for Fast Parallel Montgomery Multiplication.
+         EUROCRYPT, 2000, Section 3; L. Djath, K. Bigou, A. Tisserand: Hierarchical Approach in RNS Base Extension for
+         Asymmetric Cryptography. ARITH, 2019, Algorithms 1 and 2. The machine and its schedule are ours.
+Formula: xi_i = x_i T_i mod a_i                                        m = n / 2 multiplications in each rower
          X_r  = xi_2r a_(2r+1) + xi_(2r+1) a_2r, not reduced   (HBE)   m multiplications; KBE: X_i = xi_i
          x_j  = sum_r X_r C_(r,j) - h A mod b_j                        S for each of the rower's targets, S = n or n / 2
 
-Channel k of either base belongs to rower k mod 2, so xi_2r and xi_(2r+1) come at the same time and their products need
-one addition to become X_r. Both designs have the same multiplier, memory, accumulator and fold in each rower; HBE has
-beside them one adder for X_r and, in each rower, a fold that takes an X_r every cycle. Folds multiply by u in logic
-(radix-4 Booth), so that they serve every modulus 2^w - u. Sums are lazy: one reduction for each target. -h A stands in
-a table and is added on the way to that reduction. The block RAM gives the constants in the order of the slots.
+Channel k of either base belongs to rower k mod 2. So xi_2r and xi_(2r+1) arrive at the same time, and one addition of
+their products yields X_r. The rowers of both designs have the same multiplier, memory, accumulator and fold. HBE adds
+one adder for X_r, and a fold in each rower that accepts an X_r in every cycle. Folds multiply by u in logic (radix-4
+Booth), so that one circuit serves every modulus 2^w - u. Sums are lazy: one reduction for each target. -h A is read
+from a table and added before that reduction. The block RAM holds the constants in the order of the slots.
 
-    slot s                   operands at the tile; the block RAM was addressed in s - 2
-    slot s + P               product (P = 2, or 3 where it is made of several tiles)
-    slot s + P + 1           sum with that product, or X_r
-    one later                in the entry register of the fold
-    F later                  residue
+    slot s                   operands at the tile; the address was at the block RAM in slot s - 2
+    slot s + P               product (P = 2, or 3 for a product of several tiles)
+    slot s + P + 1           sum including that product, or X_r
+    1 slot later             in the entry register of the fold
+    F slots later            residue
 
-An extension takes D + m S + 1 slots, where D covers the xi and X, and the next one starts where it ends.
+An extension takes D + m S + 1 slots, where D covers the xi and X; the next one starts where it ends.
 """
 
 from __future__ import annotations
@@ -45,9 +45,10 @@ from modmill.schedule import Operation
 
 
 class Rower(wiring.Component):
-    """A multiplier, the block RAM of its constants, a lazy sum, a fold, its xi, and for HBE a fold of X_r.
+    """A multiplier, the block RAM of its constants, a lazy sum, a fold, the memory of its xi; HBE: a fold of X_r.
 
-    ``x``: the word that is multiplied; ``hat``: the X_r that is read (HBE), ``other``: the other rower's xi (KBE).
+    ``x``: the input word; ``hat``: X_r from its memory (HBE); ``other``: the other rower's xi (KBE). One of them is
+    multiplied by the constant of the slot. ``contents``: words of the block RAMs, from `BaseExtension.contents`.
     """
 
     def __init__(self, shape: Shape, rower: int, contents: Sequence[int]) -> None:
@@ -108,7 +109,7 @@ class Rower(wiring.Component):
         return m
 
     def _chosen(self, m: Module, us: Sequence[int], index: Value, name: str) -> Signal:
-        """The u of that channel, one cycle later."""
+        """The u of the channel with that index, one cycle later."""
         u = Signal(max(max(self._shape.u_a), max(self._shape.u_b)).bit_length(), name=name, reset_less=True)
         m.d.sync += u.eq(Array([Const(v, len(u)) for v in us])[index])
         return u
@@ -116,8 +117,8 @@ class Rower(wiring.Component):
 
 @dataclass(frozen=True)
 class Tables:
-    """Constants: ``xi[i]`` = T_i; ``partner[i]``: modulus of a_i's partner in the row (HBE); ``sums[r][j]`` = C_(r,j);
-    ``minus[j]`` = -A mod b_j."""
+    """Constants: ``xi[i]`` = T_i; ``partner[i]`` = modulus of the channel that shares a row with a_i (HBE);
+    ``sums[r][j]`` = C_(r,j); ``minus[j]`` = -A mod b_j."""
 
     xi: Sequence[int]
     partner: Sequence[int]
@@ -126,10 +127,10 @@ class Tables:
 
 
 class Cycles(Period):
-    """The period, with counters and groups of cycles."""
+    """A period with counters, and with strobes of several equidistant cycles."""
 
     def counter(self, name: str, zero: int, step: Value, width: int) -> Signal:
-        """A counter that is 0 from that cycle on, one more after each cycle with ``step``."""
+        """A counter of ``width`` bits that is 0 in cycle ``zero`` and increments after each cycle with ``step``."""
         q = Signal(width, name=name)
         self._m.d.sync += q.eq(Mux(self.strobe(f"{name}_zero", zero - 1), 0, q + step))
         return q
@@ -141,9 +142,9 @@ class Cycles(Period):
 
 @dataclass(frozen=True)
 class Sources:
-    """What the rowers multiply in the sums: X_r at ``hat`` (HBE), or xi at ``read``, the other rower's where
-    ``take_other`` says (KBE); ``take_xi``: their own xi for X_r. ``tops``: what the cox adds up in cycles with
-    ``tops_now``, from cycle ``first`` on."""
+    """Operands of the rowers: in the sums X_r from ``hat`` (HBE), or xi at address ``read`` (KBE), with
+    ``take_other`` that of the other rower; with ``take_xi`` their own xi, for X_r. ``tops``: the bits that the cox adds
+    up in cycles with ``tops_now``, from cycle ``first`` on."""
 
     hat: Value
     read: Value
@@ -156,9 +157,10 @@ class Sources:
 
 
 class BaseExtension(Multiplier):
-    """The machine with the multiplier interface; one operand: residues over A in, residues over B out.
+    """The machine with the multiplier interface and one operand: residues over A in, residues over B out.
 
-    Cost: two multipliers, two block RAMs, a queue of results. Latency: D + m S + P + F + 3 cycles.
+    ``moduli_b``: moduli of B. Cost: two multipliers, two block RAMs, a queue of results. Latency: D + m S + P + F + 3
+    cycles.
     """
 
     def __init__(self, shape: Shape, tables: Tables, moduli_b: Sequence[int]) -> None:
@@ -167,7 +169,10 @@ class BaseExtension(Multiplier):
         super().__init__(shape.n * shape.w, 0, len(shape.u_b) * shape.w, period=shape.interval)
 
     def contents(self, rower: int) -> list[int]:
-        """Words of a rower's block RAM, or of the two: the tables of -h A, then the constants in the order of slots."""
+        """Words of the block RAM of a rower (0 or 1): the tables of -h A, then the constants in the order of slots.
+
+        If the tables have a block RAM of their own, the words of both follow each other.
+        """
         s, t = self._shape, self._tables
         own = range(rower, len(s.u_b), ROWERS)
         counted = range(1 << s.h_bits if s.fraction else 0)
@@ -235,7 +240,7 @@ class BaseExtension(Multiplier):
         return m
 
     def _register(self, operation: Operation, rowers: Sequence[Rower], done: Value) -> Any:
-        """Where an operation's result stands. ``done``: residues of the targets but the last, which leaves at once."""
+        """The register of an operation's result. ``done``: residues of all targets except the last."""
         w, targets = self._shape.w, self._shape.targets
         match operation:
             case Operation(Kind.XI | Kind.PARTNERS | Kind.TERM):
@@ -253,7 +258,7 @@ class BaseExtension(Multiplier):
                 return self._registers[operation.kind]
 
     def _from_xi(self, m: Module, cycles: Cycles, rowers: Sequence[Rower], xi_write: Value, xi_at: int) -> Sources:
-        """Kawamura's extension: every rower takes its own xi and the other's in turn."""
+        """Kawamura's extension: each rower alternates between its own xi and the other rower's."""
         s = self._shape
         target = Signal(s.target_bits)
         again = cycles.strobe("again", *(s.sums + s.n * j for j in range(s.targets)))
@@ -263,7 +268,7 @@ class BaseExtension(Multiplier):
         return Sources(Const(0, s.w), step[1:], Const(0, 1), step[0], target, xi_write, tops, xi_at)
 
     def _from_sums(self, m: Module, cycles: Cycles, rowers: Sequence[Rower]) -> Sources:
-        """The hierarchical extension: X_r from the products of both rowers, and a memory that gives them back."""
+        """The hierarchical extension: X_r from the products of both rowers, through a memory."""
         s = self._shape
         target = Signal(s.target_bits)
         take_xi = cycles.slots("take_xi", 1 + s.hats, s.m)
@@ -275,7 +280,7 @@ class BaseExtension(Multiplier):
         made = cycles.counter("made", hat_at, hat_write, (s.m - 1).bit_length())
         m.submodules.hats = hats = memory.Memory(shape=s.hat_bits, depth=1 << len(made), init=[])
         hat_read, port = hats.read_port(domain="comb"), hats.write_port()
-        first_read = s.sums - len(s.hat_stages)  # of the memory, into a register
+        first_read = s.sums - len(s.hat_stages)  # first read of the memory, into a register
         last = cycles.strobe("last", *(first_read + s.steps * j - 1 for j in range(1, s.targets)))
         start = cycles.strobe("start", first_read - 1)
         step = Signal((s.steps - 1).bit_length())
@@ -296,7 +301,7 @@ class BaseExtension(Multiplier):
         return Sources(hat_taken, read, take_xi, Const(0, 1), target, hat_write, tops, hat_at)
 
     def _cox(self, m: Module, cycles: Cycles, sources: Sources, catch: Value) -> Value:
-        """h, and where -h A of the target that is caught stands in its table."""
+        """The address of -h A in the table of the target whose sum is complete: h, and the target's number above."""
         s, tops, end = self._shape, sources.tops, sources.first + self._shape.m
         h = Signal(max(1, s.h_bits), reset_less=True)
         cox = Signal((s.steps * ((1 << s.top_bits) - 1) + s.offset).bit_length(), reset_less=True)

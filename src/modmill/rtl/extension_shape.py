@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Structure and schedule of the machine of `extension`: what follows from the bases."""
+"""Structure and schedule of the machine in `extension`, derived from the bases."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from modmill.rtl.product import DspBlock
 from modmill.schedule import Operations, Schedule, Step
 
 ROWERS = 2
-"""Rowers, and for HBE the columns of a row."""
+"""Number of rowers; for HBE also the number of channels in a row."""
 
 LEAST = 6
-"""Fewest moduli of a base: the table of -h A is read while the sum of the target before is in the fold."""
+"""Fewest moduli of a base: the table of -h A is read while the sum of the previous target is in the fold."""
 
 TILE = 2
 """Registers of a tile: operands and product."""
@@ -26,10 +26,12 @@ TILE = 2
 
 @dataclass(frozen=True)
 class Shape:
-    """What the machine's structure and schedule depend on.
+    """The parameters of the machine's structure and schedule.
 
-    ``w``: bits of a channel, ``columns``: 1 (KBE) or 2 (HBE), ``u_a``, ``u_b``: distances of the moduli to 2^w,
+    ``w``: bits of a channel; ``columns``: 1 (KBE) or 2 (HBE); ``u_a``, ``u_b``: u of the moduli 2^w - u of A and B;
     ``fraction`` and ``offset``: t and d of the cox; fraction 0: no cox.
+    Raises ValueError for an odd or too small number of moduli, for constants that do not fit a block RAM, and for a u
+    that is too large for folding.
     """
 
     w: int
@@ -46,9 +48,9 @@ class Shape:
                 raise ValueError(f"a base must have an even number of moduli, at least {LEAST}, got {len(u)}")
         if max(self.tables, self.slots) > DEPTHS[-1]:
             raise ValueError(
-                f"{self.tables} words for -h A and {self.slots} for all slots: a block RAM has {DEPTHS[-1]} at most"
+                f"-h A takes {self.tables} words and the slots take {self.slots}: a block RAM has at most {DEPTHS[-1]}"
             )
-        _ = self.stages, self.hat_stages  # refuses a u too large now
+        _ = self.stages, self.hat_stages  # raises for a u that is too large
 
     @property
     def n(self) -> int:
@@ -67,7 +69,7 @@ class Shape:
 
     @property
     def target_bits(self) -> int:
-        """Bits of a target's number among a rower's own."""
+        """Bits of the index of a target in its rower."""
         return max(1, (self.targets - 1).bit_length())
 
     @property
@@ -82,7 +84,7 @@ class Shape:
 
     @property
     def top_bits(self) -> int:
-        """Bits of X_r that the cox sees."""
+        """Bits of X_r that the cox adds up."""
         return self.hat_bits - self.columns * self.w + self.fraction
 
     @cached_property
@@ -102,18 +104,18 @@ class Shape:
 
     @property
     def sum_bound(self) -> int:
-        """Exclusive bound of what enters the fold: a lazy sum and -h A mod b_j."""
+        """Exclusive bound of the fold's input: a lazy sum plus -h A mod b_j."""
         top = (1 << self.w) - 1
         return (top * self.steps + 1) * top + 1
 
     @property
     def hat_bound(self) -> int:
-        """Exclusive bound of X_r for HBE."""
+        """Exclusive bound of X_r (HBE)."""
         return 2 * ((1 << self.w) - 1) ** 2 + 1
 
     @cached_property
     def stages(self) -> tuple[int, ...]:
-        """Exclusive bounds before each stage of the fold but the last; their number is its latency."""
+        """Exclusive bounds before each stage of the fold except the last; their number is its latency."""
         return self._stages(self.sum_bound, (*self.u_a, *self.u_b))
 
     @cached_property
@@ -133,27 +135,27 @@ class Shape:
 
     @property
     def product(self) -> int:
-        """P, slots from operands to their product."""
+        """P, slots from the operands to their product."""
         return TILE + (self.block.tiles(self.w, self.w) > 1)
 
     @property
     def xi_ready(self) -> int:
-        """Slots from the multiplication that makes a xi to the first that can take it."""
+        """Slots from the multiplication for xi_i to the first that can use xi_i."""
         return self.product + 2 + len(self.stages)
 
     @property
     def hat_ready(self) -> int:
-        """Slots from the multiplications that make an X_r to the first that can take it."""
+        """Slots from the multiplications for X_r to the first that can use X_r."""
         return self.product + 1 + len(self.hat_stages)
 
     @property
     def spare(self) -> int:
-        """Cycles for which an X_r waits before the first target takes it; 0 and 1: it gets there past the memory."""
+        """Cycles for which X_r waits before the first target uses it; with 0 or 1 it bypasses the memory."""
         return self.sums - self.hats - self.hat_ready
 
     @property
     def hats(self) -> int:
-        """First slot of the multiplications that make the X_r (HBE)."""
+        """First slot of the multiplications for the X_r (HBE)."""
         return max(self.m, self.xi_ready)
 
     @property
@@ -163,7 +165,7 @@ class Shape:
 
     @property
     def interval(self) -> int:
-        """Cycles between extensions: one more than the slots, as the last sum and the next product share the fold."""
+        """Cycles between extensions: one more than the slots, because the last sum and the next xi share the fold."""
         return self.sums + self.targets * self.steps + 1
 
     @property
@@ -173,7 +175,7 @@ class Shape:
 
     @property
     def slots(self) -> int:
-        """Slots of an extension, idle ones included: words of the constants in their order."""
+        """Slots of an extension, including idle ones; each has a word in the block RAM."""
         return self.sums + self.targets * self.steps
 
     @property
@@ -183,26 +185,26 @@ class Shape:
 
     @property
     def depth(self) -> int:
-        """Words of the block RAM: tables of -h A unless they stand apart, then a word for every slot."""
+        """Words of the block RAM, a power of two: the tables of -h A, unless they are ``apart``, and the slots."""
         return max(DEPTHS[0], 1 << (self.slots + self.tables * (not self.apart) - 1).bit_length())
 
     def caught(self, target: int) -> int:
-        """Cycle after acceptance in which the sum of a target is whole."""
+        """Cycle after acceptance in which the sum of a rower's ``target``, counted from 0, is complete."""
         return 1 + self.sums + (target + 1) * self.steps + self.product
 
     @property
     def arrival(self) -> int:
-        """Cycle after acceptance in which the last residues are there."""
+        """Cycle after acceptance in which the last residues are available."""
         return self.caught(self.targets - 1) + 1 + len(self.stages)
 
     @cached_property
     def schedule(self) -> Schedule:
-        """The steps of one extension on each rower's units, cycle 0 the accepted operand."""
+        """The steps of one extension on each rower's units; the operand is accepted in cycle 0."""
         return Schedule(tuple(_steps(self)), self.interval)
 
 
 class Kind(Operations):
-    """What both rowers make, each for its channel: for a row r of channels of A, for a target j of B."""
+    """The operations of both rowers, each for its own channel: of row r of A, or of target j of B."""
 
     XI = "xi{}"
     """x_i T_i."""
@@ -220,8 +222,8 @@ class Kind(Operations):
 
 
 def _steps(s: Shape) -> Iterator[Step]:
-    """Rows and targets counted from 1. A sum's later terms, which come while it is under way, are not among what it
-    reads."""
+    """Rows and targets are counted from 1. A sum lists only its first term among its reads, because later terms arrive
+    while it is under way."""
     fold, p = len(s.stages), s.product
     rows = range(1, s.m + 1)
     for k in rows:

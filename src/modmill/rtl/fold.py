@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Reduction modulo 2^w - u by folding, in logic: shifts and additions, no multiplier.
+"""Reduction modulo 2^w - u by folding, with shifts and additions instead of a multiplier.
 
-The bounds, and so the number of folds and every width, come from ``numbers.folding``.
+The bounds come from ``numbers.folding``; they determine the number of folds and all widths.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def bits(bound: int) -> int:
 
 
 def times(x: Value, u: int) -> Value:
-    """x * u for a constant u >= 0 in shifts and additions of its signed digits (an expression)."""
+    """x * u for a constant u >= 0, by shifts and additions for the signed digits of u (an expression)."""
     if u == 0:
         return Const(0, 1)
     digits = signed_digits(u)
@@ -36,7 +36,7 @@ def times(x: Value, u: int) -> Value:
 
 
 def fold_step(m: Module, t: Value, bound: int, w: int, u: int, *, name: str) -> tuple[Signal, int]:
-    """One fold of 0 <= t < bound. Returns the sum as a combinational signal, and its bound."""
+    """One fold of 0 <= t < bound. Returns the sum as a combinational signal, and its exclusive bound."""
     after = fold_bound(bound, w, u)
     out = Signal(bits(after), name=name)
     high = t[w : bits(bound)]
@@ -49,10 +49,10 @@ def fold_step(m: Module, t: Value, bound: int, w: int, u: int, *, name: str) -> 
 
 
 def reduce(m: Module, t: Value, bound: int, w: int, u: int, *, name: str) -> Value:
-    """A lazy residue in [0, 2^w) of 0 <= t < bound: all folds in one cycle (combinational).
+    """A lazy residue in [0, 2^w) of 0 <= t < bound: all folds combinational.
 
-    Cost: about w LUTs and one carry chain for each of the folds after the first, and one more for each signed
-    digit of u in the first.
+    Cost: about w LUTs and a carry chain for each fold, and in the first fold as much for each signed digit of u.
+    Raises ValueError if folding does not end below 2^w.
     """
     for k, _ in enumerate(fold_bounds(bound, w, u)):
         t, bound = fold_step(m, t, bound, w, u, name=f"{name}_fold{k + 1}")
@@ -60,9 +60,10 @@ def reduce(m: Module, t: Value, bound: int, w: int, u: int, *, name: str) -> Val
 
 
 def aligned(us: Sequence[int]) -> list[tuple[tuple[int, int] | None, ...]]:
-    """Signed digits of several u side by side, one column for each u; digits that all share stand in one row.
+    """A table of the signed digits (place, sign) of several u, one column for each u.
 
-    Rows where the u agree need no multiplexer. The first row is positive in every u.
+    Digits that all u share are in one row, which needs no multiplexer. None: the u has no more digits. The first row
+    is positive in every column.
     """
     digits = [signed_digits(u) for u in us]
     shared = [d for d in digits[0] if all(d in other for other in digits[1:])]
@@ -76,19 +77,20 @@ def aligned(us: Sequence[int]) -> list[tuple[tuple[int, int] | None, ...]]:
 
 @lru_cache(1 << 16)
 def multiplexers(us: tuple[int, ...]) -> int:
-    """Rows of `aligned` in which the u differ: what choosing between them costs, in multiplexers."""
+    """Rows of `aligned` in which the u differ: the number of multiplexers of a SelectedFold."""
     return sum(len(set(row)) > 1 for row in aligned(us))
 
 
 class SelectedFold:
-    """One fold modulo 2^w - u for one of several u, chosen by ``select`` in each cycle; fully pipelined.
+    """One fold modulo 2^w - u, for one of several u that ``select`` chooses in each cycle; fully pipelined.
 
-    ``out`` is T -> (T >> w) * u + T mod 2^w of the registered value ``t`` < ``bound``, ``latency`` cycles later;
-    ``after`` its bound over all u, ``select`` the choice delayed by as much. The signed digits of u are terms of a
-    tree of adders with a register behind each level; terms that differ between the u pass a multiplexer first, and
-    behind it a register when ``register`` is set. Negative terms are added as inverted bits and a carry, modulo 2^bits.
-    Latency: ceil(log2(digits + 1)) + register, or 1 where the high part is one bit.
-    Cost: one adder for each digit, and one LUT a bit for each term that differs.
+    ``out`` is (t >> w) * u + t mod 2^w of the registered ``t`` < ``bound``, ``latency`` cycles later. ``after`` is its
+    exclusive bound over all u; the attribute ``select`` is the choice, delayed like ``out``. An adder tree with a
+    register behind each level adds one term for each signed digit of u. Terms that differ between the u pass a
+    multiplexer first, and with ``register`` a register behind it. Negative terms are added as inverted bits and a
+    carry, modulo 2^(bits of ``out``).
+    Latency: ceil(log2(digits + 1)) + register, or 1 if the high part is one bit.
+    Cost: an adder for each digit, and a LUT for each bit of a term that differs.
     """
 
     def __init__(
@@ -142,7 +144,7 @@ class SelectedFold:
         self.out = leaves[0]
 
     def _chosen(self, choices: Sequence[Value]) -> Value:
-        """One of the choices; a constant or common one needs no multiplexer."""
+        """The selected one of ``choices``; equal choices need no multiplexer."""
         if len(choices) == 1 or all(repr(c) == repr(choices[0]) for c in choices[1:]):
             return choices[0]
         top = (len(choices) - 1).bit_length() - 1

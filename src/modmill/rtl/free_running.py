@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Registers that no reset reaches although they steer something: counters, places in memories.
+"""Control registers without reset: counters, addresses of memories.
 
-A counter of which only differences matter may begin anywhere, so a reset of it would be hardware for nothing. But a
-four-state simulator never gets to know a counter that nothing sets. So the Verilog text gives such a register, and
-those registers with a reset from which it takes its steps, an initial value for simulation. All other registers start
-unknown. Hardware starts them anywhere, and so does simulation of `emit.without_initial_values`: a core must be right
-all the same.
+A counter of which only differences matter may start at any value, so a reset would cost hardware and do nothing. In a
+four-state simulator such a counter would stay unknown. Therefore the Verilog gives it an initial value for simulation,
+and also the registers with reset that it depends on. All other registers start unknown. In hardware, and in
+simulations of `emit.without_initial_values`, all registers start at arbitrary values; a core must be correct then too.
 """
 
 from __future__ import annotations
@@ -14,12 +13,12 @@ from __future__ import annotations
 from amaranth.hdl import ShapeLike, Signal
 
 INITIAL = {"initial_value": 1}
-"""Attribute of a register of which `flow.emit` keeps the initial value.
+"""Attribute of a register whose initial value `flow.emit` keeps.
 
-For a register with a reset that a free-running one depends on: it must be known before the first reset too.
+Also for a register with reset that a free-running one depends on: it must be known before the first reset.
 """
 
 
 def free_running(shape: ShapeLike, *, name: str) -> Signal:
-    """A register without reset that starts at 0 in simulation, and anywhere in hardware."""
+    """A register without reset. It starts at 0 in simulation, and at any value in hardware."""
     return Signal(shape, name=name, reset_less=True, attrs=INITIAL)

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""A block RAM with two ports and a register behind each, made explicit so that a flow can use the block's own.
+"""A block RAM with two ports and explicit registers, so that a flow can use the registers inside the block.
 
 port   in each cycle                                    b_write   first register          second register: q
 A      reads                                            -         word at a_address       first register
 B      reads, or writes b_d at b_address                0         word at b_address       first register
                                                         1         keeps its value         first register
 
-With one register, for loops that cannot wait, q is the first one.
+With one register, for loops with little latency, q is the first register.
 """
 
 from __future__ import annotations
@@ -19,24 +19,28 @@ from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out
 
 WIDTH_MAX = 72
+"""Most bits of a word."""
 DEPTHS = tuple(1 << k for k in range(4, 11))
-BITS_MAX = 1 << 16  # IEEE 1364 promises numbers of that size, and Verilator takes no larger ones
+"""Accepted numbers of words."""
+BITS_MAX = 1 << 16
+"""Most bits of a block RAM: IEEE 1364 guarantees numbers of this size, and Verilator accepts no larger ones."""
 
 
 class BlockRam(wiring.Component):
     """Block RAM of ``depth`` words: port A reads, port B reads or writes.
 
-    The word at the address of cycle t stands at ``a_q`` or ``b_q`` in cycle t + 2. A word written in cycle t is read
-    from cycle t + 1 on, through either port. While port B writes it reads nothing: its first register keeps its
-    value, so that ``b_q`` repeats in the cycle t + 2 of a write in cycle t. **Reading on A the word that B writes in
-    the same cycle gives an undefined value**; the model in Amaranth's simulator gives the inverse of the old word.
+    The word at the address of cycle t is at ``a_q`` or ``b_q`` in cycle t + 2. A word that is written in cycle t can be
+    read from cycle t + 1 on, through either port. While port B writes, it does not read: its first register keeps its
+    value, so ``b_q`` repeats in cycle t + 2 after a write in cycle t. **If port A reads the word that port B writes in
+    the same cycle, the value is undefined**; the model in Amaranth's simulator returns the inverse of the old word.
 
-    ``init``: the words at configuration, zeros behind its end; no reset brings them back, and no register has a reset.
-    In Verilog it is an instance of the module block_ram_<width>x<depth> with the contents as its parameter INIT, word
-    k at bits k * width; the module stands in the same file and flows replace it by the target's primitive. With
-    ``registers`` = 1 the second registers are left out, and the module's name ends in _r1.
+    ``init``: the words at configuration; the rest are zeros. No reset restores them, and no register has a reset. In
+    Verilog the block is an instance of module block_ram_<width>x<depth>; its parameter INIT has word k at bits
+    k * width. The module is in the same file, and flows replace it by the target's primitive. With ``registers`` = 1
+    there are no second registers, and the module's name ends in _r1.
 
-    Cost on ECP5: ceil(width / 18) DP16KD, no logic. Latency: ``registers`` cycles.
+    Cost on ECP5: ceil(width / 18) DP16KD, no logic. Latency: ``registers`` cycles. Raises ValueError for a size that is
+    not supported and for contents that do not fit.
     """
 
     def __init__(self, width: int, depth: int, init: Sequence[int], *, registers: int = 2) -> None:
@@ -49,7 +53,7 @@ class BlockRam(wiring.Component):
         if width * depth > BITS_MAX:
             raise ValueError(f"a block RAM has at most {BITS_MAX} bits, not {width} x {depth}")
         if len(init) > depth:
-            raise ValueError(f"contents of {len(init)} words do not fit a block RAM of {depth}")
+            raise ValueError(f"contents of {len(init)} words do not fit a block RAM of {depth} words")
         for k, word in enumerate(init):
             if word < 0 or word >> width:
                 raise ValueError(f"word {k} of the contents, {word}, does not fit {width} bits")
@@ -71,7 +75,7 @@ class BlockRam(wiring.Component):
 
     @property
     def module_name(self) -> str:
-        """Module of the instance."""
+        """Name of the Verilog module."""
         return f"block_ram_{self.width}x{self.depth}{'_r1' if self.registers == 1 else ''}"
 
     def elaborate(self, platform: object) -> Module:
@@ -91,7 +95,7 @@ class BlockRam(wiring.Component):
             )
             return m
         m.submodules.words = words = memory.Memory(shape=self.width, depth=self.depth, init=self.init)
-        # Registers of our own behind asynchronous ports: those of the library's synchronous ports are reset.
+        # asynchronous ports and registers without reset, because the library's synchronous ports are reset
         read_a, read_b, write = words.read_port(domain="comb"), words.read_port(domain="comb"), words.write_port()
         a_first, a_second, b_first, b_second = (
             Signal(self.width, name=name, reset_less=True) for name in ("a_first", "a_second", "b_first", "b_second")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""A state machine with a register for each state: where it goes next is two or three LUTs, however many there are."""
+"""A state machine with one register for each state: next-state logic of two or three LUTs for any number of states."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from amaranth.hdl import Cat, Module, Signal
 
 
 class OneHot:
-    """States as Amaranth's FSM has them: the first one named is that after a reset, and the machine stays where it is
-    unless the state says what comes ``next``; of several the last counts.
+    """States as in Amaranth's FSM.
 
-    Used as ``with OneHot(m, name) as machine``; when that ends, the states are complete. Raises ValueError then for a
-    state that is gone to and nowhere described.
+    The first state that is named is the state after reset. The machine stays in a state unless `next` is called in
+    it; of several active calls the last one counts. Use it as ``with OneHot(m, name) as machine``. At the end of that
+    block it raises ValueError if `next` or `ongoing` names a state that `state` does not define.
     """
 
     def __init__(self, m: Module, name: str) -> None:
@@ -34,13 +34,13 @@ class OneHot:
         if kind is not None:
             return
         if missing := sorted(set(self._here) - self._described):
-            raise ValueError(f"{self._name}: nothing is said about state {', '.join(missing)}")
+            raise ValueError(f"{self._name}: undefined state {', '.join(missing)}")
         for state, here in self._here.items():
             self._m.d.sync += here.eq(Cat(*self._ways.get(state, [])).any())
 
     @contextmanager
     def state(self, state: str) -> Iterator[None]:
-        """What is done in a state."""
+        """Define a state: statements in this context take effect in it."""
         self._described.add(state)
         self._now, self._chosen = state, {}
         with self._m.If(self.ongoing(state)):
@@ -48,14 +48,14 @@ class OneHot:
             yield
 
     def ongoing(self, state: str) -> Signal:
-        """Whether the machine is in a state."""
+        """High while the machine is in this state."""
         if state not in self._here:
             name = f"{self._name}_{state.lower().replace(' ', '_')}"
             self._here[state] = Signal(name=name, init=not self._here)
         return self._here[state]
 
     def next(self, state: str) -> None:
-        """The state after this one, under the conditions that this is said in."""
+        """Go to ``state`` in the next cycle, under the conditions around this call."""
         self.ongoing(state)
         for other in self._chosen.values():
             self._m.d.comb += other.eq(0)

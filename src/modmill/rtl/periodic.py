@@ -2,8 +2,8 @@
 # Copyright The Modmill authors
 """The multiplier interface around a machine that runs a periodic schedule and never stalls.
 
-Operands are accepted in one phase of the period, when there is room for their result; results wait in a queue until
-they are taken. So the machine needs no enable, and its timing depends on nothing but acceptance.
+Operands are accepted in one phase of the period if there is room for their result. Results wait in a queue until they
+are taken. So the machine needs no enable, and its timing depends only on acceptance.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from modmill.design import Multiplier
 
 
 class Phase:
-    """The cycle of a period, in ``signal``. It starts at ``ahead`` and runs that many cycles ahead of the machine.
+    """A counter of the cycles of a period, ``signal``; it runs ``ahead`` cycles ahead of the machine.
 
     Cost: a counter, and a flip-flop for each strobe.
     """
@@ -27,7 +27,7 @@ class Phase:
         m.d.sync += [wrap.eq(phase == interval - 2), phase.eq(Mux(wrap, 0, phase + 1))]
 
     def strobe(self, name: str, *cycles: int) -> Signal:
-        """A registered signal that is high in these cycles of the machine, modulo the interval."""
+        """A registered signal that is high in these ``cycles`` of the machine, modulo the interval."""
         hit = [c % self._interval for c in cycles]
         q = Signal(name=name, init=int(0 in hit))
         self._m.d.sync += q.eq(Cat(*(self.signal == (c - 1 + self._ahead) % self._interval for c in hit)).any())
@@ -38,8 +38,8 @@ class Period(Phase):
     """Phase counter, tokens of the products under way, and the output queue of a periodic machine.
 
     ``arrival``: cycle after acceptance in which the result is written to the queue; it is valid one cycle later.
-    ``result`` must be given to ``finish``. Cost: a counter, a token for each product under way, and a queue of
-    ``in_flight + 1`` results.
+    `finish` must be called once. Cost: a counter, a token for each product under way, and a queue of ``in_flight + 1``
+    results.
     """
 
     def __init__(self, m: Module, core: Multiplier, interval: int, arrival: int) -> None:
@@ -61,7 +61,7 @@ class Period(Phase):
         self._push = self.strobe("arriving", arrival) & held
 
     def finish(self, result: Value) -> None:
-        """Queue ``result``, which must be right in the arrival cycle, and connect the output stream."""
+        """Connect ``result``, which must be valid in the arrival cycle, to the queue, and the queue to stream ``o``."""
         core = self._core
         self._m.submodules.queue = queue = fifo.SyncFIFO(width=len(core.o_r), depth=self._depth)
         self._m.d.comb += [
@@ -74,10 +74,10 @@ class Period(Phase):
 
 
 def every_cycle(m: Module, core: Multiplier, result: Value, arrival: int) -> None:
-    """The same interface around a pipeline that takes operands every cycle.
+    """The same interface around a pipeline that accepts operands in every cycle.
 
-    ``result`` must be right ``arrival`` cycles after acceptance; it goes to the queue then and is valid a cycle later.
-    Cost: a counter, a token and a place in the queue for each cycle of the pipeline, and two places more.
+    ``result`` must be valid ``arrival`` cycles after acceptance; it is queued then and valid at the port a cycle later.
+    Cost: a counter, a token and a queue entry for each cycle of the pipeline, and two more queue entries.
     """
     depth = arrival + 2
     room = Signal(range(depth + 1), init=depth)

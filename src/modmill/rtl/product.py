@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Multipliers, tiled explicitly to the DSP block of the target.
+"""Multipliers, tiled explicitly for the DSP block of the target.
 
-A DSP block multiplies ``ta`` x ``tb`` unsigned bits: 17 x 17 fits 18 x 18 signed blocks, 17 x 24 the 25 x 18 ones.
-An a x b product is cut into ceil(a / ta) x ceil(b / tb) tiles, one block each.
+A DSP block multiplies ``ta`` x ``tb`` unsigned bits: 17 x 17 in a signed 18 x 18 block, 17 x 24 in a signed 25 x 18
+block. An a x b product is cut into ceil(a / ta) x ceil(b / tb) tiles of one block each.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from amaranth.lib.wiring import In, Out
 
 @dataclass(frozen=True)
 class DspBlock:
-    """Unsigned operand bits that one DSP block multiplies, the narrower first."""
+    """Bits of the unsigned operands of one DSP block, the narrower operand first."""
 
     a: int
     b: int
 
     def tiles(self, a: int, b: int) -> int:
-        """Blocks for an a x b product, the operands the better way round."""
+        """Blocks for a product of ``a`` x ``b`` bits, in the better order of the operands."""
         return min(self._tiles(a, b), self._tiles(b, a))
 
     def turned(self, a: int, b: int) -> bool:
-        """Whether the operands are better swapped."""
+        """Whether swapping the operands saves blocks."""
         return self._tiles(b, a) < self._tiles(a, b)
 
     def _tiles(self, a: int, b: int) -> int:
@@ -39,15 +39,15 @@ DSP18 = DspBlock(17, 17)
 DSP25 = DspBlock(17, 24)
 
 BLOCKS = {"18x18": DSP18, "25x18": DSP25}
-"""DSP blocks by the name of a design's setting ``dsp``."""
+"""DSP blocks by the values of the setting ``dsp``."""
 
 
 def product(m: Module, a: Value, b: Value, block: DspBlock, *, name: str, register: str | None = "sync") -> Value:
-    """a * b, unsigned; with ``register`` the partial rows pass one register in that clock domain.
+    """a * b, unsigned; the rows of partial products pass a register in clock domain ``register``, unless it is None.
 
-    Each row multiplies all digits of one operand by one digit of the other. Inside a row the digits are chained,
-    p = x y + (previous >> digit), a form that DSP blocks with an adder and a 17-bit shift take whole; elsewhere
-    a row costs one adder of a tile's width for each tile after the first. The rows are added after the register.
+    Each row multiplies all digits of one operand by one digit of the other. The digits of a row are chained,
+    p = x y + (previous >> digit); DSP blocks with an adder and a 17-bit shift implement this entirely. Otherwise a row
+    costs an adder of a tile's width for each tile after the first. The rows are added after the register.
     Latency: 1 cycle with a register, else 0.
     """
     if block.turned(len(a), len(b)):
@@ -78,7 +78,10 @@ def product(m: Module, a: Value, b: Value, block: DspBlock, *, name: str, regist
 
 
 def tile_rows(a: int, b: int, block: DspBlock) -> list[list[tuple[int, int]]]:
-    """Tiles (first bit of a, first bit of b) of an a x b bit product, in few rows in which they do not overlap."""
+    """Tiles (first bit of a, first bit of b) of a product of ``a`` x ``b`` bits, in few rows without overlaps.
+
+    The products of the tiles in a row occupy disjoint bits. The rows are built greedily.
+    """
     tiles = [(i, j) for i in range(0, a, block.a) for j in range(0, b, block.b)]
     rows: list[list[tuple[int, int]]] = []
     ends: list[int] = []
@@ -95,9 +98,9 @@ def tile_rows(a: int, b: int, block: DspBlock) -> list[list[tuple[int, int]]]:
 class Tile(wiring.Component):
     """One DSP block: p = a * b, unsigned.
 
-    ``registers``: 0; 1 (output); 2 (input and output); 3 (input, pipeline and output). That is its latency.
-    In Verilog it is an instance of the module dsp_mul_<a>x<b>_r<registers>, which stands in the same file and which
-    flows replace by the target's primitive; in Amaranth's simulator it is the multiplication itself.
+    ``registers``: 0; 1 (output); 2 (input and output); 3 (input, pipeline and output). It is also the latency.
+    In Verilog the tile is an instance of module dsp_mul_<a>x<b>_r<registers>; the module is in the same file, and flows
+    replace it by the target's primitive. In Amaranth's simulator it is the multiplication itself.
     """
 
     def __init__(self, a: int, b: int, registers: int) -> None:
@@ -106,7 +109,7 @@ class Tile(wiring.Component):
 
     @property
     def module_name(self) -> str:
-        """Module of the instance."""
+        """Name of the Verilog module."""
         return f"dsp_mul_{len(self.a)}x{len(self.b)}_r{self.registers}"
 
     def elaborate(self, platform: object) -> Module:
@@ -132,7 +135,7 @@ class Tile(wiring.Component):
 
 
 def one_tile(m: Module, a: Value, b: Value, registers: int, name: str) -> Value:
-    """a * b, unsigned, of one DSP block, ``registers`` cycles later."""
+    """a * b, unsigned, in one DSP block; ``registers`` (0 to 3) cycles later. ``name``: name of the submodule."""
     m.submodules[name] = tile = Tile(len(a), len(b), registers)
     m.d.comb += [tile.a.eq(a), tile.b.eq(b)]
     return tile.p
@@ -142,7 +145,7 @@ def _place(
     m: Module, a: Value, b: Value, block: DspBlock, tiles: Iterable[tuple[int, int]], registers: int,
     named: Callable[[int, int], str],
 ) -> dict[tuple[int, int], tuple[int, Value]]:  # fmt: skip
-    """Of each tile of a * b, known by its first bit of a and of b: the lowest bit of its product, and the product."""
+    """Maps each tile (first bit of a, first bit of b) to the lowest bit of its product, and to the product."""
     placed: dict[tuple[int, int], tuple[int, Value]] = {}
     for i, j in tiles:
         x, y = a[i : i + block.a], b[j : j + block.b]
@@ -151,7 +154,7 @@ def _place(
 
 
 def _side_by_side(products: Iterable[tuple[int, Value]]) -> Value:
-    """The sum of products that do not overlap, the lowest first."""
+    """The sum of products (lowest bit, value) that do not overlap, in the order of their lowest bits."""
     parts: list[Value] = []
     filled = 0
     for shift, p in products:
@@ -161,7 +164,7 @@ def _side_by_side(products: Iterable[tuple[int, Value]]) -> Value:
 
 
 def tiled_rows(m: Module, a: Value, b: Value, block: DspBlock, registers: int, prefix: str = "") -> list[Value]:
-    """The rows of `tile_rows`, whose sum is a * b, ``registers`` cycles later."""
+    """The rows of `tile_rows` as numbers, whose sum is a * b; ``registers`` (0 to 3) cycles later."""
     rows: list[Value] = []
     for k, tiles in enumerate(tile_rows(len(a), len(b), block)):
         placed = _place(m, a, b, block, tiles, registers, lambda i, j: f"{prefix}tile{i}_{j}")
@@ -172,10 +175,9 @@ def tiled_rows(m: Module, a: Value, b: Value, block: DspBlock, registers: int, p
 
 
 def tiled(m: Module, a: Value, b: Value, block: DspBlock, registers: int, *, name: str) -> Value:
-    """a * b, unsigned, in explicit tiles with so many registers each; their rows are added up behind them.
+    """a * b, unsigned, in explicit tiles with ``registers`` (0 to 3) registers each, and a combinational adder tree.
 
-    Latency: ``registers``. Cost: a tile for each pair of digits, and an adder for each row of `tile_rows` after the
-    first, in a tree.
+    Latency: ``registers``. Cost: a tile for each pair of digits, an adder for each row of `tile_rows` after the first.
     """
     rows = tiled_rows(m, a, b, block, registers, f"{name}_")
     while len(rows) > 1:
@@ -184,9 +186,9 @@ def tiled(m: Module, a: Value, b: Value, block: DspBlock, registers: int, *, nam
 
 
 def tiled_evenly(m: Module, a: Value, b: Value, block: DspBlock, registers: int) -> Value:
-    """a * b, unsigned, in tiles of equal size, as few as `tiled` takes; carry-save adders add their products up.
+    """a * b, unsigned, in tiles of equal size, as many as in `tiled`; carry-save adders add their products.
 
-    Latency: ``registers``, and one more where there are several tiles.
+    Latency: ``registers``, and one more if there are several tiles.
     """
     high, wide = (-(-len(x) // -(-len(x) // most)) for x, most in ((a, block.a), (b, block.b)))
     tiles = [(i, j) for j in range(0, len(b), wide) for i in range(0, len(a), high)]
@@ -201,7 +203,11 @@ def tiled_evenly(m: Module, a: Value, b: Value, block: DspBlock, registers: int)
 
 
 def carry_save(m: Module, terms: Sequence[Value], width: int, name: str) -> Value:
-    """Sum of ``terms`` modulo 2^width by carry-save adders and one carry chain (an expression)."""
+    """Sum of ``terms`` modulo 2^width, by a tree of carry-save adders and one carry chain; combinational.
+
+    ``name``: prefix of the signals. Cost: 2 LUTs for each bit and term after the second, and an adder of ``width``
+    bits.
+    """
     left = [Cat(t, Const(0, width))[:width] if len(t) < width else t[:width] for t in terms]
     level = 0
     while len(left) > 2:

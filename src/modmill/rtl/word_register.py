@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""A wide register that shifts by words and is loaded whole, in pieces with controls of their own.
+"""A wide register that shifts by words and is loaded in parallel, in pieces with their own control registers.
 
-At 2,000 bits one net that tells every bit to shift spends most of a cycle on its way. So each piece of ``PIECE`` words
-keeps its own copy of the two controls, and they act a cycle later.
+At 2,000 bits a single control net takes most of a cycle to reach all bits. So each piece of ``PIECE`` words has its own
+registers for the two controls, and the piece acts one cycle later.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ PIECE = 2
 
 
 class _Piece(wiring.Component):
-    """Some words: one cycle after ``shift`` they move down by one, ``enter`` coming in above; after ``load`` they are
-    ``whole``."""
+    """Some words. One cycle after ``shift`` they move down by one, and ``enter`` becomes the highest; one cycle after
+    ``load`` they become ``whole``."""
 
     def __init__(self, words: int, word: int) -> None:
         self._word = word
@@ -39,12 +39,12 @@ class _Piece(wiring.Component):
 
 
 class WordRegister(wiring.Component):
-    """A number of ``words`` words of ``word`` bits, the least first.
+    """A number of ``words`` words of ``word`` bits, the lowest first.
 
-    In a cycle in which ``acts`` is high, which comes one after ``shift``, the number moves down by one word and
-    ``enter`` becomes its highest; one cycle after ``load`` it becomes ``whole``. ``quiet``: nothing is under way.
-    ``kept`` names the pieces, whose copies of the controls synthesis must not merge.
-    Cost: a register and a LUT a bit, and three registers a piece.
+    ``acts`` is high one cycle after ``shift``; in that cycle the number moves down by one word and ``enter`` becomes
+    its highest word. One cycle after ``load`` the number becomes ``whole``. ``quiet``: no shift or load is pending.
+    ``kept`` names the pieces: synthesis must not merge their control registers.
+    Cost: a register and a LUT for each bit, three registers for each piece.
     """
 
     kept = ("piece",)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""The end of a multiplication, word by word: carry-save to binary, and the one subtraction that is left to do."""
+"""The end of a multiplication, word by word: carry-save to binary, and one conditional subtraction."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from modmill.design import Multiplier
 
 
 def widened(value: Value, bits: int) -> Value:
-    """``value`` with zeros above it, so that it has at least so many bits."""
+    """``value`` extended with zeros to at least ``bits`` bits."""
     return Cat(value, Const(0, bits - len(value))) if len(value) < bits else value
 
 
 class CarrySaveWords:
-    """A pair (S, C) becomes the words of S + C, ``word`` bits each, the least first, one a cycle.
+    """Adds a pair (S, C): the ``count`` words of S + C, of ``word`` bits each, the lowest first, one in each cycle.
 
-    The pair stands at ``s`` and ``c`` in the cycle in which ``take`` is high; word j stands in ``z`` j + 2 cycles
-    later, ``valid`` says so, ``last`` goes with the last of ``count`` words. ``modulus_word`` is the modulus' word
-    beside z. ``pair`` are the registers that take the pair, ``registers`` z and its carry.
-    Cost: two registers of all words with a multiplexer, one adder of a word.
+    The pair is at ``s`` and ``c`` in the cycle in which ``take`` is high. Word j is in ``z`` j + 2 cycles later, with
+    ``valid`` high, for the last word also ``last``; ``modulus_word`` has the same word of ``modulus``. ``pair``: the
+    registers of S and C; ``registers``: z and its carry.
+    Cost: two registers of all words with a multiplexer, an adder of one word.
     """
 
     def __init__(self, m: Module, take: Value, s: Value, c: Value, modulus: Value, *, word: int, count: int) -> None:
@@ -53,14 +53,14 @@ class CarrySaveWords:
 
 
 class WordSubtraction:
-    """Words of a number V < 2 p, the least first, become V or V - p, whichever lies in [0, p), at the output stream.
+    """Reduces V < 2 p, which arrives in words, the lowest first, to [0, p), and drives the output stream of ``core``.
 
-    ``z`` carries a word of V and ``modulus_word`` the word of p in each cycle in which ``valid`` is high, ``last`` goes
-    with the last of ``count``; words of one number may come with pauses. Without ``subtract`` V leaves as it is.
-    The number is in ``core.o_r`` two cycles after its last word, or as soon as the result before it was taken; it must
-    have left its words' registers before the next number's first word comes.
-    ``registers`` hold what was made of a word: that of V and, with ``subtract``, that of V - p and 0 for a borrow.
-    Cost: two registers of all words (one without ``subtract``), one subtractor of a word, a multiplexer of the result.
+    In each cycle in which ``valid`` is high, ``z`` has a word of V and ``modulus_word`` the same word of p; ``last``
+    marks the last of ``count`` words. There may be pauses between the words of a number. Without ``subtract`` the
+    result is V. The result is in ``core.o_r`` two cycles after its last word, or as soon as the previous result has
+    been taken; this must happen before the first word of the next number arrives.
+    ``registers``: the latest words, of V and, with ``subtract``, of V - p, and the inverted borrow of the latter.
+    Cost: two registers of all words (one without ``subtract``), a subtractor of one word, a multiplexer of the result.
     """
 
     def __init__(

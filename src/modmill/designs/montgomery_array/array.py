@@ -2,18 +2,18 @@
 # Copyright The Modmill authors
 """A linear array for Montgomery multiplication: one column for each digit of 17 bits, many products interleaved.
 
-Product after product goes through the same columns; iteration i of a product (digit y_i) takes one cycle of each
-column, and the next iteration of the same product comes ``streams`` cycles later, when its S is ready. The cycles
-between belong to other products. A product starts every ``interval`` cycles; starts never meet iterations of other
-products when ``interval`` is at least the number of digits and has no common divisor with ``streams``.
+All products use the same columns. Iteration i of a product (digit y_i) occupies each column for one cycle; the next
+iteration of the same product follows ``streams`` cycles later, when its S is ready. Other products use the cycles
+between. A product starts every ``interval`` cycles. It never collides with iterations of other products if ``interval``
+is at least the number of digits and coprime to ``streams``.
 
     head      t = (S + x_0 y_i) mod 2^17,  q = t m' mod 2^17,  m' = -M^-1 mod 2^17
     column j  T = lo(x_j y_i) + hi(x_(j-1) y_i) + lo(q M_j) + hi(q M_(j-1)) + S_j + carry of column j - 1
               lo(T) is S_(j-1) of the next iteration, the rest (3 bits) goes to column j + 1
 
-x travels two columns while y travels one, most significant digit first, so that x_j meets y_0 in column j, where it is
-kept; results leave at the same half speed, most significant digit first too, one digit a cycle. Every net but the clock
-reaches the next column only.
+y moves one column in each cycle and x one column in two cycles, most significant digit first. So x_j meets y_0 in
+column j, where it is kept. Results move at half speed too and leave most significant digit first, one digit in each
+cycle. All nets except the clock connect neighbouring columns only.
 """
 
 from __future__ import annotations
@@ -33,32 +33,32 @@ DIGIT = 17
 """Bits of a digit."""
 
 PRODUCT = 4
-"""Cycles from the operands to a product: the DSP block's three registers and one behind it."""
+"""Cycles from the operands to a product: three registers in the DSP block and one behind it."""
 
 ENTRY = 2
 """Cycles from the array's port y to the head's operands."""
 
 HEAD = 2 * PRODUCT + 1
-"""Cycles by which everything waits in the head for q: x_0 y_i, t, q."""
+"""Cycles in the head until q is known: x_0 y_i, t, q."""
 
 SUM = PRODUCT + 4
 """Cycles from a column's operands to T."""
 
 STREAMS_MIN = HEAD + SUM - PRODUCT + 2
-"""Least number of streams: t of the next iteration needs T of column 1."""
+"""Fewest streams: t of the next iteration needs T of column 1."""
 
 
 def _product(m: Module, a: Value, b: Value, name: str) -> Signal:
-    """a * b of one DSP block, with a register of the fabric behind it; PRODUCT cycles."""
+    """a * b in one DSP block, with a fabric register behind it; PRODUCT cycles later."""
     return later(m, _block(m, a, b, name), name)
 
 
 def carried(groups: int) -> dict[str, int]:
-    """What a column takes from the one before, in bits.
+    """Bits of each input of a column from the previous column; ``groups``: digits that a column serves.
 
-    With the column's operands there in cycle 0, it comes in cycle -1: ``y``, ``q``; -2: ``first``, ``load``, and with
-    more than one group ``group``; 3: ``xy`` and ``qm``, high halves of products; 4: ``clear``; 7: ``last``, the carry
-    ``k``. ``x`` and ``z`` pass two registers.
+    If the column's operands are in its registers in cycle 0, the inputs arrive in these cycles: ``y`` and ``q`` in -1;
+    ``first``, ``load`` and, with several groups, ``group`` in -2; ``xy`` and ``qm``, the high halves of products, in 3;
+    ``clear`` in 4; ``last`` and the carry ``k`` in 7. ``x`` and ``z`` pass two registers.
     """
     ports: dict[str, int] = {
         "x": DIGIT, "y": DIGIT, "q": DIGIT, "first": 1, "load": 1, "clear": 1, "last": 1, "xy": DIGIT, "qm": DIGIT,
@@ -70,10 +70,10 @@ def carried(groups: int) -> dict[str, int]:
 
 
 class Head(wiring.Component):
-    """Column 0: the digits q. ``modulus``: (M_0, m') of a fixed modulus, or None.
+    """Column 0, which computes the digits q. ``modulus``: (M_0, m') of a fixed modulus, or None.
 
     ``x``, ``y`` and the flags ``first``, ``last`` and ``load`` are as in MontgomeryArray; ``s`` is T of column 1.
-    ``turn``: cycles from iteration to iteration.
+    ``turn``: cycles from one iteration of a product to the next.
     Cost: 3 DSP blocks, about 150 LUTs.
     """
 
@@ -122,13 +122,13 @@ class Head(wiring.Component):
         m.d.comb += self.low.eq(w[:DIGIT])
         m.d.sync += self.quotient.eq(_block(m, self.low, inverse, "q_tile")[:DIGIT])
         qm = _product(m, self.quotient, digit, "qm")
-        # the low half of w + q M_0 is zero, so its carry is 1 unless w was zero
+        # the low half of w + q M_0 is zero, so its carry is 1 unless the low half of w is zero
         parts = later(m, Cat(*(self.low[i : i + 4].any() for i in range(0, DIGIT, 4))), "parts")
         nonzero = later(m, parts.any(), "nonzero")
         high = later(m, later(m, w[DIGIT], "high"), "high_later")
         carry = Signal(2, reset_less=True)
         m.d.sync += carry.eq(nonzero + high)
-        # all of these wait for q
+        # these wait for q
         waiting = Cat(x, y, first, load, carry, xy[DIGIT:])
         out = Cat(self.o_x, self.o_y, self.o_first, self.o_load, self.o_k[:2], self.o_xy)
         if group is not None:
@@ -145,7 +145,7 @@ class Head(wiring.Component):
 
 
 def _block(m: Module, a: Value, b: Value, name: str) -> Value:
-    """a * b of one DSP block, without the register behind it."""
+    """a * b in one DSP block, without the register behind it; PRODUCT - 1 cycles later."""
     tile = Tile(DIGIT, DIGIT, 3)
     m.submodules[name] = tile
     m.d.comb += [tile.a.eq(a), tile.b.eq(b)]
@@ -153,11 +153,11 @@ def _block(m: Module, a: Value, b: Value, name: str) -> Value:
 
 
 class Column(wiring.Component):
-    """One digit of the array, or one of each group. ``modulus``: the digits M_j of a fixed modulus, or None.
+    """The column of one digit, or of one digit of each group. ``modulus``: its digits of a fixed modulus, or None.
 
-    Ports ``i_*`` from the column before, ``o_*`` to the next; ``s``: T of the next column, ``t``: T of this one.
-    ``turn``: cycles from iteration to iteration; ``wait``: cycles from T to its use as S, 3 less than a turn where T
-    comes from the next column. With ``edge`` the last group has no S.
+    Ports ``i_*``: from the previous column, ``o_*``: to the next; ``s``: T of the next column, ``t``: T of this one.
+    ``turn``: cycles from one iteration of a product to the next; ``wait``: cycles from ``s`` to its use as S, turn - 3
+    if it comes from the next column. With ``edge`` the last group has no S.
     Cost: 2 DSP blocks, about 190 LUTs and 350 flip-flops.
     """
 
@@ -229,7 +229,7 @@ class Column(wiring.Component):
 
 
 class Top(wiring.Component):
-    """The column behind the last one: the high halves and the carry are the highest digit. No DSP block."""
+    """The column behind the last one: the sum of the high halves and the carry is the highest digit. No DSP block."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -256,20 +256,20 @@ class Top(wiring.Component):
 
 
 class MontgomeryArray(wiring.Component):
-    """S = x y 2^(-17 d) mod M, unreduced: x < 2^(17 d) - M and y < 2^(17 d) give S < x y / 2^(17 d) + M.
+    """S = x y 2^(-17 d) (mod M), not reduced: x < 2^(17 d) - M and y < 2^(17 d) give S < x y / 2^(17 d) + M.
 
-    d = ``digits`` >= 2. A product starts in some cycle s: digit y_i enters at ``y`` in cycle s + i * ``streams``, x_j
+    d = ``digits`` >= 2. A product starts in some cycle s. Digit y_i enters at ``y`` in cycle s + i * ``streams``, x_j
     at ``x`` in cycle s - j; ``first`` is set in cycle s and ``last`` in cycle s + (d - 1) * ``streams``. Digit j of S
-    leaves at ``z`` in cycle s + ``latency`` + d - 1 - j, and ``z_first`` is set in the first of these d cycles.
+    leaves at ``z`` in cycle s + ``latency`` + d - 1 - j; ``z_first`` is set in the first of these d cycles.
 
-    ``modulus``: the number M, odd; or None, and it is loaded: its digits enter like those of x, with ``load`` in
-    cycle s; ``inverse`` must be -M^-1 mod 2^17 from then on.
-    Latency: (d - 1) streams + d + 20. Cost: 2 d + 1 DSP blocks.
+    ``modulus``: M, odd; or None if it is loaded. Then its digits enter like those of x, with ``load`` in cycle s, and
+    ``inverse`` must be -M^-1 mod 2^17 from then on.
+    Latency: (d - 1) streams + d + 20. Cost: 2 d + 1 DSP blocks. Raises ValueError for too few digits or streams.
     """
 
     def __init__(self, digits: int, streams: int, modulus: int | None = None) -> None:
         if digits < 2:
-            raise ValueError(f"the array has at least 2 digits, not {digits}")
+            raise ValueError(f"the array needs at least 2 digits, not {digits}")
         if streams < STREAMS_MIN:
             raise ValueError(f"the array needs at least {STREAMS_MIN} streams, not {streams}")
         self.digits, self.streams, self.modulus = digits, streams, modulus
@@ -308,10 +308,10 @@ class MontgomeryArray(wiring.Component):
 
 
 class NegativeInverse(wiring.Component):
-    """-m^-1 mod 2^17 of the odd digit ``m`` taken in the cycle of ``start``, one bit a cycle, in DIGIT cycles.
+    """-m^-1 mod 2^17 of the odd digit ``m``, which is read in the cycle of ``start``; one bit in each cycle.
 
-    m q + 1 is divided by 2 again and again, each time with the bit of q that makes it even.
-    Latency: DIGIT + 1 cycles; ``inverse`` then stays. Cost: about 40 LUTs.
+    m q + 1 is divided by 2 repeatedly; each bit of q is chosen so that the dividend is even.
+    Latency: DIGIT + 1 cycles; then ``inverse`` is stable until the next start. Cost: about 40 LUTs.
     """
 
     def __init__(self) -> None:

@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""High-radix Montgomery multiplication on a pipelined linear array, products interleaved so that no DSP block idles.
+"""High-radix Montgomery multiplication on a pipelined linear array; interleaved products keep all DSP blocks busy.
 
-Source:  P. L. Montgomery, Modular Multiplication Without Trial Division, Mathematics of Computation 44 (1985) 519-521,
-         for the reduction; S. E. Eldridge, C. D. Walter, Hardware Implementation of Montgomery's Modular Multiplication
-         Algorithm, IEEE Transactions on Computers 42 (1993) 693-699, for the array. Digits, interleaving and schedule
-         are ours.
+Source:  P. L. Montgomery: Modular Multiplication Without Trial Division. Mathematics of Computation 44, 1985, pages
+         519-521, for the reduction; S. E. Eldridge, C. D. Walter: Hardware Implementation of Montgomery's Modular
+         Multiplication Algorithm. IEEE Transactions on Computers 42, 1993, pages 693-699, for the array. Digits,
+         interleaving and schedule are ours.
 Formula: S = 0; for i = 0 ... d - 1:  t = (S + x_0 y_i) mod 2^17,  q_i = t m' mod 2^17,
          S = (S + x y_i + q_i M) / 2^17,  with m' = -M^-1 mod 2^17
 Range:   x, y < lambda M give S < (lambda^2 M / R + 1) M <= lambda M, R = 2^(17 d), S = x y / R (mod M)
 
-lambda = 2^(17 d - 1 - bits of M), at least 2, so nothing is subtracted at the end. The modulus is loaded at run time,
-any odd one of that width or below, or built in.
+lambda = 2^(17 d - 1 - bits of M) is at least 2, so no final subtraction is needed. The modulus is built in, or any odd
+modulus of at most that width is loaded at run time.
 """
 
 from __future__ import annotations
@@ -25,12 +25,11 @@ from typing import Any
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 
 from modmill.contract import Binary, Contract, Load, Timing, UnsupportedError
-from modmill.design import Cost, Design, DesignInstance, Multiplier, Setting, Source
+from modmill.design import Cost, Design, DesignInstance, Multiplier, Setting, Source, loadable_modulus
 from modmill.designs.montgomery_array.array import DIGIT, STREAMS_MIN, NegativeInverse
 from modmill.designs.montgomery_array.folded_array import FoldedArray
 from modmill.designs.montgomery_array.lanes import Lanes, timing
 from modmill.designs.montgomery_array.shape import Kind, Params
-from modmill.numbers.shown import shortened
 from modmill.rtl.conditional_subtract import LEAD, ConditionalSubtract
 from modmill.rtl.delay import later
 from modmill.rtl.digit_serial import DIGITS_MIN, Control, DigitSerial, least_streams
@@ -39,13 +38,13 @@ from modmill.rtl.free_running import free_running
 from modmill.schedule import Operation, Schedule
 
 BITS_MAX = 4096
-"""Widest modulus that is served."""
+"""Most bits of a modulus."""
 DIGITS_MAX = 256
-"""Most digits: 14 more than the widest modulus needs."""
+"""Most digits, 14 more than the widest modulus needs."""
 STREAMS_MAX = 271
-"""Most products interleaved: a folded array of 255 columns needs 256. Prime, so that intervals are coprime to it."""
+"""Most interleaved products: a folded array of 255 columns needs 256. It is a prime, so intervals are coprime to it."""
 LANES_MAX = 64
-"""Most arrays side by side."""
+"""Most lanes."""
 
 # ---------------------------------------------------------------------------------------------- algorithm
 
@@ -56,7 +55,7 @@ class MontgomeryMultiplication(DesignInstance):
     def __init__(self, p: int, params: Params, settings: dict[str, Any]) -> None:
         self.p, self.params, self.settings = p, params, settings
         if params.columns:
-            self.forms = ("native",)  # the last subtraction takes the digits in one run
+            self.forms = ("native",)  # the final subtraction needs all digits in one run
 
     @property
     def loadable(self) -> bool:
@@ -111,7 +110,7 @@ class MontgomeryMultiplication(DesignInstance):
         yield "S", s
 
     def multiply(self, a: int, b: int) -> int:
-        """The same S in one step: the digits q are those of -a b / M mod R, whatever way they are found."""
+        """S without the digit loop: the digits q_i together are -a b / M mod R."""
         q = a * b * self._inverse % self.params.R
         return (a * b + q * self.p) // self.params.R
 
@@ -126,21 +125,17 @@ class MontgomeryMultiplication(DesignInstance):
         words = tuple(self.p >> DIGIT * j & (1 << DIGIT) - 1 for j in range(self.params.digits))
         return Load(DIGIT, words, (self.params.loading + 1) * self.params.interval)
 
-    def at(self, p: int) -> MontgomeryMultiplication:
+    def at(self, p: int) -> DesignInstance:
         if not self.loadable:
-            raise UnsupportedError("the modulus of this core is built in")
-        if p < 3 or p % 2 == 0 or p >> self.params.bits:
-            raise UnsupportedError(
-                f"the modulus must be odd, at least 3 and below 2^{self.params.bits}, got {shortened(p)}"
-            )
-        return MontgomeryMultiplication(p, self.params, self.settings)
+            return super().at(p)
+        return MontgomeryMultiplication(loadable_modulus(p, self.params.bits), self.params, self.settings)
 
     def component(self, *, scaled: bool = False) -> Multiplier:
         return self._laned(binary=False)
 
     @property
     def lanes(self) -> int:
-        """Arrays side by side."""
+        """Number of arrays."""
         return int(self.settings["lanes"])
 
     def _laned(self, *, binary: bool) -> Multiplier:
@@ -161,7 +156,7 @@ class MontgomeryMultiplication(DesignInstance):
         ]
 
     def corners(self) -> list[tuple[int, int]]:
-        """Operands of all ones and single digits; q all zeros or all ones; results at their bound and at 0 and M."""
+        """Operands of all ones and of single digits; q all zeros or all ones; results at their bound, 0 and M."""
         p, top = self.p, self.contract("native").largest_operand
         ones = (1 << DIGIT) - 1
         special = [
@@ -180,7 +175,7 @@ class MontgomeryMultiplication(DesignInstance):
         special = [x for x in dict.fromkeys(special) if x <= top]
         out = [(x, y) for x in special for y in special]
         for q in (0, self.params.R - 1, 1, self.params.R >> 1, int("01" * (DIGIT * self.params.digits // 2), 2)):
-            product = -q * p % self.params.R  # x y of this size mod R makes the digits q
+            product = -q * p % self.params.R  # with x y = product (mod R) the digits q_i are q
             for y in (1, 3, top | 1):
                 x = product * pow(y, -1, self.params.R) % self.params.R
                 if y <= top and x <= top:
@@ -206,10 +201,11 @@ class MontgomeryMultiplication(DesignInstance):
 
 
 class Machine(DigitSerial):
-    """The array behind the multiplier interface. ``modulus``: None where it is loaded.
+    """The array with the multiplier interface. ``modulus``: None if it is loaded; ``binary``: operands and results
+    below M, with a conditional subtraction.
 
-    Stream k takes the digits of M, least significant first. Meanwhile -M^-1 mod 2^17 is computed; then the digits enter
-    the array in place of an operand's.
+    Stream k accepts the digits of M, least significant first. Meanwhile -M^-1 mod 2^17 is computed. Then the digits
+    enter the array like those of an operand.
     """
 
     def __init__(self, params: Params, modulus: int | None, *, binary: bool = False) -> None:
@@ -221,7 +217,7 @@ class Machine(DigitSerial):
             self.probes = [(step.name, self._register(step.does), step.end) for step in params.schedule.steps]
 
     def _register(self, operation: Operation) -> Value:
-        """Where an operation's result stands."""
+        """The register of an operation's result."""
         array, params = self._array, self._params
         match operation:
             case Operation(Kind.PRODUCT):
@@ -272,7 +268,11 @@ class Machine(DigitSerial):
         return subtract.out, permitted
 
     def _load(self, m: Module, control: Control) -> tuple[Value, Value, Value, Value]:
-        """A port for memories of M; its digit for the array; whether that enters now; whether a modulus is there."""
+        """The memory of M and its loading.
+
+        Returns a write port (enable, place, digit) for other memories of M; the digit of M for the array; whether it
+        enters the array now; whether a modulus is loaded.
+        """
         digits = self._params.digits
         filling, pending, entering, loaded = Signal(), Signal(), Signal(), Signal()
         may = Signal()
@@ -287,7 +287,7 @@ class Machine(DigitSerial):
         taken, lowest = Signal(), Signal()
         m.d.sync += [taken.eq(take), lowest.eq(take & ~filling)]
         word, written = later(m, self.k_m, "word"), later(m, place, "word_place")
-        # above the highest digit the folded array reads zeros, which nothing before a reset may overwrite
+        # the folded array reads zeros above the highest digit; writes from before a reset must not change them
         enable = taken if frame.groups == 1 else taken & (written < digits)
         port = Cat(enable, written, word)
         m.d.comb += [
@@ -298,7 +298,7 @@ class Machine(DigitSerial):
             m.d.sync += [place.eq(place + 1), filling.eq(1), loaded.eq(0)]
             with m.If(place == digits - 1):
                 m.d.sync += [place.eq(0), filling.eq(0), pending.eq(1)]
-        # in the period before the digits enter
+        # one interval before the digits enter
         chosen = Signal()
         with m.If(control.at(frame.feeding - MEMORY)):
             m.d.sync += chosen.eq(pending)
@@ -321,35 +321,38 @@ class Machine(DigitSerial):
 
 
 def least_digits(bits: int) -> int:
-    """The fewest digits with 2^(17 d) >= 4 * 2^bits."""
+    """The fewest digits d with 2^(17 d) >= 4 * 2^bits, so that lambda >= 2."""
     return max(DIGITS_MIN, -(-(bits + 2) // DIGIT))
 
 
 def folding(digits: int, columns: int) -> tuple[int, int, int]:
-    """Groups of digits, columns of the folded array (0 where it is not folded), and its fewest streams."""
+    """Groups of digits, columns of the folded array (0: not folded) and fewest streams. ``columns``: the setting."""
     groups = -(-digits // columns) if columns else 1
     folded = columns if groups > 1 else 0
     return groups, folded, max(folded + 1, -(-STREAMS_MIN // groups)) if folded else STREAMS_MIN
 
 
 def stream_limits(p: int, settings: Mapping[str, Any]) -> tuple[int, int]:
-    """The fewest streams, and the most."""
+    """Fewest and most streams for p and the settings ``digits`` and ``columns``."""
     digits = settings["digits"] or least_digits(p.bit_length())
     return folding(digits, settings["columns"])[2], STREAMS_MAX
 
 
 def fit(p: int, *, loadable: bool, digits: int, streams: int, columns: int, lanes: int) -> MontgomeryMultiplication:
-    """The fewest digits with 2^(17 d) >= 4 * 2^bits, so that lambda >= 2."""
+    """The design for p, with the fewest digits, streams and cycles for settings that are 0.
+
+    Raises UnsupportedError for a p of more than BITS_MAX bits, and for streams that do not fit digits and interval.
+    """
     settings = {"loadable": loadable, "digits": digits, "streams": streams, "columns": columns, "lanes": lanes}
     bits = p.bit_length()
     if bits > BITS_MAX:
-        raise UnsupportedError(f"moduli have at most {BITS_MAX} bits, this one has {bits}")
+        raise UnsupportedError(f"the modulus must have at most {BITS_MAX} bits, this one has {bits}")
     d = digits or least_digits(bits)
     groups, folded, fewest = folding(d, columns)
     found, interval = least_streams(d, fewest, groups, folded, lanes)
     params = Params(bits, d, streams or found, interval, folded, groups)
     try:
-        params.frame  # noqa: B018 - its conditions
+        params.frame  # noqa: B018 - checks its conditions
     except ValueError as error:
         raise UnsupportedError(f"streams = {streams}: {error}") from error
     return MontgomeryMultiplication(p, params, settings)
@@ -369,25 +372,25 @@ DESIGNS = (
         ),
         needs=f"any odd modulus of at most {BITS_MAX} bits",
         settings=(
-            Setting("loadable", bool, True, "load the modulus at run time, any odd one of that width or below"),
+            Setting("loadable", bool, True, "load the modulus at run time: any odd one of at most that width"),
             Setting(
-                "digits", int, 0, "digits of 17 bits, 0 for the fewest; more leave room for sums",
-                least=0, most=DIGITS_MAX, depends="2 bits more than p at least",
+                "digits", int, 0, "digits of 17 bits; 0: the fewest; more leave room for sums",
+                least=0, most=DIGITS_MAX, depends="together at least 2 bits more than p",
                 limits=lambda p, settings: (least_digits(p.bit_length()), DIGITS_MAX),
                 smaller="lower",
             ),
             Setting(
-                "streams", int, 0, "products interleaved, 0 for the fewest that suit", least=0, most=STREAMS_MAX,
-                depends="a product's digits must be through the array when they are due; more make it wait longer",
+                "streams", int, 0, "products interleaved; 0: the fewest that suit", least=0, most=STREAMS_MAX,
+                depends="the next iteration of a product needs the sums of this one; more streams only add latency",
                 limits=stream_limits,
             ),
             Setting(
-                "columns", int, 0, "columns behind the head, fewer than digits: less DSP blocks, more cycles",
-                least=0, most=DIGITS_MAX - 1, depends="fewer than digits; as many change nothing",
+                "columns", int, 0, "columns behind the head, fewer than digits: fewer DSP blocks, more cycles",
+                least=0, most=DIGITS_MAX - 1, depends="fewer than digits",
                 limits=lambda p, settings: (1, (settings["digits"] or least_digits(p.bit_length())) - 1),
             ),
             Setting(
-                "lanes", int, 1, "arrays side by side that take products in turn: more DSP blocks",
+                "lanes", int, 1, "arrays that take products in turn: more DSP blocks",
                 least=1, most=LANES_MAX,
                 smaller="lower",
             ),

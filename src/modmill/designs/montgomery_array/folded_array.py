@@ -2,9 +2,8 @@
 # Copyright The Modmill authors
 """The Montgomery array with fewer columns than digits: each column serves one digit of every group.
 
-Group g of an iteration holds digits g c + 1 ... g c + c on the c columns, and goes through them ``streams`` cycles
-after group g - 1: what the last column hands on comes back to the first one in time. The head is used once an
-iteration.
+Group g of an iteration has digits g c + 1 ... g c + c on the c columns. It passes them ``streams`` cycles after group
+g - 1, so the outputs of the last column return to the first column in time. Each iteration uses the head once.
 """
 
 from __future__ import annotations
@@ -19,19 +18,20 @@ from modmill.designs.montgomery_array.array import DIGIT, ENTRY, HEAD, PRODUCT, 
 from modmill.rtl.delay import DelayLines, later
 
 BACK = ("y", "q", "xy", "qm", "k")
-"""What the last column hands back to the first."""
+"""Outputs of the last column that return to the first."""
 
 
 class FoldedArray(wiring.Component):
     """As MontgomeryArray, with c = ``columns`` columns for c f >= d digits above the lowest, f = ``groups`` >= 2.
 
-    A product starts in some cycle s and takes a cycle of each column every K = ``streams`` > c cycles. Digit y_i enters
-    at ``y`` in cycle s + i f K; x_0 at ``x`` in cycle s, and digit g c + p, p = 1 ... c, in cycle s + g K - p, zero
-    where there is none. ``group`` is g from cycle s + g K on in every iteration, ``first`` is set then in the first,
-    ``last`` in the last, ``load`` where x is M. Digit g c + p - 1 of S leaves at ``z`` in cycle s + ``latency`` +
-    g K + c - p.
+    A product starts in some cycle s and occupies each column for one cycle in every K = ``streams`` > c cycles. Digit
+    y_i enters at ``y`` in cycle s + i f K. Digit x_0 enters at ``x`` in cycle s, and digit g c + p, p = 1 ... c, in
+    cycle s + g K - p; it is zero above x. In the cycles s + i f K + g K, ``group`` is g, ``first`` is set for i = 0,
+    ``last`` for i = d - 1, and ``load`` with ``first`` if x is M. Digit g c + p - 1 of S leaves at ``z`` in cycle
+    s + ``latency`` + g K + c - p.
 
-    f K must be at least STREAMS_MIN. Latency: (d - 1) f K + c + 20. Cost: 2 c + 3 DSP blocks.
+    f K must be at least STREAMS_MIN. Latency: (d - 1) f K + c + 20. Cost: 2 c + 3 DSP blocks. Raises ValueError for
+    sizes outside these ranges.
     """
 
     def __init__(self, digits: int, columns: int, groups: int, streams: int, modulus: int | None = None) -> None:
@@ -83,7 +83,7 @@ class FoldedArray(wiring.Component):
             ]
             m.d.comb += before.s.eq(self.stages[j - 1].t)
         m.d.comb += [last.s.eq(first.t), self.z.eq(last.o_z)]
-        # back to the first column, unless the head begins an iteration
+        # back to the first column, except when the head begins an iteration
         lines = DelayLines(m, max(self.wait, PRODUCT + SUM), name="back")
         handed = Cat(*(getattr(last, f"o_{name}") for name in BACK))
         returned = lines.line(handed, self.wait, name="returned")

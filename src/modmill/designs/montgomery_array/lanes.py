@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Several equal multipliers behind one port, which take pairs of operands in turn.
+"""Several equal multipliers with one port that take pairs of operands in turn.
 
-A multiplier that takes a pair every ``interval`` cycles, at a fixed phase, becomes one that takes a pair every
-interval / lanes cycles: lane k comes out of reset k interval / lanes cycles after the first, and so is that much behind
-in everything. A pair waits one interval in registers of its lane, because the multipliers scan their ports. Results
-leave in the order of the pairs.
+Each multiplier accepts a pair every ``interval`` cycles at a fixed phase; together they accept a pair every
+interval / lanes cycles. Lane k leaves reset k interval / lanes cycles after lane 0, so all its events are that much
+later. A pair waits one interval in registers of its lane, because the multipliers scan their ports. Results leave in
+the order of the pairs.
 """
 
 from __future__ import annotations
@@ -22,9 +22,10 @@ from modmill.rtl.free_running import INITIAL
 
 
 def timing(lane: Timing, lanes: int) -> Timing:
-    """Timing of so many lanes. Raises UnsupportedError where their phases would not be whole cycles."""
+    """Timing of ``lanes`` lanes with timing ``lane`` each. Raises UnsupportedError unless the interval is a multiple of
+    ``lanes``."""
     if lanes < 1 or lane.interval % lanes:
-        raise UnsupportedError(f"the interval of {lane.interval} cycles is no multiple of {lanes} lanes")
+        raise UnsupportedError(f"the interval of {lane.interval} cycles is not a multiple of {lanes} lanes")
     if lanes == 1:
         return lane
     latency, interval = lane.latency + lane.interval, lane.interval // lanes
@@ -32,16 +33,17 @@ def timing(lane: Timing, lanes: int) -> Timing:
 
 
 class Lanes(Multiplier):
-    """The multipliers, all equal, with ``period`` of several cycles and ``lead`` = period - 1.
+    """Equal multipliers whose ``period`` is a multiple of their number, with ``lead`` = period - 1.
 
-    Each word of stream k goes to every lane, when nothing waits and nothing is under way. Latency: that of a lane and
-    its period. Cost beside the lanes: two registers of operands a lane, and a multiplexer for the results.
+    Each word of stream k goes to all lanes, while nothing waits and nothing is under way. Latency: that of a lane plus
+    its period. Cost in addition to the lanes: two registers of operands for each lane, a multiplexer for the results.
+    Raises ValueError if the lanes cannot share the period.
     """
 
     kept = ("lane",)
 
     def __init__(self, lanes: Sequence[DigitSerial], room: int) -> None:
-        """``room``: pairs that each lane may have taken and not yet given back, at most."""
+        """``room``: most pairs that a lane can have accepted without their results having been taken."""
         first = lanes[0]
         count = len(lanes)
         if first.period % count or first.lead != first.period - 1:
@@ -58,14 +60,14 @@ class Lanes(Multiplier):
         m = Module()
         count, each = len(self._lanes), self.period
         whole = count * each
-        # ---- phases: lane k is k * each cycles behind; reset reaches it as much later
+        # ---- phases: lane k is k * each cycles late, and so is its reset
         delays = Signal((count - 1) * each, name="reset_delay", init=-1, attrs=INITIAL)
         m.d.sync += delays.eq(Cat(Const(0, 1), delays)[: len(delays)])
         phase = Signal(range(whole), name="phase")
         wrap = Signal()
         m.d.sync += [wrap.eq(phase == whole - 2), phase.eq(Mux(wrap, 0, phase + 1))]
         waiting = [Signal(name=f"waiting{k}") for k in range(count)]
-        offered = Signal()  # stream k is offered: no further pair comes in
+        offered = Signal()  # a word of stream k is offered, so no further pair is accepted
         m.d.comb += offered.eq(self.k_valid if self._loaded else 0)
 
         ready: list[Signal] = []
@@ -85,7 +87,7 @@ class Lanes(Multiplier):
                 m.d.sync += [waiting[k].eq(1), a.eq(self.i_a), b.eq(self.i_b)]
         m.d.comb += self.i_ready.eq(Cat(ready).any())
 
-        # ---- results: in the order of the pairs, which may pass over a lane
+        # ---- results, in the order of the pairs; a pair may skip a lane
         m.submodules.order = order = fifo.SyncFIFO(width=max(1, (count - 1).bit_length()), depth=self._depth)
         chosen: Value = Const(0)
         for k in range(count):
@@ -104,7 +106,7 @@ class Lanes(Multiplier):
         return m
 
     def _load(self, m: Module, waiting: Value) -> None:
-        """Every word to every lane, each when it can take it."""
+        """Pass each word to every lane as soon as the lane accepts it."""
         done = [Signal(name=f"word_taken{k}") for k in range(len(self._lanes))]
         takes = []
         for lane, had in zip(self._lanes, done, strict=True):

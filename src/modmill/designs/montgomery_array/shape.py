@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Sizes and times of the Montgomery array, and the operations of one product in their cycles."""
+"""Sizes, times and schedule of the Montgomery array."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from modmill.schedule import Operations, Schedule, Step
 
 @dataclass(frozen=True)
 class Params:
-    """Digits, streams and interval of a core for moduli of up to ``bits`` bits.
+    """Digits, streams and interval (in cycles) of a core for moduli of up to ``bits`` bits.
 
-    ``columns``: of the folded array, which go through ``groups`` groups in an iteration; 0: one for each digit.
+    ``columns``: columns of the folded array, each of which serves ``groups`` digits; 0: a column for each digit.
     """
 
     bits: int
@@ -32,18 +32,18 @@ class Params:
 
     @property
     def blocks(self) -> int:
-        """DSP blocks: three in the head and two in each further column."""
+        """DSP blocks of one lane: three in the head and two in each further column."""
         return 2 * self.columns + 3 if self.columns else 2 * self.digits + 1
 
     def array(self, modulus: int | None) -> MontgomeryArray | FoldedArray:
-        """The array."""
+        """The array for a fixed ``modulus``, or for a loaded one (None)."""
         if self.columns:
             return FoldedArray(self.digits, self.columns, self.groups, self.streams, modulus)
         return MontgomeryArray(self.digits, self.streams, modulus)
 
     @property
     def operand_bits(self) -> int:
-        """Operands and results are below 2^operand_bits."""
+        """Bits of operands and results."""
         return DIGIT * self.digits - 1
 
     @property
@@ -53,7 +53,7 @@ class Params:
 
     @property
     def R(self) -> int:
-        """The Montgomery factor's inverse."""
+        """R: the result is x y / R (mod M)."""
         return 1 << DIGIT * self.digits
 
     @cached_property
@@ -70,21 +70,21 @@ class Params:
 
     @cached_property
     def binary_frame(self) -> Frame:
-        """The same with a subtraction at the end: for x, y < M the result is below (M / R + 1) M < 2 M."""
+        """The frame of the binary form, with a final subtraction: for x, y < M, S is below (M / R + 1) M < 2 M."""
         latency = self.frame.latency + ConditionalSubtract.latency(self.digits)
         return replace(self.frame, latency=latency, rising=True)
 
     @property
     def loading(self) -> int:
-        """Periods from the first word of a modulus to the one in which its digits have begun to enter the array."""
+        """Intervals from the first word of a modulus to the interval in which its digits start to enter the array."""
         feeding = self.frame.feeding
         return -(-(self.digits + MEMORY - feeding) // self.interval) + (feeding >= 0)
 
     @property
     def held(self) -> list[tuple[tuple[int, ...], int, int]]:
-        """For each group its number, where there are several, and the lowest and the highest digit of S in its columns.
+        """For each group: (its number), or () if there is only one; lowest and highest digit of S in its columns.
 
-        Without groups the highest digit stands behind the last column.
+        Without groups the highest digit is behind the last column.
         """
         if not self.columns:
             return [((), 0, self.digits - 1)]
@@ -93,12 +93,12 @@ class Params:
 
     @cached_property
     def schedule(self) -> Schedule:
-        """The steps of one product, cycle 0 the accepted operands."""
+        """The steps of one product; the operands are accepted in cycle 0."""
         return Schedule(tuple(_steps(self)), self.interval)
 
 
 class Kind(Operations):
-    """What the units make, for iteration i or digit j; of a folded array for group g of an iteration."""
+    """The operations, for iteration i or digit j; in a folded array also for group g of an iteration."""
 
     PRODUCT = "xy{}"
     """x_0 y_i."""
@@ -107,16 +107,16 @@ class Kind(Operations):
     COLUMN = "S{}/1"
     """The lowest digit of S (of the group)."""
     OTHERS = "S{}"
-    """The highest digit of S (of the group), to which the carries of all columns have come."""
+    """The highest digit of S (of the group), including the carries of all columns."""
     DIGIT = "z{}"
-    """A digit of the result, out of the array."""
+    """A digit of the result at the array's output."""
     RESULT = "S"
 
 
 def _steps(p: Params) -> Iterator[Step]:
     """Each iteration in the head and in the columns; the digits as they leave; the result through its memory.
 
-    Carries and digits that come while an operation is under way are not among what it reads.
+    An operation does not list carries and digits among its reads that arrive while it is under way.
     """
     frame = p.frame
     for i in range(p.digits):

@@ -2,10 +2,10 @@
 # Copyright The Modmill authors
 """Multi-step radix-2 Montgomery multiplication in carry-save, without DSP blocks.
 
-    X. Zhang, X. Dong, A high speed Montgomery processor of 256-bit on FPGA
+    X. Zhang, X. Dong: A high speed Montgomery processor of 256-bit on FPGA. 2016
 
     Algorithms 1 to 3, Figures 2 and 3   `design`: bounds, algorithm, schedule, machine
     Figure 2                             `carry_save`: one step
 
-The paper's table and claims stand in `studies.papers.multistep`.
+The paper's table and claims are in `studies.papers.multistep`.
 """

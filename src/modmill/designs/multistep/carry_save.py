@@ -10,11 +10,11 @@ from amaranth.lib.wiring import In, Out
 
 
 class CarrySaveAdder(wiring.Component):
-    """sum + 2 carry = s + c + ``on`` a, for numbers of ``width`` bits: bit by bit, nothing propagates.
+    """sum + 2 carry = s + c + ``on`` a, for numbers of ``width`` bits; no carry propagates.
 
-    A submodule whose name a core should keep through synthesis (``Multiplier.kept``): dissolved into its neighbours, a
-    chain of them is rebuilt for depth with wide LUTs and takes four times the area.
-    Latency: none. Cost: 2 LUTs of four inputs for each bit.
+    A core should keep this submodule through synthesis (``Multiplier.kept``): when a chain of them is flattened,
+    synthesis restructures it for depth with wide LUTs, and it takes four times the area.
+    Combinational. Cost: 2 LUTs of four inputs for each bit.
     """
 
     def __init__(self, width: int) -> None:

@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Multi-step radix-2 Montgomery multiplication: s bits of x a clock, in carry-save, without DSP blocks.
+"""Multi-step radix-2 Montgomery multiplication: s bits of x in each clock, in carry-save, without DSP blocks.
 
-Source:  X. Zhang, X. Dong, A high speed Montgomery processor of 256-bit on FPGA, Algorithms 2 and 3, Figures 2 and 3.
+Source:  X. Zhang, X. Dong: A high speed Montgomery processor of 256-bit on FPGA. 2016, Algorithms 2 and 3, Figures 2
+         and 3.
 Formula: p <- (p + x_i y + q m) / 2,  q = (p + x_i y) mod 2,  for i = 0 ... k - 1, k = s t + r;  z = p or p - m
-Range:   p < m + y at every step, so x, y < m leave z < m after one subtraction. Without it, k + 2 steps take x, y < 2 m
-         to z < 2 m; k + 1 steps do not.
+Range:   p < m + y at every step, so x, y < m give z < m after one subtraction. Without the subtraction, k + 2 steps
+         give z < 2 m for x, y < 2 m; k + 1 steps do not.
 
 Deviations from the paper:
-- Algorithm 3 reuses i for both loops and lets the inner one run to k - 1; the bit index is i s + j for j < s, and
-  t s + j for j < r in the remainder.
-- The paper counts the clocks of the loop only, t + [r > 0]. The carry-save result still has to be added up and
-  compared with m: that is done here word by word beside the next product's loop, and counted in the latency.
+- Algorithm 3 uses i for both loops, and its inner loop ends at k - 1. The bit index is i s + j for j < s, and t s + j
+  for j < r in the remainder.
+- The paper counts only the clocks of the loop, t + [r > 0]. The carry-save result must still be added and compared with
+  m. Here this is done word by word during the next product's loop, and it is included in the latency.
 """
 
 from __future__ import annotations
@@ -25,33 +26,33 @@ from typing import Any
 
 from amaranth.hdl import Module, Mux, Signal, Value
 
-from modmill.contract import Binary, Load, Timing, UnsupportedError
-from modmill.design import Cost, Design, DesignInstance, Multiplier, Setting, Source
+from modmill.contract import Binary, Load, Timing
+from modmill.design import Cost, Design, DesignInstance, Multiplier, Setting, Source, loadable_modulus
 from modmill.designs.digit_serial import PLACES, DigitSerial, DigitSerialMachine, End, addition, ended, planned, put
 from modmill.designs.multistep.carry_save import CarrySaveAdder
 from modmill.numbers.moduli import MAX_BITS
 from modmill.numbers.montgomery import edges
-from modmill.numbers.shown import shortened
 from modmill.rtl.acceptance import Acceptance
 from modmill.rtl.words import CarrySaveWords, WordSubtraction
 from modmill.schedule import Operation, Operations, Schedule, Step
 
 LEAST_WORD = 16
-"""Bits of the final adder, unless a wider one is needed to hide it behind the loop."""
+"""Bits of the final adder, unless a wider adder is needed to finish within the next product's loop."""
 
 
-# ---------------------------------------------------------------------------------------------- what is shared
+# ---------------------------------------------------------------------------------------------- common base
 
 
 class BinaryMontgomery(DesignInstance):
-    """Montgomery multiplication of binary numbers: what all such designs share.
+    """Common base of the designs for Montgomery multiplication of binary numbers; abstract.
 
-    Settings ``subtract`` (operands and results below p, one subtraction at the end; else below 2 p) and, where there is
-    one, ``loadable``. The binary form is the one with the subtraction.
+    Setting ``subtract``: operands and results are below p, and one conditional subtraction ends a product; otherwise
+    they are below 2 p. Setting ``loadable``, if the design has it: the modulus is loaded. The binary form always
+    subtracts.
     """
 
     def __init__(self, p: int, settings: dict[str, Any], bits: int = 0) -> None:
-        """``bits``: width of the modulus that the core is made for, where that is not p's."""
+        """``bits``: width of the largest modulus of the core; 0: the width of p."""
         self.p, self.settings = p, settings
         self.bits = bits or p.bit_length()
         self.subtract: bool = settings["subtract"]
@@ -60,16 +61,16 @@ class BinaryMontgomery(DesignInstance):
     @property
     @abstractmethod
     def R(self) -> int:
-        """The power of two that the product is divided by; it depends on ``bits`` only."""
+        """R, a power of two that depends only on ``bits``: the result is a b / R (mod p)."""
 
     @property
     def operand_bits(self) -> int:
-        """Width of operands and results."""
+        """Width of operands and results, in bits."""
         return self.bits + (not self.subtract)
 
     @property
     def cost(self) -> Cost:
-        """No DSP block, no table, unless a design says otherwise."""
+        """No DSP block and no table; a subclass may override it."""
         return Cost(dsp=0, memory_bits=0, multiplications=1)
 
     @property
@@ -93,15 +94,13 @@ class BinaryMontgomery(DesignInstance):
     def load(self) -> Load | None:
         return Load(self.bits, (self.p,), 1) if self.loadable else None
 
-    def at(self, p: int) -> BinaryMontgomery:
+    def at(self, p: int) -> DesignInstance:
         if not self.loadable:
-            raise UnsupportedError("the modulus of this core is built in")
-        if p < 3 or p % 2 == 0 or p >> self.bits:
-            raise UnsupportedError(f"this core takes odd moduli from 3 to 2^{self.bits} - 1, not {shortened(p)}")
-        return type(self)(p, self.settings, self.bits)
+            return super().at(p)
+        return type(self)(loadable_modulus(p, self.bits), self.settings, self.bits)
 
     def _binary(self) -> BinaryMontgomery:
-        """The same R and operands below p, with the subtraction."""
+        """The same design with operands below p and the subtraction; R is the same."""
         out = type(self)(self.p, self.settings, self.bits)
         out.subtract = True
         return out
@@ -118,18 +117,18 @@ class BinaryMontgomery(DesignInstance):
 
 
 def scanned_bits(p: int, settings: Mapping[str, Any]) -> int:
-    """Bits of x that are gone through."""
+    """Bits of x that the loop processes: those of p, and 2 more without ``subtract``."""
     return p.bit_length() + 2 * (not settings["subtract"])
 
 
 def added_bits(p: int, settings: Mapping[str, Any]) -> int:
-    """Bits of a sum of two operands."""
+    """Bits of a sum of two operands: one more than those of an operand."""
     return p.bit_length() + (not settings["subtract"]) + 1
 
 
 SHARED_SETTINGS = (
-    Setting("subtract", bool, True, "operands and results below p; false: below 2 p, without the last subtraction"),
-    Setting("loadable", bool, False, "load the modulus at run time, any odd one of at most that width"),
+    Setting("subtract", bool, True, "operands and results below p; false: below 2 p, without the final subtraction"),
+    Setting("loadable", bool, False, "load the modulus at run time: any odd one of at most that width"),
 )
 
 
@@ -138,7 +137,7 @@ SHARED_SETTINGS = (
 
 @dataclass(frozen=True)
 class Params:
-    """``k`` steps, ``s`` of them a clock; ``word`` bits of the final adder, 0 to choose."""
+    """``k`` steps, ``s`` in each clock; ``word``: bits of the final adder, 0: `adder` chooses."""
 
     k: int
     s: int
@@ -162,13 +161,15 @@ class Params:
 
     @property
     def width(self) -> int:
-        """Bits of S and of C: their sum is below m + y."""
+        """Bits of S and of C, whose sum is below m + y."""
         return self.operand_bits + 1
 
     @property
     def adder(self) -> int:
-        """Bits that the final adder takes a cycle: as given, or the fewest that hide it behind the loop, so that the
-        latency of 3 + loop + words is below `PLACES` loops."""
+        """Bits that the final adder adds in each cycle: ``word``, or the fewest that end within the next loop.
+
+        The latency of 3 + loop + words is then below `PLACES` loops.
+        """
         hidden = (PLACES - 1) * self.loop - 4
         return min(self.word or max(LEAST_WORD, -(-self.width // max(1, hidden))), self.width)
 
@@ -179,7 +180,7 @@ class Params:
 
     @property
     def done(self) -> list[int]:
-        """Steps done after each clock of the loop."""
+        """Number of steps done after each clock of the loop."""
         return [min((clock + 1) * self.s, self.k) for clock in range(self.loop)]
 
 
@@ -187,25 +188,25 @@ class Params:
 
 
 def majority(a: int, b: int, c: int) -> int:
-    """The carries of a carry-save addition."""
+    """Bitwise majority: the carries of a carry-save addition."""
     return a & b | a & c | b & c
 
 
 def step(s: int, c: int, xy: int, m: int) -> tuple[int, int]:
-    """One step on the pair (S, C): add x_i y, add q m, halve."""
+    """One step on the pair (S, C): add ``xy`` = x_i y, add q ``m``, divide by 2."""
     s, c = s ^ c ^ xy, majority(s, c, xy) << 1
     qm = m if s & 1 else 0
     return (s ^ c ^ qm) >> 1, majority(s, c, qm)
 
 
 class Kind(Operations):
-    """The operation before the end."""
+    """The operations of the loop."""
 
-    STEPS = "p{}"  # the pair (S, C) after i steps, s of them in this clock, or r
+    STEPS = "p{}"  # the pair (S, C) after i steps; s of them, or r, in this clock
 
 
 class Multistep(DigitSerial, BinaryMontgomery):
-    """Multi-step Montgomery multiplication for one modulus, or for all of its width."""
+    """Multi-step Montgomery multiplication for one modulus, or for all moduli of at most its width."""
 
     @cached_property
     def params(self) -> Params:
@@ -236,12 +237,12 @@ class Multistep(DigitSerial, BinaryMontgomery):
 
     @property
     def size(self) -> int:
-        """s steps of the operand's width."""
+        """Proportional to s steps of the operand's width."""
         return min(self.params.s, self.params.k) * self.params.width // 32
 
     @property
     def predicted_luts(self) -> int:
-        """LUTs with four inputs of the loop: two carry-save additions a step, sum and carry of each bit."""
+        """LUTs of four inputs in the loop: sum and carry of each bit in two carry-save additions for each step."""
         return 4 * self.operand_bits * self.params.s
 
     def component(self, *, scaled: bool = False) -> Multiplier:
@@ -263,10 +264,10 @@ class Multistep(DigitSerial, BinaryMontgomery):
 
 
 class Machine(DigitSerialMachine):
-    """A chain of s steps with the pair (S, C) around it, and the final adder and subtractor beside it.
+    """A chain of s steps with registers for (S, C), a final adder and a subtractor.
 
-    The machine never stalls: operands are accepted while one of two places for a result is left. Timing does not
-    depend on values. Latency 3 + loop + words. Cost: about 4 s LUTs a bit, and 4 more.
+    The machine never stalls: it accepts operands if one of its two places for a result is free. Timing does not depend
+    on values. Latency: 3 + loop + words. Cost: about 4 s + 4 LUTs for each bit.
     """
 
     kept = ("add_xy", "add_qm")
@@ -280,7 +281,7 @@ class Machine(DigitSerialMachine):
         front = Acceptance(m, self, fitted.p, fitted.bits, PLACES)
         modulus = front.modulus
 
-        # ---- control: clock 0 waits, clocks 1 ... loop run, then 0 again unless the interval is longer
+        # ---- control: idle in clock 0; clocks 1 ... loop are the loop; a product ends in clock ``interval``
         clock = Signal(range(interval + 1))
         last = Signal()
         with m.If(front.accept):
@@ -306,7 +307,7 @@ class Machine(DigitSerialMachine):
         with m.Else():
             m.d.sync += [x.eq(x >> q.s), s.eq(after_s), c.eq(after_c)]
 
-        # ---- the end
+        # ---- final addition and subtraction
         words = CarrySaveWords(m, last, after_s, after_c, modulus, word=q.adder, count=q.words)
         end = WordSubtraction(
             m, self, words.z, words.modulus_word, words.valid, words.last, count=q.words, subtract=fitted.subtract
@@ -315,7 +316,7 @@ class Machine(DigitSerialMachine):
         return m
 
     def _steps(self, m: Module, s: Value, c: Value, x: Value, y: Value, modulus: Value) -> list[tuple[Signal, Signal]]:
-        """The pair after each step of one clock."""
+        """The pair (S, C) after each step of one clock."""
         width = self._fitted.params.width
         pairs = []
         for j in range(min(self._fitted.params.s, self._fitted.params.k)):
@@ -332,8 +333,8 @@ class Machine(DigitSerialMachine):
 # ---------------------------------------------------------------------------------------------- design
 
 PRINTED_CLOCKS, PRINTED_MHZ, PRINTED_ALUTS = 16, 76.8, 17161
-"""Table 1 and Section 4, 256 bits, s = 16, Stratix III. Clocks reproduced for the loop; the clock and area are another
-device's."""
+"""Table 1 and Section 4: 256 bits, s = 16, Stratix III. The clocks of the loop are reproduced; frequency and area apply
+to another device."""
 
 DESIGNS = (
     Design(
@@ -350,13 +351,13 @@ DESIGNS = (
         needs="any odd modulus",
         settings=(
             Setting(
-                "s", int, 16, "steps (bits of x) in one clock", least=1, most=MAX_BITS + 2,
+                "s", int, 16, "steps (bits of x) in each clock", least=1, most=MAX_BITS + 2,
                 depends="there are as many steps as bits of x: those of p, 2 more without subtract",
                 limits=lambda p, settings: (1, scanned_bits(p, settings)),
                 smaller="lower",
             ),
             Setting(
-                "word", int, 0, "bits of the final adder a cycle; 0: the fewest that hide behind the loop",
+                "word", int, 0, "bits of the final adder in each cycle; 0: the fewest that end within a loop",
                 least=0, most=MAX_BITS + 2,
                 depends="a sum is 1 bit longer than an operand, which has the bits of p, 1 more without subtract",
                 limits=lambda p, settings: (1, added_bits(p, settings)),

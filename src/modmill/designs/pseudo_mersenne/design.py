@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Multiplication modulo p = 2^k - c on a pipelined linear array: the whole product, then folds without multipliers.
+"""Multiplication modulo p = 2^k - c on a pipelined linear array: the full product, then folds without multipliers.
 
-Source:  R. E. Crandall, Method and Apparatus for Public Key Exchange in a Cryptographic System, US patent 5159632,
-         1992, for the reduction; array, digits, interleaving and the serial folds are ours.
-Formula: v = x y;  then v <- v mod 2^n + floor(v / 2^n) C, n = 17 d, C = 2^(n - k) c, as often as the range needs
-Range:   x, y < 2^(n + 1) give v < 2^(n + 1) after the last fold, exactly bounded fold by fold; v = x y (mod p)
+Source:  R. E. Crandall: Method and Apparatus for Public Key Exchange in a Cryptographic System. US patent 5159632,
+         1992, for the reduction. Array, digits, interleaving and the serial folds are ours.
+Formula: v = x y;  then v <- v mod 2^n + floor(v / 2^n) C, n = 17 d, C = 2^(n - k) c, until v < 2^(n + 1)
+Range:   x, y < 2^(n + 1) give v < 2^(n + 1) after the last fold, v = x y (mod p); the bound after each fold is exact
 
-d columns of one DSP block each take a product every d cycles. C is never multiplied: its signed digits are shifts.
+d columns of one DSP block each accept a product every d cycles. The product with C needs no multiplier: its signed
+digits are shifts.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ TERMS_MAX = 16
 """Most signed digits of C."""
 
 STREAMS_MAX = 271
-"""Most products interleaved, as in montgomery_array.py."""
+"""Most products interleaved, as in montgomery_array."""
 
 # ---------------------------------------------------------------------------------------------- algorithm
 
@@ -64,7 +65,7 @@ class PseudoMersenne(DesignInstance):
 
     @property
     def cost(self) -> Cost:
-        """One DSP block for each digit; no constants but shifts."""
+        """One DSP block for each digit; constants are shifts."""
         d = self.params.digits
         return Cost(dsp=d, memory_bits=0, multiplications=d * d)
 
@@ -72,7 +73,7 @@ class PseudoMersenne(DesignInstance):
         p, mask = self.params, (1 << DIGIT) - 1
 
         def digits(v: int) -> list[int]:
-            """Digits from 2^0 on, the last with all that is above."""
+            """Digits of ``v``, the lowest first; the last has all remaining bits."""
             return [v >> DIGIT * j & (mask if j < p.digits - 1 else -1) for j in range(p.digits)]
 
         x, total = digits(a), 0
@@ -111,7 +112,7 @@ class PseudoMersenne(DesignInstance):
         ]
 
     def corners(self) -> list[tuple[int, int]]:
-        """Operands at the ends, products around multiples of 2^n, folds that carry through all digits."""
+        """Operands at the ends of the range, products near multiples of 2^n, folds with carries through all digits."""
         params, p = self.params, self.p
         top, edge = (1 << params.n + 1) - 1, 1 << params.n
         special = [0, 1, 2, p - 1, p, p + 1, 2 * p, edge - 1, edge, edge + 1, top, top - 1, top >> 1, params.C]
@@ -119,7 +120,7 @@ class PseudoMersenne(DesignInstance):
         special = [x for x in dict.fromkeys(special) if x <= top]
         out = [(x, y) for x in special for y in special]
         for target in (edge - 1, edge, edge - params.C, top, edge - 1 - params.C):
-            # v after the folds is at most a few C away from x y mod (2^n - C) where that is small
+            # if x y mod (2^n - C) is small, v after the folds differs from it by at most a few C
             for y in (3, top - 6, edge + 2):
                 if (modulus := edge - params.C) > 1:
                     try:
@@ -140,7 +141,10 @@ class PseudoMersenne(DesignInstance):
 
 
 class Machine(DigitSerial):
-    """The array, a memory for each half of the products, and the folds, behind the multiplier interface."""
+    """The array, a memory for each half of the products, and the folds, with the multiplier interface.
+
+    ``binary``: operands and results are below p; a fold at 2^k and a conditional subtraction follow.
+    """
 
     def __init__(self, params: Params, *, binary: bool = False) -> None:
         self._params, self._binary = params, binary
@@ -156,7 +160,7 @@ class Machine(DigitSerial):
             array.first.eq(control.first), array.last.eq(control.last),
         ]  # fmt: skip
 
-        # ---- both halves of the product through memories: they come in another order than the folds take them
+        # ---- both halves of the product through memories, because the folds read them in another order
         low = DigitMemory(DIGIT, p.digits, frame.numbers)
         high = DigitMemory(HIGHEST + 1, p.digits, frame.numbers)
         m.submodules.low, m.submodules.high = low, high
@@ -200,7 +204,7 @@ class Machine(DigitSerial):
         return self._reduced(m, control, low_digit) if self._binary else low_digit, self._settled(m, control)
 
     def _register(self, operation: Operation, halves: list[Value]) -> Any:
-        """Where an operation's result stands. ``halves``: digits of the product, read from both memories."""
+        """The register of an operation's result. ``halves``: digits of the product, read from both memories."""
         array = self._array
         match operation:
             case Operation(Kind.PRODUCT):
@@ -222,11 +226,11 @@ class Machine(DigitSerial):
                 return self.o_r
 
     def _settled(self, m: Module, control: Control) -> Value:
-        """Every stream has begun a product since the reset: none writes low digits where it must not."""
+        """Whether every stream has begun a product since the reset, so that none overwrites another's low digits."""
         return self.begun(m, control, self._params.streams + 2)
 
     def _reduced(self, m: Module, control: Control, digit: Value) -> Value:
-        """v mod p: what is beyond 2^k is known with the highest digit, so the digits wait for it."""
+        """v mod p. The digits wait for the highest digit, which has the bits from 2^k on."""
         p = self._params
         start = p.folded + p.digits
         lines = DelayLines(m, p.digits, name="top")
@@ -249,7 +253,7 @@ class Machine(DigitSerial):
         return subtract.out
 
     def _number(self, control: Control, cycle: int) -> Value:
-        """Number of the product that was accepted so many cycles ago."""
+        """Number of the product that was accepted ``cycle`` cycles ago."""
         since = (cycle - (2 - self._params.digits)) // self._params.interval
         return control.number - since
 
@@ -258,7 +262,10 @@ class Machine(DigitSerial):
 
 
 def fit(p: int, *, streams: int) -> PseudoMersenne:
-    """The fewest digits that hold p."""
+    """The design for p, with the fewest digits that hold p. ``streams``: products interleaved, 0: the fewest.
+
+    Raises UnsupportedError for a p that is too short, or whose c is too wide or has too many signed digits.
+    """
     k = p.bit_length()
     c = (1 << k) - p
     d = max(DIGITS_MIN, -(-k // DIGIT))
@@ -270,7 +277,7 @@ def fit(p: int, *, streams: int) -> PseudoMersenne:
     if count > TERMS_MAX:
         raise UnsupportedError(f"c = 2^{k} - p has {count} signed digits, at most {TERMS_MAX} are accepted")
     try:
-        params.frame  # noqa: B018 - its conditions
+        params.frame  # noqa: B018 - checks its conditions
     except ValueError as error:
         raise UnsupportedError(str(error)) from error
     if params.top_bound > 2 * p:
@@ -295,8 +302,8 @@ DESIGNS = (
         needs="p = 2^k - c with c of less than about half of p's bits and few signed digits",
         settings=(
             Setting(
-                "streams", int, 0, "products interleaved, 0 for the fewest that suit", least=0, most=STREAMS_MAX,
-                depends="a product's digits must be through the array when they are due; more make it wait longer",
+                "streams", int, 0, "products interleaved; 0: the fewest that suit", least=0, most=STREAMS_MAX,
+                depends="the next iteration of a product needs the sums of this one; more streams only add latency",
                 limits=lambda p, settings: (STREAMS_MIN, STREAMS_MAX),
             ),
         ),

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""A linear array for whole products: one column for each digit of 17 bits, many products interleaved.
+"""A linear array for full products: one column for each digit of 17 bits, many products interleaved.
 
     column j  T = lo(x_j y_i) + hi(x_(j-1) y_i) + S_j + carry of column j - 1;  lo(T) is S_(j-1) of the next iteration
 
-The lowest digit of each iteration is a digit of the product; after the last one the columns hold the rest. Data travel
-as in the Montgomery array: y and flags one column a cycle, x and results at half that speed, most significant first.
+The lowest digit of each iteration is a digit of the product; after the last iteration the columns hold the others.
+Data move as in the Montgomery array: y and flags one column in each cycle, x and results at half that speed, most
+significant digit first.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from modmill.rtl.delay import DelayLines, later
 from modmill.rtl.product import Tile
 
 DIGIT = 17
-"""Bits of a digit but the highest."""
+"""Bits of a digit, except the highest."""
 
 HIGHEST = DIGIT + 1
 """Bits of the highest digit of an operand."""
@@ -27,23 +28,24 @@ ENTRY = 3
 """Cycles from the array's port y to the operands of column 0."""
 
 PRODUCT = 4
-"""Cycles from the operands to a product: the DSP block's three registers and one behind it."""
+"""Cycles from the operands to a product: three registers in the DSP block and one behind it."""
 
 SUM = PRODUCT + 3
 """Cycles from a column's operands to T."""
 
 STREAMS_MIN = 4
-"""Least number of streams: the next iteration needs T of the next column."""
+"""Fewest streams: the next iteration needs T of the next column."""
 
 TOTAL = DIGIT + 4
 """Bits of T."""
 
 
 def _carried() -> dict[str, int]:
-    """What a column takes from the one before, in bits.
+    """Bits of each input of a column from the previous column.
 
-    With the column's operands there in cycle 0, it comes in cycle -1: ``y``; -2: ``first``; 3: ``clear`` and ``xy``,
-    the high half of a product; 6: ``last``, the carry ``k``. ``x`` and ``z`` pass two registers.
+    If the column's operands are in its registers in cycle 0, the inputs arrive in these cycles: ``y`` in -1; ``first``
+    in -2; ``clear`` and ``xy``, the high half of a product, in 3; ``last`` and the carry ``k`` in 6. ``x`` and ``z``
+    pass two registers.
     """
     return {
         "x": HIGHEST, "y": HIGHEST, "first": 1, "clear": 1, "last": 1, "xy": HIGHEST + 1, "k": TOTAL - DIGIT,
@@ -52,9 +54,9 @@ def _carried() -> dict[str, int]:
 
 
 class Column(wiring.Component):
-    """One digit of the array; ``highest``: that of the highest one.
+    """The column of one digit of the array; ``highest``: of the highest digit.
 
-    Ports ``i_*`` from the column before, ``o_*`` to the next; ``s``: T of the next column, ``t``: T of this one.
+    Ports ``i_*``: from the previous column, ``o_*``: to the next; ``s``: T of the next column, ``t``: T of this one.
     Cost: 1 DSP block, about 80 LUTs and 260 flip-flops.
     """
 
@@ -114,7 +116,7 @@ class ProductArray(wiring.Component):
         self.digits, self.streams = digits, streams
         self.columns = [Column(streams, highest=j == digits - 1) for j in range(digits)]
         self.top = Signal(TOTAL - 1, name="top", reset_less=True)
-        """What the last column hands on; a cycle after its T."""
+        """The digit above the last column; valid one cycle after that column's T."""
         super().__init__(
             {
                 "x": In(HIGHEST), "y": In(HIGHEST), "first": In(1), "last": In(1),

@@ -2,8 +2,9 @@
 # Copyright The Modmill authors
 """Folding digit by digit: v -> v mod 2^n + floor(v / 2^n) C, n a multiple of the digit, C with few signed digits.
 
-Low and high digits come side by side, least significant first, one number after another. Each signed digit 2^(17 a + b)
-of C is the high digit of a cycles ago, shifted by b bits: no multiplier. Carries run on from digit to digit.
+Low and high digits arrive in pairs, least significant first, one number after another. For each signed digit
+2^(17 a + b) of C, the high digit of a cycles ago, shifted by b bits, is added: no multiplier. The carry of a digit is
+added to the next digit.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from modmill.rtl.delay import DelayLines, later
 
 
 def terms(constant: int, bits: int) -> dict[int, list[tuple[int, int]]]:
-    """The signed digits of ``constant``, sorted by place."""
+    """The signed digits of ``constant``: for each digit a of ``bits`` bits the pairs (place b in it, sign)."""
     found: dict[int, list[tuple[int, int]]] = {}
     for k, sign in sorted(signed_digits(constant)):
         found.setdefault(k // bits, []).append((k % bits, sign))
@@ -27,20 +28,21 @@ def terms(constant: int, bits: int) -> dict[int, list[tuple[int, int]]]:
 class SerialFold(wiring.Component):
     """One fold of numbers of ``digits`` low digits of ``bits`` bits, with high digits of at most ``high`` bits.
 
-    Digit j of the low and of the high half enter j cycles after ``first``; the next ``first`` comes no sooner than
-    ``digits`` cycles later, and with ``gaps`` perhaps later than that. Digit j of the result leaves ``latency`` + j
-    cycles after ``first``: at ``o_low``, and, unless ``final``, what is beyond 2^n side by side with it at ``o_high``.
-    A ``final`` fold leaves it in the highest digit.
+    Digit j of the low and of the high half enter j cycles after ``first``. The next ``first`` comes ``digits`` cycles
+    later; with ``gaps`` it may come later. Digit j of the result leaves ``latency`` + j cycles after ``first``: at
+    ``o_low`` digit j of the lower half, at ``o_high`` digit j of the bits from 2^n on. A ``final`` fold has no
+    ``o_high``; its highest digit has all remaining bits.
 
-    Latency: ``final`` 2 + ceil(log2(signed digits + 1)), else ``digits`` more. Cost: an adder for each signed digit,
-    twice for those with a > 0, two more, and unless ``final`` a delay line of ``digits`` cycles.
+    Latency: if ``final`` 2 + ceil(log2(signed digits + 1)), otherwise ``digits`` more. Cost: an adder for each signed
+    digit, two for those with a > 0, two more adders, and unless ``final`` a delay line of ``digits`` cycles.
+    Raises ValueError if ``constant`` has more than ``digits`` digits.
     """
 
     def __init__(self, digits: int, bits: int, constant: int, high: int, *, final: bool, gaps: bool) -> None:
         self.digits, self.bits, self.final, self.gaps = digits, bits, final, gaps
         self.terms = terms(constant, bits)
         if max(self.terms) >= digits:
-            raise ValueError(f"the constant has {max(self.terms) + 1} digits, there may be {digits}")
+            raise ValueError(f"the constant has {max(self.terms) + 1} digits, at most {digits} are accepted")
         super().__init__({
             "first": In(1), "low": In(bits), "high": In(high),
             "o_low": Out(bits + final), **({} if final else {"o_high": Out(bits)}),
@@ -53,14 +55,14 @@ class SerialFold(wiring.Component):
 
     @property
     def latency(self) -> int:
-        """Cycles from a digit to the result's."""
+        """Cycles from a digit to the same digit of the result."""
         return 2 + self.levels + (0 if self.final else self.digits)
 
     def elaborate(self, _platform: object) -> Module:
         m = Module()
         digits, bits = self.digits, self.bits
         lines = DelayLines(m, max(digits, max(self.terms) + 1), name="fold")
-        ages = Signal(digits + self.levels + 1, name="ages")  # bit k: the first digit came k cycles ago
+        ages = Signal(digits + self.levels + 1, name="ages")  # bit k: the first digit arrived k cycles ago
         m.d.comb += ages[0].eq(self.first)
         m.d.sync += ages[1:].eq(ages)
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Sizes and times of the pseudo-Mersenne array, and the operations of one product in their cycles."""
+"""Sizes, times and schedule of the pseudo-Mersenne array."""
 
 from __future__ import annotations
 
@@ -18,12 +18,13 @@ from modmill.rtl.digits import MEMORY
 from modmill.schedule import Operations, Schedule, Step
 
 FOLDS_MAX = 4
-"""Most folds that are built."""
+"""Most folds."""
 
 
 @dataclass(frozen=True)
 class Params:
-    """p = 2^k - c on an array of ``digits`` columns."""
+    """p = 2^``k`` - ``c`` on an array of ``digits`` columns with ``streams`` interleaved products, one every
+    ``interval`` cycles."""
 
     k: int
     c: int
@@ -33,18 +34,20 @@ class Params:
 
     @property
     def n(self) -> int:
-        """Numbers are folded at 2^n."""
+        """n: numbers are folded at 2^n."""
         return DIGIT * self.digits
 
     @property
     def C(self) -> int:
-        """2^n = C (mod p)."""
+        """C, with 2^n = C (mod p)."""
         return self.c << (self.n - self.k)
 
     @cached_property
     def bounds(self) -> tuple[int, ...]:
-        """Exclusive bounds of v: the product's, then after each fold. Raises UnsupportedError where folding does not
-        end."""
+        """Exclusive bounds of v: of the product, then after each fold.
+
+        Raises UnsupportedError if v is not below 2^(n + 1) after FOLDS_MAX folds.
+        """
         top = 1 << (self.n + 1)
         bounds = [(top - 1) ** 2 + 1]
         while bounds[-1] > top:
@@ -79,7 +82,7 @@ class Params:
 
     @property
     def folding(self) -> int:
-        """Cycle in which the product's lowest digits enter the first fold."""
+        """Cycle in which the lowest digits of both halves enter the first fold."""
         return self.product + self.digits + MEMORY
 
     @property
@@ -100,48 +103,48 @@ class Params:
         return self.k - DIGIT * (self.digits - 1)
 
     def top_fold(self) -> SerialFold:
-        """v mod 2^k + floor(v / 2^k) c, which is below 2 p."""
+        """The unit for v mod 2^k + floor(v / 2^k) c, which is below 2 p."""
         return SerialFold(self.digits, DIGIT, self.c, HIGHEST + 1 - self.highest, final=True, gaps=False)
 
     @property
     def top_bound(self) -> int:
-        """Exclusive bound after it."""
+        """Exclusive bound after the fold at 2^k."""
         return (1 << self.k) + ((self.bounds[-1] - 1) >> self.k) * self.c
 
     @cached_property
     def binary_frame(self) -> Frame:
-        """The same with a fold at 2^k and a subtraction at the end."""
+        """The frame of the binary form, which ends with a fold at 2^k and a conditional subtraction."""
         more = self.digits + unused(self.top_fold()).latency + ConditionalSubtract.latency(self.digits)
         return replace(self.frame, latency=self.frame.latency + more)
 
     @cached_property
     def schedule(self) -> Schedule:
-        """The steps of one product, cycle 0 the accepted operands."""
+        """The steps of one product; the operands are accepted in cycle 0."""
         return Schedule(tuple(_steps(self)), self.interval)
 
 
 class Kind(Operations):
-    """What the units make, for iteration i, fold k, digit or column j; v_k is v after the k-th fold."""
+    """The operations, for iteration i, fold k, digit or column j; v_k is v after the k-th fold."""
 
     PRODUCT = "xy{}"
     """x_0 y_i."""
     COLUMN = "T{}"
     TOP = "S{}"
-    """The highest digit of what an iteration leaves, to which the carries of all columns have come."""
+    """The highest digit after an iteration, including the carries of all columns."""
     HIGH = "high{}"
     """Digit d + j of the product."""
     READ = "x y{}"
     """Digits j and d + j of the product."""
     FOLD = "v{}"
-    """Digit j of v_k, and digit d + j unless it is the last fold."""
+    """Digit j of v_k, and digit d + j except in the last fold."""
     RESULT = "v"
 
 
 def _steps(p: Params) -> Iterator[Step]:
-    """Each iteration in the lowest columns and on to the highest; the product's high digits, the highest one first,
-    through a memory; the folds, digit by digit; the result through its memory.
+    """Each iteration in the two lowest columns and in the others; the product's high digits, the highest first, through
+    a memory; the folds, digit by digit; the result through its memory.
 
-    Carries and digits that come while an operation is under way are not among what it reads.
+    An operation does not list carries and digits among its reads that arrive while it is under way.
     """
     digits = range(p.digits)
     for i in digits:

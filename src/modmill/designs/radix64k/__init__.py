@@ -2,13 +2,13 @@
 # Copyright The Modmill authors
 """Montgomery multiplication on redundant radix-2^r numbers.
 
-    K. Nakano, K. Kawakami, K. Shigemoto, RSA Encryption and Decryption using the Redundant Number System on
-    the FPGA, 2009
+    K. Nakano, K. Kawakami, K. Shigemoto: RSA Encryption and Decryption using the Redundant Number System on the FPGA.
+    IPDPS Workshops, 2009
 
     sections 2 and 5, Lemmas 1 to 7, Theorems 9 and 10   `design`: bounds, algorithm and the three designs
     section 2                                            `blocks`: digit sums without carries, tables, conversion
-    section 5, Figures 1 to 3                            `shape`: sizes, and each operation in its cycle
+    section 5, Figures 1 to 3                            `shape`: sizes and schedule
     sections 4 and 5                                     `machine`: the loop, loading of a modulus, the binary form
 
-The integers behind it stand in `numbers.redundant_digits`; the paper's tables in `studies.papers.rsa64k`.
+The arithmetic on integers is in `numbers.redundant_digits`, the paper's tables are in `studies.papers.rsa64k`.
 """

@@ -2,8 +2,8 @@
 # Copyright The Modmill authors
 """Blocks for redundant radix-2^r numbers: digit sums without carries, tables of multiples of M, -M^-1, conversion.
 
-Source: K. Nakano, K. Kawakami, K. Shigemoto, RSA Encryption and Decryption using the Redundant Number System on the
-        FPGA, IPDPS Workshops 2009, Sections 2 and 5; the formulas are those of numbers.redundant_digits.
+Source: K. Nakano, K. Kawakami, K. Shigemoto: RSA Encryption and Decryption using the Redundant Number System on the
+        FPGA. IPDPS Workshops, 2009, Sections 2 and 5; the formulas are in numbers.redundant_digits.
 """
 
 from __future__ import annotations
@@ -19,41 +19,41 @@ from modmill.numbers.redundant_digits import Montgomery
 from modmill.rtl.memory import DEPTHS, BlockRam
 
 COLUMN = 18
-"""Bits of a table's column: the word of one block RAM with two ports."""
+"""Bits of a column of a table: the word of one block RAM with two ports."""
 
 
 def columns(bits: int) -> int:
-    """Block RAMs side by side for words of so many bits."""
+    """Number of block RAMs for words of ``bits`` bits."""
     return -(-bits // COLUMN)
 
 
 def zero(bits: int = 1) -> Const:
-    """Nothing to add."""
+    """A constant zero, which `total` leaves out."""
     return Const(0, bits)
 
 
 def total(terms: Sequence[Value]) -> Value:
-    """The sum of the terms; constant zeros of one bit are left out."""
+    """The sum of the terms, without constant zeros (an expression)."""
     left = [t for t in terms if not (isinstance(t, Const) and t.value == 0)]
     return sum(left[1:], left[0]) if left else zero()
 
 
 @dataclass(frozen=True)
 class DigitSums:
-    """The adders of Lemma 3 and of the reduction, combinational, one for each digit; no carry passes a digit.
+    """The combinational adders of Lemma 3 and of the reduction, one for each digit; no carry propagates between digits.
 
-    ``m`` is the module to add to, ``r`` the bits of a principal part. Digits are as wide as their values.
+    ``m``: the module that gets the adders; ``r``: bits of a principal part. Digits are as wide as their largest values.
     """
 
     m: Module
     r: int
 
     def low(self, x: Value) -> Value:
-        """Principal bits."""
+        """The principal bits of a digit."""
         return x[: self.r]
 
     def high(self, x: Value) -> Value:
-        """What stands above them."""
+        """The redundant bits of a digit."""
         return x[self.r :] if len(x) > self.r else zero()
 
     def product_sum(
@@ -77,7 +77,7 @@ class DigitSums:
     def reduce(
         self, t: Sequence[Value], u: Sequence[Value], v: Sequence[Value], carry: Value, limits: Sequence[int], name: str
     ) -> list[Signal]:
-        """C = (T + U + V) / 2^r, where ``carry`` is what the digits 0 bring; ``limits``: largest digits of C."""
+        """C = (T + U + V) / 2^r; ``carry``: carry out of digits 0; ``limits``: largest digits of C."""
         out = []
         for i in range(1, len(t)):
             last = i == len(t) - 1
@@ -98,18 +98,21 @@ class DigitSums:
 
 
 def joined(digits: Sequence[Value], r: int, d: int) -> Value:
-    """A number of more than ``d`` digits that fits d of r + 2 bits: what stands above becomes redundant bits."""
+    """A number of d + 1 digits as ``d`` digits of r + 2 bits: digit d becomes redundant bits of digit d - 1.
+
+    The number must fit ``d`` digits.
+    """
     wide = [Cat(x, Const(0, r + 2))[: r + 2] for x in digits]
     top = (wide[d - 1][r:] + wide[d][:2])[:2]
     return Cat(*wide[: d - 1], wide[d - 1][:r], top)
 
 
 class Inverse(wiring.Component):
-    """x = -m^-1 mod 2^r for an odd ``m`` of r bits that stays, one bit a cycle from ``start`` on.
+    """x = -m^-1 mod 2^r for an odd ``m`` of r bits, one bit in each cycle from ``start`` on; ``m`` must be stable.
 
     t <- (t + x_i m) / 2 with x_i = t mod 2, from t = 1: after r steps 1 + x m = 0 (mod 2^r).
-    ``done`` is high in the cycle in which the last bit is found, ``cycles`` = r after start, and ``x`` valid from the
-    next one on. Cost: an adder of r bits, 2 r flip-flops.
+    ``done`` is high in the cycle of the last bit, ``cycles`` = r after start; ``x`` is valid from the next cycle on.
+    Cost: an adder of r bits, 2 r flip-flops.
     """
 
     def __init__(self, r: int) -> None:
@@ -118,7 +121,7 @@ class Inverse(wiring.Component):
 
     @staticmethod
     def cycles(r: int) -> int:
-        """From start to done."""
+        """Cycles from start to done."""
         return r
 
     def elaborate(self, _platform: object) -> Module:
@@ -140,15 +143,15 @@ class Inverse(wiring.Component):
 class Multiples(wiring.Component):
     """A table of multiples of M in block RAM: word z is (k M) >> bits for the k < 2^bits with z + k M = 0 (mod 2^bits).
 
-    Ports A and B read a word each in every cycle, one cycle after its address. ``g_q`` is the lower ``bits`` bits of
-    the word at ``g_address``, in the same cycle; leave it open where it is not needed (``with_g`` false).
-    With ``fixed`` the contents are constants. Else they are computed from ``m``, which must stay: a strobe at ``start``
-    writes word -k M for k = 0, 1, ..., adding M once a cycle, column by column; each column of 18 bits works one
-    cycle behind the one below it, so that carries pass one register and no wire is longer than to the neighbour.
-    ``done`` is high in the cycle in which the last word is written, ``cycles`` after start. While the table is filled
-    nothing may be read. With several ``readers`` the addresses of each stand side by side, and each reads its share
-    of the columns, the first the lowest ones.
-    Cost: ceil(width / 18) block RAMs of 2^bits words; filled on chip, also an adder and about 50 flip-flops for each.
+    Ports A and B each read a word in every cycle, one cycle after its address. ``g_q``, with ``with_g``, is the lower
+    ``bits`` bits of the word at ``g_address``, in the same cycle.
+    With ``fixed`` the contents are constants. Otherwise they are computed from ``m``, which must be stable. After a
+    strobe at ``start``, word -k M mod 2^bits is written for k = 0, 1, ..., and M is added in each cycle. Each column of
+    18 bits works one cycle after the column below it. So carries pass one register, and wires only reach the next
+    column. ``done`` is high in the cycle in which the last word is written, ``cycles`` after start. The table must not
+    be read while it is filled. With several ``readers``, the address ports have the addresses of all readers, the first
+    in the lowest bits; each reader reads its share of the columns, the first the lowest ones.
+    Cost: ceil(width / 18) block RAMs of 2^bits words; without ``fixed`` also an adder and about 50 flip-flops for each.
     """
 
     def __init__(
@@ -167,7 +170,7 @@ class Multiples(wiring.Component):
 
     @staticmethod
     def cycles(modulus_bits: int, bits: int) -> int:
-        """From start to done."""
+        """Cycles from start to done."""
         return (1 << bits) + columns(modulus_bits)
 
     def elaborate(self, _platform: object) -> Module:
@@ -206,7 +209,7 @@ class Multiples(wiring.Component):
         return m
 
     def _add_g(self, m: Module, words: Sequence[int], address: Value, number: Value, valid: Value) -> None:
-        """The memory of the lowest bits, read in the cycle of its address."""
+        """The memory of the lowest bits, with asynchronous read."""
         mask = (1 << self.bits) - 1
         m.submodules.g = g = memory.Memory(shape=self.bits, depth=1 << self.bits, init=[word & mask for word in words])
         look = g.read_port(domain="comb")
@@ -216,7 +219,7 @@ class Multiples(wiring.Component):
             m.d.comb += [write.addr.eq(address), write.data.eq(number), write.en.eq(valid)]
 
     def _lowest(self, m: Module) -> tuple[Value, ...]:
-        """Start, writing, last, address and carry for the first column: the count of k, and k M mod 2^bits."""
+        """Count k and compute k M mod 2^bits. Returns start, write, last, address and carry for the first column."""
         if self._fixed:
             return (zero(),) * 5
         bits = self.bits
@@ -238,20 +241,21 @@ class Multiples(wiring.Component):
 
     @property
     def _modulus(self) -> Value:
-        """M with zeros above."""
+        """M, extended with zeros."""
         return Cat(self.m, Const(0, self.bits + COLUMN))
 
     def _delayed(self, m: Module, c: int, name: str, x: Value) -> Signal:
-        """The same one cycle later, for the next column."""
+        """``x`` one cycle later, for the next column."""
         q = Signal(len(x), name=f"{name}{c}", reset_less=name == "address")
         m.d.sync += q.eq(x)
         return q
 
 
 class DigitsToBinary(wiring.Component):
-    """A redundant number below 2 M to the binary number modulo M: carries resolved and M subtracted, digit by digit.
+    """A redundant number below 2 M to binary modulo M: carries are resolved and M is subtracted, digit by digit.
 
-    Stream ``i`` carries d digits of r + 2 bits, ``m`` is M, which must stay; stream ``o`` the number, canonical.
+    Stream ``i``: d digits of r + 2 bits; ``m``: M of ``bits`` bits, which must be stable; stream ``o``: the canonical
+    number.
     Latency and interval: d + 1 cycles. Cost: two adders of r + 3 bits, d (3 r + 2) flip-flops.
     """
 
@@ -299,9 +303,10 @@ class DigitsToBinary(wiring.Component):
 
 
 class SubtractOnce(wiring.Component):
-    """A binary number below 2 M to the one modulo M: one subtraction of full width.
+    """A binary number below 2 M to the number modulo M, by one subtraction of full width.
 
-    Stream ``i`` carries numbers of ``width`` bits, ``m`` is M, which must stay; stream ``o`` the number, canonical.
+    Stream ``i``: numbers of ``width`` bits; ``m``: M of ``bits`` bits, which must be stable; stream ``o``: canonical
+    numbers.
     Latency and interval: 1 cycle. Cost: an adder of width + 1 bits, a register of ``bits``.
     """
 

@@ -1,17 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Montgomery multiplication on redundant radix-2^r numbers, one digit of Y in every clock cycle.
+"""Montgomery multiplication on redundant radix-2^r numbers, one digit of Y in each clock cycle.
 
-Source:  K. Nakano, K. Kawakami, K. Shigemoto, RSA Encryption and Decryption using the Redundant Number System on the
-         FPGA, IPDPS Workshops 2009, Section 5: Theorem 9 (multipliers), Lemma 7 (full table), Theorem 10 (half tables).
+Source:  K. Nakano, K. Kawakami, K. Shigemoto: RSA Encryption and Decryption using the Redundant Number System on the
+         FPGA. IPDPS Workshops, 2009, Section 5: Theorem 9 (multipliers), Lemma 7 (table), Theorem 10 (half tables).
 Formula: T = X y_i + C,  z = T mod 2^r,  C <- (T + k M) / 2^r with z + k M = 0 (mod 2^r),  i = 0 ... n - 1
          k M by a multiplier for k = z (-M^-1) and one for each digit of M; or f(z) from a table; or h(z_lo) +
          h(z_hi + g(z_lo)) 2^(r/2) from one table with two ports
 Range:   X, Y < operand M give C = X Y 2^(-r n) (mod M), C < operand M (numbers.redundant_digits.Montgomery)
 
-Deviations from the paper: one digit more, so R = 2^(r n) >= 4 M, instead of its subtraction of M, which does not keep
-numbers in range; g and h corrected; the two halves of each k M_j enter the last adder of a digit as they are, so the
-adders of Lemma 2 for k M are not needed; X y_i passes the multipliers' output registers, which lie outside the loop.
+Deviations from the paper:
+- One more digit, so R = 2^(r n) >= 4 M, instead of the paper's subtraction of M, which does not keep numbers in range.
+- g and h are corrected.
+- The two halves of each k M_j enter the last adder of a digit directly; the adders of Lemma 2 for k M are not needed.
+- X y_i passes the multipliers' output registers, which are outside the loop.
 """
 
 from __future__ import annotations
@@ -24,29 +26,27 @@ from functools import cached_property
 from typing import Any
 
 from modmill.contract import Binary, Contract, Digits, Form, Load, Timing, UnsupportedError
-from modmill.design import Cost, Design, DesignInstance, Multiplier, Setting, Source
+from modmill.design import Cost, Design, DesignInstance, Multiplier, Setting, Source, loadable_modulus
 from modmill.designs.radix64k.machine import Canonical, DigitLoop
 from modmill.designs.radix64k.shape import Shape
 from modmill.numbers.redundant_digits import HALF_TABLES, MULTIPLIERS, TABLE, Montgomery, Radix, digits, largest_spread
-from modmill.numbers.shown import shortened
 from modmill.rtl.memory import DEPTHS
 from modmill.schedule import Schedule
 
 R_MAX = 16
-"""A digit of r + 2 bits is an operand of an 18 x 18 bit DSP block."""
-
-
+"""Most bits r: a digit of r + 2 bits is an operand of an 18 x 18 bit DSP block."""
 R_LIMITS = {MULTIPLIERS: (4, R_MAX), HALF_TABLES: (8, R_MAX), TABLE: (4, DEPTHS[-1].bit_length() - 1)}
-"""Bits of a digit: r + 2 bits are one operand of a DSP block; a table has 2^(r / 2) or 2^r words, 16 to 1,024."""
+"""Fewest and most bits r of a digit: a table has 2^(r / 2) or 2^r words, 16 to 1,024."""
 OPERAND_MAX = 1 << 16
-"""Largest multiple of the modulus for operands: as a modulus 16 bits longer."""
+"""Largest multiple of the modulus for operands; it costs as much as a modulus with 16 more bits."""
 LOOKUPS_MAX = 1024
+"""Most copies of the logic for z."""
 
 # ---------------------------------------------------------------------------------------------- algorithm
 
 
 class Radix64K(DesignInstance):
-    """Montgomery multiplication digit by digit for one modulus."""
+    """Montgomery multiplication digit by digit, for one modulus or for all moduli of at most its width."""
 
     def __init__(self, p: int, shape: Shape, settings: dict[str, Any]) -> None:
         self.p, self.shape, self.settings = p, shape, settings
@@ -88,7 +88,7 @@ class Radix64K(DesignInstance):
     def trace(self, a: int, b: int) -> Iterator[tuple[str, Any]]:
         q, m, form = self.shape, self.shape.m, self.representation
         mask = (1 << m.r) - 1
-        shown: Any  # digits as a list, a number as it is
+        shown: Any  # the type of shown values: a list of digits, or an int
         if isinstance(form, Digits):
             x, y, shown = form.unpack(a), form.unpack(b), list
             iterations: Iterator[Any] = m.steps(x, y)
@@ -121,7 +121,7 @@ class Radix64K(DesignInstance):
         return Canonical.timing(self.shape)
 
     def contract(self, io: str) -> Contract:
-        """As for every design; a core whose modulus is loaded has ports as wide as its largest modulus."""
+        """The contract; in the binary form ports are as wide as the largest modulus that can be loaded."""
         contract = super().contract(io)
         width = Binary(self.shape.bits)
         return contract if io == "native" else replace(contract, operand=width, result=width)
@@ -135,10 +135,8 @@ class Radix64K(DesignInstance):
     def at(self, p: int) -> DesignInstance:
         if not self.shape.loadable:
             return super().at(p)
-        bits = self.shape.bits
-        if p < 3 or p % 2 == 0 or p >> bits:
-            raise UnsupportedError(f"the modulus must be odd, at least 3 and below 2^{bits}, got {shortened(p)}")
-        return Radix64K(p, replace(self.shape, m=replace(self.shape.m, M=p)), self.settings)
+        arithmetic = replace(self.shape.m, M=loadable_modulus(p, self.shape.bits))
+        return Radix64K(p, replace(self.shape, m=arithmetic), self.settings)
 
     def facts(self) -> list[tuple[str, str]]:
         q, m = self.shape, self.shape.m
@@ -158,13 +156,13 @@ class Radix64K(DesignInstance):
                  ("highest digit of C", f"at most {c[-1]}")] if q.redundant else []
             ),
             ("operands", f"below {m.operand} p give results below (p / R {m.operand}^2 + 1) p"),
-            *([("z", f"made {q.lookups} times, each for its share of the table")] if q.lookups > 1 else []),
+            *([("z", f"{q.lookups} copies of its logic, each for a share of the table")] if q.lookups > 1 else []),
             *([("modulus", f"loaded: {len(self.load.words)} words, {self.load.cycles} cycles")] if self.load else []),
         ]  # fmt: skip
 
     def corners(self) -> list[tuple[int, int]]:
-        """Operands at the ends of the range and with digits at theirs; one beyond it with a smaller other; z = 0, and z
-        with either half zero."""
+        """Operands at the ends of the range, and with digits at the ends of theirs; an operand beyond the range with a
+        smaller other operand; z = 0, and z with one half zero."""
         m, form = self.shape.m, self.representation
         top = m.operand * self.p - 1
         half = 1 << m.half
@@ -177,7 +175,7 @@ class Radix64K(DesignInstance):
             ports += [form.pack(largest_spread(digits(x, m.r, m.d), m.r)) for x in chosen]
         pairs = [(a, ports[-k - 1]) for k, a in enumerate(ports)]
         pairs += [*((a, form.encode(top)) for a in ports), *((a, a) for a in ports)]
-        largest = (1 << form.width) - 1  # the port's largest value, and what may stand at the other one
+        largest = (1 << form.width) - 1  # the port's largest value, and the largest value allowed at the other port
         least = min((top + 1) ** 2 // form.decode(largest) - 1, form.end - 1)
         if least >= 0:
             others = [form.encode(least), form.any(least, random.Random(1)), min(least, (1 << (m.r + 2)) - 1)]
@@ -189,9 +187,12 @@ class Radix64K(DesignInstance):
 
 
 def fit(p: int, quotient: str, *, r: int, redundant: bool, operand: int, loadable: bool, lookups: int = 1) -> Radix64K:
-    """Digits and iterations for the length of p."""
+    """The design for p: digits and iterations for its length. ``quotient``: as of `Montgomery`; others: see settings.
+
+    Raises UnsupportedError for an odd r with half tables.
+    """
     if quotient == HALF_TABLES and r % 2:
-        raise UnsupportedError(f"half tables take an even r from 8 to {R_MAX}, not {r}")
+        raise UnsupportedError(f"half tables need an even r from 8 to {R_MAX}, not {r}")
     m = Montgomery(p, r, quotient, operand, least=2, bits=p.bit_length())
     shape = Shape(m, redundant, loadable, lookups)
     settings = {"r": r, "redundant": redundant, "operand": operand, "loadable": loadable}
@@ -201,14 +202,14 @@ def fit(p: int, quotient: str, *, r: int, redundant: bool, operand: int, loadabl
 
 
 def most_lookups(p: int, quotient: str, settings: Mapping[str, Any]) -> int:
-    """Block RAMs side by side in the table."""
+    """Number of block RAMs of the table, the limit of the setting ``lookups``."""
     return fit(p, quotient, **{**settings, "lookups": 1}).shape.columns
 
 
 def _lookups(quotient: str) -> Setting:
     return Setting(
-        "lookups", int, 1, "how often z is made, each for its share of the table's block RAMs",
-        least=1, most=LOOKUPS_MAX, depends="one for each block RAM that the table is wide at most",
+        "lookups", int, 1, "copies of the logic for z, each for a share of the table's block RAMs",
+        least=1, most=LOOKUPS_MAX, depends="one for each block RAM of the table's width at most",
         limits=lambda p, settings: (1, most_lookups(p, quotient, settings)),
     )  # fmt: skip
 
@@ -230,10 +231,10 @@ def _design(name: str, section: str, title: str, quotient: str, r: int) -> Desig
             ),
             Setting("redundant", bool, True, "digits of r + 2 bits without carries between them"),
             Setting(
-                "operand", int, 2, "operands up to this multiple of the modulus must be accepted",
+                "operand", int, 2, "operands up to this multiple of the modulus are accepted",
                 least=2, most=OPERAND_MAX,
             ),
-            Setting("loadable", bool, False, "load the modulus at run time, any of that width"),
+            Setting("loadable", bool, False, "load the modulus at run time: any odd one of at most that width"),
             *((_lookups(quotient),) if quotient != MULTIPLIERS else ()),
         ),
         solve=lambda p, **settings: fit(p, quotient, **settings),

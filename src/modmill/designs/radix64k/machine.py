@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""The machine that multiplies digit by digit, one iteration a cycle: loop, loading of a modulus, binary form around it.
+"""The machine that multiplies digit by digit, one iteration in each cycle: loop, loading of a modulus, binary form.
 
-Source: K. Nakano, K. Kawakami, K. Shigemoto, RSA Encryption and Decryption using the Redundant Number System on the
-        FPGA, IPDPS Workshops 2009, Section 5, Figures 1 to 3, with the deviations that designs.radix64k.design lists.
+Source: K. Nakano, K. Kawakami, K. Shigemoto: RSA Encryption and Decryption using the Redundant Number System on the
+        FPGA. IPDPS Workshops, 2009, Section 5, Figures 1 to 3, with the deviations that designs.radix64k.design lists.
 
-The arithmetic is numbers.redundant_digits.Montgomery: its ``quotient`` decides where k M comes from.
+The arithmetic is numbers.redundant_digits.Montgomery; its ``quotient`` selects the source of k M.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ def look(
     m: Module, shape: Shape, table: Multiples, step: Value, first: Value, digit: Value, product: Value,
     words: Sequence[Value],
 ) -> Value:  # fmt: skip
-    """Addresses for the next words of a table's first reader, and the carry out of digit 0 that those at its outputs
-    bring.
+    """Connect the addresses of a table's first reader. Returns the carry out of digit 0 for the words at its outputs.
 
-    ``digit``: what the state has for the lowest digit of C; ``product``: X_0 y. Only the ``words`` come late, so z is
-    that digit and the new product, added while the words are read, and then the words in one carry-save step and one
-    sum; the two bits of the carry enter at free places.
+    z = ``digit`` + ``product`` + ``words`` + carry, modulo 2^r. ``digit``: the lowest digit of C in the registers;
+    ``product``: X_0 y; ``words``: the table's outputs, which arrive late. So digit and product are added while the
+    table is read. Then the words are added in one carry-save step and one sum, in which the two carry bits take free
+    places.
     """
     q = shape.m
     r, half = q.r, q.half
@@ -65,11 +65,11 @@ def look(
 
 
 class Lookup(wiring.Component):
-    """The lowest digit of C once more, for addresses beside a part of the table that is far away.
+    """A copy of the logic for z, placed near a distant share of the table, which it addresses.
 
-    It has all that z depends on: the state's lowest digit, ``low`` + ``high`` in the next cycle of a ``step``, the
-    product of ``x`` and ``y``, and the lowest columns of the table. The addresses are those of `look`, in the same
-    cycle. Cost: a DSP block, ceil(2 r / 18) block RAMs, some 200 look-up tables.
+    It computes everything that z depends on: the lowest digit of C, which is ``low`` + ``high`` registered in a
+    ``step``; the product of ``x`` and ``y``; and the lowest columns of the table. The addresses equal those of `look`,
+    in the same cycle. Cost: a DSP block, ceil(2 r / 18) block RAMs, about 200 LUTs.
     """
 
     def __init__(self, shape: Shape, low: int, high: int) -> None:
@@ -99,14 +99,14 @@ class Lookup(wiring.Component):
 
 
 class DigitLoop(Multiplier):
-    """d digit multipliers for X y_i, then the loop: k M, and one sum for each digit into the registers T or C.
+    """d digit multipliers for X y_i, and the loop: k M, and a sum for each digit into the registers T or C.
 
-    The result stays in the loop's registers until it is taken; the next product may enter its operands while the last
-    iteration but one is under way, and waits before its first one while a result is in its place. Nothing depends on
-    values. With a loadable modulus ``k_m`` takes its digits, lowest first.
-    Latency: n + 2 cycles, with tables n + 3; interval: 2 cycles less. ``late``: operands are accepted so many cycles
-    later. Cost: d DSP blocks, and for k M one for each digit of M and one for k, or the table; redundant, an adder of
-    five terms and d (r + 2) flip-flops each for X, Y and the loop.
+    The result stays in the loop's registers until it is taken. The operands of the next product are accepted from the
+    last but one iteration on; the product waits before its first iteration while the registers hold a result. Timing
+    does not depend on values. With a loadable modulus, ``k_m`` accepts its digits, the lowest first.
+    Latency: n + 2 cycles, with tables n + 3; interval: 2 cycles less. ``late``: operands are accepted that many cycles
+    later. Cost: d DSP blocks; for k M one for each digit of M and one for k, or the table; with redundant digits an
+    adder of five terms for each digit, and d (r + 2) flip-flops each for X, Y and the loop.
     """
 
     kept = ("lookup",)
@@ -116,7 +116,7 @@ class DigitLoop(Multiplier):
         width = shape.form.width
         self.modulus = Signal(shape.bits, name="modulus")
         self.waits = Signal(name="waits")
-        """High while results of ours are under way elsewhere; no modulus is loaded then."""
+        """Driven by the parent: high while it still holds results of this machine, so no modulus is loaded."""
         super().__init__(width, width, width, k=shape.m.r if shape.loadable else 0)
 
     def elaborate(self, _platform: object) -> Module:
@@ -141,7 +141,7 @@ class DigitLoop(Multiplier):
         place = Signal(range(q.steps), name="place")
         self._ready = Signal(name="may_accept")
         earliest = last - 1 + self._late
-        accepting = active & (place >= earliest) if earliest else self._step  # no comparison with zero for the lint
+        accepting = active & (place >= earliest) if earliest else self._step  # lint rejects a comparison with zero
         m.d.comb += [
             self._first.eq(place == 0),
             self._step.eq(active & ~(self._first & self.o_valid & ~self.o_ready)),
@@ -165,7 +165,7 @@ class DigitLoop(Multiplier):
             m.d.comb += self.i_ready.eq(self._ready)
 
     def _loading(self, m: Module) -> None:
-        """Words into the register of the modulus, then the unit that makes constants of it."""
+        """Load the register of the modulus, then start the unit that computes constants from it."""
         q = self._shape
         words, r = len(q.m.modulus_digits), q.m.r
         register = Signal(r * words, name="modulus_words", reset_less=True)
@@ -212,7 +212,7 @@ class DigitLoop(Multiplier):
     # ---- k M
 
     def _multiplied(self, m: Module, z: Value) -> tuple[list[Value], list[Value], Value]:
-        """Low and high parts of each k M_j, and the carry out of digit 0, in the cycle of z."""
+        """Low and high parts of each k M_j, and the carry out of digit 0; combinational."""
         q = self._shape.m
         r = q.r
         quotient = Tile(r, r, 0)
@@ -237,7 +237,7 @@ class DigitLoop(Multiplier):
         return low, high, z.any()
 
     def _table(self, m: Module) -> tuple[Value, Value]:
-        """The words of the table of multiples, which stand at its outputs one cycle after `_look`."""
+        """The table of multiples. Returns the words at its outputs, one cycle after `_look`."""
         q = self._shape
         self._multiples = table = q.table(q.bits, readers=q.lookups)
         m.submodules.multiples = table
@@ -250,11 +250,11 @@ class DigitLoop(Multiplier):
         return words
 
     def _look(self, m: Module, digit: Value, words: Sequence[Value]) -> Value:
-        """Addresses for the first share of the table; returns the carry out of digit 0."""
+        """Connect the addresses of the table's first share. Returns the carry out of digit 0."""
         return look(m, self._shape, self._multiples, self._step, self._first, digit, self._xy[0], words)
 
     def _look_elsewhere(self, m: Module, low: Value, high: Value) -> None:
-        """Addresses for the other shares; ``low`` + ``high`` become what the state has for the lowest digit of C."""
+        """Connect the addresses of the other shares. ``low`` + ``high``: the next lowest digit of C."""
         q, table = self._shape, self._multiples
         for share in range(1, q.lookups):
             m.submodules[f"lookup{share}"] = lookup = Lookup(q, len(low), len(high))
@@ -291,7 +291,7 @@ class DigitLoop(Multiplier):
         self._probe(state)
 
     def _masked(self, c: list[Signal]) -> list[Value]:
-        """Digits of C, zero in the first iteration."""
+        """Digits of C; zero in the first iteration."""
         return [Mux(self._first, 0, digit) for digit in c]
 
     # ---- the loop with carries
@@ -322,21 +322,22 @@ class DigitLoop(Multiplier):
         self._probe(state)
 
     def _probe(self, state: Any) -> None:
-        """Probes of every operation of the schedule."""
+        """Add a probe for every operation of the schedule; ``state``: the registers T or C."""
         registers = self._registers | dict.fromkeys((Kind.SUM, Kind.ITERATION), state)
         self.probes = [(step.name, registers[step.does.kind], step.end) for step in self._shape.schedule.steps]
 
 
 def _split(word: Value, r: int) -> list[Value]:
-    """Digits of r bits, the last one shorter."""
+    """Digits of r bits; the last one may be shorter."""
     return [word[i : i + r] for i in range(0, len(word), r)]
 
 
 class Canonical(Multiplier):
-    """The machine between operands below M in binary, whose digits are redundant as they are, and canonical results.
+    """The machine with binary operands below M and canonical results.
 
-    Redundant results become binary digit by digit (d + 1 cycles); others pass one subtraction (1 cycle).
-    Latency: the sum; interval: the longer of the two.
+    Digits of a binary operand are valid redundant digits. Redundant results are converted digit by digit (d + 1
+    cycles); others pass one conditional subtraction (1 cycle).
+    Latency: the sum of machine and conversion; interval: the longer of the two.
     """
 
     kept = DigitLoop.kept
@@ -352,7 +353,7 @@ class Canonical(Multiplier):
 
     @classmethod
     def timing(cls, shape: Shape) -> Timing:
-        """Timing of the whole."""
+        """Timing of machine and conversion together."""
         latency = FIRST + shape.steps + cls._after(shape)
         interval = max(shape.steps, cls._after(shape))
         return Timing(latency, interval, -(-latency // interval))

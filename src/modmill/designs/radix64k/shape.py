@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Sizes of the machine that multiplies digit by digit, and the operations of one product in their cycles.
+"""Sizes and schedule of the machine that multiplies digit by digit.
 
     T_i = X y_i + C_(i-1),  C_i = (T_i + k M) / 2^r            i = 0 ... n - 1, C_(-1) = 0
 
-With multipliers k M is made in the cycle of T_i, and C_i is in the registers. With tables T_i is; k M comes out of the
-table beside it and is added in the next cycle, so that a last T_n = C_(n-1) is one cycle more.
+With multipliers, k M is computed in the cycle of T_i, and the registers hold C_i. With tables, the registers hold T_i;
+the table delivers k M at the same time, and it is added in the next cycle. So T_n = C_(n-1) takes one more cycle.
 """
 
 from __future__ import annotations
@@ -22,25 +22,26 @@ from modmill.numbers.redundant_digits import HALF_TABLES, MULTIPLIERS, TABLE, Mo
 from modmill.schedule import Operations, Schedule, Step
 
 FIRST = 2
-"""Cycle of the first iteration: the operands enter their registers in cycle 0, X y_0 those of the multipliers in 1."""
+"""Cycle of the first iteration: operands enter their registers in cycle 0, X y_0 the multipliers' registers in cycle 1.
+"""
 
 
 class Kind(Operations):
-    """What the units make."""
+    """The operations of the machine."""
 
     OPERANDS = "X, Y"
     PRODUCT = "Xy{}"
     """X_j y_i for all digits of X."""
     MULTIPLE = "kM{}"
-    """What the table's ports have of the k M that belongs to T_i, over 2^r."""
+    """The words at the table's ports for the k M of T_i, divided by 2^r."""
     SUM = "T{}"
     ITERATION = "C{}"
 
 
 @dataclass(frozen=True)
 class Shape:
-    """The arithmetic, whether digits are ``redundant``, whether the modulus is ``loadable``, and how often z is made
-    (``lookups``: each one reads its share of the table)."""
+    """The arithmetic ``m``; whether digits are ``redundant``, whether the modulus is ``loadable``; ``lookups``: copies
+    of the logic for z, each of which addresses its share of the table."""
 
     m: Montgomery
     redundant: bool
@@ -54,7 +55,7 @@ class Shape:
 
     @property
     def steps(self) -> int:
-        """Cycles of the loop: one an iteration, and with tables one more to add the last k M."""
+        """Cycles of the loop: one for each iteration, and with tables one more to add the last k M."""
         return self.m.n + self.tables
 
     @property
@@ -69,7 +70,7 @@ class Shape:
 
     @cached_property
     def form(self) -> Form:
-        """Numbers at the ports."""
+        """Representation of numbers at the ports."""
         limit = self.m.operand * self.m.top - 1
         return Digits(self.m.r, self.m.d) if self.redundant else Binary(limit.bit_length())
 
@@ -96,27 +97,27 @@ class Shape:
 
     @property
     def lookup_bits(self) -> int:
-        """Bits of a word that z depends on, in whole block RAMs."""
+        """Bits of a table word that z depends on, rounded up to whole block RAMs."""
         return min(self.bits, COLUMN * columns(2 * self.m.r))
 
     def table(self, bits: int, *, readers: int = 1) -> Multiples:
-        """The table of multiples, its words cut to ``bits``."""
+        """The table of multiples with the lower ``bits`` bits of each word, for that many ``readers``."""
         fixed = None if self.loadable else self.m
         return Multiples(bits, self.table_bits, fixed=fixed, with_g=self.m.quotient == HALF_TABLES, readers=readers)
 
     def addends(self, table: Multiples) -> tuple[Value, Value]:
-        """Both addends over 2^r that stand at a table's outputs."""
+        """The two addends, divided by 2^r, at a table's outputs."""
         return (table.a_q, Const(0, 1)) if self.m.quotient == TABLE else (table.a_q[self.m.half :], table.b_q)
 
     @property
     def load_cycles(self) -> int:
-        """From the first word of a modulus to the first cycle in which operands are accepted."""
+        """Cycles from the first word of a modulus to the first cycle in which operands are accepted."""
         unit = Multiples.cycles(self.bits, self.table_bits) if self.tables else Inverse.cycles(self.m.r)
         return len(self.m.modulus_digits) + unit + 1
 
     @cached_property
     def schedule(self) -> Schedule:
-        """The steps of one product, cycle 0 the accepted operands."""
+        """The steps of one product; the operands are accepted in cycle 0."""
         return Schedule(tuple(self._steps()), self.steps)
 
     def _steps(self) -> Iterator[Step]:
@@ -125,7 +126,7 @@ class Shape:
             at = FIRST + i
             state = Kind.SUM if self.tables else Kind.ITERATION
             reads = [state(i - 1)] * (i > 0) + [Kind.MULTIPLE(i - 1)] * (i > 0 and self.tables)
-            if i < self.y_digits:  # above the highest digit of Y nothing is added
+            if i < self.y_digits:  # nothing is added after the highest digit of Y
                 reads.append(Kind.PRODUCT(i))
                 yield Kind.PRODUCT(i).on("X y", at - 1, 1, [Kind.OPERANDS()])
             yield state(i).on("digits" if self.tables else "k, k M, digits", at, 1, reads)

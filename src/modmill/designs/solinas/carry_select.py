@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""A long addition in chunks: each chunk's sum for both carries into it, all carries in one short addition, the choice.
+"""A long addition in chunks: two sums of each chunk, for both carries in; one short addition of all carries; selection.
 
-With g_k the carry out of chunk k without a carry into it, h_k that with one (h_k = 1 wherever g_k = 1), the carry into
-chunk k + 1 is g_k or h_k and the carry into k: the carries of the addition of the numbers (g_k) and (h_k).
+Let g_k be the carry out of chunk k without a carry in, and h_k the carry out with a carry in; h_k = 1 if g_k = 1. The
+carry into chunk k + 1 is g_k | (h_k & carry into chunk k). These are the carries of the sum of the numbers (g_k) and
+(h_k).
 """
 
 from __future__ import annotations
@@ -13,13 +14,14 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from modmill.rtl.delay import later
 
 LATENCY = 2
-"""Cycles from the operands to the sum, which is chosen in the cycle after the second register."""
+"""Cycles from the operands to the sum; the selection follows the second register."""
 
 
 def carry_select_sum(m: Module, a: Value, b: Value, carry: int, chunk: int, name: str) -> tuple[Value, Value]:
-    """(a + b + ``carry``) mod 2^(bits of a), and the carry out of it; LATENCY cycles later, and a choice behind them.
+    """(a + b + ``carry``) mod 2^(bits of a), and the carry out; after LATENCY cycles and a multiplexer.
 
-    a and b have the same width. Cost: 5 LUTs and 5 registers for each bit.
+    ``a`` and ``b`` have the same width; ``carry`` is 0 or 1; ``chunk``: bits of a chunk. Cost: 5 LUTs and 5 registers
+    for each bit.
     """
     pairs = []
     for k in range(0, len(a), chunk):

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Montgomery multiplication for sparse primes p = -1 or 1 mod 2^z: the quotient's digits are digits of the sum itself.
+"""Montgomery multiplication for sparse primes p = -1 or 1 mod 2^z: the digits of the quotient are digits of the sum.
 
-Source:  J. A. Solinas, Generalized Mersenne Numbers, Technical Report CORR 99-39, University of Waterloo, 1999, for the
-         primes; P. L. Montgomery, Modular Multiplication Without Trial Division, Mathematics of Computation 44 (1985)
-         519-521, for the method. Columns, word-by-word quotient and schedule are ours.
+Source:  J. A. Solinas: Generalized Mersenne Numbers. Technical Report CORR 99-39, University of Waterloo, 1999, for the
+         primes; P. L. Montgomery: Modular Multiplication Without Trial Division. Mathematics of Computation 44, 1985,
+         pages 519-521, for the method. Columns, word-by-word quotient and schedule are ours.
 Formula: p = 2^z c - 1:  V = x y + Q (p + 1),          Q = V mod R,  z = (V - Q) / R = (x y + Q p) / R
          p = 2^z c + 1:  V = x y - Q (p - 1) + p R,    Q = V mod R,  z = (V - Q) / R = (x y - Q p) / R + p
          with R = 2^(r d); p + 1 or p - 1 is a few signed powers of 2, so Q (p +- 1) is a few shifts of Q
 Range:   x, y < 2^b give 0 <= z < 2^(2 b) / R + p <= 2^b for p < 2^(b - 1) and b <= r d - 1; z = x y / R (mod p)
 
-No multiplier but those of x y. Word i of Q depends on words below it only through Q 2^z, z / W words later.
+Only x y needs multipliers. Word i of Q depends on lower words through Q 2^z, which is z / W words higher.
 """
 
 from __future__ import annotations
@@ -36,30 +36,33 @@ from modmill.rtl.delay import DelayLines, later
 from modmill.schedule import Schedule
 
 DIGIT, DIGIT_MIN = 17, 8
-"""Bits of a digit, at most and at least: a DSP block multiplies two of 17."""
+"""Most and fewest bits of a digit: a DSP block multiplies two digits of 17 bits."""
 TERMS_MAX = 6
 """Most signed powers of 2 of p + 1 or p - 1."""
 LEAST_STEPS = 4
-"""Least number of cycles in which the digits of y come."""
+"""Fewest cycles in which the digits of y enter."""
 
 # ---------------------------------------------------------------------------------------------- parameters
 
 
 def shape(p: int) -> tuple[int, int, int]:
-    """(sign, z, p + sign): p = -sign mod 2^z."""
+    """(sign, z, p + sign) with p = -sign mod 2^z, sign = 1 or -1, and the largest z."""
     sign = 1 if p % 4 == 3 else -1
     near = p + sign
     return sign, (near & -near).bit_length() - 1, near
 
 
 def made(p: int, settings: Mapping[str, Any]) -> Params:
-    """The parameters with these rows, at the least interval."""
+    """The parameters for setting ``rows``, with the least interval. Raises UnsupportedError as `fit` does."""
     return fit(p, settings["rows"], 1, 0).params
 
 
 def fit(p: int, rows: int, spare: int, interval: int) -> Solinas:
-    """Parameters for p. Raises UnsupportedError where p has not the form, or too many digits of y a cycle are asked
-    for."""
+    """The design for p. The settings: ``rows`` digits of y in each cycle, ``spare`` bits of operands above those of p,
+    ``interval`` in cycles, 0: the least.
+
+    Raises UnsupportedError if p does not have the form, or if ``rows`` is too large for p.
+    """
     bits = p.bit_length()
     sign, z, near = shape(p)
     powers = signed_digits(near)
@@ -67,12 +70,12 @@ def fit(p: int, rows: int, spare: int, interval: int) -> Solinas:
     r = min(DIGIT, z // (NEAREST * rows))
     if r < DIGIT_MIN:
         raise UnsupportedError(
-            f"solinas: {form}; {rows} digits of at least {DIGIT_MIN} bits a cycle need "
+            f"solinas: {form}; {rows} digits of at least {DIGIT_MIN} bits per cycle need "
             f"p = 1 or -1 mod 2^{NEAREST * rows * DIGIT_MIN}"
         )
     if len(powers) > TERMS_MAX:
         raise UnsupportedError(
-            f"solinas: p {'-+'[sign > 0]} 1 has {len(powers)} signed digits, at most {TERMS_MAX} are served"
+            f"solinas: p {'-+'[sign > 0]} 1 has {len(powers)} signed digits, at most {TERMS_MAX} are accepted"
         )
     steps = max(-(-(bits + 2) // (r * rows)), LEAST_STEPS)
     terms = tuple(Term(e, sign_e != sign) for e, sign_e in powers)
@@ -96,7 +99,7 @@ class Solinas(DesignInstance):
 
     @property
     def R(self) -> int:
-        """What products are divided by."""
+        """R: the result is x y / R (mod p)."""
         return 1 << self.params.n
 
     @property
@@ -122,7 +125,7 @@ class Solinas(DesignInstance):
 
     @property
     def cost(self) -> Cost:
-        """A DSP block for each digit of x and row; shifts only beside them."""
+        """A DSP block for each digit of x and each row; the rest are shifts."""
         q = self.params
         return Cost(dsp=q.digits * q.rows, memory_bits=0, multiplications=q.digits**2)
 
@@ -196,10 +199,10 @@ class Solinas(DesignInstance):
 
 
 class Machine(Multiplier):
-    """Columns, quotient, the additions at the end, a queue. Nothing stalls inside; timing depends on no value.
+    """Columns, quotient, final additions and a queue. The machine never stalls; timing does not depend on values.
 
-    Operands are accepted in any cycle, ``interval`` after the last ones, while there is room for their result. The
-    binary form subtracts p once: for x, y < p the result is below p^2 / R + p < 2 p.
+    Operands are accepted in any cycle from ``interval`` after the last ones on, if there is room for the result. The
+    binary form subtracts p conditionally once: for x, y < p the unreduced result is below p^2 / R + p < 2 p.
     Cost for 256 bits and one row on ECP5: 16 DSP blocks, about 4,600 LUTs and 3,700 flip-flops.
     """
 
@@ -244,7 +247,7 @@ class Machine(Multiplier):
         z, registers = self._end(m, state, quotient, at(q.last))
         if self._binary:
             z = self._below_p(m, z)
-        # results that are not taken as soon as they are there wait in a queue
+        # a result that is not taken in its first cycle waits in a queue
         m.submodules.queue = queue = fifo.SyncFIFO(width=len(self.o_r), depth=room)
         m.d.comb += [
             queue.w_data.eq(z), queue.w_en.eq(at(arrival) & (queue.r_rdy | ~self.o_ready)),
@@ -263,9 +266,9 @@ class Machine(Multiplier):
     def _end(
         self, m: Module, columns: Sequence[Value], quotient: QuotientWords, done: Value
     ) -> tuple[Value, dict[Kind, Any]]:
-        """z, ``arrival`` cycles after acceptance: the high columns, the shifts of Q, p where it is added, the carry.
+        """z = high columns + shifts of Q + p, if it is added, + carry, ``arrival`` cycles after acceptance.
 
-        Also the registers of these operations.
+        ``done``: the last T is in its register. Returns z and the registers of these operations.
         """
         q = self._fitted.params
         h = [Signal(q.r + 1, name=f"h{k}", reset_less=True) for k in range(q.digits)]
@@ -305,7 +308,7 @@ class Machine(Multiplier):
 
 
 def _digits(value: Value, bits: int) -> list[Value]:
-    """The digits of a number."""
+    """The digits of ``value``, the lowest first."""
     return [value[k : k + bits] for k in range(0, len(value), bits)]
 
 
@@ -326,20 +329,20 @@ DESIGNS = (
         needs="p = 1 or -1 mod 2^16 at least, p - 1 or p + 1 of at most 6 signed powers of 2",
         settings=(
             Setting(
-                "rows", int, 1, "digits of y a cycle, a row of DSP blocks each; p = +-1 mod 2^(16 rows)",
+                "rows", int, 1, "digits of y per cycle, each with a row of DSP blocks; p = +-1 mod 2^(16 rows)",
                 least=1, most=MAX_BITS // (NEAREST * DIGIT_MIN), depends="p = 1 or -1 mod 2^(16 rows)",
                 limits=lambda p, settings: (1, shape(p)[1] // (NEAREST * DIGIT_MIN)),
                 smaller="lower",
             ),
             Setting(
-                "spare", int, 14, "bits of operands above those of p, at most: room for sums",
-                least=1, most=MAX_BITS, depends="the digits have room for that many; more change nothing",
+                "spare", int, 14, "most bits of operands above those of p: room for sums",
+                least=1, most=MAX_BITS, depends="the digits have room for no more bits",
                 limits=lambda p, settings: (1, made(p, settings).n - 1 - p.bit_length()),
             ),
             Setting(
-                "interval", int, 0, "cycles between products, 0 for the fewest", least=0, most=MAX_BITS,
-                depends="the cycles that a product takes of the DSP blocks, and at most those of a whole product: "
-                "then the machine does one at a time",
+                "interval", int, 0, "cycles between products; 0: the fewest", least=0, most=MAX_BITS,
+                depends="at least the cycles of a product on the DSP blocks; at most the latency, with which the "
+                "machine computes one product at a time",
                 limits=lambda p, settings: (made(p, settings).steps, made(p, settings).arrival),
             ),
         ),

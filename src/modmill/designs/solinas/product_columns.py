@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""A product x y some digits of y a cycle, in columns whose carries move one place a cycle.
+"""A product x y, with some digits of y in each cycle, in columns whose carries move one place in each cycle.
 
     T_k = c_k mod 2^r + floor(c_(k-1) / 2^r) + m_k,   m_k = sum of lo(x_(k-e) y_e) and hi(x_(k-1-e) y_e), e < rows
     c_k <- T_(k + rows);  the lowest ``rows`` of T leave
 
-for the digits y_0 ... y_(rows-1) of the cycle. So no carry chain is longer than a column, of r bits and a few.
+for the digits y_0 ... y_(rows-1) of the cycle. So no carry chain is longer than a column of little more than r bits.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ def overflow(rows: int) -> int:
 
 
 def carry_bits(rows: int) -> int:
-    """Bits of a column above its r."""
+    """Bits of a column above its r bits."""
     return overflow(rows).bit_length()
 
 
 def levels(rows: int) -> int:
-    """Additions of two numbers behind one another that make m_k."""
+    """Levels of the adder tree for m_k."""
     return (2 * rows - 1).bit_length()
 
 
 class _Column(wiring.Component):
-    """One T: ``t`` is low + over + m of the cycle before, m alone if ``first`` was set two cycles before."""
+    """One T: ``t`` is low + over + m of the previous cycle, or only m if ``first`` was set two cycles before."""
 
     def __init__(self, bits: int, rows: int, added: int) -> None:
         carry = carry_bits(rows)
@@ -56,12 +56,12 @@ class _Column(wiring.Component):
 
 
 class ProductColumns(wiring.Component):
-    """``digits`` columns of ``bits`` bits and a DSP block for each of them and of the ``rows`` digits of y.
+    """``digits`` columns of ``bits`` bits, and a DSP block for each digit of x and each of the ``rows`` digits of y.
 
-    x stays while its product's digits of y come, ``rows`` a cycle. What comes from them is added `latency` - 1 cycles
-    later, and ``first`` must be set with the first, one cycle before the addition. ``out``: the lowest T, which leave;
-    ``c``: the others.
-    Latency: from x and y to T. Cost on ECP5: digits x rows DSP blocks; for each about 2 r LUTs.
+    ``x`` must be stable while the digits of its y enter, ``rows`` in each cycle. Their products are added `latency` - 1
+    cycles later; ``first`` must be set one cycle before the first of these additions. ``out``: the lowest ``rows`` T,
+    which leave; ``c``: the others.
+    Latency: `latency` cycles from x and y to T. Cost on ECP5: digits x rows DSP blocks; about 2 r LUTs for each.
     """
 
     kept = ("column",)
@@ -69,7 +69,7 @@ class ProductColumns(wiring.Component):
     def __init__(self, bits: int, digits: int, rows: int) -> None:
         self.bits, self.digits, self.rows = bits, digits, rows
         self.added: list[Value] = []
-        """m_k of all columns, once the block is elaborated."""
+        """m_k of all columns; empty until the block is elaborated."""
         column = bits + carry_bits(rows)
         super().__init__({
             "x": In(bits * digits), "y": In(bits * rows), "first": In(1),

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Sizes of the machine for sparse primes, and the operations of one product in their cycles."""
+"""Sizes, times and schedule of the machine for sparse primes."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from modmill.designs.solinas.sparse_quotient import CYCLES, Term, needed, stages
 from modmill.schedule import Operation, Operations, Schedule, Step
 
 ADDENDS = 3
-"""Numbers that one addition of the end takes."""
+"""Most numbers in one of the final additions."""
 
 
 @dataclass(frozen=True)
 class Params:
-    """``rows`` digits of y a cycle; ``digits`` of ``r`` bits a number; operands below 2^``operand_bits``.
+    """``rows`` digits of y in each cycle; ``digits`` of ``r`` bits in a number; operands below 2^``operand_bits``.
 
-    ``terms``: what Q is multiplied by, without 1; ``added``: 0, or p where p = 1 mod 2^z.
+    ``interval`` in cycles; ``terms``: the signed powers of 2 of p + 1 or p - 1; ``added``: p if p = 1 mod 2^z, else 0.
     """
 
     r: int
@@ -35,17 +35,17 @@ class Params:
 
     @property
     def n(self) -> int:
-        """R = 2^n."""
+        """n with R = 2^n."""
         return self.r * self.digits
 
     @property
     def word(self) -> int:
-        """Bits of a word of Q: W."""
+        """W, bits of a word of Q."""
         return self.r * self.rows
 
     @property
     def steps(self) -> int:
-        """Words of Q, and cycles in which the digits of y come."""
+        """Words of Q, and cycles in which the digits of y enter."""
         return self.digits // self.rows
 
     @property
@@ -55,12 +55,15 @@ class Params:
 
     @property
     def last(self) -> int:
-        """Cycle in which the last T is."""
+        """Cycle in which the last T is in its registers."""
         return self.first + self.steps - 1
 
     @property
     def additions(self) -> list[list[int]]:
-        """How many numbers each addition of each stage of the end takes: columns, shifts of Q, p."""
+        """For each stage of the final additions, the number of addends of each addition.
+
+        The addends are the columns, the shifts of Q, and p if it is added.
+        """
         out, left = [], 1 + len(self.terms) + (self.added > 0)
         while left > 1:
             groups = [min(ADDENDS, left - k) for k in range(0, left, ADDENDS)]
@@ -70,42 +73,42 @@ class Params:
 
     @property
     def gathered(self) -> int:
-        """Cycle in which all of Q is there."""
+        """Cycle in which all words of Q are available."""
         return self.last + CYCLES
 
     @property
     def summed(self) -> int:
-        """Cycle in which the digits of the result are there, with what lies above each of them."""
+        """Cycle in which the digits of the result are available, with carries above each digit."""
         return self.gathered + len(self.additions)
 
     @property
     def arrival(self) -> int:
-        """Cycle in which the result is there: the latency."""
+        """Cycle in which the result is available: the latency."""
         return self.summed + LATENCY
 
     @property
     def binary_arrival(self) -> int:
-        """The same with the subtraction of p behind it."""
+        """The latency of the binary form, with the subtraction of p."""
         return self.arrival + 1 + LATENCY
 
     def timing(self, latency: int) -> Timing:
-        """Timing of a core of that latency."""
+        """Timing of a core with this ``latency``, in cycles."""
         return Timing(latency, self.interval, -(-latency // self.interval))
 
     @cached_property
     def schedule(self) -> Schedule:
-        """The steps of one product, cycle 0 the accepted operands."""
+        """The steps of one product; the operands are accepted in cycle 0."""
         return Schedule(tuple(_steps(self)), self.interval)
 
 
 class Kind(Operations):
-    """What the units make."""
+    """The operations of the machine."""
 
     PRODUCT = "x y{}"
-    """m_k of all columns, for the digits of y of an iteration."""
+    """m_k of all columns, for the digits of y in an iteration."""
     COLUMNS = "T{}"
     TERMS = "V{}"
-    """A word of V after the additions of a stage, without the carry into it."""
+    """A word of V after the additions of a stage, without the carry into the word."""
     QUOTIENT = "Q{}"
     HIGH = "h"
     SUM = "f"
@@ -113,7 +116,7 @@ class Kind(Operations):
 
 
 def _steps(q: Params) -> Iterator[Step]:
-    """Each word of V and Q on its way, then the additions at the end."""
+    """Each word of V and Q through the stages, then the final additions."""
     groups = stages(q.terms, q.word)
     for i in range(q.steps):
         yield Kind.PRODUCT(i).on("DSP blocks", 1 + i, q.first - 2, busy=1)
@@ -122,7 +125,7 @@ def _steps(q: Params) -> Iterator[Step]:
         for stage in (3, 2, 1, 0):
             reads = before + [Kind.QUOTIENT(k) for k in needed(groups.get(stage, ()), q.word, i)]
             reads += [Kind.COLUMNS(i)] * (stage == 1)
-            if reads:  # a stage above that adds nothing yet is none
+            if reads:  # a stage without addends does not exist
                 before = [Kind.TERMS(i, stage)]
                 yield before[0].on(f"terms {stage}", q.first + 1 + i - stage, 1, reads)
         yield Kind.QUOTIENT(i).on("carry", q.first + CYCLES - 1 + i, 1, before + [Kind.QUOTIENT(i - 1)] * (i > 0))

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""The quotient of a Montgomery multiplication whose modulus makes it trivial, word by word.
+"""The quotient of a Montgomery multiplication modulo a sparse prime, word by word.
 
-    V = x y + sum of +-Q 2^e over the terms,  Q = V mod R        word i of Q needs words i - floor(e / W) and below only
+    V = x y + sum of +-Q 2^e over the terms,  Q = V mod R        word i of Q needs only words up to i - floor(e / W)
 
-Each word's additions are spread over stages, one cycle each; a term is added in the last stage if it is as close as
-``NEAREST`` words, earlier if it is farther. What is subtracted is added as its complement, so that nothing is negative:
--A = ~A + 1 modulo any power of two that V is below; the ones are the carry into word 0.
+The additions of a word are spread over stages of one cycle each. A term is added in the last stage if it is ``NEAREST``
+words away, earlier if it is farther away. A number A is subtracted by adding its complement, -A = ~A + 1 modulo a power
+of two above V, so no sum is negative; the ones are the carry into word 0.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from modmill.rtl.delay import later
 
 NEAREST = 2
-"""Least floor(e / W): a word of Q is in its register as many words later."""
+"""Least floor(e / W) of a term, because a word of Q can be used that many words later."""
 CYCLES = 3
-"""Cycles from a word's digits to the word of Q."""
+"""Cycles from the digits of a word to the word of Q."""
 _MOST = 3
-"""Terms that are added in one stage while others could be added before it."""
+"""Most distant terms that one stage adds; if there are more, an earlier stage adds half of them."""
 
 
 @dataclass(frozen=True)
@@ -35,13 +35,13 @@ class Term:
 
 
 def stages(terms: Sequence[Term], word: int) -> dict[int, tuple[Term, ...]]:
-    """The terms that each stage adds; stage 0 is the last but one of a word's additions, the last adds its carry.
+    """Maps each stage to the terms that it adds. Stage 0 is the last one before the carry is added.
 
-    Raises ValueError for a term that is too near.
+    ``word``: W in bits. Raises ValueError if a term has e < NEAREST W.
     """
     nearest = min(terms, key=lambda term: term.e)
     if nearest.e < NEAREST * word:
-        raise ValueError(f"Q 2^{nearest.e} comes less than {NEAREST} words of {word} bits later")
+        raise ValueError(f"the term Q 2^{nearest.e} must have an exponent of at least {NEAREST} x {word} bits")
     slack = {term: term.e // word - NEAREST for term in terms}
     found: dict[int, tuple[Term, ...]] = {k: tuple(t for t in terms if slack[t] == k) for k in (0, 1)}
     far = sorted((t for t in terms if slack[t] > 1), key=lambda t: t.e)
@@ -51,13 +51,13 @@ def stages(terms: Sequence[Term], word: int) -> dict[int, tuple[Term, ...]]:
 
 
 def needed(group: Sequence[Term], word: int, i: int) -> list[int]:
-    """The words of Q from which terms make what they add to word i."""
+    """The words of Q that the terms of ``group`` need for word ``i``."""
     lags = {term.e // word + over for term in group for over in (0, term.e % word > 0)}
     return sorted(i - lag for lag in lags if lag <= i)
 
 
 def carry_most(digits_most: int, terms: Sequence[Term], word: int) -> int:
-    """Largest carry out of a word whose digits are at most ``digits_most``."""
+    """Largest carry out of a word of ``word`` bits, if its digits together are at most ``digits_most``."""
     carry, before = sum(t.negative for t in terms), -1
     while carry > before:
         before = carry
@@ -66,12 +66,13 @@ def carry_most(digits_most: int, terms: Sequence[Term], word: int) -> int:
 
 
 class QuotientWords:
-    """The words of Q, and the carry out of the last one.
+    """The words of Q, and the carry out of each.
 
-    ``digits``: the word's digits, of ``bits`` and some above them, in cycle ``start`` + i of a product for word i.
-    ``at(c)`` is high in cycle c of a product. ``word`` has word i in cycle start + CYCLES + i, and ``history`` those
-    before it, the latest first; ``carry`` goes with the word. ``sums``: the register of each stage, which has its sum
-    for word i in cycle start + 2 + i - stage.
+    ``digits``: digits of word i, of ``bits`` bits and carries above them, in cycle ``start`` + i of a product.
+    ``words``: words of Q; ``digits_most``: largest value of ``digits`` together; ``at(c)`` is high in cycle c of a
+    product. ``word`` has word i in cycle start + CYCLES + i, ``carry`` the carry out of it, ``history`` word i and the
+    lower words, the latest first. ``sums``: the register of each stage; it has the stage's sum for word i in cycle
+    start + 2 + i - stage.
     Cost on ECP5: about 3 W LUTs and W for each term, and a register for each bit of Q.
     """
 
@@ -106,7 +107,7 @@ class QuotientWords:
         m.d.sync += v.eq(total + Mux(into, sum(t.negative for t in terms), self.carry))
 
     def _reached(self, stage: int, word: int) -> Value:
-        """Whether a stage is at that word of a product, or behind it."""
+        """Whether a stage processes this word of a product or a later one."""
         if (stage, word) not in self._flags:
             flag = Signal(name=f"reached_{word}_{stage}", reset_less=True)
             first = self._start - stage  # a cycle before the stage adds to word 0
@@ -118,7 +119,7 @@ class QuotientWords:
         return self._flags[stage, word]
 
     def _piece(self, term: Term, stage: int) -> Value:
-        """What a term adds to the word that is in a stage."""
+        """The addend of a term for the word in a stage."""
         back, shift = divmod(term.e, self._width)
         parts = []
         for lag, bits in ((back + 1, slice(self._width - shift, None)), (back, slice(0, self._width - shift))):

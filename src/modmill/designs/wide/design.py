@@ -1,19 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Montgomery multiplication with wide multipliers: one for x y, then q, then q m, or one for each, fully parallel.
+"""Montgomery multiplication with wide multipliers: one for x y, q and q m in turn, or one for each.
 
-Source:  C. J. McIvor, M. McLoone, J. V. McCanny, Hardware Elliptic Curve Cryptographic Processor Over GF(p), with 256
-         multipliers; Y. Gong, S. Li, High-throughput FPGA implementation of 256-bit Montgomery modular multiplier, 81.
+Source:  C. J. McIvor, M. McLoone, J. V. McCanny: Hardware Elliptic Curve Cryptographic Processor Over GF(p). IEEE
+         Transactions on Circuits and Systems I 53(9), 2006 (256 multipliers); Y. Gong, S. Li: High-throughput FPGA
+         implementation of 256-bit Montgomery modular multiplier. ETCS, 2010 (81 multipliers).
 Formula: T = x y,  q = (T mod R) m' mod R,  m' = -m^-1 mod R,  v = (T + q m) / R
-Range:   x, y < m leave v < 2 m for R > m, one subtraction remains; without it R > 4 m takes operands below 2 m to
-         results below 2 m. The low halves of T and q m add up to R, or are both 0: v = T_hi + (q m)_hi + [T_lo > 0].
+Range:   x, y < m give v < 2 m for R > m, and one subtraction remains. Without it, R > 4 m: operands below 2 m give
+         results below 2 m. The low halves of T and q m add up to R, or both are 0: v = T_hi + (q m)_hi + [T_lo > 0].
 
-256 tiles are all products of sixteen digits of 16 bits, 81 = 3^4 are what Karatsuba's method leaves of them after four
-levels. One pipelined multiplier serves a product in three cycles, and the products in between belong to others; three
-take operands every cycle.
+256 tiles compute all products of sixteen digits of 16 bits; with four levels of Karatsuba's method 81 = 3^4 are enough.
+A single pipelined multiplier is used in three cycles of each product, and by other products in the cycles between.
+Three multipliers accept operands in every cycle.
 
-Deviations from the papers, of which only the figures are at hand: schedule and pipelining are ours; theirs take 32 and
-15 cycles a product.
+Deviations from the papers, of which we have only the figures: schedule and pipelining are ours; their designs take 32
+and 15 cycles for a product.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from modmill.design import Cost, Design, Multiplier, Setting, Source
 from modmill.designs.multistep.design import SHARED_SETTINGS, BinaryMontgomery, scanned_bits
 from modmill.designs.wide.karatsuba import Karatsuba
+from modmill.rtl.delay import later
 from modmill.rtl.periodic import Period, every_cycle
 from modmill.rtl.product import BLOCKS
 from modmill.schedule import Operations, Schedule
@@ -37,24 +39,24 @@ from modmill.schedule import Operations, Schedule
 
 @dataclass(frozen=True)
 class Params:
-    """R = 2^``multiplier.width``; ``count``: 1 or 3 such multipliers."""
+    """``count``: 1 or 3 wide multipliers; R = 2^``multiplier.width``."""
 
     multiplier: Karatsuba
     count: int
 
     @property
     def product(self) -> int:
-        """Cycles of a long product: a register behind the choice of its operands, and the multiplier."""
+        """Cycles of a long product: a register of its operands, and the multiplier."""
         return 1 + self.multiplier.latency
 
     @property
     def slots(self) -> tuple[int, int, int]:
-        """Cycles in which x y, q and q m begin."""
+        """Cycles in which x y, q and q m start."""
         return 1, 1 + self.product, 1 + 2 * self.product
 
     @property
     def ready(self) -> int:
-        """Cycle in which q m is there."""
+        """Cycle in which q m is available."""
         return 1 + 3 * self.product
 
     @property
@@ -64,26 +66,26 @@ class Params:
 
     @property
     def interval(self) -> int:
-        """Least number of cycles between products for which the three slots never meet on one multiplier."""
+        """Fewest cycles between products for which no two slots collide on a multiplier."""
         if self.count == 3:
             return 1
         return next(i for i in range(3, 3 * self.product + 1) if len({s % i for s in self.slots}) == 3)
 
     @property
     def held(self) -> int:
-        """Products whose T waits for q m."""
+        """Number of products whose T waits for q m at the same time."""
         return -(-2 * self.product // self.interval)
 
 
 class Kind(Operations):
-    """What the units make."""
+    """The operations of the machine."""
 
     T = "T"
     Q = "q"
     QM = "q m"
     V = "v"
     D = "d"
-    """v - m, or v once more where nothing is subtracted."""
+    """v - m, or v if nothing is subtracted."""
     Z = "z"
     OUT = "out"
 
@@ -92,18 +94,18 @@ class Kind(Operations):
 
 
 class Wide(BinaryMontgomery):
-    """The wide multiplier for one modulus."""
+    """Montgomery multiplication with wide multipliers for one modulus."""
 
     @cached_property
     def params(self) -> Params:
-        """The multiplier."""
+        """The wide multiplier and the number of copies."""
         width = self.bits + 2 * (not self.settings["subtract"])
         multiplier = Karatsuba(width, self.settings["levels"], BLOCKS[self.settings["dsp"]])
         return Params(multiplier, self.settings["multipliers"])
 
     @property
     def period(self) -> int:
-        """Operands are accepted every so many cycles."""
+        """Cycles between accepted operands."""
         return self.params.interval
 
     @property
@@ -132,7 +134,7 @@ class Wide(BinaryMontgomery):
 
     @property
     def cost(self) -> Cost:
-        """The multipliers' tiles, no table."""
+        """The multipliers' tiles, and no table."""
         return Cost(self.params.count * self.params.multiplier.tiles, 0, 3)
 
     def trace(self, a: int, b: int) -> Iterator[tuple[str, Any]]:
@@ -169,9 +171,9 @@ class Wide(BinaryMontgomery):
 class Machine(Multiplier):
     """One or three pipelined long multipliers; adder, subtractor, queue.
 
-    Operands are accepted every ``interval`` cycles, when there is room for the result: the machine itself never stalls.
-    Timing does not depend on values. Cost: the multipliers, about 4 LUTs a bit, a register of T's upper half for each
-    product that waits for q m (for each cycle of two multipliers, where there are three), and the queue.
+    Operands are accepted every ``interval`` cycles if there is room for the result; the machine never stalls. Timing
+    does not depend on values. Cost: the multipliers, about 4 LUTs for each bit, a register for T's upper half for each
+    of `Params.held` products, and the queue.
     """
 
     def __init__(self, fitted: Wide) -> None:
@@ -187,7 +189,7 @@ class Machine(Multiplier):
         x, y = (Signal(fitted.operand_bits, name=name, reset_less=True) for name in "xy")
         m.d.sync += [x.eq(self.i_a), y.eq(self.i_b)]
 
-        # ---- the products; T_hi and [T_lo > 0] wait for q m
+        # ---- the products, and registers in which T_hi and [T_lo > 0] wait for q m
         waiting: Value = Const(1, 1)
         if p.count == 3:
             t = self._product(m, x, y, "T")
@@ -203,11 +205,9 @@ class Machine(Multiplier):
         held: Value = Cat(t[:width].any(), t[width:])
         with m.If(waiting):
             for k in range(p.held):
-                register = Signal(width + 1, name=f"T{k}", reset_less=True)
-                m.d.sync += register.eq(held)
-                held = register
+                held = later(m, held, f"T{k}")
 
-        # ---- the end
+        # ---- final addition and subtraction
         v, before = Signal(width + 1, name="v", reset_less=True), Signal(width + 1, name="v_before", reset_less=True)
         m.d.sync += [v.eq(held[1:] + qm[width:] + held[0]), before.eq(v)]
         result: Value = before
@@ -231,7 +231,7 @@ class Machine(Multiplier):
         return m
 
     def _product(self, m: Module, a: Value, b: Value, name: str) -> Signal:
-        """a * b behind a register of the operands."""
+        """a * b, with a register of the operands; `Params.product` cycles later."""
         multiplier = self._fitted.params.multiplier
         left, right = (Signal(multiplier.width, name=f"{name}_{side}", reset_less=True) for side in "ab")
         out = Signal(2 * multiplier.width, name=name)
@@ -243,11 +243,11 @@ class Machine(Multiplier):
 # ---------------------------------------------------------------------------------------------- design
 
 LEVELS_MAX = 9
-"""Levels for a modulus of 8,192 bits."""
+"""Most levels: enough for a modulus of 8,192 bits."""
 
 
 def most_levels(p: int, settings: Mapping[str, Any]) -> int:
-    """Levels until nothing is left to split."""
+    """Levels of splitting until the operands fit a DSP block."""
     return Karatsuba(scanned_bits(p, settings), LEVELS_MAX, BLOCKS[settings["dsp"]]).splits
 
 
@@ -267,13 +267,13 @@ DESIGNS = (
         settings=(
             Setting(
                 "levels", int, 4, "levels of Karatsuba's method; 0: all products of digits", least=0, most=LEVELS_MAX,
-                depends="halves are split as long as they are wider than a DSP block; more levels change nothing",
+                depends="halves are split as long as they are wider than a DSP block",
                 limits=lambda p, settings: (0, most_levels(p, settings)),
                 smaller="raise",
             ),
-            Setting("multipliers", int, 1, "1: x y, q and q m one after another; 3: one for each, every cycle", (1, 3),
+            Setting("multipliers", int, 1, "1: x y, q and q m in turn; 3: one for each, one product per cycle", (1, 3),
                     smaller="lower"),
-            Setting("dsp", str, "18x18", "DSP block for which products are cut", tuple(BLOCKS)),
+            Setting("dsp", str, "18x18", "DSP block for which products are tiled", tuple(BLOCKS)),
             SHARED_SETTINGS[0],
         ),
         solve=lambda p, **settings: Wide(p, settings),

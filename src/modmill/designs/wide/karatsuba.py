@@ -3,21 +3,22 @@
 """A pipelined multiplier of long numbers by Karatsuba's method over explicit tiles.
 
 a b = P0 + (PM - P0 - P1) 2^h + P1 2^(2h),  P0 = a0 b0,  P1 = a1 b1,  PM = (a0 + a1)(b0 + b1), halves of h bits.
-The carries of the two sums are added behind PM, so all three products have operands of h bits, and every level of
-splitting has three multipliers of half the length instead of four: 256 bits take 81 tiles of 16 bits after four levels.
+The carries of the two sums are added after PM, so all three products have operands of h bits. Each level of splitting
+has three multipliers of half the length instead of four: 256 bits take 81 tiles of 16 bits after four levels.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from amaranth.hdl import Cat, Module, Signal, Value
+from amaranth.hdl import Cat, Module, Value
 
+from modmill.rtl.delay import later
 from modmill.rtl.product import DspBlock, tile_rows, tiled
 from modmill.rtl.words import widened
 
 LEVEL = 4
-"""Cycles of one level: sums of halves; PM's carries and P0 + P1; the middle; the whole."""
+"""Cycles of one level: sums of halves; carries of PM and P0 + P1; the middle term; the product."""
 
 TILE = 2
 """Registers of a tile."""
@@ -25,7 +26,7 @@ TILE = 2
 
 @dataclass(frozen=True)
 class Karatsuba:
-    """A multiplier of two numbers of ``width`` bits, split ``levels`` times at most, never below one tile."""
+    """A multiplier of two numbers of ``width`` bits, split at most ``levels`` times, and only if wider than a tile."""
 
     width: int
     levels: int
@@ -33,7 +34,7 @@ class Karatsuba:
 
     @property
     def splits(self) -> int:
-        """Levels that there are."""
+        """Number of levels of splitting, at most ``levels``."""
         width, levels = self.width, 0
         while levels < self.levels and width > min(self.block.a, self.block.b):
             width, levels = -(-width // 2), levels + 1
@@ -41,7 +42,7 @@ class Karatsuba:
 
     @property
     def leaf(self) -> int:
-        """Bits of the operands of the products that are not split."""
+        """Bits of the operands of the innermost products."""
         width = self.width
         for _ in range(self.splits):
             width = -(-width // 2)
@@ -49,32 +50,33 @@ class Karatsuba:
 
     @property
     def tiles(self) -> int:
-        """DSP blocks."""
+        """Number of DSP blocks."""
         return 3**self.splits * self.block.tiles(self.leaf, self.leaf)
 
     @property
     def latency(self) -> int:
-        """Cycles; operands every cycle."""
+        """Cycles from the operands to the product; operands are accepted in every cycle."""
         added_up = len(tile_rows(self.leaf, self.leaf, self.block)) > 1
         return TILE + added_up + LEVEL * self.splits
 
     def build(self, m: Module, a: Value, b: Value, name: str = "k") -> Value:
-        """a * b, ``latency`` cycles later.
+        """a * b, ``latency`` cycles later. ``a`` and ``b`` have ``width`` bits; ``name``: prefix of the signals.
 
-        Cost: ``tiles`` DSP blocks; a level of 2 h bits has about 9 h LUTs in adders, three times as many at each level.
+        Cost: ``tiles`` DSP blocks; a product of 2 h bits takes about 9 h LUTs in adders, and each level has three times
+        as many products.
         """
         return _split(m, a, b, self.splits, self.block, name)
 
 
 def _registered(m: Module, value: Value, name: str, cycles: int = 1) -> Value:
+    """``value`` delayed by ``cycles``."""
     for k in range(cycles):
-        q = Signal(len(value), name=f"{name}_{k}" if cycles > 1 else name, reset_less=True)
-        m.d.sync += q.eq(value)
-        value = q
+        value = later(m, value, f"{name}_{k}" if cycles > 1 else name)
     return value
 
 
 def _split(m: Module, a: Value, b: Value, splits: int, block: DspBlock, name: str) -> Value:
+    """a * b, split ``splits`` times."""
     width = len(a)
     if splits == 0:
         product = tiled(m, a, b, block, TILE, name=name)
