@@ -289,7 +289,7 @@ def test_what_does_not_fit_is_refused():
             "70000 passes, there are at most 65535",
         ),
         (lambda: power_layout([window, power], beat, 2).power_job(0, [(1, 1)]), "does 2 runs at once, not 1"),
-        (lambda: power_layout([window, power], beat, 1).power_job(0, [(1, 1)], 11), "up to 10 bits, not 11"),
+        (lambda: power_layout([window, power], beat, 1).power_job(0, [(1, 1)], 11), "at most 10 bits, got 11"),
         (lambda: power_layout([window], beat, 1).job(0, [([0] * 3, (1,))], 0), "does 3 passes, not 0"),
         (lambda: engine("sor-2m", width=61), "sor-2m has its modulus built in"),
         (lambda: engine("montgomery-array", width=64, method="sliding").layout, "one of window, ladder, not 'sliding'"),

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""What the command tells of programs: the rows that there are, and charts of them."""
+"""Tables and charts of the programs of a curve."""
 
 import re
 
@@ -13,13 +13,13 @@ from modmill.engines.ecc.point_engine import Shape
 from modmill.numbers.curves.named import find_curve
 
 
-def test_the_table_has_every_operation_with_its_rows():
+def test_the_table_has_every_operation_with_its_instructions():
     on = OnDesign(find_curve("Ed25519"), "pseudo-mersenne")
     rows = {line.split()[0]: line.split()[1:] for line in table(on).splitlines()[1:]}
     engine = on.engine()
     for operation in ("multiply", "multiply-base", "multiply-two"):
         program = engine.program(operation, 253)[1].program
-        assert rows[operation][:2] == [str(program.rows), str(program.products)]
+        assert rows[operation][:2] == [str(program.instructions), str(program.products)]
     assert rows["multiply-base"][:2] == ["815", "814"]
 
 
@@ -32,9 +32,9 @@ def test_a_weierstrass_curve_has_a_sum_in_variable_time_too():
 
 def test_an_operation_is_drawn():
     text = explanation(OnDesign(find_curve("Curve25519"), "wide", distances=(2, 1)), "ladder", 90)
-    rows = [int(n) * int(times) for n, times in re.findall(r"^\w+: (\d+) rows, (\d+) times", text, re.M)]
-    assert f"rows                 {sum(rows)}" in text
-    bit = text[text.index("bit: 11 rows, 255 times") :].split("affine:")[0]
+    rows = [int(n) * int(times) for n, times in re.findall(r"^\w+: (\d+) instructions, (\d+) times", text, re.M)]
+    assert f"instructions         {sum(rows)}" in text
+    bit = text[text.index("bit: 11 instructions, 255 times") :].split("affine:")[0]
     assert len(re.findall("×", bit)) == 10
     assert all(name in bit for name in ("×X2", "×Z2", "×X3", "×Z3"))
 
@@ -62,8 +62,8 @@ def test_its_engine_is_bit_by_bit():
     ("given", "why"),
     [
         ({"io": "octal"}, "has no octal form; it has binary and native"),
-        ({"distances": (0, 1)}, "1 row later at the earliest, not 0"),
-        ({"sums": 0}, "at least 1 sum a row, not 0"),
+        ({"distances": (0, 1)}, "distances must be at least 1 instruction, got 0"),
+        ({"sums": 0}, "must be at least 1, got 0"),
         ({"design": "nothing"}, "no design is called"),
     ],
 )
