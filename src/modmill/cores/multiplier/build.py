@@ -48,7 +48,7 @@ class Core:
     """A design fitted to a modulus, with its RTL.
 
     ``given`` holds the parameters that the user set; all others follow from them. ``stored``: RTL that was read from a
-    folder and stands for what the design emits. ``verilog`` is the RTL without the header of core.v.
+    folder and replaces the RTL that the design emits. ``verilog`` is the RTL without the header of core.v.
     """
 
     design: Design
@@ -234,9 +234,6 @@ def build(
         raise UnsupportedError(f"{chosen.name} has no {io} form; take --io {' or '.join(fitted.forms)}")
     chosen.require_size(fitted)
     return Core(chosen, wanted, fitted, io, given, top)
-
-
-# ---------------------------------------------------------------------------------------------- folders
 
 
 def require_replaceable(folder: Path) -> None:

@@ -54,9 +54,6 @@ def check(path: str | Path, vectors: int = 2000, *, four_state: bool = False) ->
     return report
 
 
-# ---------------------------------------------------------------------------------------------- what is written
-
-
 def record_differences(written: dict[str, Any], recomputed: dict[str, Any]) -> Iterator[str]:
     """Yield the fields of contract.json that differ from those recomputed, except versions, digests and the record of
     the check at build time."""
@@ -123,6 +120,3 @@ def text_differences(core: Core, folder: Folder) -> Iterator[str]:
             pairs = itertools.zip_longest(found.splitlines(), text.splitlines(), fillvalue="")
             line, (one, two) = next(((k, p) for k, p in enumerate(pairs, 1) if p[0] != p[1]), (0, ("", "")))
             yield f"{name}: line {line} is {_short(one)}, the contract gives {_short(two)}"
-
-
-# ---------------------------------------------------------------------------------------------- what it does
