@@ -63,7 +63,7 @@ def test_signatures_have_their_arithmetic_on_the_core_where_n_can_be_loaded(plac
         "host; the core was built without it", "host; the core's modulus is built in",
         f"this core, loaded with n by a message of {record['setup_words']:,} words",
     ]  # fmt: skip
-    with pytest.raises(UnsupportedError, match="modulo the order of Ed25519 alone"):
+    with pytest.raises(UnsupportedError, match="modulo the order of Ed25519 only"):
         RtlPointEngine(cores[-1]).order.multiply_adds(97, [(1, 2, 3)])
 
 
@@ -101,7 +101,7 @@ def test_a_secret_and_a_signature_of_built_cores(place):
     ]
     for arguments, why in [
         ((*sign, "x"), "the core in x is for Curve25519, the key for P-192"),
-        ((*sign, "p"), "this core does multiply-base, signature, quotients, not multiply-two"),
+        ((*sign, "p"), "this core has the operations multiply-base, signature, quotients, not multiply-two"),
         ((*sign, "none"), "--engine takes reference or the folder of a built core; none is neither"),
     ]:
         assert why in one_line("ecc", "run", *arguments, "-o", "refused")

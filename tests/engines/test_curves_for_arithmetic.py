@@ -113,7 +113,7 @@ def test_a_curve_for_pairings_is_given_only_where_it_is_asked_for(name):
     assert parse_curve(text, pairing=True) is curve
     with pytest.raises(ValueError, match="--allow-pairing"):
         parse_curve(text)
-    with pytest.raises(UnsupportedError, match="arithmetic alone, not for ECDH and ECDSA: its embedding degree is 12"):
+    with pytest.raises(UnsupportedError, match="arithmetic only, not for ECDH and ECDSA: its embedding degree is 12"):
         require_weierstrass(curve)
     assert order_operations(curve) == ()
 

@@ -56,7 +56,7 @@ def test_exceptional_scalars_and_points(curve, blind):
     pairs, points, expected = zip(*edges.edge_sums(curve), strict=True)
     assert ecc.multiply_two(pairs, points) == list(expected)
     for k in (-1, curve.n + 1):
-        with pytest.raises(UnsupportedError, match="is not in \\[0, n\\]"):
+        with pytest.raises(UnsupportedError, match="must be in \\[0, n\\]"):
             ecc.multiply([k], [G])
     with pytest.raises(UnsupportedError, match="not on"):
         ecc.multiply([1], [(G[0], G[1] ^ 1)])
@@ -133,7 +133,7 @@ def test_exceptional_u(curve):
     with pytest.raises(UnsupportedError, match="small order"):
         ecdh.exchange_u(Ecc(ReferenceEngine(curve)), [(secret, bytes(curve.size))])
     for secret_bytes, public in ((secret[1:], bytes(curve.size)), (secret, bytes(curve.size + 1))):
-        with pytest.raises(UnsupportedError, match=f"{curve.size} bytes, not"):
+        with pytest.raises(UnsupportedError, match=rf"{curve.size} bytes, (got|not) \d+$"):
             ecdh.exchange_u(Ecc(ReferenceEngine(curve)), [(secret_bytes, public)])
 
 
@@ -221,7 +221,7 @@ def test_exchange_and_signature_on_every_curve(curve):
 def test_shake_and_low_s():
     ecc, n = Ecc(ReferenceEngine(K256)), K256.n
     assert [len(ecdsa.digest(name, b"")) for name in ("shake128", "shake256")] == [32, 64]
-    with pytest.raises(UnsupportedError, match="which shake128 has not; take random ones"):
+    with pytest.raises(UnsupportedError, match="not defined for shake128: take random nonces"):
         ecdsa.sign(ecc, [(1, b"")], "shake128")
     (signature,) = ecdsa.sign(ecc, [(1, b"")], "shake256", "random")
     assert ecdsa.verify(ecc, [(K256.base, b"", signature)], "shake256") == [True]
@@ -254,11 +254,11 @@ def test_keys_out_of_range():
 
 def test_protocols_refuse_other_forms():
     weierstrass, montgomery, edwards = (Ecc(ReferenceEngine(c)) for c in (P256, CURVE25519, ED25519))
-    with pytest.raises(UnsupportedError, match="Curve25519 is no Weierstrass"):
+    with pytest.raises(UnsupportedError, match="Curve25519 is not a Weierstrass"):
         ecdh.exchange(montgomery, [])
-    with pytest.raises(UnsupportedError, match="Ed25519 is no Weierstrass"):
+    with pytest.raises(UnsupportedError, match="Ed25519 is not a Weierstrass"):
         ecdsa.sign(edwards, [])
-    with pytest.raises(UnsupportedError, match="P-256 is no Montgomery"):
+    with pytest.raises(UnsupportedError, match="P-256 is not a Montgomery"):
         ecdh.exchange_u(weierstrass, [])
     with pytest.raises(UnsupportedError, match="not for P-256"):
         eddsa.sign(weierstrass, [])
@@ -278,14 +278,14 @@ def test_names_that_are_none():
         ecdsa.sign(ecc, [(1, b"")], nonce="zero")
     with pytest.raises(UnsupportedError, match="must be one of der, raw, not 'pem'"):
         ecdsa.encode(P256, (1, 1), "pem")
-    with pytest.raises(UnsupportedError, match="64 bytes, not 1"):
+    with pytest.raises(UnsupportedError, match="64 bytes, got 1"):
         ecdsa.decode(P256, b"\0", "raw")
     for data in (b"", b"0", b"\x30\x06\x02\x01\x01\x02\x01", bytes.fromhex("3006020101020101") + b"\0"):
-        with pytest.raises(UnsupportedError, match="no signature in DER"):
+        with pytest.raises(UnsupportedError, match="malformed DER signature"):
             ecdsa.decode(P256, data)
-    with pytest.raises(UnsupportedError, match="at most 255 bytes, not 256"):
+    with pytest.raises(UnsupportedError, match="at most 255 bytes, got 256"):
         eddsa.sign(Ecc(ReferenceEngine(ED25519)), [], context=bytes(256))
-    with pytest.raises(UnsupportedError, match="32 bytes, not 31"):
+    with pytest.raises(UnsupportedError, match="32 bytes, got 31"):
         eddsa.sign(Ecc(ReferenceEngine(ED25519)), [(bytes(31), b"")])
 
 
@@ -358,7 +358,7 @@ def test_arithmetic_modulo_the_order_is_the_engines_where_it_has_it():
 
 def test_the_reference_engine_keeps_to_its_length():
     engine = ReferenceEngine(P256)
-    with pytest.raises(UnsupportedError, match="9 bits does not fit the engine's 8"):
+    with pytest.raises(UnsupportedError, match=r"must be in \[0, 2\^8\), got one of 9 bits"):
         engine.multiply_base([256], 8, [1])
     with pytest.raises(ValueError, match="argument"):
         engine.multiply([1], [P256.base], 8, [])

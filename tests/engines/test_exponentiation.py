@@ -122,7 +122,7 @@ def test_the_same_destinations_for_every_exponent(program):
 
 def test_a_program_of_one_exponent_takes_no_other():
     engine = Exponentiation(left_to_right(5), montgomery(13), 3)
-    with pytest.raises(UnsupportedError, match="to the power 5, not 7"):
+    with pytest.raises(UnsupportedError, match="must be 5, got 7"):
         engine.power(2, 7)
 
 
@@ -182,15 +182,15 @@ def test_bases_and_exponents_out_of_range_are_refused():
     for base in (-1, 2**31 - 1):
         with pytest.raises(UnsupportedError, match="below the modulus of 31 bits"):
             engine.power(base, 3)
-    with pytest.raises(UnsupportedError, match="9 bits, but the engine is set to 8 bits"):
+    with pytest.raises(UnsupportedError, match=r"must be in \[0, 2\^8\), got one of 9 bits"):
         engine.power(2, 256)
-    with pytest.raises(UnsupportedError, match="window has 1 to 8 bits, not 9"):
+    with pytest.raises(UnsupportedError, match="window must have 1 to 8 bits, got 9"):
         fixed_window(9)
     with pytest.raises(UnsupportedError, match="one of one, skip, base, not 'zero'"):
         left_to_right(3, start="zero")
     with pytest.raises(UnsupportedError, match="at least 1"):
         left_to_right(0)
-    with pytest.raises(UnsupportedError, match="at least 1 bit, not 0"):
+    with pytest.raises(UnsupportedError, match="at least 1 bit, got 0"):
         Exponentiation(fixed_window(2), montgomery(2**31 - 1), 0)
 
 

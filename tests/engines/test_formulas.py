@@ -215,12 +215,12 @@ def test_formulas_refuse_points_they_are_not_for():
     x = block.variable("x")
     E = form(CURVES[0], block)
     for formula in (E.double, E.first_double, lambda P: E.add(P, P)):
-        with pytest.raises(UnsupportedError, match="has a Z"):
+        with pytest.raises(UnsupportedError, match="needs Z"):
             formula(Homogeneous(x, x))
     F = edwards_programs.form(EDWARDS[0], Domain(29, 1), block)
-    with pytest.raises(UnsupportedError, match="has a T"):
+    with pytest.raises(UnsupportedError, match="needs T"):
         F.add(Extended(x, x, x), Prepared(x, x, x))
-    with pytest.raises(UnsupportedError, match="has a T"):
+    with pytest.raises(UnsupportedError, match="needs T"):
         F.prepared(Extended(x, x, x))
 
 

@@ -119,10 +119,10 @@ def test_protocols_run_on_it(curve):
 def test_requests_that_it_refuses():
     curve = find_curve("P-256")
     contract = design("montgomery-array").fit(find_curve("secp256k1").p).contract("native")
-    with pytest.raises(UnsupportedError, match="another modulus than that of P-256"):
+    with pytest.raises(UnsupportedError, match="must be the p of P-256"):
         MicrocodePointEngine(curve, contract, TRIMS)
     instructions = engine("montgomery-array", "native", "P-256", TRIMS)
-    with pytest.raises(UnsupportedError, match="no point at infinity"):
+    with pytest.raises(UnsupportedError, match="cannot multiply the point at infinity"):
         instructions.multiply([1], [None], 256, [1])
     with pytest.raises(UnsupportedError, match="no operation 'ladder'"):
         instructions.ladder([1], [1], 256, [1])
@@ -155,9 +155,9 @@ def test_arithmetic_modulo_the_order(mode):
     assert order.multiply_adds(n, items) == host.multiply_adds(n, items)
     assert order.signatures(n, [(0, z, r, d)]) == [0]
     assert [order.program(n, operation)[1].program.products for operation in NUMBERS] == [316, 316, 5]
-    with pytest.raises(UnsupportedError, match="is none"):
+    with pytest.raises(UnsupportedError, match="not prime"):
         order.quotients(n - 2, [(3, 1, 1)])
-    with pytest.raises(UnsupportedError, match="is one of signature"):
+    with pytest.raises(UnsupportedError, match="must be one of signature"):
         order.results(n, "inverse", [])
     assert order_operations(curve) + order_operations(find_curve("Ed448")) == tuple(NUMBERS)
     assert order_operations(find_curve("Curve25519")) == ()

@@ -272,7 +272,7 @@ def test_what_does_not_fit_is_refused():
     window, power = Exponentiation(fixed_window(3), c, 10), Exponentiation(left_to_right(17), c, 5)
     instructions = window.instructions()
     for make, why in [
-        (lambda: power_layout([window], beat, 0), "at least 1 thread, not 0"),
+        (lambda: power_layout([window], beat, 0), "at least 1 thread, got 0"),
         (lambda: power_layout([window], beat, 1, 65), "16 to 64 bits, not 65"),
         (lambda: power_layout([window], beat, 1, 8), "16 to 64 bits, not 8"),
         (
@@ -288,7 +288,7 @@ def test_what_does_not_fit_is_refused():
             "70000 passes; at most 65535 are possible",
         ),
         (lambda: power_layout([window, power], beat, 2).power_job(0, [(1, 1)]), "does 2 runs at once, not 1"),
-        (lambda: power_layout([window, power], beat, 1).power_job(0, [(1, 1)], 11), "up to 10 bits, not 11"),
+        (lambda: power_layout([window, power], beat, 1).power_job(0, [(1, 1)], 11), "at most 10 bits, got 11"),
         (lambda: power_layout([window], beat, 1).job(0, [([0] * 3, (1,))], 0), "does 3 passes, not 0"),
         (lambda: engine("sor-2m", width=61), "sor-2m has its modulus built in"),
         (lambda: engine("montgomery-array", width=64, method="sliding").layout, "one of window, ladder, not 'sliding'"),
@@ -304,7 +304,7 @@ def test_a_modulus_that_needs_more_subtractions_is_refused():
     bound = Fraction(20005, 10000)
     plain = Contract(**{f.name: getattr(contract(4093), f.name) for f in fields(Contract)})
     loose = replace(plain, gain=Fraction(0), result_bound=bound, operand_bound=bound, product_bound=bound**2)
-    with pytest.raises(UnsupportedError, match="needs 2 subtractions at the end, not 1"):
+    with pytest.raises(UnsupportedError, match="needs 2 subtractions of p at the end; the engine has 1"):
         layout.setup(loose)
 
 

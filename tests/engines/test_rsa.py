@@ -131,7 +131,7 @@ def test_wrong_keys_are_refused():
     for change, why in [
         ({"n": key.n + 1}, "modulus is even"),
         ({"n": key.n + 2}, "not the product"),
-        ({"e": 2}, "odd, from 3 on.* got 2"),
+        ({"e": 2}, "odd, at least 3.* got 2"),
         ({"e": 1 << 300 | 1}, "301 bits"),
         ({"p": key.q, "q": key.p}, "d_p is not"),
         ({"d": key.d + 2}, "d is not the inverse"),
@@ -157,7 +157,7 @@ def test_numbers_beyond_the_modulus_are_refused():
     key = numbers()
     for operation in (MODEL.public, MODEL.private):
         for x in (key.n, -1):
-            with pytest.raises(UnsupportedError, match="not below the modulus"):
+            with pytest.raises(UnsupportedError, match="must be in \\[0, n\\)"):
                 operation(key, [x])
 
 
@@ -211,14 +211,14 @@ def test_signatures_both_ways(name, theirs, digest):
 def test_what_does_not_fit_is_refused_in_words():
     key = numbers()
     for call, why in [
-        (lambda: padded.encrypt(MODEL, key, bytes(200)), "200 bytes are too long for oaep with a key of 1024 bits"),
-        (lambda: padded.decrypt(MODEL, key, bytes(100)), "has 128 bytes, not 100"),
+        (lambda: padded.encrypt(MODEL, key, bytes(200)), "200 bytes is too long for oaep with a key of 1024 bits"),
+        (lambda: padded.decrypt(MODEL, key, bytes(100)), "must have 128 bytes, got 100"),
         (lambda: padded.sign(MODEL, key, b"", hash="sha512"), "1024 bits is too short for pss with sha512"),
         (lambda: padded.sign(MODEL, key, b"", padding="oaep"), "one of pss, pkcs1, not 'oaep'"),
         (lambda: padded.encrypt(MODEL, key, b"", padding="pss"), "one of oaep, pkcs1, not 'pss'"),
         (lambda: padded.sign(MODEL, key, b"", hash="md5"), "one of sha1, .*, not 'md5'"),
-        (lambda: padded.sign(MODEL, PublicKey(key.n, key.e), b""), "need a private one"),
-        (lambda: padded.read_key(b"nonsense"), "no RSA key that can be read"),
+        (lambda: padded.sign(MODEL, PublicKey(key.n, key.e), b""), "need a private key"),
+        (lambda: padded.read_key(b"nonsense"), "cannot be read as an RSA key"),
     ]:
         with pytest.raises(UnsupportedError, match=why):
             call()

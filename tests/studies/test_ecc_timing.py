@@ -129,7 +129,7 @@ def test_chosen_scalars_are_in_range_and_at_the_edges():
 
 
 def test_requests_that_it_refuses(tmp_path):
-    with pytest.raises(UnsupportedError, match="this core does ladder, not multiply"):
+    with pytest.raises(UnsupportedError, match="this core has the operations ladder, not multiply"):
         found(ladder(), tmp_path, "multiply")
     with pytest.raises(UnsupportedError, match="on one machine, not on 2"):
         found(replace(ladder(), cores=2), tmp_path)
@@ -143,7 +143,7 @@ def test_the_command(tmp_path, monkeypatch):
     first, second = run.stdout.splitlines()
     assert run.exit_code == 0 and first == "a curve over 8 bits, multistep, 2 runs interleaved"
     assert second.startswith("PASS ladder: ") and len(list(read(record))) == 1
-    with pytest.raises(UnsupportedError, match="this core does ladder, not multiply"):
+    with pytest.raises(UnsupportedError, match="this core has the operations ladder, not multiply"):
         CliRunner().invoke(commands.app, [*command, "--only", "multiply"], catch_exceptions=False)
     monkeypatch.setattr(built, "DatapathSequencer", EarlyExit)
     run = CliRunner().invoke(commands.app, [*command, "--only", "ladder"], catch_exceptions=False)

@@ -93,8 +93,8 @@ def test_timing_that_depends_on_operands(what):
         (lambda n: n + (n == 5), "offered in cycle 5 were taken in cycle 6, others at once"),
         (lambda n: max(4, 4 * -(-n // 4)), ""),
         (lambda n: max(8, 4 * -(-(n + 3) // 4)), ""),
-        (lambda n: 1 + 4 * -(-n // 4), "taken in cycle 1, where no turn of 4 begins"),
-        (lambda n: max(4, 4 * -(-n // 4)) + 4 * (n == 6), "not always taken in the next turn of 4"),
+        (lambda n: 1 + 4 * -(-n // 4), "taken in cycle 1, not at the start of a time slot of 4"),
+        (lambda n: max(4, 4 * -(-n // 4)) + 4 * (n == 6), "not always taken in the next time slot of 4"),
     ],
 )
 def test_an_idle_core_takes_operands_at_once_or_in_turns(taken, words):

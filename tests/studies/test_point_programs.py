@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""What the command tells of programs: their instructions, and charts of them."""
+"""Tables and charts of the programs of a curve."""
 
 import re
 
@@ -62,8 +62,8 @@ def test_its_engine_is_bit_by_bit():
     ("given", "why"),
     [
         ({"io": "octal"}, "has no octal form; it has binary and native"),
-        ({"distances": (0, 1)}, "1 instruction later at the earliest, not 0"),
-        ({"sums": 0}, "at least 1 sum an instruction, not 0"),
+        ({"distances": (0, 1)}, "distances must be at least 1 instruction, got 0"),
+        ({"sums": 0}, "must be at least 1, got 0"),
         ({"design": "nothing"}, "no design is called"),
     ],
 )

@@ -2,11 +2,13 @@
 # Copyright The Modmill authors
 """Check a built coprocessor (`pair_check`) with these messages:
 
-own curve            SETUP, then exceptional and random scalars and points for each operation; expected results
+own curve            SETUP, then edge-case and random scalars and points for each operation; expected results
                      from `numbers`
-modulo the order     if the core has it, SETUP with n, then signatures, quotients and sums; from Python's integers
+modulo the order     if the core has it, SETUP with n, then signatures, quotients and multiply-adds; expected results
+                     from Python's integers
 other numbers        SETUP with random constants, modulo p and, if the core loads its modulus, modulo others; then
-                     a job of each operation on random numbers; from the program's instructions on integers
+                     a job of each operation on random numbers; expected results from the program's instructions,
+                     interpreted on integers
 """
 
 from __future__ import annotations
@@ -27,10 +29,10 @@ from modmill.engines.microcode.interpreter import run
 from modmill.engines.microcode.program import Program
 
 RUNS = 10
-"""Minimum number of runs of each operation on the core's own curve, the exceptional ones first."""
+"""Minimum number of runs of each operation on the core's own curve, edge cases first."""
 
 _Loaded = tuple[DesignInstance, dict[int, Program]]
-"""A modulus, and the programs with constants for it."""
+"""A modulus, and the programs by number, with constants for it."""
 
 
 def check_ecc(path: str | Path) -> PairReport:
@@ -42,7 +44,7 @@ def check_ecc(path: str | Path) -> PairReport:
 
 
 def messages(core: EccCore) -> Messages:
-    """Messages of the check."""
+    """Messages of the check: two streams for two instances of the core, vectors, and short streams."""
     pair = (
         Stream(core, _stream(core, list(_others(core, 1)), 1)),
         Stream(core, _stream(core, list(_others(core, 2))[::-1], 2)),
@@ -52,7 +54,7 @@ def messages(core: EccCore) -> Messages:
 
 
 def _short(core: EccCore, seed: int) -> Iterator[Message]:
-    """SETUP and two jobs of the operation modulo p that takes the fewest cycles."""
+    """SETUP and two jobs of the operation modulo p with the fewest cycles."""
     size, operation = core.results, min(core.operations, key=core.cycles)
     yield Message(core.setup())
     pairs = sample(core.curve, operation, core.bits, EDGES + 2 * size, seed)[EDGES:]
@@ -60,9 +62,10 @@ def _short(core: EccCore, seed: int) -> Iterator[Message]:
 
 
 def _others(core: EccCore, seed: int) -> Iterator[_Loaded]:
-    """Yield the moduli for which no number overflows, the core's own first, with programs of random constants.
+    """Yield the moduli for which no number overflows, the core's own first, with programs that have random constants.
 
-    A constant c / p is at most that of the core's own constant, because offsets of differences depend on it.
+    A constant c modulo p is chosen with c / p at most that of the core's own constant, because the offset multiples of
+    differences depend on it.
     """
     rnd = random.Random(seed)
     for fitted in (core.fitted, *core.fitted.others()):
@@ -76,14 +79,14 @@ def _others(core: EccCore, seed: int) -> Iterator[_Loaded]:
                     replace(own, shared=tuple((slot, end - 1) for slot, end in ends)), fitted.contract(core.io)
                 )
                 chosen = tuple((slot, rnd.randrange(end)) for slot, end in ends)
-                made[k] = replace(own, shared=known.setdefault(offset, chosen))  # programs may share their constants
+                made[k] = replace(own, shared=known.setdefault(offset, chosen))  # programs may share constants
         except UnsupportedError:
             continue
         yield fitted, made
 
 
 def _stream(core: EccCore, others: list[_Loaded], seed: int) -> Iterator[Message]:
-    """Messages of one instance; the second one gets the exceptional runs in reverse order."""
+    """Messages of one instance; the second one has the runs in reverse order."""
     size = core.results
     for setting, programs in core.by_modulus():
         yield setting
@@ -100,7 +103,7 @@ def _stream(core: EccCore, others: list[_Loaded], seed: int) -> Iterator[Message
 
 
 def _random_job(core: EccCore, number: int, program: Program, contract: Contract, rnd: random.Random) -> Message:
-    """A job of random digits and numbers; expected results from its instructions on integers."""
+    """A job of random digits and numbers; expected results from its instructions, interpreted on integers."""
     held, bits = core.held[number], core.curve.n.bit_length()
     unit, runs, results = core.unit(core.results), [], []
     for _ in range(core.results):

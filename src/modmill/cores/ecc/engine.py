@@ -15,20 +15,23 @@ from modmill.numbers.curves.affine import Curve
 
 @dataclass(frozen=True)
 class Work:
-    """Runs of one call to a coprocessor. ``cycles``: of each job."""
+    """One call to a coprocessor: operation, number of runs, and cycles of each job."""
 
     operation: str
     runs: int
     cycles: tuple[int, ...]
 
     def __str__(self) -> str:
-        """A line of a report."""
+        """One line of a report."""
         batches = f" in {len(self.cycles)} batches" if len(self.cycles) > 1 else ""
         return f"{self.operation}, {self.runs} run{'s' * (self.runs != 1)}{batches}, {sum(self.cycles):,} cycles"
 
 
 def simulated(core: EccCore, operation: str, runs: Sequence[Run], work: list[Work]) -> list[tuple[int, ...]]:
-    """Results of runs by the RTL; appends to ``work``."""
+    """Simulate runs of an operation on the RTL; append the call to ``work``.
+
+    Raises UnsupportedError and ToolError as `EccCore.simulate` does.
+    """
     if not runs:
         return []
     found = core.simulate(operation, runs)
@@ -41,7 +44,7 @@ class RtlPointEngine(PointEngine):
     """A `PointEngine` that simulates ``core``. ``work``: list of calls, with simulated cycles from the last word of a
     job to the first of its results.
 
-    Raises UnsupportedError for an operation that the core does not have, and for scalars longer than its own.
+    Raises UnsupportedError for an operation that the core does not have, and for scalars longer than it supports.
     """
 
     core: EccCore
@@ -55,7 +58,7 @@ class RtlPointEngine(PointEngine):
     def results(self, operation: str, bits: int, runs: Sequence[Run]) -> list[tuple[int, ...]]:
         """Results of each run."""
         if bits > self.core.bits:
-            raise UnsupportedError(f"this core multiplies by scalars of up to {self.core.bits} bits, not {bits}")
+            raise UnsupportedError(f"scalars of this core must have at most {self.core.bits} bits, got {bits}")
         return simulated(self.core, operation, runs, self.work)
 
     @property
@@ -80,11 +83,11 @@ class RtlOrder(OrderArithmetic):
 
     @property
     def where(self) -> str:
-        """This core, and the length of the message that changes the modulus."""
+        """Text: this core, and the length of the message that loads n."""
         return f"this core, loaded with n by a message of {len(self.core.setup(self.core.curve.n)):,} words"
 
     def results(self, n: int, operation: str, runs: Sequence[Mapping[str, int]]) -> list[tuple[int, ...]]:
         """Results of each run."""
         if n != self.core.curve.n:
-            raise UnsupportedError(f"the core computes modulo the order of {self.core.curve.title} alone")
+            raise UnsupportedError(f"the core computes modulo the order of {self.core.curve.title} only")
         return simulated(self.core, operation, [((), given) for given in runs], self.work)

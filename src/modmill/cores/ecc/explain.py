@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Point operations explained: instructions, products and slots on a design, bounds, and a chart of the instructions."""
+"""Explain the operations of a curve on a design: numbers of instructions, products and slots, bounds, and charts."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ from modmill.numbers.shown import shortened
 from modmill.report.chart import chart
 
 ROOM = 1024
-"""Slots of a unit of unlimited memory."""
+"""Number of slots that stands for unlimited memory."""
 
 
 @dataclass(frozen=True)
 class OnDesign:
     """A curve's programs on a design, for a unit of unlimited memory.
 
-    ``distances``: instructions after which a product and a sum can be read; 1, 1 if threads hide the latency. ``sums``:
-    maximum number in an instruction; ignored if the design adds up products. Raises UnsupportedError if the design does
-    not support the curve's p.
+    ``distances``: instructions from a product, and from a sum, to the first instruction that can read it; 1, 1 if
+    threads hide the latency. ``sums``: maximum number of sums in an instruction, ignored if the design adds up
+    products. Raises UnsupportedError if the design does not support the curve's p.
     """
 
     curve: Curve
@@ -59,16 +59,17 @@ class OnDesign:
 
     @property
     def unit(self) -> DatapathSpec:
-        """The unit: sums are trimmed if numbers are binary and operands must be below 4 p."""
+        """The unit. It has a conditional subtract after sums if numbers are binary and operands must be below 4 p.
+
+        Raises UnsupportedError for distances or sums below 1.
+        """
         contract = self.contract
         added = self.io == "native" and hasattr(self.fitted, "combine")
         conditional_subtracts = not added and isinstance(contract.operand, Binary) and contract.operand_bound < 4
         if min(self.distances) < 1:
-            raise UnsupportedError(
-                f"results can be read 1 instruction later at the earliest, not {min(self.distances)}"
-            )
+            raise UnsupportedError(f"distances must be at least 1 instruction, got {min(self.distances)}")
         if not added and self.sums < 1:
-            raise UnsupportedError(f"this unit does at least 1 sum an instruction, not {self.sums}")
+            raise UnsupportedError(f"the number of sums in an instruction must be at least 1, got {self.sums}")
         return DatapathSpec(
             0 if added else self.sums,
             *self.distances,
@@ -85,30 +86,23 @@ class OnDesign:
 
     @property
     def operations(self) -> tuple[str, ...]:
-        """Operations of the curve."""
+        """Names of the curve's operations."""
         return OPERATIONS[3:] if isinstance(self.curve, Montgomery) else OPERATIONS[:3]
 
     @property
     def bits(self) -> int:
-        """Bits of a scalar: of n, or of p for a ladder."""
+        """Length of a scalar in bits: that of n, or of p for a ladder."""
         return (self.curve.p if isinstance(self.curve, Montgomery) else self.curve.n).bit_length()
 
 
 def table(on: OnDesign) -> str:
-    """Table of all operations: instructions, products and slots; u1 G + u2 P in variable time for one pair of
-    scalars."""
+    """Table of all operations: instructions, products and slots. On a Weierstrass curve also u1 G + u2 P in variable
+    time, for one pair of random scalars."""
     engine = on.engine()
     heads = (
-        "operation",
-        "instructions",
-        "products",
-        "used",
-        "table instructions",
-        "slots",
-        "shared",
-        "trimmed",
+        "operation", "instructions", "products", "used", "stored", "slots", "shared", "conditional subtracts",
         "reductions",
-    )
+    )  # fmt: skip
     lines = [heads]
     made = [(operation, engine.program(operation, on.bits)[1]) for operation in on.operations]
     if isinstance(on.curve, Weierstrass):
@@ -132,9 +126,14 @@ def table(on: OnDesign) -> str:
 
 
 def explanation(on: OnDesign, operation: str, width: int = 100) -> str:
-    """Facts of one operation, then a chart of each block; its columns are instructions."""
+    """Facts of one operation, then a chart of each basic block, with instructions as columns, wrapped at ``width``.
+
+    Raises UnsupportedError for an operation that the curve does not have.
+    """
     if operation not in on.operations:
-        raise UnsupportedError(f"{on.curve.title} has {', '.join(on.operations)}, not {shortened(operation)}")
+        raise UnsupportedError(
+            f"{on.curve.title} has the operations {', '.join(on.operations)}, not {shortened(operation)}"
+        )
     engine = on.engine()
     made, found = engine.program(operation, on.bits)
     facts = [("program", made.field_program.name), ("design", f"{on.design}, {on.io} form"), *found.facts()]
@@ -152,7 +151,7 @@ def explanation(on: OnDesign, operation: str, width: int = 100) -> str:
 
 
 def _names(part: Placed) -> dict[int, str]:
-    """Label of each operation of a block: the variable that it sets, or its sign and number."""
+    """Label of each operation of a block: its sign, and the variable that it sets or else its number."""
     signs = {"mul": "×", "add": "+", "sub": "−", READ: ""}
     nodes = part.block.nodes
     names = {k: f"{signs[node.kind]}{k}" for k, node in enumerate(nodes)}

@@ -38,13 +38,13 @@ from modmill.rtl.memory import DEPTHS
 from modmill.version import __version__
 
 SUMS = 3
-"""Default number of sums in an instruction: more sums shorten few programs and occupy the ports of the memory."""
+"""Default number of sums in an instruction. More sums make few programs shorter, and they need ports of the memory."""
 _DISTANCES = (1, 2, 3, 4, 6, 8)
 
 
 @dataclass(frozen=True)
 class ProgramImage:
-    """A program of a coprocessor: operation, digits (``made``), instructions, and modulus."""
+    """A program of a coprocessor: operation, field program with its recoding (``made``), instructions, modulus."""
 
     operation: str
     made: PointProgram
@@ -56,9 +56,10 @@ class ProgramImage:
 class EccCore(BuiltEngine):
     """A coprocessor for a ``curve``, around a design fitted to the curve's p; made by `ecc`.
 
-    ``operations``: of `OPERATIONS`. ``shape``: windows and combs. ``sums``: maximum number in an instruction.
-    ``order``: whether it also computes modulo n what the curve's signatures need; SETUP then loads n (`order_engine`).
-    Other options as in `BuiltEngine`.
+    ``operations``: of `OPERATIONS`. ``shape``: windows and combs. ``sums``: maximum number of sums in an instruction.
+    ``order``: whether it also has the operations modulo n for the curve's signatures (`order_engine`); SETUP then loads
+    n. Other options as in `BuiltEngine`. Raises UnsupportedError for a design that is fitted to another modulus, for an
+    unknown operation, and for ``order`` if the curve has no signatures or the design cannot load n.
     """
 
     top: str = "ecc"
@@ -72,11 +73,15 @@ class EccCore(BuiltEngine):
 
     def __post_init__(self) -> None:
         if self.fitted.p != self.curve.p:
-            raise UnsupportedError(f"{self.design} is fitted to another modulus than that of {self.curve.title}")
+            raise UnsupportedError(
+                f"the modulus of {self.design} must be the p of {self.curve.title}, got {self.fitted.p:#x}"
+            )
         super().__post_init__()
         for operation in self.operations:
             if operation not in OPERATIONS:
-                raise UnsupportedError(f"an operation is one of {', '.join(OPERATIONS)}, not {shortened(operation)}")
+                raise UnsupportedError(
+                    f"an operation must be one of {', '.join(OPERATIONS)}, not {shortened(operation)}"
+                )
         if self.order:
             _ = self._loaded
 
@@ -89,24 +94,25 @@ class EccCore(BuiltEngine):
 
     @property
     def _sums(self) -> tuple[int, bool]:
-        """Sums are trimmed if a difference of two products of numbers below p can exceed the largest operand."""
+        """Number of sums in an instruction, and whether the unit has a conditional subtract: if a difference of two
+        products of numbers below p can exceed the largest operand."""
         bound = self.contract.product(Fraction(1), Fraction(1))
         fits = bound + -(-bound // 1) <= self.contract.operand_bound
         return self.sums, isinstance(self.contract.operand, Binary) and not fits
 
     @property
     def modulo_order(self) -> tuple[str, ...]:
-        """Operations modulo n."""
+        """Names of the operations modulo n."""
         return order_operations(self.curve) if self.order else ()
 
     @property
     def jobs(self) -> tuple[str, ...]:
-        """All operations: those on points, then those modulo n."""
+        """Names of all operations: those on points, then those modulo n."""
         return self.operations + self.modulo_order
 
     @cached_property
     def _loaded(self) -> DesignInstance:
-        """The multiplier while n is loaded."""
+        """The design with n loaded."""
         if not order_operations(self.curve):
             raise UnsupportedError(
                 f"Modmill has no signature scheme on {self.curve.title}, so no arithmetic modulo its order"
@@ -117,12 +123,12 @@ class EccCore(BuiltEngine):
             raise UnsupportedError(f"no arithmetic modulo the order of {self.curve.title}: {error}") from None
 
     def modulus(self, job: str) -> int:
-        """Modulus of an operation: n or p."""
+        """The modulus of an operation: n or p."""
         return self.curve.n if job in self.modulo_order else self.curve.p
 
     @cached_property
     def points(self) -> tuple[PointProgram, ...]:
-        """Programs before assembly, those modulo n last."""
+        """Programs before assembly; those modulo n are last."""
         domain = Domain.of(self.contract, self.timing.added)
         found = [point_program(name, self.curve, domain, self.bits, self.shape) for name in self.operations]
         for name in self.modulo_order:
@@ -132,21 +138,15 @@ class EccCore(BuiltEngine):
 
     def unit(self, threads: int) -> DatapathSpec:
         """Specification of the unit for which instructions are assembled."""
-        product, sum_ = self.timing.distances(threads)
-        beat = self.timing
+        timing = self.timing
         return DatapathSpec(
-            beat.sums,
-            product,
-            sum_,
-            DEPTHS[-1],
-            DEPTHS[-1],
-            added=beat.added,
-            conditional_subtracts=beat.conditional_subtracts,
-        )
+            timing.sums, *timing.distances(threads), DEPTHS[-1], DEPTHS[-1],
+            added=timing.added, conditional_subtracts=timing.conditional_subtracts,
+        )  # fmt: skip
 
     @property
     def layout(self) -> MicrocodeLayout:
-        """Slots, table and messages. Raises UnsupportedError when the programs do not fit the multiplier or the
+        """Slots, program memory and messages. Raises UnsupportedError if the programs do not fit the multiplier or the
         memories."""
         return self._made[0]
 
@@ -157,16 +157,15 @@ class EccCore(BuiltEngine):
 
     @cached_property
     def _made(self) -> tuple[MicrocodeLayout, tuple[Assembled, ...]]:
-        """Layout and instructions: with the given number of threads, or with the fewest that keep the multiplier busy,
-        or with
-        as many as fit the memory."""
+        """Layout and instructions, with the given number of threads. By default with the largest number that fits the
+        memories, among those that just keep the multiplier busy for one of `_DISTANCES`."""
         if self.threads:
             return self._layout(self.threads)
-        beat = self.timing
+        timing = self.timing
         busy = (
-            {-(-beat.distance // d) for d in _DISTANCES}
-            if isinstance(beat, SlotTiming)
-            else {busy_threads(beat, d) for d in _DISTANCES}
+            {-(-timing.distance // d) for d in _DISTANCES}
+            if isinstance(timing, SlotTiming)
+            else {busy_threads(timing, d) for d in _DISTANCES}
         )
         least, *more = sorted(busy | {1})
         for threads in reversed(more):
@@ -184,13 +183,13 @@ class EccCore(BuiltEngine):
         )
         layout = MicrocodeLayout(tuple(a.program for a in instructions), self.timing, threads, self.word)
         if self.numbered:
-            unused(self.fitted.slot_machine(layout.used))  # refuses more slots than there are
+            unused(self.fitted.slot_machine(layout.used))  # raises if there are too few slots
         return layout, instructions
 
     def number(self, operation: str) -> int:
         """Number of an operation's program. Raises UnsupportedError for an operation that the core does not have."""
         if operation not in self.jobs:
-            raise UnsupportedError(f"this core does {', '.join(self.jobs)}, not {operation}")
+            raise UnsupportedError(f"this core has the operations {', '.join(self.jobs)}, not {operation}")
         return self.jobs.index(operation)
 
     def cycles(self, operation: str) -> int:
@@ -200,14 +199,14 @@ class EccCore(BuiltEngine):
     # ---- running
 
     def setup(self, modulus: int = 0) -> list[int]:
-        """Words of SETUP for p, the default, or n. A core that loads its modulus takes those of any such core."""
+        """Words of SETUP for a modulus, p or n; 0 stands for p."""
         p = modulus or self.curve.p
         programs = {k: held.instructions.program for k, held in enumerate(self.held) if held.modulus == p}
         return self.layout.setup(self.contract_at(self.fitted if p == self.curve.p else self._loaded), programs)
 
     def job(self, operation: str, runs: Sequence[Run]) -> list[int]:
-        """Words of a job: one run for each thread; ``blind`` is 1 by default. Raises UnsupportedError for numbers out
-        of range."""
+        """Words of a job with one run for each thread; ``blind`` is 1 by default. Raises UnsupportedError for numbers
+        and scalars out of range."""
         number = self.number(operation)
         held = self.held[number]
         given = [{BLIND: 1, **inputs} for _, inputs in runs]
@@ -224,7 +223,7 @@ class EccCore(BuiltEngine):
         )  # fmt: skip
 
     def simulate(self, operation: str, runs: Sequence[Run]) -> Simulated:
-        """Simulate any number of runs after SETUP with p, for operations modulo n also with n.
+        """Simulate any number of runs after SETUP with p; for operations modulo n after SETUP with n, too.
 
         Raises ToolError for a violation of the stream protocol and for missing words.
         """
@@ -254,7 +253,7 @@ class EccCore(BuiltEngine):
         }  # fmt: skip
 
     def about(self) -> dict[str, Any]:
-        """Description of the engine in an instruction of results."""
+        """Description of the engine in a record of `results/`."""
         return {"curve": self.curve.title, **super().about()}
 
     def vector_jobs(self, operation: str) -> list[list[tuple[Run, tuple[int, ...]]]]:
@@ -290,7 +289,7 @@ class EccCore(BuiltEngine):
 
     def record(self) -> dict[str, Any]:
         """Content of ecc.json."""
-        lay, beat = self.layout, self.timing
+        lay = self.layout
         return {
             "modmill": __version__,
             "design": self.design,
@@ -303,7 +302,7 @@ class EccCore(BuiltEngine):
             "digits_in_a_word": lay.per_word,
             "digit_bits": lay.digit_bits,
             "rounds": lay.rounds,
-            "cycles_per_instruction": beat.issue_cycles,
+            "cycles_per_instruction": self.timing.issue_cycles,
             "setup_words": len(self.setup()),
             "programs": [
                 {
@@ -343,9 +342,9 @@ def ecc(
     """Make a coprocessor around ``design`` for a curve or its name; ``options`` as in `EccCore`.
 
     ``operations``: default the curve's first. ``bits``: length of scalars, 0 for that of n (for a ladder, of p).
-    ``io``: default the native form unless it is one of digits, which cannot be added. ``allow_pairing``: also accept
-    curves of small embedding degree and Weierstrass curves of even cofactor, for arithmetic on multiples of the base
-    point only; such a curve is validated first.
+    ``io``: default the native form, except for redundant digits, which the unit cannot add. ``allow_pairing``: also
+    accept curves of small embedding degree and Weierstrass curves of even cofactor, for arithmetic on multiples of the
+    base point only; such a curve is validated first.
     Raises UnsupportedError (ValueError) for an unknown curve, and if the design does not support the curve.
     """
     found = find_curve(curve, pairing=allow_pairing) if isinstance(curve, str) else curve
@@ -363,7 +362,7 @@ def ecc(
 
 
 def takes_order(curve: Curve, design: str, settings: Mapping[str, Any], operations: Sequence[str]) -> bool:
-    """Whether a coprocessor with these operations is of use for signatures and can load the curve's order."""
+    """Whether a coprocessor with these operations can make or verify signatures and can load the curve's order."""
     if not {"multiply-base", "multiply-two"} & set(operations) or not order_operations(curve):
         return False
     try:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""A coprocessor's curve as JSON, and its data sheet."""
+"""Description of a curve as JSON, and the data sheet of a coprocessor."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _FORMS: dict[str, Any] = {"weierstrass": Weierstrass, "montgomery": Montgomery, 
 
 
 def describe(curve: Curve) -> dict[str, Any]:
-    """A curve's form, name and parameters as JSON, numbers in hexadecimal."""
+    """Form, name and parameters of a curve for JSON; numbers are hexadecimal."""
     form = next(name for name, kind in _FORMS.items() if isinstance(curve, kind))
     return {
         "form": form, "name": curve.name, "p": hex(curve.p),
@@ -26,7 +26,7 @@ def describe(curve: Curve) -> dict[str, Any]:
 
 
 def restored(record: Mapping[str, Any]) -> Curve:
-    """The curve of a record made by ``describe``. Raises KeyError or ValueError for a malformed record."""
+    """The curve of a record that `describe` made. Raises KeyError or ValueError for a malformed record."""
     if any(curve.name == record["name"] for curve in (*CURVES, *PAIRING_CURVES)):
         return find_curve(record["name"], pairing=True)
     kind = _FORMS[record["form"]]
@@ -48,35 +48,35 @@ def page(record: Mapping[str, Any]) -> str:
     modulo_n = ", ".join(f"`{p['operation']}`" for p in record["programs"] if p.get("modulus") == "n")
     loading = (
         f"""
-{modulo_n}: modulo the order n. The message that loads n and the constants of these programs stands before them in
-`vectors.json`; what is done modulo p needs the first one again."""
+{modulo_n}: modulo the order n. The message that loads n and the constants of these programs precedes their jobs in
+`vectors.json`. Jobs modulo p then need the first message again."""
         if modulo_n else ""
     )  # fmt: skip
-    name = record["curve"]["name"] or "a curve of its own"
+    name = record["curve"]["name"] or "unnamed curve"
     why = record["curve"].get("arithmetic")
     alone = (
-        f"\nFor arithmetic alone, no ECDH or ECDSA: {why}.\n"
-        "A point that is given must be a multiple of the base point.\n"
+        f"\nFor arithmetic only, not for ECDH and ECDSA: {why}.\n"
+        "Input points must be multiples of the base point.\n"
         if why else ""
     )  # fmt: skip
     cycles = record["cycles_per_instruction"]
-    instructions = f"runs are done in lock-step; an instruction of the program takes {cycles} cycles for each."
+    instructions = f"runs are interleaved; an instruction of the program takes {cycles} cycles for each of them."
     title = f"Elliptic-curve coprocessor: {name} on {record['design']}"
     return f"""{sheet_head(title, "ecc", record, instructions, alone)}
 ## Messages
 
-`0`, then {record["setup_words"] - 1} words: modulus and constants. They stand first in `vectors.json`.{loading}
+`0`, then {record["setup_words"] - 1} words: modulus and constants. This message is first in `vectors.json`.{loading}
 
 `1 + program`: a job
-- for each of the {threads} threads the words of its digits, {record["digits_in_a_word"]} digits of
-  {record["digit_bits"]} bits in each from the least significant bit on, the first used first; then its numbers
-- out: for each thread its results
+- for each of the {threads} threads: the words of its digits, then its numbers; a word has {record["digits_in_a_word"]}
+  digits of {record["digit_bits"]} bits, in order of use from the least significant bit on
+- answer: the results of each thread
 
-| command | operation | words of digits | numbers in | results | products | instructions | cycles |
+| command | operation | words of digits | numbers | results | products | instructions | cycles |
 |---|---|---|---|---|---|---|---|
 {programs}
 
-`cycles`: from the last word of a job to the first word of its results, one number for all scalars and points.
-{waiting(record)}`blind` is a number in [1, p) that the projective coordinates are multiplied by, 1 for none. A result
-(0, 0) of a Weierstrass curve is the point at infinity. `vectors.json` holds messages with their answers.
+`cycles`: from the last word of a job to the first word of its results, the same for all scalars and points.
+{waiting(record)}`blind` is a number in [1, p) that multiplies the projective coordinates; 1 for no blinding. A result
+(0, 0) of a Weierstrass curve is the point at infinity. `vectors.json` has messages with their answers.
 """

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Test runs of a coprocessor's operations, exceptional ones first, with results from `numbers`."""
+"""Test runs of a coprocessor's operations, edge cases first, with results from `numbers`."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from modmill.numbers.curves.affine import Curve, Edwards, Weierstrass
 from modmill.numbers.curves.projective import multiples
 
 EDGES = 5
-"""Maximum number of exceptional runs at the start of a sample."""
+"""Maximum number of edge cases at the start of a sample."""
 
 
 def expected(curve: Curve, operation: str, run: Run) -> tuple[int, ...]:
-    """Results of a run. Modulo the order, the inverse of 0 is 0."""
+    """Expected results of a run. Modulo the order, the inverse of 0 is 0."""
     if operation in NUMBERS:
         return _modulo_order(operation, curve.n, run[1])
     return reference(curve, operation, run)
@@ -55,8 +55,8 @@ def sample(curve: Curve, operation: str, bits: int, count: int, seed: int = 1) -
 def jobs(
     curve: Curve, operation: str, bits: int, threads: int, machines: int = 1, seed: int = 1
 ) -> list[list[tuple[Run, tuple[int, ...]]]]:
-    """Return jobs of ``threads`` runs with expected results, as `batches` orders them: scalars 0, 1, n - 1, n and all
-    ones (numbers 0, 1 and n - 1 modulo n) between random ones."""
+    """Return jobs of ``threads`` runs with expected results, in the order of `batches`: edge cases as in `sample`, and
+    random runs."""
     edges = sample(curve, operation, bits, 3 if operation in NUMBERS or operation == "multiply-two" else EDGES, seed)
     rnd = random.Random(seed)
 

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Multiplier cores: made, written to a folder, checked, explained.
+"""Multiplier cores: build, write to a folder, check, explain.
 
-In reading order: `build` (from a design and a modulus to a folder), `operands` (corners and random operands), `check`
-(what is simulated, and what is compared), `judge` (verdicts on one run), `four_state` (the same in Icarus), `load`
-(words that load another modulus), `explain` (constants, bounds and schedule as text).
+In reading order: `build` (from a design and a modulus to a folder), `operands` (corner cases and random operands),
+`verify` (simulation of the RTL), `judge` (faults of one run), `four_state` (simulation with unknown values), `folder`
+(read a folder; words that load another modulus), `check` (compare and verify a folder), `explain` (constants, bounds
+and schedule as text).
 """

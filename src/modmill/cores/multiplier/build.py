@@ -36,7 +36,7 @@ VOUCHED = 120
 """Number of random products that are simulated before a core is written."""
 
 _MADE_BY_BENCH = {"sim_build", "__pycache__", ".pytest_cache", "build"}
-_EMITTING = threading.Lock()  # emit patches Amaranth for a moment
+_EMITTING = threading.Lock()  # emission patches Amaranth temporarily
 
 
 class FaultyCore(RuntimeError):
@@ -48,7 +48,7 @@ class Core:
     """A design fitted to a modulus, with its RTL.
 
     ``given`` holds the parameters that the user set; all others follow from them. ``stored``: RTL that was read from a
-    folder and stands for what the design emits. ``verilog`` is the RTL without the header of core.v.
+    folder and replaces the RTL that the design emits. ``verilog`` is the RTL without the header of core.v.
     """
 
     design: Design
@@ -67,12 +67,12 @@ class Core:
 
     @cached_property
     def contract(self) -> Contract:
-        """What the core promises."""
+        """Contract of the core: operands, result, factor, timing."""
         return self.fitted.contract(self.io)
 
     @cached_property
     def digest(self) -> str:
-        """``sha256:`` and the digest of the RTL."""
+        """Digest of the RTL, with the prefix ``sha256:``."""
         return digest(self.verilog)
 
     @property
@@ -179,7 +179,7 @@ class Core:
         verify(self, self.verilog, VOUCHED, report, effort=SHORT)
         if report.failures:
             raise FaultyCore(
-                f"{self.name} is wrong, so nothing was written ({report.failures[0]}); to look at it: "
+                f"{self.name} is wrong, so nothing was written ({report.failures[0]}); to examine it: "
                 f"{self.command} --no-check -o DIR && modmill check DIR"
             )
 
@@ -236,11 +236,8 @@ def build(
     return Core(chosen, wanted, fitted, io, given, top)
 
 
-# ---------------------------------------------------------------------------------------------- folders
-
-
 def require_replaceable(folder: Path) -> None:
-    """Raise ValueError unless the folder is missing or empty, or holds a former build only."""
+    """Raise ValueError unless the folder is missing, empty, or a former build without other files."""
     if not folder.exists() and not folder.is_symlink():
         return
     if not folder.is_dir():

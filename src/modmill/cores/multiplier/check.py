@@ -41,7 +41,7 @@ def check(path: str | Path, vectors: int = 2000, *, four_state: bool = False) ->
     try:
         core = folder.refit()
     except ValueError as error:
-        report.failures.append(f"contract.json: what it asks for cannot be built: {error}")
+        report.failures.append(f"contract.json: the core that it describes cannot be built: {error}")
     else:
         report.name = core.name
         report.failures += record_differences(folder.record, core.record())
@@ -54,12 +54,9 @@ def check(path: str | Path, vectors: int = 2000, *, four_state: bool = False) ->
     return report
 
 
-# ---------------------------------------------------------------------------------------------- what is written
-
-
 def record_differences(written: dict[str, Any], recomputed: dict[str, Any]) -> Iterator[str]:
-    """Fields of contract.json that differ from those recomputed; versions, digests and how the folder was checked are
-    not among them."""
+    """Yield the fields of contract.json that differ from those recomputed, except versions, digests and the record of
+    the check at build time."""
     recomputed = json.loads(json.dumps(recomputed))
     apart = {"modmill", "tools", "digest", "build_check", *seal.KEYS}
     by = (
@@ -84,7 +81,7 @@ def _short(value: Any) -> str:
 
 
 def digest_differences(folder: Folder) -> Iterator[str]:
-    """Whether core.v, its header and contract.json agree on the digest of the RTL."""
+    """Yield a fault for each digest in contract.json and the header of core.v that is not that of the RTL."""
     actual, recorded = digest(folder.verilog), folder.record["digest"]
     header = sheet.DIGEST_LINE.search(folder.header)
     if header is None:
@@ -96,7 +93,8 @@ def digest_differences(folder: Folder) -> Iterator[str]:
 
 
 def vector_differences(contract: Contract, folder: Folder) -> Iterator[str]:
-    """Whether vectors.json holds enough vectors, covered by the contract, with the right products."""
+    """Yield a fault if vectors.json has too few vectors, and for each one not covered by the contract or with a wrong
+    value."""
     if len(folder.vectors) < 64 and contract.p**2 > len(folder.vectors):
         yield f"vectors.json: {len(folder.vectors)} vectors, at least 64 are expected"
     for k, (a, b, value) in enumerate(folder.vectors):
@@ -107,13 +105,13 @@ def vector_differences(contract: Contract, folder: Folder) -> Iterator[str]:
 
 
 def text_differences(core: Core, folder: Folder) -> Iterator[str]:
-    """Files that are not what their record gives, line by line; not looked at where another version made them."""
+    """Yield the first line of each file that differs from the recomputed file; none for a folder of another version."""
     if folder.record.get("modmill") != __version__:
         return
     record = {key: value for key, value in folder.record.items() if key not in seal.KEYS}
     try:
         wanted = core.texts(record, folder.verilog)
-    except Exception as error:  # a record that was edited may hold anything
+    except Exception as error:  # an edited record may contain anything
         yield f"contract.json: the other files cannot be made from it: {type(error).__name__} {_short(str(error))}"
         return
     for name, text in wanted.items():
@@ -122,6 +120,3 @@ def text_differences(core: Core, folder: Folder) -> Iterator[str]:
             pairs = itertools.zip_longest(found.splitlines(), text.splitlines(), fillvalue="")
             line, (one, two) = next(((k, p) for k, p in enumerate(pairs, 1) if p[0] != p[1]), (0, ("", "")))
             yield f"{name}: line {line} is {_short(one)}, the contract gives {_short(two)}"
-
-
-# ---------------------------------------------------------------------------------------------- what it does

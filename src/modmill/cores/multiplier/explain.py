@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""A core explained: source, constants and bounds, the schedule as a chart, one product with its intermediates."""
+"""Explain a core: source, constants and bounds, schedule as a chart, one product with its intermediate values."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _SHOWN = 8
 
 
 def explanation(core: Core, width: int = 100) -> str:
-    """Return the text, wrapped at ``width`` columns where possible."""
+    """Return the explanation of a core as text, wrapped at ``width`` columns where possible."""
     design, fitted = core.design, core.fitted
     native = fitted.contract("native")
     plan = fitted.schedule
     two = native.operands == 2
-    thing = "product" if two else "number"
+    unit = "product" if two else "number"
     name = f"{design.name}{f' ({design.paper})' if design.paper else ''}: {design.title}"
     facts = [
         ("source", str(design.source)),
@@ -31,16 +31,16 @@ def explanation(core: Core, width: int = 100) -> str:
         ("factor", hex(fitted.factor)),
         ("parameters", ", ".join(f"{k} = {v}" for k, v in fitted.settings.items())),
         *fitted.facts(),
-        *([("results as operands", "without end" if native.closed else "not without end")] if two else []),
+        *([("results as operands", f"{'' if native.closed else 'not '}in chains of any length")] if two else []),
         ("predicted", f"{fitted.cost.dsp} DSP blocks, {fitted.cost.memory_bits} bits of constants, "
-                      f"{fitted.cost.multiplications} channel multiplications a {thing}"),
+                      f"{fitted.cost.multiplications} channel multiplications a {unit}"),
     ]  # fmt: skip
     return "\n".join([
         name,
         "",
         *_columns(facts, width),
         "",
-        f"Schedule of one {thing}: latency {plan.latency}, interval {plan.interval}, {plan.in_flight} in flight",
+        f"Schedule of one {unit}: latency {plan.latency}, interval {plan.interval}, {plan.in_flight} in flight",
         "",
         chart(plan, width),
         "",
@@ -88,7 +88,7 @@ def _example(core: Core, width: int) -> list[str]:
     product = operands.judged(contract, [port])[0]
     rows.append(("a factor mod p" if one else "a b factor mod p", product.value))
     label = max(len(_cut(name, 24)) for name, _ in rows)
-    lines = ["Example, every intermediate under its name:", ""]
+    lines = ["Example, with the names of all intermediate values:", ""]
     for name, value in rows:
         lines.append(f"{_cut(name, 24):<{label}}  {_value(value, width - label - 2)}")
     same = contract.result.decode(result) % contract.p == product.value

@@ -39,7 +39,7 @@ class Folder:
         for key, kind in _KINDS.items():
             if not isinstance(record.get(key), kind):
                 raise ValueError(
-                    f"{folder / 'contract.json'}: {key!r} is missing or malformed (or another version made this folder)"
+                    f"{folder / 'contract.json'}: {key!r} is missing or malformed (or the folder is of another version)"
                 )
         try:
             int(record["modulus"], 16)
@@ -64,7 +64,7 @@ class Folder:
         Raises ValueError (UnsupportedError) if it cannot be built.
         """
         r = self.record
-        given = find_design(r["design"]).checked(r["given"])  # a name that is no parameter must not get further
+        given = find_design(r["design"]).checked(r["given"])  # refuses names that are not parameters
         return build(r["design"], int(r.get("made_for", r["modulus"]), 16), r["io"], r["top"], **given)
 
 
@@ -77,7 +77,7 @@ def _text(path: Path) -> str:
     except FileNotFoundError:
         raise ValueError(f"{path} is missing") from None
     except UnicodeDecodeError:
-        raise ValueError(f"{path} is not a text") from None
+        raise ValueError(f"{path} is not a text file in UTF-8") from None
 
 
 def _json(path: Path) -> dict[str, Any]:
@@ -93,14 +93,16 @@ def _json(path: Path) -> dict[str, Any]:
 
 
 def load(path: str | Path) -> Core:
-    """The core that lies in a folder, with its RTL as it lies there.
+    """Read the core in a folder, with the folder's RTL.
 
-    Raises ValueError when a file is missing or malformed, or when its RTL has another digest than contract.json says;
-    ``check`` tells whether the core keeps its contract.
+    Raises ValueError if a file is missing or malformed, or if the digest of the RTL is not the one in contract.json.
+    Whether the core fulfils its contract is not tested here but in `check`.
     """
     folder = Folder.read(path)
     if digest(folder.verilog) != folder.record["digest"]:
-        raise ValueError(f"{folder.path / 'core.v'} has another digest than contract.json says; run modmill check")
+        raise ValueError(
+            f"{folder.path / 'core.v'} has another digest than contract.json says; run modmill check for details"
+        )
     return replace(folder.refit(), stored=folder.verilog)
 
 
@@ -112,11 +114,11 @@ def words_for(path: str | Path, modulus: str | int | Modulus) -> Core:
     core = Folder.read(path).refit()
     if core.contract.load is None:
         raise UnsupportedError(
-            f"{path}: the modulus of this core is built in; a core with --set loadable=true takes others"
+            f"{path}: the modulus of this core is built in; build the core with --set loadable=true to load others"
         )
     wanted = parse_modulus(str(modulus)) if isinstance(modulus, (str, int)) else modulus
     if wanted.bits > core.modulus.bits:
         raise UnsupportedError(
-            f"this core takes moduli of at most {core.modulus.bits} bits, not one of {wanted.bits} bits"
+            f"moduli of this core must have at most {core.modulus.bits} bits, got {wanted.bits} bits"
         )
     return replace(core, modulus=wanted, fitted=core.fitted.at(wanted.value))

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Check a core in four-state simulation: no x reaches an output after reset; results and timing are those of two-state
-simulation. Few products, because Icarus is slow."""
+"""Check a core in four-state simulation: no x may reach an output after reset, and results and timing must be those of
+two-state simulation. Few products are simulated, because Icarus is slow."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 CYCLES = 3000
 """Approximate limit of simulated cycles for a core; exceeded if the minimum number of products needs more."""
 SECONDS = 40.0
-"""Approximate limit of Icarus' time for a core; a core that simulates slowly gets fewer products."""
+"""Approximate limit of Icarus' time for a core, in seconds; a core that simulates slowly gets fewer products."""
 LEAST = 2
 """Minimum number of products in one run."""
 MOST = 48
@@ -33,7 +33,7 @@ MOST = 48
 
 @dataclass
 class Found:
-    """Result of a four-state check: ``failures``, one line each; products and cycles of all runs."""
+    """Result of a four-state check: ``failures``, one line each; number of products and cycles of all runs."""
 
     failures: list[str] = field(default_factory=list)
     products: int = 0
@@ -51,12 +51,12 @@ def check(
 ) -> Found:
     """Simulate a Verilog text in four states against a core's contract.
 
-    All runs start from x: two products from the first cycle after a reset of one cycle; after a reset of three
-    cycles a later start, pauses and stalls; where the modulus is loaded, another one in between; and at last full
-    rate, whose cycles are compared with those of a ``simulator`` of the same text if there is one. ``cycles`` and
-    ``seconds`` limit the number of products, not below two a run.
+    All runs start from x. The first has two products from the first cycle after a reset of one cycle. The second has a
+    later start after a reset of three cycles, pauses and stalls. If the modulus is loaded, a third loads another one
+    in between. The last runs at full rate; its cycles are compared with those of a ``simulator`` of the same text, if
+    given. ``cycles`` and ``seconds`` limit the number of products, but each run has at least two.
 
-    The text must have passed ``check.rtl_faults``. Raises ToolError when Icarus is not installed or fails.
+    The text must have passed `verify.rtl_faults`. Raises ToolError if Icarus is not installed or fails.
     """
     contract, found = core.contract, Found()
     try:
@@ -81,8 +81,8 @@ def check(
     )  # fmt: skip
     if others := core.fitted.others():
         other = others[seed % len(others)].contract(core.io)
-        turn = (other, operands.judged(other, operands.randoms(other, LEAST, seed)[:LEAST]))
-        bench.run("four-state, loaded with others", [(contract, products[:1]), turn, (contract, products[1:2])])
+        loaded = (other, operands.judged(other, operands.randoms(other, LEAST, seed)[:LEAST]))
+        bench.run("four-state, loaded with others", [(contract, products[:1]), loaded, (contract, products[1:2])])
     bench.compare(simulator, products[::-1])
     return found
 
@@ -95,7 +95,7 @@ def _count(contract: Contract, cycles: float) -> int:
 
 
 def _some(contract: Contract, corners: Sequence[tuple[int, int]], count: int, seed: int) -> list[tuple[int, int]]:
-    """So many pairs of operands, fewer where p is tiny: half of them corners."""
+    """Return ``count`` pairs of operands, fewer if p is tiny; half of them are corner cases."""
     chosen = list(corners[:: max(1, 2 * len(corners) // count)][: count // 2])
     return chosen + operands.randoms(contract, count - len(chosen), seed)[: count - len(chosen)]
 
@@ -108,20 +108,20 @@ class _Bench:
         self._patience = 8 * (timing.latency + timing.interval + load) + 200
 
     def run(
-        self, label: str, turns: Sequence[tuple[Contract, Sequence[Product]]], *,
+        self, label: str, batches: Sequence[tuple[Contract, Sequence[Product]]], *,
         gap: float = 0.0, stall: float = 0.0, reset: int = 1, first: int = 1,
     ) -> None:  # fmt: skip
-        """One run of products under a contract each; where the modulus is loaded, it is before each turn."""
-        starts = [0, *accumulate(len(products) for _, products in turns)]
-        words = [load for start, (c, _) in zip(starts, turns, strict=False) for load in loads(c, start)]
-        whole = [product for _, products in turns for product in products]
+        """One run of several batches, each with its contract; a loadable modulus is loaded before each batch."""
+        starts = [0, *accumulate(len(products) for _, products in batches)]
+        words = [load for start, (c, _) in zip(starts, batches, strict=False) for load in loads(c, start)]
+        whole = [product for _, products in batches for product in products]
         seen = self._compiled.run(
             [p.a for p in whole], [p.b for p in whole], loads=words, gap=gap, stall=stall, seed=self._seed,
             reset=max(reset, self._contract.power_up), first=first, timeout=self._patience,
         )  # fmt: skip
         self._judge(label, seen)
         if not seen.unknown:
-            for start, (contract, products) in zip(starts, turns, strict=False):
+            for start, (contract, products) in zip(starts, batches, strict=False):
                 results = seen.run.results[start : start + len(products)]
                 part = replace(seen.run, results=results, violations=[])
                 self._note(label, judge.values(contract, products[: len(results)], part))

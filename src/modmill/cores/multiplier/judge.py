@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Judge finished simulations: values, handshake, latency, interval, equal timing."""
+"""Find faults in finished simulations: values, handshake, latency, interval, equal timing."""
 
 from __future__ import annotations
 
@@ -56,11 +56,12 @@ def interval(contract: Contract, run: Run) -> Iterator[str]:
 
 
 def starts(contract: Contract, accepted: Mapping[int, int]) -> Iterator[str]:
-    """Yield a fault if an idle core does not accept its first operands when it should: at once, or in its next turn.
+    """Yield a fault if an idle core does not accept its first operands when it should: at once, or in its next time
+    slot.
 
-    Turns begin with the cycle after the reset and last for one interval. ``accepted``: first cycle after a reset in
-    which operands were offered -> cycle in which the core accepted them. A core may decide some cycles before its turn.
-    Cores with binary io are not judged: their conversion accepts operands before the machine does.
+    Time slots begin with the cycle after the reset and last for one interval. ``accepted``: first cycle after a reset
+    in which operands were offered -> cycle in which the core accepted them. A core may decide some cycles before a time
+    slot begins. Cores with binary io are not judged: their conversion accepts operands before the multiplier does.
     """
     if contract.io != "native":
         return
@@ -74,18 +75,18 @@ def starts(contract: Contract, accepted: Mapping[int, int]) -> Iterator[str]:
         return
     for n, at in accepted.items():
         if at % step:
-            yield f"operands offered in cycle {n} were taken in cycle {at}, where no turn of {step} begins"
+            yield f"operands offered in cycle {n} were taken in cycle {at}, not at the start of a time slot of {step}"
             return
     most = min(at - n for n, at in accepted.items())
     if any(at - step - n >= most for n, at in accepted.items() if at > first):
-        yield f"operands were not always taken in the next turn of {step}"
+        yield f"operands were not always taken in the next time slot of {step}"
 
 
 def waits(contract: Contract, run: Run) -> Iterator[str]:
     """Yield operands that were accepted later than possible, for a core that accepts operands at once when it is idle.
 
-    Possible is the first cycle in which the interval is over and a place for the result is free. A place is free in the
-    cycle in which a result is taken, or in the next one.
+    The earliest possible cycle is the first in which the interval is over and there is space for the result. Space is
+    free in the cycle in which a result is taken, or in the next one.
     """
     step, places = contract.timing.interval, contract.timing.in_flight
     for k in range(1, len(run.accepted)):
@@ -97,8 +98,8 @@ def waits(contract: Contract, run: Run) -> Iterator[str]:
 
 
 def same_timing(one: Run, other: Run, differs: str = "the operands") -> Iterator[str]:
-    """Yield a fault if two runs with the same pauses and stalls differ in any cycle; ``differs``: in what their inputs
-    differ."""
+    """Yield a fault if two runs with the same pauses and stalls differ in any cycle; ``differs``: in what their
+    inputs differ, as text."""
     for what in ("accepted", "valid", "taken"):
         first, second = getattr(one, what), getattr(other, what)
         if first != second:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Operands for simulating a core: corners and random ones, as port values that the contract covers."""
+"""Operands for the simulation of a core: corner cases and random numbers, as port values covered by the contract."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from modmill.design import DesignInstance
 
 @dataclass(frozen=True)
 class Product:
-    """Two operands at the ports (b = 0 if there is one), and the least residue of the result."""
+    """Two operands as port values (b = 0 for a core with one), and the canonical value of the result."""
 
     a: int
     b: int
@@ -58,7 +58,7 @@ def corners(fitted: DesignInstance, io: str) -> list[tuple[int, int]]:
 
 
 def binary_corners(p: int, moduli: Iterable[int] = ()) -> list[tuple[int, int]]:
-    """Return pairs below p: near 0, p and p/2, powers of two, runs of ones, near multiples of channel moduli."""
+    """Return pairs of numbers below p: near 0, p and p/2, powers of two, runs of ones, near multiples of ``moduli``."""
     bits = p.bit_length()
     special = sorted({x for x in (0, 1, 2, p - 1, p - 2, p // 2, p // 2 + 1, (1 << bits - 1) - 1) if 0 <= x < p})
     patterns = [int("01" * bits, 2) & (1 << bits - 1) - 1, int("10" * bits, 2) & (1 << bits - 1) - 1]
@@ -73,7 +73,7 @@ def binary_corners(p: int, moduli: Iterable[int] = ()) -> list[tuple[int, int]]:
 
 
 def randoms(contract: Contract, count: int, seed: int) -> list[tuple[int, int]]:
-    """Return random port values, uniform below the operand bound, in any representation; all if p is tiny."""
+    """Return ``count`` pairs of random port values, uniform below the operand bound; all pairs if p is tiny."""
     rnd = random.Random(seed)
     p = contract.p
     if contract.operands == 1:
@@ -85,5 +85,5 @@ def randoms(contract: Contract, count: int, seed: int) -> list[tuple[int, int]]:
 
 
 def port(contract: Contract, x: int, rnd: random.Random) -> int:
-    """Return a port value of ``x``, at random if there are several."""
+    """Return a port value of ``x``, a random one if there are several."""
     return contract.operand.any(x, rnd)

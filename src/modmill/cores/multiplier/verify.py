@@ -29,31 +29,27 @@ if TYPE_CHECKING:
 CHAINS = 2
 """Number of interleaved chains in each of the two instances."""
 
-
 OTHER = 64
-"""Number of products with each other modulus of a loaded core, and with its own before and after."""
-
+"""Number of products with each other modulus of a core that loads moduli, and with its own before and after."""
 
 RESETS = (1, 3, 40)
 """Lengths of a reset, in cycles."""
 
-
 AT_START = 3
 """Number of products after a reset."""
 
-
 PLACES = 16
-"""Intervals for which a consumer takes nothing, beside twice the latency: more than any core has places for results."""
+"""Length of a long stall in intervals, in addition to twice the latency: more than any core can store results."""
 AT_ONCE = 24
-"""Number of starts with operands in the first cycle after the reset, the most sensitive to old register contents."""
+"""Number of starts with operands in the first cycle after the reset, the most sensitive to former register contents."""
 
 
 @dataclass(frozen=True)
 class Effort:
-    """How much is simulated beside the operands, at most; less where it would take more than about ``cycles``.
+    """Maximum extent of the simulations other than streams of operands; less if one takes more than about ``cycles``.
 
-    ``chain``: dependent products in a chain. ``starts``: first cycles of operands after a reset. ``cuts``: runs that a
-    reset cuts off. ``lone``: products that are sent into an idle core, one by one, to measure the latency.
+    ``chain``: dependent products in a chain. ``starts``: different first cycles of operands after a reset. ``cuts``:
+    runs that a reset interrupts. ``lone``: single products into an idle core, to measure the latency.
     """
 
     chain: int
@@ -63,7 +59,7 @@ class Effort:
     lone: int = 64
 
     def fitted(self, contract: Contract, characters: int) -> Effort:
-        """The effort for a core whose Verilog has so many characters."""
+        """The effort for a core whose Verilog has ``characters`` characters."""
         timing = contract.timing
         cycles = min(self.cycles, int(WORK / characters))
         one = timing.latency + timing.interval
@@ -79,9 +75,9 @@ class Effort:
 
 FULL = Effort(chain=1000, starts=1 << 14, cuts=48, cycles=4_000_000)
 WORK = 4e11
-"""Cycles times characters of Verilog for each kind of run: some 20 seconds."""
+"""Maximum of cycles times characters of Verilog for each kind of run: about 20 seconds."""
 FEWEST = 3
-"""Products, resets or steps of each kind, however long each takes."""
+"""Minimum number of products, resets or steps of each kind, independent of their duration."""
 SHORT = Effort(chain=40, starts=60, cuts=6, cycles=400_000)
 """Check of `build` before it writes a folder."""
 
@@ -141,7 +137,7 @@ class Report:
 def rtl_faults(verilog: str, contract: Contract, top: str = "core") -> Iterator[str]:
     """Yield faults that are found without simulation: system tasks and directives, missing module, wrong ports.
 
-    Verilog with such a fault is not simulated: if Modmill did not write it, it could do anything.
+    Verilog with such a fault is not simulated, because foreign Verilog could have any effect.
     """
     for word in foreign_words(verilog):
         yield f"core.v: uses {word}, which no generated core does"
@@ -174,12 +170,17 @@ def verify(
 ) -> None:
     """Lint and simulate a Verilog text against a core's contract; findings and counts go to ``report``.
 
-    Two instances run side by side in one simulation: the corner operands, ``extra`` and ``vectors`` random ones, at
-    full rate and with pauses of the producer and stalls of the consumer; single products for the latency; first
-    operands in every cycle after resets of 1, 3 and 40 cycles from random contents of all registers and memories; runs
-    that a reset cuts off; chains of dependent products where the contract is closed; and where the modulus is loaded,
-    other moduli and those of ``loaded`` one after another. Initial values of registers are left out: a core must be
-    right without them. ``four_state``: then as `cores.multiplier.four_state` does, with the initial values.
+    Two instances run side by side in one simulation, from random contents of all registers and memories; initial
+    values are removed, because a core must be correct without them:
+
+    - corner cases, ``extra`` and ``vectors`` random operands, at full rate and with pauses of the producer and stalls
+      of the consumer; single products for the latency
+    - first operands in each cycle after resets of 1, 3 and 40 cycles; runs that a reset interrupts
+    - if results can be operands without limit, chains of dependent products
+    - if the modulus is loaded, other moduli and those of ``loaded``, one after another
+
+    ``four_state``: also the check of `four_state`, with initial values. ``effort`` limits the simulations. Raises
+    ToolError if a tool cannot be run.
     """
     contract = core.contract
     faults = list(rtl_faults(verilog, contract, core.top)) or [f"core.v: {line}" for line in lint(verilog, core.top)]
@@ -214,7 +215,7 @@ def simulate(
     effort: Effort = FULL,
     loaded: Sequence[DesignInstance] = (),
 ) -> None:
-    """All that ``verify`` does after compiling, on a simulator with two instances."""
+    """The simulations of `verify`, on a compiled simulator with two instances."""
     effort = effort.fitted(core.contract, len(core.verilog))
     _Bench(core.contract, simulator, report, seed, effort).run(
         [pair for pair in [*operands.corners(core.fitted, core.io), *extra] if operands.covered(core.contract, *pair)],
@@ -224,7 +225,7 @@ def simulate(
 
 
 def _sample(fitted: DesignInstance, io: str, seed: int) -> tuple[Contract, list[Product]]:
-    """A contract, and ``OTHER`` products that it covers: half of them corners."""
+    """A contract, and `OTHER` products that it covers; half of them are corner cases."""
     contract = fitted.contract(io)
     corners = [pair for pair in operands.corners(fitted, io) if operands.covered(contract, *pair)]
     random.Random(seed).shuffle(corners)
@@ -233,7 +234,7 @@ def _sample(fitted: DesignInstance, io: str, seed: int) -> tuple[Contract, list[
 
 
 def spread(end: int, most: int) -> list[int]:
-    """Return up to ``most`` numbers below ``end``: all, or half of them from 0 on and the others evenly spaced."""
+    """Return up to ``most`` numbers below ``end``: all, or half of them 0, 1, ... and the others evenly spaced."""
     if end <= most:
         return list(range(end))
     dense = most // 2
@@ -242,18 +243,18 @@ def spread(end: int, most: int) -> list[int]:
 
 
 class _Bench:
-    """Simulations of a compiled pair of cores, each judged at once."""
+    """Simulations of a compiled pair of cores; each is judged when it ends."""
 
     def __init__(
         self, contract: Contract, simulator: Simulator, report: Report, seed: int, effort: Effort = FULL
     ) -> None:
         self._contract, self._simulator, self._report, self._seed = contract, simulator, report, seed
         self._effort = effort
-        self._at_once = False  # whether an idle core takes operands in any cycle
+        self._at_once = False  # whether an idle core accepts operands in any cycle
         self._before = len(report.failures)
         timing = contract.timing
         load = contract.load.cycles if contract.load else 0
-        self._patience = 8 * (timing.latency + timing.interval + load) + 200  # cycles; no pause is that long
+        self._patience = 8 * (timing.latency + timing.interval + load) + 200  # in cycles, longer than any pause
 
     def run(
         self,
@@ -261,7 +262,7 @@ class _Bench:
         randoms: Sequence[tuple[int, int]],
         others: Sequence[tuple[Contract, list[Product]]] = (),
     ) -> None:
-        """Run all simulations until one finds a fault."""
+        """Run all simulations; stop after the first with a fault."""
         contract = self._contract
         edge, free = operands.judged(contract, corners), operands.judged(contract, randoms)
         half = len(free) // 2
@@ -307,7 +308,7 @@ class _Bench:
         self._report.failures += [f"{label}: {line}" for line in lines]
 
     def _stream(self, label: str, edge: list[Product], free: list[Product], gap: float, stall: float) -> None:
-        """The same products in different orders in the two cores; again, to compare timing for different operands."""
+        """The same products in different order in the two cores, then exchanged, to compare timing between operands."""
         products = edge + free
         mixed = products[::-1]
         one, two = self._pair(products, mixed, gap, stall, self._seed)
@@ -325,7 +326,7 @@ class _Bench:
             self._report.counts["random"] += 3 * len(free)
 
     def _lone(self, products: Sequence[Product]) -> None:
-        """Products one by one into an idle core."""
+        """Single products into an idle core."""
         chosen = list(products[:: max(1, len(products) // self._effort.lone)])
         for k, (first, second) in enumerate(zip(chosen, reversed(chosen), strict=True)):
             runs = self._pair([first], [second], 0.0, 0.0, self._seed + k)
@@ -342,7 +343,7 @@ class _Bench:
                 return
 
     def _starts(self, products: Sequence[Product]) -> None:
-        """First operands, or words of the modulus, in every cycle after a reset, with and without noise before."""
+        """First operands, or words of a modulus, in each cycle after a reset, with and without random inputs before."""
         contract, timing = self._contract, self._contract.timing
         each = 200 + 2 * (timing.latency + AT_START * timing.interval) + (contract.load.cycles if contract.load else 0)
         most = min(self._effort.starts, 2 * self._effort.cycles // (each * len(RESETS)) + 2)
@@ -366,8 +367,8 @@ class _Bench:
         self._at_once = contract.io == "native" and not contract.load and accepted[0] == 0
 
     def _cuts(self, products: Sequence[Product]) -> None:
-        """A reset while products are in flight; the products after it are judged. The two cores start from different
-        contents of their registers, and do the same in every cycle nevertheless."""
+        """A reset while products are in flight; the products after it are judged. The two cores have different initial
+        register contents and must still behave the same in every cycle."""
         rnd, timing = random.Random(self._seed), self._contract.timing
         count = timing.in_flight + AT_START
         for k in range(self._effort.cuts):
@@ -381,14 +382,14 @@ class _Bench:
                 self._note(label, judge.values(self._contract, half, run))
             if not pause:
                 self._note(
-                    label, judge.same_timing(runs[0], runs[1], "what registers held before the reset, or the operands")
+                    label, judge.same_timing(runs[0], runs[1], "register contents before the reset, or the operands")
                 )
             self._report.counts["after a reset"] += 2 * count
             if self._found():
                 return
 
     def _holds(self, products: Sequence[Product]) -> None:
-        """A consumer that takes nothing for so long that every place for a result is taken, again and again."""
+        """A consumer that repeatedly stalls until the core has no space for another result."""
         timing = self._contract.timing
         hold = 2 * timing.latency + PLACES * timing.interval
         chosen = products[: max(AT_START, self._effort.cycles // (4 * hold))]
@@ -408,15 +409,15 @@ class _Bench:
         self._report.counts["after pauses"] += 2 * len(products)
 
     def _moduli(self, own: list[Product], others: Sequence[tuple[Contract, list[Product]]]) -> None:
-        """One modulus after another in the same core; the core's own before, between and after."""
+        """Several moduli one after another in the same core; the core's own before, between and after."""
         if not others:
             return
-        turns = [(self._contract, own)]
+        batches = [(self._contract, own)]
         for other in others:
-            turns += [other, (self._contract, own)]
-        starts = [0, *itertools.accumulate(len(products) for _, products in turns)]
-        words = [load for start, (c, _) in zip(starts, turns, strict=False) for load in loads(c, start)]
-        whole = [product for _, products in turns for product in products]
+            batches += [other, (self._contract, own)]
+        starts = [0, *itertools.accumulate(len(products) for _, products in batches)]
+        words = [load for start, (c, _) in zip(starts, batches, strict=False) for load in loads(c, start)]
+        whole = [product for _, products in batches for product in products]
         one = [p.a for p in whole], [p.b for p in whole]
         for gap, stall in ((0.0, 0.0), (0.3, 0.3)):
             for run in self._simulator.run_pair(
@@ -424,13 +425,13 @@ class _Bench:
             ):
                 self._report.cycles += run.cycles
                 self._note("loading", run.violations)
-                for start, (c, products) in zip(starts, turns, strict=False):
+                for start, (c, products) in zip(starts, batches, strict=False):
                     part = replace(run, results=run.results[start : start + len(products)], violations=[])
                     self._note(f"loaded with {c.p:#x}", judge.values(c, products, part))
             self._report.counts["loaded"] += 2 * len(whole)
 
     def _chains(self) -> None:
-        """Chains of products: results at the port become operands unchanged."""
+        """Chains of dependent products: port values of results become operands unchanged."""
         contract = self._contract
         if not contract.closed:
             return

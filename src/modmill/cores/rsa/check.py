@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Check a built engine (`pair_check`) with moduli at the edges, and bases and exponents at the edges and random."""
+"""Check a built engine (`pair_check`) with edge-case moduli, and edge-case and random bases and exponents."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from modmill.cores.rsa.machine import PUBLIC, SHORT, EngineCore
 from modmill.design import DesignInstance
 
 VERY_SHORT = 12
-"""Length of the exponents in messages that are sent from many starts."""
+"""Length in bits of the exponents in the short messages, which are sent after many different resets."""
 POWERS = 16
-"""Minimum number of powers of either program for each modulus."""
+"""Minimum number of powers by each of the two programs for each modulus."""
 
 
 def check_engine(path: str | Path, *, full: bool = True) -> PairReport:
@@ -29,7 +29,10 @@ def check_engine(path: str | Path, *, full: bool = True) -> PairReport:
 
 
 def messages(core: EngineCore, full: bool = True) -> Messages:
-    """Messages of the check."""
+    """Messages of the check: two streams for two instances of the engine, vectors, and short streams.
+
+    ``full``: one job has exponents of full length.
+    """
     moduli = [core.fitted, *core.fitted.others()]
 
     def both(whole: bool) -> tuple[Stream, Stream]:
@@ -51,7 +54,7 @@ def _short(core: EngineCore, seed: int) -> Iterator[Message]:
 
 
 def _stream(core: EngineCore, moduli: list[DesignInstance], full: bool, seed: int) -> Iterator[Message]:
-    """For each modulus SETUP and jobs of either program, with edge cases of bases and exponents."""
+    """SETUP and jobs of both programs for each modulus, with edge cases of bases and exponents."""
     rnd = random.Random(seed)
     size, longest = core.results, core.layout.powers[0].bits
     for k, fitted in enumerate(moduli):

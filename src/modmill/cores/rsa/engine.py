@@ -33,8 +33,11 @@ def engine_for(
     kind: str, design: str = DEFAULT, settings: Mapping[str, Any] | None = None, *, method: str = "window",
     window: int = 5, threads: int = 1, io: str = "native",
 ) -> Engine:  # fmt: skip
-    """Make an engine around a design: ``model`` runs the program on the design's contract, ``exact`` on its bit-exact
-    algorithm, ``rtl`` on simulated RTL. ``io``: form of the multiplier.
+    """Make an engine around a design.
+
+    ``kind``: ``model`` interprets the program on the design's contract, ``exact`` on its bit-exact algorithm, ``rtl``
+    simulates the RTL. ``method``, ``window``: as in `uniform`. ``threads``: interleaved powers. ``io``: form of the
+    multiplier.
 
     Raises UnsupportedError for an unknown kind, design, form or setting.
     """
@@ -43,7 +46,7 @@ def engine_for(
     if kind not in KINDS:
         known = ", ".join(KINDS)
         raise UnsupportedError(
-            f"the engine must be one of {known}, or the folder of a built engine, not {shortened(kind)}"
+            f"the engine must be one of {known}, or a folder with a built engine, not {shortened(kind)}"
         )
     given = dict(settings or {})
     find_design(design).checked(given)
@@ -54,8 +57,8 @@ def engine_for(
     def fit(p: int) -> Any:
         fitted = find_design(design).fit(p, **given)
         contract = fitted.contract(io)
-        least = contract.result_bound <= 1  # the binary form ends with the least residue
-        exact = (lambda a, b: fitted.multiply(a, b) % p) if least else fitted.multiply
+        canonical = contract.result_bound <= 1  # the binary form ends with a canonical result
+        exact = (lambda a, b: fitted.multiply(a, b) % p) if canonical else fitted.multiply
         return contract, exact if kind == "exact" else None
 
     return Modelled(fit, lambda converted: uniform(method, window, converted))
@@ -63,7 +66,7 @@ def engine_for(
 
 @dataclass(frozen=True)
 class Work:
-    """Powers of one call in simulation. ``cycles``: of the longest job. ``rtl``: digest of the Verilog."""
+    """One call in simulation: numbers of powers and products, ``cycles`` of the longest job, digest of the Verilog."""
 
     modulus_bits: int
     program: str
@@ -76,7 +79,10 @@ class Work:
 def simulated(
     core: EngineCore, modulus: int, program: int, pairs: Sequence[tuple[int, int]], bits: int, work: list[Work]
 ) -> list[int]:
-    """Powers by the RTL, exponents of ``bits`` bits (0: the longest); appends to ``work``."""
+    """Simulate powers on the RTL, exponents of ``bits`` bits (0: the maximum); append the call to ``work``.
+
+    Raises UnsupportedError and ToolError as `EngineCore.simulate` does.
+    """
     found, chosen = core.simulate(core.at(modulus), program, pairs, bits), core.layout.powers[program]
     work.append(Work(
         modulus.bit_length(), chosen.program.name, len(pairs), chosen.program.products(bits or chosen.bits),
@@ -89,7 +95,7 @@ def simulated(
 class Stored:
     """The engine in a folder, simulated with the folder's Verilog. ``work``: list of calls.
 
-    Secret powers run on it; powers with public exponents are computed by Python's integers, on the host.
+    It computes powers with secret exponents. The host computes powers with public exponents, by Python's integers.
     Raises UnsupportedError for a modulus that the engine cannot load, and for exponents that are too long for it.
     """
 
@@ -106,8 +112,8 @@ class Stored:
         width = self.core.fitted.p.bit_length()
         if modulus.bit_length() > width:
             raise UnsupportedError(
-                f"the engine takes moduli of up to {width} bits, not of {modulus.bit_length()}: with CRT those are "
-                "the primes of the key, without it the modulus"
+                f"moduli of this engine must have at most {width} bits, got {modulus.bit_length()}: with CRT they are "
+                "the primes of the key, without CRT its modulus"
             )
         return simulated(self.core, modulus, 0, pairs, bits, self.work)
 
@@ -118,11 +124,11 @@ class Stored:
 
 @dataclass
 class Simulated:
-    """Engines in simulation, made as they are needed. ``work``: list of calls.
+    """Engines in simulation, made on demand. ``work``: list of calls.
 
-    Secret powers run on a machine as wide as the modulus; if the design loads its modulus, one machine serves all
-    moduli of a length. Powers with the public exponent, for the check and for blinding, are computed by Python's
-    integers, on the host; with ``whole`` they run on a machine as wide as n.
+    Powers with secret exponents run on a machine as wide as the modulus; if the design loads its modulus, one machine
+    serves all moduli of a length. The host computes powers with the public exponent, for the check and for blinding, by
+    Python's integers; with ``whole`` they run on a machine as wide as n.
     """
 
     design: str

@@ -31,11 +31,12 @@ from modmill.version import __version__
 METHODS = ("window", "ladder")
 PUBLIC = 65537
 SHORT = 48
-"""Length of the exponents in most messages of vectors and checks."""
+"""Length in bits of the exponents in most messages of vectors and checks."""
 
 
 def uniform(method: str, window: int, converted: bool) -> PowerProgram:
-    """The program for secret exponents. Raises UnsupportedError for an unknown method."""
+    """The program for secret exponents; ``converted`` as in `fixed_window`. Raises UnsupportedError for an unknown
+    method, and for a window out of range."""
     if method not in METHODS:
         raise UnsupportedError(f"the method must be one of {', '.join(METHODS)}, not {shortened(method)}")
     return ladder(converted) if method == "ladder" else fixed_window(window, converted)
@@ -43,7 +44,7 @@ def uniform(method: str, window: int, converted: bool) -> PowerProgram:
 
 @dataclass(frozen=True)
 class EngineCore(BuiltEngine):
-    """A coprocessor for modular powers, around a design fitted to the modulus.
+    """A coprocessor for modular powers, around a design fitted to the modulus; made by `engine`.
 
     Program 0 is for secret exponents of up to ``bits`` bits (0: the length of the modulus), program 1 for the
     exponent 65537. ``method``: of `METHODS`. ``window``: bits of a digit. ``native``: whether numbers stay in the
@@ -69,11 +70,11 @@ class EngineCore(BuiltEngine):
 
     @cached_property
     def layout(self) -> PowerLayout:
-        """Slots, table and messages. Raises UnsupportedError when the programs do not fit the multiplier or the
-        memory."""
-        contract, beat = self.contract, self.timing
+        """Slots, program memory and messages. Raises UnsupportedError if the programs do not fit the multiplier or the
+        memories."""
+        contract, timing = self.contract, self.timing
         others = [x.contract(self.io) for x in self.fitted.others()]
-        converted = any(c.factor % c.p != 1 for c in (contract, *others))  # R may be 1 for the modulus made for alone
+        converted = any(c.factor % c.p != 1 for c in (contract, *others))  # R may be 1 for one modulus only
         bits = self.bits or contract.p.bit_length()
         programs = (
             (uniform(self.method, self.window, converted), bits),
@@ -84,16 +85,17 @@ class EngineCore(BuiltEngine):
         spare = max((Exponentiation(p, c, n).subtractions for p, n in programs for c in least), default=0)
         threads = self.threads
         if not threads:
-            one = power_layout(powers, beat, 1, self.word, spare)
+            one = power_layout(powers, timing, 1, self.word, spare)
             room = min((DEPTHS[-1] - one.constants) // one.slots, DIGIT_WORDS // one.stride)
-            threads = min(beat.distance if isinstance(beat, SlotTiming) else busy_threads(beat), room)
-        layout = power_layout(powers, beat, threads, self.word, spare)
+            threads = min(timing.distance if isinstance(timing, SlotTiming) else busy_threads(timing), room)
+        layout = power_layout(powers, timing, threads, self.word, spare)
         if self.numbered:
-            unused(self.fitted.slot_machine(layout.used))  # refuses more slots than there are
+            unused(self.fitted.slot_machine(layout.used))  # raises if there are too few slots
         return layout
 
     def cycles(self, program: int, bits: int = 0) -> int:
-        """Cycles from the last word of a job to the first word of its powers; ``bits``: of the exponents."""
+        """Cycles from the last word of a job to the first word of its powers; exponents have ``bits`` bits (0: the
+        maximum)."""
         bits = bits or self.layout.powers[program].bits
         return self._sample.cycles(program, self.layout.passes(program, bits))
 
@@ -108,7 +110,7 @@ class EngineCore(BuiltEngine):
     def simulate(
         self, fitted: DesignInstance, program: int, pairs: Sequence[tuple[int, int]], bits: int = 0
     ) -> Simulated:
-        """Simulate powers of any number of (base, exponent), exponents of ``bits`` bits (0: the longest).
+        """Simulate powers of any number of (base, exponent), exponents of ``bits`` bits (0: the maximum).
 
         Raises ToolError for a violation of the stream protocol and for missing words.
         """
@@ -136,7 +138,7 @@ class EngineCore(BuiltEngine):
         }  # fmt: skip
 
     def about(self) -> dict[str, Any]:
-        """Description of the engine in an instruction of results."""
+        """Description of the engine in a record of `results/`."""
         modulus = "loaded" if self.fitted.load else hex(self.fitted.p)
         return {"modulus_bits": self.fitted.p.bit_length(), "modulus": modulus, **super().about()}
 
@@ -241,7 +243,7 @@ def engine(
     fitted = chosen.fit(p or prev_prime(1 << width), **given)
     if not p and fitted.load is None:
         raise UnsupportedError(
-            f"{design} has its modulus built in: give the key that the engine is for, or take a design that loads it"
+            f"{design} has its modulus built in: give the modulus or key for the engine, or take a design that loads it"
         )
     return EngineCore(design, fitted, given, **options)
 

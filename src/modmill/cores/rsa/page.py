@@ -18,7 +18,8 @@ def page(record: Mapping[str, Any]) -> str:
         f"{p['products']} | {p['instructions']} | {p['cycles']} |"
         for p in record["programs"]
     )
-    multiples = f", 2^{record['rounds'] - 1} times and so on down to once" if record["rounds"] > 1 else ""
+    rounds = record["rounds"]
+    multiples = f" times 2^{rounds - 1}, then times each lower power of two down to 1" if rounds > 1 else ""
     loaded = (
         f"- {setup['modulus_words']} words of the modulus{multiples}, then\n"
         f"  {setup['key_words']} words for the multiplier's own stream, then\n"
@@ -33,22 +34,22 @@ def page(record: Mapping[str, Any]) -> str:
     return f"""{sheet_head(title, "engine", record, instructions)}
 ## Messages
 
-`0`: the modulus and what belongs to it. `modmill rsa setup DIR --modulus M` prints the words of this message for M.
+`0`: the modulus and its constants. `modmill rsa setup DIR --modulus M` prints the words of this message for M.
 {loaded}- {len(setup["numbers"])} numbers of {words} words: {", ".join(setup["numbers"]) or "none"}
   (one = 1, square = R^2 mod p with R = 1 / factor)
 
 `1 + program`: powers
-- the passes of the loop and the words of digits of one thread, one word each
-- for each of the {options["threads"]} threads: the words of its digits, {record["digits_in_a_word"]} digits of
-  {record["digit_bits"]} bits in each from the least significant bit on, the first used first; then its base
-- out: {options["threads"]} powers of {words} words
+- two words: the number of passes of the loop, and the number of words of digits of one thread
+- for each of the {options["threads"]} threads: the words of its digits, then its base; a word has
+  {record["digits_in_a_word"]} digits of {record["digit_bits"]} bits, in order of use from the least significant bit on
+- answer: {options["threads"]} powers of {words} words
 
 | command | program | exponent bits | passes | words of digits | products | instructions | cycles |
 |---|---|---|---|---|---|---|---|
 {programs}
 
-Window digits are those of the exponent to the base 2^w, the highest first; the ladder takes the bits of e xor 2 e.
-Shorter exponents take fewer passes and digits. `cycles`: from the last word of a job to the first word of its powers,
-one number for all exponents and bases of a length.
-{waiting(record)}`vectors.json` holds messages with their answers.
+Digits of a window program are those of the exponent e in base 2^w, the highest first; digits of the ladder are the bits
+of e xor 2 e. Shorter exponents need fewer passes and digits. `cycles`: from the last word of a job to the first word of
+its powers, the same for all exponents and bases of a length.
+{waiting(record)}`vectors.json` has messages with their answers.
 """

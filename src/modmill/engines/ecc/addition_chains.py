@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Powers by a fixed exponent: a chain of squarings and products that is found once and is the same for every base.
+"""Powers with a fixed exponent: a chain of squarings and products that depends only on the exponent.
 
-Two chains are made, and the one with fewer products is taken:
+Several chains of two kinds are computed; the shortest is used:
 
-    windows   sliding windows of odd digits, for exponents without a pattern
-    runs      x_n = x^(2^n - 1) along an addition chain of lengths, x_(m+n) = x_m^(2^n) x_n, for primes such as
-              2^255 - 19 whose p - 2 is made of a few runs of ones; each run is put together from the lengths there are
+    windows   sliding windows with odd digits, for exponents without structure
+    runs      x_n = x^(2^n - 1) along an addition chain of lengths, x_(m+n) = x_m^(2^n) x_n, for exponents with few
+              runs of ones, such as p - 2 for p = 2^255 - 19; each run of ones is composed of lengths in the chain
 
 Sources: T. Itoh, S. Tsujii: A fast algorithm for computing multiplicative inverses in GF(2^m) using normal bases,
 Information and Computation 78, 1988 (runs); D. E. Knuth: The Art of Computer Programming 2, 4.6.3 (star chains,
@@ -24,15 +24,15 @@ from modmill.contract import UnsupportedError
 
 Power = TypeVar("Power")
 Steps = tuple[tuple[int, int], ...]
-"""Products (a, b): number k + 1 is the product of numbers a and b, number 0 is the base."""
+"""Products (a, b): value k + 1 is the product of values a and b; value 0 is the base."""
 
 _WINDOWS = range(1, 8)
 _STOPS = 7
-"""Lengths that a chain may be led through."""
+"""Maximum number of lengths that are tried as intermediate steps of a chain."""
 
 
 def power(base: Power, exponent: int, multiply: Callable[[Power, Power], Power]) -> Power:
-    """base^exponent by `chain`."""
+    """base^exponent by `chain`. Raises UnsupportedError for an exponent below 1."""
     held = [base]
     for a, b in chain(exponent):
         held.append(multiply(held[a], held[b]))
@@ -41,9 +41,9 @@ def power(base: Power, exponent: int, multiply: Callable[[Power, Power], Power])
 
 @lru_cache(maxsize=64)
 def chain(exponent: int) -> Steps:
-    """The shorter of the chains for an exponent. Raises UnsupportedError below 1."""
+    """Return the shortest chain found for an exponent. Raises UnsupportedError for an exponent below 1."""
     if exponent < 1:
-        raise UnsupportedError(f"a chain is made for an exponent from 1 on, not {exponent}")
+        raise UnsupportedError(f"the exponent of an addition chain must be at least 1, got {exponent}")
     found = [_by_windows(exponent, w) for w in _WINDOWS]
     if len(_runs(exponent)) <= 12:
         found.append(_by_runs(exponent))
@@ -82,7 +82,7 @@ def _by_windows(exponent: int, window: int) -> Steps:
 
 
 def _windows(exponent: int, window: int) -> Iterator[tuple[int, int]]:
-    """(squarings before it, odd digit), the first without squarings; at the end perhaps squarings alone, digit 0."""
+    """Yield (squarings before the digit, odd digit); the first has no squarings. Trailing squarings have digit 0."""
     bits = bin(exponent)[2:]
     at, waiting = 0, 0
     first = True
@@ -98,7 +98,7 @@ def _windows(exponent: int, window: int) -> Iterator[tuple[int, int]]:
 
 
 def _runs(exponent: int) -> list[tuple[int, int]]:
-    """(zeros before it, ones) of each run of ones; zeros at the end as (zeros, 0)."""
+    """Return (zeros before the run, ones) for each run of ones; trailing zeros as (zeros, 0)."""
     found: list[tuple[int, int]] = []
     zeros = ones = 0
     for bit in bin(exponent)[2:]:
@@ -113,7 +113,7 @@ def _runs(exponent: int) -> list[tuple[int, int]]:
 
 
 def _by_runs(exponent: int) -> Steps:
-    """The shortest of the chains along lengths that lead through some of the runs' own lengths and their remainders."""
+    """Return the shortest chain whose lengths include a subset of the runs' own lengths and their remainders."""
     runs = _runs(exponent)
     ones = sorted({n for _, n in runs if n})
     stops = dict.fromkeys([*ones, *(n % m for n in ones for m in ones if n % m > 1)])
@@ -150,7 +150,7 @@ def _subsets(numbers: list[int]) -> Iterator[list[int]]:
 
 @lru_cache(maxsize=1024)
 def _star(lengths: tuple[int, ...], target: int) -> tuple[int, ...]:
-    """The chain continued to a target, each new length the last one and an earlier one, with the fewest steps."""
+    """Extend the chain to ``target`` in the fewest steps; each new length is the last one plus one of the chain."""
     if target in lengths:
         return lengths
     depth = 1

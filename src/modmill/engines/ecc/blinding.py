@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Multiples of points on an engine, as the protocols of elliptic curves ask for them: ranges, blinding, checks.
+"""Multiples of points for the protocols of elliptic curves: range checks, blinding, check of results.
 
-Figure 1 of the multi-step Montgomery paper has four floors: protocol, point multiplication, point operations, field
-operations. A `PointEngine` is everything below the protocols (`ecdh`, `ecdsa`, `eddsa`); `Ecc` stands between:
+Figure 1 of the multi-step Montgomery paper has four layers: protocol, point multiplication, point operations, field
+operations. A `PointEngine` is everything below the protocols (`ecdh`, `ecdsa`, `eddsa`); `Ecc` is the layer between:
 
     k' = k + r N            r random, N = n h (on the twist of a Montgomery curve 2 p + 2 - n h), so k' P = k P
-    (X : Y : Z) = (l x : l y : l)      l random, handed to the engine
+    (X : Y : Z) = (l x : l y : l)      l random, an input of the engine
 
-Every point that comes back is checked to be on the curve, on the host. Sources: blinding of scalars and coordinates,
-J.-S. Coron, "Resistance against differential power analysis for elliptic curve cryptosystems", CHES 1999, block 5;
-the check, I. Biehl, B. Meyer, V. Mueller, "Differential fault attacks on elliptic curve cryptosystems", CRYPTO 2000.
+The host checks that every point from an engine is on the curve.
+
+Sources: blinding of scalars and coordinates, J.-S. Coron: Resistance against differential power analysis for elliptic
+curve cryptosystems, CHES 1999, Section 5; check of results, I. Biehl, B. Meyer, V. Mueller: Differential fault attacks
+on elliptic curve cryptosystems, CRYPTO 2000.
 """
 
 from __future__ import annotations
@@ -28,27 +30,26 @@ from modmill.numbers.curves.projective import multiple_u, multiples
 from modmill.numbers.primes import square_root
 
 BLIND = range(129)
-"""Bits of the random multiple of the order that a scalar may be blinded with."""
-
+"""Accepted lengths, in bits, of the random factor r of a blinded scalar k + r N."""
 
 NUMBERS = {
     "signature": (("k", "z", "r", "d"), ("s",)),
     "quotients": (("s", "z", "r"), ("u1", "u2")),
     "multiply-add": (("k", "s", "r"), ("S",)),
 }
-"""For each operation modulo the order the numbers that it takes, in [0, n), and those that it gives."""
+"""Names of the inputs, in [0, n), and of the results of each operation modulo the order."""
 Run = tuple[tuple[int, ...], Mapping[str, int]]
-"""What an operation is run on: scalars, and numbers by name."""
+"""Inputs of one run of an operation: scalars, and numbers by name."""
 
 
 class PointEngine(ABC):
-    """What the protocols ask of an engine for one curve; an engine gives ``curve`` and `results`.
+    """Interface of an engine for one curve to the protocols; a subclass implements ``curve`` and `results`.
 
-    Scalars are in [0, 2^bits); 0, n and their neighbours are nothing special. ``blinds``: for each item the number in
-    [1, p) by which its projective coordinates start multiplied; 1 for none. The time of `multiply`, `multiply_base` and
-    `ladder` depends on ``bits`` and the number of items alone; that of `multiply_two` may show its scalars and points,
-    which are public. A curve has the first three or, where it is a Montgomery curve, the ladder. Items run interleaved
-    where the engine has several threads.
+    Scalars are in [0, 2^bits), 0 and multiples of n included. ``blinds``: for each item a number in [1, p) that
+    multiplies its initial projective coordinates; 1 for no blinding. The time of `multiply`, `multiply_base` and
+    `ladder` depends only on ``bits`` and the number of items; that of `multiply_two` may depend on its scalars and
+    points, which are public. A Montgomery curve has only `ladder`, other curves have the other three. An engine with
+    several threads runs the items interleaved.
     """
 
     if TYPE_CHECKING:  # a field of one engine, a property of another
@@ -59,8 +60,9 @@ class PointEngine(ABC):
 
     @abstractmethod
     def results(self, operation: str, bits: int, runs: Sequence[Run]) -> list[tuple[int, ...]]:
-        """What each run of an operation gives: the coordinates of a point, or a u-coordinate.
+        """Return the results of each run: the affine coordinates of a point, or a u-coordinate.
 
+        operation         scalars   numbers            result
         multiply          k         x, y, blind        k P           (0, 0) is the neutral element of a Weierstrass
         multiply-base     k         blind              k G           curve
         multiply-two      u1, u2    x, y               u1 G + u2 P   ``bits`` is 0: scalars are below n
@@ -70,7 +72,10 @@ class PointEngine(ABC):
     def multiply(
         self, scalars: Sequence[int], points: Sequence[Point], bits: int, blinds: Sequence[int]
     ) -> list[Point]:
-        """k P for each pair; P any point of the curve, but not the point at infinity."""
+        """k P for each pair; P is any point of the curve.
+
+        Raises UnsupportedError for the point at infinity.
+        """
         items = zip(scalars, points, blinds, strict=True)
         return self._points("multiply", bits, [((k,), _given(P) | {GIVEN_BLIND: blind}) for k, P, blind in items])
 
@@ -84,7 +89,7 @@ class PointEngine(ABC):
         return self._points("multiply-two", 0, [(both, _given(P)) for both, P in zip(scalars, points, strict=True)])
 
     def ladder(self, scalars: Sequence[int], us: Sequence[int], bits: int, blinds: Sequence[int]) -> list[int]:
-        """The u-coordinate of k P for each k and each u of a P, on the curve or its twist; 0 for the neutral."""
+        """The u-coordinate of k P for each k and u of P, on the curve or its twist; 0 for the neutral element."""
         items = zip(scalars, us, blinds, strict=True)
         return [u for (u,) in self.results("ladder", bits, [((k,), {"u": u, GIVEN_BLIND: b}) for k, u, b in items])]
 
@@ -95,23 +100,23 @@ class PointEngine(ABC):
 
 def _given(P: Point) -> dict[str, int]:
     if P is None:
-        raise UnsupportedError("the engine takes no point at infinity")
+        raise UnsupportedError("an engine cannot multiply the point at infinity: an affine point (x, y) is needed")
     return {"x": P[0], "y": P[1]}
 
 
 class OrderArithmetic(ABC):
-    """Arithmetic modulo the prime order n of the base point, as signatures need it: all numbers are in [0, n), and what
-    is inverted is not 0. ``where``: where it is done, in words."""
+    """Arithmetic modulo the prime order n of the base point, for signatures. All numbers are in [0, n); numbers to be
+    inverted are not 0. ``where``: text that says where it runs."""
 
     if TYPE_CHECKING:
 
         @property
         def where(self) -> str:
-            """Where it is done."""
+            """Where it runs, as text."""
 
     @abstractmethod
     def results(self, n: int, operation: str, runs: Sequence[Mapping[str, int]]) -> list[tuple[int, ...]]:
-        """What each run of an operation of `NUMBERS` gives for numbers in [0, n) by their names."""
+        """Return the results of each run of an operation of `NUMBERS`; a run maps names to numbers in [0, n)."""
 
     def signatures(self, n: int, items: Sequence[tuple[int, int, int, int]]) -> list[int]:
         """k^-1 (z + r d) mod n of each (k, z, r, d)."""
@@ -131,7 +136,7 @@ class OrderArithmetic(ABC):
 
 
 def order_reference(operation: str, n: int, given: Mapping[str, int], inverse: Callable[[int], int]) -> tuple[int, ...]:
-    """The results of one of `NUMBERS` by Python's integers; ``inverse``: of a number modulo n."""
+    """Results of an operation of `NUMBERS` by Python's integers; ``inverse``: function for x^-1 mod n."""
     match operation:
         case "signature":
             return (inverse(given["k"]) * (given["z"] + given["r"] * given["d"]) % n,)
@@ -143,12 +148,12 @@ def order_reference(operation: str, n: int, given: Mapping[str, int], inverse: C
 
 @dataclass(frozen=True)
 class HostOrder(OrderArithmetic):
-    """Python's integers, on the host: not constant in time. An inverse is taken of x b, b random, and multiplied."""
+    """Python's integers, on the host, not in constant time. The number to be inverted is multiplied by a random b."""
 
     where: str = "host"
 
     def results(self, n: int, operation: str, runs: Sequence[Mapping[str, int]]) -> list[tuple[int, ...]]:
-        """What each run gives."""
+        """Results of each run."""
         return [order_reference(operation, n, given, lambda x: self._inverse(n, x)) for given in runs]
 
     def _inverse(self, n: int, x: int) -> int:
@@ -158,7 +163,7 @@ class HostOrder(OrderArithmetic):
 
 
 def reference(curve: Curve, operation: str, run: Run) -> tuple[int, ...]:
-    """What a run of an operation of a `PointEngine` must give, by `numbers.curves`."""
+    """Expected results of a run of an operation of a `PointEngine`, by `numbers.curves`."""
     scalars, given = run
     if operation == "ladder":
         assert isinstance(curve, Montgomery)
@@ -174,29 +179,29 @@ def reference(curve: Curve, operation: str, run: Run) -> tuple[int, ...]:
 
 @dataclass(frozen=True)
 class ReferenceEngine(PointEngine):
-    """The engine on `numbers.curves`: not bit-exact, not constant in time, for tests and for keys of no value.
+    """An engine on `numbers.curves`, neither bit-exact nor in constant time: for tests and test keys only.
 
-    Raises UnsupportedError for scalars that are longer than it is told.
+    Raises UnsupportedError for scalars outside [0, 2^bits).
     """
 
     curve: Curve
 
     def results(self, operation: str, bits: int, runs: Sequence[Run]) -> list[tuple[int, ...]]:
-        """What each run gives."""
+        """Results of each run."""
         for k in (k for scalars, _ in runs for k in scalars if operation != "multiply-two"):
             if not 0 <= k < 1 << bits:
-                raise UnsupportedError(f"a scalar of {k.bit_length()} bits does not fit the engine's {bits}")
+                raise UnsupportedError(f"a scalar must be in [0, 2^{bits}), got one of {k.bit_length()} bits")
         return [reference(self.curve, operation, run) for run in runs]
 
 
 @dataclass(frozen=True)
 class Ecc:
-    """Point multiplication for protocols, on an engine, which is never asked for nothing.
+    """Point multiplication for protocols, on an engine. The engine is not called for an empty list.
 
-    ``blind_scalar``: bits of the random multiple of the order added to each secret scalar, 0 for none.
-    ``blind_coordinates``: whether projective coordinates start multiplied by a random number. ``check``: whether a
-    signature is verified before it is released. ``order``: what computes modulo the order. ``below``: a random number
-    below its argument.
+    ``blind_scalar``: bits of the random multiple of the order that is added to each secret scalar, 0 for none.
+    ``blind_coordinates``: whether projective coordinates are multiplied by a random number at the start. ``check``:
+    whether a signature is verified before it is released. ``order``: arithmetic modulo the order. ``below``: function
+    that returns a random number below its argument. Raises UnsupportedError if ``blind_scalar`` is not in `BLIND`.
     """
 
     engine: PointEngine
@@ -208,7 +213,9 @@ class Ecc:
 
     def __post_init__(self) -> None:
         if self.blind_scalar not in BLIND:
-            raise UnsupportedError(f"scalars are blinded with {BLIND[0]} to {BLIND[-1]} bits, not {self.blind_scalar}")
+            raise UnsupportedError(
+                f"the blinding of a scalar has {BLIND[0]} to {BLIND[-1]} bits, got {self.blind_scalar}"
+            )
 
     @property
     def curve(self) -> Curve:
@@ -217,15 +224,15 @@ class Ecc:
 
     @property
     def bits(self) -> int:
-        """Length of the scalars that reach the engine's `multiply` and `multiply_base`."""
+        """Length in bits of the scalars passed to the engine's `multiply` and `multiply_base`, with blinding."""
         group = self.curve.n * self.curve.h if self.blind_scalar else self.curve.n
         return group.bit_length() + self.blind_scalar
 
     def multiply(self, scalars: Sequence[int], points: Sequence[Point]) -> list[Point]:
-        """k P for each pair, k secret, in [0, n]; P any point of the curve, the neutral one included.
+        """k P for each pair; k is secret, in [0, n]; P is any point of the curve, including the neutral one.
 
         Raises UnsupportedError for a scalar out of range, a point off the curve and, on a Weierstrass curve of even
-        cofactor, a point outside the group of the base point; Fault when a result is off the curve.
+        cofactor, a point outside the group of the base point; Fault if a result is off the curve.
         """
         self._require(scalars)
         for P in points:
@@ -240,16 +247,16 @@ class Ecc:
         return self._on_curve(kept)
 
     def multiply_base(self, scalars: Sequence[int]) -> list[Point]:
-        """k G for each scalar, secret, in [0, n]. Raises UnsupportedError and Fault as `multiply` does."""
+        """k G for each secret scalar k in [0, n]. Raises UnsupportedError and Fault as `multiply` does."""
         self._require(scalars)
         if not scalars:
             return []
         return self._on_curve(self.engine.multiply_base(self._blinded(scalars), self.bits, self._blinds(len(scalars))))
 
     def multiply_two(self, scalars: Sequence[tuple[int, int]], points: Sequence[Point]) -> list[Point]:
-        """u1 G + u2 P for each pair below n, all of them public; P on the curve and not at infinity.
+        """u1 G + u2 P for each pair (u1, u2) below n and each P; all are public. P is on the curve, not at infinity.
 
-        Raises UnsupportedError as `multiply` does for the points, Fault when a result is off the curve.
+        Raises UnsupportedError as `multiply` does for the points, Fault if a result is off the curve.
         """
         self._require_group(points)
         return self._on_curve(self.engine.multiply_two(scalars, points)) if scalars else []
@@ -257,11 +264,12 @@ class Ecc:
     def ladder(self, scalars: Sequence[int], us: Sequence[int], bits: int) -> list[int]:
         """The u-coordinates of k P for secret k in [0, 2^bits) and any u in [0, p), by the engine's ladder.
 
-        A result is not checked: every u belongs to the curve or to its twist.
+        Results are not checked, because every u belongs to the curve or to its twist. Raises UnsupportedError for a
+        curve that is not a Montgomery curve.
         """
         curve = self.curve
         if not isinstance(curve, Montgomery):
-            raise UnsupportedError(f"{curve.title} is no Montgomery curve: it has no ladder on u alone")
+            raise UnsupportedError(f"{curve.title} has no ladder: the ladder needs a Montgomery curve")
         if not us:
             return []
         if self.blind_scalar:
@@ -271,21 +279,23 @@ class Ecc:
         return self.engine.ladder(scalars, us, bits, self._blinds(len(us)))
 
     def _require_group(self, points: Sequence[Point]) -> None:
-        """On a Weierstrass curve with points of order two, sums are right in the group of the base point alone."""
+        """On a Weierstrass curve with points of order two, sums are correct only in the group of the base point."""
         curve = self.curve
         if not isinstance(curve, Weierstrass) or curve.h % 2:
             return
         for P in points:
             if P is not None and multiples(curve, [(curve.n, P)]) is not None:
                 raise UnsupportedError(
-                    f"the point is not in the group of the base point of {curve.title}, of odd order n"
+                    f"the point is not in the group of the base point of {curve.title}: "
+                    "only multiples of the base point are accepted"
                 )
 
     def _require(self, scalars: Sequence[int]) -> None:
         for k in scalars:
             if not 0 <= k <= self.curve.n:
                 raise UnsupportedError(
-                    f"a scalar of {k.bit_length()} bits is not in [0, n], n of {self.curve.n.bit_length()}"
+                    f"a scalar must be in [0, n], n of {self.curve.n.bit_length()} bits, got one of "
+                    f"{k.bit_length()} bits{' below 0' if k < 0 else ''}"
                 )
 
     def _blinded(self, scalars: Sequence[int]) -> list[int]:
@@ -304,10 +314,10 @@ class Ecc:
 
 
 def require_point(curve: Curve, P: Point) -> Point:
-    """The point itself. Raises UnsupportedError when it is neutral, off the curve or outside the group of the base
+    """Return the point. Raises UnsupportedError if it is neutral, off the curve or outside the group of the base
     point.
 
-    The last is looked at only where there is a cofactor, on the host: the point is public.
+    Membership in the group is tested only if the cofactor is not 1, on the host: the point is public.
     """
     if not curve.contains(P):
         raise UnsupportedError(f"the public point is not on {curve.title}")
@@ -319,7 +329,7 @@ def require_point(curve: Curve, P: Point) -> Point:
 
 
 def require_scalar(curve: Curve, k: int) -> int:
-    """The private scalar itself. Raises UnsupportedError when it is not in [1, n)."""
+    """Return the private scalar. Raises UnsupportedError if it is not in [1, n)."""
     if not 0 < k < curve.n:
         what = str(k) if abs(k) < 2 else f"of {k.bit_length()} bits"
         raise UnsupportedError(f"the private scalar {what} is not in [1, n - 1] of {curve.title}")
@@ -327,21 +337,21 @@ def require_scalar(curve: Curve, k: int) -> int:
 
 
 def require_weierstrass(curve: Curve) -> Weierstrass:
-    """The curve itself. Raises UnsupportedError when it has another form."""
+    """Return the curve. Raises UnsupportedError if it has another form, or is for arithmetic only."""
     if not isinstance(curve, Weierstrass):
-        raise UnsupportedError(f"{curve.title} is no Weierstrass curve: ECDH and ECDSA need one")
+        raise UnsupportedError(f"{curve.title} is not a Weierstrass curve: ECDH and ECDSA need one")
     if curve.arithmetic:
-        raise UnsupportedError(f"{curve.title} is for arithmetic alone, not for ECDH and ECDSA: {curve.unsuited()}")
+        raise UnsupportedError(f"{curve.title} is for arithmetic only, not for ECDH and ECDSA: {curve.unsuited()}")
     return curve
 
 
 def both_orders(curve: Montgomery) -> tuple[int, int]:
-    """The number of points of the curve, and of its twist: together 2 p + 2."""
+    """Number of points of the curve and of its twist; their sum is 2 p + 2."""
     own = curve.n * curve.h
     return own, 2 * curve.p + 2 - own
 
 
 def _points_with(curve: Montgomery, u: int) -> int:
-    """The number of points of the one of the two on which u lies."""
+    """Number of points of the curve or of its twist, whichever contains u."""
     own, twist = both_orders(curve)
     return twist if square_root(curve.right(u) * curve.B, curve.p) is None else own

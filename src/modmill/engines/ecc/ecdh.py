@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Agreement on a secret: ECDH on Weierstrass curves, X25519 and X448 on Montgomery ones.
+"""Key agreement: ECDH on Weierstrass curves, X25519 and X448 on Montgomery curves.
 
-    ECDH      Z = x of d Q                  SEC 1 v2.0, block 3.3.1 (the cofactor is 1, or Q is shown to be in <G>)
-    X         u of clamp(k) P               RFC 7748, block 5
+    ECDH      Z = x of d Q                  SEC 1 v2.0, Section 3.3.1 (the cofactor is 1, or Q is in <G>)
+    X         u of clamp(k) P               RFC 7748, Section 5
 
-Public points of ECDH are validated (SEC 1, 3.2.2.1). X25519 and X448 take every u; where the result is zero, the other
-side has sent a point of small order, and by default the secret is refused (RFC 7748, block 6).
+Public points of ECDH are validated (SEC 1, Section 3.2.2.1). X25519 and X448 accept every u. If the result is zero,
+the peer has sent a point of small order; by default such a secret is refused (RFC 7748, Section 6).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from modmill.numbers.curves.encoding import clamp, decode_u, encode_u
 
 
 def exchange(ecc: Ecc, items: Sequence[tuple[int, Point]]) -> list[bytes]:
-    """The shared secret of each (d, Q), an x-coordinate, as long as the field's prime.
+    """The shared secret of each (d, Q): an x-coordinate, big-endian, as many bytes as p has.
 
     Raises UnsupportedError for d outside [1, n - 1], for a public point that is neutral, off the curve or outside the
     group, and for a curve of another form.
@@ -37,10 +37,10 @@ def exchange(ecc: Ecc, items: Sequence[tuple[int, Point]]) -> list[bytes]:
 
 
 def exchange_u(ecc: Ecc, items: Sequence[tuple[bytes, bytes]], *, allow_zero: bool = False) -> list[bytes]:
-    """X25519 or X448, as the engine's curve says: the shared secret of each (private key, public key).
+    """X25519 or X448, according to the engine's curve: the shared secret of each (private key, public key), in bytes.
 
-    Raises UnsupportedError for keys of a wrong length, for a curve of another form, and for a secret of zeros only,
-    unless ``allow_zero``.
+    Raises UnsupportedError for a key of wrong length, for a curve of another form and, unless ``allow_zero``, for an
+    all-zero secret.
     """
     curve = _montgomery(ecc)
     scalars = [_scalar(curve, secret) for secret, _ in items]
@@ -51,7 +51,7 @@ def exchange_u(ecc: Ecc, items: Sequence[tuple[bytes, bytes]], *, allow_zero: bo
 
 
 def public_u(ecc: Ecc, secrets: Sequence[bytes]) -> list[bytes]:
-    """The public keys of X25519 or X448 private keys. Raises UnsupportedError for a wrong length."""
+    """The public keys of X25519 or X448 private keys. Raises UnsupportedError for a key of wrong length."""
     curve = _montgomery(ecc)
     return exchange_u(ecc, [(secret, encode_u(curve, curve.base[0])) for secret in secrets])
 
@@ -59,13 +59,13 @@ def public_u(ecc: Ecc, secrets: Sequence[bytes]) -> list[bytes]:
 def _montgomery(ecc: Ecc) -> Montgomery:
     curve = ecc.curve
     if not isinstance(curve, Montgomery):
-        raise UnsupportedError(f"{curve.title} is no Montgomery curve: X25519 and X448 need Curve25519 and Curve448")
+        raise UnsupportedError(f"{curve.title} is not a Montgomery curve: X25519 needs Curve25519, X448 needs Curve448")
     return curve
 
 
 def _scalar(curve: Montgomery, secret: bytes) -> int:
     if len(secret) != curve.size:
-        raise UnsupportedError(f"a private key of {curve.title} has {curve.size} bytes, not {len(secret)}")
+        raise UnsupportedError(f"a private key of {curve.title} must have {curve.size} bytes, got {len(secret)}")
     return clamp(curve, int.from_bytes(secret, "little"))
 
 

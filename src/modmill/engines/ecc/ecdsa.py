@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""ECDSA: signatures with deterministic or random nonces, their verification, and their two forms in bytes.
+"""ECDSA: signatures with deterministic or random nonces, their verification and encodings.
 
-    e = the leftmost bits of the message's hash, as many as n has
+    e = the leftmost bits of the message's hash, as many as n has bits
     r = x of k G mod n,   s = k^-1 (e + r d) mod n
-    valid where r and s are in [1, n) and x of (e s^-1) G + (r s^-1) Q is r mod n
+    valid if r and s are in [1, n) and x of (e s^-1) G + (r s^-1) Q is r mod n
 
-Sources: FIPS 186-5 (2023), block 6.4; deterministic nonces, RFC 6979 (2013), block 3.2; DER form, RFC 3279, block
-2.2.3; raw form, r and s with as many bytes each as n has, IEEE P1363. k G and the double multiple run on the engine;
-the hash on the host; arithmetic modulo n where `Ecc.order` says.
+The engine computes k G and the sum of two multiples, the host the hash, and `Ecc.order` the arithmetic modulo n.
+
+Sources: FIPS 186-5 (2023), Section 6.4; deterministic nonces, RFC 6979 (2013), Section 3.2; DER form, RFC 3279, Section
+2.2.3; raw form, r and s with as many bytes each as n, IEEE P1363.
 """
 
 from __future__ import annotations
@@ -31,9 +32,9 @@ HASHES = {
         "sha3-224", "sha3-256", "sha3-384", "sha3-512", "shake128", "shake256",
     )
 }  # fmt: skip
-"""Hashes by the names of the command, as `hashlib` calls them."""
+"""Names of hashes on the command line, and in `hashlib`."""
 _SHAKE = {"shake128": 32, "shake256": 64}
-"""Bytes of output of SHAKE (RFC 8692, block 3)."""
+"""Bytes of output of SHAKE (RFC 8692, Section 3)."""
 NONCES = ("deterministic", "random")
 FORMS = ("der", "raw")
 _TRIES = 64
@@ -43,19 +44,19 @@ Signature = tuple[int, int]
 
 
 def digest(name: str, message: bytes) -> bytes:
-    """The hash of a message. Raises UnsupportedError for an unknown hash and one that this Python does not have."""
+    """The hash of a message. Raises UnsupportedError for an unknown hash, and if this Python lacks it."""
     hashed = _new(name)(message)
     return bytes(hashed.digest(_SHAKE[name]) if name in _SHAKE else hashed.digest())
 
 
 def nonces(n: int, d: int, hashed: bytes, hash: str = "sha256", extra: bytes = b"") -> Iterator[int]:
-    """The nonces of RFC 6979 in their order, each in [1, n), for the private scalar d and a message's hash.
+    """Yield the nonces of RFC 6979, each in [1, n), for the private scalar d and a message's hash.
 
-    ``extra``: the additional data of its block 3.6. Raises UnsupportedError for SHAKE, for which it has none.
-    PyCryptodome computes the first nonce within its own signature only, and only for its own curves.
+    ``extra``: the additional data of its Section 3.6. Raises UnsupportedError for SHAKE, for which it defines none.
+    PyCryptodome is not used here: it computes only the first nonce, inside its signature, and only for its own curves.
     """
     if hash in _SHAKE:
-        raise UnsupportedError(f"deterministic nonces come from HMAC, which {hash} has not; take random ones")
+        raise UnsupportedError(f"deterministic nonces need HMAC, which is not defined for {hash}: take random nonces")
     new, bits = _new(hash), n.bit_length()
     size = -(-bits // 8)
     key_data = d.to_bytes(size, "big") + (leftmost(hashed, bits) % n).to_bytes(size, "big") + extra
@@ -80,7 +81,7 @@ def nonces(n: int, d: int, hashed: bytes, hash: str = "sha256", extra: bytes = b
 
 
 def leftmost(data: bytes, bits: int) -> int:
-    """The number that the first ``bits`` bits of the data are, all of them where there are fewer."""
+    """The first ``bits`` bits of the data, or all if there are fewer, as a big-endian number."""
     return int.from_bytes(data, "big") >> max(0, 8 * len(data) - bits)
 
 
@@ -92,22 +93,22 @@ def sign(
     *,
     low_s: bool = False,
 ) -> list[Signature]:
-    """The signature of each (private scalar, message). ``low_s``: of s and n - s the smaller, as Bitcoin wants it.
+    """The signature of each (private scalar, message). ``low_s``: take the smaller of s and n - s, as Bitcoin does.
 
-    With ``Ecc.check`` each is verified before any is released; raises Fault when one is wrong. Raises UnsupportedError
-    for a scalar out of range, an unknown hash, and a curve of another form.
+    With ``Ecc.check`` all are verified before any is released; raises Fault if one is wrong. Raises UnsupportedError
+    for a scalar out of range, an unknown hash or kind of nonce, and a curve of another form.
     """
     curve = require_weierstrass(ecc.curve)
     hashes = [digest(hash, message) for _, message in items]
     scalars = [require_scalar(curve, d) for d, _ in items]
     if nonce not in NONCES:
-        raise UnsupportedError(f"nonces are {' or '.join(NONCES)}, not {shortened(nonce)}")
+        raise UnsupportedError(f"nonces must be {' or '.join(NONCES)}, not {shortened(nonce)}")
     draws = [
         nonces(curve.n, d, hashed, hash) if nonce == "deterministic" else _random(ecc, curve.n)
         for d, hashed in zip(scalars, hashes, strict=True)
     ]
     found: dict[int, Signature] = {}
-    for _ in range(_TRIES):  # r or s is zero once in about n tries
+    for _ in range(_TRIES):  # r or s is zero with probability of about 1 / n
         open_items = [i for i in range(len(items)) if i not in found]
         if not open_items:
             break
@@ -127,10 +128,10 @@ def sign(
 def verify(
     ecc: Ecc, items: Sequence[tuple[Point, bytes, Signature]], hash: str = "sha256", *, low_s: bool = False
 ) -> list[bool]:
-    """Whether each (public point, message, signature) is right. ``low_s``: s above n / 2 is not.
+    """Whether each (public point, message, signature) is valid. ``low_s``: reject s above n / 2.
 
-    Raises UnsupportedError for a public point that is neutral or off the curve, an unknown hash, and a curve of another
-    form.
+    Raises UnsupportedError for a public point that is neutral, off the curve or outside the group of the base point,
+    for an unknown hash, and for a curve of another form.
     """
     curve = require_weierstrass(ecc.curve)
     n = curve.n
@@ -145,7 +146,7 @@ def verify(
 
 
 def encode(curve: Curve, signature: Signature, form: str = "der") -> bytes:
-    """The bytes of a signature, in DER or raw. Raises UnsupportedError for another form."""
+    """The bytes of a signature; ``form``: ``der`` or ``raw``. Raises UnsupportedError for another form."""
     if _form(form) == "der":
         return bytes(DerSequence(signature).encode())
     size = -(-curve.n.bit_length() // 8)
@@ -153,16 +154,16 @@ def encode(curve: Curve, signature: Signature, form: str = "der") -> bytes:
 
 
 def decode(curve: Curve, data: bytes, form: str = "der") -> Signature:
-    """The signature in bytes; its numbers may be out of range. Raises UnsupportedError for bytes that are none."""
+    """Decode a signature; its numbers may be out of range. Raises UnsupportedError for a malformed one."""
     if _form(form) == "der":
         try:
             numbers = DerSequence().decode(data, strict=True, nr_elements=2, only_ints_expected=True)
         except (ValueError, IndexError) as error:
-            raise UnsupportedError(f"no signature in DER: {error}") from None
+            raise UnsupportedError(f"malformed DER signature: {error}") from None
         return int(numbers[0]), int(numbers[1])
     size = -(-curve.n.bit_length() // 8)
     if len(data) != 2 * size:
-        raise UnsupportedError(f"a raw signature of {curve.title} has {2 * size} bytes, not {len(data)}")
+        raise UnsupportedError(f"a raw signature on {curve.title} must have {2 * size} bytes, got {len(data)}")
     return int.from_bytes(data[:size], "big"), int.from_bytes(data[size:], "big")
 
 
@@ -188,7 +189,7 @@ def _random(ecc: Ecc, n: int) -> Iterator[int]:
 
 
 def _signed(ecc: Ecc, curve: Curve, ds: Sequence[int], ks: Sequence[int], es: Sequence[int]) -> list[Signature]:
-    """(r, s) for private scalars, nonces and hashes; either may come out zero."""
+    """(r, s) for private scalars, nonces and hashes; either may be zero."""
     n = curve.n
     rs = [P[0] % n if P else 0 for P in ecc.multiply_base(ks)]
     ss = ecc.order.signatures(n, [(k, e % n, r, d) for k, e, r, d in zip(ks, es, rs, ds, strict=True)])

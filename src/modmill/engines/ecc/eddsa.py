@@ -4,13 +4,15 @@
 
     h = H(seed), s = clamp(first half), prefix = second half, A = s B
     r = H(dom, prefix, M) mod n,  R = r B,  k = H(dom, R, A, M) mod n,  S = r + k s mod n
-    valid where S < n and h (S B - k A - R) = O
+    valid if S < n and h (S B - k A - R) = O
 
-Source: RFC 8032 (2017), blocks 5.1 and 5.2. Verification takes the equation with the cofactor h: a signature by a key
-outside the group of prime order may pass here and fail where the equation is without it; for keys made as above the two
-agree. s B, r B and S B + (n - k) A run on the engine; hashes, encodings and the last sum, by h, on the host, arithmetic
-modulo n where `Ecc.order` says. Ed25519 hashes with SHA-512, Ed448 with SHAKE256; a message that is prehashed is
-replaced by its SHA-512 or the first 64 bytes of SHAKE256.
+Verification uses the equation with the cofactor h. A signature by a key outside the group of prime order may be valid
+here and invalid by the equation without h; for keys made as above both agree. The engine computes s B, r B and
+S B + (n - k) A, the host hashes, encodings and the multiplication by h, and `Ecc.order` the arithmetic modulo n.
+Ed25519 hashes with SHA-512, Ed448 with SHAKE256. A prehashed message is replaced by its SHA-512 or the first 64 bytes
+of its SHAKE256.
+
+Source: RFC 8032 (2017), Sections 5.1 and 5.2.
 """
 
 from __future__ import annotations
@@ -26,14 +28,14 @@ from modmill.numbers.curves.encoding import clamp, decode_edwards, edwards_size,
 from modmill.numbers.curves.named import ED448, ED25519
 
 CONTEXT = 255
-"""Longest context in bytes."""
+"""Maximum length of a context in bytes."""
 
 
 @dataclass(frozen=True)
 class Scheme:
-    """One of the two: the curve, its hash, the hash of prehashed messages, and the words that open a hash.
+    """Ed25519 or Ed448: curve, hash, hash of prehashed messages, and the prefix ``words`` of every hash input.
 
-    ``always``: whether these words stand there also where there is neither context nor prehash.
+    ``always``: whether the prefix is used even without context and prehash.
     """
 
     curve: Edwards
@@ -43,9 +45,9 @@ class Scheme:
     always: bool
 
     def dom(self, context: bytes, prehashed: bool) -> bytes:
-        """What is hashed first. Raises UnsupportedError for a context that is too long."""
+        """Return the start of every hash input. Raises UnsupportedError for a context that is too long."""
         if len(context) > CONTEXT:
-            raise UnsupportedError(f"a context has at most {CONTEXT} bytes, not {len(context)}")
+            raise UnsupportedError(f"a context must have at most {CONTEXT} bytes, got {len(context)}")
         if not (self.always or context or prehashed):
             return b""
         return self.words + bytes([prehashed, len(context)]) + context
@@ -70,16 +72,17 @@ SCHEMES = {
 
 
 def public(ecc: Ecc, seeds: Sequence[bytes]) -> list[bytes]:
-    """The public key of each private key. Raises UnsupportedError for a wrong length and a curve that is neither."""
+    """The public key of each private key. Raises UnsupportedError for a wrong length and for another curve."""
     scheme = _scheme(ecc)
     return _encoded(ecc, [_expanded(scheme, seed)[0] for seed in seeds])
 
 
 def sign(ecc: Ecc, items: Sequence[tuple[bytes, bytes]], context: bytes = b"", prehashed: bool = False) -> list[bytes]:
-    """The signature of each (private key, message), for Ed25519ctx and Ed448 under a context.
+    """The signature of each (private key, message). ``context``: for Ed25519ctx and Ed448. ``prehashed``: Ed25519ph or
+    Ed448ph.
 
-    With ``Ecc.check`` each is verified before any is released; raises Fault when one is wrong. Raises UnsupportedError
-    for keys of a wrong length, a context that is too long, and a curve that is neither.
+    With ``Ecc.check`` all are verified before any is released; raises Fault if one is wrong. Raises UnsupportedError
+    for keys of a wrong length, a context that is too long, and a curve other than Ed25519 and Ed448.
     """
     scheme = _scheme(ecc)
     n, dom = scheme.curve.n, scheme.dom(context, prehashed)
@@ -102,9 +105,10 @@ def sign(ecc: Ecc, items: Sequence[tuple[bytes, bytes]], context: bytes = b"", p
 def verify(
     ecc: Ecc, items: Sequence[tuple[bytes, bytes, bytes]], context: bytes = b"", prehashed: bool = False
 ) -> list[bool]:
-    """Whether each (public key, message, signature) is right.
+    """Whether each (public key, message, signature) is valid; options as in `sign`.
 
-    Raises UnsupportedError for a public key that is no point, a context that is too long, and a curve that is neither.
+    Raises UnsupportedError for a public key that encodes no point, a context that is too long, and a curve other than
+    Ed25519 and Ed448.
     """
     scheme = _scheme(ecc)
     curve, dom = scheme.curve, scheme.dom(context, prehashed)
@@ -129,7 +133,7 @@ def verify(
 
 
 def decode_public(curve: Edwards, key: bytes) -> Affine:
-    """The point of a public key. Raises UnsupportedError when it is none."""
+    """The point of a public key. Raises UnsupportedError if the key encodes no point of the curve."""
     try:
         return decode_edwards(curve, key)
     except ValueError as error:
@@ -147,7 +151,7 @@ def _expanded(scheme: Scheme, seed: bytes) -> tuple[int, bytes]:
     """The secret scalar modulo n and the prefix of a private key."""
     size = edwards_size(scheme.curve)
     if len(seed) != size:
-        raise UnsupportedError(f"a private key of {scheme.curve.title} has {size} bytes, not {len(seed)}")
+        raise UnsupportedError(f"a private key of {scheme.curve.title} must have {size} bytes, got {len(seed)}")
     h = scheme.hash(seed)
     return clamp(scheme.curve, _number(h[:size])) % scheme.curve.n, h[size:]
 

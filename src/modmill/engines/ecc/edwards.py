@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Programs for a x^2 + y^2 = 1 + d x^2 y^2, a a square and d none: multiples of any point, of the base point, of
-both.
+"""Programs for a x^2 + y^2 = 1 + d x^2 y^2, a a square, d a non-square: k P, k G, and u1 G + u2 P.
 
-All sums are the complete ones and take any points, those of small order and the neutral one (0, 1) included. Tables
-hold points made ready to be added (``Prepared``); those of constants with Z = 1.
+All additions are complete: they hold for all points, including those of small order and the neutral element (0, 1).
+Tables hold points in the form ``Prepared``; those of constants have Z = 1.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ _PREPARED = ("M", "P", "T", "Z")
 
 
 def form(curve: Edwards, domain: Domain, block: BasicBlock) -> EdwardsForm:
-    """The curve's formulas in a block; a = 1 and a = -1 need no product."""
+    """The curve's formulas in a block; for a = 1 and a = -1 they need no product by a."""
     a = 1 if curve.a == 1 else -1 if curve.a == curve.p - 1 else 0
     return EdwardsForm(a or domain.constant(block, curve.a), domain.constant(block, curve.d), domain.added)
 
@@ -47,7 +46,7 @@ def _entry(block: BasicBlock) -> Prepared:
 
 
 def _table(curve: Edwards, domain: Domain, block: BasicBlock, P: Extended, window: int) -> None:
-    """Set a table of multiples of P from -2^(w-1) to 2^(w-1) - 1, prepared."""
+    """Set a table of the prepared multiples -2^(w-1) P to (2^(w-1) - 1) P, w = ``window``."""
     E, half = form(curve, domain, block), 1 << window - 1
     of = {0: _neutral(domain, block), 1: P}
     first = E.prepared(P)
@@ -55,18 +54,18 @@ def _table(curve: Edwards, domain: Domain, block: BasicBlock, P: Extended, windo
         of[k] = E.double(of[k // 2]) if k % 2 == 0 else E.add(of[k - 1], first)
     prepared = {k: E.prepared(Q) for k, Q in of.items()}
     for digit in range(2 * half):
-        worth = digit - half
-        Q = prepared[abs(worth)]
+        factor = digit - half
+        Q = prepared[abs(factor)]
         assert Q.Z is not None
         values = (Q.minus, Q.plus, Q.dT, Q.Z)
-        if worth < 0:  # -(x, y) = (-x, y)
+        if factor < 0:  # -(x, y) = (-x, y)
             values = (Q.plus, Q.minus, -Q.dT, Q.Z) if E.minus_one else (-Q.minus, Q.plus, -Q.dT, Q.Z)
         for name, value in zip(_PREPARED, values, strict=True):
             block.set(("T" + name, digit), value)
 
 
 def _from_entry(curve: Edwards, domain: Domain, block: BasicBlock) -> Extended:
-    """The point of an entry, without T."""
+    """The point of a table entry, without T."""
     Q = _entry(block)
     assert Q.Z is not None
     if form(curve, domain, block).minus_one:
@@ -74,21 +73,21 @@ def _from_entry(curve: Edwards, domain: Domain, block: BasicBlock) -> Extended:
     return Extended(Q.minus, Q.plus, Q.Z)
 
 
-def _constants(curve: Edwards, domain: Domain, worth: list[list[int]]) -> dict[str, tuple[int, ...]]:
-    """Shared tables of prepared multiples of the base point with Z = 1."""
+def _constants(curve: Edwards, domain: Domain, factors: list[list[int]]) -> dict[str, tuple[int, ...]]:
+    """Shared tables of prepared multiples of the base point with Z = 1; ``factors``: one list for each table."""
     p = curve.p
     minus_one = curve.a == p - 1 and not domain.added
     shared = {}
-    for column, table in enumerate(worth):
-        points = [multiples(curve, [(w % curve.n, curve.base)]) for w in table]
-        numbers = []
+    for column, table in enumerate(factors):
+        points = [multiples(curve, [(k % curve.n, curve.base)]) for k in table]
+        entries = []
         for P in points:
             assert P is not None
             x, y = P
             dT = curve.d * x * y
-            numbers.append((y - x, y + x, 2 * dT) if minus_one else (x, y, dT))
+            entries.append((y - x, y + x, 2 * dT) if minus_one else (x, y, dT))
         for place, name in enumerate(_PREPARED[:3]):
-            shared[f"G{column}{name}"] = tuple(domain.value(instruction[place]) for instruction in numbers)
+            shared[f"G{column}{name}"] = tuple(domain.value(entry[place]) for entry in entries)
     return shared
 
 
@@ -102,7 +101,7 @@ def _finish(domain: Domain, after: BasicBlock) -> None:
 
 
 def multiply(curve: Edwards, domain: Domain, bits: int, window: int = 4) -> PointProgram:
-    """k P for any point P = (x, y) and k in [0, 2^bits), ``window`` bits a pass."""
+    """k P for any point P = (x, y) and k in [0, 2^bits); a pass of the loop uses ``window`` bits, at least 2."""
     recoding = Signed(bits, max(2, window))
     window = recoding.window
     before, first, loop, after = (BasicBlock(name) for name in ("table", "first digit", "pass", "affine"))
@@ -126,9 +125,9 @@ def multiply(curve: Edwards, domain: Domain, bits: int, window: int = 4) -> Poin
 
 
 def base(curve: Edwards, domain: Domain, bits: int, teeth: int = 5, columns: int = 2) -> PointProgram:
-    """k G for k in [0, 2^bits) by a comb: a doubling and ``columns`` sums a pass, columns 2^teeth shared entries."""
+    """k G for k in [0, 2^bits) by a comb: 1 doubling and ``columns`` additions a pass, columns * 2^teeth entries."""
     comb = Comb(bits, teeth, columns)
-    worth = [[comb.worth(digit, column) for digit in range(1 << teeth)] for column in range(columns)]
+    factors = [[comb.worth(digit, column) for digit in range(1 << teeth)] for column in range(columns)]
     before, loop, after = BasicBlock("start"), BasicBlock("pass"), BasicBlock("affine")
     zero = before.constant(0)
     (one,) = blinded(domain, before)
@@ -142,13 +141,13 @@ def base(curve: Edwards, domain: Domain, bits: int, teeth: int = 5, columns: int
     _finish(domain, after)
     field_program = FieldProgram(
         f"{curve.title} base multiple, comb {teeth} x {columns}", domain, (BLIND,), ("x", "y"), (before,), loop, after,
-        passes=comb.passes, window=teeth, shared=_constants(curve, domain, worth),
+        passes=comb.passes, window=teeth, shared=_constants(curve, domain, factors),
     )  # fmt: skip
     return PointProgram("multiply-base", curve.title, field_program, comb.digits)
 
 
 def two(curve: Edwards, domain: Domain, window: int = 4) -> PointProgram:
-    """u1 G + u2 P for u1, u2 below n and any point P = (x, y), both with windows of ``window`` bits."""
+    """u1 G + u2 P for u1, u2 below n and any point P = (x, y), both by windows of ``window`` bits, at least 2."""
     recoding = Signed(curve.n.bit_length(), max(2, window))
     window, count = recoding.window, recoding.count
     plain = Unsigned(curve.n.bit_length(), window, least=count)

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Curves y^2 = x^3 + b with a cheap endomorphism: (x, y) -> (beta x, y) multiplies by lambda, and k = k1 + k2 lambda.
+"""Curves y^2 = x^3 + b with an efficient endomorphism: (x, y) -> (beta x, y) is the multiplication by lambda.
 
-    beta^3 = 1 mod p, lambda^2 + lambda + 1 = 0 mod n,    |k1|, |k2| about sqrt(n): half the doublings
+    beta^3 = 1 mod p, lambda^2 + lambda + 1 = 0 mod n,    k = k1 + k2 lambda mod n with |k1|, |k2| about sqrt(n),
+    so k P = k1 P + k2 (lambda P) needs half the doublings
 
 Source: R. Gallant, R. Lambert, S. Vanstone: Faster point multiplication on elliptic curves with efficient
 endomorphisms, CRYPTO 2001, Sections 2 and 4.
@@ -20,7 +21,7 @@ from modmill.numbers.primes import square_root
 
 @dataclass(frozen=True)
 class Endomorphism:
-    """beta and lambda of a curve with a base point of order n, and two short vectors (x, y), x + y lambda = 0 mod n."""
+    """beta, lambda (``eigenvalue``), and two short vectors (x, y) with x + y lambda = 0 mod n, n the order of G."""
 
     n: int
     beta: int
@@ -28,7 +29,7 @@ class Endomorphism:
     vectors: tuple[tuple[int, int], tuple[int, int]]
 
     def split(self, k: int) -> tuple[int, int]:
-        """(k1, k2) with k = k1 + k2 lambda mod n, both short and of any sign."""
+        """(k1, k2) with k = k1 + k2 lambda mod n; both are short and may be negative."""
         (a1, b1), (a2, b2) = self.vectors
         determinant = a1 * b2 - a2 * b1
         c1, c2 = _round(b2 * k, determinant), _round(-b1 * k, determinant)
@@ -36,19 +37,19 @@ class Endomorphism:
 
     @cached_property
     def bits(self) -> int:
-        """Bits that |k1| and |k2| have at most: half of the two vectors' lengths in each coordinate, and rounding."""
+        """Maximum length of |k1| and |k2| in bits: half the sum of the vectors' coordinates, plus 1 for rounding."""
         (a1, b1), (a2, b2) = self.vectors
         return max((abs(a1) + abs(a2)) // 2 + 1, (abs(b1) + abs(b2)) // 2 + 1).bit_length()
 
 
 def _round(x: int, y: int) -> int:
-    """The whole number nearest to x / y."""
+    """The integer nearest to x / y."""
     return (2 * x + y) // (2 * y) if y > 0 else (-2 * x - y) // (-2 * y)
 
 
 @lru_cache(maxsize=16)
 def endomorphism(curve: Weierstrass) -> Endomorphism | None:
-    """The endomorphism of a curve with a = 0 and a prime order n, None where there is none."""
+    """The endomorphism of a curve with a = 0 and prime order n; None if the curve has none."""
     p, n = curve.p, curve.n
     if curve.a != 0 or curve.h != 1 or p % 3 != 1 or n % 3 != 1:
         return None
@@ -66,13 +67,9 @@ def endomorphism(curve: Weierstrass) -> Endomorphism | None:
 
 def _short(n: int, eigenvalue: int) -> tuple[tuple[int, int], tuple[int, int]]:
     """Two short independent vectors (x, y) with x + y lambda = 0 mod n, by Euclid's algorithm on n and lambda."""
-    instructions = [(n, 0), (eigenvalue, -1)]  # (r, -t) with r = t lambda mod n
-    while instructions[-1][0]:
-        quotient = instructions[-2][0] // instructions[-1][0]
-        instructions.append(
-            (instructions[-2][0] - quotient * instructions[-1][0], instructions[-2][1] - quotient * instructions[-1][1])
-        )
-    long = max(k for k, (r, _) in enumerate(instructions) if r * r >= n)
-    first = instructions[long + 1]
-    second = min(instructions[long], instructions[long + 2], key=lambda v: v[0] ** 2 + v[1] ** 2)
-    return first, second
+    rows = [(n, 0), (eigenvalue, -1)]  # (r, -t) with r = t lambda mod n
+    while rows[-1][0]:
+        (r0, t0), (r1, t1) = rows[-2:]
+        rows.append((r0 - r0 // r1 * r1, t0 - r0 // r1 * t1))
+    last = max(k for k, (r, _) in enumerate(rows) if r * r >= n)
+    return rows[last + 1], min(rows[last], rows[last + 2], key=lambda v: v[0] ** 2 + v[1] ** 2)

@@ -1,26 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Point formulas, as expressions on elements: in brackets the products of two numbers, then those by constants.
+"""Point formulas as expressions on elements; brackets give products of two variables, then products by constants.
 
 Weierstrass, y^2 = x^3 + a x + b, homogeneous (X : Y : Z), x = X / Z, y = Y / Z, O = (0 : 1 : 0); with b3 = 3 b
 
-    complete sum    X = (X1 Y2 + X2 Y1) (Y1 Y2 - S) - (Y1 Z2 + Y2 Z1) M
-                    Y = (Y1 Y2 + S) (Y1 Y2 - S) + (3 X1 X2 + a Z1 Z2) M
+    complete        X = (X1 Y2 + X2 Y1) (Y1 Y2 - S) - (Y1 Z2 + Y2 Z1) M
+    addition        Y = (Y1 Y2 + S) (Y1 Y2 - S) + (3 X1 X2 + a Z1 Z2) M
                     Z = (Y1 Z2 + Y2 Z1) (Y1 Y2 + S) + (X1 Y2 + X2 Y1) (3 X1 X2 + a Z1 Z2)
                     S = a (X1 Z2 + X2 Z1) + b3 Z1 Z2,   M = a (X1 X2 - a Z1 Z2) + b3 (X1 Z2 + X2 Z1)
 
-    It is exceptional where P1 - P2 has order two, and only there: never in a group of odd order. J. Renes,
+    It is exceptional if and only if P1 - P2 has order two; this does not occur in a group of odd order. J. Renes,
     C. Costello, L. Batina: Complete addition formulas for prime order elliptic curves, EUROCRYPT 2016, Section 3, from
     W. Bosma, H. Lenstra: Complete systems of two addition laws for elliptic curves, J. Number Theory 53, 1995.
 
-Jacobian, x = X / Z^2, y = Y / Z^3: doubling has no exceptional case either, but a point O = (0 : 1 : 0) of the
-homogeneous form has no Jacobian form (X Z, Y Z^2, Z). Where doublings follow one another they cost less products so.
+Jacobian, x = X / Z^2, y = Y / Z^3. Doubling has no exceptional case. The homogeneous point O = (0 : 1 : 0) has no
+Jacobian form (X Z, Y Z^2, Z). A series of doublings takes fewer products in Jacobian form.
 
     double          w = 3 X^2 + a Z^4, X' = w^2 - 8 X Y^2, Y' = w (4 X Y^2 - X') - 8 Y^4, Z' = 2 Y Z
                     M. Brown, D. Hankerson, J. Lopez, A. Menezes: Software implementation of the NIST elliptic curves
                     over prime fields, CT-RSA 2001, Section 4.1
 
-Edwards, a x^2 + y^2 = 1 + d x^2 y^2, extended (X : Y : Z : T), T = X Y / Z; complete where a is a square and d is none.
+Edwards, a x^2 + y^2 = 1 + d x^2 y^2, extended (X : Y : Z : T), T = X Y / Z; complete if a is a square and d is not.
 H. Hisil, K. Wong, G. Carter, E. Dawson: Twisted Edwards curves revisited, ASIACRYPT 2008, Sections 3.1 to 3.3.
 
 Montgomery, the ladder's step on (X : Z), u = X / Z: RFC 7748, Section 5.
@@ -34,7 +34,7 @@ from modmill.contract import UnsupportedError
 from modmill.engines.microcode.expressions import Element
 
 SMALL = 64
-"""Constants up to here are multiplied by with additions, which cost no product."""
+"""Products by integers up to this are computed by additions instead of a product."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Homogeneous:
 
 @dataclass(frozen=True)
 class Jacobian:
-    """A point with x = X / Z^2, y = Y / Z^3. ``aZ4``: a Z^4, where a is neither 0 nor -3."""
+    """A point with x = X / Z^2, y = Y / Z^3. ``aZ4``: a Z^4 if a is neither 0 nor -3, else None."""
 
     X: Element
     Y: Element
@@ -58,21 +58,21 @@ class Jacobian:
 
 @dataclass(frozen=True)
 class WeierstrassForm:
-    """A curve y^2 = x^3 + a x + b in a block: ``a`` as a whole number where it is 0 or -3, ``b3`` = 3 b as a whole
-    number where it is small, else as elements. ``added``: for units that add up two products."""
+    """Formulas of a curve y^2 = x^3 + a x + b in a block. ``a``: an integer if it is 0 or -3, else an element.
+    ``b3``: 3 b, an integer if it is small, else an element. ``added``: the unit adds up two products."""
 
     a: Element | int
     b3: Element | int
     added: bool = False
 
     def _a(self, x: Element) -> Element | None:
-        """a x, None where it is 0."""
+        """a x; None if a = 0."""
         return None if isinstance(self.a, int) and self.a == 0 else x * self.a
 
     def add(self, P: Homogeneous, Q: Homogeneous) -> Homogeneous:
-        """P + Q for all points [12 + 2 b3 + 3 a, one less where Z of Q is 1]; Q with Z = 1 is not O."""
+        """P + Q for all points [12 + 2 b3 + 3 a, one less if Q has Z = 1]. Raises UnsupportedError if P has no Z."""
         if P.Z is None:
-            raise UnsupportedError("the first point of a sum has a Z")
+            raise UnsupportedError("an addition needs Z of its first point")
         xx, yy = P.X * Q.X, P.Y * Q.Y
         xy = self._cross(P.X, P.Y, Q.X, Q.Y, xx, yy)
         if Q.Z is None:
@@ -89,7 +89,7 @@ class WeierstrassForm:
         return Homogeneous(xy * low - yz * m, high * low + three * m, yz * high + xy * three)
 
     def _cross(self, x1: Element, y1: Element, x2: Element, y2: Element, xx: Element, yy: Element) -> Element:
-        """x1 y2 + x2 y1, with one product where xx = x1 x2 and yy = y1 y2 are known and two are not added up."""
+        """x1 y2 + x2 y1; by one product from xx = x1 x2 and yy = y1 y2 unless the unit adds up two products."""
         return x1 * y2 + x2 * y1 if self.added else (x1 + y1) * (x2 + y2) - (xx + yy)
 
     def _plus(self, x: Element, y: Element) -> Element:
@@ -97,9 +97,9 @@ class WeierstrassForm:
         return x - 3 * y if isinstance(self.a, int) and self.a == -3 else x + y * self.a
 
     def double(self, P: Homogeneous) -> Homogeneous:
-        """2 P for all points [11 + 2 b3 + 3 a; 8 + 1 b3 where a = 0]."""
+        """2 P for all points [11 + 2 b3 + 3 a; 8 + 1 b3 if a = 0]. Raises UnsupportedError if P has no Z."""
         if P.Z is None:
-            raise UnsupportedError("a point that is doubled has a Z")
+            raise UnsupportedError("a doubling needs Z of the point")
         yy, zz, yz = P.Y * P.Y, P.Z * P.Z, P.Y * P.Z
         xy = P.X * P.Y
         if isinstance(self.a, int) and self.a == 0:
@@ -113,17 +113,20 @@ class WeierstrassForm:
         return Homogeneous((2 * xy) * low - (2 * yz) * m, low * (yy + s) + three * m, (4 * yy) * (2 * yz))
 
     def first_double(self, P: Homogeneous) -> Jacobian:
-        """2 P in Jacobian form, for P other than O [7; for general a 9 and 1 a]: Z' = 2 Y Z of the homogeneous Y and Z,
-        w = 3 X^2 + a Z^2, X' = w^2 - 8 X Y^2 Z, Y' = w (4 X Y^2 Z - X') - 8 (Y^2 Z)^2."""
+        """2 P in Jacobian form, for P other than O in homogeneous form [7; for general a 9 and 1 a].
+
+        Z' = 2 Y Z, w = 3 X^2 + a Z^2, X' = w^2 - 8 X Y^2 Z, Y' = w (4 X Y^2 Z - X') - 8 (Y^2 Z)^2. Raises
+        UnsupportedError if P has no Z.
+        """
         if P.Z is None:
-            raise UnsupportedError("a point that is doubled has a Z")
+            raise UnsupportedError("a doubling needs Z of the point")
         yz = P.Y * P.Z
         yyz = P.Y * yz
         azz = None if isinstance(self.a, int) else P.Z * P.Z * self.a
         return self._tangent(self._slope(P.X, P.Z, azz), P.X, yyz, yz, azz)
 
     def double_jacobian(self, P: Jacobian) -> Jacobian:
-        """2 P for all points [8; 7 where a = 0; the last of several has no use for aZ4, and one less for general a]."""
+        """2 P for all points [8; 7 if a = 0, and for general a if aZ4 of the result is unused]."""
         return self._tangent(self._slope(P.X, P.Z * P.Z, P.aZ4), P.X, P.Y * P.Y, P.Y * P.Z, P.aZ4)
 
     def _slope(self, x: Element, z: Element, azz: Element | None) -> Element:
@@ -133,8 +136,8 @@ class WeierstrassForm:
         return 3 * (x * x) if azz is None else 3 * (x * x) + azz
 
     def _tangent(self, w: Element, x: Element, yy: Element, yz: Element, azz: Element | None) -> Jacobian:
-        """w^2 - 2 S, w (3 S - w^2) - 8 yy^2 and 2 yz with S = 4 x yy; small factors stand where nothing waits for
-        them."""
+        """X = w^2 - 2 S, Y = w (3 S - w^2) - 8 yy^2, Z = 2 yz with S = 4 x yy; small factors are off the critical
+        path."""
         if self.added:
             S = (4 * x) * yy
             X = w * w - 2 * S
@@ -146,13 +149,13 @@ class WeierstrassForm:
 
     @staticmethod
     def homogeneous(P: Jacobian) -> Homogeneous:
-        """The same point as (X Z : Y : Z^3) [3]; O stays O where Y is not 0."""
+        """The point as (X Z : Y : Z^3) [3]; O stays O if Y is not 0."""
         return Homogeneous(P.X * P.Z, P.Y, P.Z * P.Z * P.Z)
 
 
 @dataclass(frozen=True)
 class Extended:
-    """A point (X : Y : Z : T) of an Edwards curve with T = X Y / Z; T is None where it is not needed."""
+    """A point (X : Y : Z : T) of an Edwards curve with T = X Y / Z; T is None if it is not needed."""
 
     X: Element
     Y: Element
@@ -162,8 +165,8 @@ class Extended:
 
 @dataclass(frozen=True)
 class Prepared:
-    """A point made ready to be added, as an ``EdwardsForm`` wants it: for a = -1 minus, plus = Y - X, Y + X, dT = 2 d T
-    and Z doubled; else minus, plus = X, Y and dT = d T. ``Z`` None stands for 1."""
+    """The second operand of `EdwardsForm.add`. For a = -1 it is minus = Y - X, plus = Y + X, dT = 2 d T and 2 Z; else
+    minus = X, plus = Y, dT = d T and Z. ``Z`` None stands for 1."""
 
     minus: Element
     plus: Element
@@ -173,8 +176,8 @@ class Prepared:
 
 @dataclass(frozen=True)
 class EdwardsForm:
-    """A curve a x^2 + y^2 = 1 + d x^2 y^2 in a block: ``a`` is 1 or -1, or an element; ``d`` an element. ``added``:
-    for units that add up two products."""
+    """Formulas of a curve a x^2 + y^2 = 1 + d x^2 y^2 in a block. ``a``: 1, -1 or an element. ``d``: an element.
+    ``added``: the unit adds up two products."""
 
     a: Element | int
     d: Element
@@ -182,22 +185,25 @@ class EdwardsForm:
 
     @property
     def minus_one(self) -> bool:
-        """Whether a = -1 and Y - X and Y + X are multiplied."""
+        """Whether the formulas for a = -1 are used, with products of Y - X and of Y + X."""
         return isinstance(self.a, int) and self.a == -1 and not self.added
 
     def prepared(self, P: Extended) -> Prepared:
-        """P ready to be added [1 d]."""
+        """P as second operand of `add` [1 d]. Raises UnsupportedError if P has no T."""
         if P.T is None:
-            raise UnsupportedError("a point that is prepared has a T")
+            raise UnsupportedError("a prepared point needs T")
         dT = P.T * self.d
         if self.minus_one:
             return Prepared(P.Y - P.X, P.Y + P.X, dT + dT, P.Z + P.Z)
         return Prepared(P.X, P.Y, dT, P.Z)
 
     def add(self, P: Extended, Q: Prepared) -> Extended:
-        """P + Q for all points [8 where a = -1, 9 where a = 1, else 9 and 1 a; one less where Z of Q is 1]."""
+        """P + Q for all points [8 if a = -1, 9 if a = 1, else 9 and 1 a; one less if Q has Z = 1].
+
+        Raises UnsupportedError if P has no T.
+        """
         if P.T is None:
-            raise UnsupportedError("the first point of a sum has a T")
+            raise UnsupportedError("an addition needs T of its first point")
         c = P.T * Q.dT
         if self.minus_one:
             A, B = (P.Y - P.X) * Q.minus, (P.Y + P.X) * Q.plus
@@ -218,10 +224,10 @@ class EdwardsForm:
         return Extended(E * F, G * H, F * G, E * H)
 
     def double(self, P: Extended) -> Extended:
-        """2 P for all points [8, one less where T is not used; and 1 a where a is not 1 or -1]."""
+        """2 P for all points [8, one less if T is unused; and 1 a if a is not 1 or -1]."""
         A, B, C = P.X * P.X, P.Y * P.Y, 2 * (P.Z * P.Z)
         S = (P.X + P.Y) * (P.X + P.Y)
-        if self.minus_one:  # E, F, G, H with their signs changed, two of which meet in each product
+        if self.minus_one:  # E, F, G, H negated; each product has two of them
             H, G = A + B, A - B
             E, F = H - S, C + G
             return Extended(E * F, G * H, F * G, E * H)
@@ -233,7 +239,7 @@ class EdwardsForm:
 def ladder_step(
     X2: Element, Z2: Element, X3: Element, Z3: Element, u: Element, a24: Element
 ) -> tuple[Element, Element, Element, Element]:
-    """(X2 : Z2) doubled, and the sum of both, whose difference has the coordinate u [9 and 1 a24 = (A - 2) / 4]."""
+    """2 P2 and P2 + P3 as X2, Z2, X3, Z3; u is the coordinate of P3 - P2 [9 and 1 by a24 = (A - 2) / 4]."""
     A, B, C, D = X2 + Z2, X2 - Z2, X3 + Z3, X3 - Z3
     AA, BB, DA, CB = A * A, B * B, D * A, C * B
     E = AA - BB
@@ -244,9 +250,10 @@ def ladder_step(
 def early_ladder_step(
     X2: Element, Z2: Element, X3: Element, Z3: Element, u: Element, a: Element
 ) -> tuple[Element, Element, Element, Element]:
-    """The same by other sums [9 and 1 a = A - 2].
+    """`ladder_step` with fewer dependences on sums [9 and 1 by a = A - 2].
 
-    X2 Z2 takes the place of (X2 - Z2)^2. It needs no sum, so a multiplier has work while those of both points are made.
+    X2 Z2 replaces (X2 - Z2)^2. It needs no sum, so that the multiplier has work while the sums of both points are
+    computed.
     """
     A, B, C, D = X2 + Z2, X2 - Z2, X3 + Z3, X3 - Z3
     XZ, AA, DA, CB = X2 * Z2, A * A, D * A, C * B

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Curves y^2 = x^3 + a x + b with better constants: (x, y) -> (u^2 x, u^3 y) leads to a' = u^4 a, b' = u^6 b.
+"""Isomorphisms of y^2 = x^3 + a x + b to cheaper constants: (x, y) -> (u^2 x, u^3 y), a' = u^4 a, b' = u^6 b.
 
-A curve whose a is neither 0 nor -3 goes to a' = -3 where -3 / a is a fourth power; one with a = 0 to a b' with small
-3 b', so that it is multiplied by with few sums. All Brainpool curves of the r1 kind have the first (RFC 5639, Section
-3, lists the images as t1), secp256k1 has 3 b' = 1.
+If a is neither 0 nor -3, a' = -3 is possible if -3 / a is a fourth power. If a = 0, a small 3 b' replaces products by
+few sums. Examples: all Brainpool curves r1 have a' = -3 (RFC 5639, Section 3, lists the images as t1); secp256k1 has
+3 b' = 1.
 """
 
 from __future__ import annotations
@@ -16,25 +16,25 @@ from modmill.numbers.curves.affine import Weierstrass
 from modmill.numbers.primes import square_root
 
 _FEW_SUMS = (1, 2, 4, 3, 8, 5, 6)
-"""Factors in the order of what multiplying by them, and by three times as much, costs."""
+"""Values of 3 b' in the order of the cost of multiplying by them and by three times as much."""
 
 
 @dataclass(frozen=True)
 class Isomorphism:
-    """The image of a curve, its base point included, and u: 1 where the curve stays as it is."""
+    """The image of a curve and its base point, and u; u = 1 is the identity."""
 
     image: Weierstrass
     u: int
 
     @property
     def trivial(self) -> bool:
-        """Whether nothing changes."""
+        """Whether the image is the curve itself."""
         return self.u == 1
 
 
 @lru_cache(maxsize=32)
 def isomorphism(curve: Weierstrass) -> Isomorphism:
-    """The isomorphism to the best constants that there is."""
+    """The isomorphism to the cheapest constants; the identity if none is cheaper."""
     p = curve.p
     if curve.a == 0:
         wanted = [(k * pow(3 * curve.b, -1, p) % p, 6) for k in _FEW_SUMS]
@@ -60,7 +60,7 @@ def _fourth_root(value: int, p: int) -> int | None:
 
 
 def _sixth_root(value: int, p: int) -> int | None:
-    """A sixth root, for p other than 1 mod 9."""
+    """A sixth root; None if there is none, and for p = 1 mod 9."""
     exponent = {2: (2 * p - 1) // 3, 5: (2 * p - 1) // 3, 8: (2 * p - 1) // 3, 4: (2 * p + 1) // 9, 7: (p + 2) // 9}
     if p % 9 not in exponent:
         return None

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Keys of elliptic curves in files: PEM and DER, by PyCryptodome's reader of containers and of ASN.1.
+"""Keys of elliptic curves in PEM and DER files, read with PyCryptodome's PEM, PKCS#8 and ASN.1 parsers.
 
     private   PKCS#8, encrypted or not (RFC 5958); ECPrivateKey (RFC 5915); for the four RFC 7748 curves RFC 8410
     public    SubjectPublicKeyInfo (RFC 5480, RFC 8410)
     curve     by object identifier, or with explicit parameters over a prime field (SEC 1 v2.0, appendix C.2)
 
-A curve with explicit parameters is validated; where it has the parameters of a named curve, it is that curve.
+A curve with explicit parameters is validated; if its parameters are those of a named curve, it is that curve.
 """
 
 from __future__ import annotations
@@ -38,10 +38,11 @@ _PEM = re.compile(r"-----BEGIN ((?:EC |ENCRYPTED )?PRIVATE KEY|PUBLIC KEY)-----.
 
 @dataclass(frozen=True)
 class Key:
-    """A key as its standard has it in bytes.
+    """A key in the encoding of its standard.
 
-    secret: None for a public key; for a Weierstrass curve the scalar, most significant byte first; else the private key
-    of RFC 7748 or the seed of RFC 8032. public: None where the file has none; a SEC 1 point, a u, or an Edwards point.
+    ``secret``: None for a public key; for a Weierstrass curve the scalar, most significant byte first; else the private
+    key of RFC 7748 or the seed of RFC 8032. ``public``: None if the file has none; else a SEC 1 point, a u-coordinate,
+    or an encoded Edwards point.
     """
 
     curve: Curve
@@ -50,24 +51,24 @@ class Key:
 
     @property
     def scalar(self) -> int:
-        """The private scalar, in [1, n). Raises UnsupportedError when it is out of range, and for a curve of another
-        form."""
+        """The private scalar, in [1, n). Raises UnsupportedError if it is out of range, and for a curve that is not in
+        Weierstrass form."""
         return require_scalar(require_weierstrass(self.curve), int.from_bytes(self.private, "big"))
 
     @property
     def private(self) -> bytes:
-        """The private half. Raises UnsupportedError when there is none."""
+        """The private half. Raises UnsupportedError if there is none."""
         if self.secret is None:
-            raise UnsupportedError("this file holds a public key; a private one is needed")
+            raise UnsupportedError("the file holds a public key; a private key is needed")
         return self.secret
 
     @property
     def point(self) -> Point:
-        """The public point, valid. Raises UnsupportedError when it is not or is missing, and for a curve of another
-        form."""
+        """The validated public point. Raises UnsupportedError if it is invalid or missing, and for a curve that is not
+        in Weierstrass form."""
         curve = require_weierstrass(self.curve)
         if self.public is None:
-            raise UnsupportedError("this file holds a private key without its public point")
+            raise UnsupportedError("the file holds a private key without its public point; a public point is needed")
         try:
             P = decode_sec1(curve, self.public)
         except ValueError as error:
@@ -76,10 +77,10 @@ class Key:
 
 
 def read_key(data: bytes, passphrase: str | None = None) -> Key:
-    """The key in a PEM or DER file, private where the file holds it.
+    """Read the key in a PEM or DER file, with its private half if the file has one.
 
-    Raises UnsupportedError when it is none, when its passphrase is missing or wrong, when its curve is not known or
-    fails its validation, when a scalar or a point is not one of the curve, and when the two do not belong together.
+    Raises UnsupportedError if the data is no key, if its passphrase is missing or wrong, if its curve is unknown or
+    fails validation, if a scalar or point is invalid, and if the private and public halves do not match.
     """
     try:
         key = _read(data, passphrase.encode() if passphrase is not None else None)
@@ -87,16 +88,16 @@ def read_key(data: bytes, passphrase: str | None = None) -> Key:
         raise
     except (ValueError, IndexError, TypeError, OverflowError) as error:
         why = str(error) or "unknown format"
-        raise UnsupportedError(f"no key of an elliptic curve that can be read: {why}") from None
+        raise UnsupportedError(f"the file cannot be read as an elliptic-curve key (PEM or DER): {why}") from None
     if key.public is not None:
         given = key.point if isinstance(key.curve, Weierstrass) else key.public
         if key.secret is not None and _public_of(key, key.secret) != given:
-            raise UnsupportedError("a wrong private key: the public key beside it does not belong to it")
+            raise UnsupportedError("the private key in the file does not match the public key in it")
     return key
 
 
 def read_curve(data: bytes, *, pairing: bool = False) -> Curve:
-    """The curve of a PEM file of `EC PARAMETERS`, or of a key. ``pairing`` as of `parse_curve`, for parameters alone.
+    """Read the curve of a PEM file of `EC PARAMETERS`, or of a key. ``pairing`` (for parameters) as in `parse_curve`.
 
     Raises UnsupportedError as `read_key` does.
     """
@@ -108,7 +109,9 @@ def read_curve(data: bytes, *, pairing: bool = False) -> Curve:
     except UnsupportedError:
         raise
     except (ValueError, IndexError, TypeError, OverflowError) as error:
-        raise UnsupportedError(f"no curve that can be read: {str(error) or 'unknown format'}") from None
+        raise UnsupportedError(
+            f"the file cannot be read as curve parameters: {str(error) or 'unknown format'}"
+        ) from None
 
 
 def _read(data: bytes, passphrase: bytes | None) -> Key:
@@ -120,7 +123,7 @@ def _read(data: bytes, passphrase: bytes | None) -> Key:
         return _sec1(der, None) if kind == "EC PRIVATE KEY" else _pkcs8(der, passphrase)
     require_label(data, _LABELS)
     if b"-----BEGIN" in data:
-        raise UnsupportedError("the PEM file's key has no end: the line -----END with the same label is missing")
+        raise UnsupportedError("the PEM file's key is truncated: the line -----END with the same label is missing")
     first = DerSequence().decode(data)
     if len(first) == 2 and first.item_types() == [DerSequence, DerBitString]:
         return _public(data)
@@ -151,12 +154,12 @@ def _pkcs8(der: bytes, passphrase: bytes | None) -> Key:
 def _sec1(der: bytes, parameters: bytes | None) -> Key:
     items = DerSequence().decode(der, nr_elements=(2, 3, 4))
     if items[0] != 1:
-        raise ValueError("an ECPrivateKey has version 1")
+        raise ValueError(f"an ECPrivateKey must have version 1, got {items[0]}")
     secret = DerOctetString().decode(items[1]).payload
     tagged = {tag.number: items[i] for i, tag in enumerate(items.item_types()) if isinstance(tag, ContextTag)}
     if parameters is None:
         if 0 not in tagged:
-            raise ValueError("its curve is not said")
+            raise ValueError("it does not name its curve")
         parameters = DerObject().decode(tagged[0]).payload
     curve = _curve(parameters)
     require_scalar(curve, int.from_bytes(secret, "big"))
@@ -180,17 +183,17 @@ def _curve_8410(oid: str, parameters: bytes | None) -> Curve:
 
 
 def _curve(parameters: bytes | None, *, pairing: bool = False) -> Weierstrass:
-    """The curve of an EC key's parameters, validated where they are explicit."""
+    """The curve of an EC key's parameters; explicit parameters are validated."""
     if not parameters:
-        raise ValueError("its curve is not said")
+        raise ValueError("it does not name its curve")
     if parameters[0] == 0x06:
         curve = curve_of_oid(DerObjectId().decode(parameters).value)
         if not isinstance(curve, Weierstrass):
-            raise ValueError(f"{curve.title} is no curve for such a key")
+            raise ValueError(f"{curve.title} is not a Weierstrass curve; this kind of key needs one")
         return curve
     items = DerSequence().decode(parameters)
     if len(items) != 6:
-        raise ValueError("explicit parameters need six fields, the cofactor among them")
+        raise ValueError(f"explicit parameters need six fields, including the cofactor, got {len(items)}")
     field = DerSequence().decode(items[1], nr_elements=2)
     if DerObjectId().decode(field[0]).value != _PRIME_FIELD:
         raise ValueError("the curve is not over a prime field")
@@ -208,12 +211,12 @@ def _curve(parameters: bytes | None, *, pairing: bool = False) -> Weierstrass:
 def _sized(curve: Curve, data: bytes, half: str) -> bytes:
     size = edwards_size(curve) if isinstance(curve, Edwards) else curve.size
     if len(data) != size:
-        raise ValueError(f"a {half} key of {curve.title} has {size} bytes, not {len(data)}")
+        raise ValueError(f"a {half} key of {curve.title} must have {size} bytes, got {len(data)}")
     return data
 
 
 def _public_of(key: Key, secret: bytes) -> bytes | Point:
-    """The public half that belongs to a private one, by the oracle."""
+    """The public half of a private key, by the reference engine."""
     reference = Ecc(ReferenceEngine(key.curve))
     if isinstance(key.curve, Weierstrass):
         return multiples(key.curve, [(key.scalar, key.curve.base)])

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""The Montgomery ladder on u-coordinates: u(k P) for every u of the curve or its twist, 0 where k P is neutral.
+"""The Montgomery ladder on u-coordinates: u(k P) for every u of the curve or its twist; 0 if k P is neutral.
 
-The two points stand in pairs of slots. Which of them is doubled follows from whether a bit differs from the one before,
-and is chosen by address; so a bit takes 9 products and one by a constant, whatever it is: on units with sums 10
-instructions without a gap.
+The two points are in pairs of slots. A digit says whether a bit differs from the one before; it selects by address
+which point is doubled. Every bit takes 9 products and one by a constant: on units with sums 10 successive instructions.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ _PAIRS = (("X2", "X3"), ("Z2", "Z3"))
 
 
 def ladder(curve: Montgomery, domain: Domain, bits: int) -> PointProgram:
-    """The ladder for k in [0, 2^bits)."""
+    """The program of the ladder for k in [0, 2^bits): inputs u and blind in [0, p), result x = u(k P)."""
     recoding = Gray(bits)
     before, loop, after = BasicBlock("start"), BasicBlock("bit"), BasicBlock("affine")
     u, zero = before.variable("u"), before.constant(0)

@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Arithmetic modulo a prime n, the order of a base point, as programs of instructions for a multiplier that n is loaded
-into.
+"""Arithmetic modulo the prime order n of a base point, as programs for a multiplier with n loaded.
 
     signature       s = k^-1 (z + r d)              ECDSA, FIPS 186-5, 6.4.1
     quotients       u1 = z s^-1, u2 = r s^-1        its verification, 6.4.2
     multiply-add    S = r + k s                     EdDSA, RFC 8032, 5.1.6
 
-An inverse is x^(n - 2) by a fixed chain, 0 for 0. The chain depends on n, so that the programs do, as their constants
-do; no number that is given changes what is done.
+An inverse is x^(n - 2) by a fixed addition chain; the inverse of 0 is 0. The programs depend on n, through this chain
+and their constants. They do not depend on their inputs.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ from modmill.numbers.shown import shortened
 
 
 def order_operations(curve: Curve) -> tuple[str, ...]:
-    """What the signatures on a curve need; nothing for a curve for arithmetic alone."""
+    """Operations modulo n for the signatures on a curve; none for a curve for arithmetic only."""
     if curve.arithmetic:
         return ()
     match curve:
@@ -44,7 +43,7 @@ def order_operations(curve: Curve) -> tuple[str, ...]:
 def formula(
     operation: str, n: int, enter: Callable[[Element], Element], given: Mapping[str, Element]
 ) -> dict[str, Element]:
-    """The results of an operation modulo n by their names; ``enter``: a given number in the domain."""
+    """Results of an operation modulo n by name; ``enter``: function that moves an input into the domain."""
     x = {name: enter(number) for name, number in given.items()}
     match operation:
         case "signature":
@@ -57,17 +56,17 @@ def formula(
 
 
 def order_program(operation: str, domain: Domain) -> FieldProgram:
-    """The program of one of `NUMBERS` modulo the domain's p.
+    """The program of an operation of `NUMBERS` modulo the domain's p.
 
-    Raises UnsupportedError for another operation, and where the modulus is not prime.
+    Raises UnsupportedError for another operation, and if the modulus is not prime.
     """
     n = domain.p
     if operation not in NUMBERS:
         raise UnsupportedError(
-            f"arithmetic modulo the order is one of {', '.join(NUMBERS)}, not {shortened(operation)}"
+            f"an operation modulo the order must be one of {', '.join(NUMBERS)}, not {shortened(operation)}"
         )
     if not is_prime(n):
-        raise UnsupportedError(f"inverses are powers modulo a prime, and a number of {n.bit_length()} bits is none")
+        raise UnsupportedError(f"inverses need a prime modulus; this modulus of {n.bit_length()} bits is not prime")
     block = BasicBlock(operation)
     inputs, results = NUMBERS[operation]
     found = formula(operation, n, domain.enter, {name: block.variable(name) for name in inputs})
@@ -81,7 +80,7 @@ def order_program(operation: str, domain: Domain) -> FieldProgram:
 class MicrocodeOrder(OrderArithmetic):
     """An `OrderArithmetic` on a field unit: ``contract`` gives the multiplier's contract while n is loaded.
 
-    ``product``: what makes the product function for a program, default plain integers.
+    ``product``: returns the product function for a program; default plain integers.
     """
 
     contract: Callable[[int], Contract]
@@ -91,7 +90,7 @@ class MicrocodeOrder(OrderArithmetic):
     _made: dict[tuple[int, str], tuple[Contract, Assembled]] = field(default_factory=dict, repr=False)
 
     def program(self, n: int, operation: str) -> tuple[Contract, Assembled]:
-        """The contract for n and an operation's instructions; made once. Raises UnsupportedError as `order_program`
+        """The contract for n and the operation's instructions, cached. Raises UnsupportedError as `order_program`
         does."""
         if (n, operation) not in self._made:
             contract = self.contract(n)
@@ -100,7 +99,7 @@ class MicrocodeOrder(OrderArithmetic):
         return self._made[n, operation]
 
     def results(self, n: int, operation: str, runs: Sequence[Mapping[str, int]]) -> list[tuple[int, ...]]:
-        """What each run gives."""
+        """Results of each run."""
         contract, instructions = self.program(n, operation)
         product = self.product(instructions) if self.product else None
         return [run(instructions.program, self.unit, contract, given, (), product) for given in runs]

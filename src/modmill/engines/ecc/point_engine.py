@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""The point engine of a curve over a field unit, bit by bit as the unit's multiplier gives it, without its hardware."""
+"""A bit-exact point engine of a curve on a field unit, without simulated hardware."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ OPERATIONS = ("multiply", "multiply-base", "multiply-two", "ladder")
 
 @dataclass(frozen=True)
 class Shape:
-    """Choices that trade products for slots.
+    """Parameters that trade products for slots.
 
-    ``window``: bits of a digit of a point that is given, whose table takes 3 or 4 slots for each of its 2^window
-    entries in every thread. ``teeth``, ``columns``: of the comb, with columns 2^teeth entries of 2 or 3 shared slots.
-    ``joint``: one table of 2^(2 window) shared entries for both halves of a scalar, where there are halves.
+    ``window``: bits of a digit of the scalar of an input point; its table of 2^window entries takes 3 or 4 slots an
+    entry in every thread. ``teeth``, ``columns``: the comb, with columns * 2^teeth entries of 2 or 3 shared slots.
+    ``joint``: one table of 2^(2 window) shared entries for both halves of a scalar, on a curve with an endomorphism.
     """
 
     window: int = 4
@@ -39,7 +39,7 @@ class Shape:
 
 
 def point_program(operation: str, curve: Curve, domain: Domain, bits: int, shape: Shape = Shape()) -> PointProgram:
-    """The program of an operation of `OPERATIONS` for scalars of ``bits`` bits (of n where there are two).
+    """The program of an operation of `OPERATIONS` for scalars of ``bits`` bits; those of ``multiply-two`` are below n.
 
     Raises UnsupportedError for an operation that the curve does not have.
     """
@@ -64,10 +64,10 @@ def point_program(operation: str, curve: Curve, domain: Domain, bits: int, shape
 
 @dataclass(frozen=True)
 class MicrocodePointEngine(PointEngine):
-    """A `PointEngine` that runs programs of instructions for a ``unit`` over a multiplier with this ``contract``.
+    """A `PointEngine` that interprets programs for a ``unit`` with a multiplier of this ``contract``.
 
-    ``product``: what makes the product function for a program, default plain integers. The contract is for the
-    curve's p. Raises UnsupportedError for another modulus, and where a program is made, as `assemble` does.
+    ``product``: returns the product function for a program; default plain integers. Raises UnsupportedError if the
+    contract's modulus is not the curve's p and, when a program is assembled, as `assemble` does.
     """
 
     curve: Curve
@@ -79,7 +79,9 @@ class MicrocodePointEngine(PointEngine):
 
     def __post_init__(self) -> None:
         if self.contract.p != self.curve.p:
-            raise UnsupportedError(f"the multiplier is made for another modulus than that of {self.curve.title}")
+            raise UnsupportedError(
+                f"the multiplier's modulus of {self.contract.p.bit_length()} bits must be the p of {self.curve.title}"
+            )
 
     @cached_property
     def domain(self) -> Domain:
@@ -87,14 +89,14 @@ class MicrocodePointEngine(PointEngine):
         return Domain.of(self.contract, self.unit.added)
 
     def program(self, operation: str, bits: int) -> tuple[PointProgram, Assembled]:
-        """An operation's program and its instructions; made once."""
+        """An operation's program and its instructions, cached."""
         if (operation, bits) not in self._made:
             made = point_program(operation, self.curve, self.domain, bits, self.shape)
             self._made[operation, bits] = made, assemble(made.field_program, self.contract, self.unit)
         return self._made[operation, bits]
 
     def results(self, operation: str, bits: int, runs: Sequence[Run]) -> list[tuple[int, ...]]:
-        """What each run gives, by the instructions of the operation's program."""
+        """Results of each run, by the instructions of the operation's program."""
         if not runs:
             return []
         made, instructions = self.program(operation, bits)

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Programs for multiples of points: what those of all forms of curves have in common.
+"""Common parts of the programs for multiples of points of all curve forms.
 
-The programs of one kind do the same for all scalars of a length: only addresses follow from digits. Coordinates are
-multiplied by the input ``blind`` b before anything else is done, b in [1, p), so that with a factor f = R^-1
+A program executes the same instructions for all scalars of one length; digits select addresses only. The first products
+multiply the coordinates by the input ``blind`` b in [1, p). For a multiplier with factor f = R^-1
 
-    Z = b f = l R    X = x b f = x l R    with b = l R^2        and without one Z = b, X = x b
+    Z = b f = l R    X = x b f = x l R    with b = l R^2        and for factor 1: Z = b, X = x b
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ BLIND = "blind"
 
 @dataclass(frozen=True)
 class PointProgram:
-    """A field program, and the digits of the scalars that it multiplies by. ``curve``: its name; ``operation``: what it
-    does."""
+    """A field program, and the function ``recode`` from its scalars to its digits. ``operation``: of `OPERATIONS` or
+    `NUMBERS`; ``curve``: title of the curve."""
 
     operation: str
     curve: str
@@ -31,23 +31,23 @@ class PointProgram:
     recode: Callable[..., tuple[int, ...]]
 
     def digits(self, *scalars: int) -> tuple[int, ...]:
-        """All digits in the order in which they are used. Raises UnsupportedError for a scalar out of range."""
+        """Digits in order of use. Raises UnsupportedError for a scalar out of range."""
         return self.recode(*scalars)
 
 
 def inverse(x: Element, p: int) -> Element:
-    """x^(p - 2), which is 0 for 0, by a fixed chain."""
+    """x^-1 = x^(p - 2) by a fixed addition chain; 0 for x = 0."""
     return power(x, p - 2, lambda a, b: a * b)
 
 
 def blinded(domain: Domain, block: BasicBlock, *plain: Element) -> tuple[Element, ...]:
-    """Numbers from outside the domain, or constants that stand as themselves, times l; and l itself [1 each]."""
+    """Inputs or constants that are not in the domain, times l, in the domain; then l itself [1 product each]."""
     b = block.variable(BLIND)
     return (*(x * b for x in plain), domain.leave(b))
 
 
 def give_affine(domain: Domain, block: BasicBlock, X: Element, Y: Element | None, Z: Element, u: int = 1) -> None:
-    """Set the results x = X / (u^2 Z) and y = Y / (u^3 Z), out of the domain; both are 0 where Z is."""
+    """Set the results x = X / (u^2 Z) and y = Y / (u^3 Z), outside the domain; both are 0 if Z = 0."""
     z = inverse(Z, domain.p)
     block.set("x", X * domain.leave(z, pow(u, -2, domain.p)))
     if Y is not None:

@@ -1,15 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Digits of scalars: how a number in [0, 2^bits) becomes the digits that a program uses up, exactly and of fixed
-count.
+"""Recoding of scalars: a number in [0, 2^bits) as a fixed number of digits for a program.
 
-A digit d names the entry d of a table; what that entry is worth follows from the recoding:
+A digit d selects entry d of a table; the recoding determines the value of that entry:
 
-    Unsigned   k = sum d_i 2^(w i)                            worth d
-    Signed     k = sum (d_i - 2^(w-1)) 2^(w i)                worth d - 2^(w-1): the digits of k + 2^(w-1) sum 2^(w i)
-    Odd        k = sum (2 d_i + 1 - 2^w) 2^(w i), k odd       worth 2 d + 1 - 2^w: the digits of (k + 2^(w m) - 1) / 2
+    Unsigned   k = sum d_i 2^(w i)                            value d
+    Signed     k = sum (d_i - 2^(w-1)) 2^(w i)                value d - 2^(w-1): the digits of k + 2^(w-1) sum 2^(w i)
+    Odd        k = sum (2 d_i + 1 - 2^w) 2^(w i), k odd       value 2 d + 1 - 2^w: the digits of (k + 2^(w m) - 1) / 2
     Comb       k = sum over passes j, columns v: bits of the teeth at b v + a i + j, i = 0 ... t - 1
-    Gray       differences of neighbouring bits, for a ladder whose two points change places
+    Gray       differences of neighbouring bits, for a ladder that swaps its two points by address
 
 Sources: comb, C. H. Lim, P. J. Lee: More flexible exponentiation with precomputation, CRYPTO '94; odd digits, M. Joye,
 M. Tunstall: Exponent recoding and regular exponentiation algorithms, AFRICACRYPT 2009.
@@ -25,7 +24,8 @@ from modmill.contract import UnsupportedError
 def _require(k: int, bits: int) -> None:
     if not 0 <= k < 1 << bits:
         raise UnsupportedError(
-            f"a scalar of {k.bit_length()} bits{' below 0' if k < 0 else ''}, the program takes {bits} bits"
+            f"a scalar of this program must be in [0, 2^{bits}), got one of {k.bit_length()} bits"
+            f"{' below 0' if k < 0 else ''}"
         )
 
 
@@ -36,7 +36,7 @@ def _split(number: int, window: int, count: int) -> tuple[int, ...]:
 
 @dataclass(frozen=True)
 class Unsigned:
-    """Plain windows of ``window`` bits; ``least``: at least so many digits."""
+    """Plain windows of ``window`` bits; ``least``: minimum number of digits."""
 
     bits: int
     window: int
@@ -55,9 +55,9 @@ class Unsigned:
 
 @dataclass(frozen=True)
 class Signed:
-    """Windows of digits worth -2^(w-1) ... 2^(w-1) - 1, for 0 <= k < 2^bits, or -2^bits < k < 2^bits where ``both``.
+    """Windows of digits of value -2^(w-1) ... 2^(w-1) - 1, for 0 <= k < 2^bits; with ``both`` for |k| < 2^bits.
 
-    Raises UnsupportedError for a window of 1 bit: without a positive digit there is no positive number.
+    Raises UnsupportedError for a window of 1 bit, whose digits have the values -1 and 0 only.
     """
 
     bits: int
@@ -66,11 +66,11 @@ class Signed:
 
     def __post_init__(self) -> None:
         if self.window < 2:
-            raise UnsupportedError(f"signed digits have 2 bits or more, not {self.window}: take a window of 2 or more")
+            raise UnsupportedError(f"the window of signed digits must have at least 2 bits, got {self.window}")
 
     @property
     def count(self) -> int:
-        """Digits of a scalar: the most negative number is the larger one, so that only the largest matters."""
+        """Number of digits of a scalar; the largest k determines it, because more digits are negative than positive."""
         count = 1
         while ((1 << self.window - 1) - 1) * self._ones(count) < (1 << self.bits) - 1:
             count += 1
@@ -87,10 +87,9 @@ class Signed:
 
 @dataclass(frozen=True)
 class Odd:
-    """Windows of odd digits, none of them worth 0, for a group of the odd order n: an even k is replaced by k - n.
+    """Windows of digits with odd values, for a group of odd order n: an even k is replaced by k - n.
 
-    Where 2^(bits - window) + 1 < n, what the first digits are worth together is odd and no multiple of n, until the
-    last.
+    If 2^(bits - window) + 1 < n, the value of every proper prefix of the digits is odd and not a multiple of n.
     """
 
     bits: int
@@ -111,9 +110,9 @@ class Odd:
 
 @dataclass(frozen=True)
 class Comb:
-    """``teeth`` bits a digit and ``columns`` digits a pass; the columns of a pass follow one another.
+    """``teeth`` bits a digit and ``columns`` digits a pass, one after another.
 
-    a = ceil(bits / teeth) bits between teeth, b = ceil(a / columns) passes, of which the first sees the highest bits.
+    a = ceil(bits / teeth) bits between teeth, b = ceil(a / columns) passes; the first pass has the highest bits.
     """
 
     bits: int
@@ -122,12 +121,12 @@ class Comb:
 
     @property
     def passes(self) -> int:
-        """Passes of the loop."""
+        """Number of passes of the loop."""
         return -(-self.apart // self.columns)
 
     @property
     def apart(self) -> int:
-        """Bits between two teeth."""
+        """Number of bits between two teeth."""
         return -(-self.bits // self.teeth)
 
     @property
@@ -136,7 +135,7 @@ class Comb:
         return self.passes * self.columns
 
     def worth(self, digit: int, column: int) -> int:
-        """What a digit of a column is worth in the last pass."""
+        """Value of a digit of a column in the last pass."""
         return sum(1 << self._place(tooth, column) for tooth in range(self.teeth) if digit >> tooth & 1)
 
     def _place(self, tooth: int, column: int) -> int:
@@ -148,7 +147,7 @@ class Comb:
         found = []
         for j in reversed(range(self.passes)):
             for column in range(self.columns):
-                inside = self.passes * column + j < self.apart  # else the bit is the next tooth's
+                inside = self.passes * column + j < self.apart  # else the bit belongs to the next tooth
                 bits = [k >> (self._place(tooth, column) + j) & 1 for tooth in range(self.teeth)]
                 found.append(sum(bit << tooth for tooth, bit in enumerate(bits)) if inside else 0)
         return tuple(found)
@@ -156,15 +155,15 @@ class Comb:
 
 @dataclass(frozen=True)
 class Gray:
-    """Digits of a ladder that does ``each`` bits a pass: whether a bit differs from the one before, and the last bit.
-    The number is filled up with zeros at its upper end."""
+    """Digits of a ladder with ``each`` bits a pass: for each bit whether it differs from the one before; then the last
+    bit. The scalar is padded with leading zeros to whole passes."""
 
     bits: int
     each: int = 1
 
     @property
     def passes(self) -> int:
-        """Passes of the loop."""
+        """Number of passes of the loop."""
         return -(-self.bits // self.each)
 
     @property
@@ -179,5 +178,5 @@ class Gray:
 
 
 def together(*strings: tuple[int, ...]) -> tuple[int, ...]:
-    """Digits of several scalars, one of each after the other."""
+    """Interleave the digits of several scalars, one of each in turn. Raises ValueError for different lengths."""
     return tuple(d for digits in zip(*strings, strict=True) for d in digits)

@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Sums of two multiples in variable time, for public scalars and points only: a program for each pair of scalars.
+"""u1 G + u2 P in variable time, for public scalars and points only: a program for each pair of scalars.
 
-    k = sum d_i 2^i, d_i = 0 or odd with |d_i| < 2^(w - 1), of any w digits in an instruction at most one not 0
-    w-NAF of k u1 G + u2 P: both read from the highest digit on, a doubling a bit, a sum where a digit is not 0
+    w-NAF of k    k = sum d_i 2^i, d_i = 0 or odd with |d_i| < 2^(w - 1), at most one of any w successive digits not 0
+    u1 G + u2 P   both NAFs from the highest digit on: a doubling for each bit, an addition for each digit other than 0
 
-Doublings between sums are Jacobian: fewer products than complete ones, but O becomes (0 : 0 : 0) in them and stays that
-to the end, as the result (0, 0). Then, and where the sum is O in truth, the complete form of `point_engine` gives it.
-How many instructions are done follows from the scalars, and whether the other form is done too from the points. A
-coprocessor's table of instructions is made once, so that these programs run by a multiplier's bit-exact algorithm
-alone.
+Doublings between additions are Jacobian. They take fewer products than complete ones, but they turn O into (0 : 0 : 0),
+which stays until the end and gives the result (0, 0). In this case, and if the sum is O, the complete program of
+`point_engine` computes the result. The number of instructions depends on the scalars, the use of the complete program
+on the points. The program memory of a coprocessor is fixed, so these programs run only on a multiplier's bit-exact
+algorithm.
 
 Sources: w-NAF, H. Cohen, A. Miyaji, T. Ono: Efficient elliptic curve exponentiation using mixed coordinates, ASIACRYPT
-'98; both multiples in one run, B. Moeller: Algorithms for multi-exponentiation, SAC 2001, block 3.2.
+'98; both multiples in one run, B. Moeller: Algorithms for multi-exponentiation, SAC 2001, Section 3.2.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ _XYZ = ("X", "Y", "Z")
 
 
 def wnaf(k: int, width: int) -> tuple[int, ...]:
-    """The digits of the w-NAF of k >= 0 with w = ``width``, the lowest first and the highest not 0.
+    """Digits of the w-NAF of k >= 0 with w = ``width``, the lowest first; the highest is not 0.
 
     Raises UnsupportedError for a negative number and for a width below 2.
     """
     if k < 0 or width < 2:
         raise UnsupportedError(
-            f"a non-adjacent form is of a number from 0 on with a width from 2 on, not of {k} with {width}"
+            f"a non-adjacent form needs a number of at least 0 and a width of at least 2, got {k} and {width}"
         )
     digits, full = [], 1 << width
     while k:
@@ -58,7 +58,7 @@ def wnaf(k: int, width: int) -> tuple[int, ...]:
 
 @dataclass(frozen=True)
 class Widths:
-    """Widths of the two forms: ``given`` for the given point, whose odd multiples are computed, ``base`` for G."""
+    """Widths of the two NAFs: ``given`` for the input point, whose odd multiples are computed, ``base`` for G."""
 
     given: int = 5
     base: int = 7
@@ -67,9 +67,9 @@ class Widths:
 def variable_time_two(
     curve: Weierstrass, domain: Domain, u1: int, u2: int, widths: Widths = Widths()
 ) -> FieldProgram | None:
-    """The program for u1 G + u2 P of these two scalars in [0, n]; None where both are 0 modulo n.
+    """The program for u1 G + u2 P with these two scalars in [0, n]; None if both are 0 modulo n.
 
-    Its result is (0, 0) where any partial sum was O. Raises UnsupportedError for a curve with points of order two.
+    Its result is (0, 0) if any partial sum is O. Raises UnsupportedError for a curve with points of order two.
     """
     require_odd_order(curve)
     both = wnaf(u1 % curve.n, widths.base), wnaf(u2 % curve.n, widths.given)
@@ -110,10 +110,11 @@ def _set(block: BasicBlock, name: str, P: Homogeneous) -> None:
 
 
 def _step(curve: Weierstrass, domain: Domain, doublings: int, digit: int = 0, *, given: bool = False) -> BasicBlock:
-    """So many doublings, then the sum with ``digit`` times the given point or G; -1: the sum begins with that."""
+    """``doublings``, then the addition of ``digit`` times the input point (``given``) or G; -1 doublings: start with
+    that multiple."""
     block = BasicBlock(f"{max(0, doublings)} doublings, {digit} {'P' if given else 'G'}")
     if doublings < 0:
-        zero = block.constant(0)  # a variable is set to what is computed, not to what is read
+        zero = block.constant(0)  # a variable needs a computed value, not one that is only read
         Q = _multiple(curve, domain, block, digit, given)
         _set(block, "", Homogeneous(Q.X + zero, Q.Y + zero, (Q.Z or domain.constant(block, 1)) + zero))
         return block
@@ -129,7 +130,7 @@ def _step(curve: Weierstrass, domain: Domain, doublings: int, digit: int = 0, *,
 
 
 def _multiple(curve: Weierstrass, domain: Domain, block: BasicBlock, digit: int, given: bool) -> Homogeneous:
-    """The odd multiple of the given point or, affine, of G."""
+    """The odd multiple ``digit`` of the input point or, affine, of G."""
     if given:
         X, Y, Z = (block.variable(f"P{abs(digit)}{c}") for c in _XYZ)
         return Homogeneous(X, Y if digit > 0 else -Y, Z)
@@ -140,8 +141,7 @@ def _multiple(curve: Weierstrass, domain: Domain, block: BasicBlock, digit: int,
 
 @dataclass(frozen=True)
 class VariableTimeEngine(MicrocodePointEngine):
-    """A `MicrocodePointEngine` whose `multiply_two` takes a time that depends on its scalars and points, which are
-    public.
+    """A `MicrocodePointEngine` whose `multiply_two` takes variable time; its scalars and points are public.
 
     Other operations are inherited unchanged. Raises UnsupportedError for a curve that is not in Weierstrass form.
     """
@@ -149,14 +149,16 @@ class VariableTimeEngine(MicrocodePointEngine):
     widths: Widths = Widths()
 
     def results(self, operation: str, bits: int, runs: Sequence[Run]) -> list[tuple[int, ...]]:
-        """What each run gives."""
+        """Results of each run."""
         if operation != "multiply-two":
             return super().results(operation, bits, runs)
         return [self._two((u1, u2), given) for (u1, u2), given in runs]
 
     def _two(self, scalars: tuple[int, int], given: Mapping[str, int]) -> tuple[int, ...]:
         if not isinstance(self.curve, Weierstrass):
-            raise UnsupportedError(f"{self.curve.title} is no Weierstrass curve: variable-time u1 G + u2 P needs one")
+            raise UnsupportedError(
+                f"{self.curve.title} is not a Weierstrass curve: variable-time u1 G + u2 P needs one"
+            )
         field_program = variable_time_two(self.curve, self.domain, *scalars, self.widths)
         if field_program is None:
             return 0, 0

@@ -1,20 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Programs for y^2 = x^3 + a x + b without points of order two: multiples of any point, of the base point, of both.
+"""Programs for y^2 = x^3 + a x + b without points of order two: k P, k G, and u1 G + u2 P.
 
-The result is affine, O is (0, 0), which is no point of these groups: b is not 0, or the order is odd. Sums are the
-complete ones. Doublings between them are done in Jacobian form where it is certain that none begins with O (recoding
-``Odd``, a group of prime order without a blinded scalar), else in homogeneous form, which takes any point. All is done
-on an isomorphic curve where that has better constants.
+The result is affine. O is (0, 0), which is not a point of these groups: b is not 0, or the order is odd. Additions are
+complete. Doublings are in Jacobian form if none of them can start from O (recoding ``Odd``, a group of prime order,
+scalars without blinding), else in homogeneous form, which holds for all points. The program runs on an isomorphic curve
+if that has cheaper constants.
 
-Tables of constants hold affine points, so none may be O: an entry is worth u more than its digits say, and what all
-passes add too much is taken from the point that they begin with.
+Tables of constants hold affine points, so that no entry may be O. Each entry is therefore (v + u) G instead of v G, v
+the value of its digits, and the start of the loop cancels the sum of all u G.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property
+
 from modmill.contract import UnsupportedError
-from modmill.engines.ecc.endomorphism import endomorphism
+from modmill.engines.ecc.endomorphism import Endomorphism, endomorphism
 from modmill.engines.ecc.formulas import SMALL, Homogeneous, WeierstrassForm
 from modmill.engines.ecc.isomorphism import Isomorphism, isomorphism
 from modmill.engines.ecc.points import BLIND, PointProgram, blinded, give_affine
@@ -30,7 +33,7 @@ _XYZ = ("X", "Y", "Z")
 
 
 def form(curve: Weierstrass, domain: Domain, block: BasicBlock) -> WeierstrassForm:
-    """The curve's formulas in a block, small constants as additions."""
+    """The curve's formulas in a block; products by small constants become additions."""
     a: int = curve.a if curve.a < 1 else -3 if curve.a == curve.p - 3 else 1
     b3 = 3 * curve.b % curve.p
     return WeierstrassForm(
@@ -41,21 +44,21 @@ def form(curve: Weierstrass, domain: Domain, block: BasicBlock) -> WeierstrassFo
 
 
 def require_odd_order(curve: Weierstrass) -> None:
-    """Raise UnsupportedError for a curve with points of order two (those with y = 0) that is not for arithmetic alone.
+    """Raise UnsupportedError for a curve with points of order two (y = 0), unless it is for arithmetic only.
 
-    The complete sum P + Q is wrong where P - Q has order two, and only there. A program's points are multiples of the
-    base point and of the point that is given: in a group of odd order none of their differences has.
+    The complete sum P + Q is wrong if and only if P - Q has order two. All points of a program are multiples of the
+    base point and of the input point: in a group of odd order no difference of two of them has order two.
     """
     if curve.arithmetic:
         return
     if curve.b == 0:
         raise UnsupportedError(
-            f"{curve.title} has the point (0, 0) (b = 0), which stands for the point at infinity here"
+            f"{curve.title} has the point (0, 0) (b = 0), which is reserved for the point at infinity: b must not be 0"
         )
     if curve.h % 2 == 0:
         raise UnsupportedError(
-            f"{curve.title} has points of order two (cofactor {shortened(curve.h)}), for which sums are not complete; "
-            "--allow-pairing builds arithmetic in the group of the base point, which has none"
+            f"{curve.title} has points of order two (cofactor {shortened(curve.h)}), for which additions are not "
+            "complete: the cofactor must be odd; --allow-pairing builds arithmetic in the group of the base point only"
         )
 
 
@@ -74,7 +77,7 @@ def _entry(block: BasicBlock, table: str) -> Homogeneous:
 
 
 def _table(curve: Weierstrass, domain: Domain, block: BasicBlock, P: Homogeneous, window: int, odd: bool) -> None:
-    """Set a table of multiples of P, as ``Odd`` or ``Signed`` say what each is worth."""
+    """Set a table of multiples of P: the values of the digits of ``Odd`` (``odd``) or ``Signed``."""
     E = form(curve, domain, block)
     half = 1 << window - 1
     of = {1: P}
@@ -88,20 +91,20 @@ def _table(curve: Weierstrass, domain: Domain, block: BasicBlock, P: Homogeneous
         zero = block.constant(0)
         of[0] = Homogeneous(zero, domain.constant(block, 1), zero)
     for digit in range(2 * half):
-        worth = 2 * digit + 1 - 2 * half if odd else digit - half
-        Q = of[abs(worth)]
+        factor = 2 * digit + 1 - 2 * half if odd else digit - half
+        Q = of[abs(factor)]
         assert Q.Z is not None
-        for name, value in zip(_XYZ, (Q.X, Q.Y if worth >= 0 else -Q.Y, Q.Z), strict=True):
+        for name, value in zip(_XYZ, (Q.X, Q.Y if factor >= 0 else -Q.Y, Q.Z), strict=True):
             block.set(("T" + name, digit), value)
 
 
 def multiply(curve: Weierstrass, domain: Domain, bits: int, window: int = 4) -> PointProgram:
-    """k P for any point P = (x, y) other than O and k in [0, 2^bits), ``window`` bits a pass.
+    """k P for any point P = (x, y) other than O and k in [0, 2^bits); a pass of the loop uses ``window`` bits.
 
     Raises UnsupportedError for a curve with points of order two.
     """
     require_odd_order(curve)
-    most = curve.n.bit_length()  # odd digits make every scalar as long as n
+    most = curve.n.bit_length()  # with odd digits every scalar has the length of n
     odd = curve.h == 1 and window > 1 and (1 << max(0, bits - window)) + 1 < curve.n and 4 * bits > 3 * most
     odd = odd and curve.n >> window > 0
     recoding = Odd(bits, window, curve.n) if odd else Signed(bits, max(2, window))
@@ -138,16 +141,16 @@ def multiply(curve: Weierstrass, domain: Domain, bits: int, window: int = 4) -> 
 
 
 def base(curve: Weierstrass, domain: Domain, bits: int, teeth: int = 5, columns: int = 2) -> PointProgram:
-    """k G for k in [0, 2^bits) by a comb: a doubling and ``columns`` sums a pass, columns 2^teeth shared entries.
+    """k G for k in [0, 2^bits) by a comb: 1 doubling and ``columns`` additions a pass, columns * 2^teeth entries.
 
     Raises UnsupportedError for a curve with points of order two, or whose group is too small for the tables.
     """
     require_odd_order(curve)
     comb = Comb(bits, teeth, columns)
-    worth = [[comb.worth(digit, column) for digit in range(1 << teeth)] for column in range(columns)]
+    factors = [[comb.worth(digit, column) for digit in range(1 << teeth)] for column in range(columns)]
     passes = (1 << comb.passes) - 1
     better = isomorphism(curve)
-    shared, start = _constants(better.image, domain, worth, columns * passes, 1 << comb.passes)
+    shared, start = _constants(better.image, domain, factors, columns * passes, 1 << comb.passes)
     before, loop, after = BasicBlock("start"), BasicBlock("pass"), BasicBlock("affine")
     _set(before, Homogeneous(*blinded(domain, before, *(before.constant(c) for c in start))))
     E, P = form(better.image, domain, loop), _point(loop)
@@ -165,19 +168,24 @@ def base(curve: Weierstrass, domain: Domain, bits: int, teeth: int = 5, columns:
 
 
 def _constants(
-    curve: Weierstrass, domain: Domain, worth: list[list[int]], times: int, scale: int
+    curve: Weierstrass, domain: Domain, factors: list[list[int]], times: int, scale: int
 ) -> tuple[dict[str, tuple[int, ...]], tuple[int, int]]:
-    """Tables of (worth + u) G, and the affine point A with scale A + times u G = O; u is the least without an O."""
+    """Tables of (factor + u) G, and the affine point A with scale A + times u G = O.
+
+    u is the smallest number for which neither A nor an entry is O. Raises UnsupportedError if there is none.
+    """
     n = curve.n
     for u in range(1, min(n, 1000)):
         start = -times * u * pow(scale, -1, n) % n
-        if start and all((w + u) % n for table in worth for w in table):
+        if start and all((k + u) % n for table in factors for k in table):
             break
     else:
-        raise UnsupportedError(f"{curve.title} has too few points for tables of {len(worth[0])} entries")
+        raise UnsupportedError(
+            f"{curve.title} has too few points for tables of {len(factors[0])} entries; take a smaller window or comb"
+        )
     shared = {}
-    for column, table in enumerate(worth):
-        points = [multiples(curve, [((w + u) % n, curve.base)]) for w in table]
+    for column, table in enumerate(factors):
+        points = [multiples(curve, [((k + u) % n, curve.base)]) for k in table]
         for place, name in enumerate("XY"):
             shared[f"G{column}{name}"] = tuple(domain.value(P[place]) for P in points if P is not None)
     A = multiples(curve, [(start, curve.base)])
@@ -189,27 +197,76 @@ def _constant_entry(block: BasicBlock, column: int) -> Homogeneous:
     return Homogeneous(block.entry(f"G{column}X"), block.entry(f"G{column}Y"))
 
 
-def two(curve: Weierstrass, domain: Domain, window: int = 4, joint: bool = False) -> PointProgram:
-    """u1 G + u2 P for u1, u2 in [0, n] and any point P = (x, y) other than O, both with windows of ``window`` bits.
+@dataclass(frozen=True)
+class _TwoScalars:
+    """Recoding of (u1, u2): signed digits of u2, plain digits of u1, as many of each.
 
-    Where the curve has an endomorphism both scalars have two halves, and half the doublings are done. ``joint``: one
-    shared table for both halves of u1, of 2^(2 window) entries. Raises UnsupportedError as `base` does.
+    With an endomorphism (``split``) u2 is recoded as its two parts, and u1 as its upper and lower half. ``joint``: one
+    table for both halves of u1.
+    """
+
+    n: int
+    window: int
+    split: Endomorphism | None
+    joint: bool
+
+    @cached_property
+    def signed(self) -> Signed:
+        """Recoding of u2, or of its parts."""
+        if self.split:
+            return Signed(self.split.bits, self.window, both=True)
+        return Signed(self.n.bit_length(), self.window)
+
+    @property
+    def count(self) -> int:
+        """Number of passes of the loop."""
+        return self.signed.count
+
+    @property
+    def bits(self) -> int:
+        """Maximum length of u1."""
+        return self.window * self.count * (2 if self.split else 1)
+
+    def factors(self) -> list[list[int]]:
+        """Multiples of G, without the offset u, in each shared table."""
+        entries, high = range(1 << self.window), 1 << self.window * self.count
+        if self.split is None:
+            return [list(entries)]
+        if self.joint:
+            return [[low + upper * high for upper in entries for low in entries]]
+        return [list(entries), [d * high for d in entries]]
+
+    def digits(self, u1: int, u2: int) -> tuple[int, ...]:
+        """Digits in order of use. Raises UnsupportedError for a scalar out of range."""
+        plain = Unsigned(self.bits, self.window).digits(u1)
+        if self.split is None:
+            return together(self.signed.digits(u2), plain)
+        parts = [self.signed.digits(k) for k in self.split.split(u2 % self.n)]
+        upper, lower = plain[: self.count], plain[self.count :]
+        if self.joint:
+            return together(*parts, tuple(low + (h << self.window) for low, h in zip(lower, upper, strict=True)))
+        return together(*parts, lower, upper)
+
+
+def two(curve: Weierstrass, domain: Domain, window: int = 4, joint: bool = False) -> PointProgram:
+    """u1 G + u2 P for u1, u2 in [0, n] and any point P = (x, y) other than O, both by windows of ``window`` bits.
+
+    On a curve with an endomorphism both scalars are split into halves, which halves the number of doublings. ``joint``:
+    one shared table of 2^(2 window) entries for both halves of u1. Raises UnsupportedError as `base` does.
     """
     require_odd_order(curve)
     better = isomorphism(curve)
     half = endomorphism(better.image)
-    window = max(2, window)  # a signed digit has two bits at least
-    recoding = Signed(half.bits, window, both=True) if half else Signed(curve.n.bit_length(), window)
-    count = recoding.count
-    if window * count * (2 if half else 1) < curve.n.bit_length():
-        raise UnsupportedError(f"{count} digits of {window} bits do not hold the scalars of {curve.title}")
-    plain = Unsigned(window * count * (2 if half else 1), window)
-    high = 1 << window * count
-    entries, once = range(1 << window), sum(1 << window * i for i in range(count))
-    worth = [list(entries), [d * high for d in entries]] if half else [list(entries)]
-    if half and joint:
-        worth = [[low + h * high for h in entries for low in entries]]
-    shared, start = _constants(better.image, domain, worth, len(worth) * once, high)
+    window = max(2, window)  # a signed digit has at least two bits
+    scalars = _TwoScalars(curve.n, window, half, joint)
+    count, factors = scalars.count, scalars.factors()
+    if scalars.bits < curve.n.bit_length():
+        raise UnsupportedError(
+            f"{count} digits of {window} bits cannot hold scalars of {curve.title}, of {curve.n.bit_length()} bits: "
+            "take another window"
+        )
+    offsets = len(factors) * sum(1 << window * i for i in range(count))
+    shared, start = _constants(better.image, domain, factors, offsets, 1 << window * count)
 
     before, loop, after = BasicBlock("table"), BasicBlock("pass"), BasicBlock("affine")
     x, y = (domain.enter(before.variable(c), better.u**k) for k, c in ((2, "x"), (3, "y")))
@@ -217,7 +274,7 @@ def two(curve: Weierstrass, domain: Domain, window: int = 4, joint: bool = False
     _table(better.image, domain, before, P, window, odd=False)
     tables = [("T" + name, 1 << window) for name in _XYZ]
     if half:
-        for digit in entries:
+        for digit in range(1 << window):
             moved = Element(before, before.outputs["TX", digit]) * domain.constant(before, half.beta)
             before.set(("TB", digit), moved)
         tables.append(("TB", 1 << window))
@@ -230,28 +287,17 @@ def two(curve: Weierstrass, domain: Domain, window: int = 4, joint: bool = False
     if half:
         P = E.add(P, Homogeneous(loop.entry("TB"), loop.entry("TY"), loop.entry("TZ")))
         loop.next_digit()
-    for column in range(len(worth)):
+    for column in range(len(factors)):
         P = E.add(P, _constant_entry(loop, column))
         loop.next_digit()
     _set(loop, P)
     _finish(domain, after, better)
-
-    def digits(u1: int, u2: int) -> tuple[int, ...]:
-        first = plain.digits(u1)
-        if half is None:
-            return together(recoding.digits(u2), first)
-        parts = [recoding.digits(k) for k in half.split(u2 % curve.n)]
-        upper, lower = first[:count], first[count:]
-        if joint:
-            return together(*parts, tuple(low + (h << window) for low, h in zip(lower, upper, strict=True)))
-        return together(*parts, lower, upper)
-
     field_program = FieldProgram(
         f"{curve.title} sum of two multiples, window {window}", domain, ("x", "y"), ("x", "y"), (before,), loop, after,
         passes=count, window=window * (2 if half and joint else 1),
         groups=RegisterGroups(tables=tuple(tables)), shared=shared,
     )  # fmt: skip
-    return PointProgram("multiply-two", curve.title, field_program, digits)
+    return PointProgram("multiply-two", curve.title, field_program, scalars.digits)
 
 
 def _finish(domain: Domain, after: BasicBlock, better: Isomorphism) -> None:

@@ -2,15 +2,15 @@
 # Copyright The Modmill authors
 """Modular exponentiation as instructions of one product each, for any multiplier with a contract.
 
-A program is instructions before, in and after a loop. A digit of the exponent chooses which slot an instruction reads,
-never whether it is done. So the fixed window and the ladder do the same products for every exponent of a given length.
-`left_to_right` is made for one exponent, for those that need not be secret. Numbers that belong to the modulus stand in
-shared slots.
+A program has instructions before, in and after a loop. A digit of the exponent selects the slot that an instruction
+reads, never whether the instruction is executed. So the fixed window and the ladder compute the same number of products
+for every exponent of a given length. `left_to_right` makes a program for one exponent, which need not be secret.
+Constants of the modulus are in shared slots.
 
     f = factor of the multiplier, R = 1 / f mod p
-    into the domain      base * (R^2 mod p) * f = base R            not where f = 1
-    out of it            x R * 1 * f = x
-    at the end           p is subtracted as often as the result's bound asks for
+    into the domain      base * (R^2 mod p) * f = base R            not needed if f = 1
+    out of the domain    x R * 1 * f = x
+    at the end           p is subtracted as often as the bound of the result requires
 
 Sources: fixed window and left-to-right binary, A. Menezes, P. van Oorschot, S. Vanstone: Handbook of Applied
 Cryptography, CRC Press, 1996, 14.82 and 14.79; ladder, P. L. Montgomery: Speeding the Pollard and elliptic curve
@@ -36,20 +36,20 @@ from modmill.rtl.memory import DEPTHS
 STARTS = ("one", "skip", "base")
 WINDOW_MAX = 8
 BASE = "base"
-"""The number that each thread is given."""
+"""Name of the input of each thread."""
 _ONE, _SQUARE, _RADIX = (OperandAddress(k, shared=True) for k in range(3))
 _UNIT = DatapathSpec(0, 1, 1, DEPTHS[-1], DEPTHS[-1])
-"""One on which a product can be read by the next instruction."""
+"""A unit on which the next instruction can read a product."""
 
 
 @dataclass(frozen=True)
 class PowerProgram:
-    """An exponentiation, as if each product could be read by the next instruction.
+    """An exponentiation, for a unit on which the next instruction can read each product.
 
     ``constants``: names of the numbers in the shared slots 0, 1, ...: ``one`` = 1, ``square`` = R^2 mod p, ``radix`` =
-    R mod p. ``base``: the slot that is given the base. ``result``: the slot that holds the power at the end.
-    ``window``: bits of a digit, 0 without digits. ``gray``: the digits are those of the Gray code of twice the
-    exponent. ``exponent``: the only one it serves, where it has no digits.
+    R mod p. ``base``: slot of the input. ``result``: slot of the power at the end. ``window``: bits of a digit, 0 for a
+    program without digits. ``gray``: the digits are those of the Gray code of twice the exponent. ``exponent``: the
+    only exponent of a program without digits.
     """
 
     name: str
@@ -65,37 +65,40 @@ class PowerProgram:
 
     @property
     def each(self) -> int:
-        """Digits that one pass of the loop uses up."""
+        """Number of digits that one pass of the loop uses."""
         return _advances(self.loop)
 
     @property
     def uniform(self) -> bool:
-        """Whether the products done are the same for every exponent of a length."""
+        """Whether the instructions are the same for all exponents of one length."""
         return self.window > 0
 
     def passes(self, bits: int) -> int:
-        """Passes of the loop for exponents of ``bits`` bits."""
+        """Number of passes of the loop for exponents of ``bits`` bits."""
         if not self.window:
             return 0
         digits = max(2, -(-bits // self.window))
         return -(-digits // self.each) if self.gray else digits - 1
 
     def digit_count(self, bits: int) -> int:
-        """Digits of exponents of ``bits`` bits."""
+        """Number of digits of exponents of ``bits`` bits."""
         return self.each * self.passes(bits) + 1 if self.window else 0
 
     def products(self, bits: int) -> int:
-        """Products done for exponents of ``bits`` bits."""
+        """Number of products for exponents of ``bits`` bits."""
         return len(self.before) + self.passes(bits) * len(self.loop) + len(self.after)
 
     def digits(self, exponent: int, bits: int) -> tuple[int, ...]:
-        """Digits of the exponent, the first used first. Raises UnsupportedError where it is longer than ``bits``
-        bits."""
+        """Digits of the exponent in order of use. Raises UnsupportedError for an exponent outside [0, 2^bits); a
+        program without digits accepts only its own."""
         if not 0 <= exponent < 1 << bits:
-            raise UnsupportedError(f"an exponent of {exponent.bit_length()} bits, but the engine is set to {bits} bits")
+            raise UnsupportedError(
+                f"exponents must be in [0, 2^{bits}), got one of {exponent.bit_length()} bits"
+                f"{' below 0' if exponent < 0 else ''}"
+            )
         if not self.window:
             if exponent != self.exponent:
-                raise UnsupportedError(f"this program raises to the power {self.exponent}, not {exponent}")
+                raise UnsupportedError(f"the exponent of this program must be {self.exponent}, got {exponent}")
             return ()
         value = exponent ^ exponent << 1 if self.gray else exponent
         count, mask = self.digit_count(bits), (1 << self.window) - 1
@@ -113,17 +116,18 @@ def _instruction(
 
 
 def fixed_window(window: int, converted: bool = True) -> PowerProgram:
-    """2^w-ary exponentiation with ``window`` = w bits a digit.
+    """2^w-ary exponentiation with ``window`` = w bits a digit, 1 to `WINDOW_MAX`.
 
     A table of base^0 ... base^(2^w - 1), then for every digit w squarings and one product by the entry that the digit
-    picks, the entry 1 included.
+    selects, also if the entry is 1.
 
-    ``converted``: into the multiplier's domain and out of it, for a factor other than 1.
+    ``converted``: with conversion into and out of the multiplier's domain, for a factor other than 1.
 
-    Products for n digits: (2 into the domain, or 1) + 2^w - 2 + 1 + (n - 1)(w + 1) + (1 out of it).
+    Products for n digits: (2 into the domain, or 1) + 2^w - 2 + 1 + (n - 1)(w + 1) + (1 out of the domain).
+    Raises UnsupportedError for a window out of range.
     """
     if not 1 <= window <= WINDOW_MAX:
-        raise UnsupportedError(f"a window has 1 to {WINDOW_MAX} bits, not {window}")
+        raise UnsupportedError(f"a window must have 1 to {WINDOW_MAX} bits, got {window}")
     size = 1 << window
     entries, picked = [OperandAddress(k) for k in range(size)], OperandAddress(0, ENTRY, size=size)
     base, power = (OperandAddress(size), OperandAddress(size + 1)) if converted else (entries[1], OperandAddress(size))
@@ -142,13 +146,14 @@ def fixed_window(window: int, converted: bool = True) -> PowerProgram:
 
 
 def ladder(converted: bool = True) -> PowerProgram:
-    """Montgomery ladder: x^k and x^(k+1) side by side, two products a bit, one of them a square.
+    """Montgomery ladder: x^k and x^(k+1), two products a bit, one of them a square.
 
-    The product of the two goes to one slot, the square to another, and which is which follows from whether the bit
-    differs from the one before: a digit of the Gray code. A pass does two bits, so that the pair returns to its slots.
-    The square reads the slot of a pair that the digit picks. The two products of a bit do not need one another.
+    The product of the two is written to one slot, the square to another. Which of the two is squared depends on whether
+    the bit differs from the one before: a digit of the Gray code selects the slot that the square reads. A pass
+    processes two bits, after which the pair is in its first slots again. The two products of a bit are independent.
+    ``converted`` as in `fixed_window`.
 
-    Products for n bits, n even: 2 n + 1 + (2 into the domain, or 1); an odd length is filled up with a zero.
+    Products for n bits, n even: 2 n + 1 + (2 into the domain, or 1); an odd length is padded with a zero.
     """
     second, first, fourth, third = (OperandAddress(k) for k in range(4))
     either, other = OperandAddress(second.number, PAIR), OperandAddress(fourth.number, PAIR)
@@ -164,20 +169,21 @@ def ladder(converted: bool = True) -> PowerProgram:
     )
     after = (
         _instruction(third, _ONE, OperandAddress(second.number, ENTRY, size=2), advance=True),
-    )  # ``first`` where the last bit is 1
+    )  # ``first`` if the last bit is 1
     constants = ("one", "square") if converted else ("one",)
     return PowerProgram("ladder", constants, base.number, before, loop, after, third.number, window=1, gray=True)
 
 
 def left_to_right(exponent: int, *, start: str = "base", bits: int = 0, converted: bool = True) -> PowerProgram:
-    """Square and multiply for one exponent, which shows in the number of products.
+    """Square and multiply for one exponent, which determines the number of products.
 
-    ``start``: ``one``, the algorithm of the paper's Section 4, which squares 1 for leading zeros of ``bits`` bits too
-    and takes R mod p as a fourth number; ``skip``, the same without squares of 1; ``base``, begins with the base.
+    ``start``: ``one``: the algorithm of Section 4 of the paper; it starts from R mod p and also squares for the leading
+    zeros of ``bits`` bits. ``skip``: the same without squares of 1. ``base``: start from the base.
     Products for an exponent of n bits with h ones and a factor other than 1: bits + h + 2, n + h + 1, n + h.
+    Raises UnsupportedError for another start, and for an exponent below 1 or longer than ``bits`` (0: its own length).
     """
     if start not in STARTS:
-        raise UnsupportedError(f"start is one of {', '.join(STARTS)}, not {shortened(start)}")
+        raise UnsupportedError(f"start must be one of {', '.join(STARTS)}, not {shortened(start)}")
     bits = bits or exponent.bit_length()
     if exponent < 1 or exponent.bit_length() > bits:
         raise UnsupportedError(f"the exponent must be at least 1 and have at most {bits} bits, got {exponent}")
@@ -205,39 +211,40 @@ def left_to_right(exponent: int, *, start: str = "base", bits: int = 0, converte
 class Exponentiation:
     """A program on a multiplier: base^exponent mod p for exponents of at most ``bits`` bits.
 
-    ``subtractions``: how often p is to be subtracted from the last product at most. Raises UnsupportedError, with the
-    instruction and the bounds, when the program could overflow the multiplier; for a program without conversion where
-    the factor asks for one; and for a core with one operand, or whose results are no operands.
+    ``subtractions``: maximum number of subtractions of p from the last product. Raises UnsupportedError if the program
+    could overflow the multiplier, with the instruction and its bounds; for a program without conversion if the factor
+    requires one; and for a core with one operand, or whose results cannot be operands.
     """
 
     def __init__(self, program: PowerProgram, contract: Contract, bits: int) -> None:
         if bits < 1:
-            raise UnsupportedError(f"exponents have at least 1 bit, not {bits}")
+            raise UnsupportedError(f"exponents must have at least 1 bit, got {bits}")
         self._domain = Domain.of(contract)
         if not self._domain.plain and "square" not in program.constants:
-            raise UnsupportedError("the multiplier leaves a factor: its program must convert")
+            raise UnsupportedError(
+                "the multiplier has a factor other than 1: its program must convert into and out of its domain"
+            )
         self.program, self.contract, self.bits = program, contract, bits
-        self.subtractions = -(-contract.result_bound // 1) - 1  # enough for every product, until its bound is known
+        self.subtractions = -(-contract.result_bound // 1) - 1  # sufficient for any product, until the bound is known
         (bound,) = program_bounds(self.instructions(), contract).results
         self.subtractions = -(-bound // 1) - 1
 
     @cached_property
     def numbers(self) -> dict[str, int]:
-        """The numbers that belong to the modulus: one, square, radix."""
+        """Constants of the modulus by name: one, square, radix."""
         radix = self._domain.one
         return {"one": 1, "square": radix * radix % self.contract.p, "radix": radix}
 
     @property
     def products(self) -> int:
-        """Products done for one power."""
+        """Number of products of one power."""
         return self.program.products(self.bits)
 
     def instructions(self, distance: int = 1, subtractions: int = 0) -> Program:
-        """The instructions for a unit on which a product can be read ``distance`` instructions later: instructions
-        without a product where one
-        must be waited for.
+        """The instructions for a unit on which a product can be read ``distance`` instructions later. Instructions
+        without a product are inserted as wait states.
 
-        ``subtractions``: how often p may be subtracted from the result; at least as often as the bounds ask for.
+        ``subtractions``: number of possible subtractions of p from the result, if larger than the bounds require.
         """
         p = self.program
         parts = p.before, p.loop, p.after
@@ -251,11 +258,11 @@ class Exponentiation:
         )  # fmt: skip
 
     def power(self, base: int, exponent: int, multiply: Callable[[int, int], int] | None = None) -> int:
-        """base^exponent mod p, in [0, p), by the program's own instructions.
+        """base^exponent mod p, in [0, p), by the program's instructions.
 
-        ``multiply``: the design's bit-exact algorithm (``DesignInstance.multiply``). Without it every product is the
-        largest number that the contract allows, which is another test of the bounds. Raises UnsupportedError for a base
-        outside [0, p) and an exponent of more than ``bits`` bits.
+        ``multiply``: the design's bit-exact algorithm (``DesignInstance.multiply``). By default every product is the
+        largest number that the contract allows, which tests the bounds. Raises UnsupportedError for a base outside
+        [0, p) and an exponent of more than ``bits`` bits.
         """
         digits = self.program.digits(exponent, self.bits)
         product: Product = (lambda _, x: multiply(*x)) if multiply else self._largest
@@ -268,8 +275,8 @@ class Exponentiation:
 
 
 def _waiting(steps: Iterable[Instruction], distance: int) -> tuple[Instruction, ...]:
-    """The instructions of a part, and instructions without a product where one must wait for another; at the end all
-    can be read."""
+    """The instructions of a part with wait states (instructions without a product); all results can be read at its
+    end."""
     instructions: list[Instruction] = []
     readable: dict[tuple[bool, int], int] = {}
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""What the parts of an exponentiation engine agree on: a coprocessor's layout whose programs are powers.
+"""Layout of an exponentiation engine: a coprocessor's layout whose programs are powers.
 
-The numbers of the modulus are the constants, the base is the only number of a thread, and a job says how many passes
-the loop does, so that one engine serves exponents of different lengths.
+The constants are numbers of the modulus, and the only input of a thread is the base. A job states the number of passes
+of the loop, so that one engine serves exponents of different lengths.
 """
 
 from __future__ import annotations
@@ -21,26 +21,29 @@ from modmill.engines.rsa.exponentiation import Exponentiation
 from modmill.rtl.memory import DEPTHS
 
 _DISTANCES = range(1, 9)
-"""Instructions after which a product may be read: with few threads, shorter turns may be worth more instructions."""
+"""Distances that are tried, in instructions from a product to its first reader. With few threads, more instructions
+with shorter issue slots may take fewer cycles."""
 _NEARLY = Fraction(21, 20)
-"""Fewer instructions of the table are worth so many times the fewest cycles."""
+"""Accept up to 5 % more cycles for fewer instructions in program memory."""
 
 
 @dataclass(frozen=True)
 class PowerLayout(MicrocodeLayout):
-    """Slots, table and messages of an engine for some powers. ``powers``: the programs with their bounds, all for one
-    contract (that of any modulus, if it is loaded). Made by ``power_layout``."""
+    """Slots, program memory and messages of an engine; made by `power_layout`.
+
+    ``powers``: programs with their bounds, all for one contract; if the modulus is loaded, that of one of the moduli.
+    """
 
     powers: tuple[Exponentiation, ...] = ()
 
     @property
     def distance(self) -> int:
-        """After how many instructions a product can be read."""
+        """Number of instructions from a product to the first instruction that can read it."""
         return self.timing.distances(self.threads)[0]
 
     @property
     def numbers_of_modulus(self) -> tuple[str, ...]:
-        """The constants, in order."""
+        """Names of the constants, in the order of their slots."""
         found = [""] * self.constants
         for offset, power in zip(self.offsets, self.powers, strict=True):
             names = power.program.constants
@@ -49,22 +52,22 @@ class PowerLayout(MicrocodeLayout):
 
     @property
     def subtractions(self) -> int:
-        """How often p may be subtracted at the end: not at all where the ports have residues or digits."""
+        """Number of possible subtractions of p at the end; 0 if the ports have residues or digits."""
         return max(times for p in self.programs for _, times in p.results) * self.binary
 
     def passes(self, program: int, bits: int) -> int:
-        """Passes of the loop for exponents of ``bits`` bits. Raises UnsupportedError for longer ones than the
-        engine's."""
+        """Number of passes of the loop for exponents of ``bits`` bits. Raises UnsupportedError for more bits than the
+        engine supports."""
         power = self.powers[program]
         if bits > power.bits:
-            raise UnsupportedError(f"this engine takes exponents of up to {power.bits} bits, not {bits}")
+            raise UnsupportedError(f"exponents of this engine must have at most {power.bits} bits, got {bits}")
         return power.program.passes(bits)
 
     def setup(self, contract: Contract, programs: Mapping[int, Program] | None = None) -> list[int]:
-        """The message that sets a modulus and its numbers.
+        """The message that loads a modulus and its constants.
 
-        Raises UnsupportedError when a program could overflow with this modulus, or needs more subtractions than there
-        are.
+        Raises UnsupportedError if a program could overflow with this modulus, or needs more subtractions than the
+        engine has.
         """
         return super().setup(contract, self.at(contract) if programs is None else programs)
 
@@ -76,12 +79,14 @@ class PowerLayout(MicrocodeLayout):
             results = self.programs[k].results
             ((_, times),) = results
             if power.subtractions > times and self.binary:
-                raise UnsupportedError(f"this modulus needs {power.subtractions} subtractions at the end, not {times}")
+                raise UnsupportedError(
+                    f"this modulus needs {power.subtractions} subtractions of p at the end; the engine has {times}"
+                )
             made[k] = replace(power.instructions(self.distance), results=results)
         return made
 
     def power_job(self, program: int, pairs: Sequence[tuple[int, int]], bits: int = 0) -> list[int]:
-        """The message for one (base, exponent) for each thread, exponents of ``bits`` bits (default: the longest)."""
+        """The message with one (base, exponent) for each thread; exponents have ``bits`` bits (0: the maximum)."""
         power = self.powers[program]
         bits = bits or power.bits
         passes = self.passes(program, bits)
@@ -92,14 +97,16 @@ class PowerLayout(MicrocodeLayout):
 def power_layout(
     powers: Sequence[Exponentiation], timing: MachineTiming | SlotTiming, threads: int, word: int = 32, spare: int = 0
 ) -> PowerLayout:
-    """The layout with the longest turns of those that make the first power nearly as short as can be.
+    """The layout with the longest issue slots among those whose first power takes at most 5 % more cycles than the
+    minimum.
 
-    ``threads``: powers interleaved. ``word``: bits of a word of the streams. ``spare``: subtractions of p at the end at
-    least, for moduli that need more than the powers' own. Raises UnsupportedError where they do not fit the unit.
+    ``threads``: number of interleaved powers. ``word``: bits of a word of the streams. ``spare``: minimum number of
+    subtractions of p at the end, for moduli that need more than the powers' own. Raises UnsupportedError if the
+    programs do not fit the unit.
     """
     if threads < 1:
-        raise UnsupportedError(f"an engine has at least 1 thread, not {threads}")
-    found = [_layout(powers, beat, threads, word, spare) for beat in _timings(timing, threads)]
+        raise UnsupportedError(f"an engine must have at least 1 thread, got {threads}")
+    found = [_layout(powers, each, threads, word, spare) for each in _timings(timing, threads)]
     cycles = [layout.timing.cycles(layout.programs[0].instructions, threads) for layout in found]
     best = next(layout for layout, taken in zip(found, cycles, strict=True) if taken <= _NEARLY * min(cycles))
     unit = DatapathSpec(0, best.distance, 1, DEPTHS[-1], DEPTHS[-1], added=best.timing.added)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""RSA with padding and keys in files: PyCryptodome does the padding and reads the files, an engine does the powers.
+"""RSA with padding, and keys in files: PyCryptodome pads and reads files, an engine computes the powers.
 
-PyCryptodome's ciphers and signatures take any object that has the numbers of a key and does the two operations on
-integers; ``_Key`` is one.
+PyCryptodome's ciphers and signatures accept any object with the numbers of a key and the two operations on integers;
+``_Key`` is such an object.
 """
 
 from __future__ import annotations
@@ -30,21 +30,24 @@ _LABELS = (
     "PRIVATE KEY", "ENCRYPTED PRIVATE KEY", "RSA PRIVATE KEY", "OPENSSH PRIVATE KEY", "PUBLIC KEY", "RSA PUBLIC KEY",
     "CERTIFICATE",
 )  # fmt: skip
-"""Labels of PEM files with a key: those that PyCryptodome reads as RSA keys."""
+"""Labels of PEM blocks that PyCryptodome reads as RSA keys."""
 CIPHERS, SIGNATURES = ("oaep", "pkcs1"), ("pss", "pkcs1")
 
 
 def read_key(data: bytes, passphrase: str | None = None) -> PublicKey | PrivateKey:
-    """The RSA key in a PEM or DER file (PKCS#1, PKCS#8, X.509), private where the file holds it.
+    """Read the RSA key in a PEM or DER file (PKCS#1, PKCS#8, X.509), with its private half if the file has one.
 
-    Raises UnsupportedError when it is none, when its passphrase is missing or wrong, and as the keys do.
+    Raises UnsupportedError if the data is no RSA key, if its passphrase is missing or wrong, and as `PublicKey` and
+    `PrivateKey` do.
     """
     require_label(data, _LABELS)
     try:
         found = RSA.import_key(data, passphrase)
     except (ValueError, IndexError, TypeError) as error:
         why = str(error) or "unknown format"
-        raise UnsupportedError(f"no RSA key that can be read: {why} (PEM or DER; is a passphrase needed?)") from None
+        raise UnsupportedError(
+            f"the file cannot be read as an RSA key (PEM or DER, perhaps with a passphrase): {why}"
+        ) from None
     n, e = int(found.n), int(found.e)
     if not found.has_private():
         return PublicKey(n, e)
@@ -52,9 +55,9 @@ def read_key(data: bytes, passphrase: str | None = None) -> PublicKey | PrivateK
 
 
 def require_private(key: PublicKey) -> PrivateKey:
-    """The key itself. Raises UnsupportedError when it has no private half."""
+    """Return the key. Raises UnsupportedError if it has no private half."""
     if not isinstance(key, PrivateKey):
-        raise UnsupportedError("this file holds a public key; decryption and signatures need a private one")
+        raise UnsupportedError("the file holds a public key; decryption and signatures need a private key")
     return key
 
 
@@ -62,7 +65,7 @@ def encrypt(
     rsa: Rsa, key: PublicKey, message: bytes, padding: str = "oaep", hash: str = "sha256", mask_hash: str = "",
     label: bytes = b"",
 ) -> bytes:  # fmt: skip
-    """The ciphertext of a message. ``hash``, ``mask_hash`` (default: the same) and ``label`` are those of OAEP.
+    """The ciphertext of a message. ``hash``, ``mask_hash`` (default: ``hash``) and ``label`` are for OAEP.
 
     Raises UnsupportedError for a message too long for the key and for an unknown padding or hash.
     """
@@ -71,7 +74,7 @@ def encrypt(
         return bytes(cipher.encrypt(message))
     except ValueError:
         raise UnsupportedError(
-            f"{len(message)} bytes are too long for {padding} with a key of {key.bits} bits"
+            f"a message of {len(message)} bytes is too long for {padding} with a key of {key.bits} bits"
         ) from None
 
 
@@ -81,13 +84,14 @@ def decrypt(
 ) -> bytes:  # fmt: skip
     """The message of a ciphertext.
 
-    PKCS#1 v1.5 rejects implicitly: a ciphertext with wrong padding gives a random message, always the same, so that
-    nobody learns from it (as OpenSSL does from 3.2 on). ``implicit`` = False refuses it instead: for tests.
-    Raises UnsupportedError for a ciphertext of a wrong length and, with OAEP, one that does not fit the key.
+    PKCS#1 v1.5 rejects implicitly: a ciphertext with wrong padding gives a pseudorandom message that depends only on
+    key and ciphertext, so that the result does not reveal the error (as in OpenSSL from 3.2 on). ``implicit`` = False
+    refuses such a ciphertext, for tests. Raises UnsupportedError for a public key, for a ciphertext of wrong length
+    and, with OAEP, for one that fails decryption.
     """
     cipher = _cipher(_Key(rsa, require_private(key)), padding, hash, mask_hash, label)
     if len(ciphertext) != key.size:
-        raise UnsupportedError(f"a ciphertext for this key has {key.size} bytes, not {len(ciphertext)}")
+        raise UnsupportedError(f"a ciphertext for this key must have {key.size} bytes, got {len(ciphertext)}")
     try:
         if padding == "oaep" or implicit:
             return bytes(cipher.decrypt(ciphertext))
@@ -105,7 +109,7 @@ def sign(
     rsa: Rsa, key: PublicKey, message: bytes, padding: str = "pss", hash: str = "sha256", mask_hash: str = "",
     salt: int | None = None,
 ) -> bytes:  # fmt: skip
-    """The signature of a message. ``salt``: bytes of PSS's salt, by default as many as the hash has.
+    """The signature of a message. ``salt``: length of the salt of PSS in bytes, by default that of the hash.
 
     Raises UnsupportedError for a public key, a key too short for the hash, and an unknown padding or hash.
     """
@@ -122,7 +126,7 @@ def verify(
     rsa: Rsa, key: PublicKey, message: bytes, signature: bytes, padding: str = "pss", hash: str = "sha256",
     mask_hash: str = "", salt: int | None = None,
 ) -> bool:  # fmt: skip
-    """Whether a signature belongs to a message and a key. Raises UnsupportedError for an unknown padding or hash."""
+    """Whether a signature is valid for a message and a key. Raises UnsupportedError for an unknown padding or hash."""
     scheme = _scheme(_Key(rsa, key), padding, mask_hash or hash, salt)
     try:
         scheme.verify(_hash(hash).new(message), signature)
@@ -132,7 +136,7 @@ def verify(
 
 
 class _Key:
-    """A key as PyCryptodome's ciphers and signatures use one."""
+    """A key with the interface that PyCryptodome's ciphers and signatures use."""
 
     def __init__(self, rsa: Rsa, key: PublicKey) -> None:
         self._rsa, self._key = rsa, key

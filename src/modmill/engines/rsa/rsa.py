@@ -4,14 +4,14 @@
 
 Private operation on x, with the Chinese remainder theorem (CRT), d_p = d mod (p - 1), d_q = d mod (q - 1):
 
-    x'  = x r^e mod n                                     r random, where the message is blinded
-    m_p = x'^(d_p + k (p - 1)) mod p, m_q likewise         k random, where the exponent is blinded       the engine
-    s'  = m_q + q ((m_p - m_q) q^-1 mod p)                recombination (Garner)
+    x'  = x r^e mod n                                      r random, if the message is blinded
+    m_p = x'^(d_p + k (p - 1)) mod p, m_q likewise         k random, if the exponent is blinded
+    s'  = m_q + q ((m_p - m_q) q^-1 mod p)                 recombination (Garner)
     s   = s' r^-1 mod n
-    s^e = x mod n, or nothing is released                 finds a fault in either half and in the recombination
+    s^e = x mod n, or no result is released                detects a fault in either half and in the recombination
 
-The engine does the powers of secret exponents and those of e. Reduction of x' modulo p and q, recombination and the
-products by r^e and r^-1 are done in Python's integers, on the host: they take no part in the engine's timing.
+The engine computes the powers. The host reduces x' modulo p and q, recombines, and multiplies by r^e and r^-1 in
+Python's integers; this is not part of the engine's timing.
 
 Sources: RFC 8017, Sections 3.2 and 5; message blinding, P. Kocher: Timing Attacks on Implementations of Diffie-Hellman,
 RSA, DSS, and Other Systems, CRYPTO '96, Section 10; the check, A. Lenstra: Memo on RSA signature generation in the
@@ -31,29 +31,30 @@ from modmill.contract import Contract, Fault, UnsupportedError
 from modmill.engines.rsa.exponentiation import Exponentiation, PowerProgram, fixed_window, left_to_right
 
 BITS = range(1024, 4097)
-"""Lengths of a modulus, in bits."""
+"""Accepted lengths of a modulus, in bits."""
 EXPONENT_BITS = 256
-"""Longest public exponent."""
+"""Maximum length of a public exponent, in bits."""
 
 
 @dataclass(frozen=True)
 class PublicKey:
-    """Modulus n of 1024 to 4096 bits and public exponent e. Raises UnsupportedError for anything else."""
+    """An odd modulus n of 1024 to 4096 bits and an odd public exponent e in [3, 2^256).
+
+    Raises UnsupportedError for other numbers.
+    """
 
     n: int
     e: int
 
     def __post_init__(self) -> None:
         if self.n % 2 == 0:
-            raise UnsupportedError(
-                "the RSA modulus is even: no Montgomery multiplier serves it, and it is no product of two primes"
-            )
+            raise UnsupportedError("the RSA modulus is even: it must be a product of two odd primes")
         if self.n.bit_length() not in BITS:
             raise UnsupportedError(f"the RSA modulus must have {BITS[0]} to {BITS[-1]} bits, got {self.n.bit_length()}")
         if self.e % 2 == 0 or self.e < 3 or self.e.bit_length() > EXPONENT_BITS:
             got = self.e if self.e.bit_length() <= EXPONENT_BITS else f"{self.e.bit_length()} bits"
             raise UnsupportedError(
-                f"the public exponent must be odd, from 3 on, of at most {EXPONENT_BITS} bits, got {got}"
+                f"the public exponent must be odd, at least 3 and of at most {EXPONENT_BITS} bits, got {got}"
             )
 
     @property
@@ -71,7 +72,7 @@ class PublicKey:
 class PrivateKey(PublicKey):
     """A private key with its primes; ``d_p``, ``d_q`` and ``q_inverse`` are its CRT parameters.
 
-    Raises UnsupportedError when the numbers do not belong together.
+    Raises UnsupportedError if the numbers are inconsistent.
     """
 
     d: int
@@ -83,7 +84,7 @@ class PrivateKey(PublicKey):
 
     @classmethod
     def of(cls, n: int, e: int, d: int, p: int, q: int) -> PrivateKey:
-        """A key whose CRT parameters are computed. Raises UnsupportedError as the class does."""
+        """Make a key and compute its CRT parameters. Raises UnsupportedError as the class does."""
         if min(p, q) < 3 or p == q or p * q != n:
             raise UnsupportedError("the modulus is not the product of the two primes given")
         if gcd(p, q) != 1:
@@ -93,7 +94,7 @@ class PrivateKey(PublicKey):
     def __post_init__(self) -> None:
         super().__post_init__()
         for why in self._wrong():
-            raise UnsupportedError(f"a wrong private key: {why}")
+            raise UnsupportedError(f"invalid private key: {why}")
 
     def _wrong(self) -> Iterator[str]:
         p, q, ed = self.p, self.q, self.e * self.d
@@ -114,20 +115,24 @@ class PrivateKey(PublicKey):
 
 
 class Engine(Protocol):
-    """What RSA asks of an exponentiation engine."""
+    """Interface of an exponentiation engine to RSA."""
 
     def secret(self, modulus: int, pairs: Sequence[tuple[int, int]], bits: int) -> list[int]:
-        """base^exponent mod modulus for each (base, exponent), in a time that depends on ``bits`` and their number."""
+        """base^exponent mod modulus for each (base, exponent), exponents below 2^bits.
+
+        The time depends only on ``bits`` and the number of pairs.
+        """
 
     def public(self, modulus: int, bases: Sequence[int], exponent: int) -> list[int]:
-        """base^exponent mod modulus for each base; the exponent may show in the time."""
+        """base^exponent mod modulus for each base; the time may depend on the exponent."""
 
 
 class Modelled:
-    """The engine by its programs, on a multiplier's contract or on its bit-exact algorithm.
+    """An engine that interprets its programs, on a multiplier's contract or its bit-exact algorithm.
 
-    ``fit``: the contract for a modulus, and the bit-exact multiplication or None. ``uniform``: the program for secret
-    exponents, given whether it must convert into the multiplier's domain.
+    ``fit``: function from a modulus to its contract and the bit-exact multiplication, or None for the contract only.
+    ``uniform``: function that returns the program for secret exponents; its argument is whether the program must
+    convert into the multiplier's domain.
     """
 
     def __init__(
@@ -140,11 +145,11 @@ class Modelled:
         self._made = lru_cache(maxsize=64)(self._make)
 
     def secret(self, modulus: int, pairs: Sequence[tuple[int, int]], bits: int) -> list[int]:
-        """Powers by the program that is the same for every exponent."""
+        """Powers by the program for secret exponents, which is the same for all exponents."""
         return self._powers(modulus, pairs, bits, 0)
 
     def public(self, modulus: int, bases: Sequence[int], exponent: int) -> list[int]:
-        """Powers from left to right."""
+        """Powers by left-to-right binary exponentiation."""
         return self._powers(modulus, [(base, exponent) for base in bases], exponent.bit_length(), exponent)
 
     def _powers(self, modulus: int, pairs: Sequence[tuple[int, int]], bits: int, exponent: int) -> list[int]:
@@ -163,9 +168,9 @@ class Modelled:
 class Rsa:
     """The operations of RSA on an engine.
 
-    ``crt``: two powers of half the length. ``blind_message``: a random factor on every message. ``blind_exponent``:
-    bits of the random multiple of p - 1 (of (p - 1)(q - 1) without CRT) added to the exponent, 0 for none. ``below``:
-    a random number below its argument.
+    ``crt``: compute two powers of half the length. ``blind_message``: multiply every message by a random factor.
+    ``blind_exponent``: bits of the random multiple of p - 1 (of (p - 1)(q - 1) without CRT) that is added to the
+    exponent, 0 for none. ``below``: function that returns a random number below its argument.
     """
 
     engine: Engine
@@ -180,9 +185,9 @@ class Rsa:
         return self.engine.public(key.n, numbers, key.e)
 
     def private(self, key: PrivateKey, numbers: Sequence[int]) -> list[int]:
-        """x^d mod n for each number, each checked by the public operation before it is released.
+        """x^d mod n for each number; the public operation checks each before any is released.
 
-        Raises UnsupportedError for a number outside [0, n), Fault when a check fails: then no result at all is given.
+        Raises UnsupportedError for a number outside [0, n), Fault if a check fails: then no result is released.
         """
         _require(key, numbers)
         factors = [self._unit(key.n) if self.blind_message else 1 for _ in numbers]
@@ -224,4 +229,7 @@ class Rsa:
 def _require(key: PublicKey, numbers: Sequence[int]) -> None:
     for x in numbers:
         if not 0 <= x < key.n:
-            raise UnsupportedError(f"a number of {x.bit_length()} bits is not below the modulus of {key.bits} bits")
+            raise UnsupportedError(
+                f"a number must be in [0, n), n of {key.bits} bits, got one of {x.bit_length()} bits"
+                f"{' below 0' if x < 0 else ''}"
+            )
