@@ -76,7 +76,9 @@ class Mutant:
 
 
 @dataclass(frozen=True)
-class _Site:
+class Site:
+    """A place for a mutant. ``place``: the cell. ``apply(netlist)(enable)`` changes it while ``enable`` is high."""
+
     mutant: Mutant
     place: str
     apply: Callable[[Netlist], Callable[[Bit], None]]
@@ -129,8 +131,12 @@ def mutate(verilog: str, top: str, count: int, seed: int = 1) -> Mutated:
     if count < 1:
         raise ValueError(f"the number of mutants must be at least 1, not {count}")
     netlist = Netlist.read(verilog, top)
-    sites = _drawn(netlist, count, random.Random(seed))
-    sites.sort(key=_order)
+    return planted(netlist, top, _drawn(netlist, count, random.Random(seed)))
+
+
+def planted(netlist: Netlist, top: str, sites: Sequence[Site]) -> Mutated:
+    """The mutants at these places of a netlist in one text; the netlist is changed. ``top``: its module."""
+    sites = sorted(sites, key=_order)
     resets = frozenset(netlist.reset_registers())
     enables = netlist.add_input(ENABLES, len(sites) + 1)
     for site, enable in zip(sites, enables[1:], strict=True):
@@ -146,7 +152,7 @@ def mutate(verilog: str, top: str, count: int, seed: int = 1) -> Mutated:
     return Mutated(top, mutants, whole, _shell(netlist.module, top) + text, places, resets)
 
 
-def _order(site: _Site) -> int:
+def _order(site: Site) -> int:
     """Sort key: changes that split a register come after changes that need the whole register."""
     if site.mutant.kind == "reset":
         return 1 if site.mutant.what == DROPPED else 2
@@ -170,18 +176,18 @@ def _shell(module: dict[str, Any], top: str) -> str:
     return "\n".join(lines)
 
 
-def _drawn(netlist: Netlist, count: int, rnd: random.Random) -> list[_Site]:
+def _drawn(netlist: Netlist, count: int, rnd: random.Random) -> list[Site]:
     """Equal numbers of each class, if there are enough places (see `INITIAL_SHARE`); in a class uniform over cells,
     then over places."""
-    kinds: dict[str, list[list[_Site]]] = {kind: [] for kind in CLASSES}
-    for group in _Places(netlist).groups():
+    kinds: dict[str, list[list[Site]]] = {kind: [] for kind in CLASSES}
+    for group in Places(netlist).groups():
         kinds[group[0].mutant.kind].append(group)
     for groups in kinds.values():
         for group in groups:
             rnd.shuffle(group)
         rnd.shuffle(groups)
     queues = {kind: _in_turn(groups) for kind, groups in kinds.items()}
-    taken: dict[str, list[_Site]] = {kind: [] for kind in CLASSES}
+    taken: dict[str, list[Site]] = {kind: [] for kind in CLASSES}
     while queues and sum(map(len, taken.values())) < count:
         for kind in list(queues):
             if sum(map(len, taken.values())) == count:
@@ -194,13 +200,13 @@ def _drawn(netlist: Netlist, count: int, rnd: random.Random) -> list[_Site]:
     return [site for kind in CLASSES for site in taken[kind]]
 
 
-def _in_turn(groups: Sequence[list[_Site]]) -> Iterator[_Site]:
+def _in_turn(groups: Sequence[list[Site]]) -> Iterator[Site]:
     """The first of each group, then the second of each, and so on."""
     for k in range(max(map(len, groups), default=0)):
         yield from (group[k] for group in groups if k < len(group))
 
 
-class _Places:
+class Places:
     """The places of a netlist that mutants may change."""
 
     def __init__(self, netlist: Netlist) -> None:
@@ -208,32 +214,50 @@ class _Places:
         self._resets = set(netlist.module["ports"].get("rst", {"bits": []})["bits"])
         self._sources: dict[str, tuple[str, str]] = {}
 
-    def groups(self) -> Iterator[list[_Site]]:
+    def groups(self) -> Iterator[list[Site]]:
         """Groups of places for mutants, each of one class and one cell."""
         places = defaultdict(list)
         for name, port, k in sorted(self._net.live()):
             places[name].append((port, k))
         for name in sorted(places):
             cell = self._net.cells[name]
-            groups: dict[str, list[_Site]] = {kind: [] for kind in CLASSES}
+            groups: dict[str, list[Site]] = {kind: [] for kind in CLASSES}
             here = (partial(self._site, name, cell["type"]), groups)
             self._operation_sites(cell, *here)
             for port, k in places[name]:
                 if port not in _FIXED:
-                    self._input_sites(cell, port, k, *here)
+                    self._input_sites(name, port, k, groups)
             if cell["type"] in REGISTERS:
                 self._register_sites(cell, [k for port, k in places[name] if port == "D"], *here)
             if cell["type"] == "$mem_v2":
-                self._memory_sites(cell, *here)
+                self._memory_sites(name, groups)
             yield from (group for group in groups.values() if group)
 
-    def _site(self, name: str, type_: str, kind: str, what: str, apply: Callable[[Netlist, str, Bit], None]) -> _Site:
+    def _site(self, name: str, type_: str, kind: str, what: str, apply: Callable[[Netlist, str, Bit], None]) -> Site:
         if name not in self._sources:
             self._sources[name] = self._net.source(name)
         path, wire = self._sources[name]
-        return _Site(Mutant(kind, what, type_, wire, path), name, lambda net: partial(apply, net, name))
+        return Site(Mutant(kind, what, type_, wire, path), name, lambda net: partial(apply, net, name))
 
-    def _operation_sites(self, cell: Cell, site: Callable[..., _Site], groups: dict[str, list[_Site]]) -> None:
+    def changed_input(self, name: str, port: str, k: int, change: str = "inverted") -> Site:
+        """Bit ``k`` of an input of a cell "inverted", "stuck at 0", "stuck at 1", or taken from "bit j" of that input:
+        of a constant, or of a net as this cell reads it."""
+        cell = self._net.cells[name]
+        bit = cell["connections"][port][k]
+        kind, what = "connection", f"bit {k} of {port} is {'taken from ' * change.startswith('bit')}{change}"
+        if bit in ("0", "1"):
+            kind, what = "constant", f"constant bit {k} of {port} is {1 - int(bit)}"
+        return self._site(name, cell["type"], kind, what, partial(_apply_input, port, k, change))
+
+    def flipped_word(self, name: str, word: int, k: int) -> Site:
+        """Bit ``k`` of a word of a memory's contents inverted, until it is written."""
+        parameters = self._net.cells[name]["parameters"]
+        value = parameters["INIT"][-1 - word * int(parameters["WIDTH"], 2) - k]
+        kind, memory = ("initial", "memory") if int(parameters["WR_PORTS"], 2) else ("constant", "ROM")
+        what = f"bit {k} of word {word} of the {memory} is {1 - int(value)}"
+        return self._site(name, "$mem_v2", kind, what, partial(_apply_memory, word, k))
+
+    def _operation_sites(self, cell: Cell, site: Callable[..., Site], groups: dict[str, list[Site]]) -> None:
         for other in _OTHER.get(cell["type"], ()):
             if len(cell["connections"]["A"]) > 1 or not cell["type"].startswith("$reduce"):
                 what = f"{cell['type'][1:]} becomes {other[1:]}"
@@ -241,24 +265,17 @@ class _Places:
         if cell["type"] == "$mux" and cell["connections"]["A"] != cell["connections"]["B"]:
             groups["cell"].append(site("cell", "the inputs of the multiplexer are swapped", _apply_swap))
 
-    def _input_sites(
-        self, cell: Cell, port: str, k: int, site: Callable[..., _Site], groups: dict[str, list[_Site]]
-    ) -> None:
-        bits = cell["connections"][port]
+    def _input_sites(self, name: str, port: str, k: int, groups: dict[str, list[Site]]) -> None:
+        bits = self._net.cells[name]["connections"][port]
         if bits[k] in ("0", "1"):
-            what = f"constant bit {k} of {port} is {1 - int(bits[k])}"
-            groups["constant"].append(site("constant", what, partial(_apply_input, port, k, "inverted")))
+            groups["constant"].append(self.changed_input(name, port, k))
         elif isinstance(bits[k], int) and bits[k] not in self._resets:
-            for change in ("stuck at 0", "stuck at 1", "inverted"):
-                what = f"bit {k} of {port} is {change}"
-                groups["connection"].append(site("connection", what, partial(_apply_input, port, k, change)))
             near = [j for j in (k - 1, k + 1) if 0 <= j < len(bits) and bits[j] != bits[k] and isinstance(bits[j], int)]
-            for j in near:
-                what = f"bit {k} of {port} is taken from bit {j}"
-                groups["connection"].append(site("connection", what, partial(_apply_input, port, k, f"bit {j}")))
+            for change in ("stuck at 0", "stuck at 1", "inverted", *(f"bit {j}" for j in near)):
+                groups["connection"].append(self.changed_input(name, port, k, change))
 
     def _register_sites(
-        self, cell: Cell, bits: list[int], site: Callable[..., _Site], groups: dict[str, list[_Site]]
+        self, cell: Cell, bits: list[int], site: Callable[..., Site], groups: dict[str, list[Site]]
     ) -> None:
         active = int(cell["parameters"].get("SRST_POLARITY", "0"), 2)
         if (
@@ -277,15 +294,13 @@ class _Places:
                 what = f"bit {k} of the initial value is {1 - int(value)}"
                 groups["initial"].append(site("initial", what, partial(_apply_register, "initial", k)))
 
-    def _memory_sites(self, cell: Cell, site: Callable[..., _Site], groups: dict[str, list[_Site]]) -> None:
-        parameters = cell["parameters"]
-        width, written = int(parameters["WIDTH"], 2), int(parameters["WR_PORTS"], 2)
-        kind, name = ("initial", "memory") if written else ("constant", "ROM")
-        contents = parameters["INIT"]
-        for at, value in enumerate(reversed(contents)):
+    def _memory_sites(self, name: str, groups: dict[str, list[Site]]) -> None:
+        parameters = self._net.cells[name]["parameters"]
+        width = int(parameters["WIDTH"], 2)
+        for at, value in enumerate(reversed(parameters["INIT"])):
             if value in "01" and at < width * int(parameters["SIZE"], 2):
-                what = f"bit {at % width} of word {at // width} of the {name} is {1 - int(value)}"
-                groups[kind].append(site(kind, what, partial(_apply_memory, at // width, at % width)))
+                site = self.flipped_word(name, *divmod(at, width))
+                groups[site.mutant.kind].append(site)
 
 
 def _apply_operation(other: str, net: Netlist, name: str, enable: Bit) -> None:
