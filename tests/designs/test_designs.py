@@ -28,9 +28,9 @@ CHAINED = {"montgomery-array", "kbe", "hbe", "sor-ring"}
 """Machines that take long here at full width and that the fast simulator runs there: chains, loaded moduli, engines."""
 OF_A_FORM = {"channel-multiply", "channel-reduce", "pseudo-mersenne", "solinas"}  # they serve moduli of a form only
 SLOW = {(name, p) for name in ("hbe-extension", "kbe-extension") for p in TOYS}
-SLOW |= {(name, TOYS[2]) for name in NAMES if name not in OF_A_FORM}
+SLOW |= {(name, TOYS[2]) for name in BINARY if name not in OF_A_FORM}
 """Machines of two rowers in Amaranth's simulator, which tests/rtl/test_extension.py runs too, and a modulus for which
-two more tests here run each machine."""
+`test_binary_form` runs each machine."""
 ENOUGH = {"secp256k1", "P-224", "P-256", "Ed25519"}
 """Moduli for which rows of rowers are chosen; that takes seconds for each."""
 
@@ -131,19 +131,6 @@ def test_every_operation_of_the_chart_is_done_in_its_cycles(name, p, settings):
     before = [seen for _, seen, _ in run(fitted.component(), pairs, early=1)]  # nothing in cycle 0
     for step in steps:
         assert any(seen.get(step) != trace[step] for trace, seen in zip(traces, before, strict=True)), step
-
-
-@pytest.mark.parametrize("name", [long(n) if n.endswith("-extension") else n for n in NAMES])
-def test_a_flipped_bit_of_an_operand_is_found(name):
-    """The planted fault: the algorithm gets an operand with another lowest bit; the first difference has a name."""
-    p = 2**61 - 1
-    fitted = fit(name, p)
-    contract = fitted.contract("native")
-    pairs = operands(contract, 2)
-    core = fitted.component()
-    results = run(core, pairs, load=contract.load)
-    (a, b), (_, seen, _) = pairs[0], results[0]
-    assert first_difference(list(fitted.trace(a ^ 1, b)), seen) or list(fitted.trace(a ^ 1, b))[-1][1] != results[0][0]
 
 
 @pytest.mark.parametrize(

@@ -23,10 +23,9 @@ def test_all_operands_in_the_machine(p, digit, stages, subtract):
     judge_all(fit(p, digit=digit, stages=stages, subtract=subtract), step=1 if subtract else 5)
 
 
-def test_a_machine_that_differs_from_the_algorithm_is_found(monkeypatch):
-    fitted = fit(5, digit=2)
-    right = type(fitted).trace
-    monkeypatch.setattr(type(fitted), "trace", lambda self, a, b: right(self, a, b ^ 1))
+def test_a_machine_with_the_digits_of_another_modulus_is_found(monkeypatch):
+    fitted, other = fit(5, digit=2), fit(7, digit=2).component()
+    monkeypatch.setattr(type(fitted), "component", lambda self: other)
     with pytest.raises(AssertionError):
         judge_all(fitted)
 

@@ -77,12 +77,13 @@ def test_cycles_and_blocks_for_256_bits():
 
 
 def test_the_loop_closes_only_with_4_Mt_below_2_to_the_k_n():
+    """The largest operands give an operand; in the algorithm with one digit less they do not."""
     fitted = fit(2**64 - 59, digit=8, delay=1)
-    assert 4 * fitted.scaled < fitted.R
-    top = 2 * fitted.scaled - 1
-    short = fitted.params.n - 2
-    v, scaled = plain(top % (1 << 8 * short), top, fitted.p, 8, 1, short)
-    assert v >= 2 * scaled or 4 * fitted.scaled > 1 << 8 * short
+    q, top = fitted.params, fitted.contract("native").largest_operand
+    assert top == 2 * fitted.scaled - 1
+    assert 4 * fitted.scaled < fitted.R < 4 * fitted.scaled << q.k
+    assert fitted.multiply(top, top) <= top
+    assert plain(top, top, fitted.p, q.k, q.d, q.n - 1)[0] > top
 
 
 def test_refusals():

@@ -145,17 +145,18 @@ def test_erratum_share_of_results_above_p():
 
 
 def test_erratum_condition_22_excludes_many_primes():
-    """epsilon < 2^(W-n) / N fails for P-256, SM2, Brainpool, BN254 and BLS12-381."""
+    """epsilon < 2^(W-n) / N fails for P-256, SM2, Brainpool, BN254 and BLS12-381; exact constants serve them."""
 
-    def epsilon_ok(name, N):
-        p = parse_modulus(name).value
+    def epsilon_ok(p, N):
         W = p.bit_length()
         return (2**W - p) * N < 2 ** (W - 66)
 
-    for name, N in (("secp256k1", 8), ("2^255-19", 8), ("P-192", 6), ("P-224", 7), ("P-384", 12), ("P-521", 16)):
-        assert epsilon_ok(name, N)
-    for name in ("P-256", "SM2", "brainpoolP256r1", "BN254-p", "BLS12-381-p", "BLS12-381-r"):
-        assert not epsilon_ok(name, 8)
+    served = {"secp256k1": 8, "2^255-19": 8, "P-192": 6, "P-224": 7, "P-384": 12, "P-521": 16}
+    excluded = {"P-256": 8, "SM2": 8, "brainpoolP256r1": 8, "BN254-p": 8, "BLS12-381-p": 12, "BLS12-381-r": 8}
+    for name, N in (served | excluded).items():
+        p = parse_modulus(name).value
+        assert epsilon_ok(p, N) == (name in served)
+        assert solve(p, Base(66, tuple(itertools.islice(mersenne_like(66), N)))).closed
 
 
 def test_erratum_equation_24_breaks_p256():
