@@ -311,6 +311,9 @@ def test_refusals():
             base_pair(*arguments[:3], n=arguments[3] if len(arguments) > 3 else None)
     with pytest.raises(ValueError, match=r"1 ... 2048, got 0"):
         choose_moduli(17, 0)
+    for count, message in ((2049, r"1 \.\.\. 2048, got 2049"), (2048, "fewer than 2048 pairwise coprime moduli")):
+        with pytest.raises(ValueError, match=message):
+            choose_moduli(5, count)
     with pytest.raises(ValueError, match="got digits = 0"):
         choose_moduli(17, 4, digits=0)
     with pytest.raises(ValueError, match=r"t must be in 1 \.\.\. 17, got 18"):

@@ -3,6 +3,7 @@
 """The exact cox, exhaustively on toys, and the printed condition for its rows refuted."""
 
 import itertools
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -82,6 +83,7 @@ def test_first_extension_never_passes_its_bound(columns):
             for xi in representatives(cox, x):
                 hats = cox.hats(xi)
                 total = sum(h * (base.M // p) for h, p in zip(hats, cox.products, strict=True))
+                assert cox.h(hats) == cox.h(hats, 0)
                 largest[True] = max(largest[True], Fraction(total, base.M) - cox.h(hats))
                 largest[False] = max(largest[False], Fraction(total, base.M))
         assert 1 < largest[True] <= first_bound(cox, base)
@@ -96,6 +98,18 @@ def test_loop_without_room_has_no_operand():
     assert Loop(a.M // 8, a, Fraction(2), a.M).operand() is not None
     assert Loop(a.M // 8 + 1, a, Fraction(2), a.M).operand() is None
     assert Loop(a.M // 9, a, Fraction(2), a.M // 9 * 2).operand() is None
+
+
+def test_operand_of_the_loop_is_between_the_roots():
+    """The middle of the roots, or what the second extension allows where that closes the loop too."""
+    a = Base(8, (256, 255, 253))
+    p = a.M // 100
+    middle = Fraction(a.M, 2 * p)
+    for share, closes in ((Fraction(1, 2), True), (Fraction(3, 2), True), (2, False), (5, False)):
+        loop = Loop(p, a, Fraction(2), int(share * middle * p))
+        assert loop.operand() == (loop.largest_result if closes else middle)
+        assert loop.result(loop.operand() ** 2) <= loop.operand()
+        assert replace(loop, products=2).operand() == min(middle / 2, loop.largest_result)
 
 
 # ---- the HBE paper's condition for rows of several moduli

@@ -436,5 +436,7 @@ def test_the_tally_refuses_what_does_not_fit():
     tally.mm(3, 5, 128)
     tally.mm(3, 5, 129)
     assert tally.count == Count(mm=1, small=1)
-    with pytest.raises(ValueError, match="ratio CMM/CMR must be positive, got 0"):
-        Count(1, 1).cmm(0)
+    assert Count(1, 2, 3, 4, 5, 6) + Count(10, 20, 30, 40, 50, 60) == Count(11, 22, 33, 44, 55, 66)
+    for ratio in (0, -2):
+        with pytest.raises(ValueError, match=f"ratio CMM/CMR must be positive, got {ratio}"):
+            Count(1, 1).cmm(ratio)

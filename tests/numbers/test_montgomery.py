@@ -32,3 +32,19 @@ def test_edges_reach_what_they_promise(m, bits):
     assert {m - 1, 2 * m - 1} & values, "no result next to m"
     assert any(v >= m for v in values), "no pair needs the subtraction"
     assert len({quotient(x, y, m, R) for x, y in pairs} & {R - 1, R - 2, 0}) >= 2
+
+
+@pytest.mark.parametrize("m", [97, 2**61 - 1, 2**64 + 13, 2**127 - 1])
+@pytest.mark.parametrize("bits", [0, 2])
+def test_every_kind_of_edge_is_there(m, bits):
+    R, limit = 1 << m.bit_length() + bits, m << bool(bits)
+    pairs, top = edges(m, R, limit), limit - 1
+    values, quotients = ({f(x, y, m, R) for x, y in pairs} for f in (unreduced, quotient))
+    assert all(values & {v, m + v} for v in (1, 2, m - 2, m - 1))
+    assert {0, 1, R - 2, R - 1, *(R // 2,) * (top >= R // 2)} <= quotients
+    ends = [x for x in (0, 1, 2, m - 1, m, top - 1, top) if x <= top]
+    assert {(x, y) for x in ends for y in ends} <= set(pairs)
+    striped = [int(text[-top.bit_length() :], 2) for text in ("01" * limit.bit_length(), "10" * limit.bit_length())]
+    ones = (1 << top.bit_length() // 16 * 15 + 1) - 1
+    for x in (*striped, ones):
+        assert x > top or {(x, top), (top, x), (x, x)} <= set(pairs)

@@ -256,6 +256,18 @@ def test_tables_hold_the_multiples_without_what_is_known():
         assert (word << 8) + -z % 256 == m.multiple(z, 8)
 
 
+@pytest.mark.parametrize("r", [2, 5])
+def test_sums_divided_by_2_r_lose_nothing(r):
+    """Also for redundant bits in the highest digit, which no product has."""
+    radix, rnd = Radix(r), random.Random(r)
+    for t in some(r, 4, rnd):
+        u, (_, *high) = (tuple(rnd.randrange(1 << r) for _ in t[1:]) for _ in "uv")
+        v = (-(t[0] + u[0]) % (1 << r), *high)
+        carry = sum(radix.low(n[0]) for n in (t, u, v)) >> r
+        assert value(radix.reduce(t, u, v, carry), r) << r == sum(value(n, r) for n in (t, u, v))
+        assert value(radix.three(v, t, u, carry), r) << r == sum(value(n, r) for n in (t, u, v))
+
+
 def test_adders_of_theorem_9_give_the_same_numbers():
     """Also the erratum to Lemma 6: the least significant digit is not zero but 0, 2^r or 2 2^r, and all three occur."""
     rnd = random.Random(9)

@@ -7,6 +7,7 @@ import random
 from dataclasses import replace
 from fractions import Fraction
 from math import ceil, prod
+from types import SimpleNamespace
 
 import pytest
 
@@ -115,6 +116,8 @@ def test_counted_operations_equal_the_formulas(method):
     m = METHODS[method](P256)
     count = m.count
     assert count.multiplications == m.formula.count.multiplications
+    if type(m) is Full:  # its formula has all kinds
+        assert count == m.formula.count
     tally = m.tally()
     x = m.encode(operands(m)[5])
     m.multiply(x, x, tally)
@@ -411,6 +414,14 @@ def test_hybrid_position_toy():
     assert a.M < reached <= top
 
 
+def refused(call, *arguments):
+    try:
+        call(*arguments)
+    except ValueError:
+        return True
+    return False
+
+
 def test_hybrid_position_refusals():
     a, b = hybrid_bases(2, 17, 16)
     for change, message in (
@@ -431,6 +442,17 @@ def test_hybrid_position_refusals():
     in_a, in_b, side = m.encode(5)[0]
     with pytest.raises(ValueError, match="disagree"):
         m.decode([(in_a, in_b, side ^ 1), m.encode(5)[1]])
+    top = ceil(m.kappa * a.M)
+    assert [v for v in (-1, 0, top - 1, top, top + 1) if not refused(m.digits, [v, 0])] == [0, top - 1]
+
+
+def test_hybrid_position_needs_an_exact_extension_of_h_plus_1():
+    """The bound is strict: h_max + 1 itself must be exact over B."""
+    m = HybridPosition.of(2, 2, *hybrid_bases(2, 17, 16))
+    h, _ = m.largest(m.kappa)
+    for limit, failed in ((h + 1, ["h_max + 1 < exact limit over B"]), (h + 2, [])):
+        m.__dict__["second"] = SimpleNamespace(exact=SimpleNamespace(limit=limit))
+        assert [condition.text for condition in m.conditions() if not condition.holds] == failed
 
 
 def test_the_loop_of_lazy_coxes():

@@ -5,16 +5,19 @@
 import itertools
 import random
 from fractions import Fraction
+from itertools import islice
 
 import pytest
 
 from modmill.numbers.moduli import parse_modulus
+from modmill.numbers.rns.edges import edge_operands
 from modmill.numbers.rns.residues import Base, growing_bases, mersenne_like, pseudo_mersenne
 from modmill.numbers.rns.sum_of_residues import SumOfResidues, alpha_limit, alpha_offset, solve
 
 SECP = parse_modulus("secp256k1").value
 ED = parse_modulus("2^255-19").value
 TABLE_1 = Base(66, tuple((1 << 66) - u for u in (1, 5, 9, 17, 33, 65, 257, 513)))
+MANY = Base(17, tuple(islice(pseudo_mersenne(17), 17)))
 TOY = Base(5, (31, 29, 27))
 
 
@@ -58,6 +61,7 @@ def test_the_offset_and_the_limit_are_needed(q):
     assert not wrong(d, range(limit))
     assert d == 0 or wrong(d - 1, range(limit))
     assert wrong(d, range(limit, TOY.M))
+    assert alpha_limit(TOY, q, 1 << q) == 0  # alpha is then at least 1
 
 
 @pytest.mark.parametrize("p", [5, 7, 11, 19, 27, 31])
@@ -205,6 +209,39 @@ def test_solver_for_any_modulus():
         alpha = rns.alpha(g)
         z = sum(gi * r for gi, r in zip(g, rns.r, strict=False)) + rns.v[alpha] - rns.kappa(g, alpha) * p
         assert 0 <= z <= rns.z_max and (z - x * y) % p == 0
+
+
+def test_kappa_has_an_offset_where_the_bound_needs_one():
+    beta = 1 + Fraction(max(solve(SECP, TABLE_1).v), 2 * SECP)  # without an offset, v_alpha alone exceeds it
+    tight = solve(SECP, TABLE_1, beta=beta)
+    assert tight.offset and tight.beta <= beta
+    with pytest.raises(ValueError, match="no kappa keeps the result below"):
+        solve(SECP, TABLE_1, beta=beta, offset=False)
+
+
+def test_a_kappa_that_is_always_zero_has_a_bit():
+    rns = SumOfResidues(67, Base(5, (31, 29)), 5, alpha_offset(Base(5, (31, 29)), 5, True), 1, offset=False)
+    assert (rns.kappa_max, rns.kappa_bits, rns.constant_bits) == (0, 1, 1)
+
+
+def test_solver_tries_q_up_to_w():
+    assert solve(65, TOY).q == TOY.w
+    with pytest.raises(ValueError, match="no q up to 5 separates alpha"):
+        solve(77, TOY)
+
+
+@pytest.mark.parametrize(("p", "base"), [(SECP, TABLE_1), (2**127 - 1, MANY)])
+def test_edge_operands_reach_what_they_promise(p, base):
+    """The ends of every channel, and of alpha: with one unit less in the offset, or one more, some alpha is wrong."""
+    rns = solve(p, base, lazy=False)
+    pairs = edge_operands(rns)
+    numbers = [base.number(x) * base.number(y) for x, y in pairs]
+    assert all(0 <= r < 1 << base.w for x, y in pairs for r in (*x, *y))
+    assert max(numbers) == rns.product_limit - 1
+    for i, m in enumerate(base.moduli):
+        assert {0, 1, m - 1, m} <= {x[i] for x, _ in pairs}
+    slack = [(sum(g >> base.w - rns.q for g in base.gammas(z)) + rns.d) % (1 << rns.q) for z in numbers]
+    assert min(slack) == 0 and max(slack) == (1 << rns.q) - 1
 
 
 def test_solver_says_why():

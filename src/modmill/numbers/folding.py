@@ -26,8 +26,6 @@ def fold_bounds(bound: int, w: int, u: int) -> tuple[int, ...]:
     """Exclusive bounds after each fold until the value is below 2^w; empty if ``bound`` already is.
 
     Raises ValueError if u is so large that a fold does not lower the bound.
-
-    Raises ValueError when u is so large that folding stops making progress.
     """
     bounds = []
     while bound > 1 << w:
@@ -42,8 +40,6 @@ def reduce(t: int, bound: int, w: int, u: int) -> int:
     """The lazy residue in [0, 2^w) that the folds compute for 0 <= t < bound: the bit-exact model of the hardware.
 
     Raises ValueError for ``t`` outside this range, and as `fold_bounds` does.
-
-    Raises ValueError when ``t`` is outside the range.
     """
     if not 0 <= t < bound:
         raise ValueError(f"{t} is outside [0, {bound})")

@@ -394,8 +394,5 @@ def exponentiation_cycles(multiplied: Fraction | int, d: int, *, redundant: bool
 
     Redundant numbers are then converted to binary by adding zero d times. If the number is not below M, -M is added,
     and zero again d times.
-
-    Redundant numbers are then made binary by adding zero d times; when the number is not below M, -M is added and
-    zero d times once more.
     """
     return Fraction(multiplied) * (d + 1) + (d + (1 + d) if redundant else 0)

@@ -162,11 +162,11 @@ class Loop:
         return Fraction(self.limit, self.p)
 
     def operand(self) -> Fraction | None:
-        """The largest lambda such that operands below lambda p give exact results below lambda p; None if there is
-        none.
+        """A lambda such that operands below lambda p give exact results below lambda p; None if there is none.
 
         G lambda^2 p / A + gain <= lambda holds between the roots of the quadratic; below the smaller root results
-        exceed lambda. Returns a rational just below the larger root, at most ``largest_result``.
+        exceed lambda. Returns the middle of the roots, A / (2 G p); or ``largest_result`` where that is smaller, or
+        larger and still between the roots.
         """
         slope = Fraction(self.products * self.p, self.a.M)
         middle = 1 / (2 * slope)
