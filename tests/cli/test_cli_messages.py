@@ -94,4 +94,4 @@ def test_allow_pairing_says_what_it_means(tmp_path):
     assert done.returncode == 0, done.stderr
     assert done.stderr.count("\n") == 1 and "arithmetic only, no ECDH or ECDSA: its cofactor 2 is even" in done.stderr
     page = (tmp_path / "b" / "README.md").read_text()
-    assert "no ECDH or ECDSA" in page and "must be a multiple of the base point" in page
+    assert "no ECDH or ECDSA" in page and "must be multiples of the base point" in page

@@ -141,7 +141,7 @@ def test_sizes():
         ("secp256k1", {}, r"p = -1 mod 2\^4; 1 digits of at least 8 bits .* mod 2\^16"),
         ("2^255-19", {}, r"p = 1 mod 2\^2; "),
         ("P-256", {"rows": 7}, "rows takes 1 to 6 for this 256-bit modulus, not 7: p = 1 or -1"),
-        ("P-256", {"interval": 15}, "interval takes 0 or 16 to .* not 15: the cycles that a product takes"),
+        ("P-256", {"interval": 15}, "interval takes 0 or 16 to .* not 15: at least the cycles of a product"),
         ("P-256", {"rows": 0}, "takes a whole number from 1 to [0-9]+, not 0"),
         ("P-256", {"spare": 0}, "takes a whole number from 1 to [0-9]+, not 0"),
     ],

@@ -55,7 +55,7 @@ def page(record: Mapping[str, Any]) -> str:
     name = record["curve"]["name"] or "unnamed curve"
     why = record["curve"].get("arithmetic")
     alone = (
-        f"\nFor arithmetic only, not for ECDH and ECDSA: {why}.\n"
+        f"\nFor arithmetic only, no ECDH or ECDSA: {why}.\n"
         "Input points must be multiples of the base point.\n"
         if why else ""
     )  # fmt: skip
