@@ -12,7 +12,7 @@ import pytest
 import modmill
 from modmill.cores.multiplier.build import FILES, RECORD, FaultyCore
 from modmill.cores.multiplier.check import check
-from modmill.cores.multiplier.verify import FEWEST, FULL, Report, spread, verify
+from modmill.cores.multiplier.verify import FEWEST, FULL, SHORT, Report, spread, verify
 from modmill.flow import four_state
 from modmill.flow.emit import digest
 from modmill.flow.simulate import Simulator
@@ -367,7 +367,7 @@ def test_turns_that_a_reset_does_not_begin(reset, words):
     faulty = re.sub(rf"^(  assign {name} = )rst \? \S+ : ", rf"\g<1>{reset}", core.verilog, flags=re.MULTILINE)
     assert faulty != core.verilog
     report = Report("core")
-    verify(core, faulty, 20, report)
+    verify(core, faulty, report, vectors=20)
     assert any(words in line for line in report.failures)
 
 
@@ -399,7 +399,7 @@ def test_every_first_cycle_is_tried_after_every_reset(folders, monkeypatch):
 
     monkeypatch.setattr(Simulator, "run_pair", noted)
     report = Report("core")
-    verify(core, core.verilog, 20, report)
+    verify(core, core.verilog, report, vectors=20)
     end = core.contract.timing.latency + core.contract.timing.interval
     assert report.passed
     assert tried >= {(reset, first) for reset in (1, 3, 40) for first in range(end + 1)}
@@ -454,3 +454,8 @@ def test_less_is_simulated_of_a_core_that_is_slow_to_simulate():
     assert FULL.fitted(core.contract, size) == FULL
     fewest = FULL.fitted(core.contract, 10**12)
     assert (fewest.lone, fewest.cuts, fewest.chain) == (FEWEST, FEWEST, FEWEST)
+    assert (fewest.corners, fewest.randoms) == (FEWEST, FEWEST)
+    report = Report(core.name)
+    verify(core, core.verilog, report, effort=replace(SHORT, corners=5, randoms=4))
+    assert report.passed
+    assert (report.counts["corner"], report.counts["random"]) == (4 * 3 * 5, 2 * 3 * 2)

@@ -189,9 +189,9 @@ def fault_of(core, simulator, number):
     """The first fault that the simulation of `build`, or else that of `check`, finds with this planted fault."""
     report = Report(core.name)
     with chosen(number):
-        simulate(core, simulator, VECTORS, report, effort=SHORT)
+        simulate(core, simulator, report, vectors=VECTORS, effort=SHORT)
         if number and report.passed:
-            simulate(core, simulator, 10 * VECTORS, report, effort=FULL)
+            simulate(core, simulator, report, vectors=10 * VECTORS, effort=FULL)
     return next(iter(report.failures), "")
 
 

@@ -153,7 +153,7 @@ def test_blocks_of_table_1():
 def test_the_mill_builds_and_checks_it(name, io):
     core = build(name, "2^20-159", io)
     report = Report(core.name)
-    verify(core, core.verilog, 100, report)
+    verify(core, core.verilog, report, vectors=100)
     assert report.failures == [] and report.interval == 1
     assert report.latency == core.contract.timing.latency
     assert ("i_b" in core.verilog) == (name == "channel-multiply")
@@ -163,7 +163,7 @@ def test_the_mill_builds_and_checks_it(name, io):
 def test_a_core_for_another_modulus_fails_its_check(name):
     core = build(name, "2^20-159", "native")
     report = Report(core.name)
-    verify(core, build(name, "2^20-143", "native").verilog, 20, report)
+    verify(core, build(name, "2^20-143", "native").verilog, report, vectors=20)
     assert report.failures
 
 

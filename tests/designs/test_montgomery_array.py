@@ -63,7 +63,7 @@ def test_one_rtl_for_all_moduli_of_a_width():
 def test_small_moduli_exhaustively(p, loadable):
     core = build("montgomery-array", str(p), "binary", loadable=loadable)
     report = Report(core.name)
-    verify(core, core.verilog, 2 * p * p, report)
+    verify(core, core.verilog, report, vectors=2 * p * p)
     assert report.passed, report.failures
     assert report.counts["random"] == 3 * p * p
 
@@ -87,7 +87,7 @@ def test_fewer_columns_take_more_cycles(columns, dsp, interval):
 def test_folded_machine_against_integers(p, columns, loadable):
     core = build("montgomery-array", str(p), "native", columns=columns, loadable=loadable)
     report = Report(core.name)
-    verify(core, core.verilog, 100, report)
+    verify(core, core.verilog, report, vectors=100)
     assert report.passed, report.failures
 
 
@@ -126,7 +126,7 @@ def test_lanes_against_integers(lanes, io, loadable):
     """Every lane has the modulus before a pair is taken; gaps and stalls let pairs pass over lanes."""
     core = build("montgomery-array", str(2**61 - 1), io, lanes=lanes, loadable=loadable)
     report = Report(core.name)
-    verify(core, core.verilog, 300, report)
+    verify(core, core.verilog, report, vectors=300)
     assert report.passed, report.failures
 
 
@@ -135,7 +135,7 @@ def test_a_lane_that_loses_its_turn_is_found():
     text = re.sub(r"assign w_data = may1 .*;", "assign w_data = 1'd0;", core.verilog)
     assert text != core.verilog
     report = Report(core.name)
-    verify(core, text, 300, report)
+    verify(core, text, report, vectors=300)
     assert not report.passed
 
 

@@ -120,11 +120,11 @@ def test_rtl_of_a_loadable_core_depends_on_the_width_only():
 def test_a_core_that_takes_operands_while_a_modulus_is_offered_is_caught():
     core = build("multistep", "97", "native", s=3, loadable=True)
     good = Report("good")
-    verify(core, core.verilog, 40, good)
+    verify(core, core.verilog, good, vectors=40)
     assert good.passed and good.counts["loaded"]
     assert "~ k_valid" in core.verilog
     bad = Report("bad")
-    verify(core, core.verilog.replace("~ k_valid", "1'h1"), 40, bad)
+    verify(core, core.verilog.replace("~ k_valid", "1'h1"), bad, vectors=40)
     assert not bad.passed
 
 

@@ -68,7 +68,7 @@ def test_machine_against_integers(p):
             assert p == 2**64 + 13, refusal  # c has as many bits as p
             return
         report = Report(core.name)
-        verify(core, core.verilog, 300, report)
+        verify(core, core.verilog, report, vectors=300)
         assert report.passed, report.failures
 
 

@@ -105,7 +105,7 @@ def test_built_cores_pass_the_check(modulus, settings):
     for io in ("native", "binary"):
         core = build("solinas", modulus, io, **settings)
         report = Report(core.name)
-        verify(core, core.verilog, 300, report)
+        verify(core, core.verilog, report, vectors=300)
         assert report.passed, report.failures
 
 
@@ -115,7 +115,7 @@ def test_a_quotient_that_is_not_reset_between_products_is_caught():
     fault = core.verilog.replace("1'h0 : reached_3_1", "1'h1 : reached_3_1")
     assert fault != core.verilog, "the fault was not planted"
     bad = Report("bad")
-    verify(core, fault, 40, bad)
+    verify(core, fault, bad, vectors=40)
     assert not bad.passed
 
 

@@ -28,7 +28,7 @@ def made(tmp_path, monkeypatch):
     """A race with rows of its own and tools that answer at once; what they were asked stands in the list."""
     calls = []
 
-    def verify(core, verilog, vectors, report, **_):
+    def verify(core, verilog, report, vectors, **_):
         calls.append(("check", core.design.name))
         report.counts["random"] = vectors
         report.latency, report.interval = core.contract.timing.latency, core.contract.timing.interval
@@ -103,7 +103,7 @@ def test_designs_that_do_not_apply(made):
 
 
 def test_failures_stay_with_their_design(made, monkeypatch):
-    def verify(core, verilog, vectors, report, **_):
+    def verify(core, verilog, report, vectors, **_):
         if core.design.name == "sor-2m":
             report.failures.append("product 1 is wrong")
 

@@ -242,7 +242,10 @@ def build(
 @app.command()
 def check(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder that `modmill build` wrote.")],
-    vectors: Annotated[int, typer.Option(min=0, max=10_000_000, help="Number of random products.")] = 2000,
+    vectors: Annotated[
+        int | None,
+        typer.Option(min=0, max=10_000_000, help="Number of random products; default 2000, fewer if the core is slow."),
+    ] = None,
     four_state: Annotated[
         bool, typer.Option("--four-state", help="Also simulate in four states with Icarus; no x may reach an output.")
     ] = False,

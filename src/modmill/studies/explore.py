@@ -40,7 +40,7 @@ BEHIND = 24
 seed."""
 SHRUNK = 20
 """Largest number of failures of one run that are shrunk, at most one of each design, form and kind."""
-ENGINES = 0.25
+ENGINES = 0.15
 """Share of the time for engines."""
 _LOOK_SECONDS = 0.3
 
@@ -145,7 +145,7 @@ def explore(
 ) -> Found:
     """Try random cores for ``seconds``; running trials then finish.
 
-    ``names``: the designs to try (default: all); ``engines``: also RSA and ECC engines, in a quarter of the time;
+    ``names``: the designs to try (default: all); ``engines``: also RSA and ECC engines, in `ENGINES` of the time;
     ``most``: largest number of cores; ``workers``: processes, by default one for each processor; ``trial``: parameters
     of the trials; ``record``: a results file to which a row is added. Ctrl-C ends the run early and returns the
     findings. The same seed tries the same cores, and the same engines, in the same order. Raises UnsupportedError for
@@ -249,7 +249,7 @@ class _Run:
             self.stop()
 
     def _engine_is_due(self) -> bool:
-        """Whether an engine is next: one at a time, in a quarter of the time. Counts it as running."""
+        """Whether an engine is next: one at a time, in their share of the time. Counts it as running."""
         with self._news:
             due = self._engines and not self._under_way and time.monotonic() < self._end
             if due := due and self._spent["engines"] <= ENGINES * sum(self._spent.values()):

@@ -180,7 +180,7 @@ def _core(folder: Path, vectors: int) -> Subject:
             report = Report(core.name)
             effort, count = (SHORT if how == SHORTLY else FULL), (LONG if how == LENGTHILY else vectors)
             with chosen(number):
-                simulate(core, simulator, count, report, seed=1 + how // LENGTHILY, effort=effort)
+                simulate(core, simulator, report, vectors=count, seed=1 + how // LENGTHILY, effort=effort)
             return next(iter(report.failures), "")
 
         return run

@@ -32,9 +32,6 @@ RECORD = "contract.json"
 FILES = ("core.v", RECORD, "vectors.json", "test_core.py", "README.md")
 """Files of a folder, in addition to the FuseSoC file."""
 
-VOUCHED = 120
-"""Number of random products that are simulated before a core is written."""
-
 _MADE_BY_BENCH = {"sim_build", "__pycache__", ".pytest_cache", "build"}
 _EMITTING = threading.Lock()  # emission patches Amaranth temporarily
 
@@ -176,7 +173,7 @@ class Core:
     def vouch(self) -> None:
         """Simulate corners, some random operands and starts. Raises FaultyCore with the first fault."""
         report = Report(self.name)
-        verify(self, self.verilog, VOUCHED, report, effort=SHORT)
+        verify(self, self.verilog, report, effort=SHORT)
         if report.failures:
             raise FaultyCore(
                 f"{self.name} is wrong, so nothing was written ({report.failures[0]}); to examine it: "

@@ -26,10 +26,11 @@ SHOWN = 10
 """Maximum number of differences that a report lists."""
 
 
-def check(path: str | Path, vectors: int = 2000, *, four_state: bool = False) -> Report:
-    """Check the core in a folder: seal and contents of every file, lint, and ``vectors`` random products in simulation.
+def check(path: str | Path, vectors: int | None = None, *, four_state: bool = False) -> Report:
+    """Check the core in a folder: seal and contents of every file, lint, and simulation.
 
-    ``four_state``: also some products in Icarus, where registers start at x.
+    ``vectors``: number of random products; by default 2000, fewer if the core is slow to simulate. ``four_state``: also
+    some products in Icarus, where registers start at x.
     Raises ValueError if a file is missing, truncated or malformed, ToolError if a tool cannot be run.
     """
     start = time.monotonic()
@@ -49,7 +50,7 @@ def check(path: str | Path, vectors: int = 2000, *, four_state: bool = False) ->
         report.failures += vector_differences(core.contract, folder)
         report.failures += text_differences(core, folder)
         extra = [(a, b) for a, b, _ in folder.vectors]
-        verify(core, folder.verilog, vectors, report, extra=extra, four_state=four_state)
+        verify(core, folder.verilog, report, vectors=vectors, extra=extra, four_state=four_state)
     report.seconds = time.monotonic() - start
     return report
 

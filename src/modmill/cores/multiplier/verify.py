@@ -49,7 +49,8 @@ class Effort:
     """Maximum extent of the simulations other than streams of operands; less if one takes more than about ``cycles``.
 
     ``chain``: dependent products in a chain. ``starts``: different first cycles of operands after a reset. ``cuts``:
-    runs that a reset interrupts. ``lone``: single products into an idle core, to measure the latency.
+    runs that a reset interrupts. ``lone``: single products into an idle core, to measure the latency. ``corners``,
+    ``randoms``: pairs of operands in a stream.
     """
 
     chain: int
@@ -57,6 +58,8 @@ class Effort:
     cuts: int
     cycles: int
     lone: int = 64
+    corners: int = 1 << 14
+    randoms: int = 2000
 
     def fitted(self, contract: Contract, characters: int) -> Effort:
         """The effort for a core whose Verilog has ``characters`` characters."""
@@ -69,8 +72,9 @@ class Effort:
             return min(wanted, max(FEWEST, cycles // each))
 
         return Effort(
-            most(self.chain, -(-one // 4)), self.starts, most(self.cuts, run), cycles, most(self.lone, 3 * one)
-        )
+            most(self.chain, -(-one // 4)), self.starts, most(self.cuts, run), cycles, most(self.lone, 3 * one),
+            most(self.corners, timing.interval), most(self.randoms, timing.interval),
+        )  # fmt: skip
 
 
 FULL = Effort(chain=1000, starts=1 << 14, cuts=48, cycles=4_000_000)
@@ -78,7 +82,7 @@ WORK = 4e11
 """Maximum of cycles times characters of Verilog for each kind of run: about 20 seconds."""
 FEWEST = 3
 """Minimum number of products, resets or steps of each kind, independent of their duration."""
-SHORT = Effort(chain=40, starts=60, cuts=6, cycles=400_000)
+SHORT = Effort(chain=40, starts=60, cuts=6, cycles=400_000, randoms=120)
 """Check of `build` before it writes a folder."""
 
 
@@ -159,9 +163,9 @@ def rtl_faults(verilog: str, contract: Contract, top: str = "core") -> Iterator[
 def verify(
     core: Core,
     verilog: str,
-    vectors: int,
     report: Report,
     *,
+    vectors: int | None = None,
     extra: Sequence[tuple[int, int]] = (),
     seed: int = 1,
     effort: Effort = FULL,
@@ -173,13 +177,14 @@ def verify(
     Two instances run side by side in one simulation, from random contents of all registers and memories; initial
     values are removed, because a core must be correct without them:
 
-    - corner cases, ``extra`` and ``vectors`` random operands, at full rate and with pauses of the producer and stalls
+    - corner cases, ``extra`` and random operands, at full rate and with pauses of the producer and stalls
       of the consumer; single products for the latency
     - first operands in each cycle after resets of 1, 3 and 40 cycles; runs that a reset interrupts
     - if results can be operands without limit, chains of dependent products
     - if the modulus is loaded, other moduli and those of ``loaded``, one after another
 
-    ``four_state``: also the check of `four_state`, with initial values. ``effort`` limits the simulations. Raises
+    ``vectors``: number of random products, by default as ``effort`` says. ``effort`` limits the simulations.
+    ``four_state``: also the check of `four_state`, with initial values. Raises
     ToolError if a tool cannot be run.
     """
     contract = core.contract
@@ -196,7 +201,7 @@ def verify(
         report.failures.append(f"core.v: does not compile: {error}")
         return
     before = len(report.failures)
-    simulate(core, simulator, vectors, report, extra=extra, seed=seed, effort=effort, loaded=loaded)
+    simulate(core, simulator, report, vectors=vectors, extra=extra, seed=seed, effort=effort, loaded=loaded)
     if four_state and len(report.failures) == before:
         found = four_states.check(core, verilog, simulator=simulator, seed=seed)
         report.failures += found.failures
@@ -207,9 +212,9 @@ def verify(
 def simulate(
     core: Core,
     simulator: Simulator,
-    vectors: int,
     report: Report,
     *,
+    vectors: int | None = None,
     extra: Sequence[tuple[int, int]] = (),
     seed: int = 1,
     effort: Effort = FULL,
@@ -217,9 +222,11 @@ def simulate(
 ) -> None:
     """The simulations of `verify`, on a compiled simulator with two instances."""
     effort = effort.fitted(core.contract, len(core.verilog))
+    given = [*operands.corners(core.fitted, core.io), *extra]
+    corners = [pair for pair in given if operands.covered(core.contract, *pair)]
     _Bench(core.contract, simulator, report, seed, effort).run(
-        [pair for pair in [*operands.corners(core.fitted, core.io), *extra] if operands.covered(core.contract, *pair)],
-        operands.randoms(core.contract, vectors, seed),
+        [corners[k] for k in spread(len(corners), effort.corners)],
+        operands.randoms(core.contract, effort.randoms if vectors is None else vectors, seed),
         [_sample(fitted, core.io, seed) for fitted in [*core.fitted.others(), *loaded]],
     )
 

@@ -26,7 +26,7 @@ STEERED = 6
 class outside the limits (a refusal, which is cheap), the others for the least covered class inside."""
 USUAL = 3
 """Weight of a setting's default in a case for one class, against 1 for all its other values, while nothing is known."""
-AHEAD = 6
+AHEAD = 30
 """Number of additional cases of a design with classes to be tried, compared with a design without."""
 
 Class = tuple[str, str]
@@ -88,10 +88,8 @@ def classes(setting: Setting) -> list[str]:
         return ["default"]
     upper = ["most", "beyond"] if setting.most is not None or setting.limits is not None else ["huge"]
     found = ["default", "below", "least", "between", *upper]
-    if setting.limits is None and setting.least is not None:
-        if setting.automatic and setting.least == 0:  # 0 stands for the default
-            found.remove("least")
-        if setting.most is not None and not set(range(setting.least + 1, setting.most)) - {setting.default}:
+    if setting.limits is None and setting.least is not None and setting.most is not None:
+        if not set(range(setting.least + 1, setting.most)) - {setting.default}:
             found.remove("between")
     return found
 
@@ -101,9 +99,9 @@ def label(setting: Setting, value: Any, p: int, values: Mapping[str, Any]) -> se
     if setting.kind is bool or setting.choices or setting.kind is not int:
         return {str(value) if setting.kind is bool or setting.choices else "default"}
     found = {"default"} if value == setting.default else set()
-    if setting.automatic and value == 0:
-        return found
     least, most = limits(setting, p, values)
+    if setting.automatic and value == 0:
+        return found | ({"least"} if least == 0 else set())
     if least is not None and value <= least:
         found.add("least" if value == least else "below")
     if most is not None and value >= most:

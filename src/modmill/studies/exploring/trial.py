@@ -29,16 +29,17 @@ from modmill.studies.exploring.workers import Tell
 
 DESIGNS = "modmill.designs:DESIGNS"
 """The module and the tuple that contain the designs, ``module:NAME``."""
-VECTORS = 200
-"""Number of random products for each core."""
-EFFORT = Effort(chain=100, starts=400, cuts=12, cycles=400_000)
-"""Simulations in addition to random products."""
+EFFORT = Effort(chain=100, starts=400, cuts=12, cycles=400_000, randoms=200)
+"""Simulations of each core."""
 LOADED = 2
 """Number of random moduli for a core with a loaded modulus, in addition to those at the edges."""
 MESSAGE = 400
 """Largest number of characters of a refusal."""
 LARGEST = 1_000_000
 """Largest Verilog, in characters, that is simulated; compiling it takes minutes."""
+LONGEST = 2e10
+"""Largest product of these characters and the cycles of one product in an idle core; about 60 of them are the least
+that a check simulates."""
 FOUR_STATE = 120_000
 """Largest Verilog, in characters, that is also simulated in four states."""
 
@@ -86,14 +87,13 @@ class Limits:
 class Trial:
     """Parameters of trials: where designs are found, the seed of operands, the time limits, and the simulations.
 
-    ``vectors``: number of random products; ``four_state``: largest Verilog, in characters, that is also simulated in
+    ``four_state``: largest Verilog, in characters, that is also simulated in
     four states if Icarus is installed.
     """
 
     designs: str = DESIGNS
     seed: int = 1
     limits: Limits = field(default_factory=Limits)
-    vectors: int = VECTORS
     effort: Effort = EFFORT
     four_state: int = FOUR_STATE
 
@@ -133,11 +133,12 @@ def _attempt(tell: Tell, trial: Trial, case: Case) -> Outcome:
     loaded = further_moduli(core.fitted, trial.seed)
     tell("to write its Verilog", trial.limits.emit)
     verilog = core.verilog
-    if len(verilog) > LARGEST:
+    timing = core.contract.timing
+    if len(verilog) > LARGEST or len(verilog) * (timing.latency + timing.interval) > LONGEST:
         return Outcome("built")
     tell("to simulate it", trial.limits.check + len(verilog) / _CHARACTERS)
     report = Report(core.name)
-    verify(core, verilog, trial.vectors, report, seed=trial.seed, effort=trial.effort, loaded=loaded)
+    verify(core, verilog, report, seed=trial.seed, effort=trial.effort, loaded=loaded)
     if report.failures:
         return Outcome("failed", report.failures[0])
     if len(verilog) > trial.four_state or not four_state.available():

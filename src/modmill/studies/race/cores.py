@@ -198,7 +198,7 @@ class _Race:
             start = time.monotonic()
             report = Report(core.name)
             try:
-                verify(core, core.verilog, self._vectors, report)
+                verify(core, core.verilog, report, vectors=self._vectors)
             except (ValueError, tools.ToolError) as error:
                 return self._failed(run, error)
             if not report.passed:
