@@ -88,9 +88,9 @@ def classes(setting: Setting) -> list[str]:
         return ["default"]
     upper = ["most", "beyond"] if setting.most is not None or setting.limits is not None else ["huge"]
     found = ["default", "below", "least", "between", *upper]
-    if setting.limits is None and setting.least is not None and setting.most is not None:
-        if not set(range(setting.least + 1, setting.most)) - {setting.default}:
-            found.remove("between")
+    inside = None if setting.least is None or setting.most is None else range(setting.least + 1, setting.most)
+    if setting.limits is None and inside is not None and not set(inside) - {setting.default}:
+        found.remove("between")
     return found
 
 
