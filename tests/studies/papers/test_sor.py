@@ -11,7 +11,7 @@ from modmill.numbers.moduli import parse_modulus
 from modmill.schedule import Schedule
 from modmill.studies.papers import sor
 from modmill.studies.papers.bench import Bench
-from modmill.studies.papers.sor import FIGURES, NAMES, chart_differences
+from modmill.studies.papers.sor_charts import FIGURES, NAMES, chart_differences
 
 # Transcribed from the paper once more, row by row as it prints them.
 TABLE_1 = """

@@ -35,7 +35,7 @@ from modmill.report.reproduction import Section
 from modmill.report.rows import Row, Store
 from modmill.report.traces import traced
 from modmill.studies.papers.bench import modulus_value
-from modmill.studies.papers.reproduce import PAPERS, TITLES, reproduce, require_papers
+from modmill.studies.papers.reproduce import PAPERS, reproduce, require_papers
 from modmill.studies.race.measured_cores import Contender, contenders, modulus_name, shell
 from modmill.studies.site import machine_pages as engine_pages
 from modmill.studies.site import scaling
@@ -207,7 +207,7 @@ class Site:
     def _errata_of(self) -> dict[str, errata.PaperErrata]:
         """Errata by paper; docs/errata.md lists the papers by authors and titles."""
         found = errata.parse((documents() / "errata.md").read_text(encoding="utf-8"))
-        return {p.key: next(e for e in found if p.title in e.title) for p in TITLES}
+        return {p.key: next(e for e in found if p.title in e.title) for p in PAPERS.values()}
 
     # ------------------------------------------------------------------------------------------ pages
 
@@ -255,7 +255,7 @@ class Site:
             command=f"modmill build {design.name} --modulus {shell(name)} --io native",
             measured_rows=[_Named(c) for c in own] or self._blocks_measured(design), columns=COLUMNS,
             engines=[e for e in self.engines if e.design == design], anchor=engine_pages.anchor,
-            papers=[(p.key, p.title) for p in TITLES if p.key in self._papers and design.name in p.designs],
+            papers=[(p.key, p.title) for p in PAPERS.values() if p.key in self._papers and design.name in p.designs],
             **values,
         )  # fmt: skip
 
@@ -266,7 +266,7 @@ class Site:
 
     def _paper_pages(self) -> Iterable[tuple[str, str]]:
         described = []
-        for paper in TITLES:
+        for paper in PAPERS.values():
             if paper.key not in self._papers:
                 continue
             found = self.sections[paper.key]
