@@ -101,12 +101,12 @@ TABLE_5 = (
     ("MM_PA_N [20]", "mm-pa-n", "VIRTEX 6", 21.16, 47.25, 34.34, 2016, 5120),
     ("MM_PA_P [27]", "mm-pa-p", "VIRTEX 7", 62.11, 48.3, 29.17, 2799, 15900),
     ("MM_SPA [27]", "mm-spa", "VIRTEX 7", 54.34, 239.2, 11.43, 512, 1391),
-    ("(MeasuredCore) SOR_1M_P", "sor-1m-p", "VIRTEX 7", 138.8, 173.0, 8.73, 140, 3237),
-    ("(MeasuredCore) SOR_2M", "sor-2m", "VIRTEX 7", 128.5, 140.0, 10.11, 280, 3998),
+    ("(Ours) SOR_1M_P", "sor-1m-p", "VIRTEX 7", 138.8, 173.0, 8.73, 140, 3237),
+    ("(Ours) SOR_2M", "sor-2m", "VIRTEX 7", 128.5, 140.0, 10.11, 280, 3998),
     ("sQ-RNS [18]", "", "KINTEX US+", 139.5, 107.53, 4.247, 84, 4835),
     ("dQ-RNS [18]", "", "KINTEX US+", 142.7, 126.14, 4.076, 84, 4122),
-    ("(MeasuredCore) SOR_1M_P", "sor-1m-p", "KINTEX US+", 187.13, 128.3, 8.89, 140, 4364),
-    ("(MeasuredCore) SOR_2M", "sor-2m", "KINTEX US+", 187.13, 96.3, 10.26, 280, 5821),
+    ("(Ours) SOR_1M_P", "sor-1m-p", "KINTEX US+", 187.13, 128.3, 8.89, 140, 4364),
+    ("(Ours) SOR_2M", "sor-2m", "KINTEX US+", 187.13, 96.3, 10.26, 280, 5821),
 )
 
 
