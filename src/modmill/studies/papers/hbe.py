@@ -122,9 +122,6 @@ def sections(bench: Bench) -> Sequence[Section]:
     ]  # fmt: skip
 
 
-# ---------------------------------------------------------------------------------------------- Table I
-
-
 def _operations(bench: Bench) -> list[Section]:
     lines: list[Line] = []
     ours: dict[tuple[str, int], MeasuredCore] = {}
@@ -181,9 +178,6 @@ def _operations(bench: Bench) -> list[Section]:
                 '"About half of the time and half of the area ... CMM/4 <= CMR <= CMM/2". Predicted: from the printed '
                 "Table I."),
     ]  # fmt: skip
-
-
-# ---------------------------------------------------------------------------------------------- Table III
 
 
 def _ours_of(bench: Bench, row: Implementation, target: str) -> MeasuredCore | None:
@@ -313,8 +307,6 @@ def _moduli() -> Section:
         f"loop ({FIELDS[256]}, {FIELDS[384]}); or n from printed DSP, if n + 1 multipliers of Table I make it up.",
     )  # fmt: skip
 
-
-# ---------------------------------------------------------------------------------------------- ours
 
 _CYCLES = {"alone": attrgetter("latency"), "at full throughput": attrgetter("interval")}
 

@@ -27,43 +27,28 @@ class Paper:
     sections: Callable[[Bench], Sequence[Section]]
 
 
-PAPERS = {
-    paper.key: paper
-    for paper in (
-        Paper(
-            "sor",
-            "Improved Sum of Residues Modular Multiplication Algorithm",
-            "M. A. Mehrabi",
-            "Cryptography 3(2):14, 2019",
-            ("sor-1m-n", "sor-1m-p", "sor-2m", "sor-nm", "sor-ring", "mm-pa-n", "mm-pa-p", "mm-spa"),
-            sor.sections,
-        ),
-        Paper(
-            "hbe",
-            "Hierarchical Approach in RNS Base Extension for Asymmetric Cryptography",
-            "L. Djath, K. Bigou, A. Tisserand",
-            "ARITH 2019",
-            ("kbe", "hbe", "kbe-extension", "hbe-extension", "channel-multiply", "channel-reduce"),
-            hbe.sections,
-        ),
-        Paper(
-            "rsa64k",
-            "RSA Encryption and Decryption using the Redundant Number System on the FPGA",
-            "K. Nakano, K. Kawakami, K. Shigemoto",
-            "IPDPS Workshops 2009",
-            ("radix64k-mul", "radix64k-ram", "radix64k-table"),
-            rsa64k.sections,
-        ),
-        Paper(
-            "multistep",
-            "A high speed Montgomery processor of 256-bit on FPGA",
-            "X. Zhang, X. Dong",
-            "(venue not printed)",
-            ("multistep", "tenca-koc", "mcivor", "iddmm", "orup", "wide"),
-            multistep.sections,
-        ),
-    )
-}
+_PAPERS = (
+    Paper(
+        "sor", "Improved Sum of Residues Modular Multiplication Algorithm", "M. A. Mehrabi",
+        "Cryptography 3(2):14, 2019",
+        ("sor-1m-n", "sor-1m-p", "sor-2m", "sor-nm", "sor-ring", "mm-pa-n", "mm-pa-p", "mm-spa"), sor.sections,
+    ),
+    Paper(
+        "hbe", "Hierarchical Approach in RNS Base Extension for Asymmetric Cryptography",
+        "L. Djath, K. Bigou, A. Tisserand", "ARITH 2019",
+        ("kbe", "hbe", "kbe-extension", "hbe-extension", "channel-multiply", "channel-reduce"), hbe.sections,
+    ),
+    Paper(
+        "rsa64k", "RSA Encryption and Decryption using the Redundant Number System on the FPGA",
+        "K. Nakano, K. Kawakami, K. Shigemoto", "IPDPS Workshops 2009",
+        ("radix64k-mul", "radix64k-ram", "radix64k-table"), rsa64k.sections,
+    ),
+    Paper(
+        "multistep", "A high speed Montgomery processor of 256-bit on FPGA", "X. Zhang, X. Dong", "(venue not printed)",
+        ("multistep", "tenca-koc", "mcivor", "iddmm", "orup", "wide"), multistep.sections,
+    ),
+)  # fmt: skip
+PAPERS = {paper.key: paper for paper in _PAPERS}
 
 
 def require_papers(names: Iterable[str]) -> None:

@@ -113,9 +113,6 @@ def sections(bench: Bench) -> Sequence[Section]:
     return [*made, _lemmas(), _claims(bench)]
 
 
-# ---------------------------------------------------------------------------------------------- counts
-
-
 def worst_cycles(bits: int, redundant: bool) -> int:
     """Cycles if every bit of the exponent is 1 and the result is reduced once."""
     return int(exponentiation_cycles(multiplications((1 << bits) - 1, bits), bits // R, redundant=redundant))
@@ -143,9 +140,6 @@ def _core(bench: Bench, name: str, bits: int, redundant: bool) -> MeasuredCore:
 
 def _lookups(name: str, bits: int) -> int:
     return LOOKUPS.get(bits, 1) if name == "radix64k-ram" else 1
-
-
-# ---------------------------------------------------------------------------------------------- Tables 1 and 2
 
 
 def _table(bench: Bench, title: str, name: str, table: Mapping[bool, Sequence[Implementation]]) -> Section:
@@ -190,9 +184,6 @@ def _time(case: str, cycles: int, mhz: float, printed: float) -> tuple[Any, ...]
     return f"time (ms) ({case})", printed, found, None, why
 
 
-# ---------------------------------------------------------------------------------------------- ours
-
-
 def _ours(bench: Bench, title: str, name: str, table: Mapping[bool, Sequence[Implementation]]) -> Section:
     lines = []
     extra = "printed: d + 1, with its addition of -M" + ("; one more adds the last k M" if "ram" in name else "")
@@ -219,9 +210,6 @@ def _ours(bench: Bench, title: str, name: str, table: Mapping[bool, Sequence[Imp
                  routed_by(share)),
             )  # fmt: skip
     return Section(f"Our {name} beside {title.split(':')[0]}", lines, f"{ROUTED}, native io, modulus built in.")
-
-
-# ---------------------------------------------------------------------------------------------- lemmas
 
 
 def _least_r() -> dict[str, int]:
@@ -271,9 +259,6 @@ def _lemmas() -> Section:
         Line("Section 4: direction of the algorithm", "right-to-left", "left-to-right"),
     ]  # fmt: skip
     return Section("Lemmas and Sections 3 to 6", lines)
-
-
-# ---------------------------------------------------------------------------------------------- claims
 
 
 def _claims(bench: Bench) -> Section:
