@@ -27,6 +27,7 @@ from modmill.engines.rsa.rsa import BITS
 from modmill.flow.targets import target as find_target
 from modmill.numbers.curves.named import find_curve
 from modmill.numbers.primes import prev_prime
+from modmill.report.clocks import tool_options
 from modmill.report.families import family
 from modmill.report.measured import Measured, by_device, engine_numbers
 from modmill.report.rows import Row
@@ -126,7 +127,7 @@ class MeasuredEngine(Measured):
         words += ["--threads", a["threads"], *(["--cores", a["cores"]] if a["cores"] > 1 else [])]
         words += ["--target", self.target] if self.target != "ecp5-85k" else []
         words += ["--route", "--seeds", max(row.seed or 1 for row in self.routes)] if self.routes else []
-        for option in sorted({option for row in self.routes for option in row.tool.split(", ")[1:]}):
+        for option in tool_options(self.routes):
             words += ["--floorplan"] if option == "floorplan" else ["--router", option]
         return shlex.join(["modmill", *map(str, words)])
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from modmill.designs import DESIGNS
+from modmill.report.clocks import tool_options
 from modmill.report.engine_rows import MeasuredEngine, Work, measured_engines
 from modmill.report.measured import by_device, core_numbers
 from modmill.report.rows import Row, read
@@ -112,9 +113,8 @@ def _lines(rows: Iterable[Row], modulus: str, target: str) -> Iterator[tuple[int
 
 def _clock(mhz: float, routes: Sequence[Row]) -> str:
     """The clock in MHz, with the number of seeds and the tool's options."""
-    options = sorted({option for row in routes for option in row.tool.split(", ")[1:]})
     seeds = f"{len(routes)} seed{'s' * (len(routes) > 1)}"
-    return f"{mhz:.1f} ({', '.join([seeds, *options])})"
+    return f"{mhz:.1f} ({', '.join([seeds, *tool_options(routes)])})"
 
 
 def rewritten(readme: str, folder: Path) -> str:
