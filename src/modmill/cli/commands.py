@@ -380,8 +380,10 @@ def placements() -> None:
         print(f"{solve_all(lambda job: progress(job, 0, 0))} placements")
 
 
-for _command in (site.reproduce, site.view, mutate.mutate, explore.explore):
-    app.command()(_command)
+app.command()(site.reproduce)
+app.command()(site.view)
+app.command()(mutate.mutate)
+app.command()(explore.explore)
 
 
 def main() -> None:
