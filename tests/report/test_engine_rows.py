@@ -128,6 +128,10 @@ def test_the_command_measures_the_engine_of_the_rows(e, monkeypatch):
     assert today == then and routes == bool(e.routes)
 
 
+def changed(e, **about):
+    return replace(e, synth=replace(e.synth, about={**e.about, **about}))
+
+
 def test_choices_are_in_the_command():
     """The planted faults: a choice that the command forgets would measure another engine."""
     e = of(X25519)
@@ -136,11 +140,11 @@ def test_choices_are_in_the_command():
         ("shape", {**e.about["shape"], "window": 5, "joint": True}, "--window 5 --joint"),
     ):  # fmt: skip
         assert words not in e.command
-        assert words in replace(e, synth=replace(e.synth, about={**e.about, key: value})).command, key
+        assert words in changed(e, **{key: value}).command, key
     (rsa,) = [e for e in FOUND if e.kind == "rsa"]
-    blinded = replace(rsa, about={**rsa.about, "bits": 1088, "method": "ladder"}).command
+    blinded = changed(rsa, bits=1088, method="ladder").command
     assert "--bits 1024 --no-crt --blind 64" in blinded and "--method ladder" in blinded
-    half = replace(rsa, about={**rsa.about, "modulus_bits": 512, "bits": 512}).command
+    half = changed(rsa, modulus_bits=512, bits=512).command
     assert "--bits 1024 --multiplier" in half and "--no-crt" not in half
-    other = replace(rsa, about={**rsa.about, "parameters": {**rsa.about["parameters"], "streams": 1}})
+    other = changed(rsa, parameters={**rsa.about["parameters"], "streams": 1})
     assert "--set streams=1" in other.command and "streams=1" in other.label
