@@ -397,8 +397,8 @@ def _row(row: Row) -> Mapping[str, Any]:
         words.append(", ".join(f"{k} = {v}" for k, v in about["parameters"].items()))
     words.append(str(about.get("date", ""))[:10])
     hidden = ("cells", "utilisation")
-    values = "; ".join(f"{k} {pages.shown(v)}" for k, v in row.values.items() if k not in hidden and v is not None)
-    return {"row": row, "about": " · ".join(filter(None, words)), "values": values}
+    numbers = "; ".join(f"{k} {pages.shown(v)}" for k, v in row.values.items() if k not in hidden and v is not None)
+    return {"row": row, "about": " · ".join(filter(None, words)), "numbers": numbers}
 
 
 def _spread(rows: Iterable[Row]) -> list[dict[str, Any]]:
