@@ -61,9 +61,7 @@ def test_a_design_links_to_the_engines_built_on_it(parsed):
 
 def test_rows_tell_what_their_engines_do(parsed):
     lines = {
-        tr.attrs["id"]: [td.text for td in tr.all("td")]
-        for tr in parsed["rows.html"][0].all("tr")
-        if "id" in tr.attrs
+        tr.attrs["id"]: [td.text for td in tr.all("td")] for tr in parsed["rows.html"][0].all("tr") if "id" in tr.attrs
     }
     for row in ROWS:
         _, about, *_, numbers = lines[f"r-{row_id(row)}"]
