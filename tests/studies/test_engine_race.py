@@ -29,23 +29,24 @@ def test_a_race_measures_once_and_records(cache):
     race = EngineRace("ecp5-85k", record=record, progress=told.append)
     found = race.measure("small", core, core.about())
     assert not found.note
-    assert found.latency == found.check.values["latency"] == core.cycles(0)
-    assert found.latency < found.period < 1.2 * found.latency  # input and output come on top
-    assert found.resource("dsp") == core.fitted.cost.dsp
-    assert found.mhz is None and found.per_second is None
+    n = found.numbers
+    assert n["latency"] == found.check.values["latency"] == core.cycles(0)
+    assert n["latency"] < n["period"] < 1.2 * n["latency"]  # input and output come on top
+    assert n["dsp"] == core.fitted.cost.dsp
+    assert n["mhz"] is None and n["rate"] is None
     assert [row.kind for row in read(record)] == ["check", "synth"]
     again = EngineRace("ecp5-85k", progress=told.append).measure("small", small(), core.about())
     assert again.check == found.check and again.synth == found.synth
     assert told == ["small: build", "small: simulation", "small: synthesis", "small: build"]
     routed = Row("route", found.digest, "t", "ecp5-85k", 1, {"mhz": 100.0})
     found.routes.append(routed)
-    assert found.per_second == pytest.approx(100e6 / found.period * 2)
+    assert found.numbers["rate"] == pytest.approx(100e6 / n["period"] * 2)
     found.per_operation = 2
-    assert found.per_second_per("dsp") == pytest.approx(100e6 / found.period / found.resource("dsp"))
+    assert found.numbers["per_dsp"] == pytest.approx(100e6 / n["period"] / n["dsp"])
     text = "\n".join(report.footnotes([found]))
     assert "median of seed 1" in text
     assert report.table([found], "title").row_count == 1
-    assert json.loads(json.dumps(found.describe()))["period_cycles"] == found.period
+    assert json.loads(json.dumps(found.describe()))["period_cycles"] == n["period"]
 
 
 def test_a_wrong_power_ends_the_measurement(cache, monkeypatch):

@@ -8,10 +8,9 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from modmill.version import __version__
 
@@ -21,8 +20,9 @@ if sys.argv[1:] == ["--version"]:  # answered before other imports, so that it i
 
 import typer
 
-from modmill.cli import ecc, ecc_build, ecc_vectors, explore, mutate, rsa, rsa_vectors, site
-from modmill.cli.options import Output, Record, Route, Router, Seeds, Set, Target
+from modmill.cli import ecc, ecc_build, explore, mutate, rsa, site, vectors
+from modmill.cli.options import Folder, Json, Output, Record, Route, Router, Seeds, Set, Target, Top
+from modmill.cli.output import bar, require_writable, results
 from modmill.numbers.shown import name as shown_name
 
 if TYPE_CHECKING:
@@ -40,9 +40,9 @@ app = typer.Typer(
 )
 
 app.add_typer(rsa.app, name="rsa")
-ecc.app.command()(ecc_build.build)
-ecc.app.command()(ecc_build.check)
-ecc.app.command()(ecc_build.race)
+rsa.app.command("vectors")(vectors.rsa_vectors)
+for _command in (ecc_build.build, ecc_build.check, ecc_build.race, vectors.results, vectors.timing, vectors.vectors):
+    ecc.app.command()(_command)
 app.add_typer(ecc.app, name="ecc")
 
 Name = Annotated[str, typer.Argument(metavar="DESIGN", help="A design; `modmill designs` lists them.")]
@@ -50,7 +50,6 @@ Modulus = Annotated[
     str, typer.Option("--modulus", "-m", help="A name (secp256k1), an expression (2^255-19), 0x hex, or a decimal.")
 ]
 Io = Annotated[str, typer.Option(help="binary: integers below p; native: the design's own representation.")]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON instead.")]
 
 
 def _version(wanted: bool) -> None:
@@ -72,7 +71,11 @@ def designs(as_json: Json = False) -> None:
     from modmill.designs import DESIGNS
 
     if as_json:
-        print(json.dumps([_described(d) for d in DESIGNS], indent=2, ensure_ascii=False))
+        rows = [
+            {"name": d.name, "paper": d.paper, "title": d.title, "source": str(d.source), "needs": d.needs,
+             "parameters": [s.describe() for s in d.settings]} for d in DESIGNS
+        ]  # fmt: skip
+        print(json.dumps(rows, indent=2, ensure_ascii=False))
         return
     for d in DESIGNS:
         print(f"{d.name}{f' ({d.paper})' if d.paper else ''}: {d.title}")
@@ -81,17 +84,6 @@ def designs(as_json: Json = False) -> None:
         for s in d.settings:
             print(f"    --set {s.name}={s.default}  {s.meaning} ({s.accepts}{f': {s.depends}' if s.depends else ''})")
         print()
-
-
-def _described(d: Any) -> dict[str, Any]:
-    return {
-        "name": d.name,
-        "paper": d.paper,
-        "title": d.title,
-        "source": str(d.source),
-        "needs": d.needs,
-        "parameters": [s.describe() for s in d.settings],
-    }
 
 
 @app.command()
@@ -213,8 +205,8 @@ def build(
     modulus: Modulus,
     sets: Set = [],  # noqa: B006 - typer reads the default, nothing changes it
     io: Io = "binary",
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="Folder to write.")] = None,
-    top: Annotated[str, typer.Option(help="Name of the Verilog module, and prefix of its submodules.")] = "core",
+    output: Folder = None,
+    top: Top = "core",
     no_check: Annotated[
         bool, typer.Option("--no-check", help="Write the core without simulating it; its files record this.")
     ] = False,
@@ -228,7 +220,7 @@ def build(
     core = _core(design, modulus, sets, io, top)
     folder = output or Path(core.name)
     require_replaceable(folder)
-    with _bar() as progress:
+    with bar() as progress:
         progress(f"{core.name}: emitting, compiling, simulating", 0, 0)
         core.write(folder, check=not no_check)
     c = core.contract
@@ -333,30 +325,23 @@ def race(
     from modmill.studies.race.cores import race as raced
 
     wanted = parse_modulus(modulus)
-    if output is not None and str(output) != "-":
-        output.open("a").close()  # fail now and not after minutes
-    with _bar() as progress:
+    require_writable(output)
+    with bar() as progress:
         found = raced(
             wanted, design, target=target, io=io, with_route=route, router=router, seeds=seeds, vectors=vectors,
             settings=parse_set(sets), record=record, progress=progress,
         )  # fmt: skip
-    text = json.dumps(
-        {"modulus": hex(wanted.value), "modulus_name": wanted.name, "target": target, "io": io,
-         "designs": [s.describe() for s in found]}, indent=2,
-    )  # fmt: skip
-    if str(output) == "-":
-        print(text)
-    else:
+
+    def show() -> None:
         from rich.console import Console
 
         name = wanted.name or f"a {wanted.bits}-bit modulus"
         console = Console(width=None if sys.stdout.isatty() else 170, highlight=False, markup=False)
         console.print(race_results.table(found, f"{name} on {target}, --io {io}"))
-        print()
-        for line in race_results.footnotes(found):
-            print(line)
-        if output is not None:
-            output.write_text(text + "\n", encoding="utf-8")
+        print("\n".join(["", *race_results.footnotes(found)]))
+
+    about = {"modulus": hex(wanted.value), "modulus_name": wanted.name, "target": target, "io": io}
+    results({**about, "designs": [s.describe() for s in found]}, output, show)
     if any(s.state == "failed" for s in found):
         raise typer.Exit(1)
     if all(s.state == "does not apply" for s in found):
@@ -394,30 +379,14 @@ def placements() -> None:
     """Solve the shipped schedules again and rewrite them (minutes)."""
     from modmill.studies.race.placements import solve_all
 
-    with _bar() as progress:
+    with bar() as progress:
         print(f"{solve_all(lambda job: progress(job, 0, 0))} placements")
 
 
-@contextmanager
-def _bar() -> Iterator[Callable[[str, int, int], None]]:
-    """A progress bar on stderr, which disappears at the end; none if stderr is not a terminal."""
-    if not sys.stderr.isatty():
-        yield lambda running, done, total: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-    columns = BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.description}")
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("", total=None)
-        yield lambda running, done, total: bar.update(task, description=running, completed=done, total=total)
-
-
-site.add_to(app, _bar)
-mutate.add_to(app, _bar)
-explore.add_to(app, _bar)
-ecc_vectors.add_to(ecc.app, _bar)
-rsa_vectors.add_to(rsa.app, _bar)
+app.command()(site.reproduce)
+app.command()(site.view)
+app.command()(mutate.mutate)
+app.command()(explore.explore)
 
 
 def main() -> None:

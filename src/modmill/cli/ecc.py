@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from modmill.cli.options import File, Multiplier
+from modmill.cli.output import passphrase_of, signature_verdict, write
+
 if TYPE_CHECKING:
     from modmill.engines.ecc.blinding import Ecc, PointEngine
     from modmill.engines.ecc.keys import Key
@@ -18,8 +21,7 @@ if TYPE_CHECKING:
 _PATH = 1000
 """Length in characters from which a text is not a path."""
 AllowPairing = Annotated[
-    bool,
-    typer.Option("--allow-pairing", help="Also curves for pairings and of even cofactor, without ECDH and ECDSA."),
+    bool, typer.Option("--allow-pairing", help="Also curves for pairings and of even cofactor, without ECDH and ECDSA.")
 ]
 
 app = typer.Typer(no_args_is_help=True, help="Elliptic curves with real keys: ECDH, ECDSA, X25519, X448 and EdDSA.")
@@ -32,7 +34,6 @@ Peer = Annotated[Path, typer.Option("--peer", metavar="KEY.pem", help="The other
 Message = Annotated[Path, typer.Option("--message", metavar="FILE", help="The signed file.")]
 SignatureFile = Annotated[Path, typer.Option("--signature", metavar="FILE", help="The signature of the file.")]
 Passphrase = Annotated[Path | None, typer.Option("--passphrase-file", help="File with the key's passphrase.")]
-Output = Annotated[Path | None, typer.Option("--output", "-o", help="File to write; default: stdout.")]
 Engine = Annotated[
     str, typer.Option("--engine", metavar="DIR|reference", help="A built core (simulated), or the reference in Python.")
 ]
@@ -61,7 +62,7 @@ def ecdh(
     engine: Engine = "reference",
     blind_scalar: BlindScalar = 0,
     blind_coordinates: BlindCoordinates = False,
-    output: Output = None,
+    output: File = None,
 ) -> None:
     """Compute the shared secret of two keys on a Weierstrass curve: the raw x-coordinate. The peer's point is
     validated."""
@@ -69,7 +70,7 @@ def ecdh(
 
     own, other = _pair(key, peer, passphrase)
     ecc = _ecc(engine, own.curve, blind_scalar, blind_coordinates)
-    _write(protocol.exchange(ecc, [(own.scalar, _point(ecc, other))])[0], output)
+    write(protocol.exchange(ecc, [(own.scalar, _point(ecc, other))])[0], output)
     _report(ecc)
 
 
@@ -86,7 +87,7 @@ def ecdsa_sign(
     engine: Engine = "reference",
     blind_scalar: BlindScalar = 0,
     blind_coordinates: BlindCoordinates = False,
-    output: Output = None,
+    output: File = None,
 ) -> None:
     """Sign a file with ECDSA."""
     from modmill.engines.ecc import ecdsa
@@ -94,7 +95,7 @@ def ecdsa_sign(
     own = _key(key, passphrase)
     ecc = _ecc(engine, own.curve, blind_scalar, blind_coordinates, check)
     (signature,) = ecdsa.sign(ecc, [(own.scalar, message.read_bytes())], hash_name, nonce, low_s=low_s)
-    _write(ecdsa.encode(own.curve, signature, form), output)
+    write(ecdsa.encode(own.curve, signature, form), output)
     _report(ecc, order=True)
 
 
@@ -118,7 +119,7 @@ def ecdsa_verify(
     numbers = ecdsa.decode(theirs.curve, signature.read_bytes(), form)
     (good,) = ecdsa.verify(ecc, [(Q, message.read_bytes(), numbers)], hash_name, low_s=low_s)
     _report(ecc, order=True)
-    _say(good)
+    signature_verdict(good)
 
 
 def _ladder(name: str) -> None:
@@ -133,9 +134,17 @@ def _ladder(name: str) -> None:
         engine: Engine = "reference",
         blind_scalar: BlindScalar = 0,
         blind_coordinates: BlindCoordinates = False,
-        output: Output = None,
+        output: File = None,
     ) -> None:
-        ecc = _exchange(name, _pair(key, peer, passphrase), allow_zero, engine, blind_scalar, blind_coordinates, output)
+        from modmill.contract import UnsupportedError
+        from modmill.engines.ecc.ecdh import exchange_u, public_u
+
+        own, other = _pair(key, peer, passphrase)
+        if name not in own.curve.aliases:
+            raise UnsupportedError(f"{name} needs a key of its own curve; this key is on {own.curve.title}")
+        ecc = _ecc(engine, own.curve, blind_scalar, blind_coordinates)
+        public = other.public or public_u(ecc, [other.private])[0]
+        write(exchange_u(ecc, [(own.private, public)], allow_zero=allow_zero)[0], output)
         _report(ecc)
 
 
@@ -154,7 +163,7 @@ def eddsa_sign(
     engine: Engine = "reference",
     blind_scalar: BlindScalar = 0,
     blind_coordinates: BlindCoordinates = False,
-    output: Output = None,
+    output: File = None,
 ) -> None:
     """Sign a file with Ed25519 or Ed448, according to the key."""
     from modmill.engines.ecc import eddsa
@@ -162,7 +171,7 @@ def eddsa_sign(
     own = _key(key, passphrase)
     ecc = _ecc(engine, own.curve, blind_scalar, blind_coordinates, check)
     (signature,) = eddsa.sign(ecc, [(own.private, message.read_bytes())], context.encode(), prehash)
-    _write(signature, output)
+    write(signature, output)
     _report(ecc, order=True)
 
 
@@ -185,7 +194,7 @@ def eddsa_verify(
     item = public, message.read_bytes(), signature.read_bytes()
     (good,) = eddsa.verify(ecc, [item], context.encode(), prehash)
     _report(ecc, order=True)
-    _say(good)
+    signature_verdict(good)
 
 
 @app.command()
@@ -216,7 +225,7 @@ def curve_(
 @app.command()
 def program(
     curve: Annotated[str, typer.Argument(metavar="CURVE", help="As in `modmill ecc curve`.")],
-    multiplier: Annotated[str, typer.Option(metavar="DESIGN", help="A design; `modmill designs` lists them.")],
+    multiplier: Multiplier,
     operation: Annotated[str, typer.Option(help="Draw the rows of this operation; default: a table of all.")] = "",
     io: Annotated[str, typer.Option(help="binary or native: the form of the multiplier.")] = "native",
     sums: Annotated[int, typer.Option(help="Most sums in a row.")] = 3,
@@ -283,25 +292,10 @@ def _ecc(engine: str, curve: Curve, blind: int = 0, coordinates: bool = False, c
     return Ecc(found, blind_scalar=blind, blind_coordinates=coordinates, check=check, order=order)
 
 
-def _exchange(
-    name: str, keys: tuple[Key, Key], allow_zero: bool, engine: str, blind: int, coordinates: bool, output: Path | None
-) -> Ecc:
-    from modmill.contract import UnsupportedError
-    from modmill.engines.ecc.ecdh import exchange_u, public_u
-
-    own, other = keys
-    if name not in own.curve.aliases:
-        raise UnsupportedError(f"{name} needs a key of its own curve; this key is on {own.curve.title}")
-    ecc = _ecc(engine, own.curve, blind, coordinates)
-    public = other.public or public_u(ecc, [other.private])[0]
-    _write(exchange_u(ecc, [(own.private, public)], allow_zero=allow_zero)[0], output)
-    return ecc
-
-
 def _key(path: Path, passphrase: Path | None = None) -> Key:
     from modmill.engines.ecc.keys import read_key
 
-    return read_key(path.read_bytes(), passphrase.read_text().rstrip("\n") if passphrase else None)
+    return read_key(path.read_bytes(), passphrase_of(passphrase))
 
 
 def _pair(own: Path, peer: Path, passphrase: Path | None) -> tuple[Key, Key]:
@@ -317,19 +311,6 @@ def _pair(own: Path, peer: Path, passphrase: Path | None) -> tuple[Key, Key]:
 def _point(ecc: Ecc, key: Key) -> Point:
     """The public point of a key; computed for a private key without it."""
     return ecc.multiply_base([key.scalar])[0] if key.public is None else key.point
-
-
-def _say(good: bool) -> None:
-    print("the signature is right" if good else "the signature is wrong")
-    if not good:
-        raise typer.Exit(1)
-
-
-def _write(data: bytes, output: Path | None) -> None:
-    if output is None:
-        sys.stdout.buffer.write(data)
-    else:
-        output.write_bytes(data)
 
 
 def _report(ecc: Ecc, order: bool = False) -> None:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from modmill.cli.ecc_vectors import Bar
-from modmill.cli.options import Record
+from modmill.cli.options import Json, Record
+from modmill.cli.output import bar, require_writable
 
 if TYPE_CHECKING:
     from modmill.studies.explore import Found
@@ -20,38 +20,33 @@ _SHOWN = 20
 """Largest number of listed classes of settings that came up too seldom."""
 
 
-def add_to(app: typer.Typer, bar: Bar) -> None:
-    """Add the command."""
+def explore(
+    seconds: Annotated[int, typer.Option(min=1, max=1_000_000, help="Time limit; running cores finish.")] = 600,
+    seed: Annotated[
+        int | None, typer.Option(min=0, help="The same seed tries the same cores; default: random.")
+    ] = None,
+    design: Annotated[list[str], typer.Option("--design", help="Try only this design; repeatable.")] = [],  # noqa: B006
+    engines: Annotated[
+        bool, typer.Option(help="Also RSA and ECC engines, in a quarter of the time; none with --design.")
+    ] = True,
+    record: Record = None,
+    as_json: Json = False,
+) -> None:
+    """Build and check random cores: every design, setting and form, moduli of 2 to 521 bits. Status 1 if one fails.
 
-    @app.command()
-    def explore(
-        seconds: Annotated[int, typer.Option(min=1, max=1_000_000, help="Time limit; running cores finish.")] = 600,
-        seed: Annotated[
-            int | None, typer.Option(min=0, help="The same seed tries the same cores; default: random.")
-        ] = None,
-        design: Annotated[list[str], typer.Option("--design", help="Try only this design; repeatable.")] = [],  # noqa: B006
-        engines: Annotated[
-            bool, typer.Option(help="Also RSA and ECC engines, in a quarter of the time; none with --design.")
-        ] = True,
-        record: Record = None,
-        as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead.")] = False,
-    ) -> None:
-        """Build and check random cores: every design, setting and form, moduli of 2 to 521 bits. Status 1 if one fails.
+    A failure is shrunk to a small modulus and few settings and printed with the command that reproduces it.
+    """
+    from modmill.studies.explore import explore as explored
 
-        A failure is shrunk to a small modulus and few settings and printed with the command that reproduces it.
-        """
-        from modmill.studies.explore import explore as explored
-
-        if record is not None:
-            record.open("a").close()  # fail now and not after minutes
-        chosen = random.SystemRandom().randrange(1_000_000) if seed is None else seed
-        with bar() as progress:
-            found = explored(seconds, chosen, design, engines=engines and not design, progress=progress, record=record)
-        print(json.dumps(found.describe(), indent=2)) if as_json else _tell(found)
-        if found.interrupted:
-            raise typer.Exit(130)
-        if found.failures:
-            raise typer.Exit(1)
+    require_writable(record)
+    chosen = random.SystemRandom().randrange(1_000_000) if seed is None else seed
+    with bar() as progress:
+        found = explored(seconds, chosen, design, engines=engines and not design, progress=progress, record=record)
+    print(json.dumps(found.describe(), indent=2)) if as_json else _tell(found)
+    if found.interrupted:
+        raise typer.Exit(130)
+    if found.failures:
+        raise typer.Exit(1)
 
 
 def _tell(found: Found) -> None:

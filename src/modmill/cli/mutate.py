@@ -5,44 +5,34 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from modmill.cli.options import Record
-
-Bar = Callable[[], AbstractContextManager[Callable[[str, int, int], None]]]
-"""Context manager that shows the progress of a command."""
+from modmill.cli.options import Json, Record
+from modmill.cli.output import bar
 
 
-def add_to(app: typer.Typer, bar: Bar) -> None:
-    """Add the command."""
+def mutate(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder that build, rsa build or ecc build wrote.")],
+    count: Annotated[int, typer.Option(min=1, max=10_000, help="Number of mutants.")] = 100,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the draw; the same seed draws the same mutants.")] = 1,
+    as_json: Json = False,
+    record: Record = None,
+) -> None:
+    """Plant small faults in a core, one at a time: `check` must find each, unless it is proved equivalent.
 
-    @app.command()
-    def mutate(
-        folder: Annotated[
-            Path, typer.Argument(metavar="DIR", help="A folder that build, rsa build or ecc build wrote.")
-        ],
-        count: Annotated[int, typer.Option(min=1, max=10_000, help="Number of mutants.")] = 100,
-        seed: Annotated[int, typer.Option(min=0, help="Seed of the draw; the same seed draws the same mutants.")] = 1,
-        as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead.")] = False,
-        record: Record = None,
-    ) -> None:
-        """Plant small faults in a core, one at a time: `check` must find each, unless it is proved equivalent.
+    Status 1 if a mutant survives.
+    """
+    from modmill.report.rows import put
+    from modmill.studies.mutate import Subject, check_mutants
 
-        Status 1 if a mutant survives.
-        """
-        from modmill.report.rows import put
-        from modmill.studies.mutate import Subject, check_mutants
-
-        subject = Subject.read(folder)
-        with bar() as progress:
-            report = check_mutants(subject, count, seed, progress=progress)
-        if record is not None:
-            put(record, report.row())
-        print(json.dumps(report.describe(), indent=2) if as_json else "\n".join(report.lines))
-        if report.survivors:
-            raise typer.Exit(1)
+    subject = Subject.read(folder)
+    with bar() as progress:
+        report = check_mutants(subject, count, seed, progress=progress)
+    if record is not None:
+        put(record, report.row())
+    print(json.dumps(report.describe(), indent=2) if as_json else "\n".join(report.lines))
+    if report.survivors:
+        raise typer.Exit(1)

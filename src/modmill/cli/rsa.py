@@ -10,54 +10,50 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from modmill.cli.options import Floorplan, Output, Record, Route, Router, Seeds, Set, Target
+from modmill.cli import options
+from modmill.cli.output import engine_results, passphrase_of, signature_verdict, verdict, write
 
 if TYPE_CHECKING:
-    from modmill.cores.pair_check import PairReport
-    from modmill.engines.rsa.rsa import Engine, PublicKey
+    from modmill.engines.rsa.rsa import Engine
 
 app = typer.Typer(no_args_is_help=True, help="RSA with real keys on an exponentiation engine around any multiplier.")
 
-Multiplier = Annotated[
-    str, typer.Option("--multiplier", metavar="DESIGN", help="A design; `modmill designs` lists them.")
-]
 Method = Annotated[str, typer.Option(help="window or ladder; both take the same time for every exponent.")]
 Window = Annotated[int, typer.Option(min=1, max=8, help="Bits of a digit of the exponent, for --method window.")]
 Io = Annotated[str, typer.Option(help="Form of the multiplier: native or binary.")]
 Threads = Annotated[int, typer.Option(min=0, max=64, help="Powers interleaved; 0: as many as fill the multiplier.")]
 
+Bits = Annotated[int, typer.Option(help="Length of the RSA modulus, 1024 to 4096.")]
+Word = Annotated[int, typer.Option(min=16, max=64, help="Bits of a word of the streams.")]
+Blind = Annotated[int, typer.Option(min=0, max=128, help="Largest number of bits of an exponent's blinding.")]
+
 
 @app.command()
 def build(
-    bits: Annotated[int, typer.Option(help="Length of the RSA modulus, 1024 to 4096.")] = 2048,
-    multiplier: Multiplier = "",
-    sets: Set = [],  # noqa: B006 - typer reads the default, nothing changes it
+    bits: Bits = 2048,
+    multiplier: options.Multiplier = "",
+    sets: options.Set = [],  # noqa: B006 - typer reads the default, nothing changes it
     io: Io = "native",
     method: Method = "window",
     window: Window = 5,
     threads: Threads = 0,
-    word: Annotated[int, typer.Option(min=16, max=64, help="Bits of a word of the streams.")] = 32,
+    word: Word = 32,
     crt: Annotated[bool, typer.Option("--crt/--no-crt", help="An engine for the primes, or for the modulus.")] = True,
-    blind: Annotated[int, typer.Option(min=0, max=128, help="Largest number of bits of an exponent's blinding.")] = 64,
-    cores: Annotated[int, typer.Option(min=1, max=64, help="Machines side by side behind one pair of streams.")] = 1,
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="Folder to write.")] = None,
-    top: Annotated[str, typer.Option(help="Name of the Verilog module, and prefix of its submodules.")] = "engine",
+    blind: Blind = 64,
+    cores: options.Cores = 1,
+    output: options.Folder = None,
+    top: options.Top = "engine",
 ) -> None:
     """Emit an engine: Verilog, its messages, and vectors. With CRT it has half the width of the modulus."""
     import shlex
 
-    from modmill.contract import UnsupportedError
     from modmill.cores.rsa.engine import DEFAULT
     from modmill.cores.rsa.machine import engine
     from modmill.design import parse_set
-    from modmill.engines.rsa.rsa import BITS
     from modmill.flow.emit import require_name
 
     require_name(top)
-    if bits not in BITS:
-        raise UnsupportedError(f"RSA moduli have {BITS[0]} to {BITS[-1]} bits, not {bits}")
-    chosen = multiplier or DEFAULT
-    width = -(-bits // 2) if crt else bits
+    chosen, width = multiplier or DEFAULT, _width(bits, crt)
     core = engine(
         chosen, width=width, settings=parse_set(sets), bits=width + blind, method=method, window=window,
         threads=threads, word=word, io=io, top=top, cores=cores,
@@ -80,48 +76,37 @@ def build(
 
 @app.command()
 def race(
-    bits: Annotated[int, typer.Option(help="Length of the RSA modulus, 1024 to 4096.")] = 2048,
-    multiplier: Annotated[
-        list[str], typer.Option("--multiplier", metavar="DESIGN", help="Race only this design; repeatable.")
-    ] = [],  # noqa: B006
-    sets: Set = [],  # noqa: B006 - typer reads the default, nothing changes it
+    bits: Bits = 2048,
+    multiplier: options.Multipliers = [],  # noqa: B006
+    sets: options.Set = [],  # noqa: B006 - typer reads the default, nothing changes it
     io: Io = "native",
     method: Method = "window",
     window: Window = 5,
     threads: Threads = 0,
-    word: Annotated[int, typer.Option(min=16, max=64, help="Bits of a word of the streams.")] = 32,
+    word: Word = 32,
     crt: Annotated[bool, typer.Option("--crt/--no-crt", help="Two powers of half the length, or one.")] = True,
-    blind: Annotated[int, typer.Option(min=0, max=128, help="Largest number of bits of an exponent's blinding.")] = 0,
-    cores: Annotated[int, typer.Option(min=1, max=64, help="Machines side by side behind one pair of streams.")] = 1,
-    target: Target = "ecp5-85k",
-    route: Route = False,
-    router: Router = "",
-    floorplan: Floorplan = False,
-    seeds: Seeds = 3,
-    output: Output = None,
-    record: Record = None,
+    blind: Blind = 0,
+    cores: options.Cores = 1,
+    target: options.Target = "ecp5-85k",
+    route: options.Route = False,
+    router: options.Router = "",
+    floorplan: options.Floorplan = False,
+    seeds: options.Seeds = 3,
+    output: options.Output = None,
+    record: options.Record = None,
 ) -> None:
     """Race whole engines around several multipliers: simulated, synthesised, routed; private operations per second."""
-    import json
-
     from rich.console import Console
 
     from modmill.contract import UnsupportedError
     from modmill.cores.rsa.engine import loaded
     from modmill.cores.rsa.machine import engine
     from modmill.design import parse_set
-    from modmill.engines.rsa.rsa import BITS
-    from modmill.report import engines as report
     from modmill.studies.race.machines import EngineRace
 
-    if bits not in BITS:
-        raise UnsupportedError(f"RSA moduli have {BITS[0]} to {BITS[-1]} bits, not {bits}")
-    width = -(-bits // 2) if crt else bits
-    settings = parse_set(sets)
-    console = Console(width=None if sys.stdout.isatty() else 150, highlight=False, markup=False)
+    width, settings = _width(bits, crt), parse_set(sets)
     status = Console(stderr=True)
     raced = EngineRace(target, route, seeds, record, floorplan=floorplan, router=router)
-    found = []
     entrants = []
     for name in multiplier or loaded():
         try:
@@ -136,21 +121,21 @@ def race(
             status.print(f"{name} does not apply: {error}", markup=False, highlight=False)
     with status.status("") as line:
         raced.progress = line.update
-        for name, core, about in entrants:
-            result = raced.measure(name, core, about)
-            result.per_operation = 2 if crt else 1
-            found.append(result)
-    if str(output) != "-":
-        kind = "with CRT" if crt else "without CRT"
-        console.print(report.table(found, f"RSA-{bits} private operations {kind} on {target}"))
-        print("\n".join(["", *report.footnotes(found)]))
-    if output is not None:
-        text = json.dumps(
-            {"bits": bits, "crt": crt, "target": target, "engines": [s.describe() for s in found]}, indent=2
-        )
-        print(text) if str(output) == "-" else output.write_text(text + "\n", encoding="utf-8")
-    if any(s.check is None for s in found):
-        raise typer.Exit(1)
+        found = [raced.measure(*entrant) for entrant in entrants]
+    for result in found:
+        result.per_operation = 2 if crt else 1
+    title = f"RSA-{bits} private operations {'with' if crt else 'without'} CRT on {target}"
+    engine_results(found, title, {"bits": bits, "crt": crt, "target": target}, output)
+
+
+def _width(bits: int, crt: bool) -> int:
+    """Bits of the modulus of an engine. Raises UnsupportedError for an RSA modulus of another length than `BITS`."""
+    from modmill.contract import UnsupportedError
+    from modmill.engines.rsa.rsa import BITS
+
+    if bits not in BITS:
+        raise UnsupportedError(f"RSA moduli have {BITS[0]} to {BITS[-1]} bits, not {bits}")
+    return -(-bits // 2) if crt else bits
 
 
 @app.command()
@@ -171,11 +156,10 @@ def run(
     salt: Annotated[int | None, typer.Option(min=0, help="Bytes of the PSS salt; default: as the hash.")] = None,
     label: Annotated[str, typer.Option(help="The OAEP label.")] = "",
     passphrase: Annotated[Path | None, typer.Option("--passphrase-file", help="File with the passphrase.")] = None,
-    multiplier: Multiplier = "",
-    sets: Set = [],  # noqa: B006 - typer reads the default, nothing changes it
+    multiplier: options.Multiplier = "",
+    sets: options.Set = [],  # noqa: B006 - typer reads the default, nothing changes it
     engine: Annotated[
-        str,
-        typer.Option(help="model: on contracts; exact: bit-exact; rtl: simulated hardware; a folder: its engine."),
+        str, typer.Option(help="model: on contracts; exact: bit-exact; rtl: simulated hardware; a folder: its engine.")
     ] = "model",
     io: Io = "native",
     method: Method = "window",
@@ -184,7 +168,7 @@ def run(
     crt: Annotated[bool, typer.Option("--crt/--no-crt", help="Two powers of half the length.")] = True,
     blind_message: Annotated[bool, typer.Option("--blind-message/--no-blind-message", help="A random factor.")] = True,
     blind_exponent: Annotated[int, typer.Option(min=0, max=128, help="Bits of a random multiple of p - 1.")] = 0,
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="File to write; default: stdout.")] = None,
+    output: options.File = None,
 ) -> None:
     """Decrypt, encrypt, sign or verify with a real key. Every private result is checked before it is released."""
     from modmill.contract import UnsupportedError
@@ -207,16 +191,14 @@ def run(
             engine, multiplier or DEFAULT, parse_set(sets), method=method, window=window, threads=threads, io=io,
         )  # fmt: skip
     rsa = Rsa(machine, crt=crt, blind_message=blind_message, blind_exponent=blind_exponent)
-    key = _key(key_file, passphrase)
+    key = padded.read_key(key_file.read_bytes(), passphrase_of(passphrase))
     data = wanted[0].read_bytes()
     sealed = padding or "oaep", hash_name, mask_hash, label.encode()
     signed = padding or "pss", hash_name, mask_hash, salt
     if verify is not None and signature is not None:
         good = padded.verify(rsa, key, data, signature.read_bytes(), *signed)
-        print("the signature is right" if good else "the signature is wrong")
         _report(machine)
-        if not good:
-            raise typer.Exit(1)
+        signature_verdict(good)
         return
     if sign is not None:
         out = padded.sign(rsa, key, data, *signed)
@@ -224,10 +206,7 @@ def run(
         out = padded.decrypt(rsa, key, data, *sealed)
     else:
         out = padded.encrypt(rsa, key, data, *sealed)
-    if output is None:
-        sys.stdout.buffer.write(out)
-    else:
-        output.write_bytes(out)
+    write(out, output)
     _report(machine)
 
 
@@ -254,21 +233,6 @@ def check(
     from modmill.cores.rsa.check import check_engine
 
     verdict(check_engine(folder, full=full))
-
-
-def verdict(report: PairReport) -> None:
-    """Print the result of a check. Raises typer.Exit with status 1 if it failed."""
-    print(report.line)
-    for line in report.failures:
-        print(f"  {line}")
-    if report.failures:
-        raise typer.Exit(1)
-
-
-def _key(path: Path, passphrase: Path | None) -> PublicKey:
-    from modmill.engines.rsa.padding import read_key
-
-    return read_key(path.read_bytes(), passphrase.read_text().rstrip("\n") if passphrase else None)
 
 
 def _report(machine: object) -> None:

@@ -4,19 +4,14 @@
 
 from __future__ import annotations
 
-import json
 import sys
-from collections.abc import Callable
-from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from modmill.cli.options import Record
-
-Bar = Callable[[], AbstractContextManager[Callable[[str, int, int], None]]]
-"""Context manager that shows the progress of a command."""
+from modmill.cli.options import Output, Record
+from modmill.cli.output import bar, require_writable, results
 
 Papers = Annotated[
     list[str],
@@ -28,52 +23,46 @@ Papers = Annotated[
 ]
 
 
-def add_to(app: typer.Typer, bar: Bar) -> None:
-    """Add both commands."""
+def reproduce(
+    papers: Papers = [],  # noqa: B006 - typer reads the default, nothing changes it
+    measure: Annotated[bool, typer.Option("--measure", help="Measure missing rows (minutes).")] = False,
+    emit: Annotated[
+        bool, typer.Option("--emit", help="With -o: emit every core again; show only rows of that RTL (minutes).")
+    ] = False,
+    site: Annotated[Path | None, typer.Option("--output", "-o", metavar="DIR", help="Write a site.")] = None,
+    output: Output = None,
+    record: Record = None,
+) -> None:
+    """Print every table of the papers: printed, predicted and measured values, with the reasons for differences."""
+    from modmill.contract import UnsupportedError
 
-    @app.command()
-    def reproduce(
-        papers: Papers = [],  # noqa: B006 - typer reads the default, nothing changes it
-        measure: Annotated[bool, typer.Option("--measure", help="Measure missing rows (minutes).")] = False,
-        emit: Annotated[
-            bool, typer.Option("--emit", help="With -o: emit every core again; show only rows of that RTL (minutes).")
-        ] = False,
-        site: Annotated[Path | None, typer.Option("--output", "-o", metavar="DIR", help="Write a site.")] = None,
-        output: Annotated[
-            Path | None, typer.Option("--json", metavar="FILE", help="Also write JSON; - for stdout.")
-        ] = None,
-        record: Record = None,
-    ) -> None:
-        """Print every table of the papers: printed, predicted and measured values, with the reasons for differences."""
-        from modmill.contract import UnsupportedError
-
-        if site is not None:
-            if output is not None:
-                raise UnsupportedError("--json works only for the tables in the terminal; omit -o")
-            _write(site, papers, measure, emit, record, bar)
-            return
-        if emit:
-            raise UnsupportedError("--emit works only with -o; the tables in the terminal always emit their cores")
-        _print(papers, measure, output, record, bar)
-
-    @app.command()
-    def view(
-        folder: Annotated[
-            Path | None, typer.Argument(metavar="[DIR]", help="A site; default: a new one in the cache.")
-        ] = None,
-        port: Annotated[int, typer.Option(min=0, max=65535, help="Port on this machine; 0: a free one.")] = 0,
-        browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the browser.")] = True,
-    ) -> None:
-        """Serve the site on this machine and open the browser. Ctrl-C ends it."""
-        from modmill.studies.site import site as pages
-
-        if folder is None:
-            with bar() as progress:
-                folder = pages.kept(lambda job: progress(job, 0, 0))
-        _serve(folder, port, browser)
+    if site is not None:
+        if output is not None:
+            raise UnsupportedError("--json works only for the tables in the terminal; omit -o")
+        _write(site, papers, measure, emit, record)
+        return
+    if emit:
+        raise UnsupportedError("--emit works only with -o; the tables in the terminal always emit their cores")
+    _print(papers, measure, output, record)
 
 
-def _write(site: Path, papers: list[str], measure: bool, emit: bool, record: Path | None, bar: Bar) -> None:
+def view(
+    folder: Annotated[
+        Path | None, typer.Argument(metavar="[DIR]", help="A site; default: a new one in the cache.")
+    ] = None,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port on this machine; 0: a free one.")] = 0,
+    browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the browser.")] = True,
+) -> None:
+    """Serve the site on this machine and open the browser. Ctrl-C ends it."""
+    from modmill.studies.site import site as pages
+
+    if folder is None:
+        with bar() as progress:
+            folder = pages.kept(lambda job: progress(job, 0, 0))
+    _serve(folder, port, browser)
+
+
+def _write(site: Path, papers: list[str], measure: bool, emit: bool, record: Path | None) -> None:
     from modmill.studies.site.site import write
 
     stale: list[str] = []
@@ -87,7 +76,7 @@ def _write(site: Path, papers: list[str], measure: bool, emit: bool, record: Pat
     print(f"{site}: {sum(name.endswith('.html') for name in files)} pages; open {site / 'index.html'}")
 
 
-def _print(papers: list[str], measure: bool, output: Path | None, record: Path | None, bar: Bar) -> None:
+def _print(papers: list[str], measure: bool, output: Path | None, record: Path | None) -> None:
     from rich.console import Console
 
     from modmill.report.reproduction import as_data, show
@@ -95,23 +84,20 @@ def _print(papers: list[str], measure: bool, output: Path | None, record: Path |
     from modmill.studies.papers.reproduce import reproduce as reproduced
 
     require_papers(papers)
-    if output is not None and str(output) != "-":
-        output.open("a").close()  # fail now and not after minutes
+    require_writable(output)
     found = {}
     with bar() as progress:
         for paper in papers or PAPERS:
             found[paper] = reproduced(paper, measure=measure, record=record, progress=lambda job: progress(job, 0, 0))
+
+    def print_all() -> None:
+        for paper, sections in found.items():
+            if len(found) > 1:
+                print(f"\n==== {paper}")
+            show(sections, Console(width=None if sys.stdout.isatty() else 170, highlight=False))
+
     data = {paper: as_data(sections) for paper, sections in found.items()}
-    text = json.dumps(data[papers[0]] if len(papers) == 1 else data, indent=2, ensure_ascii=False)
-    if str(output) == "-":
-        print(text)
-        return
-    for paper, sections in found.items():
-        if len(found) > 1:
-            print(f"\n==== {paper}")
-        show(sections, Console(width=None if sys.stdout.isatty() else 170, highlight=False))
-    if output is not None:
-        output.write_text(text + "\n", encoding="utf-8")
+    results(data[papers[0]] if len(papers) == 1 else data, output, print_all, ascii_only=False)
 
 
 def _serve(folder: Path, port: int, browser: bool) -> None:

@@ -5,10 +5,15 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from modmill.report.rows import Row
 from modmill.report.traces import rows
+
+
+def tool_options(routes: Iterable[Row]) -> list[str]:
+    """The options of the tool that made routes, which follow its version behind commas."""
+    return sorted({option for row in routes for option in row.tool.split(", ")[1:]})
 
 
 def origin(routes: Mapping[str, Sequence[Row]]) -> str:
@@ -29,7 +34,7 @@ def origin(routes: Mapping[str, Sequence[Row]]) -> str:
     text += "".join(f"; {', '.join(names)}: {_seeds(numbers)}" for numbers, names in fewer.items())
     options: dict[str, list[str]] = defaultdict(list)
     for name, some in routes.items():
-        for option in sorted({option for row in some for option in row.tool.split(", ")[1:]}):
+        for option in tool_options(some):
             options[option].append(name)
     text += "".join(f"; by {option}: {', '.join(names)}" for option, names in options.items())
     caps = sorted({row.values["cap_mhz"] for some in routes.values() for row in some if row.values.get("cap_mhz")})
@@ -38,7 +43,7 @@ def origin(routes: Mapping[str, Sequence[Row]]) -> str:
 
 def routed_by(value: object) -> str:
     """The tool's options of the routes from which a traced number comes; "" if there are none."""
-    options = sorted({option for row in rows(value) if row.kind == "route" for option in row.tool.split(", ")[1:]})
+    options = tool_options(row for row in rows(value) if row.kind == "route")
     return f"by {', '.join(options)}" if options else ""
 
 

@@ -74,8 +74,6 @@ def cycles(step: Step) -> str:
     return f"cycle {step.start}" if step.end - step.start <= 1 else f"cycles {step.start} to {step.end - 1}"
 
 
-# ---------------------------------------------------------------------------------------------- blocks
-
 _BOX, _GAP, _TALL, _DOWN = 116, 60, 44, 74
 
 

@@ -15,21 +15,21 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass
 from functools import cache, cached_property
-from statistics import median
 from typing import Any
 
 from modmill.contract import Digits
-from modmill.design import Design
 from modmill.designs import DESIGNS
 from modmill.engines.ecc.point_engine import Shape
 from modmill.engines.rsa.rsa import BITS
 from modmill.flow.targets import target as find_target
 from modmill.numbers.curves.named import find_curve
 from modmill.numbers.primes import prev_prime
-from modmill.report.families import Family, family
+from modmill.report.clocks import tool_options
+from modmill.report.families import family
+from modmill.report.measured import Measured, by_device, engine_numbers
 from modmill.report.rows import Row
 from modmill.report.traces import traced
 
@@ -64,23 +64,8 @@ class Work:
 
 
 @dataclass(frozen=True)
-class MeasuredEngine:
-    """One engine on one device, from its rows. Numbers are traced; None without a row."""
-
-    design: Design
-    about: Mapping[str, Any]
-    target: str
-    digest: str
-    check: Row | None
-    synth: Row
-    routes: Sequence[Row] = field(default_factory=tuple)
-
-    @property
-    def family(self) -> Family:
-        """The family of its multiplier."""
-        found = family(self.design.page)
-        assert found is not None
-        return found
+class MeasuredEngine(Measured):
+    """One engine on one device. Numbers are traced; None without a row."""
 
     @property
     def kind(self) -> str:
@@ -142,7 +127,7 @@ class MeasuredEngine:
         words += ["--threads", a["threads"], *(["--cores", a["cores"]] if a["cores"] > 1 else [])]
         words += ["--target", self.target] if self.target != "ecp5-85k" else []
         words += ["--route", "--seeds", max(row.seed or 1 for row in self.routes)] if self.routes else []
-        for option in sorted({option for row in self.routes for option in row.tool.split(", ")[1:]}):
+        for option in tool_options(self.routes):
             words += ["--floorplan"] if option == "floorplan" else ["--router", option]
         return shlex.join(["modmill", *map(str, words)])
 
@@ -150,49 +135,23 @@ class MeasuredEngine:
     def numbers(self) -> dict[str, Any]:
         """Cycles, resources, MHz (median of the seeds), ms of a job, operations per second, and the same for each DSP
         block and LUT."""
-        check, synth = self.check, self.synth
-        found: dict[str, Any] = {
-            name: traced(check.values[name], check) if check else None for name in ("latency", "period", "results")
-        }
-        found |= {name: traced(synth.values[name], synth) for name in ("dsp", "lut", "ff", "bram")}
-        mhz = traced(median(row.values["mhz"] for row in self.routes), *self.routes) if self.routes else None
         operations = self.about["threads"] * self.about["cores"]
-        rate = mhz * 1e6 * operations / found["period"] if mhz and found["period"] else None
+        found = engine_numbers(self.check, self.synth, self.routes, operations)
+        rate, period = found["rate"], found["period"]
         return found | {
-            "mhz": mhz,
-            "cycles": found["period"] / operations if found["period"] else None,
-            "ms": found["latency"] / mhz / 1000 if mhz and found["latency"] else None,
-            "rate": rate,
+            "results": traced(self.check.values["results"], self.check) if self.check else None,
+            "cycles": period / operations if period else None,
             "crt": rate / 2 if rate and self.kind == "rsa" else None,
-            "per_dsp": rate / found["dsp"] if rate and found["dsp"] else None,
-            "per_lut": rate / found["lut"] if rate and found["lut"] else None,
         }
 
 
 def measured_engines(rows: Iterable[Row], digest: Callable[[Row], str] | None = None) -> list[MeasuredEngine]:
     """Every engine that has a synthesis row, once for each device: by work, then in the order of DESIGNS.
 
-    ``digest`` returns the digest of the RTL that is emitted now for the engine of a row; it is called if rows of
-    several digests describe one engine. Without it the last row counts.
+    ``digest`` as in `by_device`.
     """
-    kept = [row for row in rows if is_engine(row)]
-    checks = {row.digest: row for row in kept if row.kind == "check"}
-    routes: dict[tuple[str, str], list[Row]] = {}
-    for row in kept:
-        if row.kind == "route":
-            routes.setdefault((row.digest, row.target), []).append(row)
-    by_engine: dict[str, dict[str, Row]] = {}
-    for row in kept:
-        if row.kind == "synth":
-            by_engine.setdefault(f"{_identity(row)} {row.target}", {})[row.digest] = row
-    made = []
-    for several in by_engine.values():
-        *_, last = several.values()
-        row = several.get(digest(last), last) if digest and len(several) > 1 else last
-        made.append(MeasuredEngine(
-            _DESIGNS[row.about["design"]], row.about, row.target, row.digest, checks.get(row.digest), row,
-            sorted(routes.get((row.digest, row.target), ()), key=lambda r: r.seed or 0),
-        ))  # fmt: skip
+    found = by_device((row for row in rows if is_engine(row)), _identity, digest)
+    made = [MeasuredEngine(*rows_of_one) for rows_of_one in found]
     order = {name: k for k, name in enumerate(_DESIGNS)}
     return sorted(made, key=lambda e: (
         e.kind, e.target != "ecp5-85k", e.target, _place(e.work), order[e.design.name], e.label,

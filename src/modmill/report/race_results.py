@@ -78,37 +78,25 @@ class RaceResult:
         """Origin of the numbers in words."""
         if self.state == "does not apply":
             return ""
-        origins = {"measured" if "measured" in found else "recorded" for found in self._origins() if found}
+        origins = {origin for _, origin in self._rows}
         predicted = {"predicted"} if self.check is None or self.synth is None else set()
         return " + ".join(sorted(origins | predicted))
 
-    def _origins(self) -> list[set[str]]:
-        singles = [{part[1]} for part in (self.check, self.synth) if part is not None]
-        return [*singles, *({origin} for _, origin in self.routes)]
+    @property
+    def _rows(self) -> list[tuple[Row, str]]:
+        return [*(row for row in (self.check, self.synth) if row), *self.routes]
 
     def describe(self) -> dict[str, Any]:
         """The values for JSON."""
         return {
-            "design": self.design,
-            "state": self.state,
-            "note": self.note,
-            "digest": self.digest,
-            "settings": self.settings,
-            "latency_cycles": self.latency,
-            "interval_cycles": self.interval,
-            **{name: self.value(name) for name in ("dsp", "lut", "ff", "bram")},
-            "mhz": self.mhz,
-            "clock": self.clock,
-            "microseconds": self.microseconds,
-            "products_per_second": self.per_second,
+            "design": self.design, "state": self.state, "note": self.note, "digest": self.digest,
+            "settings": self.settings, "latency_cycles": self.latency, "interval_cycles": self.interval,
+            **{name: self.value(name) for name in ("dsp", "lut", "ff", "bram")}, "mhz": self.mhz, "clock": self.clock,
+            "microseconds": self.microseconds, "products_per_second": self.per_second,
             "products_per_second_per_dsp": self.per_second_per("dsp"),
-            "products_per_second_per_lut": self.per_second_per("lut"),
-            "numbers": self.numbers,
-            "rows": [
-                {**asdict(row), "origin": origin}
-                for row, origin in [*(r for r in (self.check, self.synth) if r is not None), *self.routes]
-            ],
-        }
+            "products_per_second_per_lut": self.per_second_per("lut"), "numbers": self.numbers,
+            "rows": [{**asdict(row), "origin": origin} for row, origin in self._rows],
+        }  # fmt: skip
 
 
 _COLUMNS = (
@@ -116,25 +104,31 @@ _COLUMNS = (
 )  # fmt: skip
 
 
-def table(results: Sequence[RaceResult], title: str) -> Table:
-    """The designs that serve the modulus, in the order of ``results``."""
+def plain_table(title: str, columns: Sequence[str], left: Sequence[str]) -> Table:
+    """An empty table without lines; the columns named in ``left`` are aligned to the left. The first is not wrapped."""
     from rich.table import Table
 
     made = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for name in _COLUMNS:
-        made.add_column(name, justify="left" if name in ("design", "numbers") else "right", no_wrap=name == "design")
+    for name in columns:
+        made.add_column(name, justify="left" if name in left else "right", no_wrap=name == columns[0])
+    return made
+
+
+def table(results: Sequence[RaceResult], title: str) -> Table:
+    """The designs that serve the modulus, in the order of ``results``."""
+    made = plain_table(title, _COLUMNS, ("design", "numbers"))
     for s in results:
         if s.state == "does not apply":
             continue
         mhz = "-" if s.mhz is None else f"{s.mhz:.1f}" + ("" if s.clock == ROUTED else " ~")
         dsp = s.value("dsp")
         resources = ["-" if dsp is None else f"{dsp:,}{'' if s.synth else ' *'}"]
-        resources += [_count(s.value(name)) for name in ("lut", "ff", "bram")]
+        resources += [count(s.value(name)) for name in ("lut", "ff", "bram")]
         rates = [_rate(s.per_second), _rate(s.per_second_per("dsp")), _rate(s.per_second_per("lut"))]
         late = "-" if s.microseconds is None else f"{s.microseconds:.3f}"
         cycles = s.check[1] if s.check else "predicted"
         numbers = {"ready": s.numbers, "does not fit": f"{s.note}; cycles {cycles}"}.get(s.state, f"FAILED: {s.note}")
-        made.add_row(s.design, _count(s.latency), _count(s.interval), *resources, mhz, late, *rates, numbers)
+        made.add_row(s.design, count(s.latency), count(s.interval), *resources, mhz, late, *rates, numbers)
     return made
 
 
@@ -153,7 +147,8 @@ def footnotes(results: Sequence[RaceResult]) -> list[str]:
     return lines
 
 
-def _count(number: int | None) -> str:
+def count(number: int | None) -> str:
+    """A number with separators, or a dash."""
     return "-" if number is None else f"{number:,}"
 
 

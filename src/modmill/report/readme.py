@@ -5,13 +5,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from statistics import median
-from typing import Any
 
 from modmill.designs import DESIGNS
+from modmill.report.clocks import tool_options
 from modmill.report.engine_rows import MeasuredEngine, Work, measured_engines
+from modmill.report.measured import by_device, core_numbers
 from modmill.report.rows import Row, read
 
 BEGIN = "<!-- results: written by `./mill readme` from results/*.jsonl -->"
@@ -49,13 +49,12 @@ def tables(folder: Path) -> str:
 
     If a design was measured with its default settings, only those rows are shown; its page has the others.
     """
+    rows = list({row.key: row for path in sorted(folder.glob("*.jsonl")) for row in read(path)}.values())
     out = []
     for modulus, target, words in TABLES:
-        found = _rows(folder, modulus)
-        lines = sorted(_line(rows, target) for rows in found.values() if rows["check"] and _of(rows, "synth", target))
+        lines = sorted(_lines(rows, modulus, target))
         out.append(f"Native cores for {modulus} on {target} ({words}):\n\n{HEAD}{''.join(text for _, text in lines)}")
-    lines_of_engines = engine_lines(row for path in sorted(folder.glob("*.jsonl")) for row in read(path))
-    if lines_of_engines:
+    if lines_of_engines := engine_lines(rows):
         words = "input and output included; the operations of a job run interleaved"
         out.append(f"Whole engines on {ENGINES_ON}, {words}:\n\n{ENGINES_HEAD}{lines_of_engines}")
     return "\n".join(out)
@@ -85,52 +84,37 @@ def _engine_line(words: str, e: MeasuredEngine) -> str:
     return f"{start} | {_clock(float(n['mhz']), e.routes)} | {float(n['ms']):.4g} | {rate:,.0f} | {per_dsp} |\n"
 
 
-def _rows(folder: Path, modulus: str) -> dict[str, dict[str, list[Row]]]:
-    by_digest: dict[str, dict[str, list[Row]]] = defaultdict(lambda: defaultdict(list))
+def _lines(rows: Iterable[Row], modulus: str, target: str) -> Iterator[tuple[int, str]]:
+    """DSP blocks x interval and a line for each core that is shown."""
     multipliers = {d.name: {s.name: s.default for s in d.settings} for d in DESIGNS if d.operands == 2}
+    kept = [
+        row
+        for row in rows
+        if row.about.get("design") in multipliers
+        and (row.about.get("modulus"), row.about.get("io")) == (modulus, "native")
+    ]
     ordinary: dict[str, set[str]] = defaultdict(set)
-    for path in sorted(folder.glob("*.jsonl")):
-        for row in read(path):
-            name = row.about.get("design", "")
-            multiplies = name in multipliers
-            if multiplies and row.about.get("modulus") == modulus and row.about.get("io") == "native":
-                kinds = by_digest[row.digest][row.kind]
-                if row.key not in {r.key for r in kinds}:
-                    kinds.append(row)
-                given, defaults = row.about.get("parameters", {}), multipliers[name]
-                if all(value == defaults.get(key, value) for key, value in given.items()):
-                    ordinary[name].add(row.digest)
-
-    def shown(digest: str, kinds: dict[str, list[Row]]) -> bool:
-        names = {row.about["design"] for rows in kinds.values() for row in rows}
-        return any(digest in ordinary[name] or not ordinary[name] for name in names)
-
-    return {digest: kinds for digest, kinds in by_digest.items() if shown(digest, kinds)}
-
-
-def _of(rows: dict[str, list[Row]], kind: str, target: str) -> list[Row]:
-    return [row for row in rows[kind] if row.target == target]
-
-
-def _line(rows: dict[str, list[Row]], target: str) -> tuple[float, str]:
-    check, synth, routes = rows["check"][-1], _of(rows, "synth", target)[-1], _of(rows, "route", target)
-    v: dict[str, Any] = synth.values
-    latency, interval = check.values["latency"], check.values["interval"]
-    start = f"| `{synth.about['design']}` | {latency}, {interval} | {v['dsp']:,} | {v['lut']:,} | {v['ff']:,} |"
-    if not routes:
-        return v["dsp"] * interval, start + " - | - | - | - | - |\n"
-    mhz = median(row.values["mhz"] for row in routes)
-    rate = mhz * 1e6 / interval
-    per_dsp = f"{rate / v['dsp']:,.0f}" if v["dsp"] else "-"
-    text = f" {_clock(mhz, routes)} | {latency / mhz:.3f} | {rate:,.0f} | {per_dsp} "
-    return v["dsp"] * interval, f"{start}{text}| {rate / v['lut']:,.0f} |\n"
+    for row in kept:
+        name, given = row.about["design"], row.about.get("parameters", {})
+        if all(value == multipliers[name].get(key, value) for key, value in given.items()):
+            ordinary[name].add(row.digest)
+    for check, synth, routes in by_device(kept, lambda row: row.digest):
+        name = synth.about["design"]
+        if check is None or synth.target != target or (ordinary[name] and synth.digest not in ordinary[name]):
+            continue
+        n = core_numbers(check, synth, routes)
+        text = f"| `{name}` | {n['latency']}, {n['interval']} | {n['dsp']:,} | {n['lut']:,} | {n['ff']:,} |"
+        cells = ["-"] * 5
+        if routes:
+            per_dsp = f"{n['per_dsp']:,.0f}" if n["dsp"] else "-"
+            cells = [_clock(n["mhz"], routes), f"{n['us']:.3f}", f"{n['rate']:,.0f}", per_dsp, f"{n['per_lut']:,.0f}"]
+        yield n["dsp"] * n["interval"], f"{text} {' | '.join(cells)} |\n"
 
 
 def _clock(mhz: float, routes: Sequence[Row]) -> str:
     """The clock in MHz, with the number of seeds and the tool's options."""
-    options = sorted({option for row in routes for option in row.tool.split(", ")[1:]})
     seeds = f"{len(routes)} seed{'s' * (len(routes) > 1)}"
-    return f"{mhz:.1f} ({', '.join([seeds, *options])})"
+    return f"{mhz:.1f} ({', '.join([seeds, *tool_options(routes)])})"
 
 
 def rewritten(readme: str, folder: Path) -> str:

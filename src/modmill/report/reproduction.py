@@ -37,6 +37,11 @@ class Line:
         return any(v not in (None, UNKNOWN, self.printed) for v in (self.predicted, self.measured))
 
 
+def cells(item: str, *rows: tuple[Any, ...]) -> list[Line]:
+    """Lines about one item. Each row has the name of a quantity, then the other fields of its `Line` in order."""
+    return [Line(f"{item}: {quantity}", *fields) for quantity, *fields in rows]
+
+
 @dataclass(frozen=True)
 class Section:
     """One table or figure: its lines, a text before them, a chart for the terminal, and the plots or the schedule that

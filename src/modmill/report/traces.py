@@ -41,27 +41,24 @@ def _merged(parts: Iterable[Iterable[Origin]]) -> tuple[Origin, ...]:
     return tuple(seen.values())
 
 
-class TracedInt(int):
+class _Traced:
+    origins: tuple[Origin, ...] = ()
+
+    def __deepcopy__(self, memo: object) -> Any:
+        return self
+
+
+class TracedInt(_Traced, int):
     """A whole number with its origins."""
 
-    origins: tuple[Origin, ...] = ()
 
-    def __deepcopy__(self, memo: object) -> TracedInt:
-        return self
-
-
-class TracedFloat(float):
+class TracedFloat(_Traced, float):
     """A float with its origins."""
-
-    origins: tuple[Origin, ...] = ()
-
-    def __deepcopy__(self, memo: object) -> TracedFloat:
-        return self
 
 
 def origins(value: object) -> tuple[Origin, ...]:
     """The origins of a number; empty for a number that is not traced."""
-    return value.origins if isinstance(value, (TracedInt, TracedFloat)) else ()
+    return value.origins if isinstance(value, _Traced) else ()
 
 
 def rows(value: object) -> tuple[Row, ...]:

@@ -9,6 +9,5 @@ import pytest
 def cache(tmp_path, monkeypatch):
     """No rows but those a test plants."""
     monkeypatch.setenv("MODMILL_CACHE", str(tmp_path))
-    for module in ("modmill.report.rows", "modmill.studies.papers.measured_core"):
-        monkeypatch.setattr(f"{module}.shipped_folder", lambda: tmp_path / "none")
+    monkeypatch.setattr("modmill.report.rows.shipped_folder", lambda: tmp_path / "none")
     return tmp_path

@@ -14,8 +14,8 @@ from modmill.flow import tools
 from modmill.numbers.moduli import parse_modulus
 from modmill.report.reproduction import UNKNOWN, Line, as_data
 from modmill.report.rows import Row, append
-from modmill.studies.papers import hbe
-from modmill.studies.papers.measured_core import Rows
+from modmill.studies.papers import hbe, hbe_costs
+from modmill.studies.papers.bench import Bench
 from modmill.studies.papers.reproduce import PAPERS, reproduce
 
 # Transcribed from the paper once more, row by row as it prints them.
@@ -90,7 +90,7 @@ def faults(sections):
 
 @pytest.fixture
 def unmeasured(cache):
-    return hbe.sections(Rows())
+    return hbe.sections(Bench())
 
 
 def lines(sections, title):
@@ -178,7 +178,7 @@ def test_claims_about_the_figures(unmeasured):
     """From the formulas of Table II as printed, not from ours."""
 
     def cost(method, n, r):
-        square, linear = hbe.TABLE_II[method][r]
+        square, linear = hbe_costs.TABLE_II[method][r]
         return square * n * n + linear * n
 
     def saved(method, n, r):
@@ -208,8 +208,8 @@ def test_figures_are_numbers(unmeasured):
         points = [words for row in section.chart if len(words := row.split()) >= 4 and words[0].isdigit()]
         assert len(points) >= 10
         for n, *values in (words[:4] for words in points):
-            algorithm = {f: a for f, a, _, _ in hbe.FIGURES}[figure]
-            expected = [hbe._ratio(algorithm, int(n), r) for r in (2, 3, 4)]
+            algorithm = {f: a for f, a, _, _ in hbe_costs.FIGURES}[figure]
+            expected = [hbe_costs.relative_cost(algorithm, int(n), r) for r in (2, 3, 4)]
             assert [f"{float(v):.3f}" for v in expected] == values
 
 
@@ -241,7 +241,7 @@ def test_nothing_is_measured_without_rows(unmeasured):
 
 def test_without_rows_no_core_is_emitted(cache, monkeypatch):
     monkeypatch.setattr(Core, "verilog", property(lambda self: pytest.fail("a core is emitted")))
-    assert hbe.sections(Rows())
+    assert hbe.sections(Bench())
 
 
 def test_a_row_is_used_only_for_the_same_rtl(cache):
@@ -261,14 +261,14 @@ def test_a_row_is_used_only_for_the_same_rtl(cache):
     assert core.digest in (cache / "digests.json").read_text()
     remembered = json.loads((cache / "digests.json").read_text())
     (cache / "digests.json").write_text(json.dumps(remembered | {"sources": "older"}))
-    assert Rows()._remembered == {}
+    assert Bench()._remembered == {}
 
 
 def test_our_extensions_enter_when_they_are_there(cache, monkeypatch):
     """The section is there without the designs, and their cycles come from their contracts."""
-    with_designs = lines(hbe.sections(Rows()), "Table III: base")
+    with_designs = lines(hbe.sections(Bench()), "Table III: base")
     monkeypatch.setattr(hbe, "EXTENSIONS", {"KBE": "no-such-design", "HBE": "nor-this"})
-    without = hbe.sections(Rows())
+    without = hbe.sections(Bench())
     assert list(faults(without)) == []
     assert lines(without, "Table III: base")["256 bits, w = 17, KBE: cycles"].predicted is None
     for w in hbe.WIDTHS:
@@ -286,7 +286,7 @@ def test_rates_of_our_multiplications(cache):
     append(file, Row("synth", core.digest, yosys, "ecp5-85k", None, values, about))
     for seed, mhz in ((1, 100.0), (2, 120.0), (3, 110.0)):
         append(file, Row("route", core.digest, nextpnr, "ecp5-85k", seed, {"mhz": mhz}, about))
-    found = lines(hbe.sections(Rows()), "Our Montgomery")
+    found = lines(hbe.sections(Bench()), "Our Montgomery")
     rate = 110e6 / core.contract.timing.interval
     assert found["hbe, secp256k1: routed clock MHz"].measured == 110
     assert found["hbe, secp256k1: products per second"].measured == round(rate)
@@ -297,4 +297,4 @@ def test_rates_of_our_multiplications(cache):
 
 def test_the_command_knows_the_paper(cache):
     assert "hbe" in PAPERS
-    assert len(reproduce("hbe")) == len(hbe.sections(Rows()))
+    assert len(reproduce("hbe")) == len(hbe.sections(Bench()))

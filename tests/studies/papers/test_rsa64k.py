@@ -18,8 +18,7 @@ from modmill.numbers.primes import is_prime
 from modmill.report.reproduction import UNKNOWN
 from modmill.report.rows import Row, append, read
 from modmill.studies.papers import rsa64k
-from modmill.studies.papers.bench import modulus_value
-from modmill.studies.papers.measured_core import Rows
+from modmill.studies.papers.bench import Bench, modulus_value
 from modmill.studies.papers.reproduce import reproduce
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -95,7 +94,7 @@ def faults(sections):
 
 @pytest.fixture
 def unmeasured(cache):
-    return rsa64k.sections(Rows())
+    return rsa64k.sections(Bench())
 
 
 def lines(sections, title):

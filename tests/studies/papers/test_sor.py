@@ -11,7 +11,7 @@ from modmill.numbers.moduli import parse_modulus
 from modmill.schedule import Schedule
 from modmill.studies.papers import sor
 from modmill.studies.papers.bench import Bench
-from modmill.studies.papers.sor import FIGURES, NAMES, chart_differences
+from modmill.studies.papers.sor_charts import FIGURES, NAMES, chart_differences
 
 # Transcribed from the paper once more, row by row as it prints them.
 TABLE_1 = """
@@ -59,12 +59,12 @@ TABLE_5 = """
     MM_PA_N [20], VIRTEX 6        21.16  47.25  34.34 2016 5120
     MM_PA_P [27], VIRTEX 7        62.11  48.3   29.17 2799 15900
     MM_SPA [27], VIRTEX 7         54.34  239.2  11.43 512  1391
-    (MeasuredCore) SOR_1M_P, VIRTEX 7     138.8  173    8.73  140  3237
-    (MeasuredCore) SOR_2M, VIRTEX 7       128.5  140    10.11 280  3998
+    (Ours) SOR_1M_P, VIRTEX 7     138.8  173    8.73  140  3237
+    (Ours) SOR_2M, VIRTEX 7       128.5  140    10.11 280  3998
     sQ-RNS [18], KINTEX US+       139.5  107.53 4.247 84   4835
     dQ-RNS [18], KINTEX US+       142.7  126.14 4.076 84   4122
-    (MeasuredCore) SOR_1M_P, KINTEX US+   187.13 128.3  8.89  140  4364
-    (MeasuredCore) SOR_2M, KINTEX US+     187.13 96.3   10.26 280  5821
+    (Ours) SOR_1M_P, KINTEX US+   187.13 128.3  8.89  140  4364
+    (Ours) SOR_2M, KINTEX US+     187.13 96.3   10.26 280  5821
 """
 ESTIMATED = {"sQ-RNS [18], KINTEX US+": 150.53, "dQ-RNS [18], KINTEX US+": 168.18}
 """In brackets behind the latency in Table 5."""
@@ -155,7 +155,7 @@ def test_figure_6_draws_table_4(sections):
 
 @pytest.mark.parametrize("printed", FIGURES, ids=lambda printed: printed.figure)
 def test_every_cell_of_the_charts_is_compared(printed):
-    """MeasuredCore does the same in the same cycles; an operation or a cycle that differs is found, cell by cell."""
+    """Ours does the same in the same cycles; an operation or a cycle that differs is found, cell by cell."""
     plan = design(NAMES[printed.paper]).fit(parse_modulus("secp256k1").value).schedule
     assert list(chart_differences(printed, plan)) == []
     for unit, row in printed.cells.items():

@@ -2,22 +2,27 @@
 # Copyright The Modmill authors
 """Rows for cores and for single blocks: looked up by digest, or measured on request.
 
-The digest of a core is that of its RTL, which takes seconds to emit. For pages with dozens of cores, ``recorded`` takes
-the digest from the rows instead, each of which names design, modulus and parameters. If rows of several digests
-describe one core, the core is emitted. ``reproduce --emit`` and a test check that the generator still emits the RTL of
-the rows.
+The digest of a core is that of its RTL, which takes seconds to emit. A bench therefore builds a core only if some row
+describes it, and stores digests in ``digests.json`` of the cache folder, with a fingerprint of Modmill's sources and
+tools; a change of either discards them all. For pages with dozens of cores, ``recorded`` takes the digest from the rows
+instead, each of which names design, modulus and parameters. If rows of several digests describe one core, the core is
+emitted. ``reproduce --emit`` and a test check that the generator still emits the RTL of the rows.
 """
 
 from __future__ import annotations
 
+import json
 import tempfile
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+import modmill
 from modmill.cores.multiplier.build import Core, build
 from modmill.design import Multiplier, unused
 from modmill.designs import design as find_design
@@ -49,9 +54,10 @@ def is_about(row: Row, core: Core) -> bool:
 
 @dataclass
 class Bench:
-    """Synthesis and check rows for cores; with ``measure`` missing rows are measured.
+    """Synthesis, check and route rows of native cores. All numbers from a bench are traced to their rows.
 
-    ``recorded``: see above. All numbers from a bench are traced to their rows.
+    ``measure``: measure missing synthesis rows. ``record``: a results file to which the used rows are added.
+    ``progress`` is called before each synthesis. ``recorded``: see above.
     """
 
     measure: bool = False
@@ -61,7 +67,13 @@ class Bench:
 
     def __post_init__(self) -> None:
         self._store = Store(tools.cache_dir() / "rows.jsonl", record=self.record)
+        self._about = {
+            (row.kind, row.about.get("design"), modulus_value(row.about.get("modulus")), row.target)
+            for row in self._store.rows
+        }
         self._cores: dict[tuple[Any, ...], Core] = {}
+        self._file = tools.cache_dir() / "digests.json"
+        self._digests: dict[str, str] = {}
 
     def _core(self, design: str, modulus: str, settings: Mapping[str, Any]) -> Core:
         key = design, modulus, *sorted(settings.items())
@@ -69,13 +81,32 @@ class Bench:
             self._cores[key] = build(design, modulus, "native", **settings)
         return self._cores[key]
 
+    def _described(self, kind: str, design: str, modulus: str, target: str) -> bool:
+        """Whether some row of the kind is about the design and the modulus."""
+        return (kind, design, parse_modulus(modulus).value, target) in self._about
+
     @cached_property
     def _by_name(self) -> Mapping[str, list[Row]]:
         """Rows by their design or building block."""
-        found: dict[str, list[Row]] = {}
+        found: dict[str, list[Row]] = defaultdict(list)
         for row in self._store.rows:
-            found.setdefault(str(row.about.get("design") or row.about.get("block")), []).append(row)
+            found[str(row.about.get("design") or row.about.get("block"))].append(row)
         return found
+
+    @cached_property
+    def _fingerprint(self) -> str:
+        """The fingerprint of everything on which the RTL depends."""
+        folder = Path(modmill.__file__).parent
+        texts = [path.relative_to(folder).as_posix().encode() + path.read_bytes() for path in folder.rglob("*.py")]
+        return sha256(b"".join(sorted(texts)) + json.dumps(tools.versions(), sort_keys=True).encode()).hexdigest()
+
+    @cached_property
+    def _remembered(self) -> dict[str, str]:
+        try:
+            found = json.loads(self._file.read_text(encoding="utf-8"))
+            return dict(found["digests"]) if found["sources"] == self._fingerprint else {}
+        except (OSError, ValueError, KeyError, TypeError):
+            return {}
 
     def _digest(self, core: Core) -> str:
         """The digest of a core's RTL, or one that no row has where ``recorded`` and no row is about the core."""
@@ -83,16 +114,31 @@ class Bench:
             digests = {row.digest for row in self._by_name.get(core.design.name, []) if is_about(row, core)}
             if len(digests) < 2:
                 return digests.pop() if digests else ""
-        return core.digest
+        key = f"{core.design.name} {core.modulus.value} {sorted(core.fitted.settings.items())}"
+        if key not in self._digests:
+            self._digests[key] = self._remembered.get(key) or core.digest
+        return self._digests[key]
+
+    def keep(self) -> None:
+        """Write the digests of all cores that were built."""
+        if self._digests.keys() - self._remembered.keys():
+            beside = self._file.with_suffix(".new")
+            digests = self._remembered | self._digests
+            beside.write_text(json.dumps({"sources": self._fingerprint, "digests": digests}), encoding="utf-8")
+            beside.replace(self._file)
 
     def core(self, design: str, modulus: str, target: str, **settings: Any) -> Mapping[str, Any] | None:
         """Values of a native core's synthesis row, or None if there is none."""
+        if not self.measure and not self._described("synth", design, modulus, target):
+            return None
         core = self._core(design, modulus, settings)
         about = {"design": design, "modulus": modulus, "io": "native", "parameters": dict(core.fitted.settings)}
         return self._synthesis(self._digest(core), lambda: core.verilog, target, about)
 
     def checked(self, design: str, modulus: str, **settings: Any) -> Mapping[str, Any] | None:
         """Values of a native core's check row (cycles in simulation), or None."""
+        if not self._described("check", design, modulus, ""):
+            return None
         core = self._core(design, modulus, settings)
         row = self._store.find("check", self._digest(core), f"verilator {tools.version('verilator')}")
         return values(row) if row else None
@@ -102,6 +148,8 @@ class Bench:
 
         Each is traced to the rows of all seeds, because their median is shown.
         """
+        if not self._described("route", design, modulus, target):
+            return []
         core = self._core(design, modulus, settings)
         found = [self._store.routed(self._digest(core), route.tool(), target, seed) for seed in range(1, seeds + 1)]
         rows = [row for row in found if row]

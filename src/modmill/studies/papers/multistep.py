@@ -11,21 +11,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from typing import Any
 
 from modmill.designs import design
-from modmill.designs.iddmm import Iddmm
 from modmill.designs.multistep.design import PRINTED_ALUTS, PRINTED_CLOCKS, PRINTED_MHZ, Multistep
 from modmill.numbers.moduli import parse_modulus
 from modmill.report.chart import chart
 from modmill.report.clocks import routed_by
 from modmill.report.plots import Plot, Series
-from modmill.report.reproduction import Line, Section
+from modmill.report.reproduction import Line, Section, cells
 from modmill.studies.papers.bench import Bench
+from modmill.studies.papers.measured_core import ROUTED, MeasuredCore, over, rounded
 
 MODULUS = "2^256-189"
 """Any 256-bit modulus serves, because it is loaded."""
 
-TARGET = "ecp5-85k"
 BITS = 256
 
 TABLE_1 = (
@@ -65,125 +65,106 @@ def sections(bench: Bench) -> Sequence[Section]:
     return [_table(), _implementation(bench), _curve(bench), _compared(bench), _scalar(), _misprints(), _chart()]
 
 
+def _fit(name: str, **settings: Any) -> Any:
+    return design(name).fit(parse_modulus(MODULUS).value, **settings)
+
+
 def _multistep(s: int = PRINTED_CLOCKS) -> Multistep:
-    fitted = design("multistep").fit(parse_modulus(MODULUS).value, s=s, loadable=True)
-    assert isinstance(fitted, Multistep)
-    return fitted
-
-
-def _iddmm(digit: int) -> Iddmm:
-    fitted = design("iddmm").fit(parse_modulus(MODULUS).value, digit=digit, loadable=True)
-    assert isinstance(fitted, Iddmm)
+    fitted: Multistep = _fit("multistep", s=s, loadable=True)
     return fitted
 
 
 def _table() -> Section:
-    clocks = {
-        "IDDMM, k = 32": (_iddmm(32).params.cycles, "n^2 + 2 n - 1, first q to last product"),
-        "IDDMM, k = 64": (_iddmm(64).params.cycles, "n^2 + 2 n - 1, first q to last product"),
-        "serial-parallel": (_multistep().params.loop, "t + [r > 0], the loop alone"),
-    }
+    clocks = {"serial-parallel": (_multistep().params.loop, "t + [r > 0], the loop alone")}
+    for k in (32, 64):
+        cycles = _fit("iddmm", digit=k, loadable=True).params.cycles
+        clocks[f"IDDMM, k = {k}"] = cycles, "n^2 + 2 n - 1, first q to last product"
     lines = []
     for name, platform, algorithm, mhz, cycles, microseconds in TABLE_1:
-        where = f"{name}, {algorithm}"
+        time = round(cycles / mhz, len(str(microseconds).split(".")[1]))
+        wrong = platform == "Altera Spartan3"
         predicted, why = clocks.get(algorithm, (None, ""))
-        time = float(f"{cycles / mhz:.3g}")
-        digits = len(str(microseconds).split(".")[1])
-        lines += [
-            Line(f"{where}: platform", platform, "Xilinx Spartan3" if platform == "Altera Spartan3" else None,
-                 why="Spartan is Xilinx's" if platform == "Altera Spartan3" else ""),
-            Line(f"{where}: clock MHz", mhz),
-            Line(f"{where}: clocks", cycles, predicted, why=why),
-            Line(f"{where}: time in us", microseconds, round(cycles / mhz, digits),
-                 why="" if round(cycles / mhz, digits) == microseconds else f"{cycles} clocks at {mhz} MHz: {time}"),
-        ]  # fmt: skip
+        lines += cells(
+            f"{name}, {algorithm}",
+            ("platform", platform, "Xilinx Spartan3" if wrong else None, None, "Spartan is Xilinx's" if wrong else ""),
+            ("clock MHz", mhz),
+            ("clocks", cycles, predicted, None, why),
+            ("time in us", microseconds, time, None,
+             "" if time == microseconds else f"{cycles} clocks at {mhz} MHz: {float(f'{cycles / mhz:.3g}')}"),
+        )  # fmt: skip
     for name, printed, levels, why in (
         ("[13]", 256, 0, "16^2: all products of digits of 16 bits"),
         ("[14]", 81, 4, "3^4: Karatsuba's method four times, 256 bits to 16"),
     ):
-        wide = design("wide").fit(parse_modulus(MODULUS).value, levels=levels)
-        lines.append(Line(f"{name}: embedded multipliers", printed, wide.cost.dsp, why=why))
+        blocks = _fit("wide", levels=levels).cost.dsp
+        lines.append(Line(f"{name}: embedded multipliers", printed, blocks, why=why))
     return Section("Table 1: comparison", lines, "Predicted times: printed clocks at the printed frequency.")
 
 
+def _core(bench: Bench, s: int) -> MeasuredCore:
+    return MeasuredCore(bench, "multistep", MODULUS, ROUTED, s=s, loadable=True)
+
+
 def _implementation(bench: Bench) -> Section:
-    fitted = _multistep()
-    plan = fitted.schedule
-    settings = {"s": PRINTED_CLOCKS, "loadable": True}
-    seen = bench.checked("multistep", MODULUS, **settings)
-    values = bench.core("multistep", MODULUS, TARGET, **settings)
-    clocks = sorted(bench.routed("multistep", MODULUS, TARGET, **settings))
-    middle = clocks[len(clocks) // 2] if clocks else None
-    missing = "" if clocks else "no row: run modmill race with --route"
+    ours = _core(bench, PRINTED_CLOCKS)
+    n = len(ours.clocks)
     lines = [
-        Line("clocks between products", PRINTED_CLOCKS, plan.interval, seen["interval"] if seen else None),
-        Line("clocks from operands to result", PRINTED_CLOCKS, plan.latency, seen["latency"] if seen else None,
+        Line("clocks between products", PRINTED_CLOCKS, ours.interval, ours.seen_interval),
+        Line("clocks from operands to result", PRINTED_CLOCKS, ours.latency, ours.seen,
              "with acceptance, the final addition, the subtraction and the choice, which the paper does not count"),
-        Line("LUTs (Stratix III: ALUTs)", PRINTED_ALUTS, fitted.predicted_luts, values["lut"] if values else None,
+        Line("LUTs (Stratix III: ALUTs)", PRINTED_ALUTS, _multistep().predicted_luts, ours.resource("lut"),
              "predicted: the loop alone, 4 k s; an ECP5 LUT has four inputs, an ALUT up to six"),
-        Line("flip-flops", None, None, values["ff"] if values else None),
-        Line("DSP blocks", 0, fitted.cost.dsp, values["dsp"] if values else None),
-        Line("clock MHz (Stratix III; ECP5)", PRINTED_MHZ, None, middle and round(middle, 1),
-             missing or f"seeds: {len(clocks)}; 32 LUTs in a row, and each q reaches 256 bits"),
-        Line("products a second", round(PRINTED_MHZ * 1e6 / PRINTED_CLOCKS), None,
-             round(middle * 1e6 / plan.interval) if middle else None),
+        Line("flip-flops", None, None, ours.resource("ff")),
+        Line("DSP blocks", 0, ours.predicted_dsp, ours.resource("dsp")),
+        Line("clock MHz (Stratix III; ECP5)", PRINTED_MHZ, None, rounded(ours.mhz),
+             f"seeds: {n}; 32 LUTs in a row, and each q reaches 256 bits" if n
+             else "no row: run modmill race with --route"),
+        Line("products a second", round(PRINTED_MHZ * 1e6 / PRINTED_CLOCKS), None, rounded(ours.rate, None)),
     ]  # fmt: skip
     return Section("Section 4: the multiplier with s = 16 for 256 bits", lines, "Modulus loaded, as in the paper.")
 
 
 def _curve(bench: Bench) -> Section:
-    lines, bars = [], []
+    lines = []
     points: list[tuple[int, float]] = []
     for s in CURVE:
-        settings = {"s": s, "loadable": True}
-        plan = _multistep(s).schedule
-        values = bench.core("multistep", MODULUS, TARGET, **settings)
-        clocks = sorted(bench.routed("multistep", MODULUS, TARGET, **settings))
-        lut = values["lut"] if values else None
-        mhz = clocks[len(clocks) // 2] if clocks else None
-        rate = mhz * 1e6 / plan.interval if mhz else None
-        lines += [
-            Line(f"s = {s}: clocks between products", None, plan.interval),
-            Line(f"s = {s}: LUTs", None, _multistep(s).predicted_luts, lut, "predicted: the loop alone"),
-            Line(f"s = {s}: clock MHz", None, None, mhz and round(mhz, 1), routed_by(mhz)),
-            Line(f"s = {s}: products a second", None, None, rate and round(rate)),
-            Line(f"s = {s}: products a second and LUT", None, None, round(rate / lut, 1) if rate and lut else None),
-        ]
-        if rate and lut:
-            points.append((s, rate / lut))
+        ours = _core(bench, s)
+        lut = ours.resource("lut")
+        per_lut = over(ours.rate, lut)
+        lines += cells(
+            f"s = {s}",
+            ("clocks between products", None, ours.interval),
+            ("LUTs", None, _multistep(s).predicted_luts, lut, "predicted: the loop alone"),
+            ("clock MHz", None, None, rounded(ours.mhz), routed_by(ours.mhz)),
+            ("products a second", None, None, rounded(ours.rate, None)),
+            ("products a second and LUT", None, None, rounded(per_lut)),
+        )
+        if per_lut:
+            points.append((s, per_lut))
     top = max((y for _, y in points), default=1.0)
     bars = [f"s = {s:<3} {'█' * max(1, round(60 * y / top)):<60} {y:,.1f}" for s, y in points]
-    return Section("Products a second and LUT over s", lines, "ECP5-85k, modulus loaded, one seed or more.", bars,
-                   [Plot("Products a second and LUT", "s, steps a clock", "products a second and LUT",
-                         [Series("multistep, 256 bits", "measured", [(s, round(y, 1)) for s, y in points])])] if points
-                   else ())  # fmt: skip
+    series = Series("multistep, 256 bits", "measured", [(s, round(y, 1)) for s, y in points])
+    plot = Plot("Products a second and LUT", "s, steps a clock", "products a second and LUT", [series])
+    text = "ECP5-85k, modulus loaded, one seed or more."
+    return Section("Products a second and LUT over s", lines, text, bars, [plot] if points else ())
 
 
 def _compared(bench: Bench) -> Section:
-    p = parse_modulus(MODULUS).value
     lines = []
     for name, settings, about in COMPARED:
-        fitted = design(name).fit(p, **settings)
-        plan = fitted.schedule
-        values = bench.core(name, MODULUS, TARGET, **settings)
-        seen = bench.checked(name, MODULUS, **settings)
-        clocks = sorted(bench.routed(name, MODULUS, TARGET, **settings))
-        mhz = clocks[len(clocks) // 2] if clocks else None
+        ours = MeasuredCore(bench, name, MODULUS, ROUTED, **settings)
         digit = f", {settings['digit']} bits" if "digit" in settings else ""
-        where = f"{name}{digit} ({about})"
-        lines += [
-            Line(f"{where}: clocks between products", None, plan.interval, seen["interval"] if seen else None),
-            Line(f"{where}: clocks to the result", None, plan.latency, seen["latency"] if seen else None),
-            Line(f"{where}: LUTs", None, None, values["lut"] if values else None),
-            Line(f"{where}: DSP blocks", None, fitted.cost.dsp, values["dsp"] if values else None),
-            Line(f"{where}: clock MHz", None, None, mhz and round(mhz, 1), routed_by(mhz)),
-            Line(f"{where}: us to the result", None, None, mhz and round(plan.latency / mhz, 3)),
-        ]
-    return Section(
-        "The compared multipliers on one device",
-        lines,
-        "Our own builds of the published algorithms, 256 bits, ECP5-85k; the modulus is loaded, but for wide.",
-    )
+        lines += cells(
+            f"{name}{digit} ({about})",
+            ("clocks between products", None, ours.interval, ours.seen_interval),
+            ("clocks to the result", None, ours.latency, ours.seen),
+            ("LUTs", None, None, ours.resource("lut")),
+            ("DSP blocks", None, ours.predicted_dsp, ours.resource("dsp")),
+            ("clock MHz", None, None, rounded(ours.mhz), routed_by(ours.mhz)),
+            ("us to the result", None, None, rounded(over(ours.latency, ours.mhz), 3)),
+        )
+    text = "Our own builds of the published algorithms, 256 bits, ECP5-85k; the modulus is loaded, but for wide."
+    return Section("The compared multipliers on one device", lines, text)
 
 
 def _scalar() -> Section:
@@ -224,9 +205,7 @@ def _misprints() -> Section:
 
 
 def _chart() -> Section:
-    return Section(
-        "Schedule of one product, s = 16",
-        [Line("clocks of the loop", PRINTED_CLOCKS, len(list(_multistep().schedule.on("steps"))))],
-        chart=chart(_multistep().schedule, 110).splitlines(),
-        schedule=_multistep().schedule,
-    )
+    plan = _multistep().schedule
+    lines = [Line("clocks of the loop", PRINTED_CLOCKS, len(list(plan.on("steps"))))]
+    rows = chart(plan, 110).splitlines()
+    return Section("Schedule of one product, s = 16", lines, chart=rows, schedule=plan)

@@ -12,58 +12,43 @@ from modmill.contract import UnsupportedError
 from modmill.numbers.shown import shortened
 from modmill.report.reproduction import Section
 from modmill.studies.papers import hbe, multistep, rsa64k, sor
-from modmill.studies.papers.measured_core import Rows
-
-PAPERS: dict[str, Callable[[Rows], Sequence[Section]]] = {
-    "sor": sor.sections,
-    "hbe": hbe.sections,
-    "rsa64k": rsa64k.sections,
-    "multistep": multistep.sections,
-}
-"""Names of papers, and the functions that make their sections."""
+from modmill.studies.papers.bench import Bench
 
 
 @dataclass(frozen=True)
-class Title:
-    """A paper: its name in PAPERS, title, authors, venue, and the designs that follow it."""
+class Paper:
+    """A paper: its name in PAPERS, title, authors, venue, the designs that follow it, and what makes its sections."""
 
     key: str
     title: str
     authors: str
     venue: str
     designs: tuple[str, ...]
+    sections: Callable[[Bench], Sequence[Section]]
 
 
-TITLES = (
-    Title(
-        "sor",
-        "Improved Sum of Residues Modular Multiplication Algorithm",
-        "M. A. Mehrabi",
+_PAPERS = (
+    Paper(
+        "sor", "Improved Sum of Residues Modular Multiplication Algorithm", "M. A. Mehrabi",
         "Cryptography 3(2):14, 2019",
-        ("sor-1m-n", "sor-1m-p", "sor-2m", "sor-nm", "sor-ring", "mm-pa-n", "mm-pa-p", "mm-spa"),
+        ("sor-1m-n", "sor-1m-p", "sor-2m", "sor-nm", "sor-ring", "mm-pa-n", "mm-pa-p", "mm-spa"), sor.sections,
     ),
-    Title(
-        "hbe",
-        "Hierarchical Approach in RNS Base Extension for Asymmetric Cryptography",
-        "L. Djath, K. Bigou, A. Tisserand",
-        "ARITH 2019",
-        ("kbe", "hbe", "kbe-extension", "hbe-extension", "channel-multiply", "channel-reduce"),
+    Paper(
+        "hbe", "Hierarchical Approach in RNS Base Extension for Asymmetric Cryptography",
+        "L. Djath, K. Bigou, A. Tisserand", "ARITH 2019",
+        ("kbe", "hbe", "kbe-extension", "hbe-extension", "channel-multiply", "channel-reduce"), hbe.sections,
     ),
-    Title(
-        "rsa64k",
-        "RSA Encryption and Decryption using the Redundant Number System on the FPGA",
-        "K. Nakano, K. Kawakami, K. Shigemoto",
-        "IPDPS Workshops 2009",
-        ("radix64k-mul", "radix64k-ram", "radix64k-table"),
+    Paper(
+        "rsa64k", "RSA Encryption and Decryption using the Redundant Number System on the FPGA",
+        "K. Nakano, K. Kawakami, K. Shigemoto", "IPDPS Workshops 2009",
+        ("radix64k-mul", "radix64k-ram", "radix64k-table"), rsa64k.sections,
     ),
-    Title(
-        "multistep",
-        "A high speed Montgomery processor of 256-bit on FPGA",
-        "X. Zhang, X. Dong",
-        "(venue not printed)",
-        ("multistep", "tenca-koc", "mcivor", "iddmm", "orup", "wide"),
+    Paper(
+        "multistep", "A high speed Montgomery processor of 256-bit on FPGA", "X. Zhang, X. Dong", "(venue not printed)",
+        ("multistep", "tenca-koc", "mcivor", "iddmm", "orup", "wide"), multistep.sections,
     ),
-)
+)  # fmt: skip
+PAPERS = {paper.key: paper for paper in _PAPERS}
 
 
 def require_papers(names: Iterable[str]) -> None:
@@ -87,7 +72,7 @@ def reproduce(
     without emitting them (see studies.papers.bench). Raises UnsupportedError for an unknown paper.
     """
     require_papers([paper])
-    bench = Rows(measure, record, progress, recorded)
-    found = PAPERS[paper](bench)
+    bench = Bench(measure, record, progress, recorded)
+    found = PAPERS[paper].sections(bench)
     bench.keep()
     return found

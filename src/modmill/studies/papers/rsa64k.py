@@ -17,6 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
+from typing import Any
 
 from modmill.designs import design
 from modmill.numbers.moduli import parse_modulus
@@ -30,10 +31,10 @@ from modmill.numbers.redundant_digits import (
     theorem_9,
 )
 from modmill.report.clocks import routed_by
-from modmill.report.reproduction import UNKNOWN, Line, Section
+from modmill.report.reproduction import UNKNOWN, Line, Section, cells
 from modmill.report.traces import traced
 from modmill.studies.papers.bench import Bench
-from modmill.studies.papers.measured_core import ROUTED, MeasuredCore, Rows, seeds, shown
+from modmill.studies.papers.measured_core import ROUTED, MeasuredCore, seeds, shown
 
 SIZES = (64, 128, 256, 512, 1024)
 R = 16
@@ -106,17 +107,10 @@ COUNTEREXAMPLE = (
 """Numbers below 2^256 whose product modulo the prime of secp256k1, squared, refutes the rule of Section 6."""
 
 
-def sections(bench: Rows) -> Sequence[Section]:
+def sections(bench: Bench) -> Sequence[Section]:
     """Both tables, the lemmas, the claims, and our cores, with the rows of ``bench``."""
-    return [
-        *(_table(bench, *table) for table in TABLES),
-        *(_ours(bench, *table) for table in TABLES),
-        _lemmas(),
-        _claims(bench),
-    ]
-
-
-# ---------------------------------------------------------------------------------------------- counts
+    made = [make(bench, *table) for make in (_table, _ours) for table in TABLES]
+    return [*made, _lemmas(), _claims(bench)]
 
 
 def worst_cycles(bits: int, redundant: bool) -> int:
@@ -139,52 +133,42 @@ def _ms(cycles: Fraction | int, mhz: float) -> float:
 
 
 def _core(bench: Bench, name: str, bits: int, redundant: bool) -> MeasuredCore:
-    given = {} if _lookups(name, bits) == 1 else {"lookups": _lookups(name, bits)}
-    return MeasuredCore.of(bench, name, MODULI[bits], ROUTED, redundant=redundant, **given)
-
-
-def _multipliers(name: str, bits: int) -> int:
-    """Multipliers of the core as in the paper, with one z."""
-    return design(name).fit(parse_modulus(MODULI[bits]).value).cost.dsp
+    copies = _lookups(name, bits)
+    given = {"lookups": copies} if copies > 1 else {}
+    return MeasuredCore(bench, name, MODULI[bits], ROUTED, redundant=redundant, **given)
 
 
 def _lookups(name: str, bits: int) -> int:
     return LOOKUPS.get(bits, 1) if name == "radix64k-ram" else 1
 
 
-# ---------------------------------------------------------------------------------------------- Tables 1 and 2
-
-
 def _table(bench: Bench, title: str, name: str, table: Mapping[bool, Sequence[Implementation]]) -> Section:
     lines = []
-    for redundant, rows in table.items():
-        for row in rows:
-            where = _name(row, redundant)
-            ours = _core(bench, name, row.bits, redundant)
-            more = _lookups(name, row.bits) - 1
-            digits17 = "" if redundant else "printed: X in digits of 17 bits; ours of 16, as for Y and M"
-            lookups = f"measured: lookups = {more + 1}, a multiplier for each after the first" if more else ""
-            worst, expected = worst_cycles(row.bits, redundant), expected_cycles(row.bits, redundant)
-            bound = "printed: the bound of Theorem 11, one more than the count" if redundant else ""
-            lines += [
-                Line(f"{where}: clock (MHz)", row.mhz, None, shown(_clock(ours)), seeds(ours)),
-                Line(f"{where}: clock cycles (worst)", row.worst, worst, why=bound),
-                Line(f"{where}: time (ms) (worst)", row.worst_ms, _ms(row.worst, row.mhz),
-                     why=_time(row.worst, row.mhz, row.worst_ms)),
-                Line(f"{where}: clock cycles (expected)", row.expected, int(expected),
-                     why=bound if redundant else "" if row.expected == expected else "misprint: (1.5 R + 2)(d + 1)"),
-                Line(f"{where}: time (ms) (expected)", row.expected_ms, _ms(row.expected, row.mhz),
-                     why=_time(row.expected, row.mhz, row.expected_ms)),
-                Line(f"{where}: slices", row.slices, why="placement by the vendor's tool; LUT and FF of ours below"),
-                Line(f"{where}: multipliers", row.multipliers, _multipliers(name, row.bits),
-                     shown(ours.resource("dsp")), "; ".join(filter(None, [digits17, lookups]))),
-            ]  # fmt: skip
-            if row.rams is not None:
-                lines.append(
-                    Line(f"{where}: block RAMs", row.rams, -(-row.bits // PAPER_PORT), shown(ours.resource("bram")),
-                         f"predicted: words of {row.bits} bits on ports of 36; ports on ECP5 have 18: "
-                         f"{-(-row.bits // 18)}" + (", and 2 for each further z" if more else ""))
-                )  # fmt: skip
+    for redundant, row in ((redundant, row) for redundant, rows in table.items() for row in rows):
+        ours = _core(bench, name, row.bits, redundant)
+        multipliers = design(name).fit(parse_modulus(MODULI[row.bits]).value).cost.dsp  # with one z, as in the paper
+        more = _lookups(name, row.bits) - 1
+        digits17 = "" if redundant else "printed: X in digits of 17 bits; ours of 16, as for Y and M"
+        lookups = f"measured: lookups = {more + 1}, a multiplier for each after the first" if more else ""
+        worst, expected = worst_cycles(row.bits, redundant), expected_cycles(row.bits, redundant)
+        bound = "printed: the bound of Theorem 11, one more than the count" if redundant else ""
+        misprint = "" if redundant or row.expected == expected else "misprint: (1.5 R + 2)(d + 1)"
+        lines += cells(
+            _name(row, redundant),
+            ("clock (MHz)", row.mhz, None, shown(ours.mhz), seeds(ours)),
+            ("clock cycles (worst)", row.worst, worst, None, bound),
+            _time("worst", row.worst, row.mhz, row.worst_ms),
+            ("clock cycles (expected)", row.expected, int(expected), None, bound or misprint),
+            _time("expected", row.expected, row.mhz, row.expected_ms),
+            ("slices", row.slices, None, None, "placement by the vendor's tool; LUT and FF of ours below"),
+            ("multipliers", row.multipliers, multipliers, shown(ours.resource("dsp")),
+             "; ".join(filter(None, [digits17, lookups]))),
+        )  # fmt: skip
+        if row.rams is not None:
+            why = f"predicted: words of {row.bits} bits on ports of 36; ports on ECP5 have 18: {-(-row.bits // 18)}"
+            why += ", and 2 for each further z" if more else ""
+            needed = -(-row.bits // PAPER_PORT)
+            lines += cells(_name(row, redundant), ("block RAMs", row.rams, needed, shown(ours.resource("bram")), why))
     return Section(
         title, lines,
         "Predicted cycles are counted; predicted times are the printed cycles at the printed clock, cut after three "
@@ -193,16 +177,11 @@ def _table(bench: Bench, title: str, name: str, table: Mapping[bool, Sequence[Im
     )  # fmt: skip
 
 
-def _time(cycles: int, mhz: float, printed: float) -> str:
+def _time(case: str, cycles: int, mhz: float, printed: float) -> tuple[Any, ...]:
+    """The row of a time: as printed, and from the printed cycles and clock."""
     found = _ms(cycles, mhz)
-    return "" if found == printed else f"{cycles} cycles at {mhz:g} MHz are {1000 * cycles / mhz / 1e6:.4f} ms"
-
-
-def _clock(ours: MeasuredCore) -> float | None:
-    return 1000 / ours.period if ours.clocks and ours.period else None
-
-
-# ---------------------------------------------------------------------------------------------- ours
+    why = "" if found == printed else f"{cycles} cycles at {mhz:g} MHz are {1000 * cycles / mhz / 1e6:.4f} ms"
+    return f"time (ms) ({case})", printed, found, None, why
 
 
 def _ours(bench: Bench, title: str, name: str, table: Mapping[bool, Sequence[Implementation]]) -> Section:
@@ -211,30 +190,26 @@ def _ours(bench: Bench, title: str, name: str, table: Mapping[bool, Sequence[Imp
     for redundant, rows in table.items():
         first: float | None = None
         for row in rows:
-            where = _name(row, redundant)
             ours = _core(bench, name, row.bits, redundant)
-            clock = _clock(ours)
+            clock = ours.mhz
             after = row.bits // R + 1 if redundant else 1
             cycles = multiplications((1 << row.bits) - 1, row.bits) * ours.latency + after
-            lines += [
-                Line(f"{where}: cycles a product, interval", row.bits // R + 1, ours.interval,
-                     shown(ours.check["interval"] if ours.check else None), extra),
-                Line(f"{where}: cycles a product, latency", None, ours.latency, shown(ours.seen),
-                     "operands into registers, X y_0, then the iterations"),
-                Line(f"{where}: LUT", None, None, shown(ours.resource("lut"))),
-                Line(f"{where}: FF", None, None, shown(ours.resource("ff"))),
-                Line(f"{where}: time of an exponentiation (ms) (worst)", row.worst_ms, None,
-                     UNKNOWN if clock is None else traced(_ms(cycles, clock), clock),
-                     f"measured: {cycles:,} cycles for products that wait for one another, at the routed clock"),
-            ]  # fmt: skip
             first = first or clock
             share = None if clock is None or first is None else 100 * clock / first
-            said = round(100 * row.mhz / rows[0].mhz, 1)
-            lines.append(Line(f"{where}: clock, % of that for 64 bits", said, None, shown(share), routed_by(share)))
+            lines += cells(
+                _name(row, redundant),
+                ("cycles a product, interval", row.bits // R + 1, ours.interval, shown(ours.seen_interval), extra),
+                ("cycles a product, latency", None, ours.latency, shown(ours.seen),
+                 "operands into registers, X y_0, then the iterations"),
+                ("LUT", None, None, shown(ours.resource("lut"))),
+                ("FF", None, None, shown(ours.resource("ff"))),
+                ("time of an exponentiation (ms) (worst)", row.worst_ms, None,
+                 UNKNOWN if clock is None else traced(_ms(cycles, clock), clock),
+                 f"measured: {cycles:,} cycles for products that wait for one another, at the routed clock"),
+                ("clock, % of that for 64 bits", round(100 * row.mhz / rows[0].mhz, 1), None, shown(share),
+                 routed_by(share)),
+            )  # fmt: skip
     return Section(f"Our {name} beside {title.split(':')[0]}", lines, f"{ROUTED}, native io, modulus built in.")
-
-
-# ---------------------------------------------------------------------------------------------- lemmas
 
 
 def _least_r() -> dict[str, int]:
@@ -286,13 +261,8 @@ def _lemmas() -> Section:
     return Section("Lemmas and Sections 3 to 6", lines)
 
 
-# ---------------------------------------------------------------------------------------------- claims
-
-
 def _claims(bench: Bench) -> Section:
-    one, two = TABLE_1[True], TABLE_2[True]
-    slow = TABLE_2[False][-1]
-    last = two[-1]
+    slow, last = TABLE_2[False][-1], TABLE_2[True][-1]
     literal, skipped = (
         int(exponentiation_cycles(multiplications(65537, 17, skip_one=skip), last.bits // R)) for skip in (False, True)
     )
@@ -308,17 +278,15 @@ def _claims(bench: Bench) -> Section:
              why=f"squaring C = 1 left out: {skipped}; the algorithm as printed takes {literal}"),
         Line("E = 2^16 + 1, 1024 bits: time (ms)", 0.027, _ms(skipped, last.mhz)),
         *(
-            Line(f"clock of redundant numbers: spread, Table {n}, %", 0, _spread([row.mhz for row in rows]),
-                 shown(_spread(clocks)), "\"fixed\"; measured: our cores, 64 to 1024 bits")
-            for n, rows, clocks in ((1, one, _clocks(bench, "radix64k-mul")), (2, two, _clocks(bench, "radix64k-ram")))
+            Line(f"clock of redundant numbers: spread, {title.split(':')[0]}, %", 0,
+                 _spread([row.mhz for row in table[True]]),
+                 shown(_spread([_core(bench, name, bits, redundant=True).mhz for bits in SIZES])),
+                 "\"fixed\"; measured: our cores, 64 to 1024 bits")
+            for title, name, table in TABLES
         ),
         Line("one digit product, MUL(r + 2, r + 2), r = 16: blocks", 1, "1 and logic",
              why="blocks of Virtex-II Pro multiply 18 bits with sign, so 17 without; ECP5's take 18"),
     ], "Predicted: counted, or from the printed cells of Tables 1 and 2.")  # fmt: skip
-
-
-def _clocks(bench: Bench, name: str) -> list[float | None]:
-    return [_clock(_core(bench, name, bits, redundant=True)) for bits in SIZES]
 
 
 def _spread(clocks: Sequence[float | None]) -> float | None:

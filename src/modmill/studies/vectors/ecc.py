@@ -21,7 +21,7 @@ from typing import Any
 
 from modmill.contract import UnsupportedError
 from modmill.cores.ecc.engine import RtlPointEngine
-from modmill.cores.ecc.machine import EccCore, ecc, takes_order
+from modmill.cores.ecc.machine import ecc, takes_order
 from modmill.engines.ecc.blinding import NUMBERS, Ecc, HostOrder, OrderArithmetic, PointEngine, Run
 from modmill.engines.ecc.order_engine import MicrocodeOrder
 from modmill.engines.ecc.point_engine import OPERATIONS, MicrocodePointEngine
@@ -31,17 +31,9 @@ from modmill.flow.emit import digest
 from modmill.numbers.curves.affine import Curve, Montgomery
 from modmill.numbers.curves.named import CURVES
 from modmill.numbers.shown import shortened
+from modmill.studies.vectors import ecc_files as read
 from modmill.studies.vectors.ecc_cases import Case, distinct, faults, sample
 from modmill.studies.vectors.ecc_edges import exceptional
-from modmill.studies.vectors.ecc_files import (
-    nist_cdh,
-    nist_signatures,
-    rfc6979,
-    rfc7748,
-    rfc8032,
-    wycheproof,
-    wycheproof_files,
-)
 from modmill.studies.vectors.runner import Outcome, Progress, Vectors, kept, outcome
 from modmill.version import __version__
 
@@ -52,17 +44,15 @@ Asked = tuple[str, int, tuple[int, ...], tuple[tuple[str, int], ...]]
 
 def files() -> dict[str, Callable[[], list[Case]]]:
     """Name of every file of published vectors -> its reader. Raises UnsupportedError if the packages are missing."""
-    found: dict[str, Callable[[], list[Case]]] = {
-        f"wycheproof/{name}": partial(wycheproof, name) for name in wycheproof_files()
-    }
-    return found | {
-        "nist/cdh and RFC 7027": nist_cdh,
-        "nist/186-2 SigVer": partial(nist_signatures, "FIPS_186-2/SigVer.rsp"),
-        "nist/186-3 SigVer": partial(nist_signatures, "FIPS_186-3/SigVer.rsp"),
-        "secp256k1/SigGen": partial(nist_signatures, "SECP256K1/SigGen.txt"),
-        "RFC 6979": rfc6979,
-        "RFC 7748": rfc7748,
-        "RFC 8032": rfc8032,
+    return {
+        **{f"wycheproof/{name}": partial(read.wycheproof, name) for name in read.wycheproof_files()},
+        "nist/cdh and RFC 7027": read.nist_cdh,
+        "nist/186-2 SigVer": partial(read.nist_signatures, "FIPS_186-2/SigVer.rsp"),
+        "nist/186-3 SigVer": partial(read.nist_signatures, "FIPS_186-3/SigVer.rsp"),
+        "secp256k1/SigGen": partial(read.nist_signatures, "SECP256K1/SigGen.txt"),
+        "RFC 6979": read.rfc6979,
+        "RFC 7748": read.rfc7748,
+        "RFC 8032": read.rfc8032,
     }
 
 
@@ -130,8 +120,7 @@ def _sampled(curve: Curve, pairs: Sequence[tuple[str, Case]], count: int) -> lis
     file_of = {id(case): file for file, case in pairs}
     for case in distinct(case for _, case in pairs):
         if asked(curve, case):
-            flagged = replace(case, flags=(file_of[id(case)], *case.flags))
-            by_operation[case.operation].append(flagged)
+            by_operation[case.operation].append(replace(case, flags=(file_of[id(case)], *case.flags)))
     return [(case.flags[0], case) for cases in by_operation.values() for case in sample(cases, count)]
 
 
@@ -237,7 +226,7 @@ def machine(
     """
     if kind not in ENGINES:
         raise UnsupportedError(f"an engine is {' or '.join(ENGINES)}, not {shortened(kind)}")
-    operations = OPERATIONS[3:] if _is_ladder(curve) else OPERATIONS[:3]
+    operations = OPERATIONS[3:] if isinstance(curve, Montgomery) else OPERATIONS[:3]
     order = order and takes_order(curve, design, settings or {}, operations)
     core = ecc(curve, design, settings, operations=operations, order=order, **options)
     about = {"engine": design, "by": kind, **core.about()}
@@ -246,23 +235,14 @@ def machine(
         engine = RtlPointEngine(core)
         batch, tool = core.layout.threads * core.cores, f"verilator {tools.version('verilator')}"
         return Machine(engine, batch, tool, about, engine.order if order else None)
-    return Machine(_exact(core), 1, f"modmill {__version__}", about, _exact_order(core) if order else None)
-
-
-def _is_ladder(curve: Curve) -> bool:
-    return isinstance(curve, Montgomery)
-
-
-def _exact(core: EccCore) -> MicrocodePointEngine:
-    fitted, contract = core.fitted, core.contract
-    unit = core.unit(core.layout.threads)
-    return MicrocodePointEngine(core.curve, contract, unit, core.shape, lambda _: exact(fitted, contract))
-
-
-def _exact_order(core: EccCore) -> MicrocodeOrder:
-    loaded = core.fitted.at(core.curve.n)
-    contract = loaded.contract(core.io)
-    return MicrocodeOrder(lambda _: contract, core.unit(core.layout.threads), lambda _: exact(loaded, contract))
+    unit, fitted, contract = core.unit(core.layout.threads), core.fitted, core.contract
+    points = MicrocodePointEngine(curve, contract, unit, core.shape, lambda _: exact(fitted, contract))
+    modulo_n = None
+    if order:
+        loaded = fitted.at(curve.n)
+        of_n = loaded.contract(core.io)
+        modulo_n = MicrocodeOrder(lambda _: of_n, unit, lambda _: exact(loaded, of_n))
+    return Machine(points, 1, f"modmill {__version__}", about, modulo_n)
 
 
 def check(

@@ -13,6 +13,7 @@ import os
 import re
 from base64 import urlsafe_b64decode
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -21,7 +22,7 @@ from modmill.contract import UnsupportedError
 from modmill.engines.ecc import ecdsa
 from modmill.engines.ecc.blinding import require_point, require_scalar, require_weierstrass
 from modmill.engines.ecc.keys import Key, read_key
-from modmill.numbers.curves.affine import Curve, Point
+from modmill.numbers.curves.affine import Curve, Montgomery, Point
 from modmill.numbers.curves.encoding import decode_sec1
 from modmill.numbers.curves.named import find_curve
 from modmill.studies.vectors.ecc_cases import Case
@@ -29,7 +30,6 @@ from modmill.studies.vectors.files import hash_name, package, wycheproof_groups,
 
 _T = TypeVar("_T")
 _Json = Mapping[str, Any]
-_Maker = Callable[[str, _Json, _Json], Case]
 
 
 def _cryptography() -> Path:
@@ -69,153 +69,114 @@ def wycheproof(name: str) -> list[Case]:
     """Cases of one file of Wycheproof."""
     found = []
     for group in wycheproof_groups(wycheproof_files()[name]):
-        make = _EXCHANGE if "public" in group["tests"][0] else _VERIFICATION
-        found += [make[group["type"]](name, group, test) for test in group["tests"]]
+        make = _exchange if "public" in group["tests"][0] else _verification
+        for test in group["tests"]:
+            label, flags = f"{name} {test['tcId']} {test['comment']}", tuple(test["flags"])
+            found.append(replace(make(group, test), label=label, result=test["result"], flags=flags))
     return found
 
 
-def _case(name: str, test: _Json, operation: str, curve: str, item: tuple[Any, ...] | str, **more: Any) -> Case:
-    return Case(f"{name} {test['tcId']} {test['comment']}", operation, curve, item, test["result"],
-                flags=tuple(test["flags"]), **more)  # fmt: skip
+@cache
+def _parsed(text: str) -> Key:
+    return read_key(text.encode() if "-----" in text else bytes.fromhex(text))
 
 
-def _jwk(entry: _Json, *names: str) -> list[bytes]:
-    return [urlsafe_b64decode(entry.get(name, "") + "=" * (-len(entry.get(name, "")) % 4)) for name in names]
-
-
-def _key_of(curve: Curve, key: Key) -> Key:
+def _key(curve: Curve, text: str) -> Key:
+    """A key in PEM or DER, which must be on the curve."""
+    key = _parsed(text)
     if key.curve != curve:
         raise UnsupportedError(f"the key is on {key.curve.title}, not on {curve.title}")
     return key
 
 
-def _public(key: Key) -> bytes:
+def _public(curve: Curve, text: str) -> bytes:
+    key = _key(curve, text)
     if key.public is None:
         raise UnsupportedError("the file has no public key")
     return key.public
 
 
-def _weierstrass(name: str, group: _Json, test: _Json, d: Callable[[Curve], int], Q: Callable[[Curve], Point]) -> Case:
-    curve = find_curve(group["curve"])
-
-    def read() -> tuple[Any, ...]:
-        return require_scalar(curve, d(curve)), require_point(curve, Q(curve))
-
-    return _case(name, test, "ecdh", curve.name, _read(read), expected=bytes.fromhex(test["shared"]))
+def _number(entry: _Json, name: str) -> bytes:
+    """A number of a JSON Web Key."""
+    text = entry.get(name, "")
+    return urlsafe_b64decode(text + "=" * (-len(text) % 4))
 
 
-def _number(test: _Json) -> Callable[[Curve], int]:
-    return lambda curve: int(test["private"], 16)
+def _jwk_point(curve: Curve, entry: _Json) -> Point:
+    if (entry.get("kty"), find_curve(entry.get("crv", ""))) != ("EC", curve):
+        raise UnsupportedError("the key is on another curve")
+    return decode_sec1(require_weierstrass(curve), b"\4" + _number(entry, "x") + _number(entry, "y"))
 
 
-def _of_der(name: str, group: _Json, test: _Json) -> Case:
-    public = bytes.fromhex(test["public"])
-    return _weierstrass(name, group, test, _number(test), lambda curve: _key_of(curve, read_key(public)).point)
-
-
-def _of_point(name: str, group: _Json, test: _Json) -> Case:
-    public = bytes.fromhex(test["public"])
-    return _weierstrass(name, group, test, _number(test), lambda curve: decode_sec1(require_weierstrass(curve), public))
-
-
-def _of_pem(name: str, group: _Json, test: _Json) -> Case:
-    return _weierstrass(
-        name, group, test, lambda curve: _key_of(curve, read_key(test["private"].encode())).scalar,
-        lambda curve: _key_of(curve, read_key(test["public"].encode())).point,
-    )  # fmt: skip
-
-
-def _of_jwk(name: str, group: _Json, test: _Json) -> Case:
-    def d(curve: Curve) -> int:
-        return int.from_bytes(_jwk(test["private"], "d")[0], "big")
-
-    def Q(curve: Curve) -> Point:
-        if (test["public"].get("kty"), find_curve(test["public"].get("crv", ""))) != ("EC", curve):
+def _jwk_half(name: str) -> Callable[[Curve, _Json], bytes]:
+    def half(curve: Curve, entry: _Json) -> bytes:
+        if (entry.get("kty"), entry.get("crv")) != ("OKP", curve.aliases[0]):
             raise UnsupportedError("the key is on another curve")
-        return decode_sec1(require_weierstrass(curve), b"\4" + b"".join(_jwk(test["public"], "x", "y")))
+        return _number(entry, name)
 
-    return _weierstrass(name, group, test, d, Q)
+    return half
 
 
-def _montgomery(
-    name: str, group: _Json, test: _Json, secret: Callable[[Curve], bytes], public: Callable[[Curve], bytes]
-) -> Case:
-    curve = find_curve(group["curve"])
+def _integer(_: Curve, text: str) -> int:
+    return int(text, 16)
 
-    def read() -> tuple[Any, ...]:
-        halves = secret(curve), public(curve)
+
+def _bytes(_: Curve, text: str) -> bytes:
+    return bytes.fromhex(text)
+
+
+def _private(curve: Curve, text: str) -> bytes:
+    return _key(curve, text).private
+
+
+_EXCHANGE: Mapping[str, tuple[Callable[[Curve, Any], Any], Callable[[Curve, Any], Any]]] = {
+    "EcdhTest": (_integer, lambda curve, text: _key(curve, text).point),
+    "EcdhEcpointTest": (_integer, lambda curve, text: decode_sec1(require_weierstrass(curve), bytes.fromhex(text))),
+    "EcdhPemTest": (lambda curve, text: _key(curve, text).scalar, lambda curve, text: _key(curve, text).point),
+    "EcdhWebcryptoTest": (lambda _, entry: int.from_bytes(_number(entry, "d"), "big"), _jwk_point),
+    "XdhComp": (_bytes, _bytes),
+    "XdhAsnComp": (_private, _public),
+    "XdhPemComp": (_private, _public),
+    "XdhJwkComp": (_jwk_half("d"), _jwk_half("x")),
+}
+"""Readers of the private and of the public half, by the type of a group."""
+
+
+def _exchange(group: _Json, test: _Json) -> Case:
+    curve, (secret, public) = find_curve(group["curve"]), _EXCHANGE[group["type"]]
+
+    def read() -> tuple[Any, Any]:
+        if not isinstance(curve, Montgomery):
+            d = require_scalar(curve, secret(curve, test["private"]))
+            return d, require_point(curve, public(curve, test["public"]))
+        halves = secret(curve, test["private"]), public(curve, test["public"])
         if any(len(half) != curve.size for half in halves):
             raise UnsupportedError("a wrong length")
         return halves
 
-    return _case(name, test, "x", curve.name, _read(read), expected=bytes.fromhex(test["shared"]))
+    operation = "x" if isinstance(curve, Montgomery) else "ecdh"
+    return Case("", operation, curve.name, _read(read), "", expected=bytes.fromhex(test["shared"]))
 
 
-def _x_raw(name: str, group: _Json, test: _Json) -> Case:
-    secret, public = bytes.fromhex(test["private"]), bytes.fromhex(test["public"])
-    return _montgomery(name, group, test, lambda curve: secret, lambda curve: public)
+_VERIFICATION = {
+    "EcdsaVerify": ("ecdsa-verify", "der"), "EcdsaP1363Verify": ("ecdsa-verify", "raw"),
+    "EcdsaBitcoinVerify": ("ecdsa-low-s", "der"), "EddsaVerify": ("eddsa-verify", ""),
+}  # fmt: skip
+"""Operation and form of the signature, by the type of a group."""
 
 
-def _x_file(name: str, group: _Json, test: _Json) -> Case:
-    def data(half: str) -> bytes:
-        return test[half].encode() if "PEM" in test[half][:30] or "-----" in test[half] else bytes.fromhex(test[half])
-
-    return _montgomery(
-        name, group, test, lambda curve: _key_of(curve, read_key(data("private"))).private,
-        lambda curve: _public(_key_of(curve, read_key(data("public")))),
-    )  # fmt: skip
-
-
-def _x_jwk(name: str, group: _Json, test: _Json) -> Case:
-    def half(which: str, letter: str) -> Callable[[Curve], bytes]:
-        def read(curve: Curve) -> bytes:
-            entry = test[which]
-            if (entry.get("kty"), entry.get("crv")) != ("OKP", curve.aliases[0]):
-                raise UnsupportedError("the key is on another curve")
-            return _jwk(entry, letter)[0]
-
-        return read
-
-    return _montgomery(name, group, test, half("private", "d"), half("public", "x"))
-
-
-def _of_ecdsa(form: str, operation: str = "ecdsa-verify") -> _Maker:
-    def make(name: str, group: _Json, test: _Json) -> Case:
-        curve = find_curve(group["publicKey"]["curve"])
-
-        def read() -> tuple[Any, ...]:
-            Q = _key_of(curve, _known(group["publicKeyDer"])).point
-            return Q, bytes.fromhex(test["msg"]), ecdsa.decode(curve, bytes.fromhex(test["sig"]), form)
-
-        return _case(name, test, operation, curve.name, _read(read), hash=hash_name(group["sha"]))
-
-    return make
-
-
-@cache
-def _known(der: str) -> Key:
-    return read_key(bytes.fromhex(der))
-
-
-def _of_eddsa(name: str, group: _Json, test: _Json) -> Case:
-    curve = find_curve(group["publicKey"]["curve"])
+def _verification(group: _Json, test: _Json) -> Case:
+    curve, der = find_curve(group["publicKey"]["curve"]), group["publicKeyDer"]
+    operation, form = _VERIFICATION[group["type"]]
+    message, signature = bytes.fromhex(test["msg"]), bytes.fromhex(test["sig"])
 
     def read() -> tuple[Any, ...]:
-        key = _public(_key_of(curve, _known(group["publicKeyDer"])))
-        assert key.hex() == group["publicKey"]["pk"]
-        return key, bytes.fromhex(test["msg"]), bytes.fromhex(test["sig"])
+        if form:
+            return _key(curve, der).point, message, ecdsa.decode(curve, signature, form)
+        assert _public(curve, der).hex() == group["publicKey"]["pk"]
+        return _public(curve, der), message, signature
 
-    return _case(name, test, "eddsa-verify", curve.name, _read(read))
-
-
-_EXCHANGE: Mapping[str, _Maker] = {
-    "EcdhTest": _of_der, "EcdhEcpointTest": _of_point, "EcdhPemTest": _of_pem, "EcdhWebcryptoTest": _of_jwk,
-    "XdhComp": _x_raw, "XdhAsnComp": _x_file, "XdhPemComp": _x_file, "XdhJwkComp": _x_jwk,
-}  # fmt: skip
-_VERIFICATION: Mapping[str, _Maker] = {
-    "EcdsaVerify": _of_ecdsa("der"), "EcdsaP1363Verify": _of_ecdsa("raw"), "EddsaVerify": _of_eddsa,
-    "EcdsaBitcoinVerify": _of_ecdsa("der", "ecdsa-low-s"),
-}  # fmt: skip
+    return Case("", operation, curve.name, _read(read), "", hash=hash_name(group["sha"]) if form else "")
 
 
 # NIST and RFCs
