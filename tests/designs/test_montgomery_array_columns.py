@@ -9,7 +9,7 @@ from amaranth.sim import Simulator
 from arrays import digits, simulate, traffic
 
 from marks import long
-from modmill.designs.montgomery_array.array import STREAMS_MIN, MontgomeryArray, NegativeInverse
+from modmill.designs.montgomery_array.array import STREAMS_MIN, MontgomeryArray, NegativeInverse, latency
 
 DIGIT = 17
 
@@ -34,12 +34,12 @@ def results(block, pairs, d, streams, interval, loaded=None):
         inverse = -pow(loaded, -1, 1 << DIGIT) % (1 << DIGIT)
         for cycle in range(start + len(pairs) * interval + d * streams + 100):
             entering.setdefault(cycle, {})["inverse"] = inverse
-    latency = MontgomeryArray.latency(d, streams)
-    seen = simulate(block, entering, start + len(pairs) * interval + latency + d, ["z", "z_first"])
+    cycles = latency(d, streams, d)
+    seen = simulate(block, entering, start + len(pairs) * interval + cycles + d, ["z", "z_first"])
     assert [t for t, flag in enumerate(seen["z_first"]) if flag] == [
-        start + n * interval + latency for n in range(len(pairs))
+        start + n * interval + cycles for n in range(len(pairs))
     ]
-    first = [start + n * interval + latency for n in range(len(pairs))]
+    first = [start + n * interval + cycles for n in range(len(pairs))]
     return [sum(seen["z"][t + d - 1 - j] << DIGIT * j for j in range(d)) for t in first]
 
 

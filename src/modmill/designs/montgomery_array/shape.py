@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from modmill.designs.montgomery_array.array import DIGIT, ENTRY, HEAD, PRODUCT, SUM, MontgomeryArray
+from modmill.designs.montgomery_array.array import DIGIT, ENTRY, HEAD, PRODUCT, SUM, MontgomeryArray, latency
 from modmill.designs.montgomery_array.folded_array import FoldedArray
 from modmill.rtl.conditional_subtract import ConditionalSubtract
 from modmill.rtl.digit_serial import Frame
@@ -59,20 +59,17 @@ class Params:
     @cached_property
     def frame(self) -> Frame:
         """Sizes and times of the multiplier around the array."""
-        if self.columns:
-            latency = FoldedArray.latency(self.digits, self.columns, self.groups, self.streams)
-        else:
-            latency = MontgomeryArray.latency(self.digits, self.streams)
         return Frame(
-            DIGIT, self.digits, self.operand_bits, self.streams, self.interval, latency,
+            DIGIT, self.digits, self.operand_bits, self.streams, self.interval,
+            latency(self.digits, self.groups * self.streams, self.columns or self.digits),
             groups=self.groups, columns=self.columns,
         )  # fmt: skip
 
     @cached_property
     def binary_frame(self) -> Frame:
         """The frame of the binary form, with a final subtraction: for x, y < M, S is below (M / R + 1) M < 2 M."""
-        latency = self.frame.latency + ConditionalSubtract.latency(self.digits)
-        return replace(self.frame, latency=latency, rising=True)
+        more = ConditionalSubtract.latency(self.digits)
+        return replace(self.frame, latency=self.frame.latency + more, rising=True)
 
     @property
     def loading(self) -> int:

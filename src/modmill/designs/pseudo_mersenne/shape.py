@@ -68,11 +68,10 @@ class Params:
 
     def serial_folds(self) -> list[SerialFold]:
         """The folding units, in order."""
-        widths = [HIGHEST + 1] + [DIGIT] * (self.folds - 1)
         gaps = self.interval > self.digits
         return [
-            SerialFold(self.digits, DIGIT, self.C, width, final=k == self.folds - 1, gaps=gaps)
-            for k, width in enumerate(widths)
+            SerialFold(self.digits, DIGIT, self.C, DIGIT if k else HIGHEST + 1, final=k == self.folds - 1, gaps=gaps)
+            for k in range(self.folds)
         ]
 
     @property
