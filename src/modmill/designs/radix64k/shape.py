@@ -17,7 +17,7 @@ from functools import cached_property
 from amaranth.hdl import Const, Value
 
 from modmill.contract import Binary, Digits, Form
-from modmill.designs.radix64k.blocks import COLUMN, Inverse, Multiples, columns
+from modmill.designs.radix64k.blocks import COLUMN, Multiples, columns
 from modmill.numbers.redundant_digits import HALF_TABLES, MULTIPLIERS, TABLE, Montgomery
 from modmill.schedule import Operations, Schedule, Step
 
@@ -112,7 +112,7 @@ class Shape:
     @property
     def load_cycles(self) -> int:
         """Cycles from the first word of a modulus to the first cycle in which operands are accepted."""
-        unit = Multiples.cycles(self.bits, self.table_bits) if self.tables else Inverse.cycles(self.m.r)
+        unit = Multiples.cycles(self.bits, self.table_bits) if self.tables else self.m.r
         return len(self.m.modulus_digits) + unit + 1
 
     @cached_property

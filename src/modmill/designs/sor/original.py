@@ -24,7 +24,7 @@ Deviations from the papers, which are known here only by their figures in the SO
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -43,18 +43,12 @@ from modmill.schedule import Schedule, Step
 
 STAGES = {"combinational": 1, "pipelined": 3}
 """Latency of the two forms of MM_PA, in cycles."""
-
 FEW = 200
 """Largest length of a modulus, in bits, for which the setting ``channels`` is ignored and the fewest are taken."""
-
 CHANNELS_MAX = 172
 """Most channels: with more 17-bit channels alpha is not exact."""
-
 CHAIN = 4
 """Products that are added in one chain, which maps to the adders of DSP blocks."""
-
-
-# ---------------------------------------------------------------------------------------------- parameters
 
 
 @dataclass(frozen=True)
@@ -103,9 +97,6 @@ def schedule(p: Params) -> Schedule:
     steps.append(Step("alpha", "adder", 1 + p.rounds, 1, ("G",)))
     steps.append(Step("V", "folds", 2 + p.rounds, 1, ("alpha", *previous)))
     return Schedule(tuple(steps), interval=max(2, p.rounds))
-
-
-# ---------------------------------------------------------------------------------------------- algorithm
 
 
 class SorOriginal(SumOfResiduesDesign):
@@ -158,9 +149,8 @@ class SorOriginal(SumOfResiduesDesign):
         yield "V", form.pack(v)
 
     def component(self, *, scaled: bool = False) -> Multiplier:
-        return (Parallel if self.params.form in STAGES else Sequential)(
-            self.params, self.schedule, scaled, period=self.period
-        )
+        machine = Parallel if self.params.form in STAGES else Sequential
+        return machine(self.params, self.schedule, scaled, period=self.period)
 
     def details(self) -> list[tuple[str, str]]:
         bits = self.rns.v_max.bit_length()
@@ -168,9 +158,6 @@ class SorOriginal(SumOfResiduesDesign):
             ("alpha", self.alpha_shown),
             ("result V", f"at most {bits} bits, below {float(self.bounds[2]):.6g} p; not reduced"),
         ]
-
-
-# ---------------------------------------------------------------------------------------------- machines
 
 
 def _residues(m: Module, a: list[Value], b: list[Any], base: Base, name: str) -> list[Value]:
@@ -255,8 +242,7 @@ class Parallel(SumOfResiduesMachine):
             sums.append(_tree(_chains(m, terms, w, f"S{j}"))[: rtl_fold.bits(p.sum_bound)])
         *sums, alpha = stage([*sums, alpha], "S")
         if staged:
-            self.probes.append(("S", list(sums), 2))
-            self.probes.append(("alpha", alpha, 2))
+            self.probes += [("S", list(sums), 2), ("alpha", alpha, 2)]
         words = []
         for j in range(n):
             total = Signal(rtl_fold.bits(p.sum_bound), name=f"total{j}")
@@ -297,24 +283,22 @@ class Sequential(SumOfResiduesMachine):
             m.d.sync += alpha.eq(_alpha(rns, gamma))
 
         starts = [plan[name].start % plan.interval for name, _ in p.sums]
-        operands = [Signal(w, name=f"operand{s}") for s in range(p.macs)]
-        with m.Switch(period.signal):
-            for r, start in enumerate(starts):
-                with m.Case(start):
-                    for s in range(p.macs):
-                        if r * p.macs + s < n:
-                            m.d.comb += operands[s].eq(gamma[r * p.macs + s])
+
+        def selected(values: Sequence[Value | int], name: str) -> list[Signal]:
+            """The ``values`` of the channels whose products are added in this cycle."""
+            chosen = [Signal(w, name=f"{name}{s}") for s in range(p.macs)]
+            with m.Switch(period.signal):
+                for start, (_, added) in zip(starts, p.sums, strict=True):
+                    with m.Case(start):
+                        m.d.comb += [q.eq(values[i]) for q, i in zip(chosen, added, strict=False)]
+            return chosen
+
+        operands = selected(gamma, "operand")
         first = period.strobe("first", starts[0])
         last = [Signal(rtl_fold.bits(p.sum_bound), name=f"sum{j}", reset_less=True) for j in range(n)]
         words = []
         for j in range(n):
-            constants = [Signal(w, name=f"row{j}_{s}") for s in range(p.macs)]
-            with m.Switch(period.signal):
-                for r, start in enumerate(starts):
-                    with m.Case(start):
-                        for s in range(p.macs):
-                            if r * p.macs + s < n:
-                                m.d.comb += constants[s].eq(rows[r * p.macs + s][j])
+            constants = selected([row[j] for row in rows], f"row{j}_")
             kept = Signal(len(last[j]), name=f"kept{j}")
             m.d.comb += kept.eq(last[j] & ~first.replicate(len(last[j])))
             partial = _tree(_chains(m, list(zip(operands, constants, strict=True)), w, f"S{j}"))
@@ -331,9 +315,6 @@ class Sequential(SumOfResiduesMachine):
         ]
         period.finish(Cat(*words))
         return m
-
-
-# ---------------------------------------------------------------------------------------------- designs
 
 
 def closed_base(p: int, n: int, channels: int) -> SumOfResidues:
@@ -375,14 +356,12 @@ def constants(p: int, n: int, channels: int) -> SumOfResidues:
     raise ValueError(reason)
 
 
-def _solver(form: str) -> Any:
-    def fit(p: int, *, n: int, channels: int, macs: int = 1) -> SorOriginal:
-        rns = constants(p, n, channels)
-        macs = min(macs, rns.base.n // 2)  # a small modulus has few channels
-        settings = {"n": rns.base.w, "channels": channels} | ({"macs": macs} if form == "sequential" else {})
-        return SorOriginal(Params(rns, form, macs), settings)
-
-    return fit
+def fit(p: int, form: str, *, n: int, channels: int, macs: int = 1) -> SorOriginal:
+    """The design for p in one of the forms of `Params`. Raises ValueError as `constants` does."""
+    rns = constants(p, n, channels)
+    macs = min(macs, rns.base.n // 2)  # a small modulus has few channels
+    settings = {"n": rns.base.w, "channels": channels} | ({"macs": macs} if form == "sequential" else {})
+    return SorOriginal(Params(rns, form, macs), settings)
 
 
 _SETTINGS = (
@@ -392,15 +371,15 @@ _SETTINGS = (
     ),
     Setting(
         "channels", int, 40, f"least number of channels for moduli above {FEW} bits; ignored for shorter ones",
-        least=2, most=CHANNELS_MAX,
-        smaller="lower",
+        least=2, most=CHANNELS_MAX, smaller="lower",
     ),
 )  # fmt: skip
 
 
 def _design(name: str, paper: str, title: str, form: str, section: str, *more: Setting) -> Design:
     return Design(
-        name=name, page="sor-original", title=title, paper=paper, settings=(*_SETTINGS, *more), solve=_solver(form),
+        name=name, page="sor-original", title=title, paper=paper, settings=(*_SETTINGS, *more),
+        solve=lambda p, **settings: fit(p, form, **settings),
         source=Source(
             "S. Asif, Y. Kong",
             "Highly Parallel Modular Multiplier for Elliptic Curve Cryptography in Residue Number System",

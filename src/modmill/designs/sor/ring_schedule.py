@@ -16,23 +16,16 @@ from modmill.schedule import Schedule, ScheduleError, Step
 
 PRODUCT = 5
 """Cycles from the start of a multiplication to its visible product."""
-
 CLEAR = 1
 """Cycles from the clear of the accumulator to the first product of a sum."""
-
 ACCUMULATE = 1
 """Cycles from a visible product to the visible sum that includes it."""
-
-
 ALPHA = 3
 """Cycles from the last gamma at a tap to alpha in its register: tap, sum of the taps, sum of alpha, register."""
-
 KAPPA = 7
 """Cycles from the last gamma at a tap to kappa in its register: tap, DSP block, sums of words and taps, K, register."""
-
 BUS = 2
 """Cycles from alpha or kappa to the operand multiplexers of the rowers."""
-
 FIFO = 1
 """Cycles through an empty output queue."""
 
@@ -106,10 +99,8 @@ class Kind(Enum):
 
 ALPHA_WORD = -1
 """The number of alpha among the words on the bus; those of kappa count from 0."""
-
 WORDS = {ALPHA_WORD: "AL", 0: "KP", 1: "KQ", 2: "KR", 3: "KS"}
 """Names of the products with alpha and with the words of kappa."""
-
 FOLDED = {Kind.PRODUCT: "Zr", Kind.INVERSE: "Gr", Kind.SUM: "zr"}
 """Names of the reduced values, by the kind of operation that computes the value."""
 
