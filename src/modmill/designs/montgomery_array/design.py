@@ -117,8 +117,11 @@ class MontgomeryMultiplication(DesignInstance):
     def load(self) -> Load | None:
         if not self.loadable:
             return None
-        words = tuple(self.p >> DIGIT * j & (1 << DIGIT) - 1 for j in range(self.params.digits))
-        return Load(DIGIT, words, (self.params.loading + 1) * self.params.interval)
+        p, feeding = self.params, self.params.frame.feeding
+        words = tuple(self.p >> DIGIT * j & (1 << DIGIT) - 1 for j in range(p.digits))
+        # intervals from the first word to the interval in which the digits of M start to enter the array
+        intervals = -(-(p.digits + MEMORY - feeding) // p.interval) + (feeding >= 0)
+        return Load(DIGIT, words, (intervals + 1) * p.interval)
 
     def at(self, p: int) -> DesignInstance:
         if not self.loadable:
@@ -165,11 +168,8 @@ class MontgomeryMultiplication(DesignInstance):
 
     def contract(self, io: str) -> Contract:
         found = super().contract(io)
-        found = replace(found, timing=timing(found.timing, self.lanes))
-        if io == "native":
-            return found
-        width = Binary(self.params.bits)
-        return replace(found, operand=width, result=width)
+        form = found.operand if io == "native" else Binary(self.params.bits)
+        return replace(found, timing=timing(found.timing, self.lanes), operand=form, result=form)
 
     def binary_timing(self) -> Timing:
         return self.params.binary_frame.timing

@@ -12,7 +12,6 @@ from modmill.designs.montgomery_array.array import DIGIT, ENTRY, HEAD, PRODUCT, 
 from modmill.designs.montgomery_array.folded_array import FoldedArray
 from modmill.rtl.conditional_subtract import ConditionalSubtract
 from modmill.rtl.digit_serial import Frame
-from modmill.rtl.digits import MEMORY
 from modmill.schedule import Operations, Schedule, Step
 
 
@@ -72,12 +71,6 @@ class Params:
         return replace(self.frame, latency=self.frame.latency + more, rising=True)
 
     @property
-    def loading(self) -> int:
-        """Intervals from the first word of a modulus to the interval in which its digits start to enter the array."""
-        feeding = self.frame.feeding
-        return -(-(self.digits + MEMORY - feeding) // self.interval) + (feeding >= 0)
-
-    @property
     def held(self) -> list[tuple[tuple[int, ...], int, int]]:
         """For each group: (its number), or () if there is only one; lowest and highest digit of S in its columns.
 
@@ -97,16 +90,12 @@ class Params:
 class Kind(Operations):
     """The operations, for iteration i or digit j; in a folded array also for group g of an iteration."""
 
-    PRODUCT = "xy{}"
-    """x_0 y_i."""
+    PRODUCT = "xy{}"  # x_0 y_i
     LOW = "t{}"
     QUOTIENT = "q{}"
-    COLUMN = "S{}/1"
-    """The lowest digit of S (of the group)."""
-    OTHERS = "S{}"
-    """The highest digit of S (of the group), including the carries of all columns."""
-    DIGIT = "z{}"
-    """A digit of the result at the array's output."""
+    COLUMN = "S{}/1"  # the lowest digit of S (of the group)
+    OTHERS = "S{}"  # the highest digit of S (of the group), including the carries of all columns
+    DIGIT = "z{}"  # a digit of the result at the array's output
     RESULT = "S"
 
 

@@ -41,12 +41,10 @@ STREAMS_MAX = 271
 class PseudoMersenne(DesignInstance):
     """The array and its folds for one modulus."""
 
+    factor = 1
+
     def __init__(self, p: int, params: Params, settings: dict[str, Any]) -> None:
         self.p, self.params, self.settings = p, params, settings
-
-    @property
-    def factor(self) -> int:
-        return 1
 
     @property
     def schedule(self) -> Schedule:

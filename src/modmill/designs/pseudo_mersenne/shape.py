@@ -125,17 +125,12 @@ class Params:
 class Kind(Operations):
     """The operations, for iteration i, fold k, digit or column j; v_k is v after the k-th fold."""
 
-    PRODUCT = "xy{}"
-    """x_0 y_i."""
+    PRODUCT = "xy{}"  # x_0 y_i
     COLUMN = "T{}"
-    TOP = "S{}"
-    """The highest digit after an iteration, including the carries of all columns."""
-    HIGH = "high{}"
-    """Digit d + j of the product."""
-    READ = "x y{}"
-    """Digits j and d + j of the product."""
-    FOLD = "v{}"
-    """Digit j of v_k, and digit d + j except in the last fold."""
+    TOP = "S{}"  # the highest digit after an iteration, including the carries of all columns
+    HIGH = "high{}"  # digit d + j of the product
+    READ = "x y{}"  # digits j and d + j of the product
+    FOLD = "v{}"  # digit j of v_k, and digit d + j except in the last fold
     RESULT = "v"
 
 

@@ -27,6 +27,7 @@ from typing import Any
 
 from modmill.contract import Binary, Contract, Digits, Form, Load, Timing, UnsupportedError
 from modmill.design import Cost, Design, DesignInstance, Multiplier, Setting, Source, loadable_modulus
+from modmill.designs.radix64k.blocks import Multiples, columns
 from modmill.designs.radix64k.machine import Canonical, DigitLoop
 from modmill.designs.radix64k.shape import Shape
 from modmill.numbers.redundant_digits import HALF_TABLES, MULTIPLIERS, TABLE, Montgomery, Radix, digits, largest_spread
@@ -126,9 +127,9 @@ class Radix64K(DesignInstance):
 
     @cached_property
     def load(self) -> Load | None:
-        if not self.shape.loadable:
-            return None
-        return Load(self.shape.m.r, self.shape.m.modulus_digits, self.shape.load_cycles)
+        q, m = self.shape, self.shape.m
+        unit = Multiples.cycles(q.bits, q.table_bits) if q.tables else m.r
+        return Load(m.r, m.modulus_digits, len(m.modulus_digits) + unit + 1) if q.loadable else None
 
     def at(self, p: int) -> DesignInstance:
         if not self.shape.loadable:
@@ -199,7 +200,7 @@ def _design(name: str, section: str, title: str, quotient: str, r: int) -> Desig
     lookups = Setting(
         "lookups", int, 1, "copies of the logic for z, each for a share of the table's block RAMs",
         least=1, most=LOOKUPS_MAX, depends="one for each block RAM of the table's width at most",
-        limits=lambda p, settings: (1, fit(p, quotient, **{**settings, "lookups": 1}).shape.columns),
+        limits=lambda p, settings: (1, columns(p.bit_length())),
     )  # fmt: skip
     return Design(
         name=name, page="radix64k", title=title, paper=section,

@@ -79,6 +79,7 @@ class SumOfResiduesDesign(DesignInstance):
     """A design with residues over one base and factor 1; the binary form adds conversions. Abstract."""
 
     params: Params
+    factor = 1
     period = 1
     """Cycles between accepted operands."""
 
@@ -89,10 +90,6 @@ class SumOfResiduesDesign(DesignInstance):
     def largest_result(self) -> int:
         """Largest value of a result."""
         return self.rns.z_max
-
-    @property
-    def factor(self) -> int:
-        return 1
 
     @property
     def representation(self) -> Residues:

@@ -40,6 +40,12 @@ PRINTED_T = {SECP256K1: 72, ED25519: 71}
 """T as printed after equation (24); for other moduli the solver takes the least T."""
 PRINTED_Q, PRINTED_D = 8, 16
 """q and 2^q Delta of Section 2.2, for the base of Table 1."""
+SETS_MAX = 1024
+"""Most multiplier sets; no modulus needs as many channels."""
+N_MAX = 256
+"""Most bits of a channel."""
+KINDS = {"2^n-2^t-1": mersenne_like, "2^n-u": pseudo_mersenne}
+"""Generators of the moduli of n bits, by the setting ``base``."""
 
 
 class Sor(SumOfResiduesDesign):
@@ -135,14 +141,10 @@ class Sor(SumOfResiduesDesign):
         ]  # fmt: skip
 
 
-KINDS = {"2^n-2^t-1": mersenne_like, "2^n-u": pseudo_mersenne}
-
-
 def choose_bases(p: int, n: int, kind: str, operand: Fraction) -> Iterator[Base]:
     """Yield bases of n-bit moduli whose range exceeds (``operand`` p)^2, the fewest moduli first.
 
-    ``kind``: a key of KINDS, or auto: 2^n - 2^t - 1 if there are enough of them, else 2^n - u. Raises ValueError if
-    there are not enough moduli.
+    ``kind``: a key of KINDS, or auto: the first for which there are enough moduli. Raises ValueError if there are not.
     """
     enough = int((operand * p) ** 2)
     for name in KINDS if kind == "auto" else (kind,):
@@ -154,52 +156,38 @@ def choose_bases(p: int, n: int, kind: str, operand: Fraction) -> Iterator[Base]
     raise reason
 
 
-SETS_MAX = 1024
-"""Most multiplier sets; no modulus needs as many channels."""
-N_MAX = 256
-"""Most bits of a channel."""
-
-
-def constants(
-    p: int, *, n: int, base: str, operand: int, T: int = 0, q: int = 0, as_printed: bool = True
-) -> SumOfResidues:
-    """The channels and the constants; ``T`` or ``q`` = 0: the least that suffices.
+def constants(p: int, settings: Mapping[str, Any], *, as_printed: bool = True) -> SumOfResidues:
+    """The channels and the constants for the settings of a design; ``T`` or ``q`` = 0: the least that suffices.
 
     ``as_printed``: take the paper's T, q and Delta instead for the moduli and the base for which it prints them. Raises
     ValueError if no base suffices.
     """
+    n, base, size, T, q = settings["n"], settings["base"], Fraction(settings["operand"]), settings["T"], settings["q"]
     printed = as_printed and n == 66 and base != "2^n-u" and p in PRINTED_T
-    size = Fraction(operand)
     options: dict[str, Any] = {"T": T or None, "q": q or None, "operand": size}
     if printed and T in (0, PRINTED_T[p]) and q in (0, PRINTED_Q):
         options |= {"T": PRINTED_T[p], "q": PRINTED_Q, "d": PRINTED_D, "offset": False}
     return solve_over(choose_bases(p, n, base, size), p, **options)
 
 
-def constants_with(p: int, settings: Mapping[str, Any], *kept: str, as_printed: bool = False) -> SumOfResidues:
-    """The constants for ``settings``, with the least T and q unless they are named in ``kept``."""
-    given = {name: settings[name] for name in ("n", "base", "operand", *kept)}
-    return constants(p, **given, as_printed=as_printed)
-
-
-def fit(p: int, pipelined: bool, *, n: int, base: str, sets: int, operand: int, T: int, q: int, dsp: str) -> Sor:
+def fit(p: int, pipelined: bool, settings: Mapping[str, Any]) -> Sor:
     """The design for p; ``sets`` = 0: one for each channel. Raises ValueError as `constants`, and for a wide kappa."""
-    rns = constants(p, n=n, base=base, operand=operand, T=T, q=q)
-    count = sets or rns.base.n
+    rns, n = constants(p, settings), settings["n"]
+    sets = settings["sets"] or rns.base.n
     if rns.kappa_bits > 2 * n:
         raise ValueError(f"kappa has {rns.kappa_bits} bits; at most {2 * n}, two words of a channel, are supported")
-    settings = {"n": n, "base": base, "sets": count, "operand": operand, "T": rns.T, "q": rns.q, "dsp": dsp}
-    return Sor(Params(rns, count, pipelined, DSP18, BLOCKS[dsp]), settings)
+    params = Params(rns, sets, pipelined, DSP18, BLOCKS[settings["dsp"]])
+    return Sor(params, {**settings, "sets": sets, "T": rns.T, "q": rns.q})
 
 
 def _named(name: str, paper: str, title: str, sets: int, pipelined: bool) -> Design:
     settings = (
         Setting("n", int, 66, "bits of a channel", least=12, most=N_MAX),
-        Setting("base", str, "auto", "kind of moduli", ("auto", "2^n-2^t-1", "2^n-u")),
+        Setting("base", str, "auto", "kind of moduli", ("auto", *KINDS)),
         Setting(
             "sets", int, sets, "sets of channel multipliers, 0: as many sets as channels", least=0, most=SETS_MAX,
             depends="at most one set for each of the N channels",
-            limits=lambda p, settings: (0, constants_with(p, settings, "T", "q", as_printed=True).base.n),
+            limits=lambda p, settings: (0, constants(p, settings).base.n),
             smaller="lower",
         ),
         Setting(
@@ -209,19 +197,21 @@ def _named(name: str, paper: str, title: str, sets: int, pipelined: bool) -> Des
             "T", int, 0, "fraction bits of kappa's constants, 0 for the printed ones or else the least",
             least=0, most=2 * N_MAX,
             depends="results must stay below 2 p; at most 2 n, with which the constants are twice as wide as channels",
-            limits=lambda p, settings: (constants_with(p, settings, "q").T, 2 * settings["n"]),
+            limits=lambda p, settings: (constants(p, {**settings, "T": 0}, as_printed=False).T, 2 * settings["n"]),
         ),
         Setting(
             "q", int, 0, "bits of gamma that enter alpha, 0 for the printed ones or else the least",
             least=0, most=N_MAX, depends="alpha must be exact; at most n, all bits of gamma",
-            limits=lambda p, settings: (constants_with(p, settings).q, settings["n"]),
+            limits=lambda p, settings: (
+                constants(p, {**settings, "T": 0, "q": 0}, as_printed=False).q, settings["n"],
+            ),
         ),
         Setting("dsp", str, "18x18", "DSP block that kappa's multiplier is tiled to", ("18x18", "25x18")),
     )  # fmt: skip
     return Design(
         name=name, page="sor", title=title, source=SOURCE, settings=settings, paper=paper,
         needs="any odd modulus of at least 2 bits; channels wide enough that the solver finds constants",
-        solve=lambda p, **given: fit(p, pipelined, **given),
+        solve=lambda p, **given: fit(p, pipelined, given),
     )  # fmt: skip
 
 

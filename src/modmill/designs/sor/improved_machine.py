@@ -1,9 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""The machine of the improved sum of residues (Figures 1 to 5), for any number of multiplier sets.
-
-Source:  M. A. Mehrabi: Improved Sum of Residues Modular Multiplication Algorithm. Cryptography 3(2):14, 2019.
-"""
+"""The machine of the improved sum of residues (Figures 1 to 5 of the paper), for any number of multiplier sets."""
 
 from __future__ import annotations
 

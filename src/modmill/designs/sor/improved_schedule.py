@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""The operations of Algorithm 2 in the cycles of Figures A1 to A3, for any number of multiplier sets.
-
-Source:  M. A. Mehrabi: Improved Sum of Residues Modular Multiplication Algorithm. Cryptography 3(2):14, 2019.
+"""The operations of the paper's Algorithm 2 in the cycles of Figures A1 to A3, for any number of multiplier sets.
 
 The steps of Algorithm 2 (with the names of Figures A1 to A3) and the operations:
 
