@@ -68,7 +68,7 @@ def test_a_wrong_inverse_is_found():
     d, modulus = 4, (1 << 66) - 5
     pairs = products(d, modulus)
     block = MontgomeryArray(d, 15, modulus)
-    block.head.modulus = (block.head.modulus[0], block.head.modulus[1] ^ 2)
+    block.head.constants = (block.head.constants[0], block.head.constants[1] ^ 2)
     found = results(block, pairs, d, 15, 7)
     assert any((z << DIGIT * d) % modulus != x * y % modulus for (x, y), z in zip(pairs, found, strict=True))
 

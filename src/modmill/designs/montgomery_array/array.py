@@ -81,7 +81,9 @@ class Head(wiring.Component):
     """
 
     def __init__(self, turn: int, modulus: int | None, groups: int = 1) -> None:
-        self.turn, self.modulus, self.groups = turn, modulus, groups
+        self.turn, self.groups = turn, groups
+        self.constants = None if modulus is None else (modulus, -pow(modulus, -1, 1 << DIGIT) % (1 << DIGIT))
+        """(M_0, m') of a fixed modulus."""
         self.low = Signal(DIGIT, name="low")
         """t; in cycle 7 after y_i entered."""
         self.quotient = Signal(DIGIT, name="quotient", reset_less=True)
@@ -104,7 +106,7 @@ class Head(wiring.Component):
         first = later(m, self.first, "first0")
         kept = lines.ring(first, x, turn, name="x0")
         group = later(m, self.group, "group0") if self.groups > 1 else None
-        if self.modulus is None:
+        if self.constants is None:
             load = later(m, self.load, "load0")
             digit = Signal(DIGIT, name="m0", reset_less=True)
             with m.If(load if group is None else load & (group == 0)):
@@ -114,7 +116,7 @@ class Head(wiring.Component):
             load = Signal(name="load0")
             digit = Signal(DIGIT, name="m0")
             inverse = Signal(DIGIT, name="inverse0")
-            m.d.comb += [digit.eq(self.modulus), inverse.eq(-pow(self.modulus, -1, 1 << DIGIT) % (1 << DIGIT))]
+            m.d.comb += [digit.eq(self.constants[0]), inverse.eq(self.constants[1])]
         xy = self.product
         m.d.sync += xy.eq(one_tile(m, kept, y, 3, "xy"))
         clear = lines.line(first, PRODUCT, name="clear0")

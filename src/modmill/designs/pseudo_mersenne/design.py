@@ -24,6 +24,7 @@ from modmill.contract import Binary, Timing, UnsupportedError
 from modmill.design import Cost, Design, DesignInstance, Multiplier, Setting, Source
 from modmill.designs.pseudo_mersenne.product_array import DIGIT, HIGHEST, LOW, STREAMS_MIN, ProductArray
 from modmill.designs.pseudo_mersenne.shape import Kind, Params
+from modmill.numbers.folding import fold
 from modmill.numbers.rns.residues import signed_digits
 from modmill.rtl.conditional_subtract import LEAD, ConditionalSubtract
 from modmill.rtl.delay import DelayLines, later
@@ -85,7 +86,7 @@ class PseudoMersenne(DesignInstance):
         yield from ((f"high{j}", digit) for j, digit in enumerate(digits(high)))
         yield from ((f"x y{j}", list(pair)) for j, pair in enumerate(zip(digits(low), digits(high), strict=True)))
         for k in range(1, p.folds + 1):
-            v = high * p.C + low
+            v = fold(v, p.n, p.C)
             high, low = v >> p.n, v & (1 << p.n) - 1
             over = digits(high)
             for j, digit in enumerate(digits(v if k == p.folds else low)):

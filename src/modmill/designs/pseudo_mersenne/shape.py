@@ -12,6 +12,7 @@ from modmill.contract import UnsupportedError
 from modmill.design import unused
 from modmill.designs.pseudo_mersenne.product_array import DIGIT, ENTRY, HIGHEST, PRODUCT, SUM, ProductArray
 from modmill.designs.pseudo_mersenne.serial_fold import SerialFold
+from modmill.numbers.folding import fold_bound
 from modmill.rtl.conditional_subtract import ConditionalSubtract
 from modmill.rtl.digit_serial import START, Frame
 from modmill.rtl.digits import MEMORY
@@ -57,8 +58,7 @@ class Params:
                     f"C = 2^{self.n - self.k} c leave numbers of {(bounds[-1] - 1).bit_length()} bits, at most "
                     f"{self.n + 1} are accepted; c must be narrower"
                 )
-            h, low = (bounds[-1] - 1) >> self.n, (bounds[-1] - 1) & ((1 << self.n) - 1)
-            bounds.append(max(h * self.C + low, (h - 1) * self.C + (1 << self.n) - 1) + 1)
+            bounds.append(fold_bound(bounds[-1], self.n, self.C))
         return tuple(bounds)
 
     @property

@@ -80,11 +80,14 @@ class SumOfResiduesDesign(DesignInstance):
 
     params: Params
     factor = 1
-    period = 1
-    """Cycles between accepted operands."""
 
     def __init__(self, params: Params, settings: dict[str, Any]) -> None:
         self.params, self.rns, self.p, self.settings = params, params.rns, params.rns.p, settings
+
+    @property
+    def period(self) -> int:
+        """Cycles between accepted operands."""
+        return self.schedule.interval
 
     @property
     def largest_result(self) -> int:

@@ -52,6 +52,7 @@ class Sor(SumOfResiduesDesign):
     """The improved sum of residues for one modulus."""
 
     params: Params
+    period = 1  # operands are accepted in any cycle in which the machine is idle
 
     @cached_property
     def schedule(self) -> Schedule:

@@ -24,9 +24,10 @@ Deviations from the papers, which are known here only by their figures in the SO
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from operator import add, mul
 from typing import Any
 
 from amaranth.hdl import Cat, Const, Module, Signal, Value
@@ -89,13 +90,11 @@ def schedule(p: Params) -> Schedule:
             Step("G", "front", 0, 1), Step("S", "array", 1, 1, ("G",)), Step("alpha", "adder", 1, 1, ("G",)),
             Step("V", "folds", 2, 1, ("S", "alpha")),
         ), 1)  # fmt: skip
+    names = ["G", *(name for name, _ in p.sums)]
     steps = [Step("Z", "zmul", 0, 1), Step("G", "gmul", 1, 1, ("Z",))]
-    previous = ("G",)
-    for r, (name, _) in enumerate(p.sums):
-        steps.append(Step(name, "macs", 2 + r, 1, previous))
-        previous = (name,)
+    steps += [Step(name, "macs", 2 + r, 1, (names[r],)) for r, name in enumerate(names[1:])]
     steps.append(Step("alpha", "adder", 1 + p.rounds, 1, ("G",)))
-    steps.append(Step("V", "folds", 2 + p.rounds, 1, ("alpha", *previous)))
+    steps.append(Step("V", "folds", 2 + p.rounds, 1, ("alpha", names[-1])))
     return Schedule(tuple(steps), interval=max(2, p.rounds))
 
 
@@ -103,10 +102,6 @@ class SorOriginal(SumOfResiduesDesign):
     """The original sum of residues for one modulus."""
 
     params: Params
-
-    def __init__(self, params: Params, settings: dict[str, Any]) -> None:
-        super().__init__(params, settings)
-        self.period = 1 if params.form in STAGES else self.schedule.interval
 
     @property
     def largest_result(self) -> int:
@@ -129,24 +124,24 @@ class SorOriginal(SumOfResiduesDesign):
         )
 
     def trace(self, a: int, b: int, *, scaled: bool = False) -> Iterator[tuple[str, Any]]:
-        p, base, rns = self.params, self.params.base, self.params.rns
+        p, base = self.params, self.params.base
         k = Constants.of(p, scaled)
         form = self.representation
-        x, y = form.unpack(a), form.unpack(b)
-        channels = range(base.n)
-        square = 1 << 2 * base.w
-        z = [reduce(x[j] * y[j], square, base.w, base.u[j]) for j in channels]
+
+        def residues(numbers: Iterable[int], bound: int) -> list[int]:
+            return [reduce(t, bound, base.w, u) for t, u in zip(numbers, base.u, strict=True)]
+
+        z = residues(map(mul, form.unpack(a), form.unpack(b)), 1 << 2 * base.w)
         yield "Z", z
-        gamma = [reduce(z[j] * base.inverses[j], square, base.w, base.u[j]) for j in channels]
+        gamma = residues(map(mul, z, base.inverses), 1 << 2 * base.w)
         yield "G", gamma
-        alpha = rns.alpha(gamma)
+        alpha = self.rns.alpha(gamma)
         yield "alpha", alpha
         sums = [0] * base.n
         for name, added in p.sums:
             sums = [s + sum(gamma[i] * k.rows[i][j] for i in added) for j, s in enumerate(sums)]
             yield name, sums
-        v = [reduce(s + k.al[alpha][j], p.sum_bound, base.w, base.u[j]) for j, s in zip(channels, sums, strict=True)]
-        yield "V", form.pack(v)
+        yield "V", form.pack(residues(map(add, sums, k.al[alpha]), p.sum_bound))
 
     def component(self, *, scaled: bool = False) -> Multiplier:
         machine = Parallel if self.params.form in STAGES else Sequential
@@ -208,10 +203,8 @@ class Parallel(SumOfResiduesMachine):
 
     def elaborate(self, _platform: object) -> Module:
         m = Module()
-        p = self._params
-        base, rns = p.base, p.rns
+        p, base, rows = self._params, self._params.base, self._constants.rows
         n, w = base.n, base.w
-        rows = self._constants.rows
         staged = p.form == "pipelined"
         advance = Signal()
         m.d.comb += [advance.eq(~self.o_valid | self.o_ready), self.i_ready.eq(advance)]
@@ -227,22 +220,18 @@ class Parallel(SumOfResiduesMachine):
             with m.If(advance):
                 m.d.sync += [token.eq(valid), *(r.eq(v) for r, v in zip(registers, values, strict=True))]
             valid = token
-            return list(registers)
+            return registers
 
         x = [self.i_a.word_select(j, w) for j in range(n)]
         y = [self.i_b.word_select(j, w) for j in range(n)]
         z = _residues(m, x, y, base, "Z")
         gamma = stage(_residues(m, z, [Const(k, w) for k in base.inverses], base, "G"), "gamma")
-        if staged:
-            self.probes.append(("G", list(gamma), 1))
-        alpha = _alpha(rns, gamma)
+        alpha = _alpha(p.rns, gamma)
         sums = []
         for j in range(n):
-            terms = [(gamma[i], Const(rows[i][j], w)) for i in range(n)]
+            terms = [(g, Const(row[j], w)) for g, row in zip(gamma, rows, strict=True)]
             sums.append(_tree(_chains(m, terms, w, f"S{j}"))[: rtl_fold.bits(p.sum_bound)])
         *sums, alpha = stage([*sums, alpha], "S")
-        if staged:
-            self.probes += [("S", list(sums), 2), ("alpha", alpha, 2)]
         words = []
         for j in range(n):
             total = Signal(rtl_fold.bits(p.sum_bound), name=f"total{j}")
@@ -250,7 +239,8 @@ class Parallel(SumOfResiduesMachine):
             words.append(rtl_fold.reduce(m, total, p.sum_bound, w, base.u[j], name=f"V{j}"))
         with m.If(advance):
             m.d.sync += [self.o_valid.eq(valid), self.o_r.eq(Cat(*words))]
-        self.probes.append(("V", self.o_r, self._plan["V"].end))
+        registers = {"G": gamma, "S": sums, "alpha": alpha, "V": self.o_r}
+        self.probes = [(step.name, registers[step.name], step.end) for step in self._plan.steps]
         return m
 
 
@@ -264,10 +254,8 @@ class Sequential(SumOfResiduesMachine):
 
     def elaborate(self, _platform: object) -> Module:
         m = Module()
-        p, plan = self._params, self._plan
-        base, rns = p.base, p.rns
+        p, plan, base, rows = self._params, self._plan, self._params.base, self._constants.rows
         n, w = base.n, base.w
-        rows = self._constants.rows
         period = Period(m, self, plan.interval, plan["V"].start)
 
         x = [self.i_a.word_select(j, w) for j in range(n)]
@@ -278,9 +266,9 @@ class Sequential(SumOfResiduesMachine):
         g = _residues(m, z, [Const(k, w) for k in base.inverses], base, "G")
         with m.If(period.strobe("gamma_now", plan["G"].start)):
             m.d.sync += [r.eq(v) for r, v in zip(gamma, g, strict=True)]
-        alpha = Signal(range(max(2, rns.alpha_max + 1)), reset_less=True)
+        alpha = Signal(range(max(2, p.rns.alpha_max + 1)), reset_less=True)
         with m.If(period.strobe("alpha_now", plan["alpha"].start)):
-            m.d.sync += alpha.eq(_alpha(rns, gamma))
+            m.d.sync += alpha.eq(_alpha(p.rns, gamma))
 
         starts = [plan[name].start % plan.interval for name, _ in p.sums]
 
@@ -306,13 +294,8 @@ class Sequential(SumOfResiduesMachine):
             total = Signal(rtl_fold.bits(p.sum_bound), name=f"total{j}")
             m.d.comb += total.eq(last[j] + self._looked_up(m, alpha, j))
             words.append(rtl_fold.reduce(m, total, p.sum_bound, w, base.u[j], name=f"V{j}"))
-        self.probes = [
-            ("Z", list(z), plan["Z"].end),
-            ("G", list(gamma), plan["G"].end),
-            ("alpha", alpha, plan["alpha"].end),
-            *((name, list(last), plan[name].end) for name, _ in p.sums),
-            ("V", self.o_r, plan["V"].end),
-        ]
+        registers = {"Z": z, "G": gamma, "alpha": alpha, "V": self.o_r}
+        self.probes = [(step.name, registers.get(step.name, last), step.end) for step in plan.steps]
         period.finish(Cat(*words))
         return m
 

@@ -38,10 +38,6 @@ class SorRing(SumOfResiduesDesign):
 
     params: Params
 
-    def __init__(self, params: Params, settings: dict[str, Any]) -> None:
-        super().__init__(params, settings)
-        self.period = self.schedule.interval
-
     @cached_property
     def schedule(self) -> Schedule:
         return search(self.params)

@@ -68,15 +68,10 @@ class Params(family.Params):
         return -(-self.rns.constant_bits // self.base.w)
 
     @cached_property
-    def sum_bound(self) -> int:
-        """Exclusive bound of the lazy sum, and of a single product, in any channel."""
-        top = (1 << self.base.w) - 1
-        return top * top * (self.base.n + 1 + self.words) + 1
-
-    @cached_property
     def passes(self) -> int:
-        """Passes of the folding loop that suffice in every channel."""
-        return max(len(fold_bounds(self.sum_bound, self.base.w, u)) for u in self.base.u)
+        """Passes of the folding loop that suffice in every channel for the unreduced sum of all terms."""
+        bound = ((1 << self.base.w) - 1) ** 2 * (self.base.n + 1 + self.words) + 1
+        return max(len(fold_bounds(bound, self.base.w, u)) for u in self.base.u)
 
 
 class Kind(Enum):
