@@ -45,9 +45,7 @@ STREAMS_MIN = HEAD + SUM - PRODUCT + 2
 
 def latency(digits: int, turn: int, columns: int) -> int:
     """Cycles from the start of a product to the first digit of its result, for an array of ``columns`` columns.
-
-    ``turn``: cycles from one iteration of a product to the next.
-    """
+    ``turn``: cycles from one iteration of a product to the next."""
     return ENTRY + (digits - 1) * turn + HEAD + columns + SUM + 1
 
 

@@ -232,11 +232,8 @@ class Machine(DigitSerial):
         return subtract.out, permitted
 
     def _load(self, m: Module, control: Control) -> tuple[Value, Value, Value, Value]:
-        """The memory of M and its loading.
-
-        Returns a write port (enable, place, digit) for other memories of M; the digit of M for the array; whether it
-        enters the array now; whether a modulus is loaded.
-        """
+        """The memory of M and its loading. Returns a write port (enable, place, digit) for other memories of M; the
+        digit of M for the array; whether it enters the array now; whether a modulus is loaded."""
         digits = self._params.digits
         filling, pending, entering, loaded = Signal(), Signal(), Signal(), Signal()
         may = Signal()
@@ -298,10 +295,8 @@ def stream_limits(p: int, settings: Mapping[str, Any]) -> tuple[int, int]:
 
 
 def fit(p: int, *, loadable: bool, digits: int, streams: int, columns: int, lanes: int) -> MontgomeryMultiplication:
-    """The design for p, with the fewest digits, streams and cycles for settings that are 0.
-
-    Raises UnsupportedError for a p of more than BITS_MAX bits, and for streams that do not fit digits and interval.
-    """
+    """The design for p, with the fewest digits, streams and cycles for settings that are 0. Raises UnsupportedError for
+    a p of more than BITS_MAX bits, and for streams that do not fit digits and interval."""
     settings = {"loadable": loadable, "digits": digits, "streams": streams, "columns": columns, "lanes": lanes}
     bits = p.bit_length()
     if bits > BITS_MAX:

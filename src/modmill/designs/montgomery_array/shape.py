@@ -73,9 +73,7 @@ class Params:
     @property
     def held(self) -> list[tuple[tuple[int, ...], int, int]]:
         """For each group: (its number), or () if there is only one; lowest and highest digit of S in its columns.
-
-        Without groups the highest digit is behind the last column.
-        """
+        Without groups the highest digit is behind the last column."""
         if not self.columns:
             return [((), 0, self.digits - 1)]
         each = self.columns
@@ -100,10 +98,8 @@ class Kind(Operations):
 
 
 def _steps(p: Params) -> Iterator[Step]:
-    """Each iteration in the head and in the columns; the digits as they leave; the result through its memory.
-
-    An operation does not list carries and digits among its reads that arrive while it is under way.
-    """
+    """Each iteration in the head and in the columns; the digits as they leave; the result through its memory. An
+    operation does not list carries and digits among its reads that arrive while it is under way."""
     frame = p.frame
     for i in range(p.digits):
         start = frame.start + ENTRY + i * frame.turn

@@ -240,10 +240,8 @@ class Machine(DigitSerial):
 
 
 def fit(p: int, *, streams: int) -> PseudoMersenne:
-    """The design for p, with the fewest digits that hold p. ``streams``: products interleaved, 0: the fewest.
-
-    Raises UnsupportedError for a p that is too short, or whose c is too wide or has too many signed digits.
-    """
+    """The design for p, with the fewest digits that hold p. ``streams``: products interleaved, 0: the fewest. Raises
+    UnsupportedError for a p that is too short, or whose c is too wide or has too many signed digits."""
     k = p.bit_length()
     c = (1 << k) - p
     d = max(DIGITS_MIN, -(-k // DIGIT))

@@ -45,10 +45,8 @@ class Params:
 
     @cached_property
     def bounds(self) -> tuple[int, ...]:
-        """Exclusive bounds of v: of the product, then after each fold.
-
-        Raises UnsupportedError if v is not below 2^(n + 1) after FOLDS_MAX folds.
-        """
+        """Exclusive bounds of v: the product's, then after each fold. Raises UnsupportedError if it is not below
+        2^(n + 1) after FOLDS_MAX folds."""
         top = 1 << (self.n + 1)
         bounds = [(top - 1) ** 2 + 1]
         while bounds[-1] > top:
@@ -136,10 +134,8 @@ class Kind(Operations):
 
 def _steps(p: Params) -> Iterator[Step]:
     """Each iteration in the two lowest columns and in the others; the product's high digits, the highest first, through
-    a memory; the folds, digit by digit; the result through its memory.
-
-    An operation does not list carries and digits among its reads that arrive while it is under way.
-    """
+    a memory; the folds, digit by digit; the result through its memory. An operation does not list carries and digits
+    among its reads that arrive while it is under way."""
     digits = range(p.digits)
     for i in digits:
         start = START + ENTRY + i * p.streams

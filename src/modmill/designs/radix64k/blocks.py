@@ -2,8 +2,7 @@
 # Copyright The Modmill authors
 """Blocks for redundant radix-2^r numbers: digit sums without carries, tables of multiples of M, -M^-1, conversion.
 
-Source: K. Nakano, K. Kawakami, K. Shigemoto: RSA Encryption and Decryption using the Redundant Number System on the
-        FPGA. IPDPS Workshops, 2009, Sections 2 and 5; the formulas are in numbers.redundant_digits.
+Source: Sections 2 and 5 of the paper; the formulas are in numbers.redundant_digits.
 """
 
 from __future__ import annotations
@@ -97,10 +96,8 @@ class DigitSums:
 
 
 def joined(digits: Sequence[Value], r: int, d: int) -> Value:
-    """A number of d + 1 digits as ``d`` digits of r + 2 bits: digit d becomes redundant bits of digit d - 1.
-
-    The number must fit ``d`` digits.
-    """
+    """A number of d + 1 digits as ``d`` digits of r + 2 bits: digit d becomes redundant bits of digit d - 1. The number
+    must fit ``d`` digits."""
     wide = [Cat(x, Const(0, r + 2))[: r + 2] for x in digits]
     top = (wide[d - 1][r:] + wide[d][:2])[:2]
     return Cat(*wide[: d - 1], wide[d - 1][:r], top)

@@ -184,9 +184,7 @@ class Radix64K(DesignInstance):
 
 def fit(p: int, quotient: str, *, r: int, redundant: bool, operand: int, loadable: bool, lookups: int = 1) -> Radix64K:
     """The design for p: digits and iterations for its length. ``quotient``: as of `Montgomery`; others: see settings.
-
-    Raises UnsupportedError for an odd r with half tables.
-    """
+    Raises UnsupportedError for an odd r with half tables."""
     if quotient == HALF_TABLES and r % 2:
         raise UnsupportedError(f"half tables need an even r from 8 to {R_MAX}, not {r}")
     shape = Shape(Montgomery(p, r, quotient, operand, least=2, bits=p.bit_length()), redundant, loadable, lookups)

@@ -2,10 +2,8 @@
 # Copyright The Modmill authors
 """The machine that multiplies digit by digit, one iteration in each cycle: loop, loading of a modulus, binary form.
 
-Source: K. Nakano, K. Kawakami, K. Shigemoto: RSA Encryption and Decryption using the Redundant Number System on the
-        FPGA. IPDPS Workshops, 2009, Section 5, Figures 1 to 3, with the deviations that designs.radix64k.design lists.
-
-The arithmetic is numbers.redundant_digits.Montgomery; its ``quotient`` selects the source of k M.
+Source: Section 5 and Figures 1 to 3 of the paper, with the deviations that designs.radix64k.design lists. The
+arithmetic is numbers.redundant_digits.Montgomery; its ``quotient`` selects the source of k M.
 """
 
 from __future__ import annotations
@@ -225,10 +223,8 @@ class DigitLoop(Multiplier):
         return low, high, z.any()
 
     def _table(self, m: Module, digit: Value) -> tuple[tuple[Value, Value], Value]:
-        """The table of multiples, and the addresses of its first share for the lowest ``digit`` of C.
-
-        Returns the words at its outputs, one cycle after the addresses, and their carry out of digit 0.
-        """
+        """The table of multiples, and the addresses of its first share for the lowest ``digit`` of C. Returns the words
+        at its outputs, one cycle after the addresses, and their carry out of digit 0."""
         q = self._shape
         self._multiples = table = q.table(q.bits, readers=q.lookups)
         m.submodules.multiples = table

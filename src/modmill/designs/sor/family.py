@@ -62,10 +62,8 @@ class Constants:
     @classmethod
     def of(cls, p: Params, scaled: bool = False) -> Constants:
         """The tables of an instance. ``scaled``: all but ``inverses`` are multiplied by M_j^-1, for results in the form
-        that the conversion to binary needs.
-
-        If alpha is a factor of a product instead of an address, ``al`` has only the row for alpha = 1.
-        """
+        that the conversion to binary needs. If alpha is a factor of a product instead of an address, ``al`` has only
+        the row for alpha = 1."""
         base, rns = p.base, p.rns
         return cls(
             inverses=base.inverses,

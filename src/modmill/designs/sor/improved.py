@@ -143,10 +143,8 @@ class Sor(SumOfResiduesDesign):
 
 
 def choose_bases(p: int, n: int, kind: str, operand: Fraction) -> Iterator[Base]:
-    """Yield bases of n-bit moduli whose range exceeds (``operand`` p)^2, the fewest moduli first.
-
-    ``kind``: a key of KINDS, or auto: the first for which there are enough moduli. Raises ValueError if there are not.
-    """
+    """Yield bases of n-bit moduli whose range exceeds (``operand`` p)^2, the fewest moduli first. ``kind``: a key of
+    KINDS, or auto: the first for which there are enough moduli. Raises ValueError if there are not."""
     enough = int((operand * p) ** 2)
     for name in KINDS if kind == "auto" else (kind,):
         try:
@@ -159,10 +157,8 @@ def choose_bases(p: int, n: int, kind: str, operand: Fraction) -> Iterator[Base]
 
 def constants(p: int, settings: Mapping[str, Any], *, as_printed: bool = True) -> SumOfResidues:
     """The channels and the constants for the settings of a design; ``T`` or ``q`` = 0: the least that suffices.
-
     ``as_printed``: take the paper's T, q and Delta instead for the moduli and the base for which it prints them. Raises
-    ValueError if no base suffices.
-    """
+    ValueError if no base suffices."""
     n, base, size, T, q = settings["n"], settings["base"], Fraction(settings["operand"]), settings["T"], settings["q"]
     printed = as_printed and n == 66 and base != "2^n-u" and p in PRINTED_T
     options: dict[str, Any] = {"T": T or None, "q": q or None, "operand": size}

@@ -100,9 +100,7 @@ class Operation:
 
 def schedule(p: Params) -> Schedule:
     """The schedule of Figures A1 (k = 1, not pipelined), A2 (k = 1, pipelined) and A3 (k = 2), and for any other k.
-
-    Length in cycles: 3N + 7, 2(N + 4), 2(ceil(N/k) + 5); for k = 1 and two words of kappa one multiplication more.
-    """
+    Length in cycles: 3N + 7, 2(N + 4), 2(ceil(N/k) + 5); for k = 1 and two words of kappa one multiplication more."""
     n_channels, k, acc = p.base.n, p.k, p.accumulate
     steps: list[Step] = []
 

@@ -36,7 +36,7 @@ from modmill.design import Cost, Design, Multiplier, Setting, Source
 from modmill.designs.sor import family
 from modmill.designs.sor.family import Constants, SumOfResiduesDesign, SumOfResiduesMachine
 from modmill.numbers.folding import reduce
-from modmill.numbers.rns.residues import Base, pseudo_mersenne
+from modmill.numbers.rns.residues import Base, growing_bases, pseudo_mersenne
 from modmill.numbers.rns.sum_of_residues import SumOfResidues, alpha_limit, alpha_offset
 from modmill.rtl import fold as rtl_fold
 from modmill.rtl.periodic import Period
@@ -157,12 +157,11 @@ class SorOriginal(SumOfResiduesDesign):
 
 def _residues(m: Module, a: list[Value], b: list[Any], base: Base, name: str) -> list[Value]:
     """a_j b_j mod m_j in every channel, combinational."""
-    w = base.w
-    out = []
-    for j in range(base.n):
+    w, out = base.w, []
+    for j, u in enumerate(base.u):
         full = Signal(2 * w, name=f"{name}_product{j}")
         m.d.comb += full.eq(a[j] * b[j])
-        out.append(rtl_fold.reduce(m, full, 1 << 2 * w, w, base.u[j], name=f"{name}{j}"))
+        out.append(rtl_fold.reduce(m, full, 1 << 2 * w, w, u, name=f"{name}{j}"))
     return out
 
 
@@ -302,18 +301,10 @@ class Sequential(SumOfResiduesMachine):
 
 def closed_base(p: int, n: int, channels: int) -> SumOfResidues:
     """The constants over at least ``channels`` moduli 2^n - u, as many as needed so that results can be operands again,
-    with the least q.
-
-    Raises ValueError if there are too few coprime moduli, or if they are too far from 2^n for alpha to be exact.
-    """
-    taken: list[int] = []
-    for modulus in pseudo_mersenne(n):
-        taken.append(modulus)
-        if len(taken) < max(channels, 2):
-            continue
-        base = Base(n, tuple(taken))
-        if base.M.bit_length() <= 2 * p.bit_length():
-            continue
+    with the least q. Raises ValueError if there are too few coprime moduli, or if they are too far from 2^n for alpha
+    to be exact."""
+    enough = (1 << 2 * p.bit_length()) - 1
+    for base in growing_bases(n, pseudo_mersenne(n), enough, least=max(channels, 2), count=1 << n):
         if alpha_offset(base, n, lazy=True) >= 1 << n:
             raise ValueError(f"alpha is not exact over {base.n} moduli of {n} bits (u up to {max(base.u)})")
         for q in range(1, n + 1):
@@ -322,14 +313,12 @@ def closed_base(p: int, n: int, channels: int) -> SumOfResidues:
                 rns = SumOfResidues(p, base, q, d, 1, 0, False, True)
                 if rns.v_max**2 < alpha_limit(base, q, d):
                     return rns
-    raise ValueError(f"there are only {len(taken)} coprime moduli of {n} bits; results need more to be operands again")
+    raise ValueError(f"there are only {base.n} coprime moduli of {n} bits; results need more to be operands again")
 
 
 def constants(p: int, n: int, channels: int) -> SumOfResidues:
-    """The constants over channels of ``n`` bits; 0: the narrowest from 14 bits on that suffices.
-
-    Raises ValueError, with the reason for the narrowest, if no width suffices.
-    """
+    """The constants over channels of ``n`` bits; 0: the narrowest from 14 bits on that suffices. Raises ValueError,
+    with the reason for the narrowest, if no width suffices."""
     reason = ""
     for width in (n,) if n else range(14, 18):
         try:

@@ -116,10 +116,8 @@ LEAST_CHANNELS = 4
 
 
 def fit(p: int, *, w: int, taps: int, operand: int, digits: int) -> SorRing:
-    """The instance for modulus ``p`` with the least N for which the constants exist.
-
-    The moduli are 2^w - u with few signed digits in u. Raises ValueError if no base suffices, or if kappa is too wide.
-    """
+    """The instance for modulus ``p`` with the least N for which the constants exist. The moduli are 2^w - u with few
+    signed digits in u. Raises ValueError if no base suffices, or if kappa is too wide."""
     attempts = [digits] if digits else [3, 7]
     for few in attempts:
         try:

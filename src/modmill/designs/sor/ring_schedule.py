@@ -201,10 +201,8 @@ def candidates(p: Params, interval: int) -> Iterator[tuple[int, int, list[int]]]
 
 
 def search(p: Params) -> Schedule:
-    """The schedule with the least interval, and for it the earliest of `candidates`.
-
-    Raises ValueError if there is none with an interval below 2 N + 40.
-    """
+    """The schedule with the least interval, and for it the earliest of `candidates`. Raises ValueError if there is none
+    with an interval below 2 N + 40."""
     n = p.base.n
     for interval in range(n + 3 + p.words, 2 * n + 40):
         for slots in candidates(p, interval):
