@@ -59,7 +59,6 @@ class Lanes(Multiplier):
         m = Module()
         count, each = len(self._lanes), self.period
         whole = count * each
-
         # ---- phases: lane k is k * each cycles late, and so is its reset
         delays = Signal((count - 1) * each, name="reset_delay", init=-1, attrs=INITIAL)
         m.d.sync += delays.eq(Cat(Const(0, 1), delays)[: len(delays)])

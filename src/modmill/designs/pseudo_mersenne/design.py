@@ -244,11 +244,11 @@ def fit(p: int, *, streams: int) -> PseudoMersenne:
     UnsupportedError for a p that is too short, or whose c is too wide or has too many signed digits."""
     k = p.bit_length()
     c = (1 << k) - p
-    d = max(DIGITS_MIN, -(-k // DIGIT))
+    d = -(-k // DIGIT)
+    if d < DIGITS_MIN:
+        raise UnsupportedError(f"the modulus must have at least {DIGIT * (DIGITS_MIN - 1) + 1} bits, this one has {k}")
     found, interval = least_streams(d, STREAMS_MIN)
     params = Params(k, c, d, streams or found, interval)
-    if d > -(-k // DIGIT):
-        raise UnsupportedError(f"the modulus must have at least {DIGIT * (DIGITS_MIN - 1) + 1} bits, this one has {k}")
     count = len(signed_digits(params.C))
     if count > TERMS_MAX:
         raise UnsupportedError(f"c = 2^{k} - p has {count} signed digits, at most {TERMS_MAX} are accepted")

@@ -198,7 +198,7 @@ class Machine(SumOfResiduesMachine):
         steps = list(self._plan.on("acc"))
         write = counter.within(*(step.end - 1 for step in steps))
         al_now = counter.within(*(step.start for step in steps if step.does.alpha))
-        most = max(step.does.terms for step in steps)
+        most = max(len(op.channels) + len(op.words) + op.alpha for op in (step.does for step in steps))
         words = []
         for j in range(base.n):
             al = self._looked_up(m, alpha, j)

@@ -43,11 +43,6 @@ class Params(family.Params):
     block: DspBlock
     kappa_block: DspBlock
 
-    @property
-    def accumulate(self) -> int:
-        """Cycles of one accumulation: 1 if it adds one product (k = 1), else 2."""
-        return 1 if self.k == 1 else 2
-
 
 class Kind(Enum):
     """The kinds of operations, in the letters of Algorithm 2 and Figures A1 to A3."""
@@ -92,16 +87,12 @@ class Operation:
             case _:
                 return "+".join(["K", *(f"K{i + 1}" for i in self.channels)])
 
-    @property
-    def terms(self) -> int:
-        """Number of summands that an ADD adds to the accumulator."""
-        return len(self.channels) + len(self.words) + self.alpha
-
 
 def schedule(p: Params) -> Schedule:
     """The schedule of Figures A1 (k = 1, not pipelined), A2 (k = 1, pipelined) and A3 (k = 2), and for any other k.
     Length in cycles: 3N + 7, 2(N + 4), 2(ceil(N/k) + 5); for k = 1 and two words of kappa one multiplication more."""
-    n_channels, k, acc = p.base.n, p.k, p.accumulate
+    n_channels, k = p.base.n, p.k
+    acc = 1 if k == 1 else 2  # cycles of one accumulation; of one product, if k = 1
     steps: list[Step] = []
 
     def step(op: Operation, unit: str, start: int, cycles: int, *reads: Operation) -> Operation:

@@ -61,11 +61,6 @@ class Params(family.Params):
     macs: int
 
     @property
-    def rounds(self) -> int:
-        """Cycles of the accumulation in the sequential form: ceil(N / macs)."""
-        return -(-self.base.n // self.macs)
-
-    @property
     def sums(self) -> list[tuple[str, range]]:
         """(name, channels) of each sum S: it adds gamma_i <M_i>_p of these channels to the sum before."""
         if self.form in STAGES:
@@ -90,12 +85,12 @@ def schedule(p: Params) -> Schedule:
             Step("G", "front", 0, 1), Step("S", "array", 1, 1, ("G",)), Step("alpha", "adder", 1, 1, ("G",)),
             Step("V", "folds", 2, 1, ("S", "alpha")),
         ), 1)  # fmt: skip
-    names = ["G", *(name for name, _ in p.sums)]
+    names, rounds = ["G", *(name for name, _ in p.sums)], len(p.sums)
     steps = [Step("Z", "zmul", 0, 1), Step("G", "gmul", 1, 1, ("Z",))]
     steps += [Step(name, "macs", 2 + r, 1, (names[r],)) for r, name in enumerate(names[1:])]
-    steps.append(Step("alpha", "adder", 1 + p.rounds, 1, ("G",)))
-    steps.append(Step("V", "folds", 2 + p.rounds, 1, ("alpha", names[-1])))
-    return Schedule(tuple(steps), interval=max(2, p.rounds))
+    steps.append(Step("alpha", "adder", 1 + rounds, 1, ("G",)))
+    steps.append(Step("V", "folds", 2 + rounds, 1, ("alpha", names[-1])))
+    return Schedule(tuple(steps), interval=max(2, rounds))
 
 
 class SorOriginal(SumOfResiduesDesign):
