@@ -24,7 +24,7 @@ Deviations from the papers, which are known here only by their figures in the SO
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from operator import add, mul
@@ -265,22 +265,20 @@ class Sequential(SumOfResiduesMachine):
             m.d.sync += alpha.eq(_alpha(p.rns, gamma))
 
         starts = [plan[name].start % plan.interval for name, _ in p.sums]
-
-        def selected(values: Sequence[Value | int], name: str) -> list[Signal]:
-            """The ``values`` of the channels whose products are added in this cycle."""
-            chosen = [Signal(w, name=f"{name}{s}") for s in range(p.macs)]
-            with m.Switch(period.signal):
-                for start, (_, added) in zip(starts, p.sums, strict=True):
-                    with m.Case(start):
-                        m.d.comb += [q.eq(values[i]) for q, i in zip(chosen, added, strict=False)]
-            return chosen
-
-        operands = selected(gamma, "operand")
+        operands = [Signal(w, name=f"operand{s}") for s in range(p.macs)]
+        with m.Switch(period.signal):
+            for start, (_, added) in zip(starts, p.sums, strict=True):
+                with m.Case(start):
+                    m.d.comb += [operands[s].eq(gamma[i]) for s, i in enumerate(added)]
         first = period.strobe("first", starts[0])
         last = [Signal(rtl_fold.bits(p.sum_bound), name=f"sum{j}", reset_less=True) for j in range(n)]
         words = []
         for j in range(n):
-            constants = selected([row[j] for row in rows], f"row{j}_")
+            constants = [Signal(w, name=f"row{j}_{s}") for s in range(p.macs)]
+            with m.Switch(period.signal):
+                for start, (_, added) in zip(starts, p.sums, strict=True):
+                    with m.Case(start):
+                        m.d.comb += [constants[s].eq(rows[i][j]) for s, i in enumerate(added)]
             kept = Signal(len(last[j]), name=f"kept{j}")
             m.d.comb += kept.eq(last[j] & ~first.replicate(len(last[j])))
             partial = _tree(_chains(m, list(zip(operands, constants, strict=True)), w, f"S{j}"))
