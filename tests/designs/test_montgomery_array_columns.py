@@ -9,7 +9,7 @@ from amaranth.sim import Simulator
 from arrays import digits, simulate, traffic
 
 from marks import long
-from modmill.designs.montgomery_array.array import STREAMS_MIN, MontgomeryArray, NegativeInverse
+from modmill.designs.montgomery_array.array import STREAMS_MIN, MontgomeryArray, NegativeInverse, latency
 
 DIGIT = 17
 
@@ -34,12 +34,12 @@ def results(block, pairs, d, streams, interval, loaded=None):
         inverse = -pow(loaded, -1, 1 << DIGIT) % (1 << DIGIT)
         for cycle in range(start + len(pairs) * interval + d * streams + 100):
             entering.setdefault(cycle, {})["inverse"] = inverse
-    latency = MontgomeryArray.latency(d, streams)
-    seen = simulate(block, entering, start + len(pairs) * interval + latency + d, ["z", "z_first"])
+    cycles = latency(d, streams, d)
+    seen = simulate(block, entering, start + len(pairs) * interval + cycles + d, ["z", "z_first"])
     assert [t for t, flag in enumerate(seen["z_first"]) if flag] == [
-        start + n * interval + latency for n in range(len(pairs))
+        start + n * interval + cycles for n in range(len(pairs))
     ]
-    first = [start + n * interval + latency for n in range(len(pairs))]
+    first = [start + n * interval + cycles for n in range(len(pairs))]
     return [sum(seen["z"][t + d - 1 - j] << DIGIT * j for j in range(d)) for t in first]
 
 
@@ -68,7 +68,7 @@ def test_a_wrong_inverse_is_found():
     d, modulus = 4, (1 << 66) - 5
     pairs = products(d, modulus)
     block = MontgomeryArray(d, 15, modulus)
-    block.head.modulus = (block.head.modulus[0], block.head.modulus[1] ^ 2)
+    block.head.constants = (block.head.constants[0], block.head.constants[1] ^ 2)
     found = results(block, pairs, d, 15, 7)
     assert any((z << DIGIT * d) % modulus != x * y % modulus for (x, y), z in zip(pairs, found, strict=True))
 

@@ -7,6 +7,7 @@ import random
 import pytest
 from arrays import digits, simulate
 
+from modmill.designs.montgomery_array.array import latency
 from modmill.designs.montgomery_array.folded_array import FoldedArray
 
 DIGIT = 17
@@ -58,14 +59,14 @@ def test_interleaved_products(d, columns, groups, streams, interval, loaded):
         for g in range(groups):
             traffic.put(s + g * streams, first=1)
             traffic.put(s + (d - 1) * turn + g * streams, last=1)
-    latency = FoldedArray.latency(d, columns, groups, streams)
-    cycles = start + len(pairs) * interval + latency + turn + columns
+    first = latency(d, groups * streams, columns)
+    cycles = start + len(pairs) * interval + first + turn + columns
     if loaded:
         for t in range(cycles):
             traffic.put(t, inverse=-pow(modulus, -1, 1 << DIGIT) % (1 << DIGIT))
     z = simulate(block, traffic, cycles, ["z"])["z"]
     for n, (x, y) in enumerate(pairs):
-        at = start + n * interval + latency
+        at = start + n * interval + first
         s = sum(
             z[at + g * streams + columns - p] << DIGIT * (g * columns + p - 1)
             for g in range(groups)

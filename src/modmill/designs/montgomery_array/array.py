@@ -27,30 +27,31 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from modmill.rtl.delay import DelayLines, later
-from modmill.rtl.product import Tile
+from modmill.rtl.product import one_tile
 
 DIGIT = 17
 """Bits of a digit."""
-
 PRODUCT = 4
 """Cycles from the operands to a product: three registers in the DSP block and one behind it."""
-
 ENTRY = 2
 """Cycles from the array's port y to the head's operands."""
-
 HEAD = 2 * PRODUCT + 1
 """Cycles in the head until q is known: x_0 y_i, t, q."""
-
 SUM = PRODUCT + 4
 """Cycles from a column's operands to T."""
-
 STREAMS_MIN = HEAD + SUM - PRODUCT + 2
 """Fewest streams: t of the next iteration needs T of column 1."""
 
 
+def latency(digits: int, turn: int, columns: int) -> int:
+    """Cycles from the start of a product to the first digit of its result, for an array of ``columns`` columns.
+    ``turn``: cycles from one iteration of a product to the next."""
+    return ENTRY + (digits - 1) * turn + HEAD + columns + SUM + 1
+
+
 def _product(m: Module, a: Value, b: Value, name: str) -> Signal:
     """a * b in one DSP block, with a fabric register behind it; PRODUCT cycles later."""
-    return later(m, _block(m, a, b, name), name)
+    return later(m, one_tile(m, a, b, 3, name), name)
 
 
 def carried(groups: int) -> dict[str, int]:
@@ -70,15 +71,17 @@ def carried(groups: int) -> dict[str, int]:
 
 
 class Head(wiring.Component):
-    """Column 0, which computes the digits q. ``modulus``: (M_0, m') of a fixed modulus, or None.
+    """Column 0, which computes the digits q. ``modulus``: M_0 of a fixed modulus, or None.
 
     ``x``, ``y`` and the flags ``first``, ``last`` and ``load`` are as in MontgomeryArray; ``s`` is T of column 1.
     ``turn``: cycles from one iteration of a product to the next.
     Cost: 3 DSP blocks, about 150 LUTs.
     """
 
-    def __init__(self, turn: int, modulus: tuple[int, int] | None, groups: int = 1) -> None:
-        self.turn, self.modulus, self.groups = turn, modulus, groups
+    def __init__(self, turn: int, modulus: int | None, groups: int = 1) -> None:
+        self.turn, self.groups = turn, groups
+        self.constants = None if modulus is None else (modulus, -pow(modulus, -1, 1 << DIGIT) % (1 << DIGIT))
+        """(M_0, m') of a fixed modulus."""
         self.low = Signal(DIGIT, name="low")
         """t; in cycle 7 after y_i entered."""
         self.quotient = Signal(DIGIT, name="quotient", reset_less=True)
@@ -86,12 +89,11 @@ class Head(wiring.Component):
         self.product = Signal(2 * DIGIT, name="xy", reset_less=True)
         """x_0 y_i; in cycle 6 after y_i entered."""
         ports = carried(groups)
-        inputs: dict[str, int] = {name: ports[name] for name in ("x", "y", "first", "last", "group") if name in ports}
+        self.inputs = {name: In(ports[name]) for name in ("x", "y", "first", "last", "group") if name in ports}
+        """The array's inputs."""
         if modulus is None:
-            inputs |= {"load": 1, "inverse": DIGIT}
-        inputs["s"] = DIGIT
-        members = {name: In(bits) for name, bits in inputs.items()}
-        super().__init__(members | {f"o_{name}": Out(bits) for name, bits in ports.items()})
+            self.inputs |= {"load": In(1), "inverse": In(DIGIT)}
+        super().__init__(self.inputs | {"s": In(DIGIT)} | {f"o_{name}": Out(bits) for name, bits in ports.items()})
 
     def elaborate(self, _platform: object) -> Module:
         m = Module()
@@ -102,7 +104,7 @@ class Head(wiring.Component):
         first = later(m, self.first, "first0")
         kept = lines.ring(first, x, turn, name="x0")
         group = later(m, self.group, "group0") if self.groups > 1 else None
-        if self.modulus is None:
+        if self.constants is None:
             load = later(m, self.load, "load0")
             digit = Signal(DIGIT, name="m0", reset_less=True)
             with m.If(load if group is None else load & (group == 0)):
@@ -112,15 +114,15 @@ class Head(wiring.Component):
             load = Signal(name="load0")
             digit = Signal(DIGIT, name="m0")
             inverse = Signal(DIGIT, name="inverse0")
-            m.d.comb += [digit.eq(self.modulus[0]), inverse.eq(self.modulus[1])]
+            m.d.comb += [digit.eq(self.constants[0]), inverse.eq(self.constants[1])]
         xy = self.product
-        m.d.sync += xy.eq(_block(m, kept, y, "xy"))
+        m.d.sync += xy.eq(one_tile(m, kept, y, 3, "xy"))
         clear = lines.line(first, PRODUCT, name="clear0")
         s = lines.line(self.s, turn + PRODUCT - HEAD - SUM - 1, name="s0", clear=clear)
         w = Signal(DIGIT + 1, reset_less=True)
         m.d.sync += w.eq(xy[:DIGIT] + s)
         m.d.comb += self.low.eq(w[:DIGIT])
-        m.d.sync += self.quotient.eq(_block(m, self.low, inverse, "q_tile")[:DIGIT])
+        m.d.sync += self.quotient.eq(one_tile(m, self.low, inverse, 3, "q_tile")[:DIGIT])
         qm = _product(m, self.quotient, digit, "qm")
         # the low half of w + q M_0 is zero, so its carry is 1 unless the low half of w is zero
         parts = later(m, Cat(*(self.low[i : i + 4].any() for i in range(0, DIGIT, 4))), "parts")
@@ -144,14 +146,6 @@ class Head(wiring.Component):
         return m
 
 
-def _block(m: Module, a: Value, b: Value, name: str) -> Value:
-    """a * b in one DSP block, without the register behind it; PRODUCT - 1 cycles later."""
-    tile = Tile(DIGIT, DIGIT, 3)
-    m.submodules[name] = tile
-    m.d.comb += [tile.a.eq(a), tile.b.eq(b)]
-    return tile.p
-
-
 class Column(wiring.Component):
     """The column of one digit, or of one digit of each group. ``modulus``: its digits of a fixed modulus, or None.
 
@@ -166,15 +160,10 @@ class Column(wiring.Component):
     ) -> None:
         self.turn, self.modulus, self.groups, self.edge = turn, modulus, groups, edge
         self.wait = turn - 3 if wait is None else wait
-        ports = carried(groups)
-        super().__init__(
-            {
-                **{f"i_{name}": In(bits) for name, bits in ports.items()},
-                **{f"o_{name}": Out(bits) for name, bits in ports.items()},
-                "s": In(DIGIT),
-                "t": Out(DIGIT),
-            }
-        )
+        ports = carried(groups).items()
+        inputs = {f"i_{name}": In(bits) for name, bits in ports}
+        outputs = {f"o_{name}": Out(bits) for name, bits in ports}
+        super().__init__(inputs | outputs | {"s": In(DIGIT), "t": Out(DIGIT)})
 
     def elaborate(self, _platform: object) -> Module:
         m = Module()
@@ -232,14 +221,8 @@ class Top(wiring.Component):
     """The column behind the last one: the sum of the high halves and the carry is the highest digit. No DSP block."""
 
     def __init__(self) -> None:
-        super().__init__(
-            {
-                **{f"i_{name}": In(bits) for name, bits in carried(1).items()},
-                "t": Out(DIGIT),
-                "z": Out(DIGIT),
-                "z_first": Out(1),
-            }
-        )
+        inputs = {f"i_{name}": In(bits) for name, bits in carried(1).items()}
+        super().__init__(inputs | {"t": Out(DIGIT), "z": Out(DIGIT), "z_first": Out(1)})
 
     def elaborate(self, _platform: object) -> Module:
         m = Module()
@@ -260,7 +243,7 @@ class MontgomeryArray(wiring.Component):
 
     d = ``digits`` >= 2. A product starts in some cycle s. Digit y_i enters at ``y`` in cycle s + i * ``streams``, x_j
     at ``x`` in cycle s - j; ``first`` is set in cycle s and ``last`` in cycle s + (d - 1) * ``streams``. Digit j of S
-    leaves at ``z`` in cycle s + ``latency`` + d - 1 - j; ``z_first`` is set in the first of these d cycles.
+    leaves at ``z`` in cycle s + `latency` + d - 1 - j; ``z_first`` is set in the first of these d cycles.
 
     ``modulus``: M, odd; or None if it is loaded. Then its digits enter like those of x, with ``load`` in cycle s, and
     ``inverse`` must be -M^-1 mod 2^17 from then on.
@@ -272,33 +255,18 @@ class MontgomeryArray(wiring.Component):
             raise ValueError(f"the array needs at least 2 digits, not {digits}")
         if streams < STREAMS_MIN:
             raise ValueError(f"the array needs at least {STREAMS_MIN} streams, not {streams}")
-        self.digits, self.streams, self.modulus = digits, streams, modulus
         parts = [None] * digits if modulus is None else [modulus >> DIGIT * j & (1 << DIGIT) - 1 for j in range(digits)]
-        head = None if parts[0] is None else (parts[0], -pow(parts[0], -1, 1 << DIGIT) % (1 << DIGIT))
-        self.head = Head(streams, head)
+        self.head = Head(streams, parts[0])
         self.stages: list[Column | Top] = [Column(streams, None if part is None else [part]) for part in parts[1:]]
         self.stages.append(Top())
-        super().__init__(
-            {
-                "x": In(DIGIT), "y": In(DIGIT), "first": In(1), "last": In(1),
-                **({"load": In(1), "inverse": In(DIGIT)} if modulus is None else {}),
-                "z": Out(DIGIT), "z_first": Out(1),
-            }
-        )  # fmt: skip
-
-    @staticmethod
-    def latency(digits: int, streams: int) -> int:
-        """Cycles from s to the first digit of the result."""
-        return ENTRY + (digits - 1) * streams + HEAD + digits + SUM + 1
+        super().__init__(self.head.inputs | {"z": Out(DIGIT), "z_first": Out(1)})
 
     def elaborate(self, _platform: object) -> Module:
         m = Module()
         m.submodules.head = head = self.head
-        inputs = ["x", "y", "first", "last", *(["load", "inverse"] if self.modulus is None else [])]
-        m.d.comb += [getattr(head, name).eq(getattr(self, name)) for name in inputs]
+        m.d.comb += [getattr(head, name).eq(getattr(self, name)) for name in head.inputs]
         m.submodules.top = top = self.stages[-1]
-        chain: list[Head | Column | Top] = [head, *self.stages]
-        for j, (before, column) in enumerate(pairwise(chain), 1):
+        for j, (before, column) in enumerate(pairwise([head, *self.stages]), 1):
             if isinstance(column, Column):
                 m.submodules[f"column{j}"] = column
             m.d.comb += [getattr(column, f"i_{name}").eq(getattr(before, f"o_{name}")) for name in carried(1)]

@@ -46,21 +46,16 @@ STREAMS_MAX = 271
 LANES_MAX = 64
 """Most lanes."""
 
-# ---------------------------------------------------------------------------------------------- algorithm
-
 
 class MontgomeryMultiplication(DesignInstance):
     """The array for one modulus, built in or loaded."""
 
     def __init__(self, p: int, params: Params, settings: dict[str, Any]) -> None:
         self.p, self.params, self.settings = p, params, settings
+        self.loadable: bool = settings["loadable"]
+        self.lanes: int = settings["lanes"]
         if params.columns:
             self.forms = ("native",)  # the final subtraction needs all digits in one run
-
-    @property
-    def loadable(self) -> bool:
-        """Whether the modulus is loaded."""
-        return bool(self.settings["loadable"])
 
     @property
     def factor(self) -> int:
@@ -75,13 +70,13 @@ class MontgomeryMultiplication(DesignInstance):
         return Binary(self.params.operand_bits)
 
     @property
+    def gain(self) -> Fraction:
+        return Fraction(self.p, self.params.R)
+
+    @property
     def bounds(self) -> tuple[Fraction, Fraction, Fraction]:
         limit = Fraction(1 << self.params.spare)
         return limit, limit**2, limit**2 * self.gain + 1
-
-    @property
-    def gain(self) -> Fraction:
-        return Fraction(self.p, self.params.R)
 
     @property
     def cost(self) -> Cost:
@@ -122,8 +117,11 @@ class MontgomeryMultiplication(DesignInstance):
     def load(self) -> Load | None:
         if not self.loadable:
             return None
-        words = tuple(self.p >> DIGIT * j & (1 << DIGIT) - 1 for j in range(self.params.digits))
-        return Load(DIGIT, words, (self.params.loading + 1) * self.params.interval)
+        p, feeding = self.params, self.params.frame.feeding
+        words = tuple(self.p >> DIGIT * j & (1 << DIGIT) - 1 for j in range(p.digits))
+        # intervals from the first word to the interval in which the digits of M start to enter the array
+        intervals = -(-(p.digits + MEMORY - feeding) // p.interval) + (feeding >= 0)
+        return Load(DIGIT, words, (intervals + 1) * p.interval)
 
     def at(self, p: int) -> DesignInstance:
         if not self.loadable:
@@ -133,10 +131,8 @@ class MontgomeryMultiplication(DesignInstance):
     def component(self, *, scaled: bool = False) -> Multiplier:
         return self._laned(binary=False)
 
-    @property
-    def lanes(self) -> int:
-        """Number of arrays."""
-        return int(self.settings["lanes"])
+    def binary_component(self) -> Multiplier:
+        return self._laned(binary=True)
 
     def _laned(self, *, binary: bool) -> Multiplier:
         modulus, frame = None if self.loadable else self.p, self.params.binary_frame if binary else self.params.frame
@@ -157,47 +153,26 @@ class MontgomeryMultiplication(DesignInstance):
 
     def corners(self) -> list[tuple[int, int]]:
         """Operands of all ones and of single digits; q all zeros or all ones; results at their bound, 0 and M."""
-        p, top = self.p, self.contract("native").largest_operand
-        ones = (1 << DIGIT) - 1
-        special = [
-            0,
-            1,
-            p - 1,
-            p,
-            p + 1,
-            2 * p - 1,
-            top,
-            top - 1,
-            ones,
-            1 << DIGIT,
-            (1 << self.params.operand_bits - 1),
-        ]
+        p, R, top = self.p, self.params.R, self.contract("native").largest_operand
+        special = [0, 1, p - 1, p, p + 1, 2 * p - 1, top, top - 1, (1 << DIGIT) - 1, 1 << DIGIT]
+        special.append(1 << self.params.operand_bits - 1)
         special = [x for x in dict.fromkeys(special) if x <= top]
         out = [(x, y) for x in special for y in special]
-        for q in (0, self.params.R - 1, 1, self.params.R >> 1, int("01" * (DIGIT * self.params.digits // 2), 2)):
-            product = -q * p % self.params.R  # with x y = product (mod R) the digits q_i are q
+        for q in (0, R - 1, 1, R >> 1, int("01" * (DIGIT * self.params.digits // 2), 2)):
+            product = -q * p % R  # with x y = product (mod R) the digits q_i are q
             for y in (1, 3, top | 1):
-                x = product * pow(y, -1, self.params.R) % self.params.R
+                x = product * pow(y, -1, R) % R
                 if y <= top and x <= top:
                     out.append((x, y))
         return out
 
     def contract(self, io: str) -> Contract:
         found = super().contract(io)
-        found = replace(found, timing=timing(found.timing, self.lanes))
-        if io == "native":
-            return found
-        width = Binary(self.params.bits)
-        return replace(found, operand=width, result=width)
+        form = found.operand if io == "native" else Binary(self.params.bits)
+        return replace(found, timing=timing(found.timing, self.lanes), operand=form, result=form)
 
     def binary_timing(self) -> Timing:
         return self.params.binary_frame.timing
-
-    def binary_component(self) -> Multiplier:
-        return self._laned(binary=True)
-
-
-# ---------------------------------------------------------------------------------------------- machine
 
 
 class Machine(DigitSerial):
@@ -218,23 +193,15 @@ class Machine(DigitSerial):
 
     def _register(self, operation: Operation) -> Value:
         """The register of an operation's result."""
-        array, params = self._array, self._params
-        match operation:
-            case Operation(Kind.PRODUCT):
-                return array.head.product
-            case Operation(Kind.LOW):
-                return array.head.low
-            case Operation(Kind.QUOTIENT):
-                return array.head.quotient
-            case Operation(Kind.COLUMN):
-                return array.stages[0].t
-            case Operation(Kind.OTHERS, (_, *group)):
-                _, first, last = params.held[group[0] if group else 0]
-                return array.stages[last - first].t
-            case Operation(Kind.DIGIT):
-                return array.z
-            case _:
-                return self.o_r
+        array = self._array
+        if operation.kind is Kind.OTHERS:
+            _, *group = operation.numbers
+            _, first, last = self._params.held[group[0] if group else 0]
+            return array.stages[last - first].t
+        return {
+            Kind.PRODUCT: array.head.product, Kind.LOW: array.head.low, Kind.QUOTIENT: array.head.quotient,
+            Kind.COLUMN: array.stages[0].t, Kind.DIGIT: array.z, Kind.RESULT: self.o_r,
+        }[operation.kind]  # fmt: skip
 
     def connect(self, m: Module, control: Control) -> tuple[Value, Value]:
         m.submodules.array = array = self._array
@@ -256,23 +223,17 @@ class Machine(DigitSerial):
                 permitted = self.begun(m, control, 2)
         if not self._binary:
             return array.z, permitted
-        digits = range(self._params.digits)
-        modulus = [(self._modulus or 0) >> DIGIT * j & (1 << DIGIT) - 1 for j in digits]
-        m.submodules.subtract = subtract = ConditionalSubtract(DIGIT, len(digits), modulus, rising=False)
-        m.d.comb += [
-            subtract.coming.eq(control.at(self._params.frame.arrival - LEAD)),
-            subtract.digit.eq(array.z),
-        ]
+        d = self._params.digits
+        modulus = [(self._modulus or 0) >> DIGIT * j & (1 << DIGIT) - 1 for j in range(d)]
+        m.submodules.subtract = subtract = ConditionalSubtract(DIGIT, d, modulus, rising=False)
+        m.d.comb += [subtract.coming.eq(control.at(self._params.frame.arrival - LEAD)), subtract.digit.eq(array.z)]
         if self._modulus is None:
             m.d.comb += Cat(subtract.w_enable, subtract.w_digit, subtract.w_d).eq(port)
         return subtract.out, permitted
 
     def _load(self, m: Module, control: Control) -> tuple[Value, Value, Value, Value]:
-        """The memory of M and its loading.
-
-        Returns a write port (enable, place, digit) for other memories of M; the digit of M for the array; whether it
-        enters the array now; whether a modulus is loaded.
-        """
+        """The memory of M and its loading. Returns a write port (enable, place, digit) for other memories of M; the
+        digit of M for the array; whether it enters the array now; whether a modulus is loaded."""
         digits = self._params.digits
         filling, pending, entering, loaded = Signal(), Signal(), Signal(), Signal()
         may = Signal()
@@ -281,9 +242,8 @@ class Machine(DigitSerial):
         take = self.k_valid & self.k_ready
         place = Signal(range(digits))
         frame = self.frame
-        memory = DigitMemory(DIGIT, frame.places + (frame.groups > 1), 1)
-        inverse = NegativeInverse()
-        m.submodules.modulus, m.submodules.inverse = memory, inverse
+        m.submodules.modulus = memory = DigitMemory(DIGIT, frame.places + (frame.groups > 1), 1)
+        m.submodules.inverse = inverse = NegativeInverse()
         taken, lowest = Signal(), Signal()
         m.d.sync += [taken.eq(take), lowest.eq(take & ~filling)]
         word, written = later(m, self.k_m, "word"), later(m, place, "word_place")
@@ -298,8 +258,7 @@ class Machine(DigitSerial):
             m.d.sync += [place.eq(place + 1), filling.eq(1), loaded.eq(0)]
             with m.If(place == digits - 1):
                 m.d.sync += [place.eq(0), filling.eq(0), pending.eq(1)]
-        # one interval before the digits enter
-        chosen = Signal()
+        chosen = Signal()  # one interval before the digits enter
         with m.If(control.at(frame.feeding - MEMORY)):
             m.d.sync += chosen.eq(pending)
         if frame.groups == 1:
@@ -315,9 +274,6 @@ class Machine(DigitSerial):
         with m.If(control.at(0) & entering):
             m.d.sync += [pending.eq(0), loaded.eq(1)]
         return port, memory.q, entering, loaded
-
-
-# ---------------------------------------------------------------------------------------------- design
 
 
 def least_digits(bits: int) -> int:
@@ -339,10 +295,8 @@ def stream_limits(p: int, settings: Mapping[str, Any]) -> tuple[int, int]:
 
 
 def fit(p: int, *, loadable: bool, digits: int, streams: int, columns: int, lanes: int) -> MontgomeryMultiplication:
-    """The design for p, with the fewest digits, streams and cycles for settings that are 0.
-
-    Raises UnsupportedError for a p of more than BITS_MAX bits, and for streams that do not fit digits and interval.
-    """
+    """The design for p, with the fewest digits, streams and cycles for settings that are 0. Raises UnsupportedError for
+    a p of more than BITS_MAX bits, and for streams that do not fit digits and interval."""
     settings = {"loadable": loadable, "digits": digits, "streams": streams, "columns": columns, "lanes": lanes}
     bits = p.bit_length()
     if bits > BITS_MAX:
@@ -360,14 +314,12 @@ def fit(p: int, *, loadable: bool, digits: int, streams: int, columns: int, lane
 
 DESIGNS = (
     Design(
-        name="montgomery-array",
-        page="montgomery-array",
+        name="montgomery-array", page="montgomery-array",
         title="High-radix Montgomery multiplication on an interleaved linear array, modulus loaded or built in",
         source=Source(
             "P. L. Montgomery; S. E. Eldridge, C. D. Walter",
             "Modular Multiplication Without Trial Division; Hardware Implementation of Montgomery's Algorithm",
-            "Mathematics of Computation 44; IEEE Transactions on Computers 42",
-            1993,
+            "Mathematics of Computation 44; IEEE Transactions on Computers 42", 1993,
             "digits, interleaving and schedule are ours",
         ),
         needs=f"any odd modulus of at most {BITS_MAX} bits",
@@ -376,8 +328,7 @@ DESIGNS = (
             Setting(
                 "digits", int, 0, "digits of 17 bits; 0: the fewest; more leave room for sums",
                 least=0, most=DIGITS_MAX, depends="together at least 2 bits more than p",
-                limits=lambda p, settings: (least_digits(p.bit_length()), DIGITS_MAX),
-                smaller="lower",
+                limits=lambda p, settings: (least_digits(p.bit_length()), DIGITS_MAX), smaller="lower",
             ),
             Setting(
                 "streams", int, 0, "products interleaved; 0: the fewest that suit", least=0, most=STREAMS_MAX,
@@ -390,8 +341,7 @@ DESIGNS = (
                 limits=lambda p, settings: (1, (settings["digits"] or least_digits(p.bit_length())) - 1),
             ),
             Setting(
-                "lanes", int, 1, "arrays that take products in turn: more DSP blocks",
-                least=1, most=LANES_MAX,
+                "lanes", int, 1, "arrays that take products in turn: more DSP blocks", least=1, most=LANES_MAX,
                 smaller="lower",
             ),
         ),

@@ -12,9 +12,9 @@ from itertools import pairwise
 
 from amaranth.hdl import Cat, Module, Mux
 from amaranth.lib import wiring
-from amaranth.lib.wiring import In, Out
+from amaranth.lib.wiring import Out
 
-from modmill.designs.montgomery_array.array import DIGIT, ENTRY, HEAD, PRODUCT, STREAMS_MIN, SUM, Column, Head, carried
+from modmill.designs.montgomery_array.array import DIGIT, PRODUCT, STREAMS_MIN, SUM, Column, Head, carried
 from modmill.rtl.delay import DelayLines, later
 
 BACK = ("y", "q", "xy", "qm", "k")
@@ -28,7 +28,7 @@ class FoldedArray(wiring.Component):
     y_i enters at ``y`` in cycle s + i f K. Digit x_0 enters at ``x`` in cycle s, and digit g c + p, p = 1 ... c, in
     cycle s + g K - p; it is zero above x. In the cycles s + i f K + g K, ``group`` is g, ``first`` is set for i = 0,
     ``last`` for i = d - 1, and ``load`` with ``first`` if x is M. Digit g c + p - 1 of S leaves at ``z`` in cycle
-    s + ``latency`` + g K + c - p.
+    s + `latency` + g K + c - p.
 
     f K must be at least STREAMS_MIN. Latency: (d - 1) f K + c + 20. Cost: 2 c + 3 DSP blocks. Raises ValueError for
     sizes outside these ranges.
@@ -42,11 +42,10 @@ class FoldedArray(wiring.Component):
             raise ValueError(
                 f"the array needs more than {columns} streams and at least {STREAMS_MIN} / {groups}, not {streams}"
             )
-        self.groups, self.modulus, self.wait = groups, modulus, streams - columns
+        self.groups, self.wait = groups, streams - columns
         mask = (1 << DIGIT) - 1
         parts = None if modulus is None else [modulus >> DIGIT * j & mask for j in range(columns * groups + 1)]
-        lowest = (parts[0], -pow(parts[0], -1, 1 << DIGIT) % (1 << DIGIT)) if parts else None
-        self.head = Head(turn, lowest, groups)
+        self.head = Head(turn, parts and parts[0], groups)
         self.stages = [
             Column(
                 turn, parts and parts[p::columns][:groups], groups,
@@ -54,34 +53,19 @@ class FoldedArray(wiring.Component):
             )
             for p in range(1, columns + 1)
         ]  # fmt: skip
-        super().__init__(
-            {
-                "x": In(DIGIT), "y": In(DIGIT), "first": In(1), "last": In(1), "group": In((groups - 1).bit_length()),
-                **({"load": In(1), "inverse": In(DIGIT)} if modulus is None else {}),
-                "z": Out(DIGIT),
-            }
-        )  # fmt: skip
-
-    @staticmethod
-    def latency(digits: int, columns: int, groups: int, streams: int) -> int:
-        """Cycles from s to the first digit of the result."""
-        return ENTRY + (digits - 1) * groups * streams + HEAD + columns + SUM + 1
+        super().__init__(self.head.inputs | {"z": Out(DIGIT)})
 
     def elaborate(self, _platform: object) -> Module:
         m = Module()
         m.submodules.head = head = self.head
-        inputs = ["x", "y", "first", "last", "group", *(["load", "inverse"] if self.modulus is None else [])]
-        m.d.comb += [getattr(head, name).eq(getattr(self, name)) for name in inputs]
+        m.d.comb += [getattr(head, name).eq(getattr(self, name)) for name in head.inputs]
         first, last = self.stages[0], self.stages[-1]
         names = carried(self.groups)
-        chain: list[Head | Column] = [head, *self.stages]
-        for j, (before, column) in enumerate(pairwise(chain), 1):
+        for j, (before, column) in enumerate(pairwise([head, *self.stages]), 1):
             m.submodules[f"column{j}"] = column
-            skipped = BACK if before is head else ()
-            m.d.comb += [
-                getattr(column, f"i_{name}").eq(getattr(before, f"o_{name}")) for name in names if name not in skipped
-            ]
-            m.d.comb += before.s.eq(self.stages[j - 1].t)
+            passed = [name for name in names if before is not head or name not in BACK]
+            m.d.comb += [getattr(column, f"i_{name}").eq(getattr(before, f"o_{name}")) for name in passed]
+            m.d.comb += before.s.eq(column.t)
         m.d.comb += [last.s.eq(first.t), self.z.eq(last.o_z)]
         # back to the first column, except when the head begins an iteration
         lines = DelayLines(m, max(self.wait, PRODUCT + SUM), name="back")

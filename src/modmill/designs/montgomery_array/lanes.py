@@ -44,8 +44,7 @@ class Lanes(Multiplier):
 
     def __init__(self, lanes: Sequence[DigitSerial], room: int) -> None:
         """``room``: most pairs that a lane can have accepted without their results having been taken."""
-        first = lanes[0]
-        count = len(lanes)
+        first, count = lanes[0], len(lanes)
         if first.period % count or first.lead != first.period - 1:
             raise ValueError(f"{count} lanes do not share a period of {first.period} cycles, lead {first.lead}")
         self._lanes = tuple(lanes)

@@ -8,11 +8,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from modmill.designs.montgomery_array.array import DIGIT, ENTRY, HEAD, PRODUCT, SUM, MontgomeryArray
+from modmill.designs.montgomery_array.array import DIGIT, ENTRY, HEAD, PRODUCT, SUM, MontgomeryArray, latency
 from modmill.designs.montgomery_array.folded_array import FoldedArray
 from modmill.rtl.conditional_subtract import ConditionalSubtract
 from modmill.rtl.digit_serial import Frame
-from modmill.rtl.digits import MEMORY
 from modmill.schedule import Operations, Schedule, Step
 
 
@@ -59,33 +58,22 @@ class Params:
     @cached_property
     def frame(self) -> Frame:
         """Sizes and times of the multiplier around the array."""
-        if self.columns:
-            latency = FoldedArray.latency(self.digits, self.columns, self.groups, self.streams)
-        else:
-            latency = MontgomeryArray.latency(self.digits, self.streams)
         return Frame(
-            DIGIT, self.digits, self.operand_bits, self.streams, self.interval, latency,
+            DIGIT, self.digits, self.operand_bits, self.streams, self.interval,
+            latency(self.digits, self.groups * self.streams, self.columns or self.digits),
             groups=self.groups, columns=self.columns,
         )  # fmt: skip
 
     @cached_property
     def binary_frame(self) -> Frame:
         """The frame of the binary form, with a final subtraction: for x, y < M, S is below (M / R + 1) M < 2 M."""
-        latency = self.frame.latency + ConditionalSubtract.latency(self.digits)
-        return replace(self.frame, latency=latency, rising=True)
-
-    @property
-    def loading(self) -> int:
-        """Intervals from the first word of a modulus to the interval in which its digits start to enter the array."""
-        feeding = self.frame.feeding
-        return -(-(self.digits + MEMORY - feeding) // self.interval) + (feeding >= 0)
+        more = ConditionalSubtract.latency(self.digits)
+        return replace(self.frame, latency=self.frame.latency + more, rising=True)
 
     @property
     def held(self) -> list[tuple[tuple[int, ...], int, int]]:
         """For each group: (its number), or () if there is only one; lowest and highest digit of S in its columns.
-
-        Without groups the highest digit is behind the last column.
-        """
+        Without groups the highest digit is behind the last column."""
         if not self.columns:
             return [((), 0, self.digits - 1)]
         each = self.columns
@@ -100,24 +88,18 @@ class Params:
 class Kind(Operations):
     """The operations, for iteration i or digit j; in a folded array also for group g of an iteration."""
 
-    PRODUCT = "xy{}"
-    """x_0 y_i."""
+    PRODUCT = "xy{}"  # x_0 y_i
     LOW = "t{}"
     QUOTIENT = "q{}"
-    COLUMN = "S{}/1"
-    """The lowest digit of S (of the group)."""
-    OTHERS = "S{}"
-    """The highest digit of S (of the group), including the carries of all columns."""
-    DIGIT = "z{}"
-    """A digit of the result at the array's output."""
+    COLUMN = "S{}/1"  # the lowest digit of S (of the group)
+    OTHERS = "S{}"  # the highest digit of S (of the group), including the carries of all columns
+    DIGIT = "z{}"  # a digit of the result at the array's output
     RESULT = "S"
 
 
 def _steps(p: Params) -> Iterator[Step]:
-    """Each iteration in the head and in the columns; the digits as they leave; the result through its memory.
-
-    An operation does not list carries and digits among its reads that arrive while it is under way.
-    """
+    """Each iteration in the head and in the columns; the digits as they leave; the result through its memory. An
+    operation does not list carries and digits among its reads that arrive while it is under way."""
     frame = p.frame
     for i in range(p.digits):
         start = frame.start + ENTRY + i * frame.turn

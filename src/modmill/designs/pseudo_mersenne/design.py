@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fractions import Fraction
+from math import gcd
 from typing import Any
 
 from amaranth.hdl import Cat, Module, Mux, Value
@@ -23,6 +24,7 @@ from modmill.contract import Binary, Timing, UnsupportedError
 from modmill.design import Cost, Design, DesignInstance, Multiplier, Setting, Source
 from modmill.designs.pseudo_mersenne.product_array import DIGIT, HIGHEST, LOW, STREAMS_MIN, ProductArray
 from modmill.designs.pseudo_mersenne.shape import Kind, Params
+from modmill.numbers.folding import fold
 from modmill.numbers.rns.residues import signed_digits
 from modmill.rtl.conditional_subtract import LEAD, ConditionalSubtract
 from modmill.rtl.delay import DelayLines, later
@@ -33,22 +35,17 @@ from modmill.schedule import Operation, Schedule
 
 TERMS_MAX = 16
 """Most signed digits of C."""
-
 STREAMS_MAX = 271
 """Most products interleaved, as in montgomery_array."""
-
-# ---------------------------------------------------------------------------------------------- algorithm
 
 
 class PseudoMersenne(DesignInstance):
     """The array and its folds for one modulus."""
 
+    factor = 1
+
     def __init__(self, p: int, params: Params, settings: dict[str, Any]) -> None:
         self.p, self.params, self.settings = p, params, settings
-
-    @property
-    def factor(self) -> int:
-        return 1
 
     @property
     def schedule(self) -> Schedule:
@@ -89,7 +86,7 @@ class PseudoMersenne(DesignInstance):
         yield from ((f"high{j}", digit) for j, digit in enumerate(digits(high)))
         yield from ((f"x y{j}", list(pair)) for j, pair in enumerate(zip(digits(low), digits(high), strict=True)))
         for k in range(1, p.folds + 1):
-            v = high * p.C + low
+            v = fold(v, p.n, p.C)
             high, low = v >> p.n, v & (1 << p.n) - 1
             over = digits(high)
             for j, digit in enumerate(digits(v if k == p.folds else low)):
@@ -119,15 +116,12 @@ class PseudoMersenne(DesignInstance):
         special += [int("10" * (params.n // 2), 2), (1 << params.n // 2) - 1, 1 << params.n // 2]
         special = [x for x in dict.fromkeys(special) if x <= top]
         out = [(x, y) for x in special for y in special]
-        for target in (edge - 1, edge, edge - params.C, top, edge - 1 - params.C):
+        modulus = edge - params.C
+        for target in (edge - 1, edge, modulus, top, modulus - 1):
             # if x y mod (2^n - C) is small, v after the folds differs from it by at most a few C
             for y in (3, top - 6, edge + 2):
-                if (modulus := edge - params.C) > 1:
-                    try:
-                        x = target * pow(y, -1, modulus) % modulus
-                    except ValueError:
-                        continue
-                    out.append((x, y))
+                if gcd(y, modulus) == 1:
+                    out.append((target * pow(y, -1, modulus) % modulus, y))
         return out
 
     def binary_timing(self) -> Timing:
@@ -135,9 +129,6 @@ class PseudoMersenne(DesignInstance):
 
     def binary_component(self) -> Multiplier:
         return Machine(self.params, binary=True)
-
-
-# ---------------------------------------------------------------------------------------------- machine
 
 
 class Machine(DigitSerial):
@@ -161,9 +152,8 @@ class Machine(DigitSerial):
         ]  # fmt: skip
 
         # ---- both halves of the product through memories, because the folds read them in another order
-        low = DigitMemory(DIGIT, p.digits, frame.numbers)
-        high = DigitMemory(HIGHEST + 1, p.digits, frame.numbers)
-        m.submodules.low, m.submodules.high = low, high
+        m.submodules.low = low = DigitMemory(DIGIT, p.digits, frame.numbers)
+        m.submodules.high = high = DigitMemory(HIGHEST + 1, p.digits, frame.numbers)
         lines = DelayLines(m, LOW + MEMORY, name="low")
         turn = lines.line(control.turn, LOW + MEMORY, name="low_turn")
         width = len(control.number)
@@ -198,36 +188,29 @@ class Machine(DigitSerial):
             low_digit = unit.o_low
             if not unit.final:
                 high_digit = unit.o_high
-        if not self._binary:
+        if self._binary:
+            low_digit = self._reduced(m, control, low_digit)
+        else:
             halves = [low.q, high.q]
             self.probes = [(step.name, self._register(step.does, halves), step.end) for step in p.schedule.steps]
-        return self._reduced(m, control, low_digit) if self._binary else low_digit, self._settled(m, control)
+        # once every stream has begun a product since the reset, none overwrites another's low digits
+        return low_digit, self.begun(m, control, p.streams + 2)
 
     def _register(self, operation: Operation, halves: list[Value]) -> Any:
         """The register of an operation's result. ``halves``: digits of the product, read from both memories."""
         array = self._array
         match operation:
-            case Operation(Kind.PRODUCT):
-                return array.columns[0].product
             case Operation(Kind.COLUMN, (_, j)):
                 return Cat(array.columns[j].t, array.columns[j].o_k)
-            case Operation(Kind.TOP):
-                return array.top
-            case Operation(Kind.HIGH):
-                return array.high
-            case Operation(Kind.READ):
-                return halves
             case Operation(Kind.FOLD, (k, j)):
                 unit = self._folds[k - 1]
                 if unit.final:
                     return [unit.o_low if j == self._params.digits - 1 else unit.o_low[:DIGIT]]
                 return [unit.o_low, unit.o_high]
-            case _:
-                return self.o_r
-
-    def _settled(self, m: Module, control: Control) -> Value:
-        """Whether every stream has begun a product since the reset, so that none overwrites another's low digits."""
-        return self.begun(m, control, self._params.streams + 2)
+        return {
+            Kind.PRODUCT: array.columns[0].product, Kind.TOP: array.top, Kind.HIGH: array.high, Kind.READ: halves,
+            Kind.RESULT: self.o_r,
+        }[operation.kind]  # fmt: skip
 
     def _reduced(self, m: Module, control: Control, digit: Value) -> Value:
         """v mod p. The digits wait for the highest digit, which has the bits from 2^k on."""
@@ -244,8 +227,7 @@ class Machine(DigitSerial):
             fold.high.eq(Mux(fold.first, beyond, 0)),
         ]
         modulus = [((1 << p.k) - p.c) >> DIGIT * j & (1 << DIGIT) - 1 for j in range(p.digits)]
-        subtract = ConditionalSubtract(HIGHEST, p.digits, modulus, rising=True)
-        m.submodules.subtract = subtract
+        m.submodules.subtract = subtract = ConditionalSubtract(HIGHEST, p.digits, modulus, rising=True)
         m.d.comb += [
             subtract.coming.eq(control.at(start + fold.latency - LEAD)),
             subtract.digit.eq(Mux(control.at(start + fold.latency + p.digits - 1), fold.o_low, fold.o_low[:DIGIT])),
@@ -254,25 +236,19 @@ class Machine(DigitSerial):
 
     def _number(self, control: Control, cycle: int) -> Value:
         """Number of the product that was accepted ``cycle`` cycles ago."""
-        since = (cycle - (2 - self._params.digits)) // self._params.interval
-        return control.number - since
-
-
-# ---------------------------------------------------------------------------------------------- design
+        return control.number - (cycle - (2 - self._params.digits)) // self._params.interval
 
 
 def fit(p: int, *, streams: int) -> PseudoMersenne:
-    """The design for p, with the fewest digits that hold p. ``streams``: products interleaved, 0: the fewest.
-
-    Raises UnsupportedError for a p that is too short, or whose c is too wide or has too many signed digits.
-    """
+    """The design for p, with the fewest digits that hold p. ``streams``: products interleaved, 0: the fewest. Raises
+    UnsupportedError for a p that is too short, or whose c is too wide or has too many signed digits."""
     k = p.bit_length()
     c = (1 << k) - p
-    d = max(DIGITS_MIN, -(-k // DIGIT))
+    d = -(-k // DIGIT)
+    if d < DIGITS_MIN:
+        raise UnsupportedError(f"the modulus must have at least {DIGIT * (DIGITS_MIN - 1) + 1} bits, this one has {k}")
     found, interval = least_streams(d, STREAMS_MIN)
     params = Params(k, c, d, streams or found, interval)
-    if d > -(-k // DIGIT):
-        raise UnsupportedError(f"the modulus must have at least {DIGIT * (DIGITS_MIN - 1) + 1} bits, this one has {k}")
     count = len(signed_digits(params.C))
     if count > TERMS_MAX:
         raise UnsupportedError(f"c = 2^{k} - p has {count} signed digits, at most {TERMS_MAX} are accepted")
@@ -289,15 +265,11 @@ def fit(p: int, *, streams: int) -> PseudoMersenne:
 
 DESIGNS = (
     Design(
-        name="pseudo-mersenne",
-        page="pseudo-mersenne",
+        name="pseudo-mersenne", page="pseudo-mersenne",
         title="Multiplication modulo 2^k - c on an interleaved linear array, folds by shifts",
         source=Source(
-            "R. E. Crandall",
-            "Method and Apparatus for Public Key Exchange in a Cryptographic System",
-            "US patent 5159632",
-            1992,
-            "the reduction; array, digits, interleaving and folds are ours",
+            "R. E. Crandall", "Method and Apparatus for Public Key Exchange in a Cryptographic System",
+            "US patent 5159632", 1992, "the reduction; array, digits, interleaving and folds are ours",
         ),
         needs="p = 2^k - c with c of less than about half of p's bits and few signed digits",
         settings=(

@@ -16,41 +16,35 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from modmill.rtl.delay import DelayLines, later
-from modmill.rtl.product import Tile
+from modmill.rtl.product import one_tile
 
 DIGIT = 17
 """Bits of a digit, except the highest."""
-
 HIGHEST = DIGIT + 1
 """Bits of the highest digit of an operand."""
-
 ENTRY = 3
 """Cycles from the array's port y to the operands of column 0."""
-
 PRODUCT = 4
 """Cycles from the operands to a product: three registers in the DSP block and one behind it."""
-
 SUM = PRODUCT + 3
 """Cycles from a column's operands to T."""
-
+LOW = ENTRY + SUM
+"""Cycles from a digit's entry at ``y`` to the product's digit at ``low``."""
 STREAMS_MIN = 4
 """Fewest streams: the next iteration needs T of the next column."""
-
 TOTAL = DIGIT + 4
 """Bits of T."""
 
 
-def _carried() -> dict[str, int]:
-    """Bits of each input of a column from the previous column.
+CARRIED = {
+    "x": HIGHEST, "y": HIGHEST, "first": 1, "clear": 1, "last": 1, "xy": HIGHEST + 1, "k": TOTAL - DIGIT, "z": DIGIT,
+}  # fmt: skip
+"""Bits of each input of a column from the previous column.
 
-    If the column's operands are in its registers in cycle 0, the inputs arrive in these cycles: ``y`` in -1; ``first``
-    in -2; ``clear`` and ``xy``, the high half of a product, in 3; ``last`` and the carry ``k`` in 6. ``x`` and ``z``
-    pass two registers.
-    """
-    return {
-        "x": HIGHEST, "y": HIGHEST, "first": 1, "clear": 1, "last": 1, "xy": HIGHEST + 1, "k": TOTAL - DIGIT,
-        "z": DIGIT,
-    }  # fmt: skip
+If the column's operands are in its registers in cycle 0, the inputs arrive in these cycles: ``y`` in -1; ``first`` in
+-2; ``clear`` and ``xy``, the high half of a product, in 3; ``last`` and the carry ``k`` in 6. ``x`` and ``z`` pass two
+registers.
+"""
 
 
 class Column(wiring.Component):
@@ -65,15 +59,9 @@ class Column(wiring.Component):
         self.bits = HIGHEST if highest else DIGIT
         self.product = Signal(self.bits + HIGHEST, name="xy", reset_less=True)
         """x_j y_i; PRODUCT cycles after the operands."""
-        ports = _carried()
-        super().__init__(
-            {
-                **{f"i_{name}": In(bits) for name, bits in ports.items()},
-                **{f"o_{name}": Out(bits) for name, bits in ports.items()},
-                "s": In(TOTAL - 1 if highest else DIGIT),
-                "t": Out(DIGIT),
-            }
-        )
+        inputs = {f"i_{name}": In(bits) for name, bits in CARRIED.items()}
+        outputs = {f"o_{name}": Out(bits) for name, bits in CARRIED.items()}
+        super().__init__(inputs | outputs | {"s": In(TOTAL - 1 if highest else DIGIT), "t": Out(DIGIT)})
 
     def elaborate(self, _platform: object) -> Module:
         m = Module()
@@ -82,10 +70,8 @@ class Column(wiring.Component):
         y, first = later(m, self.i_y, "y"), later(m, self.i_first, "first")
         clear, last = later(m, self.i_clear, "clear"), later(m, self.i_last, "last")
         kept = lines.ring(first, x[: self.bits], self.streams, name="x")
-        m.submodules.tile = tile = Tile(self.bits, HIGHEST, 3)
-        m.d.comb += [tile.a.eq(kept), tile.b.eq(y)]
         xy = self.product
-        m.d.sync += xy.eq(tile.p)
+        m.d.sync += xy.eq(one_tile(m, kept, y, 3, "tile"))
         below = later(m, self.i_xy, "xy_below")
         s = lines.line(self.s, self.streams - 3, name="s_kept", clear=clear)
         one, two = Signal(TOTAL - 1, reset_less=True), Signal(TOTAL, reset_less=True)
@@ -113,16 +99,13 @@ class ProductArray(wiring.Component):
     def __init__(self, digits: int, streams: int) -> None:
         if streams < STREAMS_MIN:
             raise ValueError(f"the array needs at least {STREAMS_MIN} streams, not {streams}")
-        self.digits, self.streams = digits, streams
         self.columns = [Column(streams, highest=j == digits - 1) for j in range(digits)]
         self.top = Signal(TOTAL - 1, name="top", reset_less=True)
         """The digit above the last column; valid one cycle after that column's T."""
-        super().__init__(
-            {
-                "x": In(HIGHEST), "y": In(HIGHEST), "first": In(1), "last": In(1),
-                "low": Out(DIGIT), "high": Out(TOTAL - 1),
-            }
-        )  # fmt: skip
+        super().__init__({
+            "x": In(HIGHEST), "y": In(HIGHEST), "first": In(1), "last": In(1),
+            "low": Out(DIGIT), "high": Out(TOTAL - 1),
+        })  # fmt: skip
 
     @staticmethod
     def latency(digits: int, streams: int) -> int:
@@ -144,7 +127,7 @@ class ProductArray(wiring.Component):
             m.submodules[f"column{j}"] = column
             if j:
                 before = self.columns[j - 1]
-                m.d.comb += [getattr(column, f"i_{name}").eq(getattr(before, f"o_{name}")) for name in _carried()]
+                m.d.comb += [getattr(column, f"i_{name}").eq(getattr(before, f"o_{name}")) for name in CARRIED]
                 m.d.comb += before.s.eq(column.t)
         top = self.columns[-1]
         high = later(m, later(m, later(m, top.o_xy, "top_xy"), "top_one"), "top_two")
@@ -154,7 +137,3 @@ class ProductArray(wiring.Component):
         m.d.sync += z.eq(Mux(last, self.top, later(m, top.o_z, "top_z_half")))
         m.d.comb += [top.s.eq(self.top), self.low.eq(first.t), self.high.eq(z)]
         return m
-
-
-LOW = ENTRY + SUM
-"""Cycles from a digit's entry at ``y`` to the product's digit at ``low``."""

@@ -74,9 +74,7 @@ class SerialFold(wiring.Component):
                 m.d.sync += running.eq(1)
             with m.Elif(ages[digits - 1]):
                 m.d.sync += running.eq(0)
-            if not start:
-                return running | self.first
-            return running
+            return running if start else running | self.first
 
         high: Value = Mux(within(0, "running"), self.high, 0) if self.gaps else self.high
         inside: list[tuple[Value, int]] = []
@@ -101,10 +99,7 @@ class SerialFold(wiring.Component):
         rest = self._tree(m, beyond, "beyond") if beyond else Const(0)
         over = Signal(len(total), name="over", reset_less=True)
         end = Signal(name="end")
-        m.d.sync += [
-            end.eq(ages[digits + self.levels]),
-            over.eq(rest + (Mux(end, signed, over.as_signed()) >> bits)),
-        ]
+        m.d.sync += [end.eq(ages[digits + self.levels]), over.eq(rest + (Mux(end, signed, over.as_signed()) >> bits))]
         m.d.comb += [self.o_high.eq(over), self.o_low.eq(lines.line(total[:bits], digits, name="low_kept"))]
         return m
 

@@ -12,6 +12,7 @@ from modmill.contract import UnsupportedError
 from modmill.design import unused
 from modmill.designs.pseudo_mersenne.product_array import DIGIT, ENTRY, HIGHEST, PRODUCT, SUM, ProductArray
 from modmill.designs.pseudo_mersenne.serial_fold import SerialFold
+from modmill.numbers.folding import fold_bound
 from modmill.rtl.conditional_subtract import ConditionalSubtract
 from modmill.rtl.digit_serial import START, Frame
 from modmill.rtl.digits import MEMORY
@@ -44,10 +45,8 @@ class Params:
 
     @cached_property
     def bounds(self) -> tuple[int, ...]:
-        """Exclusive bounds of v: of the product, then after each fold.
-
-        Raises UnsupportedError if v is not below 2^(n + 1) after FOLDS_MAX folds.
-        """
+        """Exclusive bounds of v: the product's, then after each fold. Raises UnsupportedError if it is not below
+        2^(n + 1) after FOLDS_MAX folds."""
         top = 1 << (self.n + 1)
         bounds = [(top - 1) ** 2 + 1]
         while bounds[-1] > top:
@@ -57,8 +56,7 @@ class Params:
                     f"C = 2^{self.n - self.k} c leave numbers of {(bounds[-1] - 1).bit_length()} bits, at most "
                     f"{self.n + 1} are accepted; c must be narrower"
                 )
-            h, low = (bounds[-1] - 1) >> self.n, (bounds[-1] - 1) & ((1 << self.n) - 1)
-            bounds.append(max(h * self.C + low, (h - 1) * self.C + (1 << self.n) - 1) + 1)
+            bounds.append(fold_bound(bounds[-1], self.n, self.C))
         return tuple(bounds)
 
     @property
@@ -68,11 +66,10 @@ class Params:
 
     def serial_folds(self) -> list[SerialFold]:
         """The folding units, in order."""
-        widths = [HIGHEST + 1] + [DIGIT] * (self.folds - 1)
         gaps = self.interval > self.digits
         return [
-            SerialFold(self.digits, DIGIT, self.C, width, final=k == self.folds - 1, gaps=gaps)
-            for k, width in enumerate(widths)
+            SerialFold(self.digits, DIGIT, self.C, DIGIT if k else HIGHEST + 1, final=k == self.folds - 1, gaps=gaps)
+            for k in range(self.folds)
         ]
 
     @property
@@ -126,26 +123,19 @@ class Params:
 class Kind(Operations):
     """The operations, for iteration i, fold k, digit or column j; v_k is v after the k-th fold."""
 
-    PRODUCT = "xy{}"
-    """x_0 y_i."""
+    PRODUCT = "xy{}"  # x_0 y_i
     COLUMN = "T{}"
-    TOP = "S{}"
-    """The highest digit after an iteration, including the carries of all columns."""
-    HIGH = "high{}"
-    """Digit d + j of the product."""
-    READ = "x y{}"
-    """Digits j and d + j of the product."""
-    FOLD = "v{}"
-    """Digit j of v_k, and digit d + j except in the last fold."""
+    TOP = "S{}"  # the highest digit after an iteration, including the carries of all columns
+    HIGH = "high{}"  # digit d + j of the product
+    READ = "x y{}"  # digits j and d + j of the product
+    FOLD = "v{}"  # digit j of v_k, and digit d + j except in the last fold
     RESULT = "v"
 
 
 def _steps(p: Params) -> Iterator[Step]:
     """Each iteration in the two lowest columns and in the others; the product's high digits, the highest first, through
-    a memory; the folds, digit by digit; the result through its memory.
-
-    An operation does not list carries and digits among its reads that arrive while it is under way.
-    """
+    a memory; the folds, digit by digit; the result through its memory. An operation does not list carries and digits
+    among its reads that arrive while it is under way."""
     digits = range(p.digits)
     for i in digits:
         start = START + ENTRY + i * p.streams

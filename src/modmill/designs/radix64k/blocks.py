@@ -2,8 +2,7 @@
 # Copyright The Modmill authors
 """Blocks for redundant radix-2^r numbers: digit sums without carries, tables of multiples of M, -M^-1, conversion.
 
-Source: K. Nakano, K. Kawakami, K. Shigemoto: RSA Encryption and Decryption using the Redundant Number System on the
-        FPGA. IPDPS Workshops, 2009, Sections 2 and 5; the formulas are in numbers.redundant_digits.
+Source: Sections 2 and 5 of the paper; the formulas are in numbers.redundant_digits.
 """
 
 from __future__ import annotations
@@ -27,15 +26,14 @@ def columns(bits: int) -> int:
     return -(-bits // COLUMN)
 
 
-def zero(bits: int = 1) -> Const:
-    """A constant zero, which `total` leaves out."""
-    return Const(0, bits)
+ZERO = Const(0, 1)
+"""A constant zero, which `total` leaves out."""
 
 
 def total(terms: Sequence[Value]) -> Value:
     """The sum of the terms, without constant zeros (an expression)."""
     left = [t for t in terms if not (isinstance(t, Const) and t.value == 0)]
-    return sum(left[1:], left[0]) if left else zero()
+    return sum(left[1:], left[0]) if left else ZERO
 
 
 @dataclass(frozen=True)
@@ -54,22 +52,22 @@ class DigitSums:
 
     def high(self, x: Value) -> Value:
         """The redundant bits of a digit."""
-        return x[self.r :] if len(x) > self.r else zero()
+        return x[self.r :] if len(x) > self.r else ZERO
 
     def product_sum(
         self, products: Sequence[Value], c: Sequence[Value], limits: Sequence[int], name: str
     ) -> list[Signal]:
         """T = X y + C from the digit products X_i y and the d + 1 digits of C; ``limits``: largest digits of T."""
         d = len(products)
-        padded = [zero(), zero(), *products, zero(), zero()]
+        padded = [ZERO, ZERO, *products, ZERO, ZERO]
         out = []
         for i in range(d + 2):
             terms = [
-                padded[i][2 * self.r :] if len(padded[i]) > 2 * self.r else zero(),
-                padded[i + 1][self.r : 2 * self.r] if len(padded[i + 1]) > self.r else zero(),
+                padded[i][2 * self.r :] if len(padded[i]) > 2 * self.r else ZERO,
+                padded[i + 1][self.r : 2 * self.r] if len(padded[i + 1]) > self.r else ZERO,
                 self.low(padded[i + 2]),
-                self.high(c[i - 1]) if i else zero(),
-                self.low(c[i]) if i <= d else zero(),
+                self.high(c[i - 1]) if i else ZERO,
+                self.low(c[i]) if i <= d else ZERO,
             ]
             out.append(self._digit(terms, limits[i], f"{name}{i}"))
         return out
@@ -84,9 +82,9 @@ class DigitSums:
             terms = [
                 t[i] if last else self.low(t[i]),
                 self.high(t[i - 1]),
-                u[i] if i < len(u) else zero(),
-                v[i] if i < len(v) else zero(),
-                carry if i == 1 else zero(),
+                u[i] if i < len(u) else ZERO,
+                v[i] if i < len(v) else ZERO,
+                carry if i == 1 else ZERO,
             ]
             out.append(self._digit(terms, limits[i - 1], f"{name}{i - 1}"))
         return out
@@ -98,10 +96,8 @@ class DigitSums:
 
 
 def joined(digits: Sequence[Value], r: int, d: int) -> Value:
-    """A number of d + 1 digits as ``d`` digits of r + 2 bits: digit d becomes redundant bits of digit d - 1.
-
-    The number must fit ``d`` digits.
-    """
+    """A number of d + 1 digits as ``d`` digits of r + 2 bits: digit d becomes redundant bits of digit d - 1. The number
+    must fit ``d`` digits."""
     wide = [Cat(x, Const(0, r + 2))[: r + 2] for x in digits]
     top = (wide[d - 1][r:] + wide[d][:2])[:2]
     return Cat(*wide[: d - 1], wide[d - 1][:r], top)
@@ -111,18 +107,13 @@ class Inverse(wiring.Component):
     """x = -m^-1 mod 2^r for an odd ``m`` of r bits, one bit in each cycle from ``start`` on; ``m`` must be stable.
 
     t <- (t + x_i m) / 2 with x_i = t mod 2, from t = 1: after r steps 1 + x m = 0 (mod 2^r).
-    ``done`` is high in the cycle of the last bit, ``cycles`` = r after start; ``x`` is valid from the next cycle on.
+    ``done`` is high in the cycle of the last bit, r after start; ``x`` is valid from the next cycle on.
     Cost: an adder of r bits, 2 r flip-flops.
     """
 
     def __init__(self, r: int) -> None:
         self.r = r
         super().__init__({"start": In(1), "m": In(r), "x": Out(r), "done": Out(1)})
-
-    @staticmethod
-    def cycles(r: int) -> int:
-        """Cycles from start to done."""
-        return r
 
     def elaborate(self, _platform: object) -> Module:
         m = Module()
@@ -131,11 +122,7 @@ class Inverse(wiring.Component):
         with m.If(self.start):
             m.d.sync += [t.eq(1), left.eq(self.r)]
         with m.Elif(left != 0):
-            m.d.sync += [
-                t.eq((t + Mux(t[0], self.m, 0))[1:]),
-                x.eq(Cat(x[1:], t[0])),
-                left.eq(left - 1),
-            ]
+            m.d.sync += [t.eq((t + Mux(t[0], self.m, 0))[1:]), x.eq(Cat(x[1:], t[0])), left.eq(left - 1)]
         m.d.comb += [self.x.eq(x), self.done.eq(left == 1)]
         return m
 
@@ -158,13 +145,11 @@ class Multiples(wiring.Component):
         self, modulus_bits: int, bits: int, *, fixed: Montgomery | None, with_g: bool, readers: int = 1
     ) -> None:
         assert 1 << bits in DEPTHS
-        self.bits, self._fixed, self._with_g = bits, fixed, with_g
-        self.width, self._readers = modulus_bits, readers
-        self.columns = columns(self.width)
+        self.bits, self._fixed, self._with_g, self._readers = bits, fixed, with_g, readers
         super().__init__({
             "start": In(1), "m": In(modulus_bits), "done": Out(1),
-            "a_address": In(bits * readers), "a_q": Out(self.width),
-            "b_address": In(bits * readers), "b_q": Out(self.width),
+            "a_address": In(bits * readers), "a_q": Out(modulus_bits),
+            "b_address": In(bits * readers), "b_q": Out(modulus_bits),
             "g_address": In(bits), "g_q": Out(bits),
         })  # fmt: skip
 
@@ -176,13 +161,15 @@ class Multiples(wiring.Component):
     def elaborate(self, _platform: object) -> Module:
         m = Module()
         words = self._fixed.words(self.bits) if self._fixed else []
-        start, valid, last, address, carry = self._lowest(m)
-        for c in range(self.columns):
-            low, size = c * COLUMN, min(COLUMN, self.width - c * COLUMN)
+        modulus = Cat(self.m, Const(0, self.bits + COLUMN))  # M, extended with zeros
+        start, valid, last, address, carry = self._lowest(m, modulus)
+        width, count = len(self.m), columns(len(self.m))
+        for c in range(count):
+            low, size = c * COLUMN, min(COLUMN, width - c * COLUMN)
             part = [word >> low & (1 << size) - 1 for word in words]
             ram = BlockRam(size, 1 << self.bits, part, registers=1)
             m.submodules[f"column{c}"] = ram
-            reader = c * self._readers // self.columns
+            reader = c * self._readers // count
             a_address, b_address = (x.word_select(reader, self.bits) for x in (self.a_address, self.b_address))
             m.d.comb += [
                 ram.a_address.eq(a_address), self.a_q[low : low + size].eq(ram.a_q),
@@ -196,11 +183,11 @@ class Multiples(wiring.Component):
             here = Signal(size + 1, name=f"sum{c}")
             first = low + self.bits
             m.d.comb += [
-                here.eq(number + self._modulus[first : first + size] + carry),
+                here.eq(number + modulus[first : first + size] + carry),
                 ram.b_write.eq(valid), ram.b_d.eq(number),
             ]  # fmt: skip
             m.d.sync += [number.eq(Mux(start, 0, here)), above.eq(here[size])]
-            m.d.comb += self.done.eq(last) if c == self.columns - 1 else []
+            m.d.comb += self.done.eq(last) if c == count - 1 else []
             start, valid, last, address = (
                 self._delayed(m, c, name, x)
                 for name, x in (("start", start), ("valid", valid), ("last", last), ("address", address))
@@ -218,16 +205,16 @@ class Multiples(wiring.Component):
             write = g.write_port()
             m.d.comb += [write.addr.eq(address), write.data.eq(number), write.en.eq(valid)]
 
-    def _lowest(self, m: Module) -> tuple[Value, ...]:
+    def _lowest(self, m: Module, modulus: Value) -> tuple[Value, ...]:
         """Count k and compute k M mod 2^bits. Returns start, write, last, address and carry for the first column."""
         if self._fixed:
-            return (zero(),) * 5
+            return (ZERO,) * 5
         bits = self.bits
         left = Signal(range((1 << bits) + 1))
         number, here = Signal(bits, name="kM_low", reset_less=True), Signal(bits + 1)
         first, valid, last, carry = Signal(), Signal(), Signal(), Signal(name="carry_low", reset_less=True)
         address = Signal(bits, reset_less=True)
-        m.d.comb += here.eq(number + self._modulus[:bits])
+        m.d.comb += here.eq(number + modulus[:bits])
         with m.If(self.start):
             m.d.sync += [left.eq(1 << bits), number.eq(0)]
         with m.Else():
@@ -238,11 +225,6 @@ class Multiples(wiring.Component):
             first.eq(self.start), valid.eq(left != 0), last.eq(left == 1), address.eq(-number), carry.eq(here[bits]),
         ]  # fmt: skip
         return first, valid, last, address, carry
-
-    @property
-    def _modulus(self) -> Value:
-        """M, extended with zeros."""
-        return Cat(self.m, Const(0, self.bits + COLUMN))
 
     def _delayed(self, m: Module, c: int, name: str, x: Value) -> Signal:
         """``x`` one cycle later, for the next column."""
@@ -265,11 +247,6 @@ class DigitsToBinary(wiring.Component):
             "i_valid": In(1), "i_ready": Out(1), "i_x": In((r + 2) * d), "m": In(bits), "busy": Out(1),
             "o_valid": Out(1), "o_ready": In(1), "o_r": Out(bits),
         })  # fmt: skip
-
-    @property
-    def latency(self) -> int:
-        """Cycles from acceptance to the valid result, and between numbers."""
-        return self.d + 1
 
     def elaborate(self, _platform: object) -> Module:
         m = Module()

@@ -19,7 +19,7 @@ Deviations from the paper:
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
@@ -27,6 +27,7 @@ from typing import Any
 
 from modmill.contract import Binary, Contract, Digits, Form, Load, Timing, UnsupportedError
 from modmill.design import Cost, Design, DesignInstance, Multiplier, Setting, Source, loadable_modulus
+from modmill.designs.radix64k.blocks import Multiples, columns
 from modmill.designs.radix64k.machine import Canonical, DigitLoop
 from modmill.designs.radix64k.shape import Shape
 from modmill.numbers.redundant_digits import HALF_TABLES, MULTIPLIERS, TABLE, Montgomery, Radix, digits, largest_spread
@@ -41,8 +42,6 @@ OPERAND_MAX = 1 << 16
 """Largest multiple of the modulus for operands; it costs as much as a modulus with 16 more bits."""
 LOOKUPS_MAX = 1024
 """Most copies of the logic for z."""
-
-# ---------------------------------------------------------------------------------------------- algorithm
 
 
 class Radix64K(DesignInstance):
@@ -128,9 +127,9 @@ class Radix64K(DesignInstance):
 
     @cached_property
     def load(self) -> Load | None:
-        if not self.shape.loadable:
-            return None
-        return Load(self.shape.m.r, self.shape.m.modulus_digits, self.shape.load_cycles)
+        q, m = self.shape, self.shape.m
+        unit = Multiples.cycles(q.bits, q.table_bits) if q.tables else m.r
+        return Load(m.r, m.modulus_digits, len(m.modulus_digits) + unit + 1) if q.loadable else None
 
     def at(self, p: int) -> DesignInstance:
         if not self.shape.loadable:
@@ -173,8 +172,8 @@ class Radix64K(DesignInstance):
         ports = [form.encode(x) for x in chosen]
         if isinstance(form, Digits):
             ports += [form.pack(largest_spread(digits(x, m.r, m.d), m.r)) for x in chosen]
-        pairs = [(a, ports[-k - 1]) for k, a in enumerate(ports)]
-        pairs += [*((a, form.encode(top)) for a in ports), *((a, a) for a in ports)]
+        pairs = [*zip(ports, reversed(ports), strict=True), *((a, form.encode(top)) for a in ports)]
+        pairs += [(a, a) for a in ports]
         largest = (1 << form.width) - 1  # the port's largest value, and the largest value allowed at the other port
         least = min((top + 1) ** 2 // form.decode(largest) - 1, form.end - 1)
         if least >= 0:
@@ -183,38 +182,24 @@ class Radix64K(DesignInstance):
         return list(dict.fromkeys(pairs))
 
 
-# ---------------------------------------------------------------------------------------------- designs
-
-
 def fit(p: int, quotient: str, *, r: int, redundant: bool, operand: int, loadable: bool, lookups: int = 1) -> Radix64K:
     """The design for p: digits and iterations for its length. ``quotient``: as of `Montgomery`; others: see settings.
-
-    Raises UnsupportedError for an odd r with half tables.
-    """
+    Raises UnsupportedError for an odd r with half tables."""
     if quotient == HALF_TABLES and r % 2:
         raise UnsupportedError(f"half tables need an even r from 8 to {R_MAX}, not {r}")
-    m = Montgomery(p, r, quotient, operand, least=2, bits=p.bit_length())
-    shape = Shape(m, redundant, loadable, lookups)
+    shape = Shape(Montgomery(p, r, quotient, operand, least=2, bits=p.bit_length()), redundant, loadable, lookups)
     settings = {"r": r, "redundant": redundant, "operand": operand, "loadable": loadable}
     if quotient != MULTIPLIERS:
         settings["lookups"] = lookups
     return Radix64K(p, shape, settings)
 
 
-def most_lookups(p: int, quotient: str, settings: Mapping[str, Any]) -> int:
-    """Number of block RAMs of the table, the limit of the setting ``lookups``."""
-    return fit(p, quotient, **{**settings, "lookups": 1}).shape.columns
-
-
-def _lookups(quotient: str) -> Setting:
-    return Setting(
+def _design(name: str, section: str, title: str, quotient: str, r: int) -> Design:
+    lookups = Setting(
         "lookups", int, 1, "copies of the logic for z, each for a share of the table's block RAMs",
         least=1, most=LOOKUPS_MAX, depends="one for each block RAM of the table's width at most",
-        limits=lambda p, settings: (1, most_lookups(p, quotient, settings)),
+        limits=lambda p, settings: (1, columns(p.bit_length())),
     )  # fmt: skip
-
-
-def _design(name: str, section: str, title: str, quotient: str, r: int) -> Design:
     return Design(
         name=name, page="radix64k", title=title, paper=section,
         source=Source(
@@ -226,8 +211,7 @@ def _design(name: str, section: str, title: str, quotient: str, r: int) -> Desig
         settings=(
             Setting(
                 "r", int, r, f"bits of a digit{', even' if quotient == HALF_TABLES else ''}",
-                least=R_LIMITS[quotient][0], most=R_LIMITS[quotient][1],
-                smaller="raise",
+                least=R_LIMITS[quotient][0], most=R_LIMITS[quotient][1], smaller="raise",
             ),
             Setting("redundant", bool, True, "digits of r + 2 bits without carries between them"),
             Setting(
@@ -235,7 +219,7 @@ def _design(name: str, section: str, title: str, quotient: str, r: int) -> Desig
                 least=2, most=OPERAND_MAX,
             ),
             Setting("loadable", bool, False, "load the modulus at run time: any odd one of at most that width"),
-            *((_lookups(quotient),) if quotient != MULTIPLIERS else ()),
+            *((lookups,) if quotient != MULTIPLIERS else ()),
         ),
         solve=lambda p, **settings: fit(p, quotient, **settings),
     )  # fmt: skip

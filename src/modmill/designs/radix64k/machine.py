@@ -2,10 +2,8 @@
 # Copyright The Modmill authors
 """The machine that multiplies digit by digit, one iteration in each cycle: loop, loading of a modulus, binary form.
 
-Source: K. Nakano, K. Kawakami, K. Shigemoto: RSA Encryption and Decryption using the Redundant Number System on the
-        FPGA. IPDPS Workshops, 2009, Section 5, Figures 1 to 3, with the deviations that designs.radix64k.design lists.
-
-The arithmetic is numbers.redundant_digits.Montgomery; its ``quotient`` selects the source of k M.
+Source: Section 5 and Figures 1 to 3 of the paper, with the deviations that designs.radix64k.design lists. The
+arithmetic is numbers.redundant_digits.Montgomery; its ``quotient`` selects the source of k M.
 """
 
 from __future__ import annotations
@@ -22,7 +20,7 @@ from modmill.design import Multiplier
 from modmill.designs.radix64k.blocks import DigitsToBinary, DigitSums, Inverse, Multiples, SubtractOnce, joined, total
 from modmill.designs.radix64k.shape import FIRST, Kind, Shape
 from modmill.numbers.redundant_digits import TABLE
-from modmill.rtl.product import Tile
+from modmill.rtl.product import Tile, one_tile
 
 
 def look(
@@ -131,8 +129,6 @@ class DigitLoop(Multiplier):
         (self._digits if q.redundant else self._plain)(m)
         return m
 
-    # ---- control
-
     def _control(self, m: Module) -> None:
         q = self._shape
         last = q.steps - 1
@@ -185,9 +181,8 @@ class DigitLoop(Multiplier):
         with m.If(self._prepared):
             m.d.sync += [preparing.eq(0), loaded.eq(1)]
 
-    # ---- X y_i, in the multipliers' output registers
-
     def _products(self, m: Module) -> None:
+        """X y_i, in the multipliers' output registers."""
         q = self._shape
         x = Signal(len(self.i_a), name="X", reset_less=True)
         wide = q.y_digit
@@ -201,22 +196,16 @@ class DigitLoop(Multiplier):
         self._xy: list[Value] = []
         low = 0
         for j, bits in enumerate(q.x_digits):
-            tile = Tile(bits, wide, 1)
-            m.submodules[f"xy{j}"] = tile
-            m.d.comb += [tile.a.eq(x[low : low + bits]), tile.b.eq(digit)]
-            self._xy.append(tile.p)
+            self._xy.append(one_tile(m, x[low : low + bits], digit, 1, f"xy{j}"))
             low += bits
         self._x0, self._y0 = x[: q.x_digits[0]], digit
         self._registers: dict[Any, Signal | list[Value]] = {Kind.OPERANDS: [x, y], Kind.PRODUCT: self._xy}
 
-    # ---- k M
-
     def _multiplied(self, m: Module, z: Value) -> tuple[list[Value], list[Value], Value]:
-        """Low and high parts of each k M_j, and the carry out of digit 0; combinational."""
+        """k M by multipliers: low and high parts of each k M_j, and the carry out of digit 0; combinational."""
         q = self._shape.m
         r = q.r
-        quotient = Tile(r, r, 0)
-        m.submodules.quotient = quotient
+        m.submodules.quotient = quotient = Tile(r, r, 0)
         if self._shape.loadable:
             m.submodules.inverse = inverse = Inverse(r)
             m.d.comb += [inverse.start.eq(self._start), inverse.m.eq(self.modulus[:r]), self._prepared.eq(inverse.done)]
@@ -228,30 +217,22 @@ class DigitLoop(Multiplier):
         parts: list[Value] = []
         for j in range(len(q.modulus_digits)):
             bits = min(r, self._shape.bits - r * j)
-            tile = Tile(r, bits, 0)
-            m.submodules[f"km{j}"] = tile
-            m.d.comb += [tile.a.eq(k), tile.b.eq(self.modulus[r * j : r * j + bits])]
-            parts.append(tile.p)
+            parts.append(one_tile(m, k, self.modulus[r * j : r * j + bits], 0, f"km{j}"))
         low = [p[:r] for p in parts]
         high = [Const(0, 1), *(p[r:] if len(p) > r else Const(0, 1) for p in parts)]
         return low, high, z.any()
 
-    def _table(self, m: Module) -> tuple[Value, Value]:
-        """The table of multiples. Returns the words at its outputs, one cycle after `_look`."""
+    def _table(self, m: Module, digit: Value) -> tuple[tuple[Value, Value], Value]:
+        """The table of multiples, and the addresses of its first share for the lowest ``digit`` of C. Returns the words
+        at its outputs, one cycle after the addresses, and their carry out of digit 0."""
         q = self._shape
         self._multiples = table = q.table(q.bits, readers=q.lookups)
         m.submodules.multiples = table
         if q.loadable:
-            m.d.comb += [
-                table.start.eq(self._start), table.m.eq(self.modulus), self._prepared.eq(table.done),
-            ]  # fmt: skip
+            m.d.comb += [table.start.eq(self._start), table.m.eq(self.modulus), self._prepared.eq(table.done)]
         words = q.addends(table)
         self._registers[Kind.MULTIPLE] = list(words)
-        return words
-
-    def _look(self, m: Module, digit: Value, words: Sequence[Value]) -> Value:
-        """Connect the addresses of the table's first share. Returns the carry out of digit 0."""
-        return look(m, self._shape, self._multiples, self._step, self._first, digit, self._xy[0], words)
+        return words, look(m, q, table, self._step, self._first, digit, self._xy[0], words)
 
     def _look_elsewhere(self, m: Module, low: Value, high: Value) -> None:
         """Connect the addresses of the other shares. ``low`` + ``high``: the next lowest digit of C."""
@@ -266,37 +247,30 @@ class DigitLoop(Multiplier):
                 table.b_address.word_select(share, q.table_bits).eq(lookup.b_address),
             ]  # fmt: skip
 
-    # ---- the loop on redundant digits
-
     def _digits(self, m: Module) -> None:
+        """The loop on redundant digits."""
         q = self._shape.m
         t_limits, c_limits = q.digit_limits()
         sums = DigitSums(m, q.r)
         name, limits = ("T", t_limits) if self._shape.tables else ("C", c_limits)
         state = [Signal(max(1, v.bit_length()), name=f"{name}_{i}", reset_less=True) for i, v in enumerate(limits)]
         if self._shape.tables:
-            words = self._table(m)
-            carry = self._look(m, sums.low(state[1]) + sums.high(state[0]), words)
+            words, carry = self._table(m, sums.low(state[1]) + sums.high(state[0]))
             u, v = (_split(word, q.r) for word in words)
             c = sums.reduce(state, [Const(0, 1), *u], [Const(0, 1), *v], carry, c_limits, "C")
-            following = sums.product_sum(self._xy, self._masked(c), t_limits, "next_T")
+            following = sums.product_sum(self._xy, [Mux(self._first, 0, x) for x in c], t_limits, "next_T")
             self._look_elsewhere(m, sums.low(following[1]), sums.high(following[0]))
         else:
-            t = sums.product_sum(self._xy, self._masked(state), t_limits, "T")
-            low, high, carry_ = self._multiplied(m, t[0][: q.r])
-            following = sums.reduce(t, low, high, carry_, c_limits, "next_C")
+            t = sums.product_sum(self._xy, [Mux(self._first, 0, x) for x in state], t_limits, "T")
+            low, high, carry = self._multiplied(m, t[0][: q.r])
+            following = sums.reduce(t, low, high, carry, c_limits, "next_C")
         with m.If(self._step):
             m.d.sync += [digit.eq(x) for digit, x in zip(state, following, strict=True)]
         m.d.comb += self.o_r.eq(joined(state, q.r, q.d))
         self._probe(state)
 
-    def _masked(self, c: list[Signal]) -> list[Value]:
-        """Digits of C; zero in the first iteration."""
-        return [Mux(self._first, 0, digit) for digit in c]
-
-    # ---- the loop with carries
-
     def _plain(self, m: Module) -> None:
+        """The loop with carries."""
         q = self._shape.m
         r = q.r
         size = q.sum_limit(redundant=False).bit_length() + r
@@ -306,8 +280,7 @@ class DigitLoop(Multiplier):
         name = "T" if self._shape.tables else "C"
         state = Signal(size, name=name, reset_less=True)
         if self._shape.tables:
-            words = self._table(m)
-            carry = self._look(m, state[r : 2 * r], words)
+            words, carry = self._table(m, state[r : 2 * r])
             c, following = Signal(size - r, name="C"), Signal(size, name="next_T")
             m.d.comb += [c.eq(total([state[r:], *words, carry])), following.eq(Mux(self._first, 0, c) + xy)]
             self._look_elsewhere(m, following[r : 2 * r], Const(0, 1))
@@ -380,7 +353,5 @@ class Canonical(Multiplier):
             self.o_valid.eq(after.o_valid), after.o_ready.eq(self.o_ready), self.o_r.eq(after.o_r),
         ]  # fmt: skip
         if q.loadable:
-            m.d.comb += [
-                machine.k_valid.eq(self.k_valid), machine.k_m.eq(self.k_m), self.k_ready.eq(machine.k_ready),
-            ]  # fmt: skip
+            m.d.comb += [machine.k_valid.eq(self.k_valid), machine.k_m.eq(self.k_m), self.k_ready.eq(machine.k_ready)]
         return m

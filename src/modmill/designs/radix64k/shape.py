@@ -17,7 +17,7 @@ from functools import cached_property
 from amaranth.hdl import Const, Value
 
 from modmill.contract import Binary, Digits, Form
-from modmill.designs.radix64k.blocks import COLUMN, Inverse, Multiples, columns
+from modmill.designs.radix64k.blocks import COLUMN, Multiples, columns
 from modmill.numbers.redundant_digits import HALF_TABLES, MULTIPLIERS, TABLE, Montgomery
 from modmill.schedule import Operations, Schedule, Step
 
@@ -30,10 +30,8 @@ class Kind(Operations):
     """The operations of the machine."""
 
     OPERANDS = "X, Y"
-    PRODUCT = "Xy{}"
-    """X_j y_i for all digits of X."""
-    MULTIPLE = "kM{}"
-    """The words at the table's ports for the k M of T_i, divided by 2^r."""
+    PRODUCT = "Xy{}"  # X_j y_i for all digits of X
+    MULTIPLE = "kM{}"  # the words at the table's ports for the k M of T_i, divided by 2^r
     SUM = "T{}"
     ITERATION = "C{}"
 
@@ -91,11 +89,6 @@ class Shape:
         return self.m.d if self.redundant else -(-self.form.width // self.m.r)
 
     @property
-    def columns(self) -> int:
-        """Block RAMs of the table."""
-        return columns(self.bits)
-
-    @property
     def lookup_bits(self) -> int:
         """Bits of a table word that z depends on, rounded up to whole block RAMs."""
         return min(self.bits, COLUMN * columns(2 * self.m.r))
@@ -108,12 +101,6 @@ class Shape:
     def addends(self, table: Multiples) -> tuple[Value, Value]:
         """The two addends, divided by 2^r, at a table's outputs."""
         return (table.a_q, Const(0, 1)) if self.m.quotient == TABLE else (table.a_q[self.m.half :], table.b_q)
-
-    @property
-    def load_cycles(self) -> int:
-        """Cycles from the first word of a modulus to the first cycle in which operands are accepted."""
-        unit = Multiples.cycles(self.bits, self.table_bits) if self.tables else Inverse.cycles(self.m.r)
-        return len(self.m.modulus_digits) + unit + 1
 
     @cached_property
     def schedule(self) -> Schedule:

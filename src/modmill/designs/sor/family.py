@@ -62,10 +62,8 @@ class Constants:
     @classmethod
     def of(cls, p: Params, scaled: bool = False) -> Constants:
         """The tables of an instance. ``scaled``: all but ``inverses`` are multiplied by M_j^-1, for results in the form
-        that the conversion to binary needs.
-
-        If alpha is a factor of a product instead of an address, ``al`` has only the row for alpha = 1.
-        """
+        that the conversion to binary needs. If alpha is a factor of a product instead of an address, ``al`` has only
+        the row for alpha = 1."""
         base, rns = p.base, p.rns
         return cls(
             inverses=base.inverses,
@@ -79,20 +77,20 @@ class SumOfResiduesDesign(DesignInstance):
     """A design with residues over one base and factor 1; the binary form adds conversions. Abstract."""
 
     params: Params
-    period = 1
-    """Cycles between accepted operands."""
+    factor = 1
 
     def __init__(self, params: Params, settings: dict[str, Any]) -> None:
         self.params, self.rns, self.p, self.settings = params, params.rns, params.rns.p, settings
 
     @property
+    def period(self) -> int:
+        """Cycles between accepted operands."""
+        return self.schedule.interval
+
+    @property
     def largest_result(self) -> int:
         """Largest value of a result."""
         return self.rns.z_max
-
-    @property
-    def factor(self) -> int:
-        return 1
 
     @property
     def representation(self) -> Residues:

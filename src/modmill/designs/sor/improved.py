@@ -27,7 +27,7 @@ from typing import Any
 from modmill.design import Cost, Design, Multiplier, Setting
 from modmill.designs.sor.family import OPERAND_MAX, SOURCE, Constants, SumOfResiduesDesign
 from modmill.designs.sor.improved_machine import Machine
-from modmill.designs.sor.improved_schedule import Kind, Operation, Params, schedule
+from modmill.designs.sor.improved_schedule import Kind, Params, schedule
 from modmill.numbers.folding import reduce
 from modmill.numbers.rns.residues import Base, growing_bases, mersenne_like, pseudo_mersenne
 from modmill.numbers.rns.sum_of_residues import SumOfResidues, alpha_offset, solve_over
@@ -38,18 +38,21 @@ SECP256K1 = 2**256 - 2**32 - 977
 ED25519 = 2**255 - 19
 PRINTED_T = {SECP256K1: 72, ED25519: 71}
 """T as printed after equation (24); for other moduli the solver takes the least T."""
-
 PRINTED_Q, PRINTED_D = 8, 16
 """q and 2^q Delta of Section 2.2, for the base of Table 1."""
-
-
-# ---------------------------------------------------------------------------------------------- algorithm
+SETS_MAX = 1024
+"""Most multiplier sets; no modulus needs as many channels."""
+N_MAX = 256
+"""Most bits of a channel."""
+KINDS = {"2^n-2^t-1": mersenne_like, "2^n-u": pseudo_mersenne}
+"""Generators of the moduli of n bits, by the setting ``base``."""
 
 
 class Sor(SumOfResiduesDesign):
     """The improved sum of residues for one modulus."""
 
     params: Params
+    period = 1  # operands are accepted in any cycle in which the machine is idle
 
     @cached_property
     def schedule(self) -> Schedule:
@@ -72,53 +75,51 @@ class Sor(SumOfResiduesDesign):
         k = Constants.of(p, scaled)
         form = self.representation
         x, y = form.unpack(a), form.unpack(b)
-        square = 1 << 2 * base.w
+        channels, square, mask = range(base.n), 1 << 2 * base.w, (1 << base.w) - 1
+        z, gamma, total, alpha, kappa, kappa_sum = [0] * base.n, [0] * base.n, [0] * base.n, 0, 0, 0
 
         def mod(j: int, t: int, bound: int) -> int:
             return reduce(t, bound, base.w, base.u[j])
 
-        channels, mask = range(base.n), (1 << base.w) - 1
-        z, gamma, total, alpha, kappa = [0] * base.n, [0] * base.n, [0] * base.n, 0, 0
-
         def times(word: int, constants: tuple[int, ...]) -> list[int]:
             return [mod(j, word * constants[j], square) for j in channels]
 
-        def added(op: Operation) -> list[int]:
-            terms = [times(gamma[i], k.rows[i]) for i in op.channels]
-            terms += [times(kappa >> (base.w * word) & mask, k.minus_p[word]) for word in op.words]
-            terms += [list(k.al[alpha])] if op.alpha else []
-            return [mod(j, total[j] + sum(t[j] for t in terms), (op.terms + 1) << base.w) for j in channels]
+        def term(i: int) -> list[int]:
+            return times(gamma[i], k.rows[i])
 
-        kappa_sum = 0
+        def kappa_term(i: int) -> int:
+            return (gamma[i] >> rns.s << rns.s) * rns.c[i]
+
+        def kappa_row(word: int) -> list[int]:
+            return times(kappa >> (base.w * word) & mask, k.minus_p[word])
+
         for op in (step.does for step in self.schedule.steps):
+            value: Any
             match op.kind:
-                case Kind.TERM:
-                    yield op.name, times(gamma[op.channels[0]], k.rows[op.channels[0]])
-                case Kind.KAPPA_TERM:
-                    yield op.name, (gamma[op.channels[0]] >> rns.s << rns.s) * rns.c[op.channels[0]]
-                case Kind.KAPPA_ROW:
-                    yield op.name, times(kappa >> (base.w * op.words[0]) & mask, k.minus_p[op.words[0]])
                 case Kind.PRODUCT:
-                    z = [mod(j, x[j] * y[j], square) for j in channels]
-                    yield op.name, z
+                    value = z = [mod(j, x[j] * y[j], square) for j in channels]
                 case Kind.INVERSE:
-                    gamma = [mod(j, z[j] * k.inverses[j], square) for j in channels]
-                    yield op.name, gamma
+                    value = gamma = [mod(j, z[j] * k.inverses[j], square) for j in channels]
                 case Kind.ALPHA:
-                    alpha = rns.alpha(gamma)
-                    yield op.name, alpha
+                    value = alpha = rns.alpha(gamma)
                 case Kind.ALPHA_ROW:
-                    kappa_sum = rns.e[alpha]
-                    yield op.name, kappa_sum
+                    value = kappa_sum = rns.e[alpha]
+                case Kind.TERM:
+                    value = term(op.channels[0])
+                case Kind.KAPPA_TERM:
+                    value = kappa_term(op.channels[0])
                 case Kind.ADD_KAPPA:
-                    kappa_sum += sum((gamma[i] >> rns.s << rns.s) * rns.c[i] for i in op.channels)
-                    yield op.name, kappa_sum
-                    if op.channels[-1] == base.n - 1:
-                        kappa = kappa_sum >> rns.T
-                        yield "kappa", kappa
+                    value = kappa_sum = kappa_sum + sum(map(kappa_term, op.channels))
+                case Kind.KAPPA_ROW:
+                    value = kappa_row(op.words[0])
                 case Kind.ADD:
-                    total = added(op)
-                    yield op.name, total
+                    terms = [total, *map(term, op.channels), *map(kappa_row, op.words)]
+                    terms += [list(k.al[alpha])] if op.alpha else []
+                    value = total = [mod(j, sum(t[j] for t in terms), len(terms) << base.w) for j in channels]
+            yield op.name, value
+            if op.kind is Kind.ADD_KAPPA and op.channels[-1] == base.n - 1:
+                kappa = kappa_sum >> rns.T
+                yield "kappa", kappa
         yield "z", form.pack(total)
 
     def component(self, *, scaled: bool = False) -> Multiplier:
@@ -126,39 +127,24 @@ class Sor(SumOfResiduesDesign):
 
     def details(self) -> list[tuple[str, str]]:
         p, rns = self.params, self.params.rns
+        least = alpha_offset(p.base, rns.q, rns.lazy)
+        offset = "with" if rns.offset else "without"
+        beta = f"beta = {rns.beta} ~ {float(rns.beta):.9f}"
+        if len(str(rns.beta)) >= 60:
+            beta = f"beta ~ {float(rns.beta):.9f} (exact fraction in contract.json)"
         return [
             ("multiplier sets k", f"{p.k}, {'pipelined' if p.pipelined else 'not pipelined'}"),
-            (
-                "alpha",
-                f"q = {rns.q}, offset d = {rns.d} / 2^{rns.q}, least that is exact: "
-                f"{alpha_offset(p.base, rns.q, rns.lazy)}; alpha <= {rns.alpha_max}",
-            ),
-            (
-                "kappa",
-                f"T = {rns.T}, constants of {rns.constant_bits} bits, "
-                f"{'with' if rns.offset else 'without'} offset; {rns.kappa_bits} bits, {p.words} word(s)",
-            ),
-            (
-                "result z < beta p",
-                f"beta = {rns.beta} ~ {float(rns.beta):.9f}"
-                if len(str(rns.beta)) < 60
-                else f"beta ~ {float(rns.beta):.9f} (exact fraction in contract.json)",
-            ),
-        ]
-
-
-# ---------------------------------------------------------------------------------------------- parameters
-
-
-KINDS = {"2^n-2^t-1": mersenne_like, "2^n-u": pseudo_mersenne}
+            ("alpha", f"q = {rns.q}, offset d = {rns.d} / 2^{rns.q}, least that is exact: {least}; "
+                      f"alpha <= {rns.alpha_max}"),
+            ("kappa", f"T = {rns.T}, constants of {rns.constant_bits} bits, {offset} offset; {rns.kappa_bits} bits, "
+                      f"{p.words} word(s)"),
+            ("result z < beta p", beta),
+        ]  # fmt: skip
 
 
 def choose_bases(p: int, n: int, kind: str, operand: Fraction) -> Iterator[Base]:
-    """Yield bases of n-bit moduli whose range exceeds (``operand`` p)^2, the fewest moduli first.
-
-    ``kind``: a key of KINDS, or auto: 2^n - 2^t - 1 if there are enough of them, else 2^n - u. Raises ValueError if
-    there are not enough moduli.
-    """
+    """Yield bases of n-bit moduli whose range exceeds (``operand`` p)^2, the fewest moduli first. ``kind``: a key of
+    KINDS, or auto: the first for which there are enough moduli. Raises ValueError if there are not."""
     enough = int((operand * p) ** 2)
     for name in KINDS if kind == "auto" else (kind,):
         try:
@@ -169,86 +155,60 @@ def choose_bases(p: int, n: int, kind: str, operand: Fraction) -> Iterator[Base]
     raise reason
 
 
-SETS_MAX = 1024
-"""Most multiplier sets; no modulus needs as many channels."""
-N_MAX = 256
-"""Most bits of a channel."""
-
-
-def constants(
-    p: int, *, n: int, base: str, operand: int, T: int = 0, q: int = 0, as_printed: bool = True
-) -> SumOfResidues:
-    """The channels and the constants; ``T`` or ``q`` = 0: the least that suffices.
-
+def constants(p: int, settings: Mapping[str, Any], *, as_printed: bool = True) -> SumOfResidues:
+    """The channels and the constants for the settings of a design; ``T`` or ``q`` = 0: the least that suffices.
     ``as_printed``: take the paper's T, q and Delta instead for the moduli and the base for which it prints them. Raises
-    ValueError if no base suffices.
-    """
+    ValueError if no base suffices."""
+    n, base, size, T, q = settings["n"], settings["base"], Fraction(settings["operand"]), settings["T"], settings["q"]
     printed = as_printed and n == 66 and base != "2^n-u" and p in PRINTED_T
-    size = Fraction(operand)
     options: dict[str, Any] = {"T": T or None, "q": q or None, "operand": size}
     if printed and T in (0, PRINTED_T[p]) and q in (0, PRINTED_Q):
         options |= {"T": PRINTED_T[p], "q": PRINTED_Q, "d": PRINTED_D, "offset": False}
     return solve_over(choose_bases(p, n, base, size), p, **options)
 
 
-def least_constants(p: int, settings: Mapping[str, Any], *kept: str) -> SumOfResidues:
-    """The constants with the least T and q, except for the settings named in ``kept``."""
-    return constants(p, **{name: settings[name] for name in ("n", "base", "operand", *kept)}, as_printed=False)
+def fit(p: int, pipelined: bool, settings: Mapping[str, Any]) -> Sor:
+    """The design for p; ``sets`` = 0: one for each channel. Raises ValueError as `constants`, and for a wide kappa."""
+    rns, n = constants(p, settings), settings["n"]
+    sets = settings["sets"] or rns.base.n
+    if rns.kappa_bits > 2 * n:
+        raise ValueError(f"kappa has {rns.kappa_bits} bits; at most {2 * n}, two words of a channel, are supported")
+    params = Params(rns, sets, pipelined, DSP18, BLOCKS[settings["dsp"]])
+    return Sor(params, {**settings, "sets": sets, "T": rns.T, "q": rns.q})
 
 
-def most_sets(p: int, settings: Mapping[str, Any]) -> int:
-    """N, the number of channels: the largest number of multiplier sets."""
-    return constants(p, **{name: settings[name] for name in ("n", "base", "operand", "T", "q")}).base.n
-
-
-def _solver(k: int | None, pipelined: bool) -> Any:
-    def fit(p: int, *, n: int, base: str, sets: int, operand: int, T: int, q: int, dsp: str) -> Sor:
-        rns = constants(p, n=n, base=base, operand=operand, T=T, q=q)
-        count = sets or rns.base.n
-        if rns.kappa_bits > 2 * n:
-            raise ValueError(f"kappa has {rns.kappa_bits} bits; at most {2 * n}, two words of a channel, are supported")
-        settings = {"n": n, "base": base, "sets": count, "operand": operand, "T": rns.T, "q": rns.q, "dsp": dsp}
-        return Sor(Params(rns, count, pipelined, DSP18, BLOCKS[dsp]), settings)
-
-    return fit
-
-
-NEEDS = "any odd modulus of at least 2 bits; channels wide enough that the solver finds constants"
-
-
-def _settings(sets: int) -> tuple[Setting, ...]:
-    return (
+def _named(name: str, paper: str, title: str, sets: int, pipelined: bool) -> Design:
+    settings = (
         Setting("n", int, 66, "bits of a channel", least=12, most=N_MAX),
-        Setting("base", str, "auto", "kind of moduli", ("auto", "2^n-2^t-1", "2^n-u")),
+        Setting("base", str, "auto", "kind of moduli", ("auto", *KINDS)),
         Setting(
             "sets", int, sets, "sets of channel multipliers, 0: as many sets as channels", least=0, most=SETS_MAX,
             depends="at most one set for each of the N channels",
-            limits=lambda p, settings: (0, most_sets(p, settings)),
+            limits=lambda p, settings: (0, constants(p, settings).base.n),
             smaller="lower",
         ),
         Setting(
-            "operand", int, 2, "operands up to this multiple of the modulus are accepted",
-            least=1, most=OPERAND_MAX,
+            "operand", int, 2, "operands up to this multiple of the modulus are accepted", least=1, most=OPERAND_MAX,
         ),
         Setting(
             "T", int, 0, "fraction bits of kappa's constants, 0 for the printed ones or else the least",
             least=0, most=2 * N_MAX,
             depends="results must stay below 2 p; at most 2 n, with which the constants are twice as wide as channels",
-            limits=lambda p, settings: (least_constants(p, settings, "q").T, 2 * settings["n"]),
+            limits=lambda p, settings: (constants(p, {**settings, "T": 0}, as_printed=False).T, 2 * settings["n"]),
         ),
         Setting(
             "q", int, 0, "bits of gamma that enter alpha, 0 for the printed ones or else the least",
             least=0, most=N_MAX, depends="alpha must be exact; at most n, all bits of gamma",
-            limits=lambda p, settings: (least_constants(p, settings).q, settings["n"]),
+            limits=lambda p, settings: (
+                constants(p, {**settings, "T": 0, "q": 0}, as_printed=False).q, settings["n"],
+            ),
         ),
         Setting("dsp", str, "18x18", "DSP block that kappa's multiplier is tiled to", ("18x18", "25x18")),
     )  # fmt: skip
-
-
-def _named(name: str, paper: str, title: str, sets: int, pipelined: bool) -> Design:
     return Design(
-        name=name, page="sor", title=title, source=SOURCE, needs=NEEDS, settings=_settings(sets),
-        solve=_solver(sets, pipelined), paper=paper,
+        name=name, page="sor", title=title, source=SOURCE, settings=settings, paper=paper,
+        needs="any odd modulus of at least 2 bits; channels wide enough that the solver finds constants",
+        solve=lambda p, **given: fit(p, pipelined, given),
     )  # fmt: skip
 
 

@@ -1,9 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""The machine of the improved sum of residues (Figures 1 to 5), for any number of multiplier sets.
-
-Source:  M. A. Mehrabi: Improved Sum of Residues Modular Multiplication Algorithm. Cryptography 3(2):14, 2019.
-"""
+"""The machine of the improved sum of residues (Figures 1 to 5 of the paper), for any number of multiplier sets."""
 
 from __future__ import annotations
 
@@ -201,7 +198,7 @@ class Machine(SumOfResiduesMachine):
         steps = list(self._plan.on("acc"))
         write = counter.within(*(step.end - 1 for step in steps))
         al_now = counter.within(*(step.start for step in steps if step.does.alpha))
-        most = max(step.does.terms for step in steps)
+        most = max(len(op.channels) + len(op.words) + op.alpha for op in (step.does for step in steps))
         words = []
         for j in range(base.n):
             al = self._looked_up(m, alpha, j)

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""The operations of Algorithm 2 in the cycles of Figures A1 to A3, for any number of multiplier sets.
-
-Source:  M. A. Mehrabi: Improved Sum of Residues Modular Multiplication Algorithm. Cryptography 3(2):14, 2019.
+"""The operations of the paper's Algorithm 2 in the cycles of Figures A1 to A3, for any number of multiplier sets.
 
 The steps of Algorithm 2 (with the names of Figures A1 to A3) and the operations:
 
@@ -44,11 +42,6 @@ class Params(family.Params):
     pipelined: bool
     block: DspBlock
     kappa_block: DspBlock
-
-    @property
-    def accumulate(self) -> int:
-        """Cycles of one accumulation: 1 if it adds one product (k = 1), else 2."""
-        return 1 if self.k == 1 else 2
 
 
 class Kind(Enum):
@@ -94,18 +87,12 @@ class Operation:
             case _:
                 return "+".join(["K", *(f"K{i + 1}" for i in self.channels)])
 
-    @property
-    def terms(self) -> int:
-        """Number of summands that an ADD adds to the accumulator."""
-        return len(self.channels) + len(self.words) + self.alpha
-
 
 def schedule(p: Params) -> Schedule:
     """The schedule of Figures A1 (k = 1, not pipelined), A2 (k = 1, pipelined) and A3 (k = 2), and for any other k.
-
-    Length in cycles: 3N + 7, 2(N + 4), 2(ceil(N/k) + 5); for k = 1 and two words of kappa one multiplication more.
-    """
-    n_channels, k, acc = p.base.n, p.k, p.accumulate
+    Length in cycles: 3N + 7, 2(N + 4), 2(ceil(N/k) + 5); for k = 1 and two words of kappa one multiplication more."""
+    n_channels, k = p.base.n, p.k
+    acc = 1 if k == 1 else 2  # cycles of one accumulation; of one product, if k = 1
     steps: list[Step] = []
 
     def step(op: Operation, unit: str, start: int, cycles: int, *reads: Operation) -> Operation:

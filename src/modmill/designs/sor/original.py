@@ -24,9 +24,10 @@ Deviations from the papers, which are known here only by their figures in the SO
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from operator import add, mul
 from typing import Any
 
 from amaranth.hdl import Cat, Const, Module, Signal, Value
@@ -35,7 +36,7 @@ from modmill.design import Cost, Design, Multiplier, Setting, Source
 from modmill.designs.sor import family
 from modmill.designs.sor.family import Constants, SumOfResiduesDesign, SumOfResiduesMachine
 from modmill.numbers.folding import reduce
-from modmill.numbers.rns.residues import Base, pseudo_mersenne
+from modmill.numbers.rns.residues import Base, growing_bases, pseudo_mersenne
 from modmill.numbers.rns.sum_of_residues import SumOfResidues, alpha_limit, alpha_offset
 from modmill.rtl import fold as rtl_fold
 from modmill.rtl.periodic import Period
@@ -43,18 +44,12 @@ from modmill.schedule import Schedule, Step
 
 STAGES = {"combinational": 1, "pipelined": 3}
 """Latency of the two forms of MM_PA, in cycles."""
-
 FEW = 200
 """Largest length of a modulus, in bits, for which the setting ``channels`` is ignored and the fewest are taken."""
-
 CHANNELS_MAX = 172
 """Most channels: with more 17-bit channels alpha is not exact."""
-
 CHAIN = 4
 """Products that are added in one chain, which maps to the adders of DSP blocks."""
-
-
-# ---------------------------------------------------------------------------------------------- parameters
 
 
 @dataclass(frozen=True)
@@ -64,11 +59,6 @@ class Params(family.Params):
 
     form: str
     macs: int
-
-    @property
-    def rounds(self) -> int:
-        """Cycles of the accumulation in the sequential form: ceil(N / macs)."""
-        return -(-self.base.n // self.macs)
 
     @property
     def sums(self) -> list[tuple[str, range]]:
@@ -95,27 +85,18 @@ def schedule(p: Params) -> Schedule:
             Step("G", "front", 0, 1), Step("S", "array", 1, 1, ("G",)), Step("alpha", "adder", 1, 1, ("G",)),
             Step("V", "folds", 2, 1, ("S", "alpha")),
         ), 1)  # fmt: skip
+    names, rounds = ["G", *(name for name, _ in p.sums)], len(p.sums)
     steps = [Step("Z", "zmul", 0, 1), Step("G", "gmul", 1, 1, ("Z",))]
-    previous = ("G",)
-    for r, (name, _) in enumerate(p.sums):
-        steps.append(Step(name, "macs", 2 + r, 1, previous))
-        previous = (name,)
-    steps.append(Step("alpha", "adder", 1 + p.rounds, 1, ("G",)))
-    steps.append(Step("V", "folds", 2 + p.rounds, 1, ("alpha", *previous)))
-    return Schedule(tuple(steps), interval=max(2, p.rounds))
-
-
-# ---------------------------------------------------------------------------------------------- algorithm
+    steps += [Step(name, "macs", 2 + r, 1, (names[r],)) for r, name in enumerate(names[1:])]
+    steps.append(Step("alpha", "adder", 1 + rounds, 1, ("G",)))
+    steps.append(Step("V", "folds", 2 + rounds, 1, ("alpha", names[-1])))
+    return Schedule(tuple(steps), interval=max(2, rounds))
 
 
 class SorOriginal(SumOfResiduesDesign):
     """The original sum of residues for one modulus."""
 
     params: Params
-
-    def __init__(self, params: Params, settings: dict[str, Any]) -> None:
-        super().__init__(params, settings)
-        self.period = 1 if params.form in STAGES else self.schedule.interval
 
     @property
     def largest_result(self) -> int:
@@ -138,29 +119,28 @@ class SorOriginal(SumOfResiduesDesign):
         )
 
     def trace(self, a: int, b: int, *, scaled: bool = False) -> Iterator[tuple[str, Any]]:
-        p, base, rns = self.params, self.params.base, self.params.rns
+        p, base = self.params, self.params.base
         k = Constants.of(p, scaled)
         form = self.representation
-        x, y = form.unpack(a), form.unpack(b)
-        channels = range(base.n)
-        square = 1 << 2 * base.w
-        z = [reduce(x[j] * y[j], square, base.w, base.u[j]) for j in channels]
+
+        def residues(numbers: Iterable[int], bound: int) -> list[int]:
+            return [reduce(t, bound, base.w, u) for t, u in zip(numbers, base.u, strict=True)]
+
+        z = residues(map(mul, form.unpack(a), form.unpack(b)), 1 << 2 * base.w)
         yield "Z", z
-        gamma = [reduce(z[j] * base.inverses[j], square, base.w, base.u[j]) for j in channels]
+        gamma = residues(map(mul, z, base.inverses), 1 << 2 * base.w)
         yield "G", gamma
-        alpha = rns.alpha(gamma)
+        alpha = self.rns.alpha(gamma)
         yield "alpha", alpha
         sums = [0] * base.n
         for name, added in p.sums:
             sums = [s + sum(gamma[i] * k.rows[i][j] for i in added) for j, s in enumerate(sums)]
             yield name, sums
-        v = [reduce(s + k.al[alpha][j], p.sum_bound, base.w, base.u[j]) for j, s in zip(channels, sums, strict=True)]
-        yield "V", form.pack(v)
+        yield "V", form.pack(residues(map(add, sums, k.al[alpha]), p.sum_bound))
 
     def component(self, *, scaled: bool = False) -> Multiplier:
-        return (Parallel if self.params.form in STAGES else Sequential)(
-            self.params, self.schedule, scaled, period=self.period
-        )
+        machine = Parallel if self.params.form in STAGES else Sequential
+        return machine(self.params, self.schedule, scaled, period=self.period)
 
     def details(self) -> list[tuple[str, str]]:
         bits = self.rns.v_max.bit_length()
@@ -170,17 +150,13 @@ class SorOriginal(SumOfResiduesDesign):
         ]
 
 
-# ---------------------------------------------------------------------------------------------- machines
-
-
 def _residues(m: Module, a: list[Value], b: list[Any], base: Base, name: str) -> list[Value]:
     """a_j b_j mod m_j in every channel, combinational."""
-    w = base.w
-    out = []
-    for j in range(base.n):
+    w, out = base.w, []
+    for j, u in enumerate(base.u):
         full = Signal(2 * w, name=f"{name}_product{j}")
         m.d.comb += full.eq(a[j] * b[j])
-        out.append(rtl_fold.reduce(m, full, 1 << 2 * w, w, base.u[j], name=f"{name}{j}"))
+        out.append(rtl_fold.reduce(m, full, 1 << 2 * w, w, u, name=f"{name}{j}"))
     return out
 
 
@@ -221,10 +197,8 @@ class Parallel(SumOfResiduesMachine):
 
     def elaborate(self, _platform: object) -> Module:
         m = Module()
-        p = self._params
-        base, rns = p.base, p.rns
+        p, base, rows = self._params, self._params.base, self._constants.rows
         n, w = base.n, base.w
-        rows = self._constants.rows
         staged = p.form == "pipelined"
         advance = Signal()
         m.d.comb += [advance.eq(~self.o_valid | self.o_ready), self.i_ready.eq(advance)]
@@ -240,23 +214,18 @@ class Parallel(SumOfResiduesMachine):
             with m.If(advance):
                 m.d.sync += [token.eq(valid), *(r.eq(v) for r, v in zip(registers, values, strict=True))]
             valid = token
-            return list(registers)
+            return registers
 
         x = [self.i_a.word_select(j, w) for j in range(n)]
         y = [self.i_b.word_select(j, w) for j in range(n)]
         z = _residues(m, x, y, base, "Z")
         gamma = stage(_residues(m, z, [Const(k, w) for k in base.inverses], base, "G"), "gamma")
-        if staged:
-            self.probes.append(("G", list(gamma), 1))
-        alpha = _alpha(rns, gamma)
+        alpha = _alpha(p.rns, gamma)
         sums = []
         for j in range(n):
-            terms = [(gamma[i], Const(rows[i][j], w)) for i in range(n)]
+            terms = [(g, Const(row[j], w)) for g, row in zip(gamma, rows, strict=True)]
             sums.append(_tree(_chains(m, terms, w, f"S{j}"))[: rtl_fold.bits(p.sum_bound)])
         *sums, alpha = stage([*sums, alpha], "S")
-        if staged:
-            self.probes.append(("S", list(sums), 2))
-            self.probes.append(("alpha", alpha, 2))
         words = []
         for j in range(n):
             total = Signal(rtl_fold.bits(p.sum_bound), name=f"total{j}")
@@ -264,7 +233,8 @@ class Parallel(SumOfResiduesMachine):
             words.append(rtl_fold.reduce(m, total, p.sum_bound, w, base.u[j], name=f"V{j}"))
         with m.If(advance):
             m.d.sync += [self.o_valid.eq(valid), self.o_r.eq(Cat(*words))]
-        self.probes.append(("V", self.o_r, self._plan["V"].end))
+        registers = {"G": gamma, "S": sums, "alpha": alpha, "V": self.o_r}
+        self.probes = [(step.name, registers[step.name], step.end) for step in self._plan.steps]
         return m
 
 
@@ -278,10 +248,8 @@ class Sequential(SumOfResiduesMachine):
 
     def elaborate(self, _platform: object) -> Module:
         m = Module()
-        p, plan = self._params, self._plan
-        base, rns = p.base, p.rns
+        p, plan, base, rows = self._params, self._plan, self._params.base, self._constants.rows
         n, w = base.n, base.w
-        rows = self._constants.rows
         period = Period(m, self, plan.interval, plan["V"].start)
 
         x = [self.i_a.word_select(j, w) for j in range(n)]
@@ -292,29 +260,25 @@ class Sequential(SumOfResiduesMachine):
         g = _residues(m, z, [Const(k, w) for k in base.inverses], base, "G")
         with m.If(period.strobe("gamma_now", plan["G"].start)):
             m.d.sync += [r.eq(v) for r, v in zip(gamma, g, strict=True)]
-        alpha = Signal(range(max(2, rns.alpha_max + 1)), reset_less=True)
+        alpha = Signal(range(max(2, p.rns.alpha_max + 1)), reset_less=True)
         with m.If(period.strobe("alpha_now", plan["alpha"].start)):
-            m.d.sync += alpha.eq(_alpha(rns, gamma))
+            m.d.sync += alpha.eq(_alpha(p.rns, gamma))
 
         starts = [plan[name].start % plan.interval for name, _ in p.sums]
         operands = [Signal(w, name=f"operand{s}") for s in range(p.macs)]
         with m.Switch(period.signal):
-            for r, start in enumerate(starts):
+            for start, (_, added) in zip(starts, p.sums, strict=True):
                 with m.Case(start):
-                    for s in range(p.macs):
-                        if r * p.macs + s < n:
-                            m.d.comb += operands[s].eq(gamma[r * p.macs + s])
+                    m.d.comb += [operands[s].eq(gamma[i]) for s, i in enumerate(added)]
         first = period.strobe("first", starts[0])
         last = [Signal(rtl_fold.bits(p.sum_bound), name=f"sum{j}", reset_less=True) for j in range(n)]
         words = []
         for j in range(n):
             constants = [Signal(w, name=f"row{j}_{s}") for s in range(p.macs)]
             with m.Switch(period.signal):
-                for r, start in enumerate(starts):
+                for start, (_, added) in zip(starts, p.sums, strict=True):
                     with m.Case(start):
-                        for s in range(p.macs):
-                            if r * p.macs + s < n:
-                                m.d.comb += constants[s].eq(rows[r * p.macs + s][j])
+                        m.d.comb += [constants[s].eq(rows[i][j]) for s, i in enumerate(added)]
             kept = Signal(len(last[j]), name=f"kept{j}")
             m.d.comb += kept.eq(last[j] & ~first.replicate(len(last[j])))
             partial = _tree(_chains(m, list(zip(operands, constants, strict=True)), w, f"S{j}"))
@@ -322,34 +286,18 @@ class Sequential(SumOfResiduesMachine):
             total = Signal(rtl_fold.bits(p.sum_bound), name=f"total{j}")
             m.d.comb += total.eq(last[j] + self._looked_up(m, alpha, j))
             words.append(rtl_fold.reduce(m, total, p.sum_bound, w, base.u[j], name=f"V{j}"))
-        self.probes = [
-            ("Z", list(z), plan["Z"].end),
-            ("G", list(gamma), plan["G"].end),
-            ("alpha", alpha, plan["alpha"].end),
-            *((name, list(last), plan[name].end) for name, _ in p.sums),
-            ("V", self.o_r, plan["V"].end),
-        ]
+        registers = {"Z": z, "G": gamma, "alpha": alpha, "V": self.o_r}
+        self.probes = [(step.name, registers.get(step.name, last), step.end) for step in plan.steps]
         period.finish(Cat(*words))
         return m
 
 
-# ---------------------------------------------------------------------------------------------- designs
-
-
 def closed_base(p: int, n: int, channels: int) -> SumOfResidues:
     """The constants over at least ``channels`` moduli 2^n - u, as many as needed so that results can be operands again,
-    with the least q.
-
-    Raises ValueError if there are too few coprime moduli, or if they are too far from 2^n for alpha to be exact.
-    """
-    taken: list[int] = []
-    for modulus in pseudo_mersenne(n):
-        taken.append(modulus)
-        if len(taken) < max(channels, 2):
-            continue
-        base = Base(n, tuple(taken))
-        if base.M.bit_length() <= 2 * p.bit_length():
-            continue
+    with the least q. Raises ValueError if there are too few coprime moduli, or if they are too far from 2^n for alpha
+    to be exact."""
+    enough = (1 << 2 * p.bit_length()) - 1
+    for base in growing_bases(n, pseudo_mersenne(n), enough, least=max(channels, 2), count=1 << n):
         if alpha_offset(base, n, lazy=True) >= 1 << n:
             raise ValueError(f"alpha is not exact over {base.n} moduli of {n} bits (u up to {max(base.u)})")
         for q in range(1, n + 1):
@@ -358,14 +306,12 @@ def closed_base(p: int, n: int, channels: int) -> SumOfResidues:
                 rns = SumOfResidues(p, base, q, d, 1, 0, False, True)
                 if rns.v_max**2 < alpha_limit(base, q, d):
                     return rns
-    raise ValueError(f"there are only {len(taken)} coprime moduli of {n} bits; results need more to be operands again")
+    raise ValueError(f"there are only {base.n} coprime moduli of {n} bits; results need more to be operands again")
 
 
 def constants(p: int, n: int, channels: int) -> SumOfResidues:
-    """The constants over channels of ``n`` bits; 0: the narrowest from 14 bits on that suffices.
-
-    Raises ValueError, with the reason for the narrowest, if no width suffices.
-    """
+    """The constants over channels of ``n`` bits; 0: the narrowest from 14 bits on that suffices. Raises ValueError,
+    with the reason for the narrowest, if no width suffices."""
     reason = ""
     for width in (n,) if n else range(14, 18):
         try:
@@ -375,14 +321,12 @@ def constants(p: int, n: int, channels: int) -> SumOfResidues:
     raise ValueError(reason)
 
 
-def _solver(form: str) -> Any:
-    def fit(p: int, *, n: int, channels: int, macs: int = 1) -> SorOriginal:
-        rns = constants(p, n, channels)
-        macs = min(macs, rns.base.n // 2)  # a small modulus has few channels
-        settings = {"n": rns.base.w, "channels": channels} | ({"macs": macs} if form == "sequential" else {})
-        return SorOriginal(Params(rns, form, macs), settings)
-
-    return fit
+def fit(p: int, form: str, *, n: int, channels: int, macs: int = 1) -> SorOriginal:
+    """The design for p in one of the forms of `Params`. Raises ValueError as `constants` does."""
+    rns = constants(p, n, channels)
+    macs = min(macs, rns.base.n // 2)  # a small modulus has few channels
+    settings = {"n": rns.base.w, "channels": channels} | ({"macs": macs} if form == "sequential" else {})
+    return SorOriginal(Params(rns, form, macs), settings)
 
 
 _SETTINGS = (
@@ -392,15 +336,15 @@ _SETTINGS = (
     ),
     Setting(
         "channels", int, 40, f"least number of channels for moduli above {FEW} bits; ignored for shorter ones",
-        least=2, most=CHANNELS_MAX,
-        smaller="lower",
+        least=2, most=CHANNELS_MAX, smaller="lower",
     ),
 )  # fmt: skip
 
 
 def _design(name: str, paper: str, title: str, form: str, section: str, *more: Setting) -> Design:
     return Design(
-        name=name, page="sor-original", title=title, paper=paper, settings=(*_SETTINGS, *more), solve=_solver(form),
+        name=name, page="sor-original", title=title, paper=paper, settings=(*_SETTINGS, *more),
+        solve=lambda p, **settings: fit(p, form, **settings),
         source=Source(
             "S. Asif, Y. Kong",
             "Highly Parallel Modular Multiplier for Elliptic Curve Cryptography in Residue Number System",

@@ -32,17 +32,11 @@ from modmill.numbers.rns.residues import growing_bases, pseudo_mersenne
 from modmill.numbers.rns.sum_of_residues import solve_over
 from modmill.schedule import Schedule
 
-# ---------------------------------------------------------------------------------------------- algorithm
-
 
 class SorRing(SumOfResiduesDesign):
     """The sum of residues on a ring of rowers for one modulus."""
 
     params: Params
-
-    def __init__(self, params: Params, settings: dict[str, Any]) -> None:
-        super().__init__(params, settings)
-        self.period = self.schedule.interval
 
     @cached_property
     def schedule(self) -> Schedule:
@@ -117,26 +111,19 @@ class SorRing(SumOfResiduesDesign):
         return [*super().facts(), ("slots", f"{slots} of {self.period} are used")]
 
 
-# ---------------------------------------------------------------------------------------------- design
-
-
 LEAST_CHANNELS = 4
 """Fewest channels, and therefore the most taps."""
 
 
 def fit(p: int, *, w: int, taps: int, operand: int, digits: int) -> SorRing:
-    """The instance for modulus ``p`` with the least N for which the constants exist.
-
-    The moduli are 2^w - u with few signed digits in u. Raises ValueError if no base suffices, or if kappa is too wide.
-    """
-    size = Fraction(operand)
+    """The instance for modulus ``p`` with the least N for which the constants exist. The moduli are 2^w - u with few
+    signed digits in u. Raises ValueError if no base suffices, or if kappa is too wide."""
     attempts = [digits] if digits else [3, 7]
     for few in attempts:
         try:
-            bases = growing_bases(
-                w, pseudo_mersenne(w, digits=few), int((size * p) ** 2), least=LEAST_CHANNELS, count=7
-            )
-            rns = solve_over(bases, p, operand=size, multiplied=True, offset=True)
+            moduli = pseudo_mersenne(w, digits=few)
+            bases = growing_bases(w, moduli, (operand * p) ** 2, least=LEAST_CHANNELS, count=7)
+            rns = solve_over(bases, p, operand=Fraction(operand), multiplied=True, offset=True)
             break
         except ValueError:
             if few == attempts[-1]:
@@ -149,8 +136,7 @@ def fit(p: int, *, w: int, taps: int, operand: int, digits: int) -> SorRing:
 
 DESIGNS = (
     Design(
-        name="sor-ring",
-        page="sor-ring",
+        name="sor-ring", page="sor-ring",
         title="Improved SOR on a ring of 17-bit rowers, several products in flight",
         source=replace(SOURCE, section="Algorithm 2; machine and schedule are ours"),
         needs="any odd modulus of at least 2 bits, as long as enough coprime channel moduli exist (about 1,000 bits)",
@@ -158,8 +144,7 @@ DESIGNS = (
             Setting("w", int, 17, "bits of a channel, at most one DSP block", least=12, most=17),
             Setting("taps", int, 2, "taps on the ring that compute alpha and kappa", least=1, most=LEAST_CHANNELS),
             Setting(
-                "operand", int, 4, "operands up to this multiple of the modulus are accepted",
-                least=1, most=OPERAND_MAX,
+                "operand", int, 4, "operands up to this multiple of the modulus are accepted", least=1, most=OPERAND_MAX
             ),
             Setting(
                 "digits", int, 0, "largest number of signed digits in u, 0: the fewest that suffice", least=0, most=9,

@@ -52,14 +52,12 @@ class Machine(SumOfResiduesMachine):
 
     def _constant(self, j: int, op: Operation) -> int:
         """The factor of an INVERSE, TERM or BUS_TERM in rower j."""
-        k, n = self._constants, self._params.base.n
-        match op.kind:
-            case Kind.INVERSE:
-                return k.inverses[j]
-            case Kind.TERM:
-                return k.rows[(j - op.number) % n][j]
-            case _:
-                return (k.al[0] if op.number == ALPHA_WORD else k.minus_p[op.number])[j]
+        k = self._constants
+        if op.kind is Kind.INVERSE:
+            return k.inverses[j]
+        if op.kind is Kind.TERM:
+            return k.rows[j - op.number][j]
+        return (k.al[0] if op.number == ALPHA_WORD else k.minus_p[op.number])[j]
 
     def _rowers(self, m: Module, buses: Sequence[Signal]) -> list[Rower]:
         """The rowers, connected as a ring."""
@@ -68,14 +66,10 @@ class Machine(SumOfResiduesMachine):
         for j in range(p.base.n):
             rower = Rower(w, p.base.u[j], self._plan, partial(self._constant, j), digits=p.digits, offset=j)
             m.submodules[f"rower{j}"] = rower
-            m.d.comb += [
-                rower.x.eq(self.i_a.word_select(j, w)),
-                rower.y.eq(self.i_b.word_select(j, w)),
-                rower.bus.eq(buses[j // 4]),
-            ]
+            x, y = self.i_a.word_select(j, w), self.i_b.word_select(j, w)
+            m.d.comb += [rower.x.eq(x), rower.y.eq(y), rower.bus.eq(buses[j // 4])]
             rowers.append(rower)
-        for j, rower in enumerate(rowers):
-            m.d.comb += rower.ring_in.eq(rowers[j - 1].ring)
+        m.d.comb += [rower.ring_in.eq(rowers[j - 1].ring) for j, rower in enumerate(rowers)]
         return rowers
 
     def _taps(self, m: Module, period: Period, rowers: Sequence[Rower]) -> tuple[list[Signal], list[Signal]]:
@@ -144,5 +138,4 @@ class Machine(SumOfResiduesMachine):
             if step.does.kind is Kind.BUS and word != ALPHA_WORD:
                 with m.If(period.strobe(f"bus_word{word}", step.start)):
                     m.d.sync += source.eq(kappa.word_select(word, w))
-        for bus in buses:
-            m.d.sync += bus.eq(source)
+        m.d.sync += [bus.eq(source) for bus in buses]

@@ -141,10 +141,7 @@ class Rower(wiring.Component):
         pairs += [sum(plus[i + 1 : i + 2], plus[i]) for i in range(both, len(plus), 2)]
         pairs += [-sum(minus[i + 1 : i + 2], minus[i]) for i in range(both, len(minus), 2)]
         for stage in range(fold_cycles(self._digits) - 2):
-            registered: list[Value] = []
-            for i, pair in enumerate(pairs):
-                q = Signal(pair.shape(), name=f"fold_{stage}_{i}", reset_less=True)
-                m.d.sync += q.eq(pair)
-                registered.append(q)
+            registered = [Signal(x.shape(), name=f"fold_{stage}_{i}", reset_less=True) for i, x in enumerate(pairs)]
+            m.d.sync += [q.eq(pair) for q, pair in zip(registered, pairs, strict=True)]
             pairs = [sum(registered[i + 1 : i + 2], registered[i]) for i in range(0, len(registered), 2)]
         m.d.sync += folded.eq(sum(pairs[1:], pairs[0]))

@@ -16,23 +16,16 @@ from modmill.schedule import Schedule, ScheduleError, Step
 
 PRODUCT = 5
 """Cycles from the start of a multiplication to its visible product."""
-
 CLEAR = 1
 """Cycles from the clear of the accumulator to the first product of a sum."""
-
 ACCUMULATE = 1
 """Cycles from a visible product to the visible sum that includes it."""
-
-
 ALPHA = 3
 """Cycles from the last gamma at a tap to alpha in its register: tap, sum of the taps, sum of alpha, register."""
-
 KAPPA = 7
 """Cycles from the last gamma at a tap to kappa in its register: tap, DSP block, sums of words and taps, K, register."""
-
 BUS = 2
 """Cycles from alpha or kappa to the operand multiplexers of the rowers."""
-
 FIFO = 1
 """Cycles through an empty output queue."""
 
@@ -75,15 +68,10 @@ class Params(family.Params):
         return -(-self.rns.constant_bits // self.base.w)
 
     @cached_property
-    def sum_bound(self) -> int:
-        """Exclusive bound of the lazy sum, and of a single product, in any channel."""
-        top = (1 << self.base.w) - 1
-        return top * top * (self.base.n + 1 + self.words) + 1
-
-    @cached_property
     def passes(self) -> int:
-        """Passes of the folding loop that suffice in every channel."""
-        return max(len(fold_bounds(self.sum_bound, self.base.w, u)) for u in self.base.u)
+        """Passes of the folding loop that suffice in every channel for the unreduced sum of all terms."""
+        bound = ((1 << self.base.w) - 1) ** 2 * (self.base.n + 1 + self.words) + 1
+        return max(len(fold_bounds(bound, self.base.w, u)) for u in self.base.u)
 
 
 class Kind(Enum):
@@ -106,10 +94,8 @@ class Kind(Enum):
 
 ALPHA_WORD = -1
 """The number of alpha among the words on the bus; those of kappa count from 0."""
-
 WORDS = {ALPHA_WORD: "AL", 0: "KP", 1: "KQ", 2: "KR", 3: "KS"}
 """Names of the products with alpha and with the words of kappa."""
-
 FOLDED = {Kind.PRODUCT: "Zr", Kind.INVERSE: "Gr", Kind.SUM: "zr"}
 """Names of the reduced values, by the kind of operation that computes the value."""
 
@@ -215,10 +201,8 @@ def candidates(p: Params, interval: int) -> Iterator[tuple[int, int, list[int]]]
 
 
 def search(p: Params) -> Schedule:
-    """The schedule with the least interval, and for it the earliest of `candidates`.
-
-    Raises ValueError if there is none with an interval below 2 N + 40.
-    """
+    """The schedule with the least interval, and for it the earliest of `candidates`. Raises ValueError if there is none
+    with an interval below 2 N + 40."""
     n = p.base.n
     for interval in range(n + 3 + p.words, 2 * n + 40):
         for slots in candidates(p, interval):
