@@ -138,6 +138,11 @@ class Comb:
         """Value of a digit of a column in the last pass."""
         return sum(1 << self._place(tooth, column) for tooth in range(self.teeth) if digit >> tooth & 1)
 
+    @property
+    def factors(self) -> list[list[int]]:
+        """Values of all digits of each column in the last pass."""
+        return [[self.worth(d, column) for d in range(1 << self.teeth)] for column in range(self.columns)]
+
     def _place(self, tooth: int, column: int) -> int:
         return self.apart * tooth + self.passes * column
 
