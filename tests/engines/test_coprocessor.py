@@ -145,7 +145,7 @@ def small(digits):
             Instruction(None, (Task("sub", Address(7), Address(6), Address(5), offset_multiple=2),)),
             Instruction(advance=True))  # fmt: skip
     inputs = tuple((slot, f"x{slot}") for slot in range(7))
-    return Program("picks", inputs, (), (Instruction(),), loop, wait, digits, ((6, 2), (4, 2), (5, 2), (7, 4)), 2, 1)
+    return Program("picks", inputs, (), (Instruction(),), loop, wait, digits, ((6, 2), (4, 2), (5, 2), (7, 4)), 2)
 
 
 @pytest.fixture(scope="module")

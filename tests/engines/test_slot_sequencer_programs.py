@@ -41,8 +41,8 @@ def programs(distance):
     pairs = (Instruction(Task("mul", S(2, PAIR), S(2, PAIR), S(0))), *wait, Instruction(advance=True))
     return (
         Program("sums", inputs, shared, sums, (), (), 0, ((4, 1), (5, 1))),
-        Program("entries", inputs, shared, (Instruction(),), entries, (Instruction(),), 5, ((2, 1),), 1, 1),
-        Program("pairs", inputs, shared, (Instruction(),), pairs, (Instruction(),), 5, ((2, 1), (3, 1)), 1, 1),
+        Program("entries", inputs, shared, (Instruction(),), entries, (Instruction(),), 5, ((2, 1),), 1),
+        Program("pairs", inputs, shared, (Instruction(),), pairs, (Instruction(),), 5, ((2, 1), (3, 1)), 1),
     )
 
 

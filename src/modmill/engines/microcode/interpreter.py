@@ -9,10 +9,11 @@ allow, which is a second test of the bounds.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from math import ceil
 
 from modmill.contract import Contract, Fault, UnsupportedError
 from modmill.design import DesignInstance
-from modmill.engines.microcode.bounds import Slot, instructions_of, program_bounds
+from modmill.engines.microcode.bounds import Slot, program_bounds
 from modmill.engines.microcode.program import ENTRY, FIXED, DatapathSpec, OperandAddress, Program, Task
 
 Where = tuple[int, int, int]
@@ -55,9 +56,7 @@ def largest(program: Program, contract: Contract) -> Product:
 
     Raises UnsupportedError as `program_bounds` does.
     """
-    tops = {
-        where: int(-(-bound * contract.p // 1)) - 1 for where, bound in program_bounds(program, contract).tasks.items()
-    }
+    tops = {where: ceil(bound * contract.p) - 1 for where, bound in program_bounds(program, contract).tasks.items()}
 
     def product(where: Where, x: Sequence[int]) -> int:
         total = sum(x[k] * x[k + 1] for k in range(0, len(x), 2)) * contract.factor
@@ -97,8 +96,7 @@ def run(
     following = iter((*digits, 0))
     digit = next(following)
     made: dict[tuple[int, int], list[_Step]] = {}
-    time = 0
-    for part, number, instruction in instructions_of(program):
+    for time, (part, number, instruction) in enumerate(program.executed()):
         if (part, number) not in made:
             made[part, number] = [_step((part, number, k), task, unit) for k, task in enumerate(instruction.tasks)]
         if time in coming:
@@ -116,8 +114,7 @@ def run(
             coming.setdefault(time + distance, []).append((into or task.destination.at(digit), result))
         if instruction.advance:
             digit = next(following)
-        time += 1
-    for at in sorted(t for t in coming if t <= time):
+    for at in sorted(t for t in coming if t <= program.instructions):
         held.update(coming[at])
     return tuple(_least(held[False, slot], times, p) for slot, times in program.results)
 
