@@ -9,6 +9,7 @@ PyCryptodome's ciphers and signatures accept any object with the numbers of a ke
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from Crypto.Cipher import PKCS1_v1_5, oaep
@@ -92,10 +93,9 @@ def decrypt(
     cipher = _cipher(_Key(rsa, require_private(key)), padding, hash, mask_hash, label)
     if len(ciphertext) != key.size:
         raise UnsupportedError(f"a ciphertext for this key must have {key.size} bytes, got {len(ciphertext)}")
+    sentinel = () if padding == "oaep" or implicit else (None,)
     try:
-        if padding == "oaep" or implicit:
-            return bytes(cipher.decrypt(ciphertext))
-        message = cipher.decrypt(ciphertext, None)
+        message = cipher.decrypt(ciphertext, *sentinel)
     except UnsupportedError:
         raise
     except ValueError:
@@ -176,8 +176,7 @@ def _one_of(what: str, name: str, known: Sequence[str] | dict[str, Any]) -> str:
 
 
 def _mask(name: str) -> Any:
-    generator = _hash(name)
-    return lambda seed, length: pss.MGF1(seed, length, generator)
+    return partial(pss.MGF1, hash_gen=_hash(name))
 
 
 def _cipher(key: _Key, padding: str, hash: str, mask_hash: str, label: bytes) -> Any:

@@ -131,8 +131,8 @@ class Modelled:
     """An engine that interprets its programs, on a multiplier's contract or its bit-exact algorithm.
 
     ``fit``: function from a modulus to its contract and the bit-exact multiplication, or None for the contract only.
-    ``uniform``: function that returns the program for secret exponents; its argument is whether the program must
-    convert into the multiplier's domain.
+    ``uniform``: function that returns the program for secret exponents, the same for all of one length; its argument is
+    whether the program must convert into the multiplier's domain. Public exponents: left-to-right binary.
     """
 
     def __init__(
@@ -145,16 +145,13 @@ class Modelled:
         self._made = lru_cache(maxsize=64)(self._make)
 
     def secret(self, modulus: int, pairs: Sequence[tuple[int, int]], bits: int) -> list[int]:
-        """Powers by the program for secret exponents, which is the same for all exponents."""
         return self._powers(modulus, pairs, bits, 0)
 
     def public(self, modulus: int, bases: Sequence[int], exponent: int) -> list[int]:
-        """Powers by left-to-right binary exponentiation."""
         return self._powers(modulus, [(base, exponent) for base in bases], exponent.bit_length(), exponent)
 
     def _powers(self, modulus: int, pairs: Sequence[tuple[int, int]], bits: int, exponent: int) -> list[int]:
-        engine = self._made(modulus, bits, exponent)
-        _, multiply = self._fit(modulus)
+        engine, (_, multiply) = self._made(modulus, bits, exponent), self._fit(modulus)
         return [engine.power(base, power, multiply) for base, power in pairs]
 
     def _make(self, modulus: int, bits: int, exponent: int) -> Exponentiation:
@@ -191,15 +188,15 @@ class Rsa:
         """
         _require(key, numbers)
         factors = [self._unit(key.n) if self.blind_message else 1 for _ in numbers]
-        hidden = [x * r % key.n for x, r in zip(numbers, self._hiding(key, factors), strict=True)]
-        powers = self._with_crt(key, hidden) if self.crt else self._whole(key, hidden)
+        hiding = self.engine.public(key.n, factors, key.e) if self.blind_message else factors
+        hidden = [x * r % key.n for x, r in zip(numbers, hiding, strict=True)]
+        powers = (
+            self._with_crt(key, hidden) if self.crt else self._secret(key.n, hidden, key.d, (key.p - 1) * (key.q - 1))
+        )
         found = [s * pow(r, -1, key.n) % key.n for s, r in zip(powers, factors, strict=True)]
         if self.engine.public(key.n, found, key.e) != [x % key.n for x in numbers]:
             raise Fault("a result failed its check by the public exponent; nothing is released")
         return found
-
-    def _hiding(self, key: PublicKey, factors: Sequence[int]) -> list[int]:
-        return self.engine.public(key.n, factors, key.e) if self.blind_message else list(factors)
 
     def _unit(self, n: int) -> int:
         while True:
@@ -207,18 +204,13 @@ class Rsa:
             if gcd(r, n) == 1:
                 return r
 
-    def _exponents(self, exponent: int, order: int, count: int) -> Iterator[int]:
-        for _ in range(count):
-            yield exponent + order * (self.below(1 << self.blind_exponent) if self.blind_exponent else 0)
-
     def _secret(self, modulus: int, numbers: Sequence[int], exponent: int, order: int) -> list[int]:
-        exponents = self._exponents(exponent, order, len(numbers))
-        pairs = [(x % modulus, e) for x, e in zip(numbers, exponents, strict=True)]
+        """Powers by the exponent modulo ``order`` plus a random multiple of it."""
+        pairs = []
+        for x in numbers:
+            blind = self.below(1 << self.blind_exponent) if self.blind_exponent else 0
+            pairs.append((x % modulus, exponent % order + order * blind))
         return self.engine.secret(modulus, pairs, modulus.bit_length() + self.blind_exponent)
-
-    def _whole(self, key: PrivateKey, numbers: Sequence[int]) -> list[int]:
-        order = (key.p - 1) * (key.q - 1)
-        return self._secret(key.n, numbers, key.d % order, order)
 
     def _with_crt(self, key: PrivateKey, numbers: Sequence[int]) -> list[int]:
         first = self._secret(key.p, numbers, key.d_p, key.p - 1)
