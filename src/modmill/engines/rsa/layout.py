@@ -16,9 +16,8 @@ from modmill.contract import Contract, UnsupportedError
 from modmill.engines.machine.layout import MicrocodeLayout
 from modmill.engines.machine.timing import MachineTiming, SlotTiming, paced
 from modmill.engines.microcode.hazards import check_hazards
-from modmill.engines.microcode.program import DatapathSpec, Program
+from modmill.engines.microcode.program import Program
 from modmill.engines.rsa.exponentiation import Exponentiation
-from modmill.rtl.memory import DEPTHS
 
 _DISTANCES = range(1, 9)
 """Distances that are tried, in instructions from a product to its first reader. With few threads, more instructions
@@ -113,7 +112,6 @@ def power_layout(
         found.append(PowerLayout(instructions, each, threads, word, counted=True, powers=tuple(powers)))
     cycles = [layout.timing.cycles(layout.programs[0].instructions, threads) for layout in found]
     best = next(layout for layout, taken in zip(found, cycles, strict=True) if taken <= _NEARLY * min(cycles))
-    unit = DatapathSpec(0, best.distance, 1, DEPTHS[-1], DEPTHS[-1], added=best.timing.added)
     for program in best.programs:
-        check_hazards(program, unit)
+        check_hazards(program, best.unit)
     return best
