@@ -72,10 +72,7 @@ class PointEngine(ABC):
     def multiply(
         self, scalars: Sequence[int], points: Sequence[Point], bits: int, blinds: Sequence[int]
     ) -> list[Point]:
-        """k P for each pair; P is any point of the curve.
-
-        Raises UnsupportedError for the point at infinity.
-        """
+        """k P for each pair; P is any point of the curve. Raises UnsupportedError for the point at infinity."""
         items = zip(scalars, points, blinds, strict=True)
         return self._points("multiply", bits, [((k,), _given(P) | {GIVEN_BLIND: blind}) for k, P, blind in items])
 
@@ -153,13 +150,11 @@ class HostOrder(OrderArithmetic):
     where: str = "host"
 
     def results(self, n: int, operation: str, runs: Sequence[Mapping[str, int]]) -> list[tuple[int, ...]]:
-        """Results of each run."""
-        return [order_reference(operation, n, given, lambda x: self._inverse(n, x)) for given in runs]
+        def inverse(x: int) -> int:
+            b = 1 + secrets.randbelow(n - 1)
+            return b * pow(x * b, -1, n) % n
 
-    def _inverse(self, n: int, x: int) -> int:
-        """x^-1 = b (x b)^-1 mod n."""
-        b = 1 + secrets.randbelow(n - 1)
-        return b * pow(x * b, -1, n) % n
+        return [order_reference(operation, n, given, inverse) for given in runs]
 
 
 def reference(curve: Curve, operation: str, run: Run) -> tuple[int, ...]:
@@ -187,7 +182,6 @@ class ReferenceEngine(PointEngine):
     curve: Curve
 
     def results(self, operation: str, bits: int, runs: Sequence[Run]) -> list[tuple[int, ...]]:
-        """Results of each run."""
         for k in (k for scalars, _ in runs for k in scalars if operation != "multiply-two"):
             if not 0 <= k < 1 << bits:
                 raise UnsupportedError(f"a scalar must be in [0, 2^{bits}), got one of {k.bit_length()} bits")
@@ -235,16 +229,14 @@ class Ecc:
         cofactor, a point outside the group of the base point; Fault if a result is off the curve.
         """
         self._require(scalars)
-        for P in points:
-            if not self.curve.contains(P):
-                raise UnsupportedError(f"the point is not on {self.curve.title}")
+        if not all(map(self.curve.contains, points)):
+            raise UnsupportedError(f"the point is not on {self.curve.title}")
         self._require_group(points)
         if not points:
             return []
         real = [self.curve.base if P is None else P for P in points]
         found = self.engine.multiply(self._blinded(scalars), real, self.bits, self._blinds(len(scalars)))
-        kept = [self.curve.zero if P is None else kP for P, kP in zip(points, found, strict=True)]
-        return self._on_curve(kept)
+        return self._on_curve([self.curve.zero if P is None else kP for P, kP in zip(points, found, strict=True)])
 
     def multiply_base(self, scalars: Sequence[int]) -> list[Point]:
         """k G for each secret scalar k in [0, n]. Raises UnsupportedError and Fault as `multiply` does."""
@@ -273,17 +265,17 @@ class Ecc:
         if not us:
             return []
         if self.blind_scalar:
-            orders = [_points_with(curve, u) for u in us]
+            own, twist = both_orders(curve)
+            orders = [twist if square_root(curve.right(u) * curve.B, curve.p) is None else own for u in us]
             scalars = [k + N * self.below(1 << self.blind_scalar) for k, N in zip(scalars, orders, strict=True)]
-            bits = max(bits, *(N.bit_length() for N in both_orders(curve))) + self.blind_scalar
+            bits = max(bits, own.bit_length(), twist.bit_length()) + self.blind_scalar
         return self.engine.ladder(scalars, us, bits, self._blinds(len(us)))
 
     def _require_group(self, points: Sequence[Point]) -> None:
         """On a Weierstrass curve with points of order two, sums are correct only in the group of the base point."""
         curve = self.curve
-        if not isinstance(curve, Weierstrass) or curve.h % 2:
-            return
-        for P in points:
+        even = isinstance(curve, Weierstrass) and curve.h % 2 == 0
+        for P in points if even else ():
             if P is not None and multiples(curve, [(curve.n, P)]) is not None:
                 raise UnsupportedError(
                     f"the point is not in the group of the base point of {curve.title}: "
@@ -308,17 +300,14 @@ class Ecc:
         return [1 + self.below(self.curve.p - 1) if self.blind_coordinates else 1 for _ in range(count)]
 
     def _on_curve(self, points: Sequence[Point]) -> list[Point]:
-        if not all(self.curve.contains(P) for P in points):
+        if not all(map(self.curve.contains, points)):
             raise Fault(f"a result is not on {self.curve.title}; nothing is released")
         return list(points)
 
 
 def require_point(curve: Curve, P: Point) -> Point:
-    """Return the point. Raises UnsupportedError if it is neutral, off the curve or outside the group of the base
-    point.
-
-    Membership in the group is tested only if the cofactor is not 1, on the host: the point is public.
-    """
+    """Return the public point. Raises UnsupportedError if it is neutral, off the curve or outside the group of the base
+    point, which is tested on the host if the cofactor is not 1."""
     if not curve.contains(P):
         raise UnsupportedError(f"the public point is not on {curve.title}")
     if curve.zero == P:
@@ -349,9 +338,3 @@ def both_orders(curve: Montgomery) -> tuple[int, int]:
     """Number of points of the curve and of its twist; their sum is 2 p + 2."""
     own = curve.n * curve.h
     return own, 2 * curve.p + 2 - own
-
-
-def _points_with(curve: Montgomery, u: int) -> int:
-    """Number of points of the curve or of its twist, whichever contains u."""
-    own, twist = both_orders(curve)
-    return twist if square_root(curve.right(u) * curve.B, curve.p) is None else own

@@ -39,6 +39,6 @@ def ladder(curve: Montgomery, domain: Domain, bits: int) -> PointProgram:
     after.set("x", X * domain.leave(inverse(Z, domain.p)))
     field_program = FieldProgram(
         f"{curve.title} ladder", domain, ("u", BLIND), ("x",), (before,), loop, after,
-        passes=recoding.passes, window=1, groups=RegisterGroups(pairs=_PAIRS),
+        passes=bits, window=1, groups=RegisterGroups(pairs=_PAIRS),
     )  # fmt: skip
     return PointProgram("ladder", curve.title, field_program, recoding.digits)

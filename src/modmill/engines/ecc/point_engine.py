@@ -96,7 +96,6 @@ class MicrocodePointEngine(PointEngine):
         return self._made[operation, bits]
 
     def results(self, operation: str, bits: int, runs: Sequence[Run]) -> list[tuple[int, ...]]:
-        """Results of each run, by the instructions of the operation's program."""
         if not runs:
             return []
         made, instructions = self.program(operation, bits)

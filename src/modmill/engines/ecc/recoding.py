@@ -10,12 +10,15 @@ A digit d selects entry d of a table; the recoding determines the value of that 
     Comb       k = sum over passes j, columns v: bits of the teeth at b v + a i + j, i = 0 ... t - 1
     Gray       differences of neighbouring bits, for a ladder that swaps its two points by address
 
+``digits(k)`` returns the ``count`` digits in order of use. It raises UnsupportedError for a scalar out of range.
+
 Sources: comb, C. H. Lim, P. J. Lee: More flexible exponentiation with precomputation, CRYPTO '94; odd digits, M. Joye,
 M. Tunstall: Exponent recoding and regular exponentiation algorithms, AFRICACRYPT 2009.
 """
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 
 from modmill.contract import UnsupportedError
@@ -44,11 +47,9 @@ class Unsigned:
 
     @property
     def count(self) -> int:
-        """Digits of a scalar."""
         return max(self.least, -(-self.bits // self.window))
 
     def digits(self, k: int) -> tuple[int, ...]:
-        """The digits. Raises UnsupportedError for a scalar out of range."""
         _require(k, self.bits)
         return _split(k, self.window, self.count)
 
@@ -70,17 +71,14 @@ class Signed:
 
     @property
     def count(self) -> int:
-        """Number of digits of a scalar; the largest k determines it, because more digits are negative than positive."""
-        count = 1
-        while ((1 << self.window - 1) - 1) * self._ones(count) < (1 << self.bits) - 1:
-            count += 1
-        return count
+        """The largest k determines it, because more digits are negative than positive."""
+        top = (1 << self.window - 1) - 1
+        return next(n for n in itertools.count(1) if top * self._ones(n) >= (1 << self.bits) - 1)
 
     def _ones(self, count: int) -> int:
         return ((1 << self.window * count) - 1) // ((1 << self.window) - 1)
 
     def digits(self, k: int) -> tuple[int, ...]:
-        """The digits. Raises UnsupportedError for a scalar out of range."""
         _require(abs(k) if self.both else k, self.bits)
         return _split(k + (self._ones(self.count) << self.window - 1), self.window, self.count)
 
@@ -98,11 +96,9 @@ class Odd:
 
     @property
     def count(self) -> int:
-        """Digits of a scalar."""
         return -(-max(self.bits, self.n.bit_length()) // self.window)
 
     def digits(self, k: int) -> tuple[int, ...]:
-        """The digits. Raises UnsupportedError for a scalar out of range."""
         _require(k, self.bits)
         odd = k if k % 2 else k - self.n
         return _split((odd + (1 << self.window * self.count) - 1) // 2, self.window, self.count)
@@ -131,7 +127,6 @@ class Comb:
 
     @property
     def count(self) -> int:
-        """Digits of a scalar."""
         return self.passes * self.columns
 
     def worth(self, digit: int, column: int) -> int:
@@ -147,37 +142,26 @@ class Comb:
         return self.apart * tooth + self.passes * column
 
     def digits(self, k: int) -> tuple[int, ...]:
-        """The digits. Raises UnsupportedError for a scalar out of range."""
         _require(k, self.bits)
-        found = []
-        for j in reversed(range(self.passes)):
-            for column in range(self.columns):
-                inside = self.passes * column + j < self.apart  # else the bit belongs to the next tooth
-                bits = [k >> (self._place(tooth, column) + j) & 1 for tooth in range(self.teeth)]
-                found.append(sum(bit << tooth for tooth, bit in enumerate(bits)) if inside else 0)
-        return tuple(found)
+        return tuple(self._digit(k, j, column) for j in reversed(range(self.passes)) for column in range(self.columns))
+
+    def _digit(self, k: int, j: int, column: int) -> int:
+        if self.passes * column + j >= self.apart:  # these bits belong to the next tooth
+            return 0
+        return sum((k >> (self._place(tooth, column) + j) & 1) << tooth for tooth in range(self.teeth))
 
 
 @dataclass(frozen=True)
 class Gray:
-    """Digits of a ladder with ``each`` bits a pass: for each bit whether it differs from the one before; then the last
-    bit. The scalar is padded with leading zeros to whole passes."""
+    """Digits of a ladder: for each bit whether it differs from the one before; then the last bit."""
 
     bits: int
-    each: int = 1
-
-    @property
-    def passes(self) -> int:
-        """Number of passes of the loop."""
-        return -(-self.bits // self.each)
 
     @property
     def count(self) -> int:
-        """Digits of a scalar."""
-        return self.passes * self.each + 1
+        return self.bits + 1
 
     def digits(self, k: int) -> tuple[int, ...]:
-        """The digits. Raises UnsupportedError for a scalar out of range."""
         _require(k, self.bits)
         return _split(k ^ k << 1, 1, self.count)
 

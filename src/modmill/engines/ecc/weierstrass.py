@@ -20,15 +20,7 @@ from modmill.contract import UnsupportedError
 from modmill.engines.ecc.endomorphism import Endomorphism, endomorphism
 from modmill.engines.ecc.formulas import SMALL, AffinePoint, Homogeneous, WeierstrassForm
 from modmill.engines.ecc.isomorphism import isomorphism
-from modmill.engines.ecc.points import (
-    BLIND,
-    PointProgram,
-    affine_block,
-    blinded,
-    double_and_add,
-    point,
-    set_point,
-)
+from modmill.engines.ecc.points import BLIND, PointProgram, affine_block, blinded, double_and_add, point, set_point
 from modmill.engines.ecc.recoding import Comb, Odd, Signed, Unsigned, together
 from modmill.engines.microcode.expressions import BasicBlock, Element
 from modmill.engines.microcode.field_program import Domain, FieldProgram
