@@ -16,7 +16,7 @@ resets its machine. The ports are closed until the last machine has left its res
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -46,12 +46,6 @@ def packet(machine: int, words: Sequence[int], word: int) -> list[int]:
     if count >> min(COUNT_BITS, 2 * word):
         raise UnsupportedError(f"{count} words do not fit one packet")
     return [machine, count & everyone(word), count >> word, *words]
-
-
-def answers(words: Iterable[int], length: int) -> list[tuple[int, list[int]]]:
-    """(machine, words) of every answer in a stream of answers of ``length`` words each."""
-    given = list(words)
-    return [(given[k], given[k + 1 : k + 1 + length]) for k in range(0, len(given), length + 1)]
 
 
 @dataclass(frozen=True)
@@ -258,32 +252,29 @@ class Router(wiring.Component):
             m.d.sync += left.eq(left - 1)
         m.d.comb += head.shut.eq(shut)
         nodes = [_Node(k, self.machines - 1 - k, self.word) for k in range(self.machines)]
-        m.d.comb += [head.i_valid.eq(self.i_valid), self.i_ready.eq(head.i_ready), head.i_data.eq(self.i_data)]
-        valid, ready, word, select = head.d_valid, head.d_ready, head.d_data, head.d_select
+        _connect(m, self, "i", head, "i")
+        source, name = head, "d"
         for k, node in enumerate(nodes):
             m.submodules[f"node_{k}"] = node
-            m.d.comb += [
-                node.d_valid.eq(valid), ready.eq(node.d_ready), node.d_data.eq(word), node.d_select.eq(select),
-                node.clear.eq(clear), getattr(self, f"c{k}_rst").eq(node.rst),
-            ]  # fmt: skip
-            clear = node.cleared
-            valid, ready, word, select = node.e_valid, node.e_ready, node.e_data, node.e_select
-            for name in ("valid", "data"):
-                m.d.comb += getattr(self, f"c{k}_{name}").eq(getattr(node, f"c_{name}"))
-            for name in ("valid", "data", "last"):
-                m.d.comb += getattr(node, f"r_{name}").eq(getattr(self, f"r{k}_{name}"))
-            m.d.comb += [node.c_ready.eq(getattr(self, f"c{k}_ready")), getattr(self, f"r{k}_ready").eq(node.r_ready)]
+            _connect(m, source, name, node, "d", "select")
+            m.d.comb += [node.clear.eq(clear), getattr(self, f"c{k}_rst").eq(node.rst)]
+            clear, source, name = node.cleared, node, "e"
+            _connect(m, node, "c", self, f"c{k}")
+            _connect(m, self, f"r{k}", node, "r", "last")
         for node, behind in pairwise(nodes):
-            m.d.comb += [
-                node.v_valid.eq(behind.u_valid), behind.u_ready.eq(node.v_ready), node.v_data.eq(behind.u_data),
-                node.v_last.eq(behind.u_last),
-            ]  # fmt: skip
+            _connect(m, behind, "u", node, "v", "last")
         first = nodes[0]
         m.d.comb += [
             self.o_valid.eq(first.u_valid & ~shut), first.u_ready.eq(self.o_ready), self.o_data.eq(first.u_data),
             self.o_last.eq(first.u_last),
         ]  # fmt: skip
         return m
+
+
+def _connect(m: Module, source: Any, out: str, sink: Any, into: str, *more: str) -> None:
+    """Connect stream ``out`` of a component to stream ``into`` of another. ``more``: signals besides valid and data."""
+    m.d.comb += getattr(source, f"{out}_ready").eq(getattr(sink, f"{into}_ready"))
+    m.d.comb += [getattr(sink, f"{into}_{x}").eq(getattr(source, f"{out}_{x}")) for x in ("valid", "data", *more)]
 
 
 def assembled(
