@@ -174,10 +174,8 @@ def reference(curve: Curve, operation: str, run: Run) -> tuple[int, ...]:
 
 @dataclass(frozen=True)
 class ReferenceEngine(PointEngine):
-    """An engine on `numbers.curves`, neither bit-exact nor in constant time: for tests and test keys only.
-
-    Raises UnsupportedError for scalars outside [0, 2^bits).
-    """
+    """An engine on `numbers.curves`, neither bit-exact nor in constant time: for tests and test keys only. Raises
+    UnsupportedError for scalars outside [0, 2^bits)."""
 
     curve: Curve
 
@@ -247,9 +245,7 @@ class Ecc:
 
     def multiply_two(self, scalars: Sequence[tuple[int, int]], points: Sequence[Point]) -> list[Point]:
         """u1 G + u2 P for each pair (u1, u2) below n and each P; all are public. P is on the curve, not at infinity.
-
-        Raises UnsupportedError as `multiply` does for the points, Fault if a result is off the curve.
-        """
+        Raises UnsupportedError as `multiply` does for the points, Fault if a result is off the curve."""
         self._require_group(points)
         return self._on_curve(self.engine.multiply_two(scalars, points)) if scalars else []
 

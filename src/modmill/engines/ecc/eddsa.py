@@ -34,9 +34,7 @@ CONTEXT = 255
 @dataclass(frozen=True)
 class Scheme:
     """Ed25519 or Ed448: curve, hash, hash of prehashed messages, and the prefix ``words`` of every hash input.
-
-    ``always``: whether the prefix is used even without context and prehash.
-    """
+    ``always``: whether the prefix is used even without context and prehash."""
 
     curve: Edwards
     hash: Callable[[bytes], bytes]
@@ -101,11 +99,8 @@ def sign(ecc: Ecc, items: Sequence[tuple[bytes, bytes]], context: bytes = b"", p
 def verify(
     ecc: Ecc, items: Sequence[tuple[bytes, bytes, bytes]], context: bytes = b"", prehashed: bool = False
 ) -> list[bool]:
-    """Whether each (public key, message, signature) is valid; options as in `sign`.
-
-    Raises UnsupportedError for a public key that encodes no point, a context that is too long, and a curve other than
-    Ed25519 and Ed448.
-    """
+    """Whether each (public key, message, signature) is valid; options as in `sign`. Raises UnsupportedError for a
+    public key that encodes no point, a context that is too long, and a curve other than Ed25519 and Ed448."""
     scheme = _scheme(ecc)
     curve, dom = scheme.curve, scheme.dom(context, prehashed)
     size, n = edwards_size(curve), curve.n

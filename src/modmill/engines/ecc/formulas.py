@@ -237,11 +237,8 @@ def ladder_step(
 def early_ladder_step(
     X2: Element, Z2: Element, X3: Element, Z3: Element, u: Element, a: Element
 ) -> tuple[Element, Element, Element, Element]:
-    """`ladder_step` with fewer dependences on sums [9 and 1 by a = A - 2].
-
-    X2 Z2 replaces (X2 - Z2)^2. It needs no sum, so that the multiplier has work while the sums of both points are
-    computed.
-    """
+    """`ladder_step` with fewer dependences on sums [9 and 1 by a = A - 2]. X2 Z2 replaces (X2 - Z2)^2. It needs no sum,
+    so that the multiplier has work while the sums of both points are computed."""
     A, B, C, D = X2 + Z2, X2 - Z2, X3 + Z3, X3 - Z3
     XZ, AA, DA, CB = X2 * Z2, A * A, D * A, C * B
     E = 2 * (2 * XZ)

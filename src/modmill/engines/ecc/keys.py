@@ -94,9 +94,7 @@ def read_key(data: bytes, passphrase: str | None = None) -> Key:
 
 def read_curve(data: bytes, *, pairing: bool = False) -> Curve:
     """Read the curve of a PEM file of `EC PARAMETERS`, or of a key. ``pairing`` (for parameters) as in `parse_curve`.
-
-    Raises UnsupportedError as `read_key` does.
-    """
+    Raises UnsupportedError as `read_key` does."""
     found = _PARAMETERS.search(data.decode("ascii", "replace"))
     if not found:
         return read_key(data).curve

@@ -47,10 +47,8 @@ def _formula(operation: str, n: int, x: Mapping[str, Element]) -> tuple[Element,
 
 
 def order_program(operation: str, domain: Domain) -> FieldProgram:
-    """The program of an operation of `NUMBERS` modulo the domain's p.
-
-    Raises UnsupportedError for another operation, and if the modulus is not prime.
-    """
+    """The program of an operation of `NUMBERS` modulo the domain's p. Raises UnsupportedError for another operation,
+    and if the modulus is not prime."""
     n = domain.p
     if operation not in NUMBERS:
         raise UnsupportedError(
@@ -71,9 +69,7 @@ def order_program(operation: str, domain: Domain) -> FieldProgram:
 @dataclass(frozen=True)
 class MicrocodeOrder(OrderArithmetic):
     """An `OrderArithmetic` on a field unit: ``contract`` gives the multiplier's contract while n is loaded.
-
-    ``product``: returns the product function for a program; default plain integers.
-    """
+    ``product``: returns the product function for a program; default plain integers."""
 
     contract: Callable[[int], Contract]
     unit: DatapathSpec

@@ -40,9 +40,7 @@ class Shape:
 
 def point_program(operation: str, curve: Curve, domain: Domain, bits: int, shape: Shape = Shape()) -> PointProgram:
     """The program of an operation of `OPERATIONS` for scalars of ``bits`` bits; those of ``multiply-two`` are below n.
-
-    Raises UnsupportedError for an operation that the curve does not have.
-    """
+    Raises UnsupportedError for an operation that the curve does not have."""
     w, t, c = shape.window, shape.teeth, shape.columns
     match curve, operation:
         case Weierstrass(), "multiply":

@@ -56,10 +56,8 @@ class Unsigned:
 
 @dataclass(frozen=True)
 class Signed:
-    """Windows of digits of value -2^(w-1) ... 2^(w-1) - 1, for 0 <= k < 2^bits; with ``both`` for |k| < 2^bits.
-
-    Raises UnsupportedError for a window of 1 bit, whose digits have the values -1 and 0 only.
-    """
+    """Windows of digits of value -2^(w-1) ... 2^(w-1) - 1, for 0 <= k < 2^bits; with ``both`` for |k| < 2^bits. Raises
+    UnsupportedError for a window of 1 bit, whose digits have the values -1 and 0 only."""
 
     bits: int
     window: int
@@ -85,10 +83,8 @@ class Signed:
 
 @dataclass(frozen=True)
 class Odd:
-    """Windows of digits with odd values, for a group of odd order n: an even k is replaced by k - n.
-
-    If 2^(bits - window) + 1 < n, the value of every proper prefix of the digits is odd and not a multiple of n.
-    """
+    """Windows of digits with odd values, for a group of odd order n: an even k is replaced by k - n. If 2^(bits -
+    window) + 1 < n, the value of every proper prefix of the digits is odd and not a multiple of n."""
 
     bits: int
     window: int
@@ -106,10 +102,8 @@ class Odd:
 
 @dataclass(frozen=True)
 class Comb:
-    """``teeth`` bits a digit and ``columns`` digits a pass, one after another.
-
-    a = ceil(bits / teeth) bits between teeth, b = ceil(a / columns) passes; the first pass has the highest bits.
-    """
+    """``teeth`` bits a digit and ``columns`` digits a pass, one after another. a = ceil(bits / teeth) bits between
+    teeth, b = ceil(a / columns) passes; the first pass has the highest bits."""
 
     bits: int
     teeth: int

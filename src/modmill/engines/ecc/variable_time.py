@@ -35,10 +35,8 @@ from modmill.numbers.curves.projective import multiples
 
 
 def wnaf(k: int, width: int) -> tuple[int, ...]:
-    """Digits of the w-NAF of k >= 0 with w = ``width``, the lowest first; the highest is not 0.
-
-    Raises UnsupportedError for a negative number and for a width below 2.
-    """
+    """Digits of the w-NAF of k >= 0 with w = ``width``, the lowest first; the highest is not 0. Raises UnsupportedError
+    for a negative number and for a width below 2."""
     if k < 0 or width < 2:
         raise UnsupportedError(
             f"a non-adjacent form needs a number of at least 0 and a width of at least 2, got {k} and {width}"
@@ -65,10 +63,8 @@ class Widths:
 def variable_time_two(
     curve: Weierstrass, domain: Domain, u1: int, u2: int, widths: Widths = Widths()
 ) -> FieldProgram | None:
-    """The program for u1 G + u2 P with these two scalars in [0, n]; None if both are 0 modulo n.
-
-    Its result is (0, 0) if any partial sum is O. Raises UnsupportedError for a curve with points of order two.
-    """
+    """The program for u1 G + u2 P with these two scalars in [0, n]; None if both are 0 modulo n. Its result is (0, 0)
+    if any partial sum is O. Raises UnsupportedError for a curve with points of order two."""
     require_odd_order(curve)
     both = wnaf(u1 % curve.n, widths.base), wnaf(u2 % curve.n, widths.given)
     length = max(map(len, both))
@@ -131,10 +127,8 @@ def _multiple(curve: Weierstrass, domain: Domain, block: BasicBlock, digit: int,
 
 @dataclass(frozen=True)
 class VariableTimeEngine(MicrocodePointEngine):
-    """A `MicrocodePointEngine` whose `multiply_two` takes variable time; its scalars and points are public.
-
-    Other operations are inherited unchanged. Raises UnsupportedError for a curve that is not in Weierstrass form.
-    """
+    """A `MicrocodePointEngine` whose `multiply_two` takes variable time; its scalars and points are public. Other
+    operations are inherited unchanged. Raises UnsupportedError for a curve that is not in Weierstrass form."""
 
     widths: Widths = Widths()
 

@@ -88,10 +88,8 @@ def _table(curve: Weierstrass, domain: Domain, block: BasicBlock, P: Homogeneous
 
 
 def multiply(curve: Weierstrass, domain: Domain, bits: int, window: int = 4) -> PointProgram:
-    """k P for any point P = (x, y) other than O and k in [0, 2^bits); a pass of the loop uses ``window`` bits.
-
-    Raises UnsupportedError for a curve with points of order two.
-    """
+    """k P for any point P = (x, y) other than O and k in [0, 2^bits); a pass of the loop uses ``window`` bits. Raises
+    UnsupportedError for a curve with points of order two."""
     require_odd_order(curve)
     most = curve.n.bit_length()  # with odd digits every scalar has the length of n
     odd = curve.h == 1 and window > 1 and (1 << max(0, bits - window)) + 1 < curve.n and 4 * bits > 3 * most
@@ -126,9 +124,7 @@ def multiply(curve: Weierstrass, domain: Domain, bits: int, window: int = 4) -> 
 
 def base(curve: Weierstrass, domain: Domain, bits: int, teeth: int = 5, columns: int = 2) -> PointProgram:
     """k G for k in [0, 2^bits) by a comb: 1 doubling and ``columns`` additions a pass, columns * 2^teeth entries.
-
-    Raises UnsupportedError for a curve with points of order two, or whose group is too small for the tables.
-    """
+    Raises UnsupportedError for a curve with points of order two, or whose group is too small for the tables."""
     require_odd_order(curve)
     comb = Comb(bits, teeth, columns)
     passes, better = (1 << comb.passes) - 1, isomorphism(curve)
@@ -147,10 +143,8 @@ def base(curve: Weierstrass, domain: Domain, bits: int, teeth: int = 5, columns:
 def _constants(
     curve: Weierstrass, domain: Domain, factors: list[list[int]], times: int, scale: int
 ) -> tuple[dict[str, tuple[int, ...]], tuple[int, int]]:
-    """Tables of (factor + u) G, and the affine point A with scale A + times u G = O.
-
-    u is the smallest number for which neither A nor an entry is O. Raises UnsupportedError if there is none.
-    """
+    """Tables of (factor + u) G, and the affine point A with scale A + times u G = O. u is the smallest number for which
+    neither A nor an entry is O. Raises UnsupportedError if there is none."""
     n = curve.n
     for u in range(1, min(n, 1000)):
         start = -times * u * pow(scale, -1, n) % n
@@ -176,11 +170,8 @@ def _constant_tables(columns: int) -> list[tuple[str, str]]:
 
 @dataclass(frozen=True)
 class _TwoScalars:
-    """Recoding of (u1, u2): signed digits of u2, plain digits of u1, as many of each.
-
-    With an endomorphism (``split``) u2 is recoded as its two parts, and u1 as its upper and lower half. ``joint``: one
-    table for both halves of u1.
-    """
+    """Recoding of (u1, u2): signed digits of u2, plain digits of u1, as many of each. With an endomorphism (``split``)
+    u2 is recoded as its two parts, and u1 as its upper and lower half. ``joint``: one table for both halves of u1."""
 
     n: int
     window: int

@@ -50,10 +50,8 @@ def packet(machine: int, words: Sequence[int], word: int) -> list[int]:
 
 @dataclass(frozen=True)
 class Packets:
-    """Format of messages to ``machines`` machines: in packets, or without if there is only one machine.
-
-    Job k goes to machine k modulo ``machines``. ``word``: bits of a word.
-    """
+    """Format of messages to ``machines`` machines: in packets, or without if there is only one machine. Job k goes to
+    machine k modulo ``machines``. ``word``: bits of a word."""
 
     machines: int
     word: int
@@ -71,9 +69,7 @@ class Packets:
 
     def ordered(self, words: Sequence[int], length: int | Sequence[int]) -> tuple[list[int], list[int]]:
         """(numbers of the jobs in the order of their answers, words of the answers in the order of the jobs).
-
-        ``words``: whole answers to jobs 0, 1, ... ``length``: number of words of every answer, or of each job's.
-        """
+        ``words``: whole answers to jobs 0, 1, ... ``length``: number of words of every answer, or of each job's."""
         lengths = [length] * (len(words) // (length + self.head)) if isinstance(length, int) else list(length)
         count = len(lengths)
         if self.machines == 1:

@@ -245,11 +245,8 @@ class MicrocodeLayout:
         return 1 << (max(1, PACK // self.digit_bits).bit_length() - 1)
 
     def counting(self, program: int, passes: int | None = None) -> Program:
-        """A program with another number of passes of its loop; None: its own number.
-
-        Raises UnsupportedError for more passes than its own, fewer than 1, and any other number if jobs do not contain
-        it (``counted``).
-        """
+        """A program with another number of passes of its loop; None: its own number. Raises UnsupportedError for more
+        passes than its own, fewer than 1, and any other number if jobs do not contain it (``counted``)."""
         p = self.programs[program]
         if passes is None or passes == p.passes:
             return p
@@ -272,10 +269,8 @@ class MicrocodeLayout:
         return self.threads * self.stride
 
     def pack(self, program: int, digits: Sequence[int], passes: int | None = None) -> list[int]:
-        """Digits packed into words, the first in the least significant bits.
-
-        Raises UnsupportedError for a wrong number of digits and for a digit out of range.
-        """
+        """Digits packed into words, the first in the least significant bits. Raises UnsupportedError for a wrong number
+        of digits and for a digit out of range."""
         p = self.counting(program, passes)
         if len(digits) != p.digits:
             raise UnsupportedError(f"{p.name} uses {p.digits} digits, not {len(digits)}")
@@ -343,10 +338,8 @@ class MicrocodeLayout:
     def job(
         self, program: int, runs: Sequence[tuple[Sequence[int], Sequence[int]]], passes: int | None = None
     ) -> list[int]:
-        """The message of a job: (digits, inputs) of each thread; ``passes`` of the loop if jobs contain it.
-
-        Raises UnsupportedError for a wrong number of runs, inputs, digits or passes.
-        """
+        """The message of a job: (digits, inputs) of each thread; ``passes`` of the loop if jobs contain it. Raises
+        UnsupportedError for a wrong number of runs, inputs, digits or passes."""
         if len(runs) != self.threads:
             raise UnsupportedError(f"this coprocessor does {self.threads} runs at once, not {len(runs)}")
         p = self.programs[program]

@@ -79,10 +79,8 @@ class Sequencer(wiring.Component):
         })  # fmt: skip
 
     def cycles(self, program: int, passes: int | None = None) -> int:
-        """Cycles from ``start`` until ``busy`` is low, independent of operands and digits.
-
-        ``passes``: of the loop, the program's own by default. Raises UnsupportedError as `MicrocodeLayout.counting`.
-        """
+        """Cycles from ``start`` until ``busy`` is low, independent of operands and digits. ``passes``: of the loop, the
+        program's own by default. Raises UnsupportedError as `MicrocodeLayout.counting`."""
         lay = self.layout
         return lay.timing.cycles(lay.counting(program, passes).instructions, lay.threads) + self._ends
 
@@ -209,10 +207,8 @@ class DatapathSequencer(Sequencer):
     def _instructions(
         self, m: Module, table: ProgramMemory, issue: _IssueCounter, at: Progress, active: Signal, starting: Signal
     ) -> tuple[Signal, Signal]:
-        """Step from thread to thread and from instruction to instruction.
-
-        Returns the number of entries of the instruction and whether the run ends.
-        """
+        """Step from thread to thread and from instruction to instruction. Returns the number of entries of the
+        instruction and whether the run ends."""
         lay, e, (_, _, loops) = self.layout, table.product, self.layout.table
         following = Signal(len(at.base), name="next", reset_less=True)
         count = Signal(len(e.count), reset_less=True)
@@ -244,11 +240,8 @@ class DatapathSequencer(Sequencer):
     def _entries(
         self, m: Module, table: ProgramMemory, issue: _IssueCounter, at: Progress, active: Signal
     ) -> tuple[Signal, Signal, Signal]:
-        """Step through the entries of the instruction, two cycles each.
-
-        Returns whether this is the second cycle of an entry, the number of the entry, and whether the issue slot
-        belongs to a run.
-        """
+        """Step through the entries of the instruction, two cycles each. Returns whether this is the second cycle of an
+        entry, the number of the entry, and whether the issue slot belongs to a run."""
         last = self.timing.sums + 1
         pointer = Signal(len(table.at), name="at", reset_less=True)
         second, stepping, live = (Signal(name=n) for n in ("second", "stepping", "live"))
@@ -311,11 +304,8 @@ class DatapathSequencer(Sequencer):
     def _products(
         self, m: Module, issue: _IssueCounter, live: Signal, active: Value
     ) -> tuple[Signal, Signal, Signal, Signal]:
-        """Operands to the multiplier and products back.
-
-        Returns whether the operands of a product are read, the history of that bit, whether operands are offered, and
-        whether a product is stored.
-        """
+        """Operands to the multiplier and products back. Returns whether the operands of a product are read, the history
+        of that bit, whether operands are offered, and whether a product is stored."""
         timing, core = self.timing, self.core
         product = Signal()
         m.d.comb += product.eq(issue.at(ENTRY_AT + 1) & live & active)
@@ -377,10 +367,8 @@ class DatapathSequencer(Sequencer):
         return giving, placing, setting
 
     def _run(self, m: Module, idle: Signal, aligned: Signal, starting: Signal, done: Value, offering: Signal) -> None:
-        """State machine of a run: align to the multiplier with a first, unused product; issue slots; drain.
-
-        A run takes constant time: cycles that the first product did not have to wait are added at the end.
-        """
+        """State machine of a run: align to the multiplier with a first, unused product; issue slots; drain. A run takes
+        constant time: cycles that the first product did not have to wait are added at the end."""
         timing = self.timing
         margin = Signal(range(timing.alignment + 1))
         rest = Signal(range(timing.drain + 1))

@@ -279,10 +279,8 @@ def unit(
     contract: Contract, threads: int, sums: int, *, period: int = 1, lead: int = 0, conditional_subtracts: bool = False,
     shared: int = 16,
 ) -> DatapathSpec:  # fmt: skip
-    """The `DatapathSpec` of this hardware with interleaved ``threads`` and with slots for ``shared`` constants.
-
-    Raises UnsupportedError as `MachineTiming` does, and if threads and constants do not fit the slot memory.
-    """
+    """The `DatapathSpec` of this hardware with interleaved ``threads`` and with slots for ``shared`` constants. Raises
+    UnsupportedError as `MachineTiming` does, and if threads and constants do not fit the slot memory."""
     if threads < 1:
         raise UnsupportedError(f"a unit has at least 1 thread, not {threads}")
     product, sum_ = MachineTiming(contract, sums, period, lead, conditional_subtracts).distances(threads)

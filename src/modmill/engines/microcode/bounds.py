@@ -126,9 +126,7 @@ class _TooLarge(Exception):
 
 def legalise(field_program: FieldProgram, contract: Contract, unit: DatapathSpec) -> LegalProgram:
     """Make a field program legal: choose offset multiples, conditional subtractions and reductions by its bounds.
-
-    Raises UnsupportedError, with the operation and the bounds, if a number stays too large.
-    """
+    Raises UnsupportedError, with the operation and the bounds, if a number stays too large."""
     inserted: list[str] = []
     conditional_subtracts: list[dict[int, int]] = [{} for _ in field_program.blocks]
     for _ in range(_ATTEMPTS):

@@ -23,10 +23,8 @@ READ, MUL, ADD, SUB = "read", "mul", "add", "sub"
 
 @dataclass(frozen=True)
 class Source:
-    """Origin of a read: the variable or table ``name``, or the constant ``value`` if the name is empty.
-
-    ``pick``: how the digit selects, as in `OperandAddress`; ``epoch``: number of digits that the block consumed before.
-    """
+    """Origin of a read: the variable or table ``name``, or the constant ``value`` if the name is empty. ``pick``: how
+    the digit selects, as in `OperandAddress`; ``epoch``: number of digits that the block consumed before."""
 
     name: str = ""
     value: int = 0
@@ -36,10 +34,8 @@ class Source:
 
 @dataclass(frozen=True)
 class Node:
-    """A value of the graph: read, or computed from others.
-
-    ``args``: none for a read, two operands, or four for a b + c e. ``copy``: distinguishes copies of a value; 0: none.
-    """
+    """A value of the graph: read, or computed from others. ``args``: none for a read, two operands, or four for a b + c
+    e. ``copy``: distinguishes copies of a value; 0: none."""
 
     kind: str
     args: tuple[int, ...] = ()

@@ -19,10 +19,8 @@ from modmill.engines.microcode.scheduling import RegisterGroups
 
 @dataclass(frozen=True)
 class Domain:
-    """The representation x R mod p, R = 1 / ``factor``, of a multiplier that computes a b factor mod p.
-
-    ``added``: whether the unit adds two products, so that formulas should use a b + c d directly.
-    """
+    """The representation x R mod p, R = 1 / ``factor``, of a multiplier that computes a b factor mod p. ``added``:
+    whether the unit adds two products, so that formulas should use a b + c d directly."""
 
     p: int
     factor: int
@@ -111,10 +109,8 @@ class FieldProgram:
         return replace(self, before=tuple(blocks[:first]), loop=blocks[first] if self.loop else None, after=blocks[-1])
 
     def evaluate(self, inputs: Mapping[str, int], digits: tuple[int, ...] = ()) -> tuple[int, ...]:
-        """The results modulo p, computed from the formulas without instructions and bounds.
-
-        Raises UnsupportedError for a wrong number of digits.
-        """
+        """The results modulo p, computed from the formulas without instructions and bounds. Raises UnsupportedError for
+        a wrong number of digits."""
         if len(digits) != self.digits:
             raise UnsupportedError(f"{self.name} uses {self.digits} digits, not {len(digits)}")
         held: dict[Name, int] = {**inputs}

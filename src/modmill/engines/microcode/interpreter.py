@@ -32,10 +32,8 @@ def plain(contract: Contract) -> Product:
 
 
 def exact(fitted: DesignInstance, contract: Contract) -> Product:
-    """Products by the design's own algorithm; in [0, p) for the binary form.
-
-    The function raises UnsupportedError for a sum of two products if the design has none.
-    """
+    """Products by the design's own algorithm; in [0, p) for the binary form. The function raises UnsupportedError for a
+    sum of two products if the design has none."""
     form = fitted.representation
     combine: Callable[..., int] | None = getattr(fitted, "combine", None)
 
@@ -52,10 +50,8 @@ def exact(fitted: DesignInstance, contract: Contract) -> Product:
 
 
 def largest(program: Program, contract: Contract) -> Product:
-    """Products as the largest number of the right residue below the bound of `program_bounds`.
-
-    Raises UnsupportedError as `program_bounds` does.
-    """
+    """Products as the largest number of the right residue below the bound of `program_bounds`. Raises UnsupportedError
+    as `program_bounds` does."""
     tops = {where: ceil(bound * contract.p) - 1 for where, bound in program_bounds(program, contract).tasks.items()}
 
     def product(where: Where, x: Sequence[int]) -> int:

@@ -30,11 +30,8 @@ slot itself for an even digit, its neighbour (number xor 1) for an odd one."""
 
 @dataclass(frozen=True)
 class OperandAddress:
-    """Address of a slot in an instruction.
-
-    ``number``: among the slots of the thread, or among the ``shared`` slots of all threads. ``size``: number of entries
-    of the table if the pick is ENTRY, a power of two; digits are below it.
-    """
+    """Address of a slot in an instruction. ``number``: among the slots of the thread, or among the ``shared`` slots of
+    all threads. ``size``: number of entries of the table if the pick is ENTRY, a power of two; digits are below it."""
 
     number: int
     pick: str = FIXED

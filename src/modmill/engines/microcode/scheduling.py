@@ -70,11 +70,8 @@ class RegisterGroups:
 
 @dataclass(frozen=True)
 class Placed:
-    """A scheduled basic block.
-
-    ``instructions``: number of the instruction of each node, -1 for reads. ``length``: number of instructions.
-    ``advances``: instructions after which the next digit is current.
-    """
+    """A scheduled basic block. ``instructions``: number of the instruction of each node, -1 for reads. ``length``:
+    number of instructions. ``advances``: instructions after which the next digit is current."""
 
     block: BasicBlock
     instructions: tuple[int, ...]
@@ -336,10 +333,8 @@ def join(blocks: Sequence[BasicBlock], loop: int, groups: RegisterGroups, unit: 
 
 
 def _best(block: BasicBlock, groups: RegisterGroups, unit: DatapathSpec, pending: Mapping[Name, int] | None) -> Placed:
-    """The shortest of several placements, and among those the one with the least `pressure`.
-
-    ``pending``: first instruction in which each variable can be read; None for a loop, which follows itself.
-    """
+    """The shortest of several placements, and among those the one with the least `pressure`. ``pending``: first
+    instruction in which each variable can be read; None for a loop, which follows itself."""
     attempts = max(1, min(_ATTEMPTS, _WORK // max(1, len(block.nodes))))
     best: tuple[tuple[int, int], int, Placed] | None = None
     for attempt in range(attempts):

@@ -28,10 +28,8 @@ _NEARLY = Fraction(21, 20)
 
 @dataclass(frozen=True)
 class PowerLayout(MicrocodeLayout):
-    """Slots, program memory and messages of an engine; made by `power_layout`.
-
-    ``powers``: programs with their bounds, all for one contract; if the modulus is loaded, that of one of the moduli.
-    """
+    """Slots, program memory and messages of an engine; made by `power_layout`. ``powers``: programs with their bounds,
+    all for one contract; if the modulus is loaded, that of one of the moduli."""
 
     powers: tuple[Exponentiation, ...] = ()
 
@@ -62,11 +60,8 @@ class PowerLayout(MicrocodeLayout):
         return power.program.passes(bits)
 
     def setup(self, contract: Contract, programs: Mapping[int, Program] | None = None) -> list[int]:
-        """The message that loads a modulus and its constants.
-
-        Raises UnsupportedError if a program could overflow with this modulus, or needs more subtractions than the
-        engine has.
-        """
+        """The message that loads a modulus and its constants. Raises UnsupportedError if a program could overflow with
+        this modulus, or needs more subtractions than the engine has."""
         return super().setup(contract, self._at(contract) if programs is None else programs)
 
     def _at(self, contract: Contract) -> dict[int, Program]:

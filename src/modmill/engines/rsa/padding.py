@@ -66,10 +66,8 @@ def encrypt(
     rsa: Rsa, key: PublicKey, message: bytes, padding: str = "oaep", hash: str = "sha256", mask_hash: str = "",
     label: bytes = b"",
 ) -> bytes:  # fmt: skip
-    """The ciphertext of a message. ``hash``, ``mask_hash`` (default: ``hash``) and ``label`` are for OAEP.
-
-    Raises UnsupportedError for a message too long for the key and for an unknown padding or hash.
-    """
+    """The ciphertext of a message. ``hash``, ``mask_hash`` (default: ``hash``) and ``label`` are for OAEP. Raises
+    UnsupportedError for a message too long for the key and for an unknown padding or hash."""
     cipher = _cipher(_Key(rsa, key), padding, hash, mask_hash, label)
     try:
         return bytes(cipher.encrypt(message))
@@ -109,10 +107,8 @@ def sign(
     rsa: Rsa, key: PublicKey, message: bytes, padding: str = "pss", hash: str = "sha256", mask_hash: str = "",
     salt: int | None = None,
 ) -> bytes:  # fmt: skip
-    """The signature of a message. ``salt``: length of the salt of PSS in bytes, by default that of the hash.
-
-    Raises UnsupportedError for a public key, a key too short for the hash, and an unknown padding or hash.
-    """
+    """The signature of a message. ``salt``: length of the salt of PSS in bytes, by default that of the hash. Raises
+    UnsupportedError for a public key, a key too short for the hash, and an unknown padding or hash."""
     scheme = _scheme(_Key(rsa, require_private(key)), padding, mask_hash or hash, salt)
     try:
         return bytes(scheme.sign(_hash(hash).new(message)))

@@ -38,10 +38,8 @@ EXPONENT_BITS = 256
 
 @dataclass(frozen=True)
 class PublicKey:
-    """An odd modulus n of 1024 to 4096 bits and an odd public exponent e in [3, 2^256).
-
-    Raises UnsupportedError for other numbers.
-    """
+    """An odd modulus n of 1024 to 4096 bits and an odd public exponent e in [3, 2^256). Raises UnsupportedError for
+    other numbers."""
 
     n: int
     e: int
@@ -70,10 +68,8 @@ class PublicKey:
 
 @dataclass(frozen=True)
 class PrivateKey(PublicKey):
-    """A private key with its primes; ``d_p``, ``d_q`` and ``q_inverse`` are its CRT parameters.
-
-    Raises UnsupportedError if the numbers are inconsistent.
-    """
+    """A private key with its primes; ``d_p``, ``d_q`` and ``q_inverse`` are its CRT parameters. Raises UnsupportedError
+    if the numbers are inconsistent."""
 
     d: int
     p: int
@@ -118,10 +114,8 @@ class Engine(Protocol):
     """Interface of an exponentiation engine to RSA."""
 
     def secret(self, modulus: int, pairs: Sequence[tuple[int, int]], bits: int) -> list[int]:
-        """base^exponent mod modulus for each (base, exponent), exponents below 2^bits.
-
-        The time depends only on ``bits`` and the number of pairs.
-        """
+        """base^exponent mod modulus for each (base, exponent), exponents below 2^bits. The time depends only on
+        ``bits`` and the number of pairs."""
 
     def public(self, modulus: int, bases: Sequence[int], exponent: int) -> list[int]:
         """base^exponent mod modulus for each base; the time may depend on the exponent."""
@@ -182,10 +176,8 @@ class Rsa:
         return self.engine.public(key.n, numbers, key.e)
 
     def private(self, key: PrivateKey, numbers: Sequence[int]) -> list[int]:
-        """x^d mod n for each number; the public operation checks each before any is released.
-
-        Raises UnsupportedError for a number outside [0, n), Fault if a check fails: then no result is released.
-        """
+        """x^d mod n for each number; the public operation checks each before any is released. Raises UnsupportedError
+        for a number outside [0, n), Fault if a check fails: then no result is released."""
         _require(key, numbers)
         factors = [self._unit(key.n) if self.blind_message else 1 for _ in numbers]
         hiding = self.engine.public(key.n, factors, key.e) if self.blind_message else factors
