@@ -83,8 +83,8 @@ class Signed:
 
 @dataclass(frozen=True)
 class Odd:
-    """Windows of digits with odd values, for a group of odd order n: an even k is replaced by k - n. If 2^(bits -
-    window) + 1 < n, the value of every proper prefix of the digits is odd and not a multiple of n."""
+    """Windows of digits with odd values, for a group of odd order n: an even k is replaced by k - n. The value of every
+    proper prefix of the digits is odd and, if 2^(bits - window) + 1 < n, not a multiple of n."""
 
     bits: int
     window: int

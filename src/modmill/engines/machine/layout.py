@@ -225,14 +225,16 @@ class MicrocodeLayout:
         given = (task.destination, task.a, task.b, *((task.c, task.e) if self.timing.added else ()))
         return tuple(coded(operand or task.a) for operand in given)
 
+    def bases(self, name: str) -> tuple[int, ...]:
+        """Bases that are added to the addresses of an operand, in the order of their codes in the table."""
+        return self._bases[name != "destination"]
+
     @cached_property
-    def additions(self) -> dict[str, tuple[int, ...]]:
-        """Bases that are added to written and to read addresses, in the order of their codes in the table."""
-        entries, _, _ = self.table
-        return {
-            "destination": tuple(sorted({entry.addresses[0][1] for entry in entries})),
-            "read": tuple(sorted({how for entry in entries for _, how in entry.addresses[1:]})),
-        }
+    def _bases(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Bases of written and of read addresses."""
+        addresses = [entry.addresses for entry in self.table[0]]
+        written, read = {to for (_, to), *_ in addresses}, {how for _, *reads in addresses for _, how in reads}
+        return tuple(sorted(written)), tuple(sorted(read))
 
     @cached_property
     def digit_bits(self) -> int:

@@ -268,7 +268,7 @@ class DatapathSequencer(Sequencer):
             for k, word in enumerate(words):
                 with m.Case(k):
                     m.d.sync += digit.eq(word)
-        used = {how for codes in lay.additions.values() for how in codes}
+        used = {*lay.bases("destination"), *lay.bases("a")}
         found: dict[int, Value] = {}
         for how, value in (
             (OWN, slots_at), (OWN_ENTRY, slots_at + digit), (UP, slots_at + digit[0]), (DOWN, slots_at - digit[0]),
@@ -287,7 +287,7 @@ class DatapathSequencer(Sequencer):
     ) -> tuple[Value, Signal, Signal]:
         """Addresses of the operand that is read, of the destination, and of a difference's multiple of p."""
         lay, e, plus, address = self.layout, table.product, table.sum, len(self.s_read)
-        reads, writes = ([adds[how] for how in lay.additions[name]] for name in ("read", "destination"))
+        reads, writes = ([adds[how] for how in lay.bases(name)] for name in ("a", "destination"))
         one, plus_one, to, to_plus, destination = (
             Signal(address, name=name, reset_less=True) for name in ("read", "plus", "to", "to_plus", "destination")
         )

@@ -34,8 +34,8 @@ class Source:
 
 @dataclass(frozen=True)
 class Node:
-    """A value of the graph: read, or computed from others. ``args``: none for a read, two operands, or four for a b + c
-    e. ``copy``: distinguishes copies of a value; 0: none."""
+    """A value of the graph: read, or computed from others. ``args``: none for a read, two operands, or four for a sum
+    of two products. ``copy``: distinguishes copies of a value; 0: none."""
 
     kind: str
     args: tuple[int, ...] = ()
