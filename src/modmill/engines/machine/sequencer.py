@@ -217,8 +217,10 @@ class DatapathSequencer(Sequencer):
             Signal(name=name) for name in ("more_passes", "last_context", "last_turn", "ending", "done")
         )
         with m.If(issue.at(ENTRY_AT)):
-            m.d.sync += [count.eq(e.count), advance.eq(e.advance)]
-            m.d.sync += [again.eq(e.again & more), last.eq(e.last & ~(e.again & more))]
+            m.d.sync += [
+                count.eq(e.count), advance.eq(e.advance), again.eq(e.again & more),
+                last.eq(e.last & ~(e.again & more)),
+            ]  # fmt: skip
         m.d.sync += [
             more.eq(at.left != 0), last_thread.eq(at.thread == lay.threads - 1), last_turn.eq(last_thread & last),
             following.eq(Mux(again, chosen(self.programme, loops), at.base + count)),
@@ -226,9 +228,10 @@ class DatapathSequencer(Sequencer):
         ]  # fmt: skip
         m.d.comb += done.eq(ending & last_turn)
         with m.If(ending):
-            m.d.sync += [at.thread.eq(Mux(last_thread, 0, at.thread + 1))]
-            m.d.sync += at.digits_at.eq(Mux(last_thread, 0, at.digits_at + lay.stride))
-            m.d.sync += at.slots_at.eq(Mux(last_thread, 0, at.slots_at + lay.slots))
+            m.d.sync += [
+                step.eq(Mux(last_thread, 0, step + by))
+                for step, by in ((at.thread, 1), (at.digits_at, lay.stride), (at.slots_at, lay.slots))
+            ]
             with m.If(last_thread):
                 m.d.sync += [at.base.eq(following), at.index.eq(at.index + advance), at.left.eq(at.left - again)]
         with m.If(done):

@@ -66,9 +66,7 @@ class _Bounds:
         """Bound of a sum, or of a difference plus ``offset_multiple`` p, before a conditional subtraction."""
         return a[0] + offset_multiple if kind == SUB else sum_bound(self.contract.p, a[0], a[1])
 
-    def result(
-        self, kind: str, a: Sequence[Fraction], offset_multiple: int = 0, conditional_subtract: int = 0
-    ) -> Fraction:
+    def result(self, kind: str, a: Sequence[Fraction], offset_multiple: int, conditional_subtract: int) -> Fraction:
         """Bound of the result for operands with the bounds ``a``: two, or four for a sum of two products.
 
         A product's bound is rounded up to a multiple of 2^-40, which keeps the fractions short over thousands of

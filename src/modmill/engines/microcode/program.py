@@ -44,7 +44,7 @@ class OperandAddress:
             return self.shared, self.number
         return self.shared, self.number + digit if self.pick == ENTRY else self.number ^ (digit & 1)
 
-    @property
+    @cached_property
     def all(self) -> tuple[tuple[bool, int], ...]:
         """(shared, number) of every slot that a digit may select."""
         return tuple(self.at(digit) for digit in range({FIXED: 1, ENTRY: self.size, PAIR: 2}[self.pick]))
@@ -67,7 +67,7 @@ class Task:
     offset_multiple: int = 0
     conditional_subtract: int = 0
 
-    @property
+    @cached_property
     def reads(self) -> tuple[OperandAddress, ...]:
         """Addresses of its operands: two, or four for a sum of two products."""
         return tuple(address for address in (self.a, self.b, self.c, self.e) if address is not None)
@@ -81,7 +81,7 @@ class Instruction:
     sums: tuple[Task, ...] = ()
     advance: bool = False
 
-    @property
+    @cached_property
     def tasks(self) -> tuple[Task, ...]:
         """The product, if there is one, then the sums."""
         return (*((self.product,) if self.product else ()), *self.sums)
