@@ -249,14 +249,17 @@ class Router(wiring.Component):
         m.d.comb += head.shut.eq(shut)
         nodes = [_Node(k, self.machines - 1 - k, self.word) for k in range(self.machines)]
         _connect(m, self, "i", head, "i")
-        source, name = head, "d"
+        source, out = head, "d"
         for k, node in enumerate(nodes):
             m.submodules[f"node_{k}"] = node
-            _connect(m, source, name, node, "d", "select")
+            _connect(m, source, out, node, "d", "select")
             m.d.comb += [node.clear.eq(clear), getattr(self, f"c{k}_rst").eq(node.rst)]
-            clear, source, name = node.cleared, node, "e"
-            _connect(m, node, "c", self, f"c{k}")
-            _connect(m, self, f"r{k}", node, "r", "last")
+            clear, source, out = node.cleared, node, "e"
+            for name in ("valid", "data"):
+                m.d.comb += getattr(self, f"c{k}_{name}").eq(getattr(node, f"c_{name}"))
+            for name in ("valid", "data", "last"):
+                m.d.comb += getattr(node, f"r_{name}").eq(getattr(self, f"r{k}_{name}"))
+            m.d.comb += [node.c_ready.eq(getattr(self, f"c{k}_ready")), getattr(self, f"r{k}_ready").eq(node.r_ready)]
         for node, behind in pairwise(nodes):
             _connect(m, behind, "u", node, "v", "last")
         first = nodes[0]
@@ -269,8 +272,9 @@ class Router(wiring.Component):
 
 def _connect(m: Module, source: Any, out: str, sink: Any, into: str, *more: str) -> None:
     """Connect stream ``out`` of a component to stream ``into`` of another. ``more``: signals besides valid and data."""
+    m.d.comb += getattr(sink, f"{into}_valid").eq(getattr(source, f"{out}_valid"))
     m.d.comb += getattr(source, f"{out}_ready").eq(getattr(sink, f"{into}_ready"))
-    m.d.comb += [getattr(sink, f"{into}_{x}").eq(getattr(source, f"{out}_{x}")) for x in ("valid", "data", *more)]
+    m.d.comb += [getattr(sink, f"{into}_{x}").eq(getattr(source, f"{out}_{x}")) for x in ("data", *more)]
 
 
 def assembled(
