@@ -33,14 +33,7 @@ class Bench:
         self.contract = self.fitted.contract(io)
         core = unused(self.fitted.core(io))
         self.timing = MachineTiming(self.contract, sums, core.period, core.lead, bool(conditional_subtracts))
-        made_for = unit(
-            self.contract,
-            threads,
-            sums,
-            period=core.period,
-            lead=core.lead,
-            conditional_subtracts=bool(conditional_subtracts),
-        )
+        made_for = unit(self.timing, threads)
         below_p = self.contract.operand_bound == 1
         self.programs = tuple(
             random_program(
@@ -153,9 +146,8 @@ def picking():
     fitted = design("montgomery-array").fit(2**61 - 1, loadable=False)
     contract, core = fitted.contract("native"), unused(fitted.core("native"))
     timing = MachineTiming(contract, 1, core.period, core.lead)
-    made_for = unit(contract, 6, 1, period=core.period, lead=core.lead)
     program = small(12)
-    check_hazards(program, made_for)
+    check_hazards(program, unit(timing, 6))
     layout = MicrocodeLayout((program,), timing, 6, 16)
     return fitted, layout, Coprocessor
 
@@ -258,8 +250,6 @@ def test_what_does_not_fit_is_refused(picking):
     runs = [([0] * 12, [1] * 7)] * 6
     for make, why in [
         (lambda: MachineTiming(contract, -1), "0 or more sums, not -1"),
-        (lambda: unit(contract, 0, 1), "at least 1 thread, not 0"),
-        (lambda: unit(contract, 2000, 1), "2000 threads and 16 constants do not fit 1024 slots"),
         (lambda: slices(design("hbe").fit(2**31 - 1, w=12).representation), "not residue"),
         (lambda: MicrocodeLayout((), timing, 1), "needs a program"),
         (lambda: MicrocodeLayout((replace(one, inputs=()),), timing, 1), "no inputs or no results"),

@@ -25,17 +25,13 @@ XYZ = ("X", "Y", "Z")
 
 @dataclass(frozen=True)
 class PointProgram:
-    """A field program, and the function ``recode`` from its scalars to its digits. ``operation``: of `OPERATIONS` or
-    `NUMBERS`; ``curve``: title of the curve."""
+    """A field program, and the function ``digits`` from its scalars to its digits in order of use, which raises
+    UnsupportedError for a scalar out of range. ``operation``: of `OPERATIONS`; ``curve``: title of the curve."""
 
     operation: str
     curve: str
     field_program: FieldProgram
-    recode: Callable[..., tuple[int, ...]]
-
-    def digits(self, *scalars: int) -> tuple[int, ...]:
-        """Digits in order of use. Raises UnsupportedError for a scalar out of range."""
-        return self.recode(*scalars)
+    digits: Callable[..., tuple[int, ...]]
 
 
 def inverse(x: Element, p: int) -> Element:

@@ -17,9 +17,9 @@ from functools import cached_property
 from itertools import chain
 
 from modmill.contract import Binary, Contract, Residues, UnsupportedError
-from modmill.engines.machine.timing import MachineTiming, SlotTiming
+from modmill.engines.machine.timing import MachineTiming, SlotTiming, unit
 from modmill.engines.microcode.hazards import check_tasks
-from modmill.engines.microcode.program import ENTRY, PAIR, DatapathSpec, Instruction, OperandAddress, Program, Task
+from modmill.engines.microcode.program import ENTRY, PAIR, Instruction, OperandAddress, Program, Task
 from modmill.rtl.memory import DEPTHS
 
 SETUP = 0
@@ -98,7 +98,7 @@ class MicrocodeLayout:
                 raise UnsupportedError(
                     f"{program.name}: {program.passes} passes; at most {(1 << COUNT_BITS) - 1} are possible"
                 )
-            check_tasks(program, self.unit)
+            check_tasks(program, unit(self.timing, self.threads))
         if self.used > DEPTHS[-1]:
             raise UnsupportedError(
                 f"{self.slots} slots of {self.threads} threads and {self.used - self.slots * self.threads} "
@@ -108,12 +108,6 @@ class MicrocodeLayout:
             raise UnsupportedError(
                 f"the digits of {self.threads} threads fill {self.digit_depth} words; {DIGIT_WORDS} are available"
             )
-
-    @property
-    def unit(self) -> DatapathSpec:
-        """What the hardware can do, with all slots for one thread."""
-        t, room = self.timing, DEPTHS[-1]
-        return DatapathSpec(t.sums, *t.distances(self.threads), room, room, t.added, t.conditional_subtracts)
 
     @property
     def contract(self) -> Contract:

@@ -44,8 +44,6 @@ CAPTURE = 3
 """Cycles from a product at the multiplier's port to the memory's port."""
 ISSUE_CYCLES_MIN = 9
 """Shortest issue slot in cycles: the flags of an instruction must be known before the next one begins."""
-OFFSET_SLOTS = 8
-"""Slots reserved for multiples of p, 0 included."""
 SLICE = 54
 """Maximum bits of a slice that passes carries: three block RAMs on ECP5."""
 BLOCK = 18
@@ -275,19 +273,11 @@ class SlotTiming:
         return found, found
 
 
-def unit(
-    contract: Contract, threads: int, sums: int, *, period: int = 1, lead: int = 0, conditional_subtracts: bool = False,
-    shared: int = 16,
-) -> DatapathSpec:  # fmt: skip
-    """The `DatapathSpec` of this hardware with interleaved ``threads`` and with slots for ``shared`` constants. Raises
-    UnsupportedError as `MachineTiming` does, and if threads and constants do not fit the slot memory."""
-    if threads < 1:
-        raise UnsupportedError(f"a unit has at least 1 thread, not {threads}")
-    product, sum_ = MachineTiming(contract, sums, period, lead, conditional_subtracts).distances(threads)
-    room = (DEPTHS[-1] - shared - OFFSET_SLOTS) // threads
-    if room < 1:
-        raise UnsupportedError(f"{threads} threads and {shared} constants do not fit {DEPTHS[-1]} slots")
-    return DatapathSpec(sums, product, sum_, room, shared, conditional_subtracts=conditional_subtracts)
+def unit(timing: MachineTiming | SlotTiming, threads: int) -> DatapathSpec:
+    """What hardware with this timing can do with interleaved ``threads``, each with all slots."""
+    room = DEPTHS[-1]
+    distances = timing.distances(threads)
+    return DatapathSpec(timing.sums, *distances, room, room, timing.added, timing.conditional_subtracts)
 
 
 def busy_threads(timing: MachineTiming, distance: int = 1) -> int:

@@ -20,7 +20,7 @@ from typing import Any
 from modmill.contract import Contract, UnsupportedError
 from modmill.engines.microcode.expressions import MUL, SUB, Name, Node
 from modmill.engines.microcode.field_program import FieldProgram
-from modmill.engines.microcode.program import ENTRY, PAIR, PARTS, DatapathSpec, Program
+from modmill.engines.microcode.program import PARTS, DatapathSpec, Program
 
 _ROUNDING = 1 << 40
 """Bounds of products are rounded up to multiples of 1 / this."""
@@ -183,7 +183,7 @@ class _Run(_Bounds):
 
     def _bound(self, number: int, k: int, node: Node, bounds: list[Fraction]) -> Fraction:
         if node.source is not None:
-            return self._source(number, node)
+            return self._source(number, k)
         a = [bounds[i] for i in node.args]
         offset_multiple = conditional_subtract = 0
         if node.kind != MUL:
@@ -206,19 +206,15 @@ class _Run(_Bounds):
             self.conditional_subtracts[number][k] = multiple
         return multiple
 
-    def _source(self, number: int, node: Node) -> Fraction:
-        source, groups = node.source, self._field_program.groups
+    def _source(self, number: int, k: int) -> Fraction:
+        field_program, block = self._field_program, self._field_program.blocks[number]
+        source = block.nodes[k].source
         assert source is not None
         if not source.name:
             return Fraction(source.value + 1, self.contract.p)
-        if source.name in self._field_program.shared:
+        if source.name in field_program.shared:
             return Fraction(1)
-        names: list[Name] = [source.name]
-        if source.pick == ENTRY:
-            names = [(source.name, i) for i in range(dict(groups.tables)[source.name])]
-        elif source.pick == PAIR:
-            names.append(groups.partner[source.name])
-        return self.read(names, f"{self._field_program.name}, block {self._field_program.blocks[number].name}")
+        return self.read(field_program.groups.touched(block, k), f"{field_program.name}, block {block.name}")
 
 
 @dataclass(frozen=True)

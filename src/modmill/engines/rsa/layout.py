@@ -14,7 +14,7 @@ from fractions import Fraction
 
 from modmill.contract import Contract, UnsupportedError
 from modmill.engines.machine.layout import MicrocodeLayout
-from modmill.engines.machine.timing import MachineTiming, SlotTiming, paced
+from modmill.engines.machine.timing import MachineTiming, SlotTiming, paced, unit
 from modmill.engines.microcode.hazards import check_hazards
 from modmill.engines.microcode.program import Program
 from modmill.engines.rsa.exponentiation import Exponentiation
@@ -108,5 +108,5 @@ def power_layout(
     cycles = [layout.timing.cycles(layout.programs[0].instructions, threads) for layout in found]
     best = next(layout for layout, taken in zip(found, cycles, strict=True) if taken <= _NEARLY * min(cycles))
     for program in best.programs:
-        check_hazards(program, best.unit)
+        check_hazards(program, unit(best.timing, threads))
     return best
