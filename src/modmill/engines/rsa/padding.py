@@ -52,7 +52,7 @@ def read_key(data: bytes, passphrase: str | None = None) -> PublicKey | PrivateK
     n, e = int(found.n), int(found.e)
     if not found.has_private():
         return PublicKey(n, e)
-    return PrivateKey.of(n, e, int(found.d), int(found.p), int(found.q))
+    return PrivateKey(n, e, int(found.d), int(found.p), int(found.q))
 
 
 def require_private(key: PublicKey) -> PrivateKey:

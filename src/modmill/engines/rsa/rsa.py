@@ -68,24 +68,11 @@ class PublicKey:
 
 @dataclass(frozen=True)
 class PrivateKey(PublicKey):
-    """A private key with its primes; ``d_p``, ``d_q`` and ``q_inverse`` are its CRT parameters. Raises UnsupportedError
-    if the numbers are inconsistent."""
+    """A private key with its primes. Raises UnsupportedError if the numbers are inconsistent."""
 
     d: int
     p: int
     q: int
-    d_p: int
-    d_q: int
-    q_inverse: int
-
-    @classmethod
-    def of(cls, n: int, e: int, d: int, p: int, q: int) -> PrivateKey:
-        """Make a key and compute its CRT parameters. Raises UnsupportedError as the class does."""
-        if min(p, q) < 3 or p == q or p * q != n:
-            raise UnsupportedError("the modulus is not the product of the two primes given")
-        if gcd(p, q) != 1:
-            raise UnsupportedError("p and q have a common factor")
-        return cls(n, e, d, p, q, d % (p - 1), d % (q - 1), pow(q, -1, p))
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -96,18 +83,12 @@ class PrivateKey(PublicKey):
         p, q, ed = self.p, self.q, self.e * self.d
         if min(p, q) < 3 or p * q != self.n:
             yield "the modulus is not the product of p and q"
-        if p == q:
-            yield "p and q are equal"
+        if gcd(p, q) != 1:
+            yield "p and q have a common factor"
         if pow(2, p - 1, p) != 1 or pow(2, q - 1, q) != 1:
             yield "p or q is not prime"
         if ed % (p - 1) != 1 or ed % (q - 1) != 1:
             yield "d is not the inverse of e"
-        if self.d_p != self.d % (p - 1):
-            yield "d_p is not d mod (p - 1)"
-        if self.d_q != self.d % (q - 1):
-            yield "d_q is not d mod (q - 1)"
-        if self.q_inverse * q % p != 1 or not 0 < self.q_inverse < p:
-            yield "q_inverse is not the inverse of q modulo p"
 
 
 class Engine(Protocol):
@@ -182,9 +163,12 @@ class Rsa:
         factors = [self._unit(key.n) if self.blind_message else 1 for _ in numbers]
         hiding = self.engine.public(key.n, factors, key.e) if self.blind_message else factors
         hidden = [x * r % key.n for x, r in zip(numbers, hiding, strict=True)]
-        powers = (
-            self._with_crt(key, hidden) if self.crt else self._secret(key.n, hidden, key.d, (key.p - 1) * (key.q - 1))
-        )
+        p, q = key.p, key.q
+        if self.crt:
+            halves = (self._secret(prime, hidden, key.d, prime - 1) for prime in (p, q))
+            powers = [b + q * ((a - b) * pow(q, -1, p) % p) for a, b in zip(*halves, strict=True)]
+        else:
+            powers = self._secret(key.n, hidden, key.d, (p - 1) * (q - 1))
         found = [s * pow(r, -1, key.n) % key.n for s, r in zip(powers, factors, strict=True)]
         if self.engine.public(key.n, found, key.e) != [x % key.n for x in numbers]:
             raise Fault("a result failed its check by the public exponent; nothing is released")
@@ -203,11 +187,6 @@ class Rsa:
             blind = self.below(1 << self.blind_exponent) if self.blind_exponent else 0
             pairs.append((x % modulus, exponent % order + order * blind))
         return self.engine.secret(modulus, pairs, modulus.bit_length() + self.blind_exponent)
-
-    def _with_crt(self, key: PrivateKey, numbers: Sequence[int]) -> list[int]:
-        first = self._secret(key.p, numbers, key.d_p, key.p - 1)
-        second = self._secret(key.q, numbers, key.d_q, key.q - 1)
-        return [b + key.q * ((a - b) * key.q_inverse % key.p) for a, b in zip(first, second, strict=True)]
 
 
 def _require(key: PublicKey, numbers: Sequence[int]) -> None:
