@@ -70,10 +70,6 @@ class WeierstrassForm:
     b3: Element | int
     added: bool = False
 
-    def _a(self, x: Element) -> Element | None:
-        """a x; None if a = 0."""
-        return None if isinstance(self.a, int) and self.a == 0 else x * self.a
-
     def add(self, P: Homogeneous, Q: AffinePoint) -> Homogeneous:
         """P + Q for all points, Q affine or homogeneous [12 + 2 b3 + 3 a, one less if Q is affine]."""
         xx, yy = P.X * Q.X, P.Y * Q.Y
@@ -83,7 +79,8 @@ class WeierstrassForm:
             xz, yz = self._cross(P.X, P.Z, Q.X, Q.Z, xx, zz), self._cross(P.Y, P.Z, Q.Y, Q.Z, yy, zz)
         else:
             zz, xz, yz = P.Z, P.X + Q.X * P.Z, P.Y + Q.Y * P.Z
-        s, azz = zz * self.b3, self._a(zz)
+        s = zz * self.b3
+        azz = None if isinstance(self.a, int) and self.a == 0 else zz * self.a
         m, three = xz * self.b3, 3 * xx
         if azz is not None:
             s, three = self._plus(s, xz), three + azz

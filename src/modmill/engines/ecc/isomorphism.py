@@ -27,11 +27,6 @@ class Isomorphism:
     image: Weierstrass
     u: int
 
-    @property
-    def trivial(self) -> bool:
-        """Whether the image is the curve itself."""
-        return self.u == 1
-
 
 @lru_cache(maxsize=32)
 def isomorphism(curve: Weierstrass) -> Isomorphism:

@@ -123,14 +123,14 @@ class Comb:
     def count(self) -> int:
         return self.passes * self.columns
 
-    def worth(self, digit: int, column: int) -> int:
-        """Value of a digit of a column in the last pass."""
-        return sum(1 << self._place(tooth, column) for tooth in range(self.teeth) if digit >> tooth & 1)
-
     @property
     def factors(self) -> list[list[int]]:
         """Values of all digits of each column in the last pass."""
-        return [[self.worth(d, column) for d in range(1 << self.teeth)] for column in range(self.columns)]
+        found = []
+        for column in range(self.columns):
+            places = [self._place(tooth, column) for tooth in range(self.teeth)]
+            found.append([sum((d >> t & 1) << at for t, at in enumerate(places)) for d in range(1 << self.teeth)])
+        return found
 
     def _place(self, tooth: int, column: int) -> int:
         return self.apart * tooth + self.passes * column

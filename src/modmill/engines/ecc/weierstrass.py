@@ -99,7 +99,7 @@ def multiply(curve: Weierstrass, domain: Domain, bits: int, window: int = 4) -> 
     better = isomorphism(curve)
     before = BasicBlock("table")
     X, Y, Z = blinded(domain, before, before.variable("x"), before.variable("y"))
-    if not better.trivial:
+    if better.u != 1:
         X, Y = (c * domain.constant(before, better.u**k) for k, c in ((2, X), (3, Y)))
     _table(better.image, domain, before, Homogeneous(X, Y, Z), window, odd)
     first = BasicBlock("first digit")

@@ -249,7 +249,8 @@ class Router(wiring.Component):
         m.d.comb += head.shut.eq(shut)
         nodes = [_Node(k, self.machines - 1 - k, self.word) for k in range(self.machines)]
         _connect(m, self, "i", head, "i")
-        source, out = head, "d"
+        source: Any = head
+        out = "d"
         for k, node in enumerate(nodes):
             m.submodules[f"node_{k}"] = node
             _connect(m, source, out, node, "d", "select")

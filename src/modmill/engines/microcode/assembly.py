@@ -84,7 +84,7 @@ def assemble(field_program: FieldProgram, contract: Contract, unit: DatapathSpec
     field_program = legal.field_program
     loop = len(field_program.before) if field_program.loop else -1
     parts = join(field_program.blocks, loop, field_program.groups, unit)
-    slots = _Slots(field_program, parts, unit)
+    slots = _Slots(field_program, parts)
     instructions = [
         _instructions(part, slots, k, legal.offset_multiples[k], legal.conditional_subtracts[k])
         for k, part in enumerate(parts)
@@ -125,8 +125,8 @@ class _Slots:
     result.
     """
 
-    def __init__(self, field_program: FieldProgram, parts: list[Placed], unit: DatapathSpec) -> None:
-        self._field_program, self._unit = field_program, unit
+    def __init__(self, field_program: FieldProgram, parts: list[Placed]) -> None:
+        self._field_program = field_program
         self.named: dict[Name, int] = {}
         self.tables: dict[str, OperandAddress] = {}
         self.shared: dict[int, int] = {}
