@@ -9,7 +9,6 @@ and the slot of an output until the block writes it. Shared slots: tables of con
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import chain
 from math import ceil
@@ -20,16 +19,7 @@ from modmill.engines.microcode.expressions import MUL, READ, Name
 from modmill.engines.microcode.field_program import FieldProgram
 from modmill.engines.microcode.fusing import fused
 from modmill.engines.microcode.hazards import check_hazards
-from modmill.engines.microcode.program import (
-    ENTRY,
-    FIXED,
-    PAIR,
-    DatapathSpec,
-    Instruction,
-    OperandAddress,
-    Program,
-    Task,
-)
+from modmill.engines.microcode.program import ENTRY, DatapathSpec, Instruction, OperandAddress, Program, Task
 from modmill.engines.microcode.scheduling import Placed, join, ready_to_place
 
 _ALWAYS = 1 << 40
@@ -85,11 +75,9 @@ def assemble(field_program: FieldProgram, contract: Contract, unit: DatapathSpec
     loop = len(field_program.before) if field_program.loop else -1
     parts = join(field_program.blocks, loop, field_program.groups, unit)
     slots = _Slots(field_program, parts)
-    instructions = [
-        _instructions(part, slots, k, legal.offset_multiples[k], legal.conditional_subtracts[k])
-        for k, part in enumerate(parts)
-    ]
-    results = [(slots.named[n], ceil(bound) - 1) for n, bound in zip(field_program.results, legal.results, strict=True)]
+    instructions = [_instructions(part, slots, legal, k) for k, part in enumerate(parts)]
+    bounds = zip(field_program.results, legal.results, strict=True)
+    results = tuple((slots.named[name], ceil(bound) - 1) for name, bound in bounds)
     program = Program(
         name=field_program.name,
         inputs=tuple((slots.named[name], name) for name in field_program.inputs),
@@ -98,7 +86,7 @@ def assemble(field_program: FieldProgram, contract: Contract, unit: DatapathSpec
         loop=instructions[loop] if field_program.loop else (),
         after=instructions[-1],
         passes=field_program.passes if field_program.loop else 0,
-        results=tuple(results),
+        results=results,
         window=field_program.window,
     )
     assert program.digits == field_program.digits
@@ -110,11 +98,6 @@ def assemble(field_program: FieldProgram, contract: Contract, unit: DatapathSpec
     check_hazards(program, unit)
     program_bounds(program, contract)
     return Assembled(program, legal, tuple(parts), unit)
-
-
-def _size(entries: int) -> int:
-    """The number of entries, rounded up to a power of two."""
-    return 1 << (entries - 1).bit_length() if entries > 1 else 1
 
 
 class _Slots:
@@ -143,7 +126,7 @@ class _Slots:
         """Allocate tables and pairs; return the first free slot."""
         end = 0
         for name, entries in sorted(self._field_program.groups.tables, key=lambda table: -table[1]):
-            size = _size(entries)
+            size = 1 << (entries - 1).bit_length()
             end = -(-end // size) * size
             self.tables[name] = OperandAddress(end, ENTRY, size=size)
             self.named.update({(name, k): end + k for k in range(entries)})
@@ -167,7 +150,7 @@ class _Slots:
         """Allocate the shared slots."""
         end = 0
         for name, table in sorted(self._field_program.shared.items(), key=lambda item: -len(item[1])):
-            size = _size(len(table))
+            size = 1 << (len(table) - 1).bit_length()
             end = -(-end // size) * size
             self.tables[name] = OperandAddress(end, ENTRY, shared=True, size=size)
             self.constants += [(end + k, table[k] if k < len(table) else 0) for k in range(size)]
@@ -242,15 +225,10 @@ class _Slots:
         return found
 
 
-def _instructions(
-    part: Placed,
-    slots: _Slots,
-    number: int,
-    offset_multiples: Mapping[int, int],
-    conditional_subtracts: Mapping[int, int],
-) -> tuple[Instruction, ...]:
-    """The instructions of block ``number``, with the offset multiple and conditional subtraction of each node."""
+def _instructions(part: Placed, slots: _Slots, legal: LegalProgram, number: int) -> tuple[Instruction, ...]:
+    """The instructions of block ``number``."""
     block, own = part.block, slots.own[number]
+    offset_multiples, conditional_subtracts = legal.offset_multiples[number], legal.conditional_subtracts[number]
     instructions = [Instruction(advance=instruction in part.advances) for instruction in range(part.length)]
 
     def address(k: int) -> OperandAddress:
@@ -261,17 +239,16 @@ def _instructions(
             return OperandAddress(slots.shared[source.value], shared=True)
         if source.pick == ENTRY:
             return slots.tables[source.name]
-        return OperandAddress(slots.named[source.name], PAIR if source.pick == PAIR else FIXED)
+        return OperandAddress(slots.named[source.name], source.pick)
 
     for k, node in enumerate(block.nodes):
         if node.kind == READ:
             continue
         at = part.instructions[k]
-        a, b, c, e = ([address(arg) for arg in node.args] + [None, None])[:4]
-        assert a is not None and b is not None
         task = Task(
-            node.kind, OperandAddress(own[k]), a, b, c, e, offset_multiples.get(k, 0), conditional_subtracts.get(k, 0)
-        )
+            node.kind, OperandAddress(own[k]), *map(address, node.args),
+            offset_multiple=offset_multiples.get(k, 0), conditional_subtract=conditional_subtracts.get(k, 0),
+        )  # fmt: skip
         if node.kind == MUL:
             instructions[at] = replace(instructions[at], product=task)
         else:
