@@ -10,7 +10,7 @@ from test_exponentiation import montgomery, plain
 
 from modmill.contract import UnsupportedError
 from modmill.designs import design
-from modmill.engines.microcode.bounds import instructions_of, program_bounds
+from modmill.engines.microcode.bounds import program_bounds
 from modmill.engines.microcode.hazards import Hazard, check_hazards
 from modmill.engines.microcode.interpreter import exact, largest, run
 from modmill.engines.microcode.program import DatapathSpec, Instruction
@@ -79,7 +79,7 @@ def test_bounds_of_all_passes_are_those_of_the_formula(program):
     held = {(True, k): (x + 1) / P for k, x in instructions.shared} | {
         (False, slot): 1.0 for slot, _ in instructions.inputs
     }
-    for _, _, instruction in instructions_of(instructions):
+    for _, _, instruction in instructions.executed():
         x, y = (max(held[slot] for slot in place.all) for place in instruction.product.reads)
         held[False, instruction.product.destination.number] = x * y * float(power.contract.gain) + 1
     (bound,) = program_bounds(instructions, power.contract).results
