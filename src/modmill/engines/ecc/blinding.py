@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING
 
 from modmill.contract import Fault, UnsupportedError
 from modmill.engines.ecc.points import BLIND as GIVEN_BLIND
+from modmill.engines.ranges import require_range
 from modmill.numbers.curves.affine import Curve, Montgomery, Point, Weierstrass
 from modmill.numbers.curves.projective import multiple_u, multiples
 from modmill.numbers.primes import square_root
@@ -180,9 +181,8 @@ class ReferenceEngine(PointEngine):
     curve: Curve
 
     def results(self, operation: str, bits: int, runs: Sequence[Run]) -> list[tuple[int, ...]]:
-        for k in (k for scalars, _ in runs for k in scalars if operation != "multiply-two"):
-            if not 0 <= k < 1 << bits:
-                raise UnsupportedError(f"a scalar must be in [0, 2^{bits}), got one of {k.bit_length()} bits")
+        secret = [] if operation == "multiply-two" else [k for scalars, _ in runs for k in scalars]
+        require_range(secret, 1 << bits, f"a scalar must be in [0, 2^{bits})")
         return [reference(self.curve, operation, run) for run in runs]
 
 
@@ -279,12 +279,8 @@ class Ecc:
                 )
 
     def _require(self, scalars: Sequence[int]) -> None:
-        for k in scalars:
-            if not 0 <= k <= self.curve.n:
-                raise UnsupportedError(
-                    f"a scalar must be in [0, n], n of {self.curve.n.bit_length()} bits, got one of "
-                    f"{k.bit_length()} bits{' below 0' if k < 0 else ''}"
-                )
+        n = self.curve.n
+        require_range(scalars, n + 1, f"a scalar must be in [0, n], n of {n.bit_length()} bits")
 
     def _blinded(self, scalars: Sequence[int]) -> list[int]:
         if not self.blind_scalar:

@@ -22,14 +22,11 @@ import itertools
 from dataclasses import dataclass
 
 from modmill.contract import UnsupportedError
+from modmill.engines.ranges import require_range
 
 
 def _require(k: int, bits: int) -> None:
-    if not 0 <= k < 1 << bits:
-        raise UnsupportedError(
-            f"a scalar of this program must be in [0, 2^{bits}), got one of {k.bit_length()} bits"
-            f"{' below 0' if k < 0 else ''}"
-        )
+    require_range([k], 1 << bits, f"a scalar of this program must be in [0, 2^{bits})")
 
 
 def _split(number: int, window: int, count: int) -> tuple[int, ...]:

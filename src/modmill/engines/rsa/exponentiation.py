@@ -31,6 +31,7 @@ from modmill.engines.microcode.bounds import program_bounds
 from modmill.engines.microcode.field_program import Domain
 from modmill.engines.microcode.interpreter import Product, largest, run
 from modmill.engines.microcode.program import ENTRY, PAIR, DatapathSpec, Instruction, OperandAddress, Program, Task
+from modmill.engines.ranges import require_range
 from modmill.numbers.shown import shortened
 from modmill.rtl.memory import DEPTHS
 
@@ -87,11 +88,7 @@ class PowerProgram:
     def digits(self, exponent: int, bits: int) -> tuple[int, ...]:
         """Digits of the exponent in order of use. Raises UnsupportedError for an exponent outside [0, 2^bits); a
         program without digits accepts only its own."""
-        if not 0 <= exponent < 1 << bits:
-            raise UnsupportedError(
-                f"exponents must be in [0, 2^{bits}), got one of {exponent.bit_length()} bits"
-                f"{' below 0' if exponent < 0 else ''}"
-            )
+        require_range([exponent], 1 << bits, f"exponents must be in [0, 2^{bits})")
         if not self.window:
             if exponent != self.exponent:
                 raise UnsupportedError(f"the exponent of this program must be {self.exponent}, got {exponent}")

@@ -28,6 +28,7 @@ from math import gcd
 from typing import Protocol
 
 from modmill.contract import Contract, Fault, UnsupportedError
+from modmill.engines.ranges import require_range
 from modmill.engines.rsa.exponentiation import Exponentiation, PowerProgram, fixed_window, left_to_right
 
 BITS = range(1024, 4097)
@@ -153,13 +154,13 @@ class Rsa:
 
     def public(self, key: PublicKey, numbers: Sequence[int]) -> list[int]:
         """x^e mod n for each number. Raises UnsupportedError for one outside [0, n)."""
-        _require(key, numbers)
+        require_range(numbers, key.n, f"a number must be in [0, n), n of {key.bits} bits")
         return self.engine.public(key.n, numbers, key.e)
 
     def private(self, key: PrivateKey, numbers: Sequence[int]) -> list[int]:
         """x^d mod n for each number; the public operation checks each before any is released. Raises UnsupportedError
         for a number outside [0, n), Fault if a check fails: then no result is released."""
-        _require(key, numbers)
+        require_range(numbers, key.n, f"a number must be in [0, n), n of {key.bits} bits")
         factors = [self._unit(key.n) if self.blind_message else 1 for _ in numbers]
         hiding = self.engine.public(key.n, factors, key.e) if self.blind_message else factors
         hidden = [x * r % key.n for x, r in zip(numbers, hiding, strict=True)]
@@ -187,12 +188,3 @@ class Rsa:
             blind = self.below(1 << self.blind_exponent) if self.blind_exponent else 0
             pairs.append((x % modulus, exponent % order + order * blind))
         return self.engine.secret(modulus, pairs, modulus.bit_length() + self.blind_exponent)
-
-
-def _require(key: PublicKey, numbers: Sequence[int]) -> None:
-    for x in numbers:
-        if not 0 <= x < key.n:
-            raise UnsupportedError(
-                f"a number must be in [0, n), n of {key.bits} bits, got one of {x.bit_length()} bits"
-                f"{' below 0' if x < 0 else ''}"
-            )
