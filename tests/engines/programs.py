@@ -118,14 +118,11 @@ def random_program(
         return tuple(out)
 
     now = 0
-    first, each, last = 1, 2, 1
-    before = block(instructions[0], first)
-    loop = block(instructions[1], each)
-    after = block(instructions[2], last)
+    before, loop, after = (block(count, advances) for count, advances in zip(instructions, (1, 2, 1), strict=True))
     results = tuple((s, kept) for s in (table, half, half + 1, 1))
     shared = tuple((k, rnd.randrange(p)) for k in range(max(constants, table)))
     inputs = tuple((s, f"x{s}") for s in range(slots))
-    return Program(name, inputs, shared, before, loop, after, passes, results, window, each, first, last)
+    return Program(name, inputs, shared, before, loop, after, passes, results, window)
 
 
 def random_run(rnd, program, p):

@@ -13,7 +13,7 @@ from modmill.contract import UnsupportedError
 from modmill.cores.rsa.check import check_engine
 from modmill.cores.rsa.machine import engine
 from modmill.design import unused
-from modmill.engines.machine.cluster import Router, answers, everyone, joined, packet
+from modmill.engines.machine.cluster import Router, everyone, joined, packet
 from modmill.flow.emit import verilog
 from modmill.flow.words import WordSimulator
 
@@ -48,6 +48,11 @@ class Toy(wiring.Component):
             with m.If(self.o_last):
                 m.d.sync += [given.eq(0), taken.eq(0)]
         return m
+
+
+def answers(words, length):
+    """(machine, words) of every answer in a stream of answers of ``length`` words each."""
+    return [(words[k], words[k + 1 : k + 1 + length]) for k in range(0, len(words), length + 1)]
 
 
 def several(machines, router=None):

@@ -33,14 +33,7 @@ class Bench:
         self.contract = self.fitted.contract(io)
         core = unused(self.fitted.core(io))
         self.timing = MachineTiming(self.contract, sums, core.period, core.lead, bool(conditional_subtracts))
-        made_for = unit(
-            self.contract,
-            threads,
-            sums,
-            period=core.period,
-            lead=core.lead,
-            conditional_subtracts=bool(conditional_subtracts),
-        )
+        made_for = unit(self.timing, threads)
         below_p = self.contract.operand_bound == 1
         self.programs = tuple(
             random_program(
@@ -145,7 +138,7 @@ def small(digits):
             Instruction(None, (Task("sub", Address(7), Address(6), Address(5), offset_multiple=2),)),
             Instruction(advance=True))  # fmt: skip
     inputs = tuple((slot, f"x{slot}") for slot in range(7))
-    return Program("picks", inputs, (), (Instruction(),), loop, wait, digits, ((6, 2), (4, 2), (5, 2), (7, 4)), 2, 1)
+    return Program("picks", inputs, (), (Instruction(),), loop, wait, digits, ((6, 2), (4, 2), (5, 2), (7, 4)), 2)
 
 
 @pytest.fixture(scope="module")
@@ -153,9 +146,8 @@ def picking():
     fitted = design("montgomery-array").fit(2**61 - 1, loadable=False)
     contract, core = fitted.contract("native"), unused(fitted.core("native"))
     timing = MachineTiming(contract, 1, core.period, core.lead)
-    made_for = unit(contract, 6, 1, period=core.period, lead=core.lead)
     program = small(12)
-    check_hazards(program, made_for)
+    check_hazards(program, unit(timing, 6))
     layout = MicrocodeLayout((program,), timing, 6, 16)
     return fitted, layout, Coprocessor
 
@@ -258,8 +250,6 @@ def test_what_does_not_fit_is_refused(picking):
     runs = [([0] * 12, [1] * 7)] * 6
     for make, why in [
         (lambda: MachineTiming(contract, -1), "0 or more sums, not -1"),
-        (lambda: unit(contract, 0, 1), "at least 1 thread, not 0"),
-        (lambda: unit(contract, 2000, 1), "2000 threads and 16 constants do not fit 1024 slots"),
         (lambda: slices(design("hbe").fit(2**31 - 1, w=12).representation), "not residue"),
         (lambda: MicrocodeLayout((), timing, 1), "needs a program"),
         (lambda: MicrocodeLayout((replace(one, inputs=()),), timing, 1), "no inputs or no results"),
@@ -267,10 +257,10 @@ def test_what_does_not_fit_is_refused(picking):
         (lambda: MicrocodeLayout((one,), timing, 200), "8 slots of 200 threads and 2 constants do not fit 1024"),
         (lambda: MicrocodeLayout((one,), timing, 6, 8), "words have 16 to 64 bits, not 8"),
         (lambda: MicrocodeLayout((replace(one, passes=30000),), timing, 6), "fill 22506 words; 16384 are available"),
-        (lambda: MicrocodeLayout((subtracting,), timing, 6), "a conditional subtraction, which this unit cannot do"),
+        (lambda: MicrocodeLayout((subtracting,), timing, 6), "does not subtract multiples of p from sums"),
         (lambda: MicrocodeLayout((added,), timing, 6), "does not add two products"),
-        (lambda: MicrocodeLayout((wide,), timing, 6), "an instruction of 2 sums, this unit does 1"),
-        (lambda: MicrocodeLayout((constant,), timing, 6), "writes a constant"),
+        (lambda: MicrocodeLayout((wide,), timing, 6), "2 sums, the unit does 1"),
+        (lambda: MicrocodeLayout((constant,), timing, 6), "writes a shared slot"),
         (lambda: layout.job(0, runs[:5]), "does 6 runs at once, not 5"),
         (lambda: layout.job(0, [([0] * 11, [1] * 7)] * 6), "uses 12 digits, not 11"),
         (lambda: layout.job(0, [([4] * 12, [1] * 7)] * 6), "digits of 2 bits"),

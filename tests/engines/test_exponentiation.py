@@ -129,7 +129,7 @@ def test_a_program_of_one_exponent_takes_no_other():
 @pytest.mark.parametrize("program", [fixed_window(4), ladder(), left_to_right(0x10001)], ids=lambda p: p.name)
 @pytest.mark.parametrize("p", [2**64 - 59, 2**63 + 29, 3 << 62 | 1])
 def test_no_product_exceeds_its_bound(program, p):
-    bits = 64 if program.uniform else 17
+    bits = 64 if program.window else 17
     contract = montgomery(p, 64)
     engine = Exponentiation(program, contract, bits)
     exact = product(p, 64)
@@ -141,7 +141,7 @@ def test_no_product_exceeds_its_bound(program, p):
         reached[where] = max(result, reached.get(where, 0))
 
     for base in (0, 1, p - 1, rnd.randrange(p)):
-        exponent = rnd.randrange(1 << bits) if program.uniform else 0x10001
+        exponent = rnd.randrange(1 << bits) if program.window else 0x10001
         digits = program.digits(exponent, bits)
         for multiply in (lambda _, x: exact(*x), largest(instructions, contract)):
             run(instructions, UNIT, contract, {"base": base}, digits, multiply, seen)

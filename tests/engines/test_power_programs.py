@@ -10,7 +10,7 @@ from test_exponentiation import montgomery, plain
 
 from modmill.contract import UnsupportedError
 from modmill.designs import design
-from modmill.engines.microcode.bounds import instructions_of, program_bounds
+from modmill.engines.microcode.bounds import program_bounds
 from modmill.engines.microcode.hazards import Hazard, check_hazards
 from modmill.engines.microcode.interpreter import exact, largest, run
 from modmill.engines.microcode.program import DatapathSpec, Instruction
@@ -26,7 +26,7 @@ def unit(distance):
 
 
 def made(program, contract, distance=1):
-    bits = 12 if program.uniform else max(7, program.exponent.bit_length())
+    bits = 12 if program.window else max(7, program.exponent.bit_length())
     power = Exponentiation(program, contract, bits)
     return power, power.instructions(distance)
 
@@ -44,7 +44,7 @@ def test_rows_give_powers(program, distance):
     for contract, form in ((montgomery(P), program), (plain(P), _unconverted(program))):
         power, instructions = made(form, contract, distance)
         check_hazards(instructions, unit(distance))
-        exponents = [0, 1, 0xFFF, 0x800, rnd.getrandbits(12)] if form.uniform else [form.exponent]
+        exponents = [0, 1, 0xFFF, 0x800, rnd.getrandbits(12)] if form.window else [form.exponent]
         for exponent in exponents:
             for base in (0, 1, P - 1, rnd.randrange(P)):
                 for product in (None, largest(instructions, contract)):
@@ -55,7 +55,7 @@ def _unconverted(program):
     """The same for a multiplier without a factor."""
     if program.name == "ladder":
         return ladder(converted=False)
-    if program.uniform:
+    if program.window:
         return fixed_window(program.window, converted=False)
     return power_of(program.exponent, converted=False)
 
@@ -79,7 +79,7 @@ def test_bounds_of_all_passes_are_those_of_the_formula(program):
     held = {(True, k): (x + 1) / P for k, x in instructions.shared} | {
         (False, slot): 1.0 for slot, _ in instructions.inputs
     }
-    for _, _, instruction in instructions_of(instructions):
+    for _, _, instruction in instructions.executed():
         x, y = (max(held[slot] for slot in place.all) for place in instruction.product.reads)
         held[False, instruction.product.destination.number] = x * y * float(power.contract.gain) + 1
     (bound,) = program_bounds(instructions, power.contract).results

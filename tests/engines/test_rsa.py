@@ -119,11 +119,11 @@ def test_blinding_hides_bases_and_exponents():
         watched.private(key, [1234567])
     (p, base, exponent, bits), _, (_, again, other, _), _ = seen
     assert p == key.p and base != 1234567 and base != again and exponent != other
-    assert bits == key.p.bit_length() + 64 and exponent % (key.p - 1) == key.d_p
+    assert bits == key.p.bit_length() + 64 and exponent % (key.p - 1) == key.d % (key.p - 1)
     plain = replace(MODEL, engine=Watching(MODEL.engine, 0), blind_message=False)
     seen.clear()
     plain.private(key, [1234567])
-    assert seen[0][1:3] == (1234567, key.d_p)
+    assert seen[0][1:3] == (1234567, key.d % (key.p - 1))
 
 
 def test_wrong_keys_are_refused():
@@ -133,11 +133,7 @@ def test_wrong_keys_are_refused():
         ({"n": key.n + 2}, "not the product"),
         ({"e": 2}, "odd, at least 3.* got 2"),
         ({"e": 1 << 300 | 1}, "301 bits"),
-        ({"p": key.q, "q": key.p}, "d_p is not"),
         ({"d": key.d + 2}, "d is not the inverse"),
-        ({"d_p": key.d_p + 1}, "d_p is not"),
-        ({"d_q": key.d_q + 1}, "d_q is not"),
-        ({"q_inverse": key.q_inverse + key.p}, "q_inverse is not"),
         ({"p": key.p * key.q, "q": 1}, "not the product"),
     ]:
         with pytest.raises(UnsupportedError, match=why):
@@ -147,10 +143,10 @@ def test_wrong_keys_are_refused():
     with pytest.raises(UnsupportedError, match="1024 to 4096 bits, got 4097"):
         PublicKey((1 << 4096) | 1, 3)
     with pytest.raises(UnsupportedError, match="not the product"):
-        PrivateKey.of(key.n, key.e, key.d, key.p, key.p)
+        PrivateKey(key.n, key.e, key.d, key.p, key.p)
     p = (1 << 520) + 1
     with pytest.raises(UnsupportedError, match="p or q is not prime"):
-        PrivateKey.of(p * (p + 2), 3, 5, p, p + 2)
+        PrivateKey(p * (p + 2), 3, 5, p, p + 2)
 
 
 def test_numbers_beyond_the_modulus_are_refused():

@@ -8,7 +8,6 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from modmill.contract import Binary
-from modmill.engines.microcode.bounds import instructions_of
 from modmill.rtl import fold
 
 KINDS = ("mul", "add", "sub", "load", "store")
@@ -24,7 +23,7 @@ class SlotMachine(wiring.Component):
     def __init__(self, core, contract, program):
         self.core, self.form, self.p = core, contract.operand, contract.p
         self.lifts = sorted(
-            {0, *(task.offset_multiple for _, _, instruction in instructions_of(program) for task in instruction.sums)}
+            {0, *(task.offset_multiple for _, _, instruction in program.executed() for task in instruction.sums)}
         )
         self.slots = program.slots
         address = (self.slots - 1).bit_length()
@@ -38,7 +37,7 @@ class SlotMachine(wiring.Component):
     def offers(self, program, inputs):
         """Loads, the rows' operations and stores as payloads of ``i``."""
         operations = [("load", slot, 0, 0, 0, self.form.encode(inputs[name])) for slot, name in program.inputs]
-        for task in (task for _, _, row in instructions_of(program) for task in row.tasks):
+        for task in (task for _, _, row in program.executed() for task in row.tasks):
             operations.append(
                 (task.kind, task.destination.number, task.a.number, task.b.number, task.offset_multiple, 0)
             )

@@ -13,14 +13,9 @@ from modmill.numbers.shown import shortened
 _BEGIN = re.compile(rb"-----BEGIN ([^\r\n]*?)-----")
 
 
-def labels(data: bytes) -> list[str]:
-    """Labels of all blocks of a PEM file, in order; none for DER."""
-    return [label.decode("ascii", "replace") for label in _BEGIN.findall(data)]
-
-
 def require_label(data: bytes, accepted: Sequence[str]) -> None:
     """Raise UnsupportedError if a file has PEM blocks, or the start of one, and none has a label of ``accepted``."""
-    found = labels(data)
+    found = [label.decode("ascii", "replace") for label in _BEGIN.findall(data)]
     if b"-----BEGIN" not in data or set(found) & set(accepted):
         return
     what = f"the PEM file is labelled {shortened(found[0])}" if found else "the PEM file has no readable label"

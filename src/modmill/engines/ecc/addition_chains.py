@@ -15,9 +15,10 @@ windows).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from functools import lru_cache
-from itertools import pairwise
+import re
+from collections.abc import Callable
+from functools import lru_cache, reduce
+from itertools import count, pairwise
 from typing import TypeVar
 
 from modmill.contract import UnsupportedError
@@ -50,13 +51,10 @@ def chain(exponent: int) -> Steps:
     return min(found, key=len)
 
 
-class _Chain:
-    def __init__(self) -> None:
-        self.steps: list[tuple[int, int]] = []
-
+class _Chain(list[tuple[int, int]]):
     def product(self, a: int, b: int) -> int:
-        self.steps.append((a, b))
-        return len(self.steps)
+        self.append((a, b))
+        return len(self)
 
     def squarings(self, a: int, count: int) -> int:
         for _ in range(count):
@@ -66,7 +64,7 @@ class _Chain:
 
 def _by_windows(exponent: int, window: int) -> Steps:
     made = _Chain()
-    pieces = list(_windows(exponent, window))
+    pieces = _windows(exponent, window)
     largest = max(digit for _, digit in pieces)
     odd = {1: 0}
     if largest > 1:
@@ -78,57 +76,34 @@ def _by_windows(exponent: int, window: int) -> Steps:
         held = made.squarings(held, shift)
         if digit:
             held = made.product(held, odd[digit])
-    return tuple(made.steps)
+    return tuple(made)
 
 
-def _windows(exponent: int, window: int) -> Iterator[tuple[int, int]]:
-    """Yield (squarings before the digit, odd digit); the first has no squarings. Trailing squarings have digit 0."""
-    bits = bin(exponent)[2:]
-    at, waiting = 0, 0
-    first = True
-    while at < len(bits):
-        if bits[at] == "0":
-            waiting, at = waiting + 1, at + 1
-            continue
-        piece = bits[at : at + window].rstrip("0")
-        yield (0 if first else waiting + len(piece)), int(piece, 2)
-        first, waiting, at = False, 0, at + len(piece)
-    if waiting:
-        yield waiting, 0
+def _windows(exponent: int, window: int) -> list[tuple[int, int]]:
+    """(squarings before the digit, odd digit); those of the first digit do not count. Trailing squarings: digit 0."""
+    pieces = re.findall(rf"(0*)(1[01]{{0,{window - 1}}}(?<=1)|$)", f"{exponent:b}")
+    return [(len(zeros + digit), int(digit or "0", 2)) for zeros, digit in pieces if zeros or digit]
 
 
 def _runs(exponent: int) -> list[tuple[int, int]]:
     """Return (zeros before the run, ones) for each run of ones; trailing zeros as (zeros, 0)."""
-    found: list[tuple[int, int]] = []
-    zeros = ones = 0
-    for bit in bin(exponent)[2:]:
-        if bit == "1":
-            ones += 1
-        elif ones:
-            found.append((zeros, ones))
-            zeros, ones = 1, 0
-        else:
-            zeros += 1
-    return [*found, (zeros, ones)]
+    return [(len(z), len(ones)) for z, ones in re.findall("(0*)(1*)", f"{exponent:b}") if z or ones]
 
 
 def _by_runs(exponent: int) -> Steps:
     """Return the shortest chain whose lengths include a subset of the runs' own lengths and their remainders."""
     runs = _runs(exponent)
     ones = sorted({n for _, n in runs if n})
-    stops = dict.fromkeys([*ones, *(n % m for n in ones for m in ones if n % m > 1)])
+    stops = list(dict.fromkeys([*ones, *(n % m for n in ones for m in ones if n % m > 1)]))[:_STOPS]
     found = []
-    for through in _subsets(list(stops)[:_STOPS]):
-        lengths: tuple[int, ...] = (1,)
-        for target in sorted(through):
-            lengths = _star(lengths, target)
-        found.append(_along(runs, lengths))
+    for mask in range(1 << len(stops)):
+        through = sorted(n for k, n in enumerate(stops) if mask >> k & 1)
+        found.append(_along(runs, reduce(_star, through, (1,))))
     return min(found, key=len)
 
 
 def _along(runs: list[tuple[int, int]], lengths: tuple[int, ...]) -> Steps:
-    made = _Chain()
-    ones_of = {1: 0}
+    made, ones_of = _Chain(), {1: 0}
     for smaller, larger in pairwise(lengths):
         step = larger - smaller
         ones_of[larger] = made.product(made.squarings(ones_of[smaller], step), ones_of[step])
@@ -140,12 +115,7 @@ def _along(runs: list[tuple[int, int]], lengths: tuple[int, ...]) -> Steps:
             piece = max(n for n in lengths if n <= left)
             held = made.product(made.squarings(held, piece), ones_of[piece]) if held >= 0 else ones_of[piece]
             left -= piece
-    return tuple(made.steps)
-
-
-def _subsets(numbers: list[int]) -> Iterator[list[int]]:
-    for mask in range(1 << len(numbers)):
-        yield [n for k, n in enumerate(numbers) if mask >> k & 1]
+    return tuple(made)
 
 
 @lru_cache(maxsize=1024)
@@ -153,10 +123,7 @@ def _star(lengths: tuple[int, ...], target: int) -> tuple[int, ...]:
     """Extend the chain to ``target`` in the fewest steps; each new length is the last one plus one of the chain."""
     if target in lengths:
         return lengths
-    depth = 1
-    while (found := _search(lengths, target, depth)) is None:
-        depth += 1
-    return found
+    return next(found for depth in count(1) if (found := _search(lengths, target, depth)))
 
 
 def _search(lengths: tuple[int, ...], target: int, depth: int) -> tuple[int, ...] | None:

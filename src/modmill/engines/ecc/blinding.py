@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING
 
 from modmill.contract import Fault, UnsupportedError
 from modmill.engines.ecc.points import BLIND as GIVEN_BLIND
+from modmill.engines.ranges import require_range
 from modmill.numbers.curves.affine import Curve, Montgomery, Point, Weierstrass
 from modmill.numbers.curves.projective import multiple_u, multiples
 from modmill.numbers.primes import square_root
@@ -72,10 +73,7 @@ class PointEngine(ABC):
     def multiply(
         self, scalars: Sequence[int], points: Sequence[Point], bits: int, blinds: Sequence[int]
     ) -> list[Point]:
-        """k P for each pair; P is any point of the curve.
-
-        Raises UnsupportedError for the point at infinity.
-        """
+        """k P for each pair; P is any point of the curve. Raises UnsupportedError for the point at infinity."""
         items = zip(scalars, points, blinds, strict=True)
         return self._points("multiply", bits, [((k,), _given(P) | {GIVEN_BLIND: blind}) for k, P, blind in items])
 
@@ -153,13 +151,11 @@ class HostOrder(OrderArithmetic):
     where: str = "host"
 
     def results(self, n: int, operation: str, runs: Sequence[Mapping[str, int]]) -> list[tuple[int, ...]]:
-        """Results of each run."""
-        return [order_reference(operation, n, given, lambda x: self._inverse(n, x)) for given in runs]
+        def inverse(x: int) -> int:
+            b = 1 + secrets.randbelow(n - 1)
+            return b * pow(x * b, -1, n) % n
 
-    def _inverse(self, n: int, x: int) -> int:
-        """x^-1 = b (x b)^-1 mod n."""
-        b = 1 + secrets.randbelow(n - 1)
-        return b * pow(x * b, -1, n) % n
+        return [order_reference(operation, n, given, inverse) for given in runs]
 
 
 def reference(curve: Curve, operation: str, run: Run) -> tuple[int, ...]:
@@ -179,18 +175,14 @@ def reference(curve: Curve, operation: str, run: Run) -> tuple[int, ...]:
 
 @dataclass(frozen=True)
 class ReferenceEngine(PointEngine):
-    """An engine on `numbers.curves`, neither bit-exact nor in constant time: for tests and test keys only.
-
-    Raises UnsupportedError for scalars outside [0, 2^bits).
-    """
+    """An engine on `numbers.curves`, neither bit-exact nor in constant time: for tests and test keys only. Raises
+    UnsupportedError for scalars outside [0, 2^bits)."""
 
     curve: Curve
 
     def results(self, operation: str, bits: int, runs: Sequence[Run]) -> list[tuple[int, ...]]:
-        """Results of each run."""
-        for k in (k for scalars, _ in runs for k in scalars if operation != "multiply-two"):
-            if not 0 <= k < 1 << bits:
-                raise UnsupportedError(f"a scalar must be in [0, 2^{bits}), got one of {k.bit_length()} bits")
+        secret = [] if operation == "multiply-two" else [k for scalars, _ in runs for k in scalars]
+        require_range(secret, 1 << bits, f"a scalar must be in [0, 2^{bits})")
         return [reference(self.curve, operation, run) for run in runs]
 
 
@@ -235,16 +227,14 @@ class Ecc:
         cofactor, a point outside the group of the base point; Fault if a result is off the curve.
         """
         self._require(scalars)
-        for P in points:
-            if not self.curve.contains(P):
-                raise UnsupportedError(f"the point is not on {self.curve.title}")
+        if not all(map(self.curve.contains, points)):
+            raise UnsupportedError(f"the point is not on {self.curve.title}")
         self._require_group(points)
         if not points:
             return []
         real = [self.curve.base if P is None else P for P in points]
         found = self.engine.multiply(self._blinded(scalars), real, self.bits, self._blinds(len(scalars)))
-        kept = [self.curve.zero if P is None else kP for P, kP in zip(points, found, strict=True)]
-        return self._on_curve(kept)
+        return self._on_curve([self.curve.zero if P is None else kP for P, kP in zip(points, found, strict=True)])
 
     def multiply_base(self, scalars: Sequence[int]) -> list[Point]:
         """k G for each secret scalar k in [0, n]. Raises UnsupportedError and Fault as `multiply` does."""
@@ -255,9 +245,7 @@ class Ecc:
 
     def multiply_two(self, scalars: Sequence[tuple[int, int]], points: Sequence[Point]) -> list[Point]:
         """u1 G + u2 P for each pair (u1, u2) below n and each P; all are public. P is on the curve, not at infinity.
-
-        Raises UnsupportedError as `multiply` does for the points, Fault if a result is off the curve.
-        """
+        Raises UnsupportedError as `multiply` does for the points, Fault if a result is off the curve."""
         self._require_group(points)
         return self._on_curve(self.engine.multiply_two(scalars, points)) if scalars else []
 
@@ -273,17 +261,17 @@ class Ecc:
         if not us:
             return []
         if self.blind_scalar:
-            orders = [_points_with(curve, u) for u in us]
+            own, twist = both_orders(curve)
+            orders = [twist if square_root(curve.right(u) * curve.B, curve.p) is None else own for u in us]
             scalars = [k + N * self.below(1 << self.blind_scalar) for k, N in zip(scalars, orders, strict=True)]
-            bits = max(bits, *(N.bit_length() for N in both_orders(curve))) + self.blind_scalar
+            bits = max(bits, own.bit_length(), twist.bit_length()) + self.blind_scalar
         return self.engine.ladder(scalars, us, bits, self._blinds(len(us)))
 
     def _require_group(self, points: Sequence[Point]) -> None:
         """On a Weierstrass curve with points of order two, sums are correct only in the group of the base point."""
         curve = self.curve
-        if not isinstance(curve, Weierstrass) or curve.h % 2:
-            return
-        for P in points:
+        even = isinstance(curve, Weierstrass) and curve.h % 2 == 0
+        for P in points if even else ():
             if P is not None and multiples(curve, [(curve.n, P)]) is not None:
                 raise UnsupportedError(
                     f"the point is not in the group of the base point of {curve.title}: "
@@ -291,12 +279,8 @@ class Ecc:
                 )
 
     def _require(self, scalars: Sequence[int]) -> None:
-        for k in scalars:
-            if not 0 <= k <= self.curve.n:
-                raise UnsupportedError(
-                    f"a scalar must be in [0, n], n of {self.curve.n.bit_length()} bits, got one of "
-                    f"{k.bit_length()} bits{' below 0' if k < 0 else ''}"
-                )
+        n = self.curve.n
+        require_range(scalars, n + 1, f"a scalar must be in [0, n], n of {n.bit_length()} bits")
 
     def _blinded(self, scalars: Sequence[int]) -> list[int]:
         if not self.blind_scalar:
@@ -308,17 +292,14 @@ class Ecc:
         return [1 + self.below(self.curve.p - 1) if self.blind_coordinates else 1 for _ in range(count)]
 
     def _on_curve(self, points: Sequence[Point]) -> list[Point]:
-        if not all(self.curve.contains(P) for P in points):
+        if not all(map(self.curve.contains, points)):
             raise Fault(f"a result is not on {self.curve.title}; nothing is released")
         return list(points)
 
 
 def require_point(curve: Curve, P: Point) -> Point:
-    """Return the point. Raises UnsupportedError if it is neutral, off the curve or outside the group of the base
-    point.
-
-    Membership in the group is tested only if the cofactor is not 1, on the host: the point is public.
-    """
+    """Return the public point. Raises UnsupportedError if it is neutral, off the curve or outside the group of the base
+    point, which is tested on the host if the cofactor is not 1."""
     if not curve.contains(P):
         raise UnsupportedError(f"the public point is not on {curve.title}")
     if curve.zero == P:
@@ -349,9 +330,3 @@ def both_orders(curve: Montgomery) -> tuple[int, int]:
     """Number of points of the curve and of its twist; their sum is 2 p + 2."""
     own = curve.n * curve.h
     return own, 2 * curve.p + 2 - own
-
-
-def _points_with(curve: Montgomery, u: int) -> int:
-    """Number of points of the curve or of its twist, whichever contains u."""
-    own, twist = both_orders(curve)
-    return twist if square_root(curve.right(u) * curve.B, curve.p) is None else own

@@ -28,12 +28,10 @@ def exchange(ecc: Ecc, items: Sequence[tuple[int, Point]]) -> list[bytes]:
     curve = require_weierstrass(ecc.curve)
     scalars = [require_scalar(curve, d) for d, _ in items]
     points = [require_point(curve, Q) for _, Q in items]
-    secrets = []
-    for P in ecc.multiply(scalars, points):
-        if P is None:
-            raise UnsupportedError("the shared point is the point at infinity")
-        secrets.append(P[0].to_bytes(curve.size, "big"))
-    return secrets
+    shared = ecc.multiply(scalars, points)
+    if None in shared:
+        raise UnsupportedError("the shared point is the point at infinity")
+    return [P[0].to_bytes(curve.size, "big") for P in shared if P]
 
 
 def exchange_u(ecc: Ecc, items: Sequence[tuple[bytes, bytes]], *, allow_zero: bool = False) -> list[bytes]:

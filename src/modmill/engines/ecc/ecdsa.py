@@ -45,8 +45,7 @@ Signature = tuple[int, int]
 
 def digest(name: str, message: bytes) -> bytes:
     """The hash of a message. Raises UnsupportedError for an unknown hash, and if this Python lacks it."""
-    hashed = _new(name)(message)
-    return bytes(hashed.digest(_SHAKE[name]) if name in _SHAKE else hashed.digest())
+    return bytes(_new(name)(message).digest(*([_SHAKE[name]] if name in _SHAKE else [])))
 
 
 def nonces(n: int, d: int, hashed: bytes, hash: str = "sha256", extra: bytes = b"") -> Iterator[int]:
@@ -86,13 +85,9 @@ def leftmost(data: bytes, bits: int) -> int:
 
 
 def sign(
-    ecc: Ecc,
-    items: Sequence[tuple[int, bytes]],
-    hash: str = "sha256",
-    nonce: str = "deterministic",
-    *,
+    ecc: Ecc, items: Sequence[tuple[int, bytes]], hash: str = "sha256", nonce: str = "deterministic", *,
     low_s: bool = False,
-) -> list[Signature]:
+) -> list[Signature]:  # fmt: skip
     """The signature of each (private scalar, message). ``low_s``: take the smaller of s and n - s, as Bitcoin does.
 
     With ``Ecc.check`` all are verified before any is released; raises Fault if one is wrong. Raises UnsupportedError
@@ -107,19 +102,20 @@ def sign(
         nonces(curve.n, d, hashed, hash) if nonce == "deterministic" else _random(ecc, curve.n)
         for d, hashed in zip(scalars, hashes, strict=True)
     ]
-    found: dict[int, Signature] = {}
+    n, found = curve.n, [(0, 0)] * len(items)
     for _ in range(_TRIES):  # r or s is zero with probability of about 1 / n
-        open_items = [i for i in range(len(items)) if i not in found]
-        if not open_items:
+        todo = [i for i, signature in enumerate(found) if not all(signature)]
+        if not todo:
             break
-        ks = [next(draws[i]) for i in open_items]
-        es = [leftmost(hashes[i], curve.n.bit_length()) for i in open_items]
-        for i, signature in zip(open_items, _signed(ecc, curve, [scalars[i] for i in open_items], ks, es), strict=True):
-            if all(signature):
-                found[i] = signature
+        ks = [next(draws[i]) for i in todo]
+        rs = [P[0] % n if P else 0 for P in ecc.multiply_base(ks)]
+        es = [leftmost(hashes[i], n.bit_length()) % n for i in todo]
+        ss = ecc.order.signatures(n, list(zip(ks, es, rs, [scalars[i] for i in todo], strict=True)))
+        for i, r, s in zip(todo, rs, ss, strict=True):
+            found[i] = r, s
     else:
         raise Fault(f"r or s was zero in {_TRIES} tries; nothing is released")
-    signatures = [(r, min(s, curve.n - s) if low_s else s) for r, s in (found[i] for i in range(len(items)))]
+    signatures = [(r, min(s, n - s) if low_s else s) for r, s in found]
     if ecc.check:
         _check(ecc, items, signatures, hash)
     return signatures
@@ -186,14 +182,6 @@ def _form(form: str) -> str:
 def _random(ecc: Ecc, n: int) -> Iterator[int]:
     while True:
         yield 1 + ecc.below(n - 1)
-
-
-def _signed(ecc: Ecc, curve: Curve, ds: Sequence[int], ks: Sequence[int], es: Sequence[int]) -> list[Signature]:
-    """(r, s) for private scalars, nonces and hashes; either may be zero."""
-    n = curve.n
-    rs = [P[0] % n if P else 0 for P in ecc.multiply_base(ks)]
-    ss = ecc.order.signatures(n, [(k, e % n, r, d) for k, e, r, d in zip(ks, es, rs, ds, strict=True)])
-    return list(zip(rs, ss, strict=True))
 
 
 def _check(ecc: Ecc, items: Sequence[tuple[int, bytes]], signatures: Sequence[Signature], hash: str) -> None:

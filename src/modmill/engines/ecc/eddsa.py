@@ -23,7 +23,7 @@ from dataclasses import dataclass
 
 from modmill.contract import Fault, UnsupportedError
 from modmill.engines.ecc.blinding import Ecc
-from modmill.numbers.curves.affine import Affine, Edwards
+from modmill.numbers.curves.affine import Affine, Curve, Edwards
 from modmill.numbers.curves.encoding import clamp, decode_edwards, edwards_size, encode_edwards
 from modmill.numbers.curves.named import ED448, ED25519
 
@@ -34,9 +34,7 @@ CONTEXT = 255
 @dataclass(frozen=True)
 class Scheme:
     """Ed25519 or Ed448: curve, hash, hash of prehashed messages, and the prefix ``words`` of every hash input.
-
-    ``always``: whether the prefix is used even without context and prehash.
-    """
+    ``always``: whether the prefix is used even without context and prehash."""
 
     curve: Edwards
     hash: Callable[[bytes], bytes]
@@ -53,21 +51,17 @@ class Scheme:
         return self.words + bytes([prehashed, len(context)]) + context
 
 
-SCHEMES = {
-    ED25519: Scheme(
-        ED25519,
-        lambda data: hashlib.sha512(data).digest(),
-        lambda data: hashlib.sha512(data).digest(),
-        b"SigEd25519 no Ed25519 collisions",
-        False,
-    ),
-    ED448: Scheme(
-        ED448,
-        lambda data: hashlib.shake_256(data).digest(114),
-        lambda data: hashlib.shake_256(data).digest(64),
-        b"SigEd448",
-        True,
-    ),
+def _sha512(data: bytes) -> bytes:
+    return hashlib.sha512(data).digest()
+
+
+def _shake256(size: int) -> Callable[[bytes], bytes]:
+    return lambda data: hashlib.shake_256(data).digest(size)
+
+
+SCHEMES: dict[Curve, Scheme] = {
+    ED25519: Scheme(ED25519, _sha512, _sha512, b"SigEd25519 no Ed25519 collisions", False),
+    ED448: Scheme(ED448, _shake256(114), _shake256(64), b"SigEd448", True),
 }
 
 
@@ -105,17 +99,14 @@ def sign(ecc: Ecc, items: Sequence[tuple[bytes, bytes]], context: bytes = b"", p
 def verify(
     ecc: Ecc, items: Sequence[tuple[bytes, bytes, bytes]], context: bytes = b"", prehashed: bool = False
 ) -> list[bool]:
-    """Whether each (public key, message, signature) is valid; options as in `sign`.
-
-    Raises UnsupportedError for a public key that encodes no point, a context that is too long, and a curve other than
-    Ed25519 and Ed448.
-    """
+    """Whether each (public key, message, signature) is valid; options as in `sign`. Raises UnsupportedError for a
+    public key that encodes no point, a context that is too long, and a curve other than Ed25519 and Ed448."""
     scheme = _scheme(ecc)
     curve, dom = scheme.curve, scheme.dom(context, prehashed)
     size, n = edwards_size(curve), curve.n
     work: dict[int, tuple[Affine, Affine, int, int]] = {}
     for i, (key, message, signature) in enumerate(items):
-        A = decode_public(curve, key)
+        A = _decode_public(curve, key)
         if len(signature) != 2 * size or (S := _number(signature[size:])) >= n:
             continue
         try:
@@ -125,15 +116,14 @@ def verify(
         M = scheme.prehash(message) if prehashed else message
         work[i] = A, R, S, _number(scheme.hash(dom + signature[:size] + key + M)) % n
     sums = ecc.multiply_two([(S, -k % n) for _, _, S, k in work.values()], [A for A, _, _, _ in work.values()])
-    right = set()
-    for (i, (_, R, _, _)), P in zip(work.items(), sums, strict=True):
-        if curve.multiply(curve.h, curve.add(P, curve.negate(R))) == curve.zero:
-            right.add(i)
+    right = {
+        i for (i, (_, R, _, _)), P in zip(work.items(), sums, strict=True)
+        if curve.multiply(curve.h, curve.add(P, curve.negate(R))) == curve.zero
+    }  # fmt: skip
     return [i in right for i in range(len(items))]
 
 
-def decode_public(curve: Edwards, key: bytes) -> Affine:
-    """The point of a public key. Raises UnsupportedError if the key encodes no point of the curve."""
+def _decode_public(curve: Edwards, key: bytes) -> Affine:
     try:
         return decode_edwards(curve, key)
     except ValueError as error:
@@ -141,10 +131,9 @@ def decode_public(curve: Edwards, key: bytes) -> Affine:
 
 
 def _scheme(ecc: Ecc) -> Scheme:
-    for curve, scheme in SCHEMES.items():
-        if curve == ecc.curve:
-            return scheme
-    raise UnsupportedError(f"EdDSA is defined for Ed25519 and Ed448, not for {ecc.curve.title}")
+    if ecc.curve not in SCHEMES:
+        raise UnsupportedError(f"EdDSA is defined for Ed25519 and Ed448, not for {ecc.curve.title}")
+    return SCHEMES[ecc.curve]
 
 
 def _expanded(scheme: Scheme, seed: bytes) -> tuple[int, bytes]:
@@ -157,9 +146,7 @@ def _expanded(scheme: Scheme, seed: bytes) -> tuple[int, bytes]:
 
 
 def _encoded(ecc: Ecc, scalars: Sequence[int]) -> list[bytes]:
-    curve = _scheme(ecc).curve
-    points = ecc.multiply_base(scalars)
-    return [encode_edwards(curve, P) for P in points if P is not None]
+    return [encode_edwards(_scheme(ecc).curve, P) for P in ecc.multiply_base(scalars) if P is not None]
 
 
 def _number(data: bytes) -> int:

@@ -30,7 +30,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from modmill.contract import UnsupportedError
 from modmill.engines.microcode.expressions import Element
 
 SMALL = 64
@@ -38,12 +37,18 @@ SMALL = 64
 
 
 @dataclass(frozen=True)
-class Homogeneous:
-    """A point (X : Y : Z). ``Z`` None stands for 1."""
+class AffinePoint:
+    """A point (X : Y : 1)."""
 
     X: Element
     Y: Element
-    Z: Element | None = None
+
+
+@dataclass(frozen=True)
+class Homogeneous(AffinePoint):
+    """A point (X : Y : Z)."""
+
+    Z: Element
 
 
 @dataclass(frozen=True)
@@ -65,22 +70,17 @@ class WeierstrassForm:
     b3: Element | int
     added: bool = False
 
-    def _a(self, x: Element) -> Element | None:
-        """a x; None if a = 0."""
-        return None if isinstance(self.a, int) and self.a == 0 else x * self.a
-
-    def add(self, P: Homogeneous, Q: Homogeneous) -> Homogeneous:
-        """P + Q for all points [12 + 2 b3 + 3 a, one less if Q has Z = 1]. Raises UnsupportedError if P has no Z."""
-        if P.Z is None:
-            raise UnsupportedError("an addition needs Z of its first point")
+    def add(self, P: Homogeneous, Q: AffinePoint) -> Homogeneous:
+        """P + Q for all points, Q affine or homogeneous [12 + 2 b3 + 3 a, one less if Q is affine]."""
         xx, yy = P.X * Q.X, P.Y * Q.Y
         xy = self._cross(P.X, P.Y, Q.X, Q.Y, xx, yy)
-        if Q.Z is None:
-            zz, xz, yz = P.Z, P.X + Q.X * P.Z, P.Y + Q.Y * P.Z
-        else:
+        if isinstance(Q, Homogeneous):
             zz = P.Z * Q.Z
             xz, yz = self._cross(P.X, P.Z, Q.X, Q.Z, xx, zz), self._cross(P.Y, P.Z, Q.Y, Q.Z, yy, zz)
-        s, azz = zz * self.b3, self._a(zz)
+        else:
+            zz, xz, yz = P.Z, P.X + Q.X * P.Z, P.Y + Q.Y * P.Z
+        s = zz * self.b3
+        azz = None if isinstance(self.a, int) and self.a == 0 else zz * self.a
         m, three = xz * self.b3, 3 * xx
         if azz is not None:
             s, three = self._plus(s, xz), three + azz
@@ -97,9 +97,7 @@ class WeierstrassForm:
         return x - 3 * y if isinstance(self.a, int) and self.a == -3 else x + y * self.a
 
     def double(self, P: Homogeneous) -> Homogeneous:
-        """2 P for all points [11 + 2 b3 + 3 a; 8 + 1 b3 if a = 0]. Raises UnsupportedError if P has no Z."""
-        if P.Z is None:
-            raise UnsupportedError("a doubling needs Z of the point")
+        """2 P for all points [11 + 2 b3 + 3 a; 8 + 1 b3 if a = 0]."""
         yy, zz, yz = P.Y * P.Y, P.Z * P.Z, P.Y * P.Z
         xy = P.X * P.Y
         if isinstance(self.a, int) and self.a == 0:
@@ -115,11 +113,8 @@ class WeierstrassForm:
     def first_double(self, P: Homogeneous) -> Jacobian:
         """2 P in Jacobian form, for P other than O in homogeneous form [7; for general a 9 and 1 a].
 
-        Z' = 2 Y Z, w = 3 X^2 + a Z^2, X' = w^2 - 8 X Y^2 Z, Y' = w (4 X Y^2 Z - X') - 8 (Y^2 Z)^2. Raises
-        UnsupportedError if P has no Z.
+        Z' = 2 Y Z, w = 3 X^2 + a Z^2, X' = w^2 - 8 X Y^2 Z, Y' = w (4 X Y^2 Z - X') - 8 (Y^2 Z)^2.
         """
-        if P.Z is None:
-            raise UnsupportedError("a doubling needs Z of the point")
         yz = P.Y * P.Z
         yyz = P.Y * yz
         azz = None if isinstance(self.a, int) else P.Z * P.Z * self.a
@@ -154,13 +149,10 @@ class WeierstrassForm:
 
 
 @dataclass(frozen=True)
-class Extended:
-    """A point (X : Y : Z : T) of an Edwards curve with T = X Y / Z; T is None if it is not needed."""
+class Extended(Homogeneous):
+    """A point (X : Y : Z : T) of an Edwards curve with T = X Y / Z."""
 
-    X: Element
-    Y: Element
-    Z: Element
-    T: Element | None = None
+    T: Element
 
 
 @dataclass(frozen=True)
@@ -189,21 +181,14 @@ class EdwardsForm:
         return isinstance(self.a, int) and self.a == -1 and not self.added
 
     def prepared(self, P: Extended) -> Prepared:
-        """P as second operand of `add` [1 d]. Raises UnsupportedError if P has no T."""
-        if P.T is None:
-            raise UnsupportedError("a prepared point needs T")
+        """P as second operand of `add` [1 d]."""
         dT = P.T * self.d
         if self.minus_one:
             return Prepared(P.Y - P.X, P.Y + P.X, dT + dT, P.Z + P.Z)
         return Prepared(P.X, P.Y, dT, P.Z)
 
     def add(self, P: Extended, Q: Prepared) -> Extended:
-        """P + Q for all points [8 if a = -1, 9 if a = 1, else 9 and 1 a; one less if Q has Z = 1].
-
-        Raises UnsupportedError if P has no T.
-        """
-        if P.T is None:
-            raise UnsupportedError("an addition needs T of its first point")
+        """P + Q for all points [8 if a = -1, 9 if a = 1, else 9 and 1 a; one less if Q has Z = 1]."""
         c = P.T * Q.dT
         if self.minus_one:
             A, B = (P.Y - P.X) * Q.minus, (P.Y + P.X) * Q.plus
@@ -223,14 +208,13 @@ class EdwardsForm:
     def _sum(E: Element, F: Element, G: Element, H: Element) -> Extended:
         return Extended(E * F, G * H, F * G, E * H)
 
-    def double(self, P: Extended) -> Extended:
+    def double(self, P: Homogeneous) -> Extended:
         """2 P for all points [8, one less if T is unused; and 1 a if a is not 1 or -1]."""
         A, B, C = P.X * P.X, P.Y * P.Y, 2 * (P.Z * P.Z)
         S = (P.X + P.Y) * (P.X + P.Y)
         if self.minus_one:  # E, F, G, H negated; each product has two of them
             H, G = A + B, A - B
-            E, F = H - S, C + G
-            return Extended(E * F, G * H, F * G, E * H)
+            return self._sum(H - S, C + G, G, H)
         D = A * self.a
         E, G = 2 * (P.X * P.Y) if self.added else S - (A + B), D + B
         return self._sum(E, G - C, G, D - B)
@@ -250,11 +234,8 @@ def ladder_step(
 def early_ladder_step(
     X2: Element, Z2: Element, X3: Element, Z3: Element, u: Element, a: Element
 ) -> tuple[Element, Element, Element, Element]:
-    """`ladder_step` with fewer dependences on sums [9 and 1 by a = A - 2].
-
-    X2 Z2 replaces (X2 - Z2)^2. It needs no sum, so that the multiplier has work while the sums of both points are
-    computed.
-    """
+    """`ladder_step` with fewer dependences on sums [9 and 1 by a = A - 2]. X2 Z2 replaces (X2 - Z2)^2. It needs no sum,
+    so that the multiplier has work while the sums of both points are computed."""
     A, B, C, D = X2 + Z2, X2 - Z2, X3 + Z3, X3 - Z3
     XZ, AA, DA, CB = X2 * Z2, A * A, D * A, C * B
     E = 2 * (2 * XZ)

@@ -9,6 +9,7 @@ few sums. Examples: all Brainpool curves r1 have a' = -3 (RFC 5639, Section 3, l
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -26,29 +27,20 @@ class Isomorphism:
     image: Weierstrass
     u: int
 
-    @property
-    def trivial(self) -> bool:
-        """Whether the image is the curve itself."""
-        return self.u == 1
-
 
 @lru_cache(maxsize=32)
 def isomorphism(curve: Weierstrass) -> Isomorphism:
     """The isomorphism to the cheapest constants; the identity if none is cheaper."""
-    p = curve.p
-    if curve.a == 0:
-        wanted = [(k * pow(3 * curve.b, -1, p) % p, 6) for k in _FEW_SUMS]
-        if 3 * curve.b % p in _FEW_SUMS[:2]:
-            wanted = []
-    else:
-        wanted = [] if curve.a == p - 3 else [(-3 * pow(curve.a, -1, p) % p, 4)]
-    for value, degree in wanted:
-        u = _fourth_root(value, p) if degree == 4 else _sixth_root(value, p)
-        if u is not None:
-            x, y = curve.base
-            base = u * u * x % p, u**3 * y % p
-            return Isomorphism(replace(curve, base=base, a=u**4 * curve.a % p, b=u**6 * curve.b % p), u)
-    return Isomorphism(curve, 1)
+    p, three_b = curve.p, 3 * curve.b % curve.p
+    roots: Iterable[int | None] = ()
+    if curve.a == 0 and three_b not in _FEW_SUMS[:2]:
+        roots = (_sixth_root(k * pow(three_b, -1, p) % p, p) for k in _FEW_SUMS)
+    elif curve.a not in (0, p - 3):
+        roots = (_fourth_root(-3 * pow(curve.a, -1, p) % p, p),)
+    u = next((u for u in roots if u is not None), 1)
+    x, y = curve.base
+    base = u * u * x % p, u**3 * y % p
+    return Isomorphism(replace(curve, base=base, a=u**4 * curve.a % p, b=u**6 * curve.b % p), u)
 
 
 def _fourth_root(value: int, p: int) -> int | None:
@@ -61,10 +53,6 @@ def _fourth_root(value: int, p: int) -> int | None:
 
 def _sixth_root(value: int, p: int) -> int | None:
     """A sixth root; None if there is none, and for p = 1 mod 9."""
-    exponent = {2: (2 * p - 1) // 3, 5: (2 * p - 1) // 3, 8: (2 * p - 1) // 3, 4: (2 * p + 1) // 9, 7: (p + 2) // 9}
-    if p % 9 not in exponent:
-        return None
-    root = pow(value, exponent[p % 9], p)
-    if pow(root, 3, p) != value:
-        return None
-    return square_root(root, p)
+    exponent = (2 * p - 1) // 3 if p % 3 == 2 else {4: (2 * p + 1) // 9, 7: (p + 2) // 9}.get(p % 9)
+    root = None if exponent is None else pow(value, exponent, p)
+    return None if root is None or pow(root, 3, p) != value else square_root(root, p)

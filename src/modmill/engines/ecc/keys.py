@@ -12,6 +12,8 @@ A curve with explicit parameters is validated; if its parameters are those of a 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from Crypto.IO import PEM, PKCS8
@@ -51,8 +53,7 @@ class Key:
 
     @property
     def scalar(self) -> int:
-        """The private scalar, in [1, n). Raises UnsupportedError if it is out of range, and for a curve that is not in
-        Weierstrass form."""
+        """The private scalar, in [1, n). Raises UnsupportedError if it is out of range or the curve has no such."""
         return require_scalar(require_weierstrass(self.curve), int.from_bytes(self.private, "big"))
 
     @property
@@ -82,13 +83,8 @@ def read_key(data: bytes, passphrase: str | None = None) -> Key:
     Raises UnsupportedError if the data is no key, if its passphrase is missing or wrong, if its curve is unknown or
     fails validation, if a scalar or point is invalid, and if the private and public halves do not match.
     """
-    try:
+    with _decoding("an elliptic-curve key (PEM or DER)"):
         key = _read(data, passphrase.encode() if passphrase is not None else None)
-    except UnsupportedError:
-        raise
-    except (ValueError, IndexError, TypeError, OverflowError) as error:
-        why = str(error) or "unknown format"
-        raise UnsupportedError(f"the file cannot be read as an elliptic-curve key (PEM or DER): {why}") from None
     if key.public is not None:
         given = key.point if isinstance(key.curve, Weierstrass) else key.public
         if key.secret is not None and _public_of(key, key.secret) != given:
@@ -98,20 +94,23 @@ def read_key(data: bytes, passphrase: str | None = None) -> Key:
 
 def read_curve(data: bytes, *, pairing: bool = False) -> Curve:
     """Read the curve of a PEM file of `EC PARAMETERS`, or of a key. ``pairing`` (for parameters) as in `parse_curve`.
-
-    Raises UnsupportedError as `read_key` does.
-    """
+    Raises UnsupportedError as `read_key` does."""
     found = _PARAMETERS.search(data.decode("ascii", "replace"))
     if not found:
         return read_key(data).curve
-    try:
+    with _decoding("curve parameters"):
         return _curve(PEM.decode(found[0])[0], pairing=pairing)
+
+
+@contextmanager
+def _decoding(what: str) -> Iterator[None]:
+    """Convert errors of the parsers to UnsupportedError."""
+    try:
+        yield
     except UnsupportedError:
         raise
     except (ValueError, IndexError, TypeError, OverflowError) as error:
-        raise UnsupportedError(
-            f"the file cannot be read as curve parameters: {str(error) or 'unknown format'}"
-        ) from None
+        raise UnsupportedError(f"the file cannot be read as {what}: {str(error) or 'unknown format'}") from None
 
 
 def _read(data: bytes, passphrase: bytes | None) -> Key:

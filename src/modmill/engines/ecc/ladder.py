@@ -9,13 +9,14 @@ which point is doubled. Every bit takes 9 products and one by a constant: on uni
 from __future__ import annotations
 
 from modmill.engines.ecc.formulas import early_ladder_step, ladder_step
-from modmill.engines.ecc.points import BLIND, PointProgram, blinded, give_affine
+from modmill.engines.ecc.points import BLIND, PointProgram, blinded, inverse
 from modmill.engines.ecc.recoding import Gray
 from modmill.engines.microcode.expressions import BasicBlock
 from modmill.engines.microcode.field_program import Domain, FieldProgram
 from modmill.engines.microcode.scheduling import RegisterGroups
 from modmill.numbers.curves.affine import Montgomery
 
+_STATE = ("X2", "Z2", "X3", "Z3")
 _PAIRS = (("X2", "X3"), ("Z2", "Z3"))
 
 
@@ -27,17 +28,17 @@ def ladder(curve: Montgomery, domain: Domain, bits: int) -> PointProgram:
     X3, one = blinded(domain, before, u)
     for name, value in (("X2", one + zero), ("Z2", zero), ("X3", X3), ("Z3", one), ("u1", domain.enter(u))):
         before.set(name, value)
-    X2, Z2, X3, Z3 = (loop.pair(name) for name in ("X2", "Z2", "X3", "Z3"))
+    X2, Z2, X3, Z3 = (loop.pair(name) for name in _STATE)
     one_step, factor = (ladder_step, curve.a24) if domain.added else (early_ladder_step, (curve.A - 2) % curve.p)
     step = one_step(X2, Z2, X3, Z3, loop.variable("u1"), domain.constant(loop, factor))
-    for name, value in zip(("X2", "Z2", "X3", "Z3"), step, strict=True):
+    for name, value in zip(_STATE, step, strict=True):
         loop.set(name, value)
     loop.next_digit()
     X, Z = after.pair("X2"), after.pair("Z2")
     after.next_digit()
-    give_affine(domain, after, X, None, Z)
+    after.set("x", X * domain.leave(inverse(Z, domain.p)))
     field_program = FieldProgram(
         f"{curve.title} ladder", domain, ("u", BLIND), ("x",), (before,), loop, after,
-        passes=recoding.passes, window=1, groups=RegisterGroups(pairs=_PAIRS),
+        passes=bits, window=1, groups=RegisterGroups(pairs=_PAIRS),
     )  # fmt: skip
     return PointProgram("ladder", curve.title, field_program, recoding.digits)

@@ -32,34 +32,23 @@ def order_operations(curve: Curve) -> tuple[str, ...]:
     """Operations modulo n for the signatures on a curve; none for a curve for arithmetic only."""
     if curve.arithmetic:
         return ()
-    match curve:
-        case Weierstrass():
-            return "signature", "quotients"
-        case Edwards():
-            return ("multiply-add",)
-    return ()
+    return {Weierstrass: ("signature", "quotients"), Edwards: ("multiply-add",)}.get(type(curve), ())
 
 
-def formula(
-    operation: str, n: int, enter: Callable[[Element], Element], given: Mapping[str, Element]
-) -> dict[str, Element]:
-    """Results of an operation modulo n by name; ``enter``: function that moves an input into the domain."""
-    x = {name: enter(number) for name, number in given.items()}
+def _formula(operation: str, n: int, x: Mapping[str, Element]) -> tuple[Element, ...]:
+    """Results of an operation modulo n."""
     match operation:
         case "signature":
-            return {"s": inverse(x["k"], n) * (x["z"] + x["r"] * x["d"])}
+            return (inverse(x["k"], n) * (x["z"] + x["r"] * x["d"]),)
         case "quotients":
             w = inverse(x["s"], n)
-            return {"u1": x["z"] * w, "u2": x["r"] * w}
-        case _:
-            return {"S": x["r"] + x["k"] * x["s"]}
+            return x["z"] * w, x["r"] * w
+    return (x["r"] + x["k"] * x["s"],)
 
 
 def order_program(operation: str, domain: Domain) -> FieldProgram:
-    """The program of an operation of `NUMBERS` modulo the domain's p.
-
-    Raises UnsupportedError for another operation, and if the modulus is not prime.
-    """
+    """The program of an operation of `NUMBERS` modulo the domain's p. Raises UnsupportedError for another operation,
+    and if the modulus is not prime."""
     n = domain.p
     if operation not in NUMBERS:
         raise UnsupportedError(
@@ -69,9 +58,10 @@ def order_program(operation: str, domain: Domain) -> FieldProgram:
         raise UnsupportedError(f"inverses need a prime modulus; this modulus of {n.bit_length()} bits is not prime")
     block = BasicBlock(operation)
     inputs, results = NUMBERS[operation]
-    found = formula(operation, n, domain.enter, {name: block.variable(name) for name in inputs})
-    for name in results:
-        block.set(name, domain.leave(found[name]))
+    variables = [block.variable(name) for name in inputs]
+    found = _formula(operation, n, dict(zip(inputs, map(domain.enter, variables), strict=True)))
+    for name, value in zip(results, found, strict=True):
+        block.set(name, domain.leave(value))
     title = f"{operation} modulo a number of {n.bit_length()} bits"
     return FieldProgram(title, domain, inputs, results, (block,), None, BasicBlock("end"))
 
@@ -79,9 +69,7 @@ def order_program(operation: str, domain: Domain) -> FieldProgram:
 @dataclass(frozen=True)
 class MicrocodeOrder(OrderArithmetic):
     """An `OrderArithmetic` on a field unit: ``contract`` gives the multiplier's contract while n is loaded.
-
-    ``product``: returns the product function for a program; default plain integers.
-    """
+    ``product``: returns the product function for a program; default plain integers."""
 
     contract: Callable[[int], Contract]
     unit: DatapathSpec
@@ -90,8 +78,7 @@ class MicrocodeOrder(OrderArithmetic):
     _made: dict[tuple[int, str], tuple[Contract, Assembled]] = field(default_factory=dict, repr=False)
 
     def program(self, n: int, operation: str) -> tuple[Contract, Assembled]:
-        """The contract for n and the operation's instructions, cached. Raises UnsupportedError as `order_program`
-        does."""
+        """The contract for n and the operation's instructions. Raises UnsupportedError as `order_program` does."""
         if (n, operation) not in self._made:
             contract = self.contract(n)
             instructions = assemble(order_program(operation, Domain.of(contract, self.unit.added)), contract, self.unit)
@@ -99,7 +86,6 @@ class MicrocodeOrder(OrderArithmetic):
         return self._made[n, operation]
 
     def results(self, n: int, operation: str, runs: Sequence[Mapping[str, int]]) -> list[tuple[int, ...]]:
-        """Results of each run."""
         contract, instructions = self.program(n, operation)
         product = self.product(instructions) if self.product else None
         return [run(instructions.program, self.unit, contract, given, (), product) for given in runs]

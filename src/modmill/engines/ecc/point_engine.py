@@ -40,9 +40,7 @@ class Shape:
 
 def point_program(operation: str, curve: Curve, domain: Domain, bits: int, shape: Shape = Shape()) -> PointProgram:
     """The program of an operation of `OPERATIONS` for scalars of ``bits`` bits; those of ``multiply-two`` are below n.
-
-    Raises UnsupportedError for an operation that the curve does not have.
-    """
+    Raises UnsupportedError for an operation that the curve does not have."""
     w, t, c = shape.window, shape.teeth, shape.columns
     match curve, operation:
         case Weierstrass(), "multiply":
@@ -96,7 +94,6 @@ class MicrocodePointEngine(PointEngine):
         return self._made[operation, bits]
 
     def results(self, operation: str, bits: int, runs: Sequence[Run]) -> list[tuple[int, ...]]:
-        """Results of each run, by the instructions of the operation's program."""
         if not runs:
             return []
         made, instructions = self.program(operation, bits)

@@ -10,29 +10,28 @@ multiply the coordinates by the input ``blind`` b in [1, p). For a multiplier wi
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from modmill.engines.ecc.addition_chains import power
+from modmill.engines.ecc.formulas import Homogeneous
 from modmill.engines.microcode.expressions import BasicBlock, Element
 from modmill.engines.microcode.field_program import Domain, FieldProgram
 
 BLIND = "blind"
+XYZ = ("X", "Y", "Z")
 
 
 @dataclass(frozen=True)
 class PointProgram:
-    """A field program, and the function ``recode`` from its scalars to its digits. ``operation``: of `OPERATIONS` or
-    `NUMBERS`; ``curve``: title of the curve."""
+    """A field program, and the function ``digits`` from its scalars to its digits in order of use, which raises
+    UnsupportedError for a scalar out of range. ``operation``: of `OPERATIONS`; ``curve``: title of the curve."""
 
     operation: str
     curve: str
     field_program: FieldProgram
-    recode: Callable[..., tuple[int, ...]]
-
-    def digits(self, *scalars: int) -> tuple[int, ...]:
-        """Digits in order of use. Raises UnsupportedError for a scalar out of range."""
-        return self.recode(*scalars)
+    digits: Callable[..., tuple[int, ...]]
 
 
 def inverse(x: Element, p: int) -> Element:
@@ -46,9 +45,39 @@ def blinded(domain: Domain, block: BasicBlock, *plain: Element) -> tuple[Element
     return (*(x * b for x in plain), domain.leave(b))
 
 
-def give_affine(domain: Domain, block: BasicBlock, X: Element, Y: Element | None, Z: Element, u: int = 1) -> None:
-    """Set the results x = X / (u^2 Z) and y = Y / (u^3 Z), outside the domain; both are 0 if Z = 0."""
-    z = inverse(Z, domain.p)
-    block.set("x", X * domain.leave(z, pow(u, -2, domain.p)))
-    if Y is not None:
-        block.set("y", Y * domain.leave(z, pow(u, -3, domain.p)))
+def point(block: BasicBlock, name: str = "") -> Homogeneous:
+    """The point in the variables ``name`` + X, Y and Z."""
+    return Homogeneous(*(block.variable(name + coordinate) for coordinate in XYZ))
+
+
+def set_point(block: BasicBlock, P: Homogeneous, name: str = "") -> None:
+    """Set these variables."""
+    for coordinate, value in zip(XYZ, (P.X, P.Y, P.Z), strict=True):
+        block.set(name + coordinate, value)
+
+
+def double_and_add(
+    block: BasicBlock, form: Any, P: Homogeneous, doublings: int, tables: Sequence[Sequence[str]],
+    second: Callable[..., Any],
+) -> None:  # fmt: skip
+    """Set the point 2^doublings P plus, for each of ``tables``, the entry that the next digit selects.
+
+    ``form``: formulas of the curve. ``tables``: names of the tables of each coordinate. ``second``: function from these
+    coordinates to the second operand of ``form.add``.
+    """
+    for _ in range(doublings):
+        P = form.double(P)
+    for names in tables:
+        P = form.add(P, second(*map(block.entry, names)))
+        block.next_digit()
+    set_point(block, P)
+
+
+def affine_block(domain: Domain, u: int = 1) -> BasicBlock:
+    """A block that sets x = X / (u^2 Z) and y = Y / (u^3 Z), outside the domain; both are 0 if Z = 0."""
+    block = BasicBlock("affine")
+    P = point(block)
+    z = inverse(P.Z, domain.p)
+    block.set("x", P.X * domain.leave(z, pow(u, -2, domain.p)))
+    block.set("y", P.Y * domain.leave(z, pow(u, -3, domain.p)))
+    return block

@@ -10,23 +10,23 @@ A digit d selects entry d of a table; the recoding determines the value of that 
     Comb       k = sum over passes j, columns v: bits of the teeth at b v + a i + j, i = 0 ... t - 1
     Gray       differences of neighbouring bits, for a ladder that swaps its two points by address
 
+``digits(k)`` returns the ``count`` digits in order of use. It raises UnsupportedError for a scalar out of range.
+
 Sources: comb, C. H. Lim, P. J. Lee: More flexible exponentiation with precomputation, CRYPTO '94; odd digits, M. Joye,
 M. Tunstall: Exponent recoding and regular exponentiation algorithms, AFRICACRYPT 2009.
 """
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 
 from modmill.contract import UnsupportedError
+from modmill.engines.ranges import require_range
 
 
 def _require(k: int, bits: int) -> None:
-    if not 0 <= k < 1 << bits:
-        raise UnsupportedError(
-            f"a scalar of this program must be in [0, 2^{bits}), got one of {k.bit_length()} bits"
-            f"{' below 0' if k < 0 else ''}"
-        )
+    require_range([k], 1 << bits, f"a scalar of this program must be in [0, 2^{bits})")
 
 
 def _split(number: int, window: int, count: int) -> tuple[int, ...]:
@@ -44,21 +44,17 @@ class Unsigned:
 
     @property
     def count(self) -> int:
-        """Digits of a scalar."""
         return max(self.least, -(-self.bits // self.window))
 
     def digits(self, k: int) -> tuple[int, ...]:
-        """The digits. Raises UnsupportedError for a scalar out of range."""
         _require(k, self.bits)
         return _split(k, self.window, self.count)
 
 
 @dataclass(frozen=True)
 class Signed:
-    """Windows of digits of value -2^(w-1) ... 2^(w-1) - 1, for 0 <= k < 2^bits; with ``both`` for |k| < 2^bits.
-
-    Raises UnsupportedError for a window of 1 bit, whose digits have the values -1 and 0 only.
-    """
+    """Windows of digits of value -2^(w-1) ... 2^(w-1) - 1, for 0 <= k < 2^bits; with ``both`` for |k| < 2^bits. Raises
+    UnsupportedError for a window of 1 bit, whose digits have the values -1 and 0 only."""
 
     bits: int
     window: int
@@ -70,27 +66,22 @@ class Signed:
 
     @property
     def count(self) -> int:
-        """Number of digits of a scalar; the largest k determines it, because more digits are negative than positive."""
-        count = 1
-        while ((1 << self.window - 1) - 1) * self._ones(count) < (1 << self.bits) - 1:
-            count += 1
-        return count
+        """The largest k determines it, because more digits are negative than positive."""
+        top = (1 << self.window - 1) - 1
+        return next(n for n in itertools.count(1) if top * self._ones(n) >= (1 << self.bits) - 1)
 
     def _ones(self, count: int) -> int:
         return ((1 << self.window * count) - 1) // ((1 << self.window) - 1)
 
     def digits(self, k: int) -> tuple[int, ...]:
-        """The digits. Raises UnsupportedError for a scalar out of range."""
         _require(abs(k) if self.both else k, self.bits)
         return _split(k + (self._ones(self.count) << self.window - 1), self.window, self.count)
 
 
 @dataclass(frozen=True)
 class Odd:
-    """Windows of digits with odd values, for a group of odd order n: an even k is replaced by k - n.
-
-    If 2^(bits - window) + 1 < n, the value of every proper prefix of the digits is odd and not a multiple of n.
-    """
+    """Windows of digits with odd values, for a group of odd order n: an even k is replaced by k - n. The value of every
+    proper prefix of the digits is odd and, if 2^(bits - window) + 1 < n, not a multiple of n."""
 
     bits: int
     window: int
@@ -98,11 +89,9 @@ class Odd:
 
     @property
     def count(self) -> int:
-        """Digits of a scalar."""
         return -(-max(self.bits, self.n.bit_length()) // self.window)
 
     def digits(self, k: int) -> tuple[int, ...]:
-        """The digits. Raises UnsupportedError for a scalar out of range."""
         _require(k, self.bits)
         odd = k if k % 2 else k - self.n
         return _split((odd + (1 << self.window * self.count) - 1) // 2, self.window, self.count)
@@ -110,10 +99,8 @@ class Odd:
 
 @dataclass(frozen=True)
 class Comb:
-    """``teeth`` bits a digit and ``columns`` digits a pass, one after another.
-
-    a = ceil(bits / teeth) bits between teeth, b = ceil(a / columns) passes; the first pass has the highest bits.
-    """
+    """``teeth`` bits a digit and ``columns`` digits a pass, one after another. a = ceil(bits / teeth) bits between
+    teeth, b = ceil(a / columns) passes; the first pass has the highest bits."""
 
     bits: int
     teeth: int
@@ -131,48 +118,41 @@ class Comb:
 
     @property
     def count(self) -> int:
-        """Digits of a scalar."""
         return self.passes * self.columns
 
-    def worth(self, digit: int, column: int) -> int:
-        """Value of a digit of a column in the last pass."""
-        return sum(1 << self._place(tooth, column) for tooth in range(self.teeth) if digit >> tooth & 1)
+    @property
+    def factors(self) -> list[list[int]]:
+        """Values of all digits of each column in the last pass."""
+        found = []
+        for column in range(self.columns):
+            places = [self._place(tooth, column) for tooth in range(self.teeth)]
+            found.append([sum((d >> t & 1) << at for t, at in enumerate(places)) for d in range(1 << self.teeth)])
+        return found
 
     def _place(self, tooth: int, column: int) -> int:
         return self.apart * tooth + self.passes * column
 
     def digits(self, k: int) -> tuple[int, ...]:
-        """The digits. Raises UnsupportedError for a scalar out of range."""
         _require(k, self.bits)
-        found = []
-        for j in reversed(range(self.passes)):
-            for column in range(self.columns):
-                inside = self.passes * column + j < self.apart  # else the bit belongs to the next tooth
-                bits = [k >> (self._place(tooth, column) + j) & 1 for tooth in range(self.teeth)]
-                found.append(sum(bit << tooth for tooth, bit in enumerate(bits)) if inside else 0)
-        return tuple(found)
+        return tuple(self._digit(k, j, column) for j in reversed(range(self.passes)) for column in range(self.columns))
+
+    def _digit(self, k: int, j: int, column: int) -> int:
+        if self.passes * column + j >= self.apart:  # these bits belong to the next tooth
+            return 0
+        return sum((k >> (self._place(tooth, column) + j) & 1) << tooth for tooth in range(self.teeth))
 
 
 @dataclass(frozen=True)
 class Gray:
-    """Digits of a ladder with ``each`` bits a pass: for each bit whether it differs from the one before; then the last
-    bit. The scalar is padded with leading zeros to whole passes."""
+    """Digits of a ladder: for each bit whether it differs from the one before; then the last bit."""
 
     bits: int
-    each: int = 1
-
-    @property
-    def passes(self) -> int:
-        """Number of passes of the loop."""
-        return -(-self.bits // self.each)
 
     @property
     def count(self) -> int:
-        """Digits of a scalar."""
-        return self.passes * self.each + 1
+        return self.bits + 1
 
     def digits(self, k: int) -> tuple[int, ...]:
-        """The digits. Raises UnsupportedError for a scalar out of range."""
         _require(k, self.bits)
         return _split(k ^ k << 1, 1, self.count)
 

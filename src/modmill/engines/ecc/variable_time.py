@@ -22,10 +22,10 @@ from dataclasses import dataclass
 
 from modmill.contract import UnsupportedError
 from modmill.engines.ecc.blinding import Run
-from modmill.engines.ecc.formulas import Homogeneous
+from modmill.engines.ecc.formulas import AffinePoint, Homogeneous
 from modmill.engines.ecc.isomorphism import isomorphism
 from modmill.engines.ecc.point_engine import MicrocodePointEngine
-from modmill.engines.ecc.points import give_affine
+from modmill.engines.ecc.points import affine_block, point, set_point
 from modmill.engines.ecc.weierstrass import form, require_odd_order
 from modmill.engines.microcode.assembly import assemble
 from modmill.engines.microcode.expressions import BasicBlock
@@ -33,14 +33,10 @@ from modmill.engines.microcode.field_program import Domain, FieldProgram
 from modmill.numbers.curves.affine import Weierstrass
 from modmill.numbers.curves.projective import multiples
 
-_XYZ = ("X", "Y", "Z")
-
 
 def wnaf(k: int, width: int) -> tuple[int, ...]:
-    """Digits of the w-NAF of k >= 0 with w = ``width``, the lowest first; the highest is not 0.
-
-    Raises UnsupportedError for a negative number and for a width below 2.
-    """
+    """Digits of the w-NAF of k >= 0 with w = ``width``, the lowest first; the highest is not 0. Raises UnsupportedError
+    for a negative number and for a width below 2."""
     if k < 0 or width < 2:
         raise UnsupportedError(
             f"a non-adjacent form needs a number of at least 0 and a width of at least 2, got {k} and {width}"
@@ -67,10 +63,8 @@ class Widths:
 def variable_time_two(
     curve: Weierstrass, domain: Domain, u1: int, u2: int, widths: Widths = Widths()
 ) -> FieldProgram | None:
-    """The program for u1 G + u2 P with these two scalars in [0, n]; None if both are 0 modulo n.
-
-    Its result is (0, 0) if any partial sum is O. Raises UnsupportedError for a curve with points of order two.
-    """
+    """The program for u1 G + u2 P with these two scalars in [0, n]; None if both are 0 modulo n. Its result is (0, 0)
+    if any partial sum is O. Raises UnsupportedError for a curve with points of order two."""
     require_odd_order(curve)
     both = wnaf(u1 % curve.n, widths.base), wnaf(u2 % curve.n, widths.given)
     length = max(map(len, both))
@@ -84,7 +78,7 @@ def variable_time_two(
     twice = E.double(P) if most > 1 else P
     for k in range(1, most + 1, 2):
         P = P if k == 1 else E.add(P, twice)
-        _set(before, f"P{k}", P)
+        set_point(before, P, f"P{k}")
     blocks = [before]
     doublings, started = 0, False
     for at in reversed(range(length)):
@@ -96,17 +90,8 @@ def variable_time_two(
                 doublings, started = 0, True
     if doublings:
         blocks.append(_step(better.image, domain, doublings))
-    after = BasicBlock("affine")
-    X, Y, Z = (after.variable(c) for c in _XYZ)
-    give_affine(domain, after, X, Y, Z, better.u)
     name = f"{curve.title} sum of two multiples in variable time, widths {widths.base} and {widths.given}"
-    return FieldProgram(name, domain, ("x", "y"), ("x", "y"), tuple(blocks), None, after)
-
-
-def _set(block: BasicBlock, name: str, P: Homogeneous) -> None:
-    for letter, value in zip(_XYZ, (P.X, P.Y, P.Z), strict=True):
-        assert value is not None
-        block.set(name + letter, value)
+    return FieldProgram(name, domain, ("x", "y"), ("x", "y"), tuple(blocks), None, affine_block(domain, better.u))
 
 
 def _step(curve: Weierstrass, domain: Domain, doublings: int, digit: int = 0, *, given: bool = False) -> BasicBlock:
@@ -116,40 +101,38 @@ def _step(curve: Weierstrass, domain: Domain, doublings: int, digit: int = 0, *,
     if doublings < 0:
         zero = block.constant(0)  # a variable needs a computed value, not one that is only read
         Q = _multiple(curve, domain, block, digit, given)
-        _set(block, "", Homogeneous(Q.X + zero, Q.Y + zero, (Q.Z or domain.constant(block, 1)) + zero))
+        X, Y = Q.X + zero, Q.Y + zero
+        Z = Q.Z if isinstance(Q, Homogeneous) else domain.constant(block, 1)
+        set_point(block, Homogeneous(X, Y, Z + zero))
         return block
-    E = form(curve, domain, block)
-    P = Homogeneous(*(block.variable(c) for c in _XYZ))
+    E, P = form(curve, domain, block), point(block)
     if doublings:
         J = E.first_double(P)
         for _ in range(doublings - 1):
             J = E.double_jacobian(J)
         P = E.homogeneous(J)
-    _set(block, "", E.add(P, _multiple(curve, domain, block, digit, given)) if digit else P)
+    set_point(block, E.add(P, _multiple(curve, domain, block, digit, given)) if digit else P)
     return block
 
 
-def _multiple(curve: Weierstrass, domain: Domain, block: BasicBlock, digit: int, given: bool) -> Homogeneous:
+def _multiple(curve: Weierstrass, domain: Domain, block: BasicBlock, digit: int, given: bool) -> AffinePoint:
     """The odd multiple ``digit`` of the input point or, affine, of G."""
     if given:
-        X, Y, Z = (block.variable(f"P{abs(digit)}{c}") for c in _XYZ)
-        return Homogeneous(X, Y if digit > 0 else -Y, Z)
+        P = point(block, f"P{abs(digit)}")
+        return P if digit > 0 else Homogeneous(P.X, -P.Y, P.Z)
     G = multiples(curve, [(digit % curve.n, curve.base)])
     assert G is not None
-    return Homogeneous(*(domain.constant(block, c) for c in G))
+    return AffinePoint(*(domain.constant(block, c) for c in G))
 
 
 @dataclass(frozen=True)
 class VariableTimeEngine(MicrocodePointEngine):
-    """A `MicrocodePointEngine` whose `multiply_two` takes variable time; its scalars and points are public.
-
-    Other operations are inherited unchanged. Raises UnsupportedError for a curve that is not in Weierstrass form.
-    """
+    """A `MicrocodePointEngine` whose `multiply_two` takes variable time; its scalars and points are public. Other
+    operations are inherited unchanged. Raises UnsupportedError for a curve that is not in Weierstrass form."""
 
     widths: Widths = Widths()
 
     def results(self, operation: str, bits: int, runs: Sequence[Run]) -> list[tuple[int, ...]]:
-        """Results of each run."""
         if operation != "multiply-two":
             return super().results(operation, bits, runs)
         return [self._two((u1, u2), given) for (u1, u2), given in runs]

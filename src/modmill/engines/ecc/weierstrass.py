@@ -18,9 +18,9 @@ from functools import cached_property
 
 from modmill.contract import UnsupportedError
 from modmill.engines.ecc.endomorphism import Endomorphism, endomorphism
-from modmill.engines.ecc.formulas import SMALL, Homogeneous, WeierstrassForm
-from modmill.engines.ecc.isomorphism import Isomorphism, isomorphism
-from modmill.engines.ecc.points import BLIND, PointProgram, blinded, give_affine
+from modmill.engines.ecc.formulas import SMALL, AffinePoint, Homogeneous, WeierstrassForm
+from modmill.engines.ecc.isomorphism import isomorphism
+from modmill.engines.ecc.points import BLIND, PointProgram, affine_block, blinded, double_and_add, point, set_point
 from modmill.engines.ecc.recoding import Comb, Odd, Signed, Unsigned, together
 from modmill.engines.microcode.expressions import BasicBlock, Element
 from modmill.engines.microcode.field_program import Domain, FieldProgram
@@ -29,7 +29,7 @@ from modmill.numbers.curves.affine import Weierstrass
 from modmill.numbers.curves.projective import multiples
 from modmill.numbers.shown import shortened
 
-_XYZ = ("X", "Y", "Z")
+_TABLE = ("TX", "TY", "TZ")
 
 
 def form(curve: Weierstrass, domain: Domain, block: BasicBlock) -> WeierstrassForm:
@@ -62,18 +62,8 @@ def require_odd_order(curve: Weierstrass) -> None:
         )
 
 
-def _point(block: BasicBlock) -> Homogeneous:
-    return Homogeneous(*(block.variable(name) for name in _XYZ))
-
-
-def _set(block: BasicBlock, P: Homogeneous) -> None:
-    for name, value in zip(_XYZ, (P.X, P.Y, P.Z), strict=True):
-        assert value is not None
-        block.set(name, value)
-
-
-def _entry(block: BasicBlock, table: str) -> Homogeneous:
-    return Homogeneous(*(block.entry(table + name) for name in _XYZ))
+def _second(*coordinates: Element) -> AffinePoint:
+    return Homogeneous(*coordinates) if len(coordinates) == 3 else AffinePoint(*coordinates)
 
 
 def _table(curve: Weierstrass, domain: Domain, block: BasicBlock, P: Homogeneous, window: int, odd: bool) -> None:
@@ -93,16 +83,13 @@ def _table(curve: Weierstrass, domain: Domain, block: BasicBlock, P: Homogeneous
     for digit in range(2 * half):
         factor = 2 * digit + 1 - 2 * half if odd else digit - half
         Q = of[abs(factor)]
-        assert Q.Z is not None
-        for name, value in zip(_XYZ, (Q.X, Q.Y if factor >= 0 else -Q.Y, Q.Z), strict=True):
-            block.set(("T" + name, digit), value)
+        for table, value in zip(_TABLE, (Q.X, Q.Y if factor >= 0 else -Q.Y, Q.Z), strict=True):
+            block.set((table, digit), value)
 
 
 def multiply(curve: Weierstrass, domain: Domain, bits: int, window: int = 4) -> PointProgram:
-    """k P for any point P = (x, y) other than O and k in [0, 2^bits); a pass of the loop uses ``window`` bits.
-
-    Raises UnsupportedError for a curve with points of order two.
-    """
+    """k P for any point P = (x, y) other than O and k in [0, 2^bits); a pass of the loop uses ``window`` bits. Raises
+    UnsupportedError for a curve with points of order two."""
     require_odd_order(curve)
     most = curve.n.bit_length()  # with odd digits every scalar has the length of n
     odd = curve.h == 1 and window > 1 and (1 << max(0, bits - window)) + 1 < curve.n and 4 * bits > 3 * most
@@ -112,57 +99,43 @@ def multiply(curve: Weierstrass, domain: Domain, bits: int, window: int = 4) -> 
     better = isomorphism(curve)
     before = BasicBlock("table")
     X, Y, Z = blinded(domain, before, before.variable("x"), before.variable("y"))
-    if not better.trivial:
+    if better.u != 1:
         X, Y = (c * domain.constant(before, better.u**k) for k, c in ((2, X), (3, Y)))
     _table(better.image, domain, before, Homogeneous(X, Y, Z), window, odd)
     first = BasicBlock("first digit")
-    _set(first, _entry(first, "T"))
+    set_point(first, Homogeneous(*map(first.entry, _TABLE)))
     first.next_digit()
-    loop, after = BasicBlock("pass"), BasicBlock("affine")
-    E, P = form(better.image, domain, loop), _point(loop)
+    loop = BasicBlock("pass")
+    E, P = form(better.image, domain, loop), point(loop)
     if odd:
         J = E.first_double(P)
         for _ in range(window - 1):
             J = E.double_jacobian(J)
         P = E.homogeneous(J)
-    else:
-        for _ in range(window):
-            P = E.double(P)
-    _set(loop, E.add(P, _entry(loop, "T")))
-    loop.next_digit()
-    _finish(domain, after, better)
+    double_and_add(loop, E, P, 0 if odd else window, [_TABLE], _second)
     name = f"{curve.title} multiple, window {window}, {'Jacobian' if odd else 'complete'} doublings"
-    tables = tuple(("T" + coordinate, 1 << window) for coordinate in _XYZ)
     field_program = FieldProgram(
-        name, domain, ("x", "y", BLIND), ("x", "y"), (before, first), loop, after,
-        passes=recoding.count - 1, window=window, groups=RegisterGroups(tables=tables),
+        name, domain, ("x", "y", BLIND), ("x", "y"), (before, first), loop, affine_block(domain, better.u),
+        passes=recoding.count - 1, window=window,
+        groups=RegisterGroups(tables=tuple((table, 1 << window) for table in _TABLE)),
     )  # fmt: skip
     return PointProgram("multiply", curve.title, field_program, recoding.digits)
 
 
 def base(curve: Weierstrass, domain: Domain, bits: int, teeth: int = 5, columns: int = 2) -> PointProgram:
     """k G for k in [0, 2^bits) by a comb: 1 doubling and ``columns`` additions a pass, columns * 2^teeth entries.
-
-    Raises UnsupportedError for a curve with points of order two, or whose group is too small for the tables.
-    """
+    Raises UnsupportedError for a curve with points of order two, or whose group is too small for the tables."""
     require_odd_order(curve)
     comb = Comb(bits, teeth, columns)
-    factors = [[comb.worth(digit, column) for digit in range(1 << teeth)] for column in range(columns)]
-    passes = (1 << comb.passes) - 1
-    better = isomorphism(curve)
-    shared, start = _constants(better.image, domain, factors, columns * passes, 1 << comb.passes)
-    before, loop, after = BasicBlock("start"), BasicBlock("pass"), BasicBlock("affine")
-    _set(before, Homogeneous(*blinded(domain, before, *(before.constant(c) for c in start))))
-    E, P = form(better.image, domain, loop), _point(loop)
-    P = E.double(P)
-    for column in range(columns):
-        P = E.add(P, _constant_entry(loop, column))
-        loop.next_digit()
-    _set(loop, P)
-    _finish(domain, after, better)
+    passes, better = (1 << comb.passes) - 1, isomorphism(curve)
+    shared, start = _constants(better.image, domain, comb.factors, columns * passes, 1 << comb.passes)
+    before, loop = BasicBlock("start"), BasicBlock("pass")
+    set_point(before, Homogeneous(*blinded(domain, before, *(before.constant(c) for c in start))))
+    E, P = form(better.image, domain, loop), point(loop)
+    double_and_add(loop, E, P, 1, _constant_tables(columns), _second)
     field_program = FieldProgram(
-        f"{curve.title} base multiple, comb {teeth} x {columns}", domain, (BLIND,), ("x", "y"), (before,), loop, after,
-        passes=comb.passes, window=teeth, shared=shared,
+        f"{curve.title} base multiple, comb {teeth} x {columns}", domain, (BLIND,), ("x", "y"), (before,), loop,
+        affine_block(domain, better.u), passes=comb.passes, window=teeth, shared=shared,
     )  # fmt: skip
     return PointProgram("multiply-base", curve.title, field_program, comb.digits)
 
@@ -170,10 +143,8 @@ def base(curve: Weierstrass, domain: Domain, bits: int, teeth: int = 5, columns:
 def _constants(
     curve: Weierstrass, domain: Domain, factors: list[list[int]], times: int, scale: int
 ) -> tuple[dict[str, tuple[int, ...]], tuple[int, int]]:
-    """Tables of (factor + u) G, and the affine point A with scale A + times u G = O.
-
-    u is the smallest number for which neither A nor an entry is O. Raises UnsupportedError if there is none.
-    """
+    """Tables of (factor + u) G, and the affine point A with scale A + times u G = O. u is the smallest number for which
+    neither A nor an entry is O. Raises UnsupportedError if there is none."""
     n = curve.n
     for u in range(1, min(n, 1000)):
         start = -times * u * pow(scale, -1, n) % n
@@ -184,26 +155,23 @@ def _constants(
             f"{curve.title} has too few points for tables of {len(factors[0])} entries; take a smaller window or comb"
         )
     shared = {}
-    for column, table in enumerate(factors):
+    for names, table in zip(_constant_tables(len(factors)), factors, strict=True):
         points = [multiples(curve, [((k + u) % n, curve.base)]) for k in table]
-        for place, name in enumerate("XY"):
-            shared[f"G{column}{name}"] = tuple(domain.value(P[place]) for P in points if P is not None)
+        for place, name in enumerate(names):
+            shared[name] = tuple(domain.value(P[place]) for P in points if P is not None)
     A = multiples(curve, [(start, curve.base)])
     assert A is not None
     return shared, A
 
 
-def _constant_entry(block: BasicBlock, column: int) -> Homogeneous:
-    return Homogeneous(block.entry(f"G{column}X"), block.entry(f"G{column}Y"))
+def _constant_tables(columns: int) -> list[tuple[str, str]]:
+    return [(f"G{column}X", f"G{column}Y") for column in range(columns)]
 
 
 @dataclass(frozen=True)
 class _TwoScalars:
-    """Recoding of (u1, u2): signed digits of u2, plain digits of u1, as many of each.
-
-    With an endomorphism (``split``) u2 is recoded as its two parts, and u1 as its upper and lower half. ``joint``: one
-    table for both halves of u1.
-    """
+    """Recoding of (u1, u2): signed digits of u2, plain digits of u1, as many of each. With an endomorphism (``split``)
+    u2 is recoded as its two parts, and u1 as its upper and lower half. ``joint``: one table for both halves of u1."""
 
     n: int
     window: int
@@ -212,24 +180,18 @@ class _TwoScalars:
 
     @cached_property
     def signed(self) -> Signed:
-        """Recoding of u2, or of its parts."""
-        if self.split:
-            return Signed(self.split.bits, self.window, both=True)
-        return Signed(self.n.bit_length(), self.window)
-
-    @property
-    def count(self) -> int:
-        """Number of passes of the loop."""
-        return self.signed.count
+        """Recoding of u2, or of its parts; its number of digits is that of the passes of the loop."""
+        bits = self.split.bits if self.split else self.n.bit_length()
+        return Signed(bits, self.window, both=self.split is not None)
 
     @property
     def bits(self) -> int:
         """Maximum length of u1."""
-        return self.window * self.count * (2 if self.split else 1)
+        return self.window * self.signed.count * (2 if self.split else 1)
 
     def factors(self) -> list[list[int]]:
         """Multiples of G, without the offset u, in each shared table."""
-        entries, high = range(1 << self.window), 1 << self.window * self.count
+        entries, high = range(1 << self.window), 1 << self.window * self.signed.count
         if self.split is None:
             return [list(entries)]
         if self.joint:
@@ -242,7 +204,7 @@ class _TwoScalars:
         if self.split is None:
             return together(self.signed.digits(u2), plain)
         parts = [self.signed.digits(k) for k in self.split.split(u2 % self.n)]
-        upper, lower = plain[: self.count], plain[self.count :]
+        upper, lower = plain[: len(plain) // 2], plain[len(plain) // 2 :]
         if self.joint:
             return together(*parts, tuple(low + (h << self.window) for low, h in zip(lower, upper, strict=True)))
         return together(*parts, lower, upper)
@@ -259,7 +221,7 @@ def two(curve: Weierstrass, domain: Domain, window: int = 4, joint: bool = False
     half = endomorphism(better.image)
     window = max(2, window)  # a signed digit has at least two bits
     scalars = _TwoScalars(curve.n, window, half, joint)
-    count, factors = scalars.count, scalars.factors()
+    count, factors = scalars.signed.count, scalars.factors()
     if scalars.bits < curve.n.bit_length():
         raise UnsupportedError(
             f"{count} digits of {window} bits cannot hold scalars of {curve.title}, of {curve.n.bit_length()} bits: "
@@ -267,40 +229,23 @@ def two(curve: Weierstrass, domain: Domain, window: int = 4, joint: bool = False
         )
     offsets = len(factors) * sum(1 << window * i for i in range(count))
     shared, start = _constants(better.image, domain, factors, offsets, 1 << window * count)
-
-    before, loop, after = BasicBlock("table"), BasicBlock("pass"), BasicBlock("affine")
+    before, loop = BasicBlock("table"), BasicBlock("pass")
     x, y = (domain.enter(before.variable(c), better.u**k) for k, c in ((2, "x"), (3, "y")))
     P = Homogeneous(x, y, domain.constant(before, 1))
     _table(better.image, domain, before, P, window, odd=False)
-    tables = [("T" + name, 1 << window) for name in _XYZ]
+    tables = [_TABLE, *_constant_tables(len(factors))]
     if half:
         for digit in range(1 << window):
             moved = Element(before, before.outputs["TX", digit]) * domain.constant(before, half.beta)
             before.set(("TB", digit), moved)
-        tables.append(("TB", 1 << window))
-    _set(before, Homogeneous(*(domain.constant(before, c) for c in (*start, 1))))
-    E, P = form(better.image, domain, loop), _point(loop)
-    for _ in range(window):
-        P = E.double(P)
-    P = E.add(P, _entry(loop, "T"))
-    loop.next_digit()
-    if half:
-        P = E.add(P, Homogeneous(loop.entry("TB"), loop.entry("TY"), loop.entry("TZ")))
-        loop.next_digit()
-    for column in range(len(factors)):
-        P = E.add(P, _constant_entry(loop, column))
-        loop.next_digit()
-    _set(loop, P)
-    _finish(domain, after, better)
+        tables.insert(1, ("TB", "TY", "TZ"))
+    set_point(before, Homogeneous(*(domain.constant(before, c) for c in (*start, 1))))
+    E, P = form(better.image, domain, loop), point(loop)
+    double_and_add(loop, E, P, window, tables, _second)
+    names = (*_TABLE, "TB") if half else _TABLE
     field_program = FieldProgram(
-        f"{curve.title} sum of two multiples, window {window}", domain, ("x", "y"), ("x", "y"), (before,), loop, after,
-        passes=count, window=window * (2 if half and joint else 1),
-        groups=RegisterGroups(tables=tuple(tables)), shared=shared,
+        f"{curve.title} sum of two multiples, window {window}", domain, ("x", "y"), ("x", "y"), (before,), loop,
+        affine_block(domain, better.u), passes=count, window=window * (2 if half and joint else 1),
+        groups=RegisterGroups(tables=tuple((table, 1 << window) for table in names)), shared=shared,
     )  # fmt: skip
     return PointProgram("multiply-two", curve.title, field_program, scalars.digits)
-
-
-def _finish(domain: Domain, after: BasicBlock, better: Isomorphism) -> None:
-    P = _point(after)
-    assert P.Z is not None
-    give_affine(domain, after, P.X, P.Y, P.Z, better.u)

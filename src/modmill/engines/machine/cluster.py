@@ -16,7 +16,7 @@ resets its machine. The ports are closed until the last machine has left its res
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -48,18 +48,10 @@ def packet(machine: int, words: Sequence[int], word: int) -> list[int]:
     return [machine, count & everyone(word), count >> word, *words]
 
 
-def answers(words: Iterable[int], length: int) -> list[tuple[int, list[int]]]:
-    """(machine, words) of every answer in a stream of answers of ``length`` words each."""
-    given = list(words)
-    return [(given[k], given[k + 1 : k + 1 + length]) for k in range(0, len(given), length + 1)]
-
-
 @dataclass(frozen=True)
 class Packets:
-    """Format of messages to ``machines`` machines: in packets, or without if there is only one machine.
-
-    Job k goes to machine k modulo ``machines``. ``word``: bits of a word.
-    """
+    """Format of messages to ``machines`` machines: in packets, or without if there is only one machine. Job k goes to
+    machine k modulo ``machines``. ``word``: bits of a word."""
 
     machines: int
     word: int
@@ -77,9 +69,7 @@ class Packets:
 
     def ordered(self, words: Sequence[int], length: int | Sequence[int]) -> tuple[list[int], list[int]]:
         """(numbers of the jobs in the order of their answers, words of the answers in the order of the jobs).
-
-        ``words``: whole answers to jobs 0, 1, ... ``length``: number of words of every answer, or of each job's.
-        """
+        ``words``: whole answers to jobs 0, 1, ... ``length``: number of words of every answer, or of each job's."""
         lengths = [length] * (len(words) // (length + self.head)) if isinstance(length, int) else list(length)
         count = len(lengths)
         if self.machines == 1:
@@ -258,32 +248,34 @@ class Router(wiring.Component):
             m.d.sync += left.eq(left - 1)
         m.d.comb += head.shut.eq(shut)
         nodes = [_Node(k, self.machines - 1 - k, self.word) for k in range(self.machines)]
-        m.d.comb += [head.i_valid.eq(self.i_valid), self.i_ready.eq(head.i_ready), head.i_data.eq(self.i_data)]
-        valid, ready, word, select = head.d_valid, head.d_ready, head.d_data, head.d_select
+        _connect(m, self, "i", head, "i")
+        source: Any = head
+        out = "d"
         for k, node in enumerate(nodes):
             m.submodules[f"node_{k}"] = node
-            m.d.comb += [
-                node.d_valid.eq(valid), ready.eq(node.d_ready), node.d_data.eq(word), node.d_select.eq(select),
-                node.clear.eq(clear), getattr(self, f"c{k}_rst").eq(node.rst),
-            ]  # fmt: skip
-            clear = node.cleared
-            valid, ready, word, select = node.e_valid, node.e_ready, node.e_data, node.e_select
+            _connect(m, source, out, node, "d", "select")
+            m.d.comb += [node.clear.eq(clear), getattr(self, f"c{k}_rst").eq(node.rst)]
+            clear, source, out = node.cleared, node, "e"
             for name in ("valid", "data"):
                 m.d.comb += getattr(self, f"c{k}_{name}").eq(getattr(node, f"c_{name}"))
             for name in ("valid", "data", "last"):
                 m.d.comb += getattr(node, f"r_{name}").eq(getattr(self, f"r{k}_{name}"))
             m.d.comb += [node.c_ready.eq(getattr(self, f"c{k}_ready")), getattr(self, f"r{k}_ready").eq(node.r_ready)]
         for node, behind in pairwise(nodes):
-            m.d.comb += [
-                node.v_valid.eq(behind.u_valid), behind.u_ready.eq(node.v_ready), node.v_data.eq(behind.u_data),
-                node.v_last.eq(behind.u_last),
-            ]  # fmt: skip
+            _connect(m, behind, "u", node, "v", "last")
         first = nodes[0]
         m.d.comb += [
             self.o_valid.eq(first.u_valid & ~shut), first.u_ready.eq(self.o_ready), self.o_data.eq(first.u_data),
             self.o_last.eq(first.u_last),
         ]  # fmt: skip
         return m
+
+
+def _connect(m: Module, source: Any, out: str, sink: Any, into: str, *more: str) -> None:
+    """Connect stream ``out`` of a component to stream ``into`` of another. ``more``: signals besides valid and data."""
+    m.d.comb += getattr(sink, f"{into}_valid").eq(getattr(source, f"{out}_valid"))
+    m.d.comb += getattr(source, f"{out}_ready").eq(getattr(sink, f"{into}_ready"))
+    m.d.comb += [getattr(sink, f"{into}_{x}").eq(getattr(source, f"{out}_{x}")) for x in ("data", *more)]
 
 
 def assembled(

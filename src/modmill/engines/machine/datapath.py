@@ -27,6 +27,7 @@ from amaranth.lib.wiring import In, Out
 
 from modmill.contract import Residues
 from modmill.design import Multiplier
+from modmill.engines.machine.program_memory import chosen
 from modmill.engines.machine.timing import SUBTRACT, SUM, MachineTiming
 from modmill.numbers.folding import fold_bounds
 from modmill.rtl.delay import DelayLines, later
@@ -185,10 +186,7 @@ class _Slice(wiring.Component):
                 multiples.append(multiple)
             else:
                 multiples.append(Const(constant, self.width))
-        which = _in(m, told.trim, SUM - 2, "trim")
-        found = multiples[-1]
-        for k, value in enumerate(multiples[:-1]):
-            found = Mux(which == k, value, found)
+        found = chosen(_in(m, told.trim, SUM - 2, "trim"), multiples)
         return later(m, found, "multiple") if len(multiples) > 1 else found
 
     def _folded(self, m: Module, x: Value, lift: Value) -> Value:
@@ -199,12 +197,12 @@ class _Slice(wiring.Component):
         d = later(m, lift + x, "d")
         total: Value = later(m, (d + x)[: w + 2], "s")  # x is b in one cycle, a in the next
         bound = 3 << w
-        for k, _ in enumerate(fold_bounds(bound, w, u)):
-            folded, bound = fold_step(m, total, bound, w, u, name=f"fold{k + 1}")
-            total = later(m, folded, f"fold{k + 1}_here")
+        steps = len(fold_bounds(bound, w, u))
+        for k in range(1, steps + 1):
+            folded, bound = fold_step(m, total, bound, w, u, name=f"fold{k}")
+            total = later(m, folded, f"fold{k}_here")
         lines = DelayLines(m, max(4, self.timing.delay), name="waiting")
-        spent = SUM + len(fold_bounds(3 << w, w, u))
-        return lines.straight(total[:w], self.timing.delay - spent, name="waiting")
+        return lines.straight(total[:w], self.timing.delay - SUM - steps, name="waiting")
 
 
 def _in(m: Module, value: Value, cycles: int, name: str) -> Value:
@@ -243,7 +241,7 @@ class FieldUnit(wiring.Component):
         told: Value = self.control
         carries: Value = Const(0, 3)
         form = self.timing.contract.operand
-        first, count, chained = 0, self.timing.count, self.timing.chained
+        first, count, chained = 0, len(self.timing.slices), self.timing.chained
         for k, width in enumerate(self.timing.slices):
             part = slice(first, first + width)
             piece = _Slice(

@@ -17,7 +17,8 @@ from functools import cached_property
 from itertools import chain
 
 from modmill.contract import Binary, Contract, Residues, UnsupportedError
-from modmill.engines.machine.timing import MachineTiming, SlotTiming
+from modmill.engines.machine.timing import MachineTiming, SlotTiming, unit
+from modmill.engines.microcode.hazards import check_tasks
 from modmill.engines.microcode.program import ENTRY, PAIR, Instruction, OperandAddress, Program, Task
 from modmill.rtl.memory import DEPTHS
 
@@ -91,12 +92,13 @@ class MicrocodeLayout:
         for program in self.programs:
             if not program.inputs or not program.results:
                 raise UnsupportedError(f"{program.name} has no inputs or no results")
+            if not program.written:
+                raise UnsupportedError(f"{program.name} has no instructions")
             if program.passes >> COUNT_BITS:
                 raise UnsupportedError(
                     f"{program.name}: {program.passes} passes; at most {(1 << COUNT_BITS) - 1} are possible"
                 )
-            for instruction in _instructions(program):
-                self._require_fit(program, instruction)
+            check_tasks(program, unit(self.timing, self.threads))
         if self.used > DEPTHS[-1]:
             raise UnsupportedError(
                 f"{self.slots} slots of {self.threads} threads and {self.used - self.slots * self.threads} "
@@ -106,23 +108,6 @@ class MicrocodeLayout:
             raise UnsupportedError(
                 f"the digits of {self.threads} threads fill {self.digit_depth} words; {DIGIT_WORDS} are available"
             )
-
-    def _require_fit(self, program: Program, instruction: Instruction) -> None:
-        if len(instruction.sums) > self.timing.sums:
-            raise UnsupportedError(
-                f"{program.name}: an instruction of {len(instruction.sums)} sums, this unit does {self.timing.sums}"
-            )
-        for task in instruction.tasks:
-            if task.destination.shared or task.destination.pick == ENTRY:
-                raise UnsupportedError(f"{program.name}: a task writes a constant or an entry that a digit selects")
-            if len(task.reads) > 2 and not self.timing.added:
-                raise UnsupportedError(f"{program.name}: this unit does not add two products")
-            if task.conditional_subtract and not self.timing.conditional_subtracts:
-                raise UnsupportedError(
-                    f"{program.name}: a sum has a conditional subtraction, which this unit cannot do"
-                )
-
-    # ---- slots
 
     @property
     def contract(self) -> Contract:
@@ -137,16 +122,13 @@ class MicrocodeLayout:
     @cached_property
     def offsets(self) -> tuple[int, ...]:
         """Index of each program's first constant. Programs with the same constants share them."""
-        found: list[int] = []
-        known: dict[tuple[tuple[int, int], ...], int] = {}
+        known: dict[frozenset[tuple[int, int]], int] = {}
         end = 0
         for p in self.programs:
-            key = tuple(sorted(p.shared))
-            if key not in known:
-                known[key] = end
+            if frozenset(p.shared) not in known:
+                known[frozenset(p.shared)] = end
                 end += p.shared_slots
-            found.append(known[key])
-        return tuple(found)
+        return tuple(known[frozenset(p.shared)] for p in self.programs)
 
     @cached_property
     def constants(self) -> int:
@@ -156,10 +138,9 @@ class MicrocodeLayout:
     @cached_property
     def offset_multiples(self) -> tuple[int, ...]:
         """The multiples of p in the slot memory, as factors of p, 0 first."""
-        tasks = self._tasks()
-        if self.timing.added or not self.timing.sums:
+        if not self.timing.sums:
             return ()
-        return tuple(sorted({0} | {task.offset_multiple for task in tasks if task.kind == "sub"}))
+        return tuple(sorted({0} | {task.offset_multiple for task in self._tasks() if task.kind == "sub"}))
 
     @cached_property
     def conditional_subtracts(self) -> tuple[int, ...]:
@@ -167,7 +148,7 @@ class MicrocodeLayout:
         return tuple(sorted({task.conditional_subtract for task in self._tasks()} - {0}))
 
     def _tasks(self) -> Iterator[Task]:
-        return chain.from_iterable(instruction.tasks for p in self.programs for instruction in _instructions(p))
+        return chain.from_iterable(instruction.tasks for p in self.programs for instruction in p.written)
 
     @property
     def shared_base(self) -> int:
@@ -189,8 +170,6 @@ class MicrocodeLayout:
         """Depth of the slot memory, a power of two."""
         return max(DEPTHS[0], 1 << (self.used - 1).bit_length())
 
-    # ---- the table
-
     @property
     def fields(self) -> tuple[str, ...]:
         """Names of an entry's operands."""
@@ -198,23 +177,16 @@ class MicrocodeLayout:
 
     @cached_property
     def table(self) -> tuple[tuple[Entry, ...], tuple[int, ...], tuple[int, ...]]:
-        """(entries, index of each program's first entry, index of the first entry of its loop, 0 for none).
-
-        Raises UnsupportedError for a program without instructions.
-        """
+        """(entries, index of each program's first entry, index of the first entry after ``before``, 0 if none)."""
         entries: list[Entry] = []
         firsts, loops = [], []
         for number, p in enumerate(self.programs):
             firsts.append(len(entries))
-            loop = p.loop if p.passes else ()
-            body = (*p.before, *loop, *p.after)
-            if not body:
-                raise UnsupportedError(f"{p.name} has no instructions")
-            for k, instruction in enumerate(body):
-                if k == len(p.before):
+            body, first, end = p.written, len(p.before), len(p.before) + len(p.loop)
+            for k, instruction in enumerate(body, 1):
+                if k == first + 1:
                     loops.append(len(entries))
-                again = bool(loop) and k == len(p.before) + len(loop) - 1
-                entries += self._entries(number, instruction, again=again, last=k == len(body) - 1)
+                entries += self._entries(number, instruction, again=first < k == end, last=k == len(body))
             if len(loops) == number:
                 loops.append(0)
         return tuple(entries), tuple(firsts), tuple(loops)
@@ -241,29 +213,27 @@ class MicrocodeLayout:
 
         def coded(operand: OperandAddress) -> tuple[int, int]:
             if operand.shared:
-                if operand.pick == PAIR:
-                    raise UnsupportedError(f"{self.programs[program].name}: a digit selects from a pair of constants")
                 return self.offsets[program] + operand.number, SHARED_ENTRY if operand.pick == ENTRY else SHARED
             return operand.number, {ENTRY: OWN_ENTRY, PAIR: DOWN if operand.number % 2 else UP}.get(operand.pick, OWN)
 
         given = (task.destination, task.a, task.b, *((task.c, task.e) if self.timing.added else ()))
         return tuple(coded(operand or task.a) for operand in given)
 
-    @cached_property
-    def additions(self) -> dict[str, tuple[int, ...]]:
-        """Bases that are added to written and to read addresses, in the order of their codes in the table."""
-        entries, _, _ = self.table
-        return {
-            "destination": tuple(sorted({entry.addresses[0][1] for entry in entries})),
-            "read": tuple(sorted({how for entry in entries for _, how in entry.addresses[1:]})),
-        }
+    def bases(self, name: str) -> tuple[int, ...]:
+        """Bases that are added to the addresses of an operand, in the order of their codes in the table."""
+        return self._bases[name != "destination"]
 
-    # ---- digits
+    @cached_property
+    def _bases(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Bases of written and of read addresses."""
+        addresses = [entry.addresses for entry in self.table[0]]
+        written, read = {to for (_, to), *_ in addresses}, {how for _, *reads in addresses for _, how in reads}
+        return tuple(sorted(written)), tuple(sorted(read))
 
     @cached_property
     def digit_bits(self) -> int:
         """Bits of the widest digit."""
-        return max(1, *(p.window for p in self.programs), 1)
+        return max(1, *(p.window for p in self.programs))
 
     @property
     def per_word(self) -> int:
@@ -271,15 +241,11 @@ class MicrocodeLayout:
         return 1 << (max(1, PACK // self.digit_bits).bit_length() - 1)
 
     def counting(self, program: int, passes: int | None = None) -> Program:
-        """A program with another number of passes of its loop; None: its own number.
-
-        Raises UnsupportedError for more passes than its own, fewer than 1, and any other number if jobs do not contain
-        it (``counted``).
-        """
+        """A program with another number of passes of its loop; None: its own number. Raises UnsupportedError for more
+        passes than its own, fewer than 1, and any other number if jobs do not contain it (``counted``)."""
         p = self.programs[program]
-        if passes in (None, p.passes):
+        if passes is None or passes == p.passes:
             return p
-        assert passes is not None
         if not self.counted or not 1 <= passes < p.passes:
             raise UnsupportedError(f"{p.name} does {p.passes} passes, not {passes}")
         return replace(p, passes=passes)
@@ -299,10 +265,8 @@ class MicrocodeLayout:
         return self.threads * self.stride
 
     def pack(self, program: int, digits: Sequence[int], passes: int | None = None) -> list[int]:
-        """Digits packed into words, the first in the least significant bits.
-
-        Raises UnsupportedError for a wrong number of digits and for a digit out of range.
-        """
+        """Digits packed into words, the first in the least significant bits. Raises UnsupportedError for a wrong number
+        of digits and for a digit out of range."""
         p = self.counting(program, passes)
         if len(digits) != p.digits:
             raise UnsupportedError(f"{p.name} uses {p.digits} digits, not {len(digits)}")
@@ -311,8 +275,6 @@ class MicrocodeLayout:
         per = self.per_word
         groups = [digits[k : k + per] for k in range(0, len(digits), per)]
         return [sum(digit << (self.digit_bits * k) for k, digit in enumerate(group)) for group in groups]
-
-    # ---- messages
 
     @property
     def binary(self) -> bool:
@@ -341,28 +303,23 @@ class MicrocodeLayout:
         The programs must be made for the contract's modulus. Raises UnsupportedError if one of them differs from the
         layout's own in more than the values of its constants.
         """
-        made = dict(enumerate(self.programs)) if programs is None else programs
-        for k, p in made.items():
+        values = [0] * self.constants
+        for k, p in (dict(enumerate(self.programs)) if programs is None else programs).items():
             if _shape(p) != _shape(self.programs[k]):
                 raise UnsupportedError(
                     f"{p.name} differs from the core's own program in more than the values of its constants"
                 )
+            for slot, value in p.shared:
+                values[self.offsets[k] + slot] = value
         out = [SETUP]
         if load := contract.load:
             for k in reversed(range(max(1, self.rounds))):
                 out += self._words(contract.p << k)
             out += chain.from_iterable(words_of(w, self.key_words, self.word) for w in load.words)
-        values = [0] * self.constants
-        for k, p in made.items():
-            for slot, value in p.shared:
-                values[self.offsets[k] + slot] = value
-        for value in values:
-            out += self.number(value)
-        for offset_multiple in self.offset_multiples:
-            out += self._words(self._offset(offset_multiple, contract.p))
-        for conditional_subtract in self.conditional_subtracts if load else ():
-            out += self._words(conditional_subtract * contract.p)
-        return out
+        ports = [self.contract.operand.encode(value) for value in values]
+        ports += [self._offset(multiple, contract.p) for multiple in self.offset_multiples]
+        ports += [multiple * contract.p for multiple in self.conditional_subtracts if load]
+        return [*out, *chain.from_iterable(map(self._words, ports))]
 
     def _offset(self, offset_multiple: int, p: int) -> int:
         """The port value that a difference adds; with residues less 2^w - 1 in each, because ~b = 2^w - 1 - b."""
@@ -377,10 +334,8 @@ class MicrocodeLayout:
     def job(
         self, program: int, runs: Sequence[tuple[Sequence[int], Sequence[int]]], passes: int | None = None
     ) -> list[int]:
-        """The message of a job: (digits, inputs) of each thread; ``passes`` of the loop if jobs contain it.
-
-        Raises UnsupportedError for a wrong number of runs, inputs, digits or passes.
-        """
+        """The message of a job: (digits, inputs) of each thread; ``passes`` of the loop if jobs contain it. Raises
+        UnsupportedError for a wrong number of runs, inputs, digits or passes."""
         if len(runs) != self.threads:
             raise UnsupportedError(f"this coprocessor does {self.threads} runs at once, not {len(runs)}")
         p = self.programs[program]
@@ -391,12 +346,11 @@ class MicrocodeLayout:
             if len(inputs) != len(p.inputs):
                 raise UnsupportedError(f"{p.name} takes {len(p.inputs)} numbers, not {len(inputs)}")
             out += self.pack(program, digits, passes)
-            for number in inputs:
-                out += self.number(number)
+            out += chain.from_iterable(map(self.number, inputs))
         return out
 
     def number(self, x: int) -> list[int]:
-        """The words of a number, in the form of the multiplier."""
+        """The words of a number in the form of the multiplier."""
         return self._words(self.contract.operand.encode(x))
 
     def _words(self, port: int) -> list[int]:
@@ -419,12 +373,6 @@ class MicrocodeLayout:
         return [tuple(numbers[k : k + size]) for k in range(0, len(numbers), size)]
 
 
-def _instructions(program: Program) -> Iterator[Instruction]:
-    return chain(program.before, program.loop, program.after)
-
-
 def _shape(p: Program) -> tuple[object, ...]:
     """Everything in a program except the values of its constants."""
-    return (
-        p.inputs, tuple(slot for slot, _ in p.shared), p.before, p.loop, p.after, p.passes, p.results, p.window,
-    )  # fmt: skip
+    return p.inputs, [slot for slot, _ in p.shared], p.parts, p.passes, p.results, p.window

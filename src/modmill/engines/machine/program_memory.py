@@ -58,8 +58,7 @@ class ProgramMemory(wiring.Component):
     def _word(self, entry: Entry, shapes: dict[tuple[str, ...], data.StructLayout]) -> int:
         fields: dict[str, int] = {}
         for name, (number, how) in zip(self.layout.fields, entry.addresses, strict=True):
-            codes = self.layout.additions["destination" if name == "destination" else "read"]
-            fields[name], fields[f"{name}_add"] = number, codes.index(how)
+            fields[name], fields[f"{name}_add"] = number, self.layout.bases(name).index(how)
         kind = _PRODUCT if entry.count else _SUM
         return int(shapes[kind].const({**fields, **{name: int(getattr(entry, name)) for name in kind}}).as_bits())
 
@@ -122,17 +121,13 @@ class ProgramMemory(wiring.Component):
 
 def table_shapes(layout: MicrocodeLayout) -> dict[tuple[str, ...], data.StructLayout]:
     """Fields of an instruction's first entry and of the entries of its sums, with the widths that the layout needs."""
-    entries, _, _ = layout.table
-    number = max(n for entry in entries for n, _ in entry.addresses).bit_length()
-    added = {name: (len(codes) - 1).bit_length() for name, codes in layout.additions.items()}
+    number = max(n for entry in layout.table[0] for n, _ in entry.addresses).bit_length()
+    same = dict.fromkeys(layout.fields, number)
+    same |= {f"{name}_add": (len(layout.bases(name)) - 1).bit_length() for name in layout.fields}
     widths = {
         "lift": (len(layout.offset_multiples) - 1).bit_length(),
         "trim": len(layout.conditional_subtracts).bit_length(),
         "count": (1 + layout.timing.sums).bit_length(),
-    }  # fmt: skip
-    same = {
-        **dict.fromkeys(layout.fields, number),
-        **{f"{name}_add": added["destination" if name == "destination" else "read"] for name in layout.fields},
     }
     return {
         kind: data.StructLayout({**same, **{name: widths.get(name, 1) for name in kind}}) for kind in (_PRODUCT, _SUM)

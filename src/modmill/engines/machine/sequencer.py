@@ -79,10 +79,8 @@ class Sequencer(wiring.Component):
         })  # fmt: skip
 
     def cycles(self, program: int, passes: int | None = None) -> int:
-        """Cycles from ``start`` until ``busy`` is low, independent of operands and digits.
-
-        ``passes``: of the loop, the program's own by default. Raises UnsupportedError as `MicrocodeLayout.counting`.
-        """
+        """Cycles from ``start`` until ``busy`` is low, independent of operands and digits. ``passes``: of the loop, the
+        program's own by default. Raises UnsupportedError as `MicrocodeLayout.counting`."""
         lay = self.layout
         return lay.timing.cycles(lay.counting(program, passes).instructions, lay.threads) + self._ends
 
@@ -209,10 +207,8 @@ class DatapathSequencer(Sequencer):
     def _instructions(
         self, m: Module, table: ProgramMemory, issue: _IssueCounter, at: Progress, active: Signal, starting: Signal
     ) -> tuple[Signal, Signal]:
-        """Step from thread to thread and from instruction to instruction.
-
-        Returns the number of entries of the instruction and whether the run ends.
-        """
+        """Step from thread to thread and from instruction to instruction. Returns the number of entries of the
+        instruction and whether the run ends."""
         lay, e, (_, _, loops) = self.layout, table.product, self.layout.table
         following = Signal(len(at.base), name="next", reset_less=True)
         count = Signal(len(e.count), reset_less=True)
@@ -221,8 +217,10 @@ class DatapathSequencer(Sequencer):
             Signal(name=name) for name in ("more_passes", "last_context", "last_turn", "ending", "done")
         )
         with m.If(issue.at(ENTRY_AT)):
-            m.d.sync += [count.eq(e.count), advance.eq(e.advance)]
-            m.d.sync += [again.eq(e.again & more), last.eq(e.last & ~(e.again & more))]
+            m.d.sync += [
+                count.eq(e.count), advance.eq(e.advance), again.eq(e.again & more),
+                last.eq(e.last & ~(e.again & more)),
+            ]  # fmt: skip
         m.d.sync += [
             more.eq(at.left != 0), last_thread.eq(at.thread == lay.threads - 1), last_turn.eq(last_thread & last),
             following.eq(Mux(again, chosen(self.programme, loops), at.base + count)),
@@ -230,9 +228,10 @@ class DatapathSequencer(Sequencer):
         ]  # fmt: skip
         m.d.comb += done.eq(ending & last_turn)
         with m.If(ending):
-            m.d.sync += [at.thread.eq(Mux(last_thread, 0, at.thread + 1))]
-            m.d.sync += at.digits_at.eq(Mux(last_thread, 0, at.digits_at + lay.stride))
-            m.d.sync += at.slots_at.eq(Mux(last_thread, 0, at.slots_at + lay.slots))
+            m.d.sync += [
+                step.eq(Mux(last_thread, 0, step + by))
+                for step, by in ((at.thread, 1), (at.digits_at, lay.stride), (at.slots_at, lay.slots))
+            ]
             with m.If(last_thread):
                 m.d.sync += [at.base.eq(following), at.index.eq(at.index + advance), at.left.eq(at.left - again)]
         with m.If(done):
@@ -244,11 +243,8 @@ class DatapathSequencer(Sequencer):
     def _entries(
         self, m: Module, table: ProgramMemory, issue: _IssueCounter, at: Progress, active: Signal
     ) -> tuple[Signal, Signal, Signal]:
-        """Step through the entries of the instruction, two cycles each.
-
-        Returns whether this is the second cycle of an entry, the number of the entry, and whether the issue slot
-        belongs to a run.
-        """
+        """Step through the entries of the instruction, two cycles each. Returns whether this is the second cycle of an
+        entry, the number of the entry, and whether the issue slot belongs to a run."""
         last = self.timing.sums + 1
         pointer = Signal(len(table.at), name="at", reset_less=True)
         second, stepping, live = (Signal(name=n) for n in ("second", "stepping", "live"))
@@ -275,7 +271,7 @@ class DatapathSequencer(Sequencer):
             for k, word in enumerate(words):
                 with m.Case(k):
                     m.d.sync += digit.eq(word)
-        used = {how for codes in lay.additions.values() for how in codes}
+        used = {*lay.bases("destination"), *lay.bases("a")}
         found: dict[int, Value] = {}
         for how, value in (
             (OWN, slots_at), (OWN_ENTRY, slots_at + digit), (UP, slots_at + digit[0]), (DOWN, slots_at - digit[0]),
@@ -294,7 +290,7 @@ class DatapathSequencer(Sequencer):
     ) -> tuple[Value, Signal, Signal]:
         """Addresses of the operand that is read, of the destination, and of a difference's multiple of p."""
         lay, e, plus, address = self.layout, table.product, table.sum, len(self.s_read)
-        reads, writes = ([adds[how] for how in lay.additions[name]] for name in ("read", "destination"))
+        reads, writes = ([adds[how] for how in lay.bases(name)] for name in ("a", "destination"))
         one, plus_one, to, to_plus, destination = (
             Signal(address, name=name, reset_less=True) for name in ("read", "plus", "to", "to_plus", "destination")
         )
@@ -311,11 +307,8 @@ class DatapathSequencer(Sequencer):
     def _products(
         self, m: Module, issue: _IssueCounter, live: Signal, active: Value
     ) -> tuple[Signal, Signal, Signal, Signal]:
-        """Operands to the multiplier and products back.
-
-        Returns whether the operands of a product are read, the history of that bit, whether operands are offered, and
-        whether a product is stored.
-        """
+        """Operands to the multiplier and products back. Returns whether the operands of a product are read, the history
+        of that bit, whether operands are offered, and whether a product is stored."""
         timing, core = self.timing, self.core
         product = Signal()
         m.d.comb += product.eq(issue.at(ENTRY_AT + 1) & live & active)
@@ -377,10 +370,8 @@ class DatapathSequencer(Sequencer):
         return giving, placing, setting
 
     def _run(self, m: Module, idle: Signal, aligned: Signal, starting: Signal, done: Value, offering: Signal) -> None:
-        """State machine of a run: align to the multiplier with a first, unused product; issue slots; drain.
-
-        A run takes constant time: cycles that the first product did not have to wait are added at the end.
-        """
+        """State machine of a run: align to the multiplier with a first, unused product; issue slots; drain. A run takes
+        constant time: cycles that the first product did not have to wait are added at the end."""
         timing = self.timing
         margin = Signal(range(timing.alignment + 1))
         rest = Signal(range(timing.drain + 1))

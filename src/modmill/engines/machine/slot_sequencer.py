@@ -117,9 +117,8 @@ class SlotSequencer(Sequencer):
             SHARED_ENTRY: later(m, lay.shared_base + digit, "shared_entry"),
         }  # fmt: skip
         for name in lay.fields:
-            use = lay.additions["destination" if name == "destination" else "read"]
-            number = later(m, getattr(e, name), f"{name}_number")
-            added = later(m, chosen(getattr(e, f"{name}_add"), [adds[how] for how in use]), f"{name}_plus")
+            number, bases = later(m, getattr(e, name), f"{name}_number"), [adds[how] for how in lay.bases(name)]
+            added = later(m, chosen(getattr(e, f"{name}_add"), bases), f"{name}_plus")
             m.d.sync += getattr(self.core, f"i_{name}").eq(number + added)
 
     def _numbers(self, m: Module) -> None:

@@ -20,7 +20,6 @@ has a cycle for every access. So products follow each other at the multiplier's 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -54,10 +53,8 @@ _PERIODS = 64
 
 
 def slices(form: Binary | Residues | ResiduePair | Digits) -> tuple[int, ...]:
-    """Bits of each slice of the slot memory, the lowest first; a residue is one slice.
-
-    Raises UnsupportedError for a form that a field unit cannot add.
-    """
+    """Bits of each slice of the slot memory, the lowest first; a residue is one slice. Raises UnsupportedError for a
+    form that a field unit cannot add."""
     if isinstance(form, Residues):
         return (form.base.w,) * form.base.n
     if not isinstance(form, Binary):
@@ -81,11 +78,8 @@ def folds(form: Residues) -> int:
 
 
 def acceptance(core: Multiplier) -> tuple[int, int]:
-    """Period and lead of a multiplier in cycles, arguments of `MachineTiming`.
-
-    Raises UnsupportedError for a multiplier that accepts operands only in cycles that the unit does not know: operands
-    would be lost.
-    """
+    """Period and lead of a multiplier in cycles, arguments of `MachineTiming`. Raises UnsupportedError for a multiplier
+    that accepts operands only in cycles that the unit does not know."""
     period = getattr(core, "native_period", 1)
     if period > 1:
         raise UnsupportedError(
@@ -133,14 +127,9 @@ class MachineTiming:
         return not self.sums or not isinstance(self.contract.operand, Residues)
 
     @property
-    def count(self) -> int:
-        """Number of slices."""
-        return len(self.slices)
-
-    @property
     def skew(self) -> int:
         """Cycles by which the highest slice acts later than the lowest."""
-        return self.count - 1 if self.chained else 0
+        return len(self.slices) - 1 if self.chained else 0
 
     @property
     def least_delay(self) -> int:
@@ -151,10 +140,7 @@ class MachineTiming:
 
     @cached_property
     def _found(self) -> tuple[int, int, int, int]:
-        return next(self._search())
-
-    def _search(self) -> Iterator[tuple[int, int, int, int]]:
-        """Yield (issue_cycles, delay, move, write), the shortest issue slot first."""
+        """(issue_cycles, delay, move, write) of the shortest issue slot."""
         least = max(self.contract.timing.interval, 2 * (1 + self.sums), ISSUE_CYCLES_MIN, self.least)
         first = -(-least // self.period)
         for issue_cycles in range(first * self.period, (first + _PERIODS) * self.period, self.period):
@@ -171,7 +157,7 @@ class MachineTiming:
                         written.append((write, move))
                 if written:
                     write, move = min(written)
-                    yield issue_cycles, delay, move, write
+                    return issue_cycles, delay, move, write
         raise UnsupportedError(
             f"no issue slot of up to {issue_cycles} cycles suits this multiplier and {self.sums} sums in an instruction"
         )
@@ -218,8 +204,7 @@ class MachineTiming:
     @property
     def free(self) -> tuple[int, ...]:
         """Cycles of an issue slot in which a product can be written."""
-        taken = set().union(*self._reserved(self.issue_cycles, self.delay))
-        return tuple(cycle for cycle in range(self.issue_cycles) if cycle not in taken)
+        return tuple(sorted(set(range(self.issue_cycles)).difference(*self._reserved(self.issue_cycles, self.delay))))
 
     def _reserved(self, issue_cycles: int, delay: int) -> tuple[set[int], set[int]]:
         """Cycles of an issue slot in which port B reads multiples of p, and those in which it writes sums."""
@@ -288,25 +273,11 @@ class SlotTiming:
         return found, found
 
 
-def unit(
-    contract: Contract, threads: int, sums: int, *, period: int = 1, lead: int = 0, conditional_subtracts: bool = False,
-    shared: int = 16,
-) -> DatapathSpec:  # fmt: skip
-    """The `DatapathSpec` of this hardware with interleaved ``threads`` and with slots for ``shared`` constants.
-
-    Raises UnsupportedError as `MachineTiming` does, and if threads and constants do not fit the slot memory.
-    """
-    if threads < 1:
-        raise UnsupportedError(f"a unit has at least 1 thread, not {threads}")
-    product, sum_ = MachineTiming(contract, sums, period, lead, conditional_subtracts).distances(threads)
-    room = (DEPTHS[-1] - shared - OFFSET_SLOTS) // threads
-    if room < 1:
-        raise UnsupportedError(f"{threads} threads and {shared} constants do not fit {DEPTHS[-1]} slots")
-    return DatapathSpec(sums, product, sum_, room, shared, conditional_subtracts=conditional_subtracts)
-
-
-OFFSET_SLOTS = 8
-"""Slots reserved for multiples of p, 0 included."""
+def unit(timing: MachineTiming | SlotTiming, threads: int) -> DatapathSpec:
+    """What hardware with this timing can do with interleaved ``threads``, each with all slots."""
+    room = DEPTHS[-1]
+    distances = timing.distances(threads)
+    return DatapathSpec(timing.sums, *distances, room, room, timing.added, timing.conditional_subtracts)
 
 
 def busy_threads(timing: MachineTiming, distance: int = 1) -> int:

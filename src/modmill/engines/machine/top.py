@@ -26,6 +26,7 @@ multiples 2^k p that the program's bounds require are subtracted word by word, i
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import wiring
@@ -100,22 +101,18 @@ class _Messages:
         self.shift, self.counted = Signal(name="shift"), Signal(name="counted")
         self.shared, self.given, self.starting = (Signal(name=name) for name in ("shared", "given", "starting"))
         self._told: dict[str, Signal] = {}
-        self._take_words()
-        self.last_word = self._count_words()
+        self.last_word = self._take_words()
         self._choose()
         self._step()
 
-    def _take_words(self) -> None:
-        m, ports, waiting = self.m, self.ports, self.waiting
+    def _take_words(self) -> Signal:
+        """Receive words, and count those of a number; return whether this word is its last one."""
+        m, ports, waiting, words = self.m, self.ports, self.waiting, self.layout.number_words
         m.d.comb += ports.i_ready.eq(~waiting)
         with m.If(~waiting):
             m.d.sync += [waiting.eq(ports.i_valid), self.word.eq(ports.i_data)]
         with m.Elif(self.clear):
             m.d.sync += waiting.eq(0)
-
-    def _count_words(self) -> Signal:
-        """Count the words of a number; return whether this word is its last one."""
-        m, words = self.m, self.layout.number_words
         count, last_word = Signal(range(max(2, words))), Signal(init=words == 1)
         with m.If(self.shift | self.counted):
             m.d.sync += [count.eq(Mux(last_word, 0, count + 1)), last_word.eq(count == words - 2 if words > 1 else 1)]
@@ -200,8 +197,6 @@ class _Messages:
         """Command the counters; they step in the next cycle."""
         self.m.d.comb += [self._told[name].eq(1) for name in counters]
 
-    # ---- states
-
     def states(self) -> None:
         """Add all states, in the order of a message."""
         with OneHot(self.m, "message") as machine:
@@ -222,6 +217,12 @@ class _Messages:
         with machine.state(state):
             with self.m.If(self.waiting):
                 machine.next(f"{state} TAKEN")
+
+    def _pass(self, machine: OneHot, *states: str) -> None:
+        """Go through these states, one cycle in each but the last."""
+        for state, following in pairwise(states):
+            with machine.state(state):
+                machine.next(following)
 
     def _command(self, machine: OneHot) -> None:
         """Receive the first word of a message."""
@@ -253,8 +254,7 @@ class _Messages:
     def _take_digits(self, machine: OneHot) -> None:
         """Receive the digits of a thread."""
         m, lay, index = self.m, self.layout, self.index
-        with machine.state("CONTEXT"):  # wait for the values that the program selects
-            machine.next("BEGIN")
+        self._pass(machine, "CONTEXT", "BEGIN")  # wait for the values that the program selects
         with machine.state("BEGIN"):
             self._tell("index_0")
             m.d.sync += self.last_digits.eq(self.only_digits)
@@ -320,10 +320,7 @@ class _Messages:
             m.d.comb += [run.s_ask.eq(1), self.number.load.eq(run.s_valid)]
             with m.If(run.s_valid):
                 machine.next("LOAD")
-        with machine.state("LOAD"):
-            machine.next("LOADED")
-        with machine.state("LOADED"):
-            machine.next("COMPARE" if self.layout.rounds else "GIVE")
+        self._pass(machine, "LOAD", "LOADED", "COMPARE" if self.layout.rounds else "GIVE")
         with machine.state("GIVE"):
             m.d.comb += [ports.o_valid.eq(1), ports.o_last.eq(self.last_word & self.last_result & self.last_thread)]
             with m.If(ports.o_ready):
@@ -332,8 +329,7 @@ class _Messages:
             m.d.comb += self.shift.eq(1)
             m.d.sync += self.given.eq(self.last_word)
             machine.next("SHIFTED")
-        with machine.state("SHIFTED"):
-            machine.next("SETTLED")
+        self._pass(machine, "SHIFTED", "SETTLED")
         with machine.state("SETTLED"):
             m.d.sync += self.given.eq(0)
             machine.next("GIVE")
@@ -344,10 +340,7 @@ class _Messages:
                     self._tell("index_0", "next_context")
                     with m.If(self.last_thread):
                         machine.next("COMMAND")
-        with machine.state("GIVEN"):  # the counters step
-            machine.next("CHOOSE")
-        with machine.state("CHOOSE"):  # wait for the next address
-            machine.next("READ")
+        self._pass(machine, "GIVEN", "CHOOSE", "READ")  # the counters step; wait for the next address
 
     def _subtract(self, machine: OneHot) -> None:
         """Subtract each multiple 2^k p from a result that is not below it."""

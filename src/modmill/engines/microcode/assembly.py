@@ -9,26 +9,17 @@ and the slot of an output until the block writes it. Shared slots: tables of con
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import chain
+from math import ceil
 
 from modmill.contract import Contract, UnsupportedError
 from modmill.engines.microcode.bounds import LegalProgram, legalise, program_bounds
-from modmill.engines.microcode.expressions import MUL, READ, SUB, Name
+from modmill.engines.microcode.expressions import MUL, READ, Name
 from modmill.engines.microcode.field_program import FieldProgram
 from modmill.engines.microcode.fusing import fused
 from modmill.engines.microcode.hazards import check_hazards
-from modmill.engines.microcode.program import (
-    ENTRY,
-    FIXED,
-    PAIR,
-    DatapathSpec,
-    Instruction,
-    OperandAddress,
-    Program,
-    Task,
-)
+from modmill.engines.microcode.program import ENTRY, DatapathSpec, Instruction, OperandAddress, Program, Task
 from modmill.engines.microcode.scheduling import Placed, join, ready_to_place
 
 _ALWAYS = 1 << 40
@@ -56,7 +47,7 @@ class Assembled:
         return [
             ("instructions", str(program.instructions)),
             ("products", str(program.products)),
-            ("table instructions", str(len(program.before) + len(program.loop) + len(program.after))),
+            ("table instructions", str(len(program.written))),
             ("digits", f"{program.digits} of {program.window} bits"),
             ("slots of a thread", str(program.slots)),
             ("shared slots", str(program.shared_slots)),
@@ -83,28 +74,22 @@ def assemble(field_program: FieldProgram, contract: Contract, unit: DatapathSpec
     field_program = legal.field_program
     loop = len(field_program.before) if field_program.loop else -1
     parts = join(field_program.blocks, loop, field_program.groups, unit)
-    slots = _Slots(field_program, parts, unit)
-    instructions = [
-        _instructions(part, slots, k, legal.offset_multiples[k], legal.conditional_subtracts[k])
-        for k, part in enumerate(parts)
-    ]
-    results = []
-    for name, bound in zip(field_program.results, legal.results, strict=True):
-        results.append((slots.named[name], int(-(-bound // 1)) - 1))
+    slots = _Slots(field_program, parts)
+    instructions = [_instructions(part, slots, legal, k) for k, part in enumerate(parts)]
+    bounds = zip(field_program.results, legal.results, strict=True)
+    results = tuple((slots.named[name], ceil(bound) - 1) for name, bound in bounds)
     program = Program(
         name=field_program.name,
         inputs=tuple((slots.named[name], name) for name in field_program.inputs),
-        shared=slots.constants,
+        shared=tuple(slots.constants),
         before=tuple(chain.from_iterable(instructions[: len(field_program.before)])),
         loop=instructions[loop] if field_program.loop else (),
         after=instructions[-1],
         passes=field_program.passes if field_program.loop else 0,
-        results=tuple(results),
+        results=results,
         window=field_program.window,
-        each=field_program.loop.digits if field_program.loop else 0,
-        first=sum(block.digits for block in field_program.before),
-        last=field_program.after.digits,
     )
+    assert program.digits == field_program.digits
     if program.slots > unit.room or program.shared_slots > unit.shared_room:
         raise UnsupportedError(
             f"{field_program.name} needs {program.slots} slots for each thread and {program.shared_slots} shared ones; "
@@ -115,26 +100,21 @@ def assemble(field_program: FieldProgram, contract: Contract, unit: DatapathSpec
     return Assembled(program, legal, tuple(parts), unit)
 
 
-def _size(entries: int) -> int:
-    """The number of entries, rounded up to a power of two."""
-    return 1 << (entries - 1).bit_length() if entries > 1 else 1
-
-
 class _Slots:
     """Allocation of slots.
 
-    ``named``: slot of each variable and table entry. ``tables``: address of each table. ``own``: for each block the
-    slot of each operation's result.
+    ``named``: slot of each variable and table entry. ``tables``: address of each table. ``shared``: slot of each single
+    constant. ``constants``: (shared slot, value) of all constants. ``own``: for each block the slot of each operation's
+    result.
     """
 
-    def __init__(self, field_program: FieldProgram, parts: list[Placed], unit: DatapathSpec) -> None:
-        self._field_program, self._unit = field_program, unit
+    def __init__(self, field_program: FieldProgram, parts: list[Placed]) -> None:
+        self._field_program = field_program
         self.named: dict[Name, int] = {}
         self.tables: dict[str, OperandAddress] = {}
-        self._shared: dict[int, int] = {}
-        self._values: list[tuple[int, int]] = []
-        end = self._groups()
-        end = self._variables(end)
+        self.shared: dict[int, int] = {}
+        self.constants: list[tuple[int, int]] = []
+        end = self._variables(self._groups())
         self._constants(parts)
         self.own: list[dict[int, int]] = []
         live = self._live(parts)
@@ -142,20 +122,11 @@ class _Slots:
             dead = {slot: _ALWAYS for name, slot in self.named.items() if name not in live[number]}
             self.own.append(self._allocate(part, self._unwritten(number, parts) | dead, end))
 
-    @property
-    def constants(self) -> tuple[tuple[int, int], ...]:
-        """(shared slot, value) of every constant."""
-        return tuple(self._values)
-
-    def shared(self, value: int) -> int:
-        """The shared slot of a constant."""
-        return self._shared[value]
-
     def _groups(self) -> int:
         """Allocate tables and pairs; return the first free slot."""
         end = 0
         for name, entries in sorted(self._field_program.groups.tables, key=lambda table: -table[1]):
-            size = _size(entries)
+            size = 1 << (entries - 1).bit_length()
             end = -(-end // size) * size
             self.tables[name] = OperandAddress(end, ENTRY, size=size)
             self.named.update({(name, k): end + k for k in range(entries)})
@@ -168,11 +139,9 @@ class _Slots:
 
     def _variables(self, end: int) -> int:
         """Allocate inputs and other variables from slot ``end`` on; return the first free slot."""
-        names: dict[str, None] = dict.fromkeys(self._field_program.inputs)
-        for block in self._field_program.blocks:
-            names.update(dict.fromkeys(name for name in block.outputs if isinstance(name, str)))
-        for name in names:
-            if name not in self.named:
+        outputs = (name for block in self._field_program.blocks for name in block.outputs)
+        for name in (*self._field_program.inputs, *outputs):
+            if isinstance(name, str) and name not in self.named:
                 self.named[name] = end
                 end += 1
         return end
@@ -181,41 +150,39 @@ class _Slots:
         """Allocate the shared slots."""
         end = 0
         for name, table in sorted(self._field_program.shared.items(), key=lambda item: -len(item[1])):
-            size = _size(len(table))
+            size = 1 << (len(table) - 1).bit_length()
             end = -(-end // size) * size
             self.tables[name] = OperandAddress(end, ENTRY, shared=True, size=size)
-            self._values += [(end + k, table[k] if k < len(table) else 0) for k in range(size)]
+            self.constants += [(end + k, table[k] if k < len(table) else 0) for k in range(size)]
             end += size
         for part in parts:
             for node in part.block.nodes:
-                if node.source and not node.source.name and node.source.value not in self._shared:
-                    self._shared[node.source.value] = end
-                    self._values.append((end, node.source.value))
+                if node.source and not node.source.name and node.source.value not in self.shared:
+                    self.shared[node.source.value] = end
+                    self.constants.append((end, node.source.value))
                     end += 1
 
     def _live(self, parts: list[Placed]) -> list[set[Name]]:
         """For each block the live variables and table entries, whose slots temporary values must not use."""
-        groups = self._field_program.groups
-        read = []
-        for part in parts:
-            names = {n for k in range(len(part.block.nodes)) for n in groups.touched(part.block, k)}
-            read.append(names)
-        later = set(self._field_program.results)
         live: list[set[Name]] = []
-        after: set[Name] = set(later)
-        for number in reversed(range(len(parts))):
-            loop = parts[number].block is self._field_program.loop
-            here = after | read[number] | set(parts[number].block.outputs)
-            live.insert(0, here)
-            after = here if loop else (after - set(parts[number].block.outputs)) | read[number]
+        after: set[Name] = set(self._field_program.results)
+        for part in reversed(parts):
+            read = self._read(part)
+            live.insert(0, after | read | set(part.block.outputs))
+            loop = part.block is self._field_program.loop
+            after = live[0] if loop else (after - set(part.block.outputs)) | read
         return live
+
+    def _read(self, part: Placed) -> set[Name]:
+        """Variables and table entries of the thread that a block reads."""
+        groups = self._field_program.groups
+        return {name for k in range(len(part.block.nodes)) for name in groups.touched(part.block, k)}
 
     def _unwritten(self, number: int, parts: list[Placed]) -> dict[int, int]:
         """Slots of outputs that hold no value before the block writes them, and the instruction of that write."""
-        part, groups = parts[number], self._field_program.groups
-        taken: set[Name] = {*self._field_program.inputs, *(n for p in parts if p is not part for n in p.block.outputs)}
-        for k in range(len(part.block.nodes)):
-            taken.update(groups.touched(part.block, k))
+        part = parts[number]
+        taken = {*self._field_program.inputs, *(n for p in parts if p is not part for n in p.block.outputs)}
+        taken |= self._read(part)
         outputs = part.block.outputs.items()
         return {self.named[name]: part.instructions[node] for name, node in outputs if name not in taken}
 
@@ -258,15 +225,10 @@ class _Slots:
         return found
 
 
-def _instructions(
-    part: Placed,
-    slots: _Slots,
-    number: int,
-    offset_multiples: Mapping[int, int],
-    conditional_subtracts: Mapping[int, int],
-) -> tuple[Instruction, ...]:
-    """The instructions of block ``number``, with the offset multiple and conditional subtraction of each node."""
+def _instructions(part: Placed, slots: _Slots, legal: LegalProgram, number: int) -> tuple[Instruction, ...]:
+    """The instructions of block ``number``."""
     block, own = part.block, slots.own[number]
+    offset_multiples, conditional_subtracts = legal.offset_multiples[number], legal.conditional_subtracts[number]
     instructions = [Instruction(advance=instruction in part.advances) for instruction in range(part.length)]
 
     def address(k: int) -> OperandAddress:
@@ -274,28 +236,21 @@ def _instructions(
         if source is None:
             return OperandAddress(own[k])
         if not source.name:
-            return OperandAddress(slots.shared(source.value), shared=True)
+            return OperandAddress(slots.shared[source.value], shared=True)
         if source.pick == ENTRY:
             return slots.tables[source.name]
-        return OperandAddress(slots.named[source.name], PAIR if source.pick == PAIR else FIXED)
+        return OperandAddress(slots.named[source.name], source.pick)
 
     for k, node in enumerate(block.nodes):
         if node.kind == READ:
             continue
         at = part.instructions[k]
-        a, b, c, e = ([address(arg) for arg in node.args] + [None, None])[:4]
-        assert a is not None and b is not None
+        task = Task(
+            node.kind, OperandAddress(own[k]), *map(address, node.args),
+            offset_multiple=offset_multiples.get(k, 0), conditional_subtract=conditional_subtracts.get(k, 0),
+        )  # fmt: skip
         if node.kind == MUL:
-            instructions[at] = replace(instructions[at], product=Task(MUL, OperandAddress(own[k]), a, b, c, e))
+            instructions[at] = replace(instructions[at], product=task)
         else:
-            offset_multiple = offset_multiples.get(k, 0) if node.kind == SUB else 0
-            task = Task(
-                node.kind,
-                OperandAddress(own[k]),
-                a,
-                b,
-                offset_multiple=offset_multiple,
-                conditional_subtract=conditional_subtracts.get(k, 0),
-            )
             instructions[at] = replace(instructions[at], sums=(*instructions[at].sums, task))
     return tuple(instructions)

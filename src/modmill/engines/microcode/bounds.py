@@ -13,12 +13,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
+from math import ceil
 from typing import Any
 
 from modmill.contract import Contract, UnsupportedError
 from modmill.engines.microcode.expressions import MUL, SUB, Name, Node
 from modmill.engines.microcode.field_program import FieldProgram
-from modmill.engines.microcode.program import ENTRY, PAIR, DatapathSpec, Instruction, Program
+from modmill.engines.microcode.program import PARTS, DatapathSpec, Program
 
 _ROUNDING = 1 << 40
 """Bounds of products are rounded up to multiples of 1 / this."""
@@ -64,9 +66,7 @@ class _Bounds:
         """Bound of a sum, or of a difference plus ``offset_multiple`` p, before a conditional subtraction."""
         return a[0] + offset_multiple if kind == SUB else sum_bound(self.contract.p, a[0], a[1])
 
-    def result(
-        self, kind: str, a: Sequence[Fraction], offset_multiple: int = 0, conditional_subtract: int = 0
-    ) -> Fraction:
+    def result(self, kind: str, a: Sequence[Fraction], offset_multiple: int, conditional_subtract: int) -> Fraction:
         """Bound of the result for operands with the bounds ``a``: two, or four for a sum of two products.
 
         A product's bound is rounded up to a multiple of 2^-40, which keeps the fractions short over thousands of
@@ -76,7 +76,7 @@ class _Bounds:
         if kind == MUL:
             factors = a if len(a) == 2 else (a[0] * a[1] + a[2] * a[3], Fraction(1))
             bound = self.contract.product(*factors)
-            return min(self.contract.result_bound, Fraction(-(-bound * _ROUNDING // 1), _ROUNDING))
+            return min(self.contract.result_bound, Fraction(ceil(bound * _ROUNDING), _ROUNDING))
         if kind == SUB and a[1] > offset_multiple:
             raise UnsupportedError(f"{offset_multiple} p is added, but what is subtracted is below {float(a[1]):.6g} p")
         bound = subtracted_bound(self.before_subtract(kind, a, offset_multiple), conditional_subtract)
@@ -119,18 +119,12 @@ class LegalProgram:
 
 
 class _TooLarge(Exception):
-    """The value of a node must be reduced before it is used."""
-
-    def __init__(self, block: int, node: int, why: str) -> None:
-        super().__init__(why)
-        self.block, self.node, self.why = block, node, why
+    """The value of a node must be reduced before it is used. Arguments: number of the block, node, reason."""
 
 
 def legalise(field_program: FieldProgram, contract: Contract, unit: DatapathSpec) -> LegalProgram:
     """Make a field program legal: choose offset multiples, conditional subtractions and reductions by its bounds.
-
-    Raises UnsupportedError, with the operation and the bounds, if a number stays too large.
-    """
+    Raises UnsupportedError, with the operation and the bounds, if a number stays too large."""
     inserted: list[str] = []
     conditional_subtracts: list[dict[int, int]] = [{} for _ in field_program.blocks]
     for _ in range(_ATTEMPTS):
@@ -138,24 +132,22 @@ def legalise(field_program: FieldProgram, contract: Contract, unit: DatapathSpec
         try:
             results = run.all()
         except _TooLarge as large:
-            block = field_program.blocks[large.block]
-            node = block.nodes[large.node]
+            number, k, why = large.args
+            blocks = list(field_program.blocks)
+            block, node = blocks[number], blocks[number].nodes[k]
             if unit.conditional_subtracts or node.kind == MUL or (node.source and not node.source.name):
-                raise UnsupportedError(f"{field_program.name}, block {block.name}: {large.why}") from None
-            reduced = block.reduced([large.node], field_program.domain.one)
-            field_program = field_program.with_blocks(
-                tuple(reduced if k == large.block else b for k, b in enumerate(field_program.blocks))
-            )
+                raise UnsupportedError(f"{field_program.name}, block {block.name}: {why}") from None
+            blocks[number] = block.reduced(k, field_program.domain.one)
+            field_program = field_program.with_blocks(blocks)
             inserted.append(block.name)
             conditional_subtracts = [{} for _ in field_program.blocks]
             continue
-        if run.conditional_subtracts != conditional_subtracts:
-            # found late in a loop, they also hold in its first pass: run again for the offset multiples
-            conditional_subtracts = run.conditional_subtracts
-            continue
-        return LegalProgram(
-            field_program, tuple(run.offset_multiples), tuple(run.conditional_subtracts), tuple(inserted), results
-        )
+        if run.conditional_subtracts == conditional_subtracts:
+            return LegalProgram(
+                field_program, tuple(run.offset_multiples), tuple(conditional_subtracts), tuple(inserted), results
+            )
+        # found late in a loop, they also hold in its first pass: run again for the offset multiples
+        conditional_subtracts = run.conditional_subtracts
     raise UnsupportedError(f"{field_program.name}: numbers stay too large after {len(inserted)} reductions")
 
 
@@ -177,13 +169,9 @@ class _Run(_Bounds):
     def all(self) -> tuple[Fraction, ...]:
         field_program = self._field_program
         for number, block in enumerate(field_program.blocks):
-            if block is field_program.loop and self.loop(
-                field_program.passes, lambda: self._block(len(field_program.before))
-            ):
-                continue
-            self._block(
-                number
-            )  # a loop that ran all its passes: once more, for the offset multiples of its last bounds
+            steady = block is field_program.loop and self.loop(field_program.passes, partial(self._block, number))
+            if not steady:  # a loop that ran all its passes: once more, for the offset multiples of its last bounds
+                self._block(number)
         return tuple(self.held[name] for name in field_program.results)
 
     def _block(self, number: int) -> None:
@@ -195,16 +183,14 @@ class _Run(_Bounds):
 
     def _bound(self, number: int, k: int, node: Node, bounds: list[Fraction]) -> Fraction:
         if node.source is not None:
-            return self._source(number, node)
+            return self._source(number, k)
         a = [bounds[i] for i in node.args]
         offset_multiple = conditional_subtract = 0
         if node.kind != MUL:
-            offset_multiple = self.offset_multiples[number][k] = (
-                max(-(-a[1] // 1), self.offset_multiples[number].get(k, 0)) if node.kind == SUB else 0
-            )
-            conditional_subtract = self._conditional_subtract(
-                number, k, self.before_subtract(node.kind, a, offset_multiple)
-            )
+            offset_multiple = max(ceil(a[1]), self.offset_multiples[number].get(k, 0)) if node.kind == SUB else 0
+            self.offset_multiples[number][k] = offset_multiple
+            before = self.before_subtract(node.kind, a, offset_multiple)
+            conditional_subtract = self._conditional_subtract(number, k, before)
         try:
             return self.result(node.kind, a, offset_multiple, conditional_subtract)
         except UnsupportedError as refusal:
@@ -215,24 +201,20 @@ class _Run(_Bounds):
         multiple = self.conditional_subtracts[number].get(k, 0)
         limit = min(self.room, self.contract.operand_bound)
         if self._unit.conditional_subtracts and subtracted_bound(bound, multiple) > limit:
-            half = max(1, int(bound // 2)), int(-(-bound // 2))
+            half = max(1, int(bound // 2)), ceil(bound / 2)
             multiple = max(min(half, key=lambda t: subtracted_bound(bound, t)), multiple)
             self.conditional_subtracts[number][k] = multiple
         return multiple
 
-    def _source(self, number: int, node: Node) -> Fraction:
-        source, groups = node.source, self._field_program.groups
+    def _source(self, number: int, k: int) -> Fraction:
+        field_program, block = self._field_program, self._field_program.blocks[number]
+        source = block.nodes[k].source
         assert source is not None
         if not source.name:
             return Fraction(source.value + 1, self.contract.p)
-        if source.name in self._field_program.shared:
+        if source.name in field_program.shared:
             return Fraction(1)
-        names: list[Name] = [source.name]
-        if source.pick == ENTRY:
-            names = [(source.name, i) for i in range(dict(groups.tables)[source.name])]
-        elif source.pick == PAIR:
-            names.append(groups.partner[source.name])
-        return self.read(names, f"{self._field_program.name}, block {self._field_program.blocks[number].name}")
+        return self.read(field_program.groups.touched(block, k), f"{field_program.name}, block {block.name}")
 
 
 @dataclass(frozen=True)
@@ -257,9 +239,9 @@ def program_bounds(program: Program, contract: Contract) -> Limits:
             raise UnsupportedError(f"{name}: the constant in shared slot {slot} is not in [0, p)")
         bounds.held[True, slot] = Fraction(value + 1, contract.p)
 
-    def run(part: int, instructions: Sequence[Instruction]) -> None:
-        for number, instruction in enumerate(instructions):
-            where = f"{name}, {('before', 'loop', 'after')[part]} instruction {number}"
+    def run(part: int) -> None:
+        for number, instruction in enumerate(program.parts[part]):
+            where = f"{name}, {PARTS[part]} instruction {number}"
             made = []
             for task in instruction.tasks:
                 operands = [bounds.read(address.all, where) for address in task.reads]
@@ -273,9 +255,9 @@ def program_bounds(program: Program, contract: Contract) -> Limits:
                 for slot in slots:
                     bounds.held[slot] = bound if len(slots) == 1 else max(bound, bounds.held.get(slot, bound))
 
-    run(0, program.before)
-    bounds.loop(program.passes, lambda: run(1, program.loop))
-    run(2, program.after)
+    run(0)
+    bounds.loop(program.passes, lambda: run(1))
+    run(2)
     results = []
     for slot, subtractions in program.results:
         results.append(bound := bounds.read([(False, slot)], f"{name}, results"))
@@ -285,12 +267,3 @@ def program_bounds(program: Program, contract: Contract) -> Limits:
                 "cannot bring it below p"
             )
     return Limits(found, tuple(results))
-
-
-def instructions_of(program: Program) -> tuple[tuple[int, int, Instruction], ...]:
-    """All instructions of one run in order, as (part, number in the part, instruction)."""
-    before, loop, after = (
-        [(part, k, instruction) for k, instruction in enumerate(instructions)]
-        for part, instructions in enumerate((program.before, program.loop, program.after))
-    )
-    return (*before, *loop * program.passes, *after)

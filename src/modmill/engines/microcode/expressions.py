@@ -23,10 +23,8 @@ READ, MUL, ADD, SUB = "read", "mul", "add", "sub"
 
 @dataclass(frozen=True)
 class Source:
-    """Origin of a read: the variable or table ``name``, or the constant ``value`` if the name is empty.
-
-    ``pick``: how the digit selects, as in `OperandAddress`; ``epoch``: number of digits that the block consumed before.
-    """
+    """Origin of a read: the variable or table ``name``, or the constant ``value`` if the name is empty. ``pick``: how
+    the digit selects, as in `OperandAddress`; ``epoch``: number of digits that the block consumed before."""
 
     name: str = ""
     value: int = 0
@@ -36,10 +34,8 @@ class Source:
 
 @dataclass(frozen=True)
 class Node:
-    """A value of the graph: read, or computed from others.
-
-    ``args``: none for a read, two operands, or four for a b + c e. ``copy``: distinguishes copies of a value; 0: none.
-    """
+    """A value of the graph: read, or computed from others. ``args``: none for a read, two operands, or four for a sum
+    of two products. ``copy``: distinguishes copies of a value; 0: none."""
 
     kind: str
     args: tuple[int, ...] = ()
@@ -115,10 +111,7 @@ class BasicBlock:
         return self._node(Node(READ, source=Source(name, pick=PAIR, epoch=self.digits)))
 
     def operate(self, kind: str, a: Element, b: Element) -> Element:
-        """A product, sum or difference; ``kind``: MUL, ADD or SUB.
-
-        Raises ValueError for an element of another block.
-        """
+        """A product, sum or difference; ``kind``: MUL, ADD or SUB. Raises ValueError for elements of other blocks."""
         if a.block is not self or b.block is not self:
             raise ValueError(f"an element of block {self.name} meets one of another block")
         args = (a.node, b.node) if kind == SUB or a.node <= b.node else (b.node, a.node)
@@ -142,31 +135,25 @@ class BasicBlock:
         """Advance to the next digit, which later reads use."""
         self.digits += 1
 
-    # ------------------------------------------------------------------------------------------ the graph
-
     def pruned(self) -> BasicBlock:
         """The same block without nodes on which no output depends."""
         needed = set(self.outputs.values())
         for k in reversed(range(len(self.nodes))):
             if k in needed:
                 needed.update(self.nodes[k].args)
+        return self._copy(sorted(needed))
+
+    def reduced(self, node: int, one: int) -> BasicBlock:
+        """The same block, in which a node is multiplied by the constant ``one`` before its use."""
+        return self._copy(range(len(self.nodes)), node, one)
+
+    def _copy(self, nodes: Iterable[int], reduced: int = -1, one: int = 0) -> BasicBlock:
         out = BasicBlock(self.name)
         out.digits = self.digits
         moved: dict[int, int] = {}
-        for k in sorted(needed):
-            node = self.nodes[k]
-            moved[k] = out._node(replace(node, args=tuple(moved[a] for a in node.args))).node
-        out.outputs = {name: moved[k] for name, k in self.outputs.items()}
-        return out
-
-    def reduced(self, nodes: Iterable[int], one: int) -> BasicBlock:
-        """The same block, in which each of ``nodes`` is multiplied by the constant ``one`` before its use."""
-        wanted, out = set(nodes), BasicBlock(self.name)
-        moved: dict[int, int] = {}
-        out.digits = self.digits
-        for k, node in enumerate(self.nodes):
-            made = out._node(replace(node, args=tuple(moved[a] for a in node.args)))
-            moved[k] = (made * out.constant(one)).node if k in wanted else made.node
+        for k in nodes:
+            made = out._node(replace(self.nodes[k], args=tuple(moved[a] for a in self.nodes[k].args)))
+            moved[k] = (made * out.constant(one)).node if k == reduced else made.node
         out.outputs = {name: moved[k] for name, k in self.outputs.items()}
         return out
 
@@ -184,20 +171,10 @@ class BasicBlock:
         """Number of operations with a product."""
         return sum(node.kind == MUL for node in self.nodes)
 
-    @property
-    def sums(self) -> int:
-        """Number of sums and differences."""
-        return sum(node.kind in (ADD, SUB) for node in self.nodes)
-
     def evaluate(
-        self,
-        values: Mapping[Name, int],
-        p: int,
-        *,
-        factor: int = 1,
-        digits: tuple[int, ...] = (),
+        self, values: Mapping[Name, int], p: int, *, factor: int = 1, digits: tuple[int, ...] = (),
         pairs: Mapping[str, str] = {},
-    ) -> dict[Name, int]:
+    ) -> dict[Name, int]:  # fmt: skip
         """The values that the block sets, modulo p, for a multiplier that computes a b ``factor``.
 
         ``values``: of variables and table entries. ``digits``: of the block, with one more if it reads behind the last.

@@ -9,7 +9,7 @@ The domain represents x as x R mod p, R = 1 / factor; it is closed under the mul
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from modmill.contract import Contract, UnsupportedError
@@ -19,10 +19,8 @@ from modmill.engines.microcode.scheduling import RegisterGroups
 
 @dataclass(frozen=True)
 class Domain:
-    """The representation x R mod p, R = 1 / ``factor``, of a multiplier that computes a b factor mod p.
-
-    ``added``: whether the unit adds two products, so that formulas should use a b + c d directly.
-    """
+    """The representation x R mod p, R = 1 / ``factor``, of a multiplier that computes a b factor mod p. ``added``:
+    whether the unit adds two products, so that formulas should use a b + c d directly."""
 
     p: int
     factor: int
@@ -30,10 +28,8 @@ class Domain:
 
     @classmethod
     def of(cls, contract: Contract, added: bool = False) -> Domain:
-        """The domain of a contract.
-
-        Raises UnsupportedError for a core that has not two operands or whose results cannot be operands.
-        """
+        """The domain of a contract. Raises UnsupportedError for a core that has not two operands or whose results
+        cannot be operands."""
         if contract.operands != 2 or contract.operand != contract.result:
             raise UnsupportedError("a field unit needs a core with two operands whose results can be operands")
         return cls(contract.p, contract.factor, added)
@@ -89,7 +85,7 @@ class FieldProgram:
 
     @property
     def blocks(self) -> tuple[BasicBlock, ...]:
-        """All basic blocks in order: those before the loop, the loop, the one after it."""
+        """All basic blocks in order."""
         return (*self.before, *((self.loop,) if self.loop else ()), self.after)
 
     @property
@@ -107,28 +103,21 @@ class FieldProgram:
         """Number of digits that one run consumes."""
         return sum(times * block.digits for block, times in zip(self.blocks, self.repeats, strict=True))
 
-    def with_blocks(self, blocks: tuple[BasicBlock, ...]) -> FieldProgram:
+    def with_blocks(self, blocks: Sequence[BasicBlock]) -> FieldProgram:
         """The same field program with these blocks, as many as before."""
         first = len(self.before)
-        loop = blocks[first] if self.loop else None
-        return replace(self, before=blocks[:first], loop=loop, after=blocks[-1])
+        return replace(self, before=tuple(blocks[:first]), loop=blocks[first] if self.loop else None, after=blocks[-1])
 
     def evaluate(self, inputs: Mapping[str, int], digits: tuple[int, ...] = ()) -> tuple[int, ...]:
-        """The results modulo p, computed from the formulas without instructions and bounds.
-
-        Raises UnsupportedError for a wrong number of digits.
-        """
+        """The results modulo p, computed from the formulas without instructions and bounds. Raises UnsupportedError for
+        a wrong number of digits."""
         if len(digits) != self.digits:
             raise UnsupportedError(f"{self.name} uses {self.digits} digits, not {len(digits)}")
-        held: dict[Name, int] = dict(inputs.items())
-        held.update({(name, k): v for name, table in self.shared.items() for k, v in enumerate(table)})
-        at = 0
+        held: dict[Name, int] = {**inputs}
+        held |= {(name, k): v for name, table in self.shared.items() for k, v in enumerate(table)}
+        domain, at = self.domain, 0
         for block in (b for b, times in zip(self.blocks, self.repeats, strict=True) for _ in range(times)):
-            seen = digits[at : at + block.digits]
+            seen = (*digits[at : at + block.digits], 0)
             at += block.digits
-            held.update(
-                block.evaluate(
-                    held, self.domain.p, factor=self.domain.factor, digits=(*seen, 0), pairs=self.groups.partner
-                )
-            )
+            held |= block.evaluate(held, domain.p, factor=domain.factor, digits=seen, pairs=self.groups.partner)
         return tuple(held[name] for name in self.results)

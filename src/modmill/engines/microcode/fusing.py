@@ -108,19 +108,16 @@ class _Fusion:
             ((term, c),) = form.items()
             if c == 2 and term in self._merged:
                 pair = self._term(term, 1)
-                return self._add(pair, pair)
+                return self.out.combine(*pair, *pair)
             if term in self._merged:
                 a, b = self._term(term, c)
                 return a * b
             return self._emit(term, 1) if c == 1 else self._emit(term, 1) * self._constant(c)
         pairs = [self._term(term, form[term]) for term in sorted(form, key=lambda term: (self._depth[term], term))]
-        total = self._add(pairs[0], pairs[1])
+        total = self.out.combine(*pairs[0], *pairs[1])
         for pair in pairs[2:]:
-            total = self._add((total, self._constant(1)), pair)
+            total = self.out.combine(total, self._constant(1), *pair)
         return total
-
-    def _add(self, x: tuple[Element, Element], y: tuple[Element, Element]) -> Element:
-        return self.out.combine(*x, *y)
 
     def _term(self, k: int, c: int) -> tuple[Element, Element]:
         """Two factors whose product is c times the node."""

@@ -9,11 +9,12 @@ allow, which is a second test of the bounds.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from math import ceil
 
 from modmill.contract import Contract, Fault, UnsupportedError
 from modmill.design import DesignInstance
-from modmill.engines.microcode.bounds import Slot, instructions_of, program_bounds
-from modmill.engines.microcode.program import ENTRY, FIXED, DatapathSpec, OperandAddress, Program, Task
+from modmill.engines.microcode.bounds import Slot, program_bounds
+from modmill.engines.microcode.program import ENTRY, DatapathSpec, OperandAddress, Program, Task
 
 Where = tuple[int, int, int]
 """Part, instruction and task, as in `Limits`."""
@@ -31,10 +32,8 @@ def plain(contract: Contract) -> Product:
 
 
 def exact(fitted: DesignInstance, contract: Contract) -> Product:
-    """Products by the design's own algorithm; in [0, p) for the binary form.
-
-    The function raises UnsupportedError for a sum of two products if the design has none.
-    """
+    """Products by the design's own algorithm; in [0, p) for the binary form. The function raises UnsupportedError for a
+    sum of two products if the design has none."""
     form = fitted.representation
     combine: Callable[..., int] | None = getattr(fitted, "combine", None)
 
@@ -51,13 +50,9 @@ def exact(fitted: DesignInstance, contract: Contract) -> Product:
 
 
 def largest(program: Program, contract: Contract) -> Product:
-    """Products as the largest number of the right residue below the bound of `program_bounds`.
-
-    Raises UnsupportedError as `program_bounds` does.
-    """
-    tops = {
-        where: int(-(-bound * contract.p // 1)) - 1 for where, bound in program_bounds(program, contract).tasks.items()
-    }
+    """Products as the largest number of the right residue below the bound of `program_bounds`. Raises UnsupportedError
+    as `program_bounds` does."""
+    tops = {where: ceil(bound * contract.p) - 1 for where, bound in program_bounds(program, contract).tasks.items()}
 
     def product(where: Where, x: Sequence[int]) -> int:
         total = sum(x[k] * x[k + 1] for k in range(0, len(x), 2)) * contract.factor
@@ -96,16 +91,12 @@ def run(
     coming: dict[int, list[tuple[Slot, int]]] = {}
     following = iter((*digits, 0))
     digit = next(following)
-    made: dict[tuple[int, int], list[_Step]] = {}
-    time = 0
-    for part, number, instruction in instructions_of(program):
-        if (part, number) not in made:
-            made[part, number] = [_step((part, number, k), task, unit) for k, task in enumerate(instruction.tasks)]
-        if time in coming:
-            held.update(coming.pop(time))
-        for where, task, reads, into, distance in made[part, number]:
+    for time, (part, number, instruction) in enumerate(program.executed()):
+        held.update(coming.pop(time, ()))
+        for k, task in enumerate(instruction.tasks):
+            where = part, number, k
             try:
-                values = [held[read if isinstance(read, tuple) else _selected(read, digit, program)] for read in reads]
+                values = [held[_slot(address, digit, program)] for address in task.reads]
             except KeyError as missing:
                 raise Fault(f"{program.name}: slot {missing.args[0][1]} is read before it is written") from None
             result = multiply(where, values) if task.kind == "mul" else _sum(task, values, p)
@@ -113,27 +104,16 @@ def run(
                 raise Fault(f"{program.name}, part {part}, instruction {number}: a number breaks its bounds")
             if seen:
                 seen(where, result)
-            coming.setdefault(time + distance, []).append((into or task.destination.at(digit), result))
+            distance = unit.product_distance if task.kind == "mul" else unit.sum_distance
+            coming.setdefault(time + distance, []).append((task.destination.at(digit), result))
         if instruction.advance:
             digit = next(following)
-        time += 1
-    for at in sorted(t for t in coming if t <= time):
+    for at in sorted(t for t in coming if t <= program.instructions):
         held.update(coming[at])
     return tuple(_least(held[False, slot], times, p) for slot, times in program.results)
 
 
-_Step = tuple[Where, Task, tuple["Slot | OperandAddress", ...], "Slot | None", int]
-"""A task: where it is, the task, its operands, its destination, and its distance in instructions. An operand is a slot,
-or its address if a digit selects it. The destination is a slot, or None if a digit selects it."""
-
-
-def _step(where: Where, task: Task, unit: DatapathSpec) -> _Step:
-    reads = tuple(address.at(0) if address.pick == FIXED else address for address in task.reads)
-    into = task.destination.at(0) if task.destination.pick == FIXED else None
-    return where, task, reads, into, unit.product_distance if task.kind == "mul" else unit.sum_distance
-
-
-def _selected(address: OperandAddress, digit: int, program: Program) -> Slot:
+def _slot(address: OperandAddress, digit: int, program: Program) -> Slot:
     if address.pick == ENTRY and digit >= address.size:
         raise UnsupportedError(f"{program.name}: digit {digit} selects from a table of {address.size} entries")
     return address.at(digit)

@@ -18,8 +18,11 @@ read what it writes.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
+PARTS = ("before", "loop", "after")
 FIXED, ENTRY, PAIR = "fixed", "entry", "pair"
 """How a digit selects a slot: not at all; slot number + digit, in a table that starts at a multiple of its size; the
 slot itself for an even digit, its neighbour (number xor 1) for an odd one."""
@@ -27,11 +30,8 @@ slot itself for an even digit, its neighbour (number xor 1) for an odd one."""
 
 @dataclass(frozen=True)
 class OperandAddress:
-    """Address of a slot in an instruction.
-
-    ``number``: number among the slots of the thread, or among the ``shared`` slots of all threads. ``size``: number of
-    entries of the table if the pick is ENTRY, a power of two; digits are below it.
-    """
+    """Address of a slot in an instruction. ``number``: among the slots of the thread, or among the ``shared`` slots of
+    all threads. ``size``: number of entries of the table if the pick is ENTRY, a power of two; digits are below it."""
 
     number: int
     pick: str = FIXED
@@ -44,7 +44,7 @@ class OperandAddress:
             return self.shared, self.number
         return self.shared, self.number + digit if self.pick == ENTRY else self.number ^ (digit & 1)
 
-    @property
+    @cached_property
     def all(self) -> tuple[tuple[bool, int], ...]:
         """(shared, number) of every slot that a digit may select."""
         return tuple(self.at(digit) for digit in range({FIXED: 1, ENTRY: self.size, PAIR: 2}[self.pick]))
@@ -67,7 +67,7 @@ class Task:
     offset_multiple: int = 0
     conditional_subtract: int = 0
 
-    @property
+    @cached_property
     def reads(self) -> tuple[OperandAddress, ...]:
         """Addresses of its operands: two, or four for a sum of two products."""
         return tuple(address for address in (self.a, self.b, self.c, self.e) if address is not None)
@@ -81,7 +81,7 @@ class Instruction:
     sums: tuple[Task, ...] = ()
     advance: bool = False
 
-    @property
+    @cached_property
     def tasks(self) -> tuple[Task, ...]:
         """The product, if there is one, then the sums."""
         return (*((self.product,) if self.product else ()), *self.sums)
@@ -112,8 +112,7 @@ class Program:
 
     ``inputs``: (slot, name) of each thread's operands, in the order of transmission. ``shared``: (shared slot, value)
     of the constants, in [0, p), in the multiplier's domain. ``results``: (slot, maximum number of final subtractions of
-    p) in the order of transmission. ``window``: bits of a digit. ``first``, ``each``, ``last``: number of digits used
-    before the loop, in each pass and after the loop.
+    p) in the order of transmission. ``window``: bits of a digit.
     """
 
     name: str
@@ -125,47 +124,52 @@ class Program:
     passes: int
     results: tuple[tuple[int, int], ...]
     window: int = 0
-    each: int = 0
-    first: int = 0
-    last: int = 0
+
+    @property
+    def parts(self) -> tuple[tuple[Instruction, ...], ...]:
+        """The instructions before the loop, those of the loop, those after it."""
+        return self.before, self.loop, self.after
+
+    @property
+    def written(self) -> tuple[Instruction, ...]:
+        """The instructions of all parts, the loop once."""
+        return (*self.before, *self.loop, *self.after)
+
+    def executed(self) -> Iterator[tuple[int, int, Instruction]]:
+        """All instructions of one run in order, as (part, number in the part, instruction)."""
+        for part, times in enumerate((1, self.passes, 1)):
+            for _ in range(times):
+                yield from ((part, k, instruction) for k, instruction in enumerate(self.parts[part]))
 
     @property
     def instructions(self) -> int:
         """Number of instructions executed in one run."""
         return len(self.before) + self.passes * len(self.loop) + len(self.after)
 
-    @property
+    @cached_property
     def digits(self) -> int:
         """Number of digits that one run uses."""
-        return self.first + self.passes * self.each + self.last
+        return sum(instruction.advance for _, _, instruction in self.executed())
 
     @property
     def products(self) -> int:
         """Number of products of one run; a sum of two products counts as one."""
-        count = [
-            sum(instruction.product is not None for instruction in part)
-            for part in (self.before, self.loop, self.after)
-        ]
-        return count[0] + self.passes * count[1] + count[2]
+        return sum(instruction.product is not None for _, _, instruction in self.executed())
 
-    @property
+    @cached_property
     def slots(self) -> int:
         """Number of slots of a thread."""
-        return self._slots(shared=False)
+        return 1 + max(
+            [*self._addressed(shared=False), *(slot for slot, _ in (*self.inputs, *self.results))], default=-1
+        )
 
-    @property
+    @cached_property
     def shared_slots(self) -> int:
         """Number of slots that all threads share."""
-        return self._slots(shared=True)
+        return 1 + max([*self._addressed(shared=True), *(slot for slot, _ in self.shared)], default=-1)
 
-    def _slots(self, shared: bool) -> int:
-        named = [
-            number
-            for instruction in (*self.before, *self.loop, *self.after)
-            for task in instruction.tasks
-            for address in (task.destination, *task.reads)
-            for where, number in address.all
-            if where == shared
-        ]
-        given = [slot for slot, _ in self.shared] if shared else [slot for slot, _ in (*self.inputs, *self.results)]
-        return 1 + max(named + given, default=-1)
+    def _addressed(self, shared: bool) -> Iterator[int]:
+        for instruction in self.written:
+            for task in instruction.tasks:
+                for address in (task.destination, *task.reads):
+                    yield from (number for where, number in address.all if where == shared)

@@ -20,9 +20,11 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
+from graphlib import CycleError, TopologicalSorter
 from itertools import accumulate
 
 from modmill.contract import UnsupportedError
@@ -60,8 +62,7 @@ class RegisterGroups:
         if source is None or not source.name:
             return ()
         if source.pick == ENTRY:
-            size = dict(self.tables).get(source.name, 0)
-            return tuple((source.name, k) for k in range(size))
+            return tuple((source.name, k) for k in range(dict(self.tables).get(source.name, 0)))
         if source.pick == PAIR:
             return source.name, self.partner[source.name]
         return (source.name,)
@@ -69,11 +70,8 @@ class RegisterGroups:
 
 @dataclass(frozen=True)
 class Placed:
-    """A scheduled basic block.
-
-    ``instructions``: number of the instruction of each node, -1 for reads. ``length``: number of instructions.
-    ``advances``: instructions after which the next digit is current.
-    """
+    """A scheduled basic block. ``instructions``: number of the instruction of each node, -1 for reads. ``length``:
+    number of instructions. ``advances``: instructions after which the next digit is current."""
 
     block: BasicBlock
     instructions: tuple[int, ...]
@@ -106,9 +104,6 @@ def distance(unit: DatapathSpec, kind: str) -> int:
     return unit.product_distance if kind == MUL else unit.sum_distance
 
 
-# ---------------------------------------------------------------------------------------------- order
-
-
 def ready_to_place(block: BasicBlock, groups: RegisterGroups, unit: DatapathSpec, one: int) -> BasicBlock:
     """The same block, pruned, with copies inserted so that it can be scheduled.
 
@@ -116,14 +111,11 @@ def ready_to_place(block: BasicBlock, groups: RegisterGroups, unit: DatapathSpec
     of its variable is read. ``one``: 1 in the domain.
     """
     block = block.pruned()
-    while True:
-        name = _output_to_copy(block, groups)
-        if name is None:
-            return block
+    while (name := _output_to_copy(block, groups)) is not None:
         element = Element(block, block.outputs[name])
-        copy = block.copied(element, one if unit.added else None)
-        block.outputs[name] = copy.node
+        block.set(name, block.copied(element, one if unit.added else None))
         block = block.pruned()
+    return block
 
 
 def _output_to_copy(block: BasicBlock, groups: RegisterGroups) -> Name | None:
@@ -139,22 +131,17 @@ def _output_to_copy(block: BasicBlock, groups: RegisterGroups) -> Name | None:
 def _cyclic(block: BasicBlock, groups: RegisterGroups) -> set[int]:
     """Nodes in or behind a cycle of dependences: reads of results, and reads of old values before overwriting."""
     waits: dict[int, set[int]] = {k: set(node.args) for k, node in enumerate(block.nodes)}
-    followers: dict[int, set[int]] = {}
     for name, readers in _readers(block, groups).items():
         if name in block.outputs:
             writer = block.outputs[name]
             waits[writer] |= readers - {writer}
-    for k, before in waits.items():
-        for a in before:
-            followers.setdefault(a, set()).add(k)
-    free = [k for k, before in waits.items() if not before]
-    while free:
-        done = free.pop()
-        del waits[done]
-        for k in followers.get(done, ()):
-            waits[k].discard(done)
-            if not waits[k]:
-                free.append(k)
+    sorter = TopologicalSorter(waits)
+    with suppress(CycleError):
+        sorter.prepare()
+    while sorter.is_active():
+        for done in sorter.get_ready():
+            del waits[done]
+            sorter.done(done)
     return set(waits)
 
 
@@ -177,9 +164,6 @@ def _epochs(block: BasicBlock) -> dict[int, int]:
                 if found.setdefault(user, node.source.epoch) != node.source.epoch:
                     raise UnsupportedError(f"block {block.name}: an operation reads slots selected by two digits")
     return found
-
-
-# ---------------------------------------------------------------------------------------------- placing
 
 
 def place(
@@ -213,11 +197,10 @@ def place(
     advances: list[int] = []
     instruction, digit, done = 0, 0, 0
     while done < len(operations):
-        taken: list[int] = []
+        taken = []
         candidates = [k for k in free if earliest[k] <= instruction and epochs.get(k, digit) == digit]
-        candidates.sort(key=lambda k: (-height[k], k))
         room = {True: 1, False: unit.sums}
-        for k in candidates:
+        for k in sorted(candidates, key=lambda k: (-height[k], k)):
             product = nodes[k].kind == MUL
             if room[product]:
                 room[product] -= 1
@@ -241,10 +224,8 @@ def place(
             raise UnsupportedError(
                 f"block {block.name} cannot be scheduled on a unit with {unit.sums} sums in an instruction"
             )
-    while digit < block.digits:
-        advances.append(instruction)
-        digit, instruction = digit + 1, instruction + 1
-    return Placed(block, tuple(instructions), instruction, tuple(advances))
+    rest = range(instruction, instruction + block.digits - digit)
+    return Placed(block, tuple(instructions), rest.stop, (*advances, *rest))
 
 
 def _waits(
@@ -293,9 +274,6 @@ def _perturbed(height: Mapping[int, int], attempt: int) -> dict[int, int]:
     return {k: length + chance.randrange(spread) - int(early * k * spread) for k, length in height.items()}
 
 
-# ---------------------------------------------------------------------------------------------- joining
-
-
 def touches(placed: Placed, groups: RegisterGroups) -> dict[Name, int]:
     """The first instruction that reads or writes each variable or table entry."""
     found: dict[Name, int] = {}
@@ -303,7 +281,8 @@ def touches(placed: Placed, groups: RegisterGroups) -> dict[Name, int]:
         if readers:
             found[name] = min(placed.instructions[k] for k in readers)
     for name, writer in placed.block.outputs.items():
-        found[name] = min(found.get(name, placed.instructions[writer]), placed.instructions[writer])
+        at = placed.instructions[writer]
+        found[name] = min(found.get(name, at), at)
     return found
 
 
@@ -331,7 +310,7 @@ def pressure(placed: Placed) -> int:
 
 
 def _of_length(placed: Placed, length: int) -> Placed:
-    return Placed(placed.block, placed.instructions, max(placed.length, length), placed.advances)
+    return replace(placed, length=max(placed.length, length))
 
 
 def join(blocks: Sequence[BasicBlock], loop: int, groups: RegisterGroups, unit: DatapathSpec) -> list[Placed]:
@@ -346,8 +325,7 @@ def join(blocks: Sequence[BasicBlock], loop: int, groups: RegisterGroups, unit: 
     for number, block in enumerate(blocks):
         found = _best(block, groups, unit, None if number == loop else pending)
         if placed:
-            length = _needed(available(placed[-1], unit), touches(found, groups))
-            placed[-1] = _of_length(placed[-1], length)
+            placed[-1] = _of_length(placed[-1], _needed(available(placed[-1], unit), touches(found, groups)))
         placed.append(found)
         pending = {name: max(0, instruction - found.length) for name, instruction in available(found, unit).items()}
     placed[-1] = _of_length(placed[-1], max(available(placed[-1], unit).values(), default=0))
@@ -355,10 +333,8 @@ def join(blocks: Sequence[BasicBlock], loop: int, groups: RegisterGroups, unit: 
 
 
 def _best(block: BasicBlock, groups: RegisterGroups, unit: DatapathSpec, pending: Mapping[Name, int] | None) -> Placed:
-    """The shortest of several placements, and among those the one with the least `pressure`.
-
-    ``pending``: first instruction in which each variable can be read; None for a loop, which follows itself.
-    """
+    """The shortest of several placements, and among those the one with the least `pressure`. ``pending``: first
+    instruction in which each variable can be read; None for a loop, which follows itself."""
     attempts = max(1, min(_ATTEMPTS, _WORK // max(1, len(block.nodes))))
     best: tuple[tuple[int, int], int, Placed] | None = None
     for attempt in range(attempts):

@@ -24,12 +24,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from math import ceil
 
 from modmill.contract import Contract, UnsupportedError
 from modmill.engines.microcode.bounds import program_bounds
 from modmill.engines.microcode.field_program import Domain
 from modmill.engines.microcode.interpreter import Product, largest, run
 from modmill.engines.microcode.program import ENTRY, PAIR, DatapathSpec, Instruction, OperandAddress, Program, Task
+from modmill.engines.ranges import require_range
 from modmill.numbers.shown import shortened
 from modmill.rtl.memory import DEPTHS
 
@@ -64,25 +66,20 @@ class PowerProgram:
     exponent: int = 0
 
     @property
-    def each(self) -> int:
+    def _each(self) -> int:
         """Number of digits that one pass of the loop uses."""
-        return _advances(self.loop)
-
-    @property
-    def uniform(self) -> bool:
-        """Whether the instructions are the same for all exponents of one length."""
-        return self.window > 0
+        return sum(instruction.advance for instruction in self.loop)
 
     def passes(self, bits: int) -> int:
         """Number of passes of the loop for exponents of ``bits`` bits."""
         if not self.window:
             return 0
         digits = max(2, -(-bits // self.window))
-        return -(-digits // self.each) if self.gray else digits - 1
+        return -(-digits // self._each) if self.gray else digits - 1
 
     def digit_count(self, bits: int) -> int:
         """Number of digits of exponents of ``bits`` bits."""
-        return self.each * self.passes(bits) + 1 if self.window else 0
+        return self._each * self.passes(bits) + 1 if self.window else 0
 
     def products(self, bits: int) -> int:
         """Number of products for exponents of ``bits`` bits."""
@@ -91,11 +88,7 @@ class PowerProgram:
     def digits(self, exponent: int, bits: int) -> tuple[int, ...]:
         """Digits of the exponent in order of use. Raises UnsupportedError for an exponent outside [0, 2^bits); a
         program without digits accepts only its own."""
-        if not 0 <= exponent < 1 << bits:
-            raise UnsupportedError(
-                f"exponents must be in [0, 2^{bits}), got one of {exponent.bit_length()} bits"
-                f"{' below 0' if exponent < 0 else ''}"
-            )
+        require_range([exponent], 1 << bits, f"exponents must be in [0, 2^{bits})")
         if not self.window:
             if exponent != self.exponent:
                 raise UnsupportedError(f"the exponent of this program must be {self.exponent}, got {exponent}")
@@ -105,8 +98,8 @@ class PowerProgram:
         return tuple(value >> (self.window * k) & mask for k in reversed(range(count)))
 
 
-def _advances(instructions: Iterable[Instruction]) -> int:
-    return sum(instruction.advance for instruction in instructions)
+def _constants(converted: bool) -> tuple[str, ...]:
+    return ("one", "square") if converted else ("one",)
 
 
 def _instruction(
@@ -119,10 +112,8 @@ def fixed_window(window: int, converted: bool = True) -> PowerProgram:
     """2^w-ary exponentiation with ``window`` = w bits a digit, 1 to `WINDOW_MAX`.
 
     A table of base^0 ... base^(2^w - 1), then for every digit w squarings and one product by the entry that the digit
-    selects, also if the entry is 1.
-
-    ``converted``: with conversion into and out of the multiplier's domain, for a factor other than 1.
-
+    selects, also if the entry is 1. ``converted``: with conversion into and out of the multiplier's domain, for a
+    factor other than 1.
     Products for n digits: (2 into the domain, or 1) + 2^w - 2 + 1 + (n - 1)(w + 1) + (1 out of the domain).
     Raises UnsupportedError for a window out of range.
     """
@@ -140,7 +131,7 @@ def fixed_window(window: int, converted: bool = True) -> PowerProgram:
     before.append(_instruction(power, entries[0], picked, advance=True))
     loop = (*[_instruction(power, power, power)] * window, _instruction(power, power, picked, advance=True))
     return PowerProgram(
-        f"window-{window}", ("one", "square") if converted else ("one",), base.number, tuple(before), loop,
+        f"window-{window}", _constants(converted), base.number, tuple(before), loop,
         (_instruction(power, power, _ONE),) if converted else (), power.number, window,
     )  # fmt: skip
 
@@ -152,7 +143,6 @@ def ladder(converted: bool = True) -> PowerProgram:
     the bit differs from the one before: a digit of the Gray code selects the slot that the square reads. A pass
     processes two bits, after which the pair is in its first slots again. The two products of a bit are independent.
     ``converted`` as in `fixed_window`.
-
     Products for n bits, n even: 2 n + 1 + (2 into the domain, or 1); an odd length is padded with a zero.
     """
     second, first, fourth, third = (OperandAddress(k) for k in range(4))
@@ -162,16 +152,13 @@ def ladder(converted: bool = True) -> PowerProgram:
         _instruction(third, first, second), _instruction(fourth, either, either, advance=True),
         _instruction(first, third, fourth), _instruction(second, other, other, advance=True),
     )  # fmt: skip
-    before = (
-        (_instruction(first, base, _SQUARE), _instruction(second, _ONE, _SQUARE))
-        if converted
-        else (_instruction(second, _ONE, _ONE),)
+    before = [_instruction(first, base, _SQUARE)] if converted else []
+    before.append(_instruction(second, _ONE, _SQUARE if converted else _ONE))
+    last = OperandAddress(second.number, ENTRY, size=2)  # ``first`` if the last bit is 1
+    after = (_instruction(third, _ONE, last, advance=True),)
+    return PowerProgram(
+        "ladder", _constants(converted), base.number, tuple(before), loop, after, third.number, window=1, gray=True
     )
-    after = (
-        _instruction(third, _ONE, OperandAddress(second.number, ENTRY, size=2), advance=True),
-    )  # ``first`` if the last bit is 1
-    constants = ("one", "square") if converted else ("one",)
-    return PowerProgram("ladder", constants, base.number, before, loop, after, third.number, window=1, gray=True)
 
 
 def left_to_right(exponent: int, *, start: str = "base", bits: int = 0, converted: bool = True) -> PowerProgram:
@@ -225,9 +212,9 @@ class Exponentiation:
                 "the multiplier has a factor other than 1: its program must convert into and out of its domain"
             )
         self.program, self.contract, self.bits = program, contract, bits
-        self.subtractions = -(-contract.result_bound // 1) - 1  # sufficient for any product, until the bound is known
+        self.subtractions = ceil(contract.result_bound) - 1  # sufficient for any product, until the bound is known
         (bound,) = program_bounds(self.instructions(), contract).results
-        self.subtractions = -(-bound // 1) - 1
+        self.subtractions = ceil(bound) - 1
 
     @cached_property
     def numbers(self) -> dict[str, int]:
@@ -241,20 +228,15 @@ class Exponentiation:
         return self.program.products(self.bits)
 
     def instructions(self, distance: int = 1, subtractions: int = 0) -> Program:
-        """The instructions for a unit on which a product can be read ``distance`` instructions later. Instructions
-        without a product are inserted as wait states.
-
-        ``subtractions``: number of possible subtractions of p from the result, if larger than the bounds require.
+        """The instructions, with wait states, for a unit on which a product can be read ``distance`` instructions
+        later. ``subtractions``: number of possible subtractions of p from the result, if more than the bounds require.
         """
         p = self.program
-        parts = p.before, p.loop, p.after
-        before, loop, after = (_waiting(instructions, distance) for instructions in parts)
-        first, each, last = map(_advances, parts)
+        before, loop, after = (_waiting(instructions, distance) for instructions in (p.before, p.loop, p.after))
         return Program(
             name=p.name, inputs=((p.base, BASE),), shared=tuple(enumerate(self.numbers[name] for name in p.constants)),
             before=before, loop=loop, after=after, passes=p.passes(self.bits),
-            results=((p.result, max(self.subtractions, subtractions)),),
-            window=p.window, each=each, first=first, last=last,
+            results=((p.result, max(self.subtractions, subtractions)),), window=p.window,
         )  # fmt: skip
 
     def power(self, base: int, exponent: int, multiply: Callable[[int, int], int] | None = None) -> int:
@@ -275,8 +257,7 @@ class Exponentiation:
 
 
 def _waiting(steps: Iterable[Instruction], distance: int) -> tuple[Instruction, ...]:
-    """The instructions of a part with wait states (instructions without a product); all results can be read at its
-    end."""
+    """The instructions of a part with wait states, which have no product; all results can be read at its end."""
     instructions: list[Instruction] = []
     readable: dict[tuple[bool, int], int] = {}
 

@@ -8,17 +8,16 @@ of the loop, so that one engine serves exponents of different lengths.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from modmill.contract import Contract, UnsupportedError
 from modmill.engines.machine.layout import MicrocodeLayout
-from modmill.engines.machine.timing import MachineTiming, SlotTiming, paced
+from modmill.engines.machine.timing import MachineTiming, SlotTiming, paced, unit
 from modmill.engines.microcode.hazards import check_hazards
-from modmill.engines.microcode.program import DatapathSpec, Program
+from modmill.engines.microcode.program import Program
 from modmill.engines.rsa.exponentiation import Exponentiation
-from modmill.rtl.memory import DEPTHS
 
 _DISTANCES = range(1, 9)
 """Distances that are tried, in instructions from a product to its first reader. With few threads, more instructions
@@ -29,10 +28,8 @@ _NEARLY = Fraction(21, 20)
 
 @dataclass(frozen=True)
 class PowerLayout(MicrocodeLayout):
-    """Slots, program memory and messages of an engine; made by `power_layout`.
-
-    ``powers``: programs with their bounds, all for one contract; if the modulus is loaded, that of one of the moduli.
-    """
+    """Slots, program memory and messages of an engine; made by `power_layout`. ``powers``: programs with their bounds,
+    all for one contract; if the modulus is loaded, that of one of the moduli."""
 
     powers: tuple[Exponentiation, ...] = ()
 
@@ -56,28 +53,23 @@ class PowerLayout(MicrocodeLayout):
         return max(times for p in self.programs for _, times in p.results) * self.binary
 
     def passes(self, program: int, bits: int) -> int:
-        """Number of passes of the loop for exponents of ``bits`` bits. Raises UnsupportedError for more bits than the
-        engine supports."""
+        """Passes of the loop for exponents of ``bits`` bits. Raises UnsupportedError for more than the engine has."""
         power = self.powers[program]
         if bits > power.bits:
             raise UnsupportedError(f"exponents of this engine must have at most {power.bits} bits, got {bits}")
         return power.program.passes(bits)
 
     def setup(self, contract: Contract, programs: Mapping[int, Program] | None = None) -> list[int]:
-        """The message that loads a modulus and its constants.
+        """The message that loads a modulus and its constants. Raises UnsupportedError if a program could overflow with
+        this modulus, or needs more subtractions than the engine has."""
+        return super().setup(contract, self._at(contract) if programs is None else programs)
 
-        Raises UnsupportedError if a program could overflow with this modulus, or needs more subtractions than the
-        engine has.
-        """
-        return super().setup(contract, self.at(contract) if programs is None else programs)
-
-    def at(self, contract: Contract) -> dict[int, Program]:
-        """The programs for another modulus. Raises UnsupportedError as ``setup`` does."""
+    def _at(self, contract: Contract) -> dict[int, Program]:
+        """The programs for another modulus."""
         made = {}
         for k, own in enumerate(self.powers):
             power = own if contract == own.contract else Exponentiation(own.program, contract, own.bits)
-            results = self.programs[k].results
-            ((_, times),) = results
+            ((_, times),) = results = self.programs[k].results
             if power.subtractions > times and self.binary:
                 raise UnsupportedError(
                     f"this modulus needs {power.subtractions} subtractions of p at the end; the engine has {times}"
@@ -106,24 +98,15 @@ def power_layout(
     """
     if threads < 1:
         raise UnsupportedError(f"an engine must have at least 1 thread, got {threads}")
-    found = [_layout(powers, each, threads, word, spare) for each in _timings(timing, threads)]
+    timings = [timing]
+    if isinstance(timing, MachineTiming):
+        timings[:0] = [paced(timing, threads, distance) for distance in _DISTANCES]
+    found = []
+    for each in timings:
+        instructions = tuple(power.instructions(each.distances(threads)[0], spare) for power in powers)
+        found.append(PowerLayout(instructions, each, threads, word, counted=True, powers=tuple(powers)))
     cycles = [layout.timing.cycles(layout.programs[0].instructions, threads) for layout in found]
     best = next(layout for layout, taken in zip(found, cycles, strict=True) if taken <= _NEARLY * min(cycles))
-    unit = DatapathSpec(0, best.distance, 1, DEPTHS[-1], DEPTHS[-1], added=best.timing.added)
     for program in best.programs:
-        check_hazards(program, unit)
+        check_hazards(program, unit(best.timing, threads))
     return best
-
-
-def _timings(timing: MachineTiming | SlotTiming, threads: int) -> Iterator[MachineTiming | SlotTiming]:
-    if isinstance(timing, MachineTiming):
-        yield from (paced(timing, threads, distance) for distance in _DISTANCES)
-    yield timing
-
-
-def _layout(
-    powers: Sequence[Exponentiation], timing: MachineTiming | SlotTiming, threads: int, word: int, spare: int
-) -> PowerLayout:
-    distance, _ = timing.distances(threads)
-    instructions = tuple(power.instructions(distance, spare) for power in powers)
-    return PowerLayout(instructions, timing, threads, word, counted=True, powers=tuple(powers))

@@ -9,6 +9,7 @@ PyCryptodome's ciphers and signatures accept any object with the numbers of a ke
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from Crypto.Cipher import PKCS1_v1_5, oaep
@@ -51,7 +52,7 @@ def read_key(data: bytes, passphrase: str | None = None) -> PublicKey | PrivateK
     n, e = int(found.n), int(found.e)
     if not found.has_private():
         return PublicKey(n, e)
-    return PrivateKey.of(n, e, int(found.d), int(found.p), int(found.q))
+    return PrivateKey(n, e, int(found.d), int(found.p), int(found.q))
 
 
 def require_private(key: PublicKey) -> PrivateKey:
@@ -65,10 +66,8 @@ def encrypt(
     rsa: Rsa, key: PublicKey, message: bytes, padding: str = "oaep", hash: str = "sha256", mask_hash: str = "",
     label: bytes = b"",
 ) -> bytes:  # fmt: skip
-    """The ciphertext of a message. ``hash``, ``mask_hash`` (default: ``hash``) and ``label`` are for OAEP.
-
-    Raises UnsupportedError for a message too long for the key and for an unknown padding or hash.
-    """
+    """The ciphertext of a message. ``hash``, ``mask_hash`` (default: ``hash``) and ``label`` are for OAEP. Raises
+    UnsupportedError for a message too long for the key and for an unknown padding or hash."""
     cipher = _cipher(_Key(rsa, key), padding, hash, mask_hash, label)
     try:
         return bytes(cipher.encrypt(message))
@@ -92,10 +91,9 @@ def decrypt(
     cipher = _cipher(_Key(rsa, require_private(key)), padding, hash, mask_hash, label)
     if len(ciphertext) != key.size:
         raise UnsupportedError(f"a ciphertext for this key must have {key.size} bytes, got {len(ciphertext)}")
+    sentinel = () if padding == "oaep" or implicit else (None,)
     try:
-        if padding == "oaep" or implicit:
-            return bytes(cipher.decrypt(ciphertext))
-        message = cipher.decrypt(ciphertext, None)
+        message = cipher.decrypt(ciphertext, *sentinel)
     except UnsupportedError:
         raise
     except ValueError:
@@ -109,10 +107,8 @@ def sign(
     rsa: Rsa, key: PublicKey, message: bytes, padding: str = "pss", hash: str = "sha256", mask_hash: str = "",
     salt: int | None = None,
 ) -> bytes:  # fmt: skip
-    """The signature of a message. ``salt``: length of the salt of PSS in bytes, by default that of the hash.
-
-    Raises UnsupportedError for a public key, a key too short for the hash, and an unknown padding or hash.
-    """
+    """The signature of a message. ``salt``: length of the salt of PSS in bytes, by default that of the hash. Raises
+    UnsupportedError for a public key, a key too short for the hash, and an unknown padding or hash."""
     scheme = _scheme(_Key(rsa, require_private(key)), padding, mask_hash or hash, salt)
     try:
         return bytes(scheme.sign(_hash(hash).new(message)))
@@ -176,8 +172,7 @@ def _one_of(what: str, name: str, known: Sequence[str] | dict[str, Any]) -> str:
 
 
 def _mask(name: str) -> Any:
-    generator = _hash(name)
-    return lambda seed, length: pss.MGF1(seed, length, generator)
+    return partial(pss.MGF1, hash_gen=_hash(name))
 
 
 def _cipher(key: _Key, padding: str, hash: str, mask_hash: str, label: bytes) -> Any:

@@ -28,6 +28,7 @@ from math import gcd
 from typing import Protocol
 
 from modmill.contract import Contract, Fault, UnsupportedError
+from modmill.engines.ranges import require_range
 from modmill.engines.rsa.exponentiation import Exponentiation, PowerProgram, fixed_window, left_to_right
 
 BITS = range(1024, 4097)
@@ -38,10 +39,8 @@ EXPONENT_BITS = 256
 
 @dataclass(frozen=True)
 class PublicKey:
-    """An odd modulus n of 1024 to 4096 bits and an odd public exponent e in [3, 2^256).
-
-    Raises UnsupportedError for other numbers.
-    """
+    """An odd modulus n of 1024 to 4096 bits and an odd public exponent e in [3, 2^256). Raises UnsupportedError for
+    other numbers."""
 
     n: int
     e: int
@@ -70,26 +69,11 @@ class PublicKey:
 
 @dataclass(frozen=True)
 class PrivateKey(PublicKey):
-    """A private key with its primes; ``d_p``, ``d_q`` and ``q_inverse`` are its CRT parameters.
-
-    Raises UnsupportedError if the numbers are inconsistent.
-    """
+    """A private key with its primes. Raises UnsupportedError if the numbers are inconsistent."""
 
     d: int
     p: int
     q: int
-    d_p: int
-    d_q: int
-    q_inverse: int
-
-    @classmethod
-    def of(cls, n: int, e: int, d: int, p: int, q: int) -> PrivateKey:
-        """Make a key and compute its CRT parameters. Raises UnsupportedError as the class does."""
-        if min(p, q) < 3 or p == q or p * q != n:
-            raise UnsupportedError("the modulus is not the product of the two primes given")
-        if gcd(p, q) != 1:
-            raise UnsupportedError("p and q have a common factor")
-        return cls(n, e, d, p, q, d % (p - 1), d % (q - 1), pow(q, -1, p))
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -100,28 +84,20 @@ class PrivateKey(PublicKey):
         p, q, ed = self.p, self.q, self.e * self.d
         if min(p, q) < 3 or p * q != self.n:
             yield "the modulus is not the product of p and q"
-        if p == q:
-            yield "p and q are equal"
+        if gcd(p, q) != 1:
+            yield "p and q have a common factor"
         if pow(2, p - 1, p) != 1 or pow(2, q - 1, q) != 1:
             yield "p or q is not prime"
         if ed % (p - 1) != 1 or ed % (q - 1) != 1:
             yield "d is not the inverse of e"
-        if self.d_p != self.d % (p - 1):
-            yield "d_p is not d mod (p - 1)"
-        if self.d_q != self.d % (q - 1):
-            yield "d_q is not d mod (q - 1)"
-        if self.q_inverse * q % p != 1 or not 0 < self.q_inverse < p:
-            yield "q_inverse is not the inverse of q modulo p"
 
 
 class Engine(Protocol):
     """Interface of an exponentiation engine to RSA."""
 
     def secret(self, modulus: int, pairs: Sequence[tuple[int, int]], bits: int) -> list[int]:
-        """base^exponent mod modulus for each (base, exponent), exponents below 2^bits.
-
-        The time depends only on ``bits`` and the number of pairs.
-        """
+        """base^exponent mod modulus for each (base, exponent), exponents below 2^bits. The time depends only on
+        ``bits`` and the number of pairs."""
 
     def public(self, modulus: int, bases: Sequence[int], exponent: int) -> list[int]:
         """base^exponent mod modulus for each base; the time may depend on the exponent."""
@@ -131,8 +107,8 @@ class Modelled:
     """An engine that interprets its programs, on a multiplier's contract or its bit-exact algorithm.
 
     ``fit``: function from a modulus to its contract and the bit-exact multiplication, or None for the contract only.
-    ``uniform``: function that returns the program for secret exponents; its argument is whether the program must
-    convert into the multiplier's domain.
+    ``uniform``: function that returns the program for secret exponents, the same for all of one length; its argument is
+    whether the program must convert into the multiplier's domain. Public exponents: left-to-right binary.
     """
 
     def __init__(
@@ -145,16 +121,13 @@ class Modelled:
         self._made = lru_cache(maxsize=64)(self._make)
 
     def secret(self, modulus: int, pairs: Sequence[tuple[int, int]], bits: int) -> list[int]:
-        """Powers by the program for secret exponents, which is the same for all exponents."""
         return self._powers(modulus, pairs, bits, 0)
 
     def public(self, modulus: int, bases: Sequence[int], exponent: int) -> list[int]:
-        """Powers by left-to-right binary exponentiation."""
         return self._powers(modulus, [(base, exponent) for base in bases], exponent.bit_length(), exponent)
 
     def _powers(self, modulus: int, pairs: Sequence[tuple[int, int]], bits: int, exponent: int) -> list[int]:
-        engine = self._made(modulus, bits, exponent)
-        _, multiply = self._fit(modulus)
+        engine, (_, multiply) = self._made(modulus, bits, exponent), self._fit(modulus)
         return [engine.power(base, power, multiply) for base, power in pairs]
 
     def _make(self, modulus: int, bits: int, exponent: int) -> Exponentiation:
@@ -181,25 +154,26 @@ class Rsa:
 
     def public(self, key: PublicKey, numbers: Sequence[int]) -> list[int]:
         """x^e mod n for each number. Raises UnsupportedError for one outside [0, n)."""
-        _require(key, numbers)
+        require_range(numbers, key.n, f"a number must be in [0, n), n of {key.bits} bits")
         return self.engine.public(key.n, numbers, key.e)
 
     def private(self, key: PrivateKey, numbers: Sequence[int]) -> list[int]:
-        """x^d mod n for each number; the public operation checks each before any is released.
-
-        Raises UnsupportedError for a number outside [0, n), Fault if a check fails: then no result is released.
-        """
-        _require(key, numbers)
+        """x^d mod n for each number; the public operation checks each before any is released. Raises UnsupportedError
+        for a number outside [0, n), Fault if a check fails: then no result is released."""
+        require_range(numbers, key.n, f"a number must be in [0, n), n of {key.bits} bits")
         factors = [self._unit(key.n) if self.blind_message else 1 for _ in numbers]
-        hidden = [x * r % key.n for x, r in zip(numbers, self._hiding(key, factors), strict=True)]
-        powers = self._with_crt(key, hidden) if self.crt else self._whole(key, hidden)
+        hiding = self.engine.public(key.n, factors, key.e) if self.blind_message else factors
+        hidden = [x * r % key.n for x, r in zip(numbers, hiding, strict=True)]
+        p, q = key.p, key.q
+        if self.crt:
+            halves = (self._secret(prime, hidden, key.d, prime - 1) for prime in (p, q))
+            powers = [b + q * ((a - b) * pow(q, -1, p) % p) for a, b in zip(*halves, strict=True)]
+        else:
+            powers = self._secret(key.n, hidden, key.d, (p - 1) * (q - 1))
         found = [s * pow(r, -1, key.n) % key.n for s, r in zip(powers, factors, strict=True)]
         if self.engine.public(key.n, found, key.e) != [x % key.n for x in numbers]:
             raise Fault("a result failed its check by the public exponent; nothing is released")
         return found
-
-    def _hiding(self, key: PublicKey, factors: Sequence[int]) -> list[int]:
-        return self.engine.public(key.n, factors, key.e) if self.blind_message else list(factors)
 
     def _unit(self, n: int) -> int:
         while True:
@@ -207,29 +181,10 @@ class Rsa:
             if gcd(r, n) == 1:
                 return r
 
-    def _exponents(self, exponent: int, order: int, count: int) -> Iterator[int]:
-        for _ in range(count):
-            yield exponent + order * (self.below(1 << self.blind_exponent) if self.blind_exponent else 0)
-
     def _secret(self, modulus: int, numbers: Sequence[int], exponent: int, order: int) -> list[int]:
-        exponents = self._exponents(exponent, order, len(numbers))
-        pairs = [(x % modulus, e) for x, e in zip(numbers, exponents, strict=True)]
+        """Powers by the exponent modulo ``order`` plus a random multiple of it."""
+        pairs = []
+        for x in numbers:
+            blind = self.below(1 << self.blind_exponent) if self.blind_exponent else 0
+            pairs.append((x % modulus, exponent % order + order * blind))
         return self.engine.secret(modulus, pairs, modulus.bit_length() + self.blind_exponent)
-
-    def _whole(self, key: PrivateKey, numbers: Sequence[int]) -> list[int]:
-        order = (key.p - 1) * (key.q - 1)
-        return self._secret(key.n, numbers, key.d % order, order)
-
-    def _with_crt(self, key: PrivateKey, numbers: Sequence[int]) -> list[int]:
-        first = self._secret(key.p, numbers, key.d_p, key.p - 1)
-        second = self._secret(key.q, numbers, key.d_q, key.q - 1)
-        return [b + key.q * ((a - b) * key.q_inverse % key.p) for a, b in zip(first, second, strict=True)]
-
-
-def _require(key: PublicKey, numbers: Sequence[int]) -> None:
-    for x in numbers:
-        if not 0 <= x < key.n:
-            raise UnsupportedError(
-                f"a number must be in [0, n), n of {key.bits} bits, got one of {x.bit_length()} bits"
-                f"{' below 0' if x < 0 else ''}"
-            )
