@@ -36,7 +36,7 @@ def toy_coxes():
 
 def representatives(cox, x):
     """Every vector of xi of `x` that the cox may see."""
-    pairs = zip(cox.xi(x), cox.base.moduli, strict=True)
+    pairs = zip(cox.base.gammas(x), cox.base.moduli, strict=True)
     return itertools.product(*[range(g, 1 << cox.base.w if cox.lazy else m, m) for g, m in pairs])
 
 
@@ -122,7 +122,7 @@ def test_counterexample_to_the_papers_condition_for_rows():
     assert round(float(kawamura_condition(COUNTEREXAMPLE, 6)), 4) == 0.4723
     for t, columns in ((6, 1), (7, 3), (8, 3)):
         cox = Cox(COUNTEREXAMPLE, t, columns, lazy=False)
-        hats = cox.hats(cox.xi(x))
+        hats = cox.hats(cox.base.gammas(x))
         total = sum(h * (cox.base.M // p) for h, p in zip(hats, cox.products, strict=True))
         half = 1 << (t - 1)
         assert total - cox.h(hats, half) * cox.base.M == x + (columns == 3) * cox.base.M

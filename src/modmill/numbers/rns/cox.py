@@ -78,15 +78,15 @@ class Cox:
 
     @cached_property
     def error(self) -> Fraction:
-        """E: sum over the rows of an upper bound of Xhat / A_i - floor(Xhat / 2^drop) / 2^t.
+        """E: sum over the rows of an upper bound of Xhat / A_i - `term` / 2^t.
 
         For c = 1 the bound is the maximum over all xi; for c > 1 over all integers up to the largest Xhat.
         """
         total = Fraction(0)
-        for product, top in zip(self.products, self.tops, strict=True):
+        for i, (product, top) in enumerate(zip(self.products, self.tops, strict=True)):
             block = top >> self.drop
             candidates = [top, *([(block << self.drop) - 1] if block else [])]
-            total += max(Fraction(x, product) - Fraction(x >> self.drop, 1 << self.t) for x in candidates)
+            total += max(Fraction(x, product) - Fraction(self.term(i, x), 1 << self.t) for x in candidates)
         return total
 
     @property
@@ -100,19 +100,14 @@ class Cox:
         return -(-((1 << self.t) - d) * self.base.M >> self.t) if self.offset <= d < 1 << self.t else 0
 
     @property
-    def most(self) -> int:
-        """Largest h: without a cox the result is at most x + most * A."""
-        total = sum(Fraction(top, product) for top, product in zip(self.tops, self.products, strict=True))
-        return total.numerator // total.denominator
+    def most(self) -> Fraction:
+        """Sum of the largest Xhat_i / A_i: without a cox the result is at most x + floor(most) A."""
+        parts = (Fraction(top, product) for top, product in zip(self.tops, self.products, strict=True))
+        return sum(parts, Fraction(0))
 
-    @property
-    def total_bits(self) -> int:
-        """Bits of the cox's sum, offset included."""
-        return (sum(top >> self.drop for top in self.tops) + max(self.offset, 0)).bit_length()
-
-    def xi(self, x: int) -> list[int]:
-        """xi of every modulus, the least residues."""
-        return self.base.gammas(x)
+    def term(self, i: int, hat: int) -> int:
+        """The addend of row i to the cox's sum, from its Xhat: floor(Xhat / 2^drop)."""
+        return hat >> self.drop
 
     def hats(self, xi: Sequence[int]) -> list[int]:
         """Xhat of every row; ``xi`` may be any representatives."""
@@ -122,7 +117,7 @@ class Cox:
 
     def h(self, hats: Sequence[int], d: int = 0) -> int:
         """The estimate h' for offset ``d``, from Xhat of every row."""
-        return (sum(x >> self.drop for x in hats) + d) >> self.t
+        return (sum(self.term(i, x) for i, x in enumerate(hats)) + d) >> self.t
 
 
 def first_bound(cox: Cox | None, base: Base, columns: int = 1, *, lazy: bool = True) -> Fraction:
@@ -132,8 +127,7 @@ def first_bound(cox: Cox | None, base: Base, columns: int = 1, *, lazy: bool = T
     """
     if cox is not None:
         base, columns, lazy = cox.base, cox.columns, cox.lazy
-    any_cox = Cox(base, 1, columns, lazy)
-    without = sum((Fraction(top, p) for top, p in zip(any_cox.tops, any_cox.products, strict=True)), Fraction(0))
+    without = Cox(base, 1, columns, lazy).most
     return without if cox is None else min(without, 1 + cox.error)
 
 
@@ -168,16 +162,14 @@ class Loop:
         exceed lambda. Returns the middle of the roots, A / (2 G p); or ``largest_result`` where that is smaller, or
         larger and still between the roots.
         """
-        slope = Fraction(self.products * self.p, self.a.M)
-        middle = 1 / (2 * slope)
-        high = min(middle, self.largest_result)
-        if slope * high * high + self.gain > high:
+
+        def closed(bound: Fraction) -> bool:
+            return self.result(self.products * bound**2) <= bound
+
+        best = min(Fraction(self.a.M, 2 * self.products * self.p), self.largest_result)
+        if not closed(best):
             return None
         # grow towards the larger root while the loop stays closed
-        best = high
-        while best < self.largest_result:
-            bigger = min(best * 2, self.largest_result)
-            if slope * bigger * bigger + self.gain > bigger:
-                break
+        while best < self.largest_result and closed(bigger := min(best * 2, self.largest_result)):
             best = bigger
         return best

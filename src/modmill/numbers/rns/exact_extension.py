@@ -30,6 +30,12 @@ from modmill.numbers.rns.residues import Base
 class _WithoutCox(Extension):
     """Base class of both: the result equals x for every x < A."""
 
+    a: Base
+
+    @property
+    def source(self) -> Base:
+        return self.a
+
     @property
     def exact(self) -> Exact:
         return Exact(self.source.M, Fraction(1), "x < A")
@@ -54,13 +60,7 @@ class MixedRadix(_WithoutCox):
     target: tuple[int, ...]
 
     @property
-    def source(self) -> Base:
-        """Base A."""
-        return self.a
-
-    @property
     def formula(self) -> Formula:
-        """The closed formula of the operation count."""
         n = self.source.n
         wide, narrow = self._wide_and_narrow(self.target)
         steps = n * (n - 1) // 2
@@ -68,10 +68,6 @@ class MixedRadix(_WithoutCox):
             "n (n - 1) / 2 + n_B (n - 1) MM",
             Count(mm=steps + wide * (n - 1), add=steps + wide * (n - 1), small=2 * narrow * (n - 1)),
         )
-
-    def predicted(self, x: int) -> int:
-        """x mod A."""
-        return x % self.source.M
 
     def digits(self, residues: Sequence[int], tally: Tally | None = None) -> list[int]:
         """The mixed-radix digits v_i, 0 <= v_i < a_i, from least residues."""
@@ -108,11 +104,6 @@ class ShenoyKumaresan(_WithoutCox):
     target: tuple[int, ...]
     m_r: int
 
-    @property
-    def source(self) -> Base:
-        """Base A."""
-        return self.a
-
     def conditions(self) -> list[Condition]:
         """Conditions of the base class; then those on m_r."""
         n, m_r = self.source.n, self.m_r
@@ -130,7 +121,6 @@ class ShenoyKumaresan(_WithoutCox):
 
     @property
     def formula(self) -> Formula:
-        """The closed formula of the operation count."""
         n = self.source.n
         (wide, narrow), (r_wide, r_narrow) = self._wide_and_narrow(self.target), self._wide_and_narrow([self.m_r])
         return Formula(
@@ -141,11 +131,6 @@ class ShenoyKumaresan(_WithoutCox):
                 small=len(self.target) + (2 * n + 1) * narrow + (2 * n + 2) * r_narrow,
             ),
         )
-
-    def predicted(self, x: int) -> int:
-        """The integer whose residues `extend` returns for x: x itself if the true h is in [0, m_r)."""
-        total = sum(g * c for g, c in zip(self.source.gammas(x), self.source.cofactors, strict=True))
-        return total - (total - x) // self.source.M % self.m_r * self.source.M
 
     def extend(self, residues: Sequence[int], tally: Tally | None = None) -> list[int]:
         """Least residues over ``target``, from the least residues over A and modulo m_r."""
