@@ -9,7 +9,7 @@ from fractions import Fraction
 import pytest
 
 from modmill.numbers.rns.base_pairs import kawamura_condition
-from modmill.numbers.rns.cox import Cox, Loop, first_bound
+from modmill.numbers.rns.cox import Cox, Loop
 from modmill.numbers.rns.residues import Base
 
 COUNTEREXAMPLE = Base(7, (128, 127, 125, 123, 121, 119))
@@ -86,11 +86,11 @@ def test_first_extension_never_passes_its_bound(columns):
                 assert cox.h(hats) == cox.h(hats, 0)
                 largest[True] = max(largest[True], Fraction(total, base.M) - cox.h(hats))
                 largest[False] = max(largest[False], Fraction(total, base.M))
-        assert 1 < largest[True] <= first_bound(cox, base)
-        assert base.n - 1 < largest[False] <= first_bound(None, base, columns)
-        assert first_bound(cox, base) <= 1 + cox.error
+        assert 1 < largest[True] <= cox.bound
+        assert base.n - 1 < largest[False] <= Cox(base, 1, columns).most
+        assert cox.bound <= 1 + cox.error
     one = Base(5, (31,))  # the sum of the largest x / m is below 1 + E here
-    assert [first_bound(Cox(one, 1, lazy=lazy), one) for lazy in (True, False)] == [1, Fraction(30, 31)]
+    assert [Cox(one, 1, lazy=lazy).bound for lazy in (True, False)] == [1, Fraction(30, 31)]
 
 
 def test_loop_without_room_has_no_operand():

@@ -105,6 +105,11 @@ class Cox:
         parts = (Fraction(top, product) for top, product in zip(self.tops, self.products, strict=True))
         return sum(parts, Fraction(0))
 
+    @property
+    def bound(self) -> Fraction:
+        """Largest result of an extension from [0, A) with offset 0, as a multiple of A."""
+        return min(self.most, 1 + self.error)
+
     def term(self, i: int, hat: int) -> int:
         """The addend of row i to the cox's sum, from its Xhat: floor(Xhat / 2^drop)."""
         return hat >> self.drop
@@ -118,17 +123,6 @@ class Cox:
     def h(self, hats: Sequence[int], d: int = 0) -> int:
         """The estimate h' for offset ``d``, from Xhat of every row."""
         return (sum(self.term(i, x) for i, x in enumerate(hats)) + d) >> self.t
-
-
-def first_bound(cox: Cox | None, base: Base, columns: int = 1, *, lazy: bool = True) -> Fraction:
-    """Largest result of an extension from [0, A), as a multiple of A.
-
-    Without a cox this is the sum of the largest Xhat_i / A_i, about n; with a cox of offset 0 it is that or 1 + E.
-    """
-    if cox is not None:
-        base, columns, lazy = cox.base, cox.columns, cox.lazy
-    without = Cox(base, 1, columns, lazy).most
-    return without if cox is None else min(without, 1 + cox.error)
 
 
 @dataclass(frozen=True)

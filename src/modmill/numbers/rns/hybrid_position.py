@@ -26,18 +26,21 @@ operations modulo 2^g or with beta are not counted.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import random
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from math import gcd
+from itertools import islice
+from math import ceil, comb, gcd
 from typing import Self
 
+from modmill.numbers.primes import is_prime
 from modmill.numbers.rns.conditions import Condition, require
 from modmill.numbers.rns.counting import Count, Formula, Tally
 from modmill.numbers.rns.cox import Cox
 from modmill.numbers.rns.extension import HBE, KBE, CoxExtension
-from modmill.numbers.rns.residues import Base
+from modmill.numbers.rns.residues import Base, pseudo_mersenne
 from modmill.numbers.rns.rns_montgomery import least_t
 
 Digit = tuple[list[int], list[int], int]
@@ -79,14 +82,12 @@ class HybridPosition:
     @cached_property
     def first(self) -> CoxExtension:
         """From A to B and 2^g, offset 0."""
-        target = (*self.b.moduli, self.side)
-        return KBE.of(self.a, target, self.t, 0) if self.c == 1 else HBE.of(self.a, target, self.t, self.c, 0)
+        return HBE.of(self.a, (*self.b.moduli, self.side), self.t, self.c, 0)
 
     @cached_property
     def second(self) -> CoxExtension:
         """From B to A, exact."""
-        a = self.a.moduli
-        return KBE.of(self.b, a, self.t) if self.c == 1 else HBE.of(self.b, a, self.t, self.c)
+        return HBE.of(self.b, self.a.moduli, self.t, self.c)
 
     @cached_property
     def narrow(self) -> KBE:
@@ -101,7 +102,7 @@ class HybridPosition:
     def largest(self, kappa: Fraction) -> tuple[int, int]:
         """Largest h and largest q for digits below kappa M."""
         M, d, beta = self.a.M, self.d, self.beta
-        digit = -(-(kappa * M).numerator // (kappa * M).denominator) - 1
+        digit = ceil(kappa * M) - 1
         h = [(k + 1 + beta * (d - 1 - k)) * digit**2 // M for k in range(d)]
         low = (1 + self.error) * M
         sums = [low + beta * h[-1] + M - beta, *(low + h[k - 1] + M - 1 for k in range(1, d))]
@@ -250,3 +251,58 @@ class HybridPosition:
         if c == 1:
             return Formula(text, Count(mm=mm))
         return Formula(f"{text} + 2 d n_A n_B / c MR + d (n_A + n_B) MUL", Count(mm, inner, d * (n_a + n_b)))
+
+
+@dataclass(frozen=True)
+class HprPrime:
+    """A prime p = M^d - beta, where M is the product of base ``a``."""
+
+    p: int
+    a: Base
+    d: int
+    beta: int
+
+
+def hpr_primes(
+    w: int,
+    n: int,
+    d: int,
+    *,
+    betas: Sequence[int] = (2,),
+    digits: int | None = None,
+    pool: int | None = None,
+    draws: int = 10_000,
+    seed: int = 0,
+) -> Iterator[HprPrime]:
+    """Primes M^d - beta, M a product of n / d odd moduli 2^w - u, drawn from the first ``pool`` coprime ones.
+
+    The same seed gives the same primes; no product M is drawn twice. The iterator ends after ``draws`` draws or when no
+    products are left; the default pool has 4 n / d moduli, at least 32. Raises ValueError if d < 2, d does not divide
+    n, a beta is not even and positive, or the pool is too small.
+    """
+    if d < 2 or n < d or n % d:
+        raise ValueError(f"d must be at least 2 and divide n, got d = {d}, n = {n}")
+    if odd := [beta for beta in betas if beta < 1 or beta % 2]:
+        raise ValueError(f"beta must be even and positive, because M is odd, got {odd[0]}")
+    k = n // d
+    pool = max(4 * k, 32) if pool is None else pool
+    moduli = list(islice(pseudo_mersenne(w, digits=digits), pool))
+    if len(moduli) < max(k, pool):
+        raise ValueError(f"{max(k, pool)} coprime moduli of {w} bits are wanted, there are {len(moduli)}")
+    return _drawn_primes(w, k, d, betas, moduli, min(draws, comb(pool, k)), seed)
+
+
+def _drawn_primes(
+    w: int, k: int, d: int, betas: Sequence[int], moduli: Sequence[int], draws: int, seed: int
+) -> Iterator[HprPrime]:
+    rnd = random.Random(seed)
+    seen: set[tuple[int, ...]] = set()
+    while len(seen) < draws:
+        drawn = tuple(sorted(sorted(moduli, key=lambda _: rnd.random())[:k], reverse=True))
+        if drawn in seen:
+            continue
+        seen.add(drawn)
+        base = Base(w, drawn)
+        for beta in betas:
+            if is_prime(p := base.M**d - beta):
+                yield HprPrime(p, base, d, beta)
