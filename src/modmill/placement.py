@@ -43,11 +43,8 @@ class Job:
 
 SPAN = 12
 """All jobs start at most this number of intervals before or after the first job."""
-
 SHIPPED = Path(__file__).parent / "placements.json"
 """Placements in the package: digest of the problem -> (interval, starts)."""
-
-
 answers: dict[str, tuple[int, dict[str, int]]] = {}
 """Placements found in this process, by digest of the problem."""
 
@@ -181,8 +178,7 @@ class _Model:
 def place(
     jobs: Sequence[Job], interval: int, minimise: Mapping[str, int], effort: float = 10, span: int = SPAN
 ) -> dict[str, int]:
-    """Start cycles of all jobs, the first at 0. Among those found, the weighted sum of starts (``minimise``: weights by
-    name) is the least.
+    """Start cycles of all jobs, the first at 0, with the least weighted sum found (``minimise``: weights by name).
 
     ``effort``: limit of the solver's deterministic time. ``span``: largest distance from the first job, in intervals;
     a smaller one is solved sooner. Raises ScheduleError when no schedule exists, or when none was found within

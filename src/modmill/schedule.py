@@ -9,7 +9,7 @@ cycles has its result in a register from cycle s + c on.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
@@ -94,9 +94,8 @@ class Schedule:
     hold: tuple[tuple[str, int, int], ...] = ()
 
     def __post_init__(self) -> None:
-        by_name = {s.name: s for s in self.steps}
-        if len(by_name) != len(self.steps):
-            twice = sorted({s.name for s in self.steps if sum(t.name == s.name for t in self.steps) > 1})
+        by_name = self._by_name
+        if twice := sorted(name for name, n in Counter(s.name for s in self.steps).items() if n > 1):
             raise ScheduleError(f"a step is named twice: {', '.join(twice)}")
         for step in self.steps:
             for name in step.reads:
@@ -145,17 +144,11 @@ class Schedule:
     @cached_property
     def units(self) -> tuple[str, ...]:
         """Units in the order of their first step."""
-        seen: dict[str, None] = {}
-        for step in self.steps:
-            seen.setdefault(step.unit)
-        return tuple(seen)
+        return tuple(dict.fromkeys(s.unit for s in self.steps))
 
     def utilisation(self) -> dict[str, float]:
         """Share of the interval for which each unit is occupied, 0 to 1."""
-        cycles: dict[str, int] = defaultdict(int)
-        for step in self.steps:
-            cycles[step.unit] += len(step.occupied)
-        return {unit: cycles[unit] / self.interval for unit in self.units}
+        return {unit: sum(len(s.occupied) for s in self.on(unit)) / self.interval for unit in self.units}
 
     def on(self, unit: str) -> Iterable[Step]:
         """The steps of one unit, by start cycle."""

@@ -14,7 +14,7 @@ with a factor of a few bits count as "small", a kind that the paper neglects.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import astuple, dataclass, fields
 from fractions import Fraction
 
 
@@ -30,14 +30,7 @@ class Count:
     small: int = 0
 
     def __add__(self, other: Count) -> Count:
-        return Count(
-            self.mm + other.mm,
-            self.mr + other.mr,
-            self.mul + other.mul,
-            self.add + other.add,
-            self.wide + other.wide,
-            self.small + other.small,
-        )
+        return Count(*(x + y for x, y in zip(astuple(self), astuple(other), strict=True)))
 
     @property
     def multiplications(self) -> Count:
@@ -69,8 +62,7 @@ class Tally:
     """
 
     def __init__(self, w: int, c: int = 1) -> None:
-        self.w = w
-        self.c = c
+        self.w, self.c = w, c
         self.hat_bits = c * w + (c - 1).bit_length()
         self._counted = {kind.name: 0 for kind in fields(Count)}
 

@@ -110,14 +110,11 @@ def first_saving(saving: Fraction, r: Fraction | int, c: int = 2, algorithm: Alg
 
 
 def first_faster(better: Algorithm, other: Algorithm, r: Fraction | int | None = None, c: int = 2) -> int | None:
-    """The least n from which ``better``, with the smaller n^2 term, costs less than ``other``; None if there is
-    none."""
+    """The least n from which ``better``, with the smaller n^2 term, costs less than ``other``; None: never."""
     at_1 = [product(algorithm, 1, r, c) for algorithm in (better, other)]
     square = [Fraction(2, algorithm.d) * (1 if r is None else asymptote(r, c)) for algorithm in (better, other)]
     gain = square[1] - square[0]
-    if gain <= 0:
-        return None
-    return max(1, (at_1[0] - square[0] - at_1[1] + square[1]) // gain + 1)
+    return max(1, (at_1[0] - at_1[1] + gain) // gain + 1) if gain > 0 else None
 
 
 def _pair(r: Fraction | int) -> Fraction:
