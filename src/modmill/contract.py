@@ -13,8 +13,6 @@ core accepts no operands; it accepts the word when no product is in flight. Ever
 modulus that was loaded when its operands were accepted.
 """
 
-from __future__ import annotations
-
 import random
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -117,10 +115,8 @@ class _ResidueWords(_Words):
 
 @dataclass(frozen=True)
 class Residues(_ResidueWords):
-    """A number as residues modulo the moduli of a base, the first modulus in the least significant bits.
-
-    Each residue takes ``base.w`` bits and may be any representative in [0, 2^w), not only the least one.
-    """
+    """A number as residues modulo the moduli of a base, the first modulus in the least significant bits. Each residue
+    takes ``base.w`` bits and may be any representative in [0, 2^w), not only the least one."""
 
     base: Base
 
@@ -163,11 +159,8 @@ class Residues(_ResidueWords):
 
 @dataclass(frozen=True)
 class ResiduePair(_ResidueWords):
-    """A number in two bases: its residues x mod a_i, then x~_j = x B_j^-1 mod b_j with B_j = B / b_j.
-
-    The first modulus of A stands in the least significant bits. Each word takes w bits and may be any representative
-    in [0, 2^w).
-    """
+    """A number in two bases: its residues x mod a_i, then x~_j = x B_j^-1 mod b_j with B_j = B / b_j. The first modulus
+    of A stands in the least significant bits. Each word takes w bits and may be any representative in [0, 2^w)."""
 
     a: Base
     b: Base
@@ -216,9 +209,7 @@ class ResiduePair(_ResidueWords):
 @dataclass(frozen=True)
 class Digits(_Words):
     """A number as ``d`` redundant digits of radix 2^``r``, the least significant digit in the least significant bits.
-
-    Each digit takes r + 2 bits and may have any value of that size.
-    """
+    Each digit takes r + 2 bits and may have any value of that size."""
 
     r: int
     d: int
@@ -235,10 +226,8 @@ class Digits(_Words):
         return redundant.value(((1 << self.r + 2) - 1,) * self.d, self.r) + 1
 
     def encode(self, x: int) -> int:
-        """Port value of ``x``, without redundant bits unless the highest digit is full.
-
-        Raises ValueError unless 0 <= x < ``end``.
-        """
+        """Port value of ``x``, without redundant bits unless the highest digit is full. Raises ValueError unless 0 <= x
+        < ``end``."""
         return self.pack(redundant.digits(x, self.r, self.d))
 
     def any(self, x: int, rnd: random.Random) -> int:
@@ -276,11 +265,8 @@ class Timing:
 
 @dataclass(frozen=True)
 class Load:
-    """What loads a modulus into a core: the ``words`` of stream k, of ``width`` bits each.
-
-    ``cycles``: the most cycles from the first accepted word to the first cycle that accepts operands, if words arrive
-    without pauses.
-    """
+    """What loads a modulus into a core: the ``words`` of stream k, of ``width`` bits each. ``cycles``: the most cycles
+    from the first accepted word to the first cycle that accepts operands, if words arrive without pauses."""
 
     width: int
     words: tuple[int, ...]
@@ -320,10 +306,8 @@ class Contract:
         return x.numerator // x.denominator - (x.denominator == 1)
 
     def product(self, alpha: Fraction, beta: Fraction) -> Fraction:
-        """Exclusive bound of the result, as a multiple of p, for operands below alpha * p and beta * p.
-
-        Raises UnsupportedError when alpha * beta exceeds ``product_bound``.
-        """
+        """Exclusive bound of the result, as a multiple of p, for operands below alpha * p and beta * p. Raises
+        UnsupportedError when alpha * beta exceeds ``product_bound``."""
         if alpha * beta > self.product_bound:
             raise UnsupportedError(
                 f"operands below {float(alpha):.6g} p and {float(beta):.6g} p exceed the core's limit of "

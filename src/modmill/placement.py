@@ -8,8 +8,6 @@ that equal jobs give equal starts; `verify` checks every placement without the s
 with the package (placements.json); others are stored in the user's cache.
 """
 
-from __future__ import annotations
-
 import json
 import os
 from collections import defaultdict

@@ -14,8 +14,6 @@ The paper's rule against overflow (add -M if the redundant bits of the highest d
 R = 2^(r n) >= 4 M, operands below 2 M give results below 2 M, without any subtraction.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -34,8 +32,7 @@ def value(x: Sequence[int], r: int) -> int:
 
 def digits(x: int, r: int, d: int) -> Number:
     """``x`` in ``d`` digits; from the highest digit on, each is as large as possible. Lower digits have nonzero
-    redundant bits only if the highest digit is full. Raises ValueError if x is negative or does not fit.
-    """
+    redundant bits only if the highest digit is full. Raises ValueError if x is negative or does not fit."""
     out, left = [], x
     for i in reversed(range(d)):
         out.append(min(left >> (r * i), (1 << (r + 2)) - 1))
@@ -118,9 +115,7 @@ class Radix:
 
     def three(self, x: Sequence[int], y: Sequence[int], c: Sequence[int], carry: int) -> Number:
         """ADD(2, 2, 2, r, r, r) in every place: x + y + c from digit 1 on, for a digit 0 that is zero modulo 2^r.
-
-        ``carry``, the sum of the principal parts of digit 0 divided by 2^r, is 0, 1 or 2 and enters digit 1.
-        """
+        ``carry``, the sum of the principal parts of digit 0 divided by 2^r, is 0, 1 or 2 and enters digit 1."""
         size = max(map(len, (x, y, c)))
         numbers = [(*n, *(0,) * (size - len(n))) for n in (x, y, c)]
         out = [sum(self.low(n[i]) + self.high(n[i - 1]) for n in numbers) for i in range(1, size)]
@@ -129,10 +124,8 @@ class Radix:
         return tuple(out)
 
     def reduce(self, t: Sequence[int], u: Sequence[int], v: Sequence[int], carry: int) -> Number:
-        """(t + u + v) / 2^r for redundant t of d + 2 digits and u, v of d + 1 digits without redundant bits.
-
-        The principal parts of the digits 0 sum to ``carry`` 2^r. Fits for r >= 2: no digit exceeds 3 2^r.
-        """
+        """(t + u + v) / 2^r for redundant t of d + 2 digits and u, v of d + 1 digits without redundant bits. The
+        principal parts of the digits 0 sum to ``carry`` 2^r. Fits for r >= 2: no digit exceeds 3 2^r."""
         u, v = (*u, 0), (*v, 0)
         out = [self.low(t[i]) + self.high(t[i - 1]) + u[i] + v[i] for i in range(1, len(t))]
         out[0] += carry
@@ -194,10 +187,8 @@ class Montgomery:
 
     @cached_property
     def n(self) -> int:
-        """Iterations: the fewest with operand^2 M / 2^(r n) + 1 <= operand.
-
-        For operands below 2 M, 2^(r n) >= 4 M: d + 1 where r d has fewer than two bits to spare.
-        """
+        """Iterations: the fewest with operand^2 M / 2^(r n) + 1 <= operand. For operands below 2 M, 2^(r n) >= 4 M:
+        d + 1 where r d has fewer than two bits to spare."""
         needed = -(-(self.operand**2) * self.top // (self.operand - 1))
         return max(self.least, -(-(needed - 1).bit_length() // self.r))
 
@@ -353,10 +344,8 @@ def printed_product(m: Montgomery, x: Sequence[int], y: Sequence[int]) -> Number
 
 
 def multiplications(exponent: int, bits: int, *, skip_one: bool = False) -> int:
-    """Montgomery multiplications of Section 4's algorithm (Lemma 5) for a scan over ``bits`` bits of the exponent.
-
-    One converts P, one converts C back; each bit squares, each 1 multiplies. ``skip_one`` omits squarings of C = 1.
-    """
+    """Montgomery multiplications of Section 4's algorithm (Lemma 5) for a scan over ``bits`` bits of the exponent. One
+    converts P, one converts C back; each bit squares, each 1 multiplies. ``skip_one`` omits squarings of C = 1."""
     squarings = products = 0
     one = True
     for i in reversed(range(bits)):

@@ -2,8 +2,6 @@
 # Copyright The Modmill authors
 """Values for messages: texts and numbers of any length, shown in a few characters."""
 
-from __future__ import annotations
-
 MOST = 48
 """Length up to which a text is shown whole, in characters."""
 _HEAD, _TAIL = 30, 8

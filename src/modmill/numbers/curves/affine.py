@@ -13,8 +13,6 @@ has the table of curves, `numbers.curves.encoding` the encodings of points, `num
 multiples.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields, replace
 from math import isqrt

@@ -5,8 +5,6 @@
 The primes are those of `numbers.moduli`. Every curve here passes `Curve.validate`; a test runs it on all of them.
 """
 
-from __future__ import annotations
-
 from difflib import get_close_matches
 from typing import NamedTuple
 

@@ -11,8 +11,6 @@ American Mathematical Monthly, 1964. For the base point, multiples by 2^(4 i) ar
 the affine arithmetic of `numbers.curves`. No function here is constant in time.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import cache
 
@@ -96,10 +94,7 @@ _Group = _Jacobian | _Extended
 
 
 def multiples(curve: Curve, terms: Sequence[tuple[int, Point]]) -> Point:
-    """The sum of k P over the pairs (k, P), k >= 0, P on the curve.
-
-    Raises ValueError for a Montgomery curve.
-    """
+    """The sum of k P over the pairs (k, P), k >= 0, P on the curve. Raises ValueError for a Montgomery curve."""
     group = _group(curve)
     total = _table_sum(curve, sum(k for k, P in terms if curve.base == P) % curve.n)
     others = [(k, group.lift(P)) for k, P in terms if curve.base != P]

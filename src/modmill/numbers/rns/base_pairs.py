@@ -75,9 +75,7 @@ class BasePair:
 
 def deal(moduli: Sequence[int], columns: int = 1, *, proved: bool = False) -> BasePair:
     """Deal moduli of one width alternately to A and B, the first to A; rows are ``columns`` neighbours in a base.
-
-    Raises ValueError if their number is odd or does not fill the rows, or if two share a factor.
-    """
+    Raises ValueError if their number is odd or does not fill the rows, or if two share a factor."""
     if not moduli or len(moduli) % 2:
         raise ValueError(f"{len(moduli)} moduli cannot be dealt to two bases; give an even number, at least 2")
     w = (moduli[0] - 1).bit_length()
@@ -252,10 +250,8 @@ class Sufficiency:
 def sufficiency(
     pair: BasePair, p: int, *, products: int = 1, first_cox: bool = False, lazy: bool = True, t: int | None = None
 ) -> Sufficiency:
-    """The inequalities for the smallest t for which they hold, or for the given ``t``.
-
-    If they hold for no t, the t with the largest range for results.
-    """
+    """The inequalities for the smallest t for which they hold, or for the given ``t``. If they hold for no t, the t
+    with the largest range for results."""
     widest = pair.columns * pair.w
     made = Sufficiency(pair, p, widest if t is None else t, products, first_cox, lazy)
     hopeless = {"coprime to p", "offset", "range of A"}  # E and g grow as t falls

@@ -7,8 +7,6 @@ a factor. A solver such as CP-SAT finds as many moduli, but often others: the ch
 version, because the emitted RTL follows from it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -138,10 +136,8 @@ def _largest_independent(conflicts: Sequence[int], alive: int, effort: _Effort, 
 
 
 def _without_dominated(conflicts: Sequence[int], alive: int) -> tuple[int, int]:
-    """Take vertices without conflicts; drop each vertex whose conflicts include all conflicts of a neighbour.
-
-    In a largest independent set that neighbour can replace such a vertex. Returns (taken, still open).
-    """
+    """Take vertices without conflicts; drop each vertex whose conflicts include all conflicts of a neighbour. In a
+    largest independent set that neighbour can replace such a vertex. Returns (taken, still open)."""
     taken, before = 0, -1
     while alive != before:
         before = alive

@@ -38,10 +38,8 @@ class Count:
         return Count(self.mm, self.mr, self.mul)
 
     def cmm(self, r: Fraction | int, mul: Fraction | int = 1) -> Fraction:
-        """The cost in units of an MM: an MR costs 1/r, a MUL ``mul`` (1 in the paper), the other kinds nothing.
-
-        Raises ValueError unless r is positive.
-        """
+        """The cost in units of an MM: an MR costs 1/r, a MUL ``mul`` (1 in the paper), the other kinds nothing. Raises
+        ValueError unless r is positive."""
         if r <= 0:
             raise ValueError(f"the ratio CMM/CMR must be positive, got {r}")
         return self.mm + self.mr / Fraction(r) + self.mul * Fraction(mul)
@@ -56,10 +54,8 @@ class Formula:
 
 
 class Tally:
-    """Executes and counts the operations of channels of ``w`` bits in rows of ``c``.
-
-    Each operation raises ValueError for an operand that is negative or wider than the operator.
-    """
+    """Executes and counts the operations of channels of ``w`` bits in rows of ``c``. Each operation raises ValueError
+    for an operand that is negative or wider than the operator."""
 
     def __init__(self, w: int, c: int = 1) -> None:
         self.w, self.c = w, c

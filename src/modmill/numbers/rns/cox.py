@@ -17,8 +17,6 @@ With E the largest truncation error, an exact rational, summed over the rows:
     without a cox     the result is x + h A, h <= floor(sum of the largest Xhat_i / A_i)
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -31,9 +29,7 @@ from modmill.numbers.rns.residues import Base
 @dataclass(frozen=True)
 class Cox:
     """The cox of ``base`` in rows of ``columns`` moduli, with ``t`` fraction bits; ``lazy`` residues reach 2^w - 1.
-
-    Raises ValueError if the moduli do not fill the rows or t is out of range.
-    """
+    Raises ValueError if the moduli do not fill the rows or t is out of range."""
 
     base: Base
     t: int
@@ -78,10 +74,8 @@ class Cox:
 
     @cached_property
     def error(self) -> Fraction:
-        """E: sum over the rows of an upper bound of Xhat / A_i - `term` / 2^t.
-
-        For c = 1 the bound is the maximum over all xi; for c > 1 over all integers up to the largest Xhat.
-        """
+        """E: sum over the rows of an upper bound of Xhat / A_i - `term` / 2^t. For c = 1 the bound is the maximum over
+        all xi; for c > 1 over all integers up to the largest Xhat."""
         total = Fraction(0)
         for i, (product, top) in enumerate(zip(self.products, self.tops, strict=True)):
             block = top >> self.drop

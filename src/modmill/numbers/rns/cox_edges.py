@@ -2,8 +2,6 @@
 # Copyright The Modmill authors
 """Numbers at the edges of the cox of a base extension, built through the Chinese remainder theorem."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Sequence
 from fractions import Fraction

@@ -15,8 +15,6 @@ Only the product of the operands has a factor 2^-W2 that the constants must canc
 Cost: 2 n^2 + 4 n MM, with 5 n reductions of sums. KBE for moduli close to 2^w, FixedPoint for any others.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction

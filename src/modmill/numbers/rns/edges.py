@@ -2,8 +2,6 @@
 # Copyright The Modmill authors
 """Operands at the edges of the approximations in a sum of residues, built through the Chinese remainder theorem."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator
 from fractions import Fraction

@@ -14,8 +14,6 @@
 with A_i = A / a_i. Cost: `formula` of each class.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -51,10 +49,8 @@ class _WithoutCox(Extension):
 
 @dataclass(frozen=True)
 class MixedRadix(_WithoutCox):
-    """x = v_1 + v_2 a_1 + v_3 a_1 a_2 + ...; exact for every x < A and any moduli.
-
-    Cost: n (n - 1) / 2 + n_B (n - 1) MM and the same number of ADD, in about 2 n dependent steps.
-    """
+    """x = v_1 + v_2 a_1 + v_3 a_1 a_2 + ...; exact for every x < A and any moduli. Cost: n (n - 1) / 2 + n_B (n - 1) MM
+    and the same number of ADD, in about 2 n dependent steps."""
 
     a: Base
     target: tuple[int, ...]

@@ -50,10 +50,8 @@ class Exact:
 
 
 class Extension(ABC):
-    """An extension from ``source`` to the moduli ``target``, on least residues.
-
-    Raises ValueError with the first of `conditions` that fails.
-    """
+    """An extension from ``source`` to the moduli ``target``, on least residues. Raises ValueError with the first of
+    `conditions` that fails."""
 
     target: tuple[int, ...]
 
@@ -252,10 +250,8 @@ class CoxExtension(Extension):
 
 
 class KBE(CoxExtension):
-    """Algorithm 1: every modulus a row. sigma = 0 or 0.5 in the paper is d = 0 or 2^(t-1).
-
-    Cost: n + n n_B MM, 2 n n_B ADD, n small additions in the cox.
-    """
+    """Algorithm 1: every modulus a row. sigma = 0 or 0.5 in the paper is d = 0 or 2^(t-1). Cost: n + n n_B MM, 2 n n_B
+    ADD, n small additions in the cox."""
 
     @classmethod
     def of(cls, source: Base, target: Sequence[int], t: int, d: int | None = None, *, lazy: bool = False) -> KBE:
@@ -265,10 +261,8 @@ class KBE(CoxExtension):
 
 
 class HBE(CoxExtension):
-    """Algorithm 2: rows of c moduli; h_i in 0 ... c, X^_i of c w + ceil(log2 c) bits.
-
-    Cost: n + n n_B / c MM, n n_B / c MR, n MUL, 2 n n_B / c ADD, n wide ADD, n / c small additions in the cox.
-    """
+    """Algorithm 2: rows of c moduli; h_i in 0 ... c, X^_i of c w + ceil(log2 c) bits. Cost: n + n n_B / c MM, n n_B / c
+    MR, n MUL, 2 n n_B / c ADD, n wide ADD, n / c small additions in the cox."""
 
     @classmethod
     def of(
@@ -281,8 +275,7 @@ class HBE(CoxExtension):
 
 class Approximate(CoxExtension):
     """No cox: h = 0, the result is sum X^_i A / A_i = x + k A with k <= n - 1 for least residues; no x is certain to be
-    returned unchanged. Cost: that of KBE or HBE without the cox.
-    """
+    returned unchanged. Cost: that of KBE or HBE without the cox."""
 
     @classmethod
     def of(cls, source: Base, target: Sequence[int], c: int = 1, *, lazy: bool = False) -> Approximate:

@@ -24,8 +24,6 @@ Cost, n_B = n_A: 2 n^2 / d + (2 d + 4) n MM; with HBE 2 n^2 / (c d) + (2 d + 4) 
 operations modulo 2^g or with beta are not counted.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -49,10 +47,8 @@ Digit = tuple[list[int], list[int], int]
 
 @dataclass(frozen=True)
 class HybridPosition:
-    """A multiplier modulo ``a.M``^d - beta; cox of ``t`` bits, extensions in rows of ``c`` (1: KBE).
-
-    Raises ValueError with the first of `conditions` that fails. p need not be prime.
-    """
+    """A multiplier modulo ``a.M``^d - beta; cox of ``t`` bits, extensions in rows of ``c`` (1: KBE). Raises ValueError
+    with the first of `conditions` that fails. p need not be prime."""
 
     d: int
     beta: int

@@ -14,8 +14,6 @@ that is 1 mod 4 is accepted if c has a root; composite moduli are refused.
 Cost: 2 n^2 + 3 n MM (2 n^2 / c + 3 n MM, 2 n^2 / c MR, 2 n MUL with HBE) and up to n sign changes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property

@@ -16,8 +16,6 @@ faster" (V): by Table II d = 4 is faster from n = 9 (KBE), 11 (r = 2) and 13 (r 
 the paper prints it as the pessimistic one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -51,11 +49,8 @@ def hbe(n: int, r: Fraction | int, c: int = 2) -> Fraction:
 
 
 def product(algorithm: Algorithm, n: int, r: Fraction | int | None = None, c: int = 2) -> Fraction:
-    """Cost in CMM of one modular multiplication, with HBE, or with KBE if r is None.
-
-    KBE: 2 n^2 / d + k n with k = 4 for d = 1 (Gandino's order), else 2 d + 4. HBE: 2 n^2 / (c d) (1 + 1/r)
-    + (k + 2 (c - 1)) n.
-    """
+    """Cost in CMM of one modular multiplication, with HBE, or with KBE if r is None. KBE: 2 n^2 / d + k n with k = 4
+    for d = 1 (Gandino's order), else 2 d + 4. HBE: 2 n^2 / (c d) (1 + 1/r) + (k + 2 (c - 1)) n."""
     d = algorithm.d
     linear = 4 if d == 1 else 2 * d + 4
     square = Fraction(2 * _positive(n) ** 2, d)

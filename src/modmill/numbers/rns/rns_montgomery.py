@@ -312,10 +312,8 @@ class Guillermin(Merged):
 
 
 def least_t(make: Callable[[int], Made], most: int, t: int | None = None) -> Made:
-    """``make(t)``; for t None the first of ``make(1)`` ... ``make(most)`` that raises no ValueError.
-
-    Raises the last ValueError if all of them do.
-    """
+    """``make(t)``; for t None the first of ``make(1)`` ... ``make(most)`` that raises no ValueError. Raises the last
+    ValueError if all of them do."""
     for bits in range(1, most) if t is None else ():
         with suppress(ValueError):
             return make(bits)

@@ -14,8 +14,6 @@ omits e_alpha; therefore its condition (22) excludes many primes.) Every bound i
 exact rational; lazy residues reach 2^w - 1.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass
