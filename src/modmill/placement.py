@@ -20,7 +20,7 @@ from typing import Any
 
 import platformdirs
 
-from modmill.schedule import ScheduleError
+from modmill.schedule import ScheduleError, Taken, claim
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ answers: dict[str, tuple[int, dict[str, int]]] = {}
 
 def verify(jobs: Sequence[Job], interval: int, starts: Mapping[str, int]) -> None:
     """Check a placement. Raises ScheduleError, with jobs and cycles, for the first condition that it breaks."""
-    taken: dict[tuple[str, int], str] = {}
+    taken: Taken = {}
     for job in jobs:
         s = starts[job.name]
         for name, cycles in job.after:
@@ -63,13 +63,7 @@ def verify(jobs: Sequence[Job], interval: int, starts: Mapping[str, int]) -> Non
         for unit, first, end in spans:
             if end < first:
                 raise ScheduleError(f"{job.name} holds {unit} from cycle {first}, after its end in cycle {end - 1}")
-            for cycle in range(first, end):
-                if (unit, cycle % interval) in taken:
-                    raise ScheduleError(
-                        f"{unit} is taken twice in cycle {cycle % interval} of {interval}: "
-                        f"{taken[unit, cycle % interval]} and {job.name}"
-                    )
-                taken[unit, cycle % interval] = job.name
+            claim(taken, unit, range(first, end), interval, job.name)
 
 
 def least_interval(

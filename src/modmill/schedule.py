@@ -80,6 +80,19 @@ class ScheduleError(ValueError):
     """A schedule that no machine can run; the message names the steps and cycles."""
 
 
+Taken = dict[tuple[str, int], str]
+"""The step that occupies a unit in a cycle modulo the interval."""
+
+
+def claim(taken: Taken, unit: str, cycles: range, interval: int, name: str) -> None:
+    """Enter that step ``name`` occupies ``unit`` in these cycles. Raises ScheduleError if the unit is taken."""
+    for cycle in cycles:
+        key = unit, cycle % interval
+        if key in taken:
+            raise ScheduleError(f"{unit} is taken twice in cycle {key[1]} of {interval}: {taken[key]} and {name}")
+        taken[key] = name
+
+
 @dataclass(frozen=True)
 class Schedule:
     """Steps of one product, and the interval after which the next product starts.
@@ -105,16 +118,9 @@ class Schedule:
                     raise ScheduleError(
                         f"{step.name} starts in cycle {step.start}, but {name} is ready in cycle {by_name[name].end}"
                     )
-        taken: dict[tuple[str, int], str] = {}
+        taken: Taken = {}
         for step in self.steps:
-            for cycle in step.occupied:
-                key = step.unit, cycle % self.interval
-                if key in taken:
-                    raise ScheduleError(
-                        f"{step.unit} is taken twice in cycle {cycle % self.interval} of {self.interval}: "
-                        f"{taken[key]} and {step.name}"
-                    )
-                taken[key] = step.name
+            claim(taken, step.unit, step.occupied, self.interval, step.name)
         for name, first, last in self.hold:
             if last - first >= self.interval:
                 raise ScheduleError(

@@ -63,11 +63,6 @@ class BasePair:
         return self.a.n
 
     @property
-    def r(self) -> int:
-        """Rows in each base."""
-        return self.n // self.columns
-
-    @property
     def largest_u(self) -> int:
         """The largest u over all moduli 2^w - u."""
         return max(*self.a.u, *self.b.u)

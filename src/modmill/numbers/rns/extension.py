@@ -144,17 +144,11 @@ class CoxExtension(Extension):
 
     def conditions(self) -> list[Condition]:
         """Conditions of the base class; then those on d and on the scale."""
-        top = 1 << self.cox.t
+        d, t, scales, targets = self.d, self.cox.t, len(self.factors), len(self.target)
         return [
             *super().conditions(),
-            Condition(
-                0 <= self.d < top, "0 <= d < 2^t", f"d = {self.d}, t = {self.cox.t}, E = {float(self.cox.error):.6g}"
-            ),
-            Condition(
-                len(self.factors) == len(self.target),
-                "one scale for each target",
-                f"{len(self.factors)} scales, {len(self.target)} targets",
-            ),
+            Condition(0 <= d < 1 << t, "0 <= d < 2^t", f"d = {d}, t = {t}, E = {float(self.cox.error):.6g}"),
+            Condition(scales == targets, "one scale for each target", f"{scales} scales, {targets} targets"),
         ]
 
     @property

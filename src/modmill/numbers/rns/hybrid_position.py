@@ -124,16 +124,13 @@ class HybridPosition:
         h, q = self.largest(self.kappa)
         result = 1 + self.error + Fraction(beta * q, M)
         bits = f"M has {M.bit_length()} bits, beta = {beta}"
+        error = f"E = {float(self.error):.6g}, t = {self.t}, {bits}"
         first = [
             Condition(self.d >= 2, "d >= 2", f"d = {self.d}"),
             Condition(beta >= 1, "beta >= 1", bits),
             Condition(M % 2 == 1, "M odd", "A holds an even modulus"),
             Condition(gcd(M, B) == 1, "gcd(A, B) = 1", f"they share {gcd(M, B)}"),
-            Condition(
-                self.error + Fraction(2 * beta, M) <= 1,
-                "E + 2 beta / M <= 1",
-                f"E = {float(self.error):.6g}, t = {self.t}, {bits}",
-            ),
+            Condition(self.error + Fraction(2 * beta, M) <= 1, "E + 2 beta / M <= 1", error),
             Condition(result <= self.kappa, "1 + E + beta q_max / M <= kappa", f"{float(result):.6g} > 2, {bits}"),
             Condition(self.side <= 1 << (self.a.w - 1), "g < w", f"2^g = {self.side}, w = {self.a.w}"),
         ]

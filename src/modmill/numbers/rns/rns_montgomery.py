@@ -94,30 +94,19 @@ class Montgomery(ABC):
         p, a, b = self.p, self.a.M, self.b.M
         (lam, result), g, limit = self.bounds, self.first.bound, self.loop.largest_result
         pairing = self.first.target == self.second.reads and self.second.target == self.first.reads
-        ratio = f"p / A = {_decimal(Fraction(p, a))}, g = {_decimal(g)}"
+        ratio, room = f"p / A = {_decimal(Fraction(p, a))}, g = {_decimal(g)}", f"limit / p = {_decimal(limit)}"
+        sizes = f"{len(self.first.target)} and {len(self.second.reads)} moduli of B"
         return [
             Condition(p >= 3, "p >= 3", f"p = {p}"),
-            Condition(
-                pairing,
-                "the extensions run from A to B and back",
-                f"{len(self.first.target)} and {len(self.second.reads)} moduli of B",
-            ),
+            Condition(pairing, "the extensions run from A to B and back", sizes),
             Condition(gcd(a, b) == 1, "gcd(A, B) = 1", f"they share {gcd(a, b)}"),
             Condition(gcd(p, a * b) == 1, "gcd(p, A B) = 1", f"they share {gcd(p, a * b)}"),
             Condition(self.first.never_below, "Q from the first extension >= 0", "it needs offset d = 0"),
             Condition(limit > 0, "the second extension is exact", self.second.exact.text),
             Condition(self.operand is not None or 4 * g * p <= a, "A >= 4 g p", ratio),
-            Condition(
-                lam > 0,
-                "lambda p <= exact limit over B for some closed lambda",
-                f"limit / p = {_decimal(limit)}, {ratio}",
-            ),
+            Condition(lam > 0, "lambda p <= exact limit over B for some closed lambda", f"{room}, {ratio}"),
             Condition(result <= lam, "p lambda^2 / A + g <= lambda", f"lambda = {_decimal(lam)}, {ratio}"),
-            Condition(
-                lam <= limit,
-                "lambda p <= exact limit over B",
-                f"lambda = {_decimal(lam)}, limit / p = {_decimal(limit)}",
-            ),
+            Condition(lam <= limit, "lambda p <= exact limit over B", f"lambda = {_decimal(lam)}, {room}"),
         ]
 
     @property
@@ -138,9 +127,8 @@ class Montgomery(ABC):
     def encode(self, x: int) -> Pair:
         """The stored form of x. Raises ValueError unless 0 <= x < lambda p."""
         if not 0 <= x < self.bounds[0] * self.p:
-            raise ValueError(
-                f"operands are in 0 ... {_decimal(self.bounds[0])} p, got {_decimal(Fraction(x, self.p))} p"
-            )
+            largest, given = _decimal(self.bounds[0]), _decimal(Fraction(x, self.p))
+            raise ValueError(f"operands are in 0 ... {largest} p, got {given} p")
         return (
             [x * u % m for u, m in zip(self.u, self.first.reads, strict=True)],
             [x * v % m for v, m in zip(self.v, self.second.reads, strict=True)],
