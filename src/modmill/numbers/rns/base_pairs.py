@@ -271,7 +271,6 @@ def base_pair(
     first_cox: bool = False,
     even: bool = True,
     digits: int | None = None,
-    lazy: bool = True,
 ) -> tuple[BasePair, Sufficiency]:
     """The pair of bases for modulus ``p`` with the least n, a multiple of ``columns``; or the given ``n``, checked.
 
@@ -297,7 +296,7 @@ def base_pair(
                 raise
             break
         pair = deal(choice.moduli, columns, proved=choice.proved)
-        found = sufficiency(pair, p, products=products, first_cox=first_cox, lazy=lazy)
+        found = sufficiency(pair, p, products=products, first_cox=first_cox)
         if found.holds:
             return pair, found
         failed = found

@@ -29,7 +29,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from itertools import islice
+from itertools import islice, repeat
 from math import ceil, comb, gcd
 from typing import Self
 
@@ -257,21 +257,12 @@ class HprPrime:
 
 
 def hpr_primes(
-    w: int,
-    n: int,
-    d: int,
-    *,
-    betas: Sequence[int] = (2,),
-    digits: int | None = None,
-    pool: int | None = None,
-    draws: int = 10_000,
-    seed: int = 0,
+    w: int, n: int, d: int, *, betas: Sequence[int] = (2,), pool: int | None = None, seed: int = 0
 ) -> Iterator[HprPrime]:
     """Primes M^d - beta, M a product of n / d odd moduli 2^w - u, drawn from the first ``pool`` coprime ones.
 
-    The same seed gives the same primes; no product M is drawn twice. The iterator ends after ``draws`` draws or when no
-    products are left; the default pool has 4 n / d moduli, at least 32. Raises ValueError if d < 2, d does not divide
-    n, a beta is not even and positive, or the pool is too small.
+    The same seed gives the same primes; no product M is drawn twice. The default pool has 4 n / d moduli, at least 32.
+    Raises ValueError if d < 2, d does not divide n, a beta is not even and positive, or the pool is too small.
     """
     if d < 2 or n < d or n % d:
         raise ValueError(f"d must be at least 2 and divide n, got d = {d}, n = {n}")
@@ -279,23 +270,19 @@ def hpr_primes(
         raise ValueError(f"beta must be even and positive, because M is odd, got {odd[0]}")
     k = n // d
     pool = max(4 * k, 32) if pool is None else pool
-    moduli = list(islice(pseudo_mersenne(w, digits=digits), pool))
+    moduli = list(islice(pseudo_mersenne(w), pool))
     if len(moduli) < max(k, pool):
         raise ValueError(f"{max(k, pool)} coprime moduli of {w} bits are wanted, there are {len(moduli)}")
-    return _drawn_primes(w, k, d, betas, moduli, min(draws, comb(pool, k)), seed)
+    products = map(Base, repeat(w), _draws(moduli, k, random.Random(seed)))
+    found = (HprPrime(base.M**d - beta, base, d, beta) for base in products for beta in betas)
+    return (prime for prime in found if is_prime(prime.p))
 
 
-def _drawn_primes(
-    w: int, k: int, d: int, betas: Sequence[int], moduli: Sequence[int], draws: int, seed: int
-) -> Iterator[HprPrime]:
-    rnd = random.Random(seed)
+def _draws(moduli: Sequence[int], k: int, rnd: random.Random) -> Iterator[tuple[int, ...]]:
+    """All choices of k moduli, the largest first, in random order."""
     seen: set[tuple[int, ...]] = set()
-    while len(seen) < draws:
-        drawn = tuple(sorted(sorted(moduli, key=lambda _: rnd.random())[:k], reverse=True))
-        if drawn in seen:
-            continue
-        seen.add(drawn)
-        base = Base(w, drawn)
-        for beta in betas:
-            if is_prime(p := base.M**d - beta):
-                yield HprPrime(p, base, d, beta)
+    while len(seen) < comb(len(moduli), k):
+        drawn = tuple(sorted(rnd.sample(moduli, k), reverse=True))
+        if drawn not in seen:
+            seen.add(drawn)
+            yield drawn
