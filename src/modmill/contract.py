@@ -40,14 +40,16 @@ class Fault(RuntimeError):
 
 @dataclass(frozen=True)
 class Binary:
-    """A number as one unsigned binary integer of ``width`` bits."""
+    """A number as one unsigned binary integer of ``width`` bits.
+
+    All forms have these methods. ``moduli``: the modulus of each word, empty for a form without residues.
+    """
 
     width: int
     moduli: ClassVar[tuple[int, ...]] = ()
-    """Empty: this form has no residues."""
 
     def encode(self, x: int) -> int:
-        """Port value of ``x``, 0 <= x < 2^width. Raises ValueError outside this range."""
+        """Port value of ``x``, 0 <= x < `end`. Raises ValueError for a number that the form cannot hold."""
         if not 0 <= x < self.end:
             raise ValueError(f"{shortened(x)} does not fit in {self.width} bits; a port takes 0 to 2^{self.width} - 1")
         return x
@@ -57,12 +59,12 @@ class Binary:
         return port
 
     def any(self, x: int, _rnd: random.Random) -> int:
-        """Port value of ``x``, which is unique here."""
+        """Port value of ``x`` in a random representation; here it is unique."""
         return self.encode(x)
 
     @property
     def end(self) -> int:
-        """Exclusive bound of the numbers that this form represents."""
+        """Exclusive bound of the numbers that the form represents."""
         return 1 << self.width
 
     def describe(self) -> dict[str, Any]:
@@ -108,7 +110,6 @@ class _ResidueWords(_Words):
         """Words of ``x``, each the least nonnegative residue."""
 
     def any(self, x: int, rnd: random.Random) -> int:
-        """Port value of ``x``, each word at a random representative."""
         end = 1 << self._size[0]
         return self.pack([rnd.randrange(r, end, m) for r, m in zip(self.words(x), self.moduli, strict=True)])
 
@@ -133,21 +134,17 @@ class Residues(_ResidueWords):
 
     @property
     def end(self) -> int:
-        """Exclusive bound of the numbers that this form represents."""
         return self.base.M
 
     def encode(self, x: int) -> int:
-        """Port value of ``x``, 0 <= x < base.M. Raises ValueError outside this range."""
         if not 0 <= x < self.base.M:
             raise ValueError(f"{shortened(x)} is outside [0, M) for M = {shortened(self.base.M)}")
         return self.pack(self.words(x))
 
     def decode(self, port: int) -> int:
-        """The number in [0, M) at a port."""
         return self.base.number(self.unpack(port))
 
     def describe(self) -> dict[str, Any]:
-        """The form's entry in contract.json."""
         return {
             "kind": "residues",
             "channel_bits": self.base.w,
@@ -195,7 +192,6 @@ class ResiduePair(_ResidueWords):
         return low + b.M * a.number(rest)
 
     def describe(self) -> dict[str, Any]:
-        """The form's entry in contract.json."""
         return {
             "kind": "residues",
             "channel_bits": self.a.w,
@@ -214,7 +210,6 @@ class Digits(_Words):
     r: int
     d: int
     moduli: ClassVar[tuple[int, ...]] = ()
-    """Empty: this form has no residues."""
 
     @property
     def _size(self) -> tuple[int, int]:
@@ -222,24 +217,19 @@ class Digits(_Words):
 
     @property
     def end(self) -> int:
-        """Exclusive bound of the numbers that the digits represent."""
         return redundant.value(((1 << self.r + 2) - 1,) * self.d, self.r) + 1
 
     def encode(self, x: int) -> int:
-        """Port value of ``x``, without redundant bits unless the highest digit is full. Raises ValueError unless 0 <= x
-        < ``end``."""
+        """Without redundant bits unless the highest digit is full."""
         return self.pack(redundant.digits(x, self.r, self.d))
 
     def any(self, x: int, rnd: random.Random) -> int:
-        """Port value of ``x`` in a random representation."""
         return self.pack(redundant.spread(redundant.digits(x, self.r, self.d), self.r, rnd))
 
     def decode(self, port: int) -> int:
-        """The number at a port."""
         return redundant.value(self.unpack(port), self.r)
 
     def describe(self) -> dict[str, Any]:
-        """The form's entry in contract.json."""
         return {
             "kind": "digits",
             "radix_bits": self.r,
