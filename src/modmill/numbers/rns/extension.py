@@ -33,6 +33,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from math import gcd
+from typing import ClassVar
 
 from modmill.numbers.rns.conditions import Condition, require
 from modmill.numbers.rns.counting import Count, Formula, Tally
@@ -127,6 +128,8 @@ class CoxExtension(Extension):
     target: tuple[int, ...]
     d: int = 0
     scale: tuple[int, ...] = ()
+    _COX_OPERATIONS: ClassVar[int] = 1
+    """Small operations in the cox for each row: an addition."""
 
     @property
     def source(self) -> Base:
@@ -171,18 +174,13 @@ class CoxExtension(Extension):
         n, c = self.source.n, self.cox.columns
         rows = n // c
         wide, narrow = self._wide_and_narrow(self.target)
-        mm, add, small = n + rows * wide, 2 * rows * wide, self._cox_operations + 3 * rows * narrow
+        mm, add, small = n + rows * wide, 2 * rows * wide, rows * (self._COX_OPERATIONS + 3 * narrow)
         if c == 1:
             return Formula("n + n n_B MM", Count(mm=mm, add=add, small=small))
         return Formula(
             "n + n n_B / c MM + n n_B / c MR + n MUL",
             Count(mm=mm, mr=rows * wide, mul=n, add=add, wide=n, small=small + rows * narrow),
         )
-
-    @property
-    def _cox_operations(self) -> int:
-        """Small operations in the cox: an addition for each row."""
-        return self.source.n // self.cox.columns
 
     @cached_property
     def weights(self) -> tuple[tuple[int, ...], ...]:
@@ -271,6 +269,8 @@ class Approximate(CoxExtension):
     """No cox: h = 0, the result is sum X^_i A / A_i = x + k A with k <= n - 1 for least residues; no x is certain to be
     returned unchanged. Cost: that of KBE or HBE without the cox."""
 
+    _COX_OPERATIONS = 0
+
     @classmethod
     def of(cls, source: Base, target: Sequence[int], c: int = 1, *, lazy: bool = False) -> Approximate:
         """Over ``source`` in rows of c."""
@@ -283,10 +283,6 @@ class Approximate(CoxExtension):
     @property
     def bound(self) -> Fraction:
         return self.cox.most + Fraction(1, self.source.M)  # the largest value occurs
-
-    @property
-    def _cox_operations(self) -> int:
-        return 0
 
     def h(self, hats: Sequence[int], tally: Tally) -> list[int]:
         return [0] * len(hats)

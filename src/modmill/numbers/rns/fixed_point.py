@@ -60,6 +60,7 @@ class FixedPoint(CoxExtension):
     """The extension for arbitrary moduli. Cost: that of KBE and n small products with the k_i."""
 
     cox: FixedPointCox
+    _COX_OPERATIONS = 2
 
     @classmethod
     def of(
@@ -69,10 +70,6 @@ class FixedPoint(CoxExtension):
         offset."""
         cox = FixedPointCox(source, s, 1, lazy, u)
         return cls(cox, tuple(target), cox.offset if d is None else d)
-
-    @property
-    def _cox_operations(self) -> int:
-        return 2 * self.source.n
 
     def h(self, hats: Sequence[int], tally: Tally) -> list[int]:
         for _ in hats:
