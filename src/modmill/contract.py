@@ -18,6 +18,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from math import ceil
 from typing import Any, ClassVar
 
 from modmill.numbers import redundant_digits as redundant
@@ -292,8 +293,7 @@ class Contract:
     @property
     def largest_operand(self) -> int:
         """Largest integer below operand_bound * p: both operands may have this value."""
-        x = self.operand_bound * self.p
-        return x.numerator // x.denominator - (x.denominator == 1)
+        return ceil(self.operand_bound * self.p) - 1
 
     def product(self, alpha: Fraction, beta: Fraction) -> Fraction:
         """Exclusive bound of the result, as a multiple of p, for operands below alpha * p and beta * p. Raises

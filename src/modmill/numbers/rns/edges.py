@@ -5,6 +5,7 @@
 import random
 from collections.abc import Iterator
 from fractions import Fraction
+from math import ceil
 
 from modmill.numbers.rns.residues import Base
 from modmill.numbers.rns.sum_of_residues import SumOfResidues
@@ -29,8 +30,7 @@ def edge_operands(rns: SumOfResidues, seed: int = 1) -> list[tuple[list[int], li
 def _last_gamma(base: Base, head: list[int], near: Fraction) -> int:
     """gamma_N that puts sum gamma_i / m_i just above ``near`` (mod 1)."""
     part = sum((Fraction(g, m) for g, m in zip(head, base.moduli[:-1], strict=True)), Fraction(0))
-    need = (near - part) % 1 * base.moduli[-1]
-    return -(-need.numerator // need.denominator) % base.moduli[-1]
+    return ceil((near - part) % 1 * base.moduli[-1]) % base.moduli[-1]
 
 
 def _alpha_edges(rns: SumOfResidues, rnd: random.Random) -> set[int]:
@@ -65,20 +65,15 @@ def _kappa_edges(rns: SumOfResidues, rnd: random.Random) -> set[int]:
 
 def _reducer_edges(rns: SumOfResidues) -> Iterator[tuple[list[int], list[int]]]:
     """The pairs for the reducers."""
-    base, top = rns.base, rns.operand_limit
+    base, top, end = rns.base, rns.operand_limit, 1 << rns.base.w
     pairs = [(top, top), (rns.z_max, rns.z_max), (rns.p - 1, rns.p - 1), (rns.p, rns.p), (0, top), (1, top)]
     for pair in pairs:
         x, y = map(base.residues, pair)
         yield x, y
-        x, y = ([lift(r, m, base.w) for r, m in zip(v, base.moduli, strict=True)] for v in (x, y))
+        x, y = ([r + (end - 1 - r) // m * m for r, m in zip(v, base.moduli, strict=True)] for v in (x, y))
         yield x, y
     for i, m in enumerate(base.moduli):
         x0 = top - top % m
         for delta in (-1, 0, 1):
             if 0 <= x0 + delta <= top:
                 yield base.residues(x0 + delta), base.residues(top - i)
-
-
-def lift(residue: int, m: int, w: int) -> int:
-    """The largest representative of a residue below 2^w."""
-    return residue + ((1 << w) - 1 - residue) // m * m
