@@ -17,7 +17,7 @@ With E the largest truncation error, an exact rational, summed over the rows:
     without a cox     the result is x + h A, h <= floor(sum of the largest Xhat_i / A_i)
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -114,7 +114,7 @@ class Cox:
         terms = [v * k for v, k in zip(xi, self.cofactors, strict=True)]
         return [sum(terms[i : i + c]) for i in range(0, len(terms), c)]
 
-    def h(self, hats: Sequence[int], d: int = 0) -> int:
+    def h(self, hats: Iterable[int], d: int = 0) -> int:
         """The estimate h' for offset ``d``, from Xhat of every row."""
         return (sum(self.term(i, x) for i, x in enumerate(hats)) + d) >> self.t
 
