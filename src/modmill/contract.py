@@ -13,13 +13,13 @@ core accepts no operands; it accepts the word when no product is in flight. Ever
 modulus that was loaded when its operands were accepted.
 """
 
-from __future__ import annotations
-
 import random
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from math import ceil
+from typing import Any, ClassVar
 
 from modmill.numbers import redundant_digits as redundant
 from modmill.numbers.rns.residues import Base
@@ -41,13 +41,17 @@ class Fault(RuntimeError):
 
 @dataclass(frozen=True)
 class Binary:
-    """A number as one unsigned binary integer of ``width`` bits."""
+    """A number as one unsigned binary integer of ``width`` bits.
+
+    All forms have these methods. ``moduli``: the modulus of each word, empty for a form without residues.
+    """
 
     width: int
+    moduli: ClassVar[tuple[int, ...]] = ()
 
     def encode(self, x: int) -> int:
-        """Port value of ``x``, 0 <= x < 2^width. Raises ValueError outside this range."""
-        if not 0 <= x < 1 << self.width:
+        """Port value of ``x``, 0 <= x < `end`. Raises ValueError for a number that the form cannot hold."""
+        if not 0 <= x < self.end:
             raise ValueError(f"{shortened(x)} does not fit in {self.width} bits; a port takes 0 to 2^{self.width} - 1")
         return x
 
@@ -56,127 +60,119 @@ class Binary:
         return port
 
     def any(self, x: int, _rnd: random.Random) -> int:
-        """Port value of ``x``, which is unique here."""
+        """Port value of ``x`` in a random representation; here it is unique."""
         return self.encode(x)
 
     @property
     def end(self) -> int:
-        """Exclusive bound of the numbers that this form represents."""
+        """Exclusive bound of the numbers that the form represents."""
         return 1 << self.width
-
-    @property
-    def moduli(self) -> tuple[int, ...]:
-        """Empty: this form has no residues."""
-        return ()
 
     def describe(self) -> dict[str, Any]:
         """The form's entry in contract.json."""
         return {"kind": "binary", "width": self.width}
 
 
-def _representatives(words: Sequence[int], moduli: Sequence[int], w: int, rnd: random.Random) -> list[int]:
-    return [rnd.randrange(x, 1 << w, m) for x, m in zip(words, moduli, strict=True)]
-
-
-@dataclass(frozen=True)
-class Residues:
-    """A number as residues modulo the moduli of a base, the first modulus in the least significant bits.
-
-    Each residue takes ``base.w`` bits and may be any representative in [0, 2^w), not only the least one.
-    """
-
-    base: Base
+class _Words(ABC):
+    """A number as words of equal size, the first word in the least significant bits."""
 
     @property
-    def moduli(self) -> tuple[int, ...]:
-        """The modulus of each word."""
-        return self.base.moduli
-
-    def words(self, x: int) -> list[int]:
-        """Words of ``x``, each the least nonnegative residue."""
-        return self.base.residues(x)
+    @abstractmethod
+    def _size(self) -> tuple[int, int]:
+        """Bits of a word, and number of words."""
 
     @property
     def width(self) -> int:
         """Bits of the whole vector."""
-        return self.base.w * self.base.n
+        bits, count = self._size
+        return bits * count
 
-    def pack(self, residues: list[int]) -> int:
-        """Port value of a vector of residues."""
-        return sum(x << (self.base.w * i) for i, x in enumerate(residues))
+    def pack(self, words: Sequence[int]) -> int:
+        """Port value of the words."""
+        bits, _ = self._size
+        return sum(x << (bits * i) for i, x in enumerate(words))
 
     def unpack(self, port: int) -> list[int]:
-        """The residues at a port, not reduced."""
-        mask = (1 << self.base.w) - 1
-        return [port >> (self.base.w * i) & mask for i in range(self.base.n)]
+        """The words at a port, not reduced."""
+        bits, count = self._size
+        return [port >> (bits * i) & (1 << bits) - 1 for i in range(count)]
+
+
+class _ResidueWords(_Words):
+    """Words that are any representatives of residues."""
+
+    @property
+    @abstractmethod
+    def moduli(self) -> tuple[int, ...]:
+        """The modulus of each word."""
+
+    @abstractmethod
+    def words(self, x: int) -> list[int]:
+        """Words of ``x``, each the least nonnegative residue."""
 
     def any(self, x: int, rnd: random.Random) -> int:
-        """Port value of ``x``, each residue at a random representative."""
-        return self.pack(_representatives(self.words(x), self.moduli, self.base.w, rnd))
+        end = 1 << self._size[0]
+        return self.pack([rnd.randrange(r, end, m) for r, m in zip(self.words(x), self.moduli, strict=True)])
+
+
+@dataclass(frozen=True)
+class Residues(_ResidueWords):
+    """A number as residues modulo the moduli of a base, the first modulus in the least significant bits. Each residue
+    takes ``base.w`` bits and may be any representative in [0, 2^w), not only the least one."""
+
+    base: Base
+
+    @property
+    def _size(self) -> tuple[int, int]:
+        return self.base.w, self.base.n
+
+    @property
+    def moduli(self) -> tuple[int, ...]:
+        return self.base.moduli
+
+    def words(self, x: int) -> list[int]:
+        return self.base.residues(x)
 
     @property
     def end(self) -> int:
-        """Exclusive bound of the numbers that this form represents."""
         return self.base.M
 
     def encode(self, x: int) -> int:
-        """Port value of ``x``, 0 <= x < base.M. Raises ValueError outside this range."""
         if not 0 <= x < self.base.M:
             raise ValueError(f"{shortened(x)} is outside [0, M) for M = {shortened(self.base.M)}")
-        return self.pack(self.base.residues(x))
+        return self.pack(self.words(x))
 
     def decode(self, port: int) -> int:
-        """The number in [0, M) at a port."""
         return self.base.number(self.unpack(port))
 
     def describe(self) -> dict[str, Any]:
-        """The form's entry in contract.json."""
         return {
             "kind": "residues",
             "channel_bits": self.base.w,
-            "moduli": [hex(m) for m in self.base.moduli],
+            "moduli": [hex(m) for m in self.moduli],
             "order": "first modulus in the least significant bits",
             "residue_range": f"[0, 2^{self.base.w}), any representative",
         }
 
 
 @dataclass(frozen=True)
-class ResiduePair:
-    """A number in two bases: its residues x mod a_i, then x~_j = x B_j^-1 mod b_j with B_j = B / b_j.
-
-    The first modulus of A stands in the least significant bits. Each word takes w bits and may be any representative
-    in [0, 2^w).
-    """
+class ResiduePair(_ResidueWords):
+    """A number in two bases: its residues x mod a_i, then x~_j = x B_j^-1 mod b_j with B_j = B / b_j. The first modulus
+    of A stands in the least significant bits. Each word takes w bits and may be any representative in [0, 2^w)."""
 
     a: Base
     b: Base
 
     @property
-    def width(self) -> int:
-        """Bits of the whole vector."""
-        return self.a.w * (self.a.n + self.b.n)
+    def _size(self) -> tuple[int, int]:
+        return self.a.w, self.a.n + self.b.n
 
     @property
     def moduli(self) -> tuple[int, ...]:
-        """The modulus of each word."""
         return self.a.moduli + self.b.moduli
 
     def words(self, x: int) -> list[int]:
-        """Words of ``x``, each the least nonnegative residue."""
         return [*self.a.residues(x), *self.b.gammas(x)]
-
-    def pack(self, words: list[int]) -> int:
-        """Port value of the words."""
-        return sum(x << (self.a.w * i) for i, x in enumerate(words))
-
-    def unpack(self, port: int) -> list[int]:
-        """The words at a port, not reduced."""
-        mask = (1 << self.a.w) - 1
-        return [port >> (self.a.w * i) & mask for i in range(self.a.n + self.b.n)]
-
-    def any(self, x: int, rnd: random.Random) -> int:
-        """Port value of ``x``, each word at a random representative."""
-        return self.pack(_representatives(self.words(x), self.moduli, self.a.w, rnd))
 
     @property
     def end(self) -> int:
@@ -191,14 +187,12 @@ class ResiduePair:
 
     def decode(self, port: int) -> int:
         """The number in [0, A B) at a port; it is below B if both halves represent the same number."""
-        words = self.unpack(port)
-        n, a, b = self.a.n, self.a, self.b
+        words, n, a, b = self.unpack(port), self.a.n, self.a, self.b
         low = b.from_gammas(words[n:])
         rest = [(r - low) * pow(b.M, -1, m) % m for r, m in zip(words[:n], a.moduli, strict=True)]
         return low + b.M * a.number(rest)
 
     def describe(self) -> dict[str, Any]:
-        """The form's entry in contract.json."""
         return {
             "kind": "residues",
             "channel_bits": self.a.w,
@@ -210,56 +204,33 @@ class ResiduePair:
 
 
 @dataclass(frozen=True)
-class Digits:
+class Digits(_Words):
     """A number as ``d`` redundant digits of radix 2^``r``, the least significant digit in the least significant bits.
-
-    Each digit takes r + 2 bits and may have any value of that size.
-    """
+    Each digit takes r + 2 bits and may have any value of that size."""
 
     r: int
     d: int
+    moduli: ClassVar[tuple[int, ...]] = ()
 
     @property
-    def moduli(self) -> tuple[int, ...]:
-        """Empty: this form has no residues."""
-        return ()
-
-    @property
-    def width(self) -> int:
-        """Bits of the whole vector."""
-        return (self.r + 2) * self.d
+    def _size(self) -> tuple[int, int]:
+        return self.r + 2, self.d
 
     @property
     def end(self) -> int:
-        """Exclusive bound of the numbers that the digits represent."""
         return redundant.value(((1 << self.r + 2) - 1,) * self.d, self.r) + 1
 
-    def pack(self, digits: Sequence[int]) -> int:
-        """Port value of the digits."""
-        return sum(x << ((self.r + 2) * i) for i, x in enumerate(digits))
-
-    def unpack(self, port: int) -> list[int]:
-        """The digits at a port, with their redundant bits."""
-        mask = (1 << self.r + 2) - 1
-        return [port >> ((self.r + 2) * i) & mask for i in range(self.d)]
-
     def encode(self, x: int) -> int:
-        """Port value of ``x``, without redundant bits unless the highest digit is full.
-
-        Raises ValueError unless 0 <= x < ``end``.
-        """
+        """Without redundant bits unless the highest digit is full."""
         return self.pack(redundant.digits(x, self.r, self.d))
 
     def any(self, x: int, rnd: random.Random) -> int:
-        """Port value of ``x`` in a random representation."""
         return self.pack(redundant.spread(redundant.digits(x, self.r, self.d), self.r, rnd))
 
     def decode(self, port: int) -> int:
-        """The number at a port."""
         return redundant.value(self.unpack(port), self.r)
 
     def describe(self) -> dict[str, Any]:
-        """The form's entry in contract.json."""
         return {
             "kind": "digits",
             "radix_bits": self.r,
@@ -285,11 +256,8 @@ class Timing:
 
 @dataclass(frozen=True)
 class Load:
-    """What loads a modulus into a core: the ``words`` of stream k, of ``width`` bits each.
-
-    ``cycles``: the most cycles from the first accepted word to the first cycle that accepts operands, if words arrive
-    without pauses.
-    """
+    """What loads a modulus into a core: the ``words`` of stream k, of ``width`` bits each. ``cycles``: the most cycles
+    from the first accepted word to the first cycle that accepts operands, if words arrive without pauses."""
 
     width: int
     words: tuple[int, ...]
@@ -325,14 +293,11 @@ class Contract:
     @property
     def largest_operand(self) -> int:
         """Largest integer below operand_bound * p: both operands may have this value."""
-        x = self.operand_bound * self.p
-        return x.numerator // x.denominator - (x.denominator == 1)
+        return ceil(self.operand_bound * self.p) - 1
 
     def product(self, alpha: Fraction, beta: Fraction) -> Fraction:
-        """Exclusive bound of the result, as a multiple of p, for operands below alpha * p and beta * p.
-
-        Raises UnsupportedError when alpha * beta exceeds ``product_bound``.
-        """
+        """Exclusive bound of the result, as a multiple of p, for operands below alpha * p and beta * p. Raises
+        UnsupportedError when alpha * beta exceeds ``product_bound``."""
         if alpha * beta > self.product_bound:
             raise UnsupportedError(
                 f"operands below {float(alpha):.6g} p and {float(beta):.6g} p exceed the core's limit of "
@@ -352,11 +317,10 @@ class Contract:
     def describe(self) -> dict[str, Any]:
         """The part of contract.json that follows from the mathematics and the schedule."""
         one, load = self.operands == 1, self.load
-        stream = {
-            "k_valid": {"direction": "in", "width": 1},
-            "k_ready": {"direction": "out", "width": 1},
-            "k_m": {"direction": "in", "width": load.width if load else 0},
-        }
+        operand, result = self.operand.width, self.result.width
+        widths = {"k_m": load.width if load else 0, "i_a": operand, "i_b": operand, "o_r": result}
+        outputs = {"k_ready", "i_ready", "o_valid", "o_r"}
+        absent = {*(() if load else ("k_valid", "k_ready", "k_m")), *(("i_b",) if one else ())}
         return {
             **({"operands": 1} if one else {}),
             "modulus": hex(self.p),
@@ -378,15 +342,8 @@ class Contract:
             "power_up_reset": self.power_up,
             **({"load": {"words": [hex(word) for word in load.words], "cycles": load.cycles}} if load else {}),
             "ports": {
-                "clk": {"direction": "in", "width": 1},
-                "rst": {"direction": "in", "width": 1},
-                **(stream if load else {}),
-                "i_valid": {"direction": "in", "width": 1},
-                "i_ready": {"direction": "out", "width": 1},
-                "i_a": {"direction": "in", "width": self.operand.width},
-                **({} if one else {"i_b": {"direction": "in", "width": self.operand.width}}),
-                "o_valid": {"direction": "out", "width": 1},
-                "o_ready": {"direction": "in", "width": 1},
-                "o_r": {"direction": "out", "width": self.result.width},
+                name: {"direction": "out" if name in outputs else "in", "width": widths.get(name, 1)}
+                for name in PORTS
+                if name not in absent
             },
         }

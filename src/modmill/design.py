@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -27,52 +28,34 @@ from modmill.schedule import Schedule
 IO = ("binary", "native")
 """The forms of a core's ports."""
 SIZE_MAX = 8000
-"""Largest predicted size of a core that is built, in parts (`DesignInstance.size`); building it takes about three
-minutes."""
-_TRIED = 100
-"""Number of moduli tried around an edge."""
+"""Largest predicted size of a core that is built, in parts (`DesignInstance.size`): about three minutes."""
+_TRUTH = {"true": True, "false": False, "yes": True, "no": False, "1": True, "0": False}
 
 
 def multiplier_ports(a: int, b: int, r: int, k: int = 0) -> dict[str, Any]:
     """Members of the multiplier interface for operands of ``a`` and ``b`` bits and results of ``r`` bits.
 
-    A core with one operand (a conversion or a reduction) has ``b`` = 0 and no port i_b. ``k`` is the width of the words
-    that load the modulus, 0 if the modulus is built in.
+    ``b`` = 0: one operand (a conversion or a reduction), no port i_b. ``k``: width of the words of stream k, which
+    loads the modulus; 0 if the modulus is built in.
     """
     return {
         **({"k_valid": In(1), "k_ready": Out(1), "k_m": In(k)} if k else {}),
-        "i_valid": In(1),
-        "i_ready": Out(1),
-        "i_a": In(a),
-        **({"i_b": In(b)} if b else {}),
-        "o_valid": Out(1),
-        "o_ready": In(1),
-        "o_r": Out(r),
-    }
+        "i_valid": In(1), "i_ready": Out(1), "i_a": In(a), **({"i_b": In(b)} if b else {}),
+        "o_valid": Out(1), "o_ready": In(1), "o_r": Out(r),
+    }  # fmt: skip
 
 
-def numbered_ports(slot: int, number: int, k: int = 0) -> dict[str, Any]:
-    """Members of a slot machine's interface, for slot numbers of ``slot`` bits and numbers of ``number`` bits. A stream
-    transfers a payload in every cycle in which its valid and ready are high:
+class SlotMachine(wiring.Component):
+    """A multiplier with numbered slots, which hold numbers between operations.
+
+    Slot numbers have ``slot`` bits, numbers ``number`` bits. A stream transfers a payload in every cycle in which its
+    valid and ready are high:
 
     i    an operation, slot[i_destination] = slot[i_a] slot[i_b] factor, and with i_sum
          (slot[i_a] slot[i_b] + slot[i_c] slot[i_e]) factor
     x    a number for slot x_slot; operations accepted later can read it
     q    a slot whose number is requested; the numbers leave at o, in order
     k    words that load the modulus, each of ``k`` bits, as in `multiplier_ports`
-    """
-    return {
-        **({"k_valid": In(1), "k_ready": Out(1), "k_m": In(k)} if k else {}),
-        "i_valid": In(1), "i_ready": Out(1), "i_sum": In(1),
-        **{f"i_{name}": In(slot) for name in ("destination", "a", "b", "c", "e")},
-        "x_valid": In(1), "x_ready": Out(1), "x_slot": In(slot), "x_number": In(number),
-        "q_valid": In(1), "q_ready": Out(1), "q_slot": In(slot),
-        "o_valid": Out(1), "o_ready": In(1), "o_number": Out(number),
-    }  # fmt: skip
-
-
-class SlotMachine(wiring.Component):
-    """A multiplier with numbered slots, which hold numbers between operations.
 
     It accepts at most one operation every ``interval`` cycles and does not wait for results: an operation may read the
     result of another that was accepted at least ``distance`` intervals earlier. ``kept``: as for `Multiplier`.
@@ -80,12 +63,18 @@ class SlotMachine(wiring.Component):
 
     kept: tuple[str, ...] = ()
     modulus_words: Sequence[int] = ()
-    """The words of stream k that load the modulus of the design instance. Their order follows from the machine's own
-    schedule and may differ from that of the design's multiplier."""
+    """The words of stream k that load the instance's modulus, not always in the order of the design's multiplier."""
 
     def __init__(self, slot: int, number: int, *, interval: int, distance: int, k: int = 0) -> None:
         self.interval, self.distance = interval, distance
-        super().__init__(numbered_ports(slot, number, k))
+        super().__init__({
+            **({"k_valid": In(1), "k_ready": Out(1), "k_m": In(k)} if k else {}),
+            "i_valid": In(1), "i_ready": Out(1), "i_sum": In(1),
+            **{f"i_{name}": In(slot) for name in ("destination", "a", "b", "c", "e")},
+            "x_valid": In(1), "x_ready": Out(1), "x_slot": In(slot), "x_number": In(number),
+            "q_valid": In(1), "q_ready": Out(1), "q_slot": In(slot),
+            "o_valid": Out(1), "o_ready": In(1), "o_number": Out(number),
+        })  # fmt: skip
 
 
 class Multiplier(wiring.Component):
@@ -94,8 +83,7 @@ class Multiplier(wiring.Component):
     ``probes`` lists (name, signal, cycle): ``signal`` (a list of signals for a vector) has the value that the algorithm
     calls ``name`` in that cycle; the operands are accepted in cycle 0. ``period``: operands are accepted only in cycles
     0, period, 2 period, ... after reset, and only if they were valid ``lead`` cycles earlier. ``kept``: names of
-    submodules that synthesis must optimise before it flattens them. ``k``: width of the words of stream k, which loads
-    the modulus; 0 if the modulus is built in.
+    submodules that synthesis must optimise before it flattens them. ``k``: as in `multiplier_ports`.
     """
 
     kept: tuple[str, ...] = ()
@@ -106,15 +94,12 @@ class Multiplier(wiring.Component):
         super().__init__(multiplier_ports(a, b, r, k))
 
     def read_in(self, operand: int, bit: int) -> tuple[int, int]:
-        """First and last cycle in which a bit of operand 0 (a) or 1 (b) is read; the operands are accepted in cycle 0.
-
-        In other cycles the bit may change. The default starts ``lead`` cycles early; a subclass may narrow it.
-        """
+        """First and last cycle in which a bit of operand 0 (a) or 1 (b) is read; in other cycles it may change. The
+        operands are accepted in cycle 0. The default starts ``lead`` cycles early; a subclass may narrow it."""
         return -self.lead, 0
 
     def stands(self, bit: int) -> int:
-        """Cycles for which a bit of a result stays at the port after its valid cycle, if each result is taken at
-        once."""
+        """Cycles for which a bit of a result, taken at once, stays at the port after its valid cycle."""
         return 0
 
 
@@ -126,10 +111,8 @@ def loadable_modulus(p: int, bits: int) -> int:
 
 
 def unused(component: Any) -> Any:
-    """Suppress Amaranth's warning that a component and its submodules are never elaborated, and return the component.
-
-    For components that are only queried, for their ports or timing.
-    """
+    """The component itself, which is only queried for its ports or timing: suppresses Amaranth's warning that it and
+    its submodules are never elaborated."""
     waiting = [component]
     while waiting:
         part = waiting.pop()
@@ -152,7 +135,7 @@ class Setting:
     ``least``, ``most``: limits of a whole number for every modulus. ``limits`` narrows them for a modulus and the other
     settings; ``depends`` explains this in words. The default is accepted for every modulus; a design lowers it if it is
     too large. If `automatic`, 0 lets the design choose and is accepted outside ``limits`` too. ``smaller``: how to
-    change the setting for a smaller core, such as ``lower``; empty if the setting has little effect.
+    change the setting for a smaller core, such as ``lower``; empty if it has little effect.
     """
 
     name: str
@@ -171,15 +154,6 @@ class Setting:
         """Whether 0 lets the design choose: for a whole number whose default and least value are 0."""
         return self.kind is int and self.default == 0 and self.least == 0
 
-    def check(self, value: Any) -> Any:
-        """``value`` itself. Raises UnsupportedError for another type and for a value that no modulus accepts."""
-        wrong = type(value) is not self.kind or (self.choices and value not in self.choices)
-        if not wrong and self.kind is int:
-            wrong = (self.least is not None and value < self.least) or (self.most is not None and value > self.most)
-        if wrong:
-            raise UnsupportedError(f"{self.name} takes {self.accepts}, not {shortened(value)}")
-        return value
-
     def range(self, p: int, values: Mapping[str, Any]) -> tuple[int | None, int | None]:
         """The least and the largest value for modulus p, without an automatic 0; None: no limit. ``values``: all
         settings of the design. Raises the design's ValueError if it has no parameters for the modulus."""
@@ -189,35 +163,33 @@ class Setting:
         return max(least, self.least or 0), min(most, most if self.most is None else self.most)
 
     def check_for(self, p: int, values: Mapping[str, Any]) -> None:
-        """Raise UnsupportedError if this setting's value in ``values`` is outside `range`. The default always
-        passes."""
+        """Raise UnsupportedError if this setting's value in ``values`` is outside `range`, and not the default."""
         value = values[self.name]
         if self.limits is None or value == self.default:
             return
         least, most = self.range(p, values)
-        if most is not None and least is not None and most < least:
-            raise UnsupportedError(
-                f"{self.name} takes only {self.default} for this {p.bit_length()}-bit modulus, "
-                f"not {shortened(value)}: {self.depends}"
-            )
-        if not (least or 0) <= value <= (value if most is None else most):
-            zero = "0 or " if self.automatic else ""
-            raise UnsupportedError(
-                f"{self.name} takes {zero}{least} to {most} for this {p.bit_length()}-bit modulus, "
-                f"not {shortened(value)}: {self.depends}"
-            )
+        if least is None or most is None or least <= value <= most:
+            return
+        zero = "0 or " if self.automatic else ""
+        accepted = f"only {self.default}" if most < least else f"{zero}{least} to {most}"
+        where = f"for this {p.bit_length()}-bit modulus"
+        raise UnsupportedError(f"{self.name} takes {accepted} {where}, not {shortened(value)}: {self.depends}")
 
-    def parse(self, text: str) -> Any:
-        """The value of ``text``, of the setting's type. Raises UnsupportedError, which states the accepted values."""
+    def parse(self, given: Any) -> Any:
+        """The value of a text, or ``given`` itself. Raises UnsupportedError for a text that is no value of the type,
+        for another type, and for a value that no modulus accepts."""
+        value = given
         try:
-            value = (
-                {"true": True, "false": False, "yes": True, "no": False, "1": True, "0": False}[text.lower()]
-                if self.kind is bool
-                else self.kind(text)
-            )
+            if isinstance(given, str):
+                value = _TRUTH[given.lower()] if self.kind is bool else self.kind(given)
+            wrong = type(value) is not self.kind or (self.choices and value not in self.choices)
+            if not wrong and self.kind is int:
+                wrong = (self.least is not None and value < self.least) or (self.most is not None and value > self.most)
         except (KeyError, ValueError):
-            raise UnsupportedError(f"{self.name} takes {self.accepts}, not {shortened(text)}") from None
-        return self.check(value)
+            wrong = True
+        if wrong:
+            raise UnsupportedError(f"{self.name} takes {self.accepts}, not {shortened(value)}")
+        return value
 
     @property
     def accepts(self) -> str:
@@ -303,8 +275,7 @@ class DesignInstance(ABC):
 
     @property
     def load(self) -> Load | None:
-        """The words that load p, for a core with a loaded modulus, whose RTL depends only on the width of p; else
-        None."""
+        """The words that load p, if the modulus is loaded and the RTL depends only on its width; else None."""
         return None
 
     def at(self, p: int) -> DesignInstance:
@@ -318,26 +289,19 @@ class DesignInstance(ABC):
         bits = self.p.bit_length()
         found = []
         for first, step in (((1 << bits) - 1, -2), ((1 << bits - 1) + 1, 2), (3, 2)):
-            for p in range(first, first + _TRIED * step, step):
-                try:
+            for p in range(first, first + 100 * step, step):  # tries 100 moduli around each edge
+                with suppress(UnsupportedError):
                     found.append(self.at(p))
                     break
-                except UnsupportedError:
-                    continue
         return [fitted for fitted in found if fitted.p != self.p]
 
     def slot_machine(self, numbers: int) -> SlotMachine:
-        """A machine with ``numbers`` slots, which hold numbers in the design's native representation.
-
-        Raises UnsupportedError if the design has no slot machine, or if ``numbers`` exceeds its memory.
-        """
+        """A machine with ``numbers`` slots for numbers in the design's native representation. Raises UnsupportedError
+        if the design has none, or if ``numbers`` exceeds its memory."""
         raise UnsupportedError("this design has no slot machine")
 
     def slot_contract(self, numbers: int) -> Contract:
-        """The native contract, with the words of stream k in the slot machine's order.
-
-        Raises UnsupportedError as `slot_machine` does.
-        """
+        """The native contract, with the words of stream k in the order of `slot_machine`; raises as that does."""
         contract = self.contract("native")
         words = tuple(unused(self.slot_machine(numbers)).modulus_words)
         return replace(contract, load=replace(contract.load, words=words)) if contract.load else contract
@@ -349,8 +313,7 @@ class DesignInstance(ABC):
 
     @property
     def size(self) -> int:
-        """Predicted size in parts of about equal emission time, 10 to 50 ms: a part is a DSP block, or 32 bits of
-        adders in a design without DSP blocks."""
+        """Predicted size in parts, each emitted in 10 to 50 ms: a DSP block, or, without these, 32 bits of adders."""
         return self.cost.dsp
 
     @abstractmethod
@@ -371,39 +334,16 @@ class DesignInstance(ABC):
 
     def contract(self, io: str) -> Contract:
         """The contract of the core in one form; ``io`` is ``native`` or ``binary``."""
+        operand: Form
+        result: Form
         if io == "native":
-            operand, product, result = self.bounds
-            s = self.schedule
-            return Contract(
-                p=self.p,
-                factor=self.factor,
-                io=io,
-                operand=self.representation,
-                result=self.result_form,
-                operand_bound=operand,
-                product_bound=product,
-                result_bound=result,
-                timing=Timing(s.latency, s.interval, s.in_flight),
-                gain=self.gain,
-                operands=self.operands,
-                load=self.load,
-                power_up=self.power_up,
-            )
-        one = Fraction(1)
-        width = Binary(self.p.bit_length())
+            operand, result, bounds, gain = self.representation, self.result_form, self.bounds, self.gain
+            timing = Timing(self.schedule.latency, self.schedule.interval, self.schedule.in_flight)
+        else:
+            operand = result = Binary(self.p.bit_length())
+            bounds, gain, timing = (Fraction(1), Fraction(1), Fraction(1)), Fraction(0), self.binary_timing()
         return Contract(
-            p=self.p,
-            factor=self.factor,
-            io=io,
-            operand=width,
-            result=width,
-            operand_bound=one,
-            product_bound=one,
-            result_bound=one,
-            timing=self.binary_timing(),
-            operands=self.operands,
-            load=self.load,
-            power_up=self.power_up,
+            self.p, self.factor, io, operand, result, *bounds, timing, gain, self.operands, self.load, self.power_up
         )
 
     @abstractmethod
@@ -419,8 +359,7 @@ class DesignInstance(ABC):
         return self.component() if io == "native" else self.binary_component()
 
     def multiply(self, a: int, b: int) -> int:
-        """a b factor, or a factor with one operand, by the bit-exact algorithm; congruent modulo p, not always below p.
-
+        """a b factor, or a factor with one operand, by the bit-exact algorithm: congruent modulo p, not always below p.
         Raises ValueError for an operand that the representation cannot hold."""
         form = self.representation
         *_, (_, result) = self.trace(form.encode(a), form.encode(b) if self.operands == 2 else 0)
@@ -432,8 +371,8 @@ class Design:
     """A named instance of a published design.
 
     ``name``: its name on the command line; ``page``: its page in the documentation; ``needs``: the accepted moduli, in
-    words; ``solve``: the function that chooses the parameters for a modulus and all settings; ``paper``: the paper's
-    name of the instance; ``operands``: 1 for a design whose cores have one operand.
+    words; ``solve``: chooses the parameters for a modulus and all settings; ``paper``: the paper's name of the
+    instance; ``operands``: 1 for a design whose cores have one operand.
     """
 
     name: str
@@ -447,11 +386,8 @@ class Design:
     operands: int = 2
 
     def fit(self, p: int, **settings: Any) -> DesignInstance:
-        """Choose every parameter for the modulus ``p``, an odd number of 2 to 8192 bits.
-
-        Raises UnsupportedError, in one line with the numbers, if the design does not serve the modulus or a setting is
-        wrong.
-        """
+        """Choose every parameter for the modulus ``p``, an odd number of 2 to 8192 bits. Raises UnsupportedError, with
+        the numbers, if the design does not serve the modulus or a setting is wrong."""
         given = self.checked(settings)
         values = {s.name: s.default for s in self.settings} | given
         if p < 3 or p % 2 == 0:
@@ -480,33 +416,22 @@ class Design:
         )
 
     def range(self, name: str, p: int, **settings: Any) -> tuple[int | None, int | None]:
-        """The least and the largest value of a setting for modulus ``p``; the other settings are given or at their
-        defaults.
-
-        An automatic 0 is left out. Raises UnsupportedError for an unknown name, and if the design does not serve the
-        modulus.
-        """
+        """`Setting.range` of the setting ``name``, the others given or at their defaults. Raises UnsupportedError for
+        an unknown name, and if the design does not serve the modulus."""
         values = {s.name: s.default for s in self.settings} | self.checked(settings)
-        for setting in self.settings:
-            if setting.name == name:
-                return setting.range(p, values)
-        raise UnsupportedError(
-            f"{self.name} has no parameter {shortened(name)}; it takes {', '.join(values) or 'none'}"
-        )
+        return self._setting(name).range(p, values)
 
     def checked(self, settings: Mapping[str, Any]) -> dict[str, Any]:
-        """Settings with texts parsed. Raises UnsupportedError for an unknown name, a wrong type or a value out of
-        range."""
+        """Settings with texts parsed. Raises UnsupportedError for an unknown name, a wrong type or value."""
+        known = {name: self._setting(name) for name in settings}
+        return {name: known[name].parse(value) for name, value in settings.items()}
+
+    def _setting(self, name: str) -> Setting:
         known = {s.name: s for s in self.settings}
-        for name in settings:
-            if name not in known:
-                raise UnsupportedError(
-                    f"{self.name} has no parameter {shortened(name)}; it takes {', '.join(known) or 'none'}"
-                )
-        return {
-            name: known[name].parse(value) if isinstance(value, str) else known[name].check(value)
-            for name, value in settings.items()
-        }
+        if name not in known:
+            takes = ", ".join(known) or "none"
+            raise UnsupportedError(f"{self.name} has no parameter {shortened(name)}; it takes {takes}")
+        return known[name]
 
 
 def parse_set(texts: Sequence[str]) -> dict[str, str]:

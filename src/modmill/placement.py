@@ -8,8 +8,6 @@ that equal jobs give equal starts; `verify` checks every placement without the s
 with the package (placements.json); others are stored in the user's cache.
 """
 
-from __future__ import annotations
-
 import json
 import os
 from collections import defaultdict
@@ -22,7 +20,7 @@ from typing import Any
 
 import platformdirs
 
-from modmill.schedule import ScheduleError
+from modmill.schedule import ScheduleError, Taken, claim
 
 
 @dataclass(frozen=True)
@@ -43,18 +41,15 @@ class Job:
 
 SPAN = 12
 """All jobs start at most this number of intervals before or after the first job."""
-
 SHIPPED = Path(__file__).parent / "placements.json"
 """Placements in the package: digest of the problem -> (interval, starts)."""
-
-
 answers: dict[str, tuple[int, dict[str, int]]] = {}
 """Placements found in this process, by digest of the problem."""
 
 
 def verify(jobs: Sequence[Job], interval: int, starts: Mapping[str, int]) -> None:
     """Check a placement. Raises ScheduleError, with jobs and cycles, for the first condition that it breaks."""
-    taken: dict[tuple[str, int], str] = {}
+    taken: Taken = {}
     for job in jobs:
         s = starts[job.name]
         for name, cycles in job.after:
@@ -68,13 +63,7 @@ def verify(jobs: Sequence[Job], interval: int, starts: Mapping[str, int]) -> Non
         for unit, first, end in spans:
             if end < first:
                 raise ScheduleError(f"{job.name} holds {unit} from cycle {first}, after its end in cycle {end - 1}")
-            for cycle in range(first, end):
-                if (unit, cycle % interval) in taken:
-                    raise ScheduleError(
-                        f"{unit} is taken twice in cycle {cycle % interval} of {interval}: "
-                        f"{taken[unit, cycle % interval]} and {job.name}"
-                    )
-                taken[unit, cycle % interval] = job.name
+            claim(taken, unit, range(first, end), interval, job.name)
 
 
 def least_interval(
@@ -181,8 +170,7 @@ class _Model:
 def place(
     jobs: Sequence[Job], interval: int, minimise: Mapping[str, int], effort: float = 10, span: int = SPAN
 ) -> dict[str, int]:
-    """Start cycles of all jobs, the first at 0. Among those found, the weighted sum of starts (``minimise``: weights by
-    name) is the least.
+    """Start cycles of all jobs, the first at 0, with the least weighted sum found (``minimise``: weights by name).
 
     ``effort``: limit of the solver's deterministic time. ``span``: largest distance from the first job, in intervals;
     a smaller one is solved sooner. Raises ScheduleError when no schedule exists, or when none was found within

@@ -9,7 +9,7 @@ cycles has its result in a register from cycle s + c on.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
@@ -80,6 +80,19 @@ class ScheduleError(ValueError):
     """A schedule that no machine can run; the message names the steps and cycles."""
 
 
+Taken = dict[tuple[str, int], str]
+"""The step that occupies a unit in a cycle modulo the interval."""
+
+
+def claim(taken: Taken, unit: str, cycles: range, interval: int, name: str) -> None:
+    """Enter that step ``name`` occupies ``unit`` in these cycles. Raises ScheduleError if the unit is taken."""
+    for cycle in cycles:
+        key = unit, cycle % interval
+        if key in taken:
+            raise ScheduleError(f"{unit} is taken twice in cycle {key[1]} of {interval}: {taken[key]} and {name}")
+        taken[key] = name
+
+
 @dataclass(frozen=True)
 class Schedule:
     """Steps of one product, and the interval after which the next product starts.
@@ -94,9 +107,8 @@ class Schedule:
     hold: tuple[tuple[str, int, int], ...] = ()
 
     def __post_init__(self) -> None:
-        by_name = {s.name: s for s in self.steps}
-        if len(by_name) != len(self.steps):
-            twice = sorted({s.name for s in self.steps if sum(t.name == s.name for t in self.steps) > 1})
+        by_name = self._by_name
+        if twice := sorted(name for name, n in Counter(s.name for s in self.steps).items() if n > 1):
             raise ScheduleError(f"a step is named twice: {', '.join(twice)}")
         for step in self.steps:
             for name in step.reads:
@@ -106,16 +118,9 @@ class Schedule:
                     raise ScheduleError(
                         f"{step.name} starts in cycle {step.start}, but {name} is ready in cycle {by_name[name].end}"
                     )
-        taken: dict[tuple[str, int], str] = {}
+        taken: Taken = {}
         for step in self.steps:
-            for cycle in step.occupied:
-                key = step.unit, cycle % self.interval
-                if key in taken:
-                    raise ScheduleError(
-                        f"{step.unit} is taken twice in cycle {cycle % self.interval} of {self.interval}: "
-                        f"{taken[key]} and {step.name}"
-                    )
-                taken[key] = step.name
+            claim(taken, step.unit, step.occupied, self.interval, step.name)
         for name, first, last in self.hold:
             if last - first >= self.interval:
                 raise ScheduleError(
@@ -145,17 +150,11 @@ class Schedule:
     @cached_property
     def units(self) -> tuple[str, ...]:
         """Units in the order of their first step."""
-        seen: dict[str, None] = {}
-        for step in self.steps:
-            seen.setdefault(step.unit)
-        return tuple(seen)
+        return tuple(dict.fromkeys(s.unit for s in self.steps))
 
     def utilisation(self) -> dict[str, float]:
         """Share of the interval for which each unit is occupied, 0 to 1."""
-        cycles: dict[str, int] = defaultdict(int)
-        for step in self.steps:
-            cycles[step.unit] += len(step.occupied)
-        return {unit: cycles[unit] / self.interval for unit in self.units}
+        return {unit: sum(len(s.occupied) for s in self.on(unit)) / self.interval for unit in self.units}
 
     def on(self, unit: str) -> Iterable[Step]:
         """The steps of one unit, by start cycle."""

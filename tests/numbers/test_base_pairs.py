@@ -20,12 +20,13 @@ from modmill.numbers.rns.base_pairs import (
     Sufficiency,
     approximate,
     base_pair,
-    choose_moduli,
     deal,
-    hpr_primes,
     kawamura_condition,
     sufficiency,
 )
+from modmill.numbers.rns.choice_of_moduli import choose_moduli
+from modmill.numbers.rns.cox import Cox
+from modmill.numbers.rns.hybrid_position import hpr_primes
 from modmill.numbers.rns.residues import Base, pseudo_mersenne
 
 P256 = parse_modulus("secp256k1").value
@@ -38,11 +39,12 @@ P2048 = (1 << 2048) - 1942289
 
 def test_deal():
     pair = deal(greedy(17, 32), 4)
-    assert (pair.n, pair.r, pair.w, pair.largest_u) == (16, 4, 17, 145)
+    assert (pair.n, pair.w, pair.largest_u) == (16, 17, 145)
     assert pair.a.u == (0, 3, 7, 13, 19, 25, 33, 49, 61, 69, 85, 93, 103, 111, 133, 141)
     assert pair.b.u == (1, 5, 9, 15, 21, 31, 43, 55, 63, 75, 91, 99, 105, 115, 135, 145)
-    assert [c.base for c in pair.cox(5)] == [pair.a, pair.b]
-    assert pair.cox(5)[1].rows[0] == pair.b.moduli[:4]
+    coxes = sufficiency(pair, P256).coxes
+    assert [c.base for c in coxes] == [pair.a, pair.b]
+    assert coxes[1].rows[0] == pair.b.moduli[:4]
 
 
 def test_pairs_that_are_none():
@@ -115,7 +117,7 @@ def test_2048_bits_in_17_bit_channels():
     """Kawamura's n e_m exceeds 1; the exact error does not, for t = 17, nor does it forbid a loop."""
     pair = deal(greedy(17, 242))
     assert float(kawamura_condition(pair.b, 17)) == pytest.approx(1.958, abs=1e-3)
-    error = {t: float(pair.cox(t, lazy=False)[1].error) for t in (9, 17)}
+    error = {t: float(Cox(pair.b, t, pair.columns, False).error) for t in (9, 17)}
     assert error == {9: pytest.approx(1.128, abs=1e-3), 17: pytest.approx(0.893, abs=1e-3)}
     assert sufficiency(pair, P2048, first_cox=True).holds
     assert not sufficiency(pair, P2048, first_cox=True, t=9).holds
@@ -285,7 +287,7 @@ def test_a_loop_with_little_room_in_B():
 def test_fewer_bits_can_leave_more_room():
     """In a single row floor(2^t E) / 2^t need not fall as t grows: no t may be skipped, and the best is reported."""
     pair = deal((55, 51, 64, 61), 2)
-    assert [pair.cox(t)[1].limit() * 2 >= pair.b.M for t in range(1, 13)] == [True] + [False] * 11
+    assert [Cox(pair.b, t, pair.columns).limit() * 2 >= pair.b.M for t in range(1, 13)] == [True] + [False] * 11
     found = {p: sufficiency(pair, p) for p in range(301, 420, 2) if gcd(p, pair.a.M * pair.b.M) == 1}
     assert any(proof.holds and not replace(proof, t=12).holds for proof in found.values())
     failed = [proof for proof in found.values() if not proof.holds and proof.gain * 4 * proof.p <= pair.a.M]

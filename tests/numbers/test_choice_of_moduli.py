@@ -11,8 +11,9 @@ import pytest
 from moduli_by_greed import greedy
 from ortools.sat.python import cp_model
 
-from modmill.numbers.rns import base_pairs
-from modmill.numbers.rns.base_pairs import BasePair, Choice, choose_moduli
+from modmill.numbers.rns import choice_of_moduli
+from modmill.numbers.rns.base_pairs import BasePair
+from modmill.numbers.rns.choice_of_moduli import Choice, choose_moduli
 from modmill.numbers.rns.residues import Base, signed_digits
 
 # (w, number of moduli): (least possible largest u, the greedy choice's)
@@ -151,7 +152,7 @@ def test_the_search_against_all_subsets_of_a_graph():
             conflicts[a] |= 1 << b
             conflicts[b] |= 1 << a
         free = [s for s in range(1 << size) if not any(s >> v & 1 and s & conflicts[v] for v in range(size))]
-        found = base_pairs._largest_independent(conflicts, (1 << size) - 1, base_pairs._Effort(1000))
+        found = choice_of_moduli._largest_independent(conflicts, (1 << size) - 1, choice_of_moduli._Effort(1000))
         assert found in free
         assert found.bit_count() == max(map(int.bit_count, free))
 

@@ -9,7 +9,7 @@ from fractions import Fraction
 import pytest
 
 from modmill.numbers.rns.base_pairs import kawamura_condition
-from modmill.numbers.rns.cox import Cox, Loop, first_bound
+from modmill.numbers.rns.cox import Cox, Loop
 from modmill.numbers.rns.residues import Base
 
 COUNTEREXAMPLE = Base(7, (128, 127, 125, 123, 121, 119))
@@ -36,7 +36,7 @@ def toy_coxes():
 
 def representatives(cox, x):
     """Every vector of xi of `x` that the cox may see."""
-    pairs = zip(cox.xi(x), cox.base.moduli, strict=True)
+    pairs = zip(cox.base.gammas(x), cox.base.moduli, strict=True)
     return itertools.product(*[range(g, 1 << cox.base.w if cox.lazy else m, m) for g, m in pairs])
 
 
@@ -86,11 +86,11 @@ def test_first_extension_never_passes_its_bound(columns):
                 assert cox.h(hats) == cox.h(hats, 0)
                 largest[True] = max(largest[True], Fraction(total, base.M) - cox.h(hats))
                 largest[False] = max(largest[False], Fraction(total, base.M))
-        assert 1 < largest[True] <= first_bound(cox, base)
-        assert base.n - 1 < largest[False] <= first_bound(None, base, columns)
-        assert first_bound(cox, base) <= 1 + cox.error
+        assert 1 < largest[True] <= cox.bound
+        assert base.n - 1 < largest[False] <= Cox(base, 1, columns).most
+        assert cox.bound <= 1 + cox.error
     one = Base(5, (31,))  # the sum of the largest x / m is below 1 + E here
-    assert [first_bound(Cox(one, 1, lazy=lazy), one) for lazy in (True, False)] == [1, Fraction(30, 31)]
+    assert [Cox(one, 1, lazy=lazy).bound for lazy in (True, False)] == [1, Fraction(30, 31)]
 
 
 def test_loop_without_room_has_no_operand():
@@ -122,7 +122,7 @@ def test_counterexample_to_the_papers_condition_for_rows():
     assert round(float(kawamura_condition(COUNTEREXAMPLE, 6)), 4) == 0.4723
     for t, columns in ((6, 1), (7, 3), (8, 3)):
         cox = Cox(COUNTEREXAMPLE, t, columns, lazy=False)
-        hats = cox.hats(cox.xi(x))
+        hats = cox.hats(cox.base.gammas(x))
         total = sum(h * (cox.base.M // p) for h, p in zip(hats, cox.products, strict=True))
         half = 1 << (t - 1)
         assert total - cox.h(hats, half) * cox.base.M == x + (columns == 3) * cox.base.M

@@ -36,8 +36,9 @@ from typing import Any
 from modmill.contract import Residues, Timing, UnsupportedError
 from modmill.design import Cost, Design, DesignInstance, Multiplier, Setting, Source
 from modmill.numbers.folding import reduce
-from modmill.numbers.rns.base_pairs import approximate, choose_moduli
-from modmill.numbers.rns.cox import Cox, first_bound
+from modmill.numbers.rns.base_pairs import approximate
+from modmill.numbers.rns.choice_of_moduli import choose_moduli
+from modmill.numbers.rns.cox import Cox
 from modmill.numbers.rns.cox_edges import cox_edges
 from modmill.numbers.rns.extension import HBE, KBE
 from modmill.numbers.rns.residues import Base
@@ -99,7 +100,7 @@ def choose(p: int, w: int, columns: int, n: int, exact: bool, dsp: str) -> Param
 def _over(w: int, moduli: tuple[int, ...], n: int, columns: int, exact: bool, dsp: str) -> Params:
     a, b = Base(w, moduli[: 2 * n : 2]), Base(w, (*moduli[1 : 2 * n : 2], *moduli[2 * n :]))
     if not exact:
-        bound = first_bound(None, a, columns)
+        bound = Cox(a, 1, columns).most
         if bound * a.M >= b.M:
             raise ValueError(f"results reach {approximate(bound)} A, B is only {approximate(Fraction(b.M, a.M))} A")
         return Params(a, b, Cox(a, 1, columns), False, Shape(w, columns, a.u, b.u, 0, 0, BLOCKS[dsp]))
@@ -161,8 +162,7 @@ class Extension(DesignInstance):
         below = Fraction(q.limit, self.p)
         if q.exact:
             return below, below, below
-        most = first_bound(None, q.a, q.shape.columns)
-        return below, below, most + Fraction(1, self.p)
+        return below, below, q.cox.most + Fraction(1, self.p)
 
     @cached_property
     def cost(self) -> Cost:

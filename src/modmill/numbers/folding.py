@@ -8,8 +8,6 @@ Range:    T < t gives a result <= max(h u + l, (h - 1) u + 2^w - 1) with h = (t 
 The result of the last fold is below 2^w: a lazy residue, congruent but not always the least.
 """
 
-from __future__ import annotations
-
 
 def fold(t: int, w: int, u: int) -> int:
     """One fold of ``t`` >= 0."""
@@ -23,10 +21,8 @@ def fold_bound(bound: int, w: int, u: int) -> int:
 
 
 def fold_bounds(bound: int, w: int, u: int) -> tuple[int, ...]:
-    """Exclusive bounds after each fold until the value is below 2^w; empty if ``bound`` already is.
-
-    Raises ValueError if u is so large that a fold does not lower the bound.
-    """
+    """Exclusive bounds after each fold until the value is below 2^w; empty if ``bound`` already is. Raises ValueError
+    if u is so large that a fold does not lower the bound."""
     bounds = []
     while bound > 1 << w:
         smaller = fold_bound(bound, w, u)
@@ -38,9 +34,7 @@ def fold_bounds(bound: int, w: int, u: int) -> tuple[int, ...]:
 
 def reduce(t: int, bound: int, w: int, u: int) -> int:
     """The lazy residue in [0, 2^w) that the folds compute for 0 <= t < bound: the bit-exact model of the hardware.
-
-    Raises ValueError for ``t`` outside this range, and as `fold_bounds` does.
-    """
+    Raises ValueError for ``t`` outside this range, and as `fold_bounds` does."""
     if not 0 <= t < bound:
         raise ValueError(f"{t} is outside [0, {bound})")
     for _ in fold_bounds(bound, w, u):

@@ -21,7 +21,8 @@ MAX_BITS = 8192
 _ACCEPTED = "accepted are a name such as P-256, an expression such as 2^255-19, 0x... in hexadecimal, or a decimal"
 _MAX_TEXT = 5000
 _MAX_DEPTH = 50
-_TOKEN = re.compile(r"0x[0-9a-f_]+|[0-9][0-9_]*|\*\*|[-+*^()]", re.IGNORECASE)
+_TOKEN = re.compile(r"\s*(?:(0x[0-9a-f_]+|[0-9][0-9_]*|\*\*|[-+*^()])|(\S))", re.IGNORECASE)
+"""A token, or a character that begins none."""
 
 
 @dataclass(frozen=True)
@@ -30,9 +31,6 @@ class Modulus:
 
     name: its name in MODULI, or None; value: 3 <= value < 2^8192, odd; prime: whether it is prime; source: the
     standard that defines it; text: the user's text, or the definition of a named modulus.
-
-    name: its name in MODULI, or None when it has none there; value: 3 <= value < 2^8192, odd; prime: whether it is
-    prime; source: where the value is defined; text: how the user wrote it, or, for a name, its definition.
     """
 
     name: str | None
@@ -67,8 +65,7 @@ def parse_modulus(text: str) -> Modulus:
         return _named(text)
     value = _Expression(text).value()
     _check(value)
-    if value in _BY_VALUE:
-        known = _BY_VALUE[value]
+    if known := _BY_VALUE.get(value):
         return Modulus(known.name, value, True, known.source, text)
     return Modulus(None, value, is_prime(value), "given by the user", text)
 
@@ -79,8 +76,8 @@ def parse_integer(text: str) -> int:
 
 
 def _named(text: str) -> Modulus:
-    """Return the modulus of a name or alias. Raises ValueError, with the nearest names, when there is none."""
-    key = _key(text)
+    """The modulus of a name or alias. Raises ValueError, with the nearest names, when there is none."""
+    key = key_of(text)
     if key in _BY_KEY:
         return _BY_KEY[key]
     nearest = dict.fromkeys(str(_BY_KEY[k].name) for k in get_close_matches(key, _BY_KEY, n=12, cutoff=0.5))
@@ -112,27 +109,21 @@ class _Expression:
         self._text = text
         self._tokens: list[str] = []
         self._depth = 0
-        at = 0
-        while at < len(text):
-            if text[at].isspace():
-                at += 1
-                continue
-            match = _TOKEN.match(text, at)
-            if match is None:
-                raise ValueError(f"cannot read {text[at]!r} in {shortened(text)}; {_ACCEPTED}")
-            self._tokens.append(match[0].lower())
-            at = match.end()
+        for token, other in _TOKEN.findall(text):
+            if other:
+                raise ValueError(f"cannot read {other!r} in {shortened(text)}; {_ACCEPTED}")
+            self._tokens.append(token.lower())
         self._tokens.reverse()
 
     def value(self) -> int:
-        """Return the value of the whole text. Raises ValueError when it is no expression or grows too large."""
+        """The value of the whole text. Raises ValueError when it is no expression or grows too large."""
         value = self._sum()
         if self._tokens:
             raise self._unexpected(self._tokens[-1])
         return value
 
     def _take(self, *wanted: str) -> str:
-        """Return the next token and pass it, if it is a wanted one; else return the empty text."""
+        """The next token, which is passed, if it is a wanted one; else the empty text."""
         return self._tokens.pop() if self._tokens and self._tokens[-1] in wanted else ""
 
     def _sum(self) -> int:
@@ -180,19 +171,16 @@ class _Expression:
         if not self._tokens:
             raise ValueError(f"{shortened(self._text)} ends where a number is expected; {_ACCEPTED}")
         token = self._tokens.pop()
-        if not token[0].isdigit():
-            raise self._unexpected(token)
         digits = token.removeprefix("0x").replace("_", "")
-        if not digits:
+        if not token[0].isdigit() or not digits:
             raise self._unexpected(token)
         if len(digits) > MAX_BITS // 2:
             raise ValueError(f"a number of {len(digits)} digits is too large; a modulus has at most {MAX_BITS} bits")
         return self._bounded(int(digits, 16 if token.startswith("0x") else 10))
 
     def _bounded(self, value: int) -> int:
-        """Return value. Raises ValueError when it has more than twice MAX_BITS."""
-        if value.bit_length() > 2 * MAX_BITS:
-            bits = value.bit_length()
+        """``value`` itself. Raises ValueError when it has more than twice MAX_BITS."""
+        if (bits := value.bit_length()) > 2 * MAX_BITS:
             raise ValueError(f"{shortened(self._text)} reaches {bits} bits; a modulus has at most {MAX_BITS} bits")
         return value
 
@@ -210,6 +198,7 @@ _X = "4965661367192848881"
 _Z = "0xd201000000010000"
 
 # name, definition, source, aliases. A name is that of a field; a name that ends in -n or -r is the order of a group.
+# fmt: off
 _TABLE: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
     ("Ed25519", "2^255-19", "RFC 7748 (2016), section 4.1", ("Curve25519", "X25519", "edwards25519")),
     ("Ed448", "2^448-2^224-1", "RFC 7748 (2016), section 4.2", ("Curve448", "X448", "edwards448", "Ed448-Goldilocks")),
@@ -227,73 +216,38 @@ _TABLE: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
     ("brainpoolP160r1", "0xe95e4a5f737059dc60dfc7ad95b3d8139515620f", _BRAINPOOL, ()),
     ("brainpoolP192r1", "0xc302f41d932a36cda7a3463093d18db78fce476de1a86297", _BRAINPOOL, ()),
     ("brainpoolP224r1", "0xd7c134aa264366862a18302575d1d787b09f075797da89f57ec8c0ff", _BRAINPOOL, ()),
-    (
-        "brainpoolP256r1",
-        "0xa9fb57dba1eea9bc3e660a909d838d726e3bf623d52620282013481d1f6e5377",
-        _BRAINPOOL,
-        ("BP256",),
-    ),
-    (
-        "brainpoolP320r1",
-        "0xd35e472036bc4fb7e13c785ed201e065f98fcfa6f6f40def4f92b9ec7893ec28fcd412b1f1b32e27",
-        _BRAINPOOL,
-        ("BP320",),
-    ),
-    (
-        "brainpoolP384r1",
-        "0x8cb91e82a3386d280f5d6f7e50e641df152f7109ed5456b412b1da197fb71123acd3a729901d1a71874700133107ec53",
-        _BRAINPOOL,
-        ("BP384",),
-    ),
-    (
-        "brainpoolP512r1",
-        "0xaadd9db8dbe9c48b3fd4e6ae33c9fc07cb308db3b3c9d20ed6639cca70330871"
-        "7d4d9b009bc66842aecda12ae6a380e62881ff2f2d82c68528aa6056583a48f3",
-        _BRAINPOOL,
-        ("BP512",),
-    ),
-    (
-        "FRP256v1",
-        "0xf1fd178c0b3ad58f10126de8ce42435b3961adbcabc8ca6de8fcf353d86e9c03",
-        "ANSSI, JORF no. 0241 of 16 October 2011, page 17533",
-        ("ANSSI-FRP256v1",),
-    ),
+    ("brainpoolP256r1", "0xa9fb57dba1eea9bc3e660a909d838d726e3bf623d52620282013481d1f6e5377", _BRAINPOOL, ("BP256",)),
+    ("brainpoolP320r1", "0xd35e472036bc4fb7e13c785ed201e065f98fcfa6f6f40def4f92b9ec7893ec28fcd412b1f1b32e27",
+     _BRAINPOOL, ("BP320",)),
+    ("brainpoolP384r1",
+     "0x8cb91e82a3386d280f5d6f7e50e641df152f7109ed5456b412b1da197fb71123acd3a729901d1a71874700133107ec53",
+     _BRAINPOOL, ("BP384",)),
+    ("brainpoolP512r1", "0xaadd9db8dbe9c48b3fd4e6ae33c9fc07cb308db3b3c9d20ed6639cca70330871"
+     "7d4d9b009bc66842aecda12ae6a380e62881ff2f2d82c68528aa6056583a48f3", _BRAINPOOL, ("BP512",)),
+    ("FRP256v1", "0xf1fd178c0b3ad58f10126de8ce42435b3961adbcabc8ca6de8fcf353d86e9c03",
+     "ANSSI, JORF no. 0241 of 16 October 2011, page 17533", ("ANSSI-FRP256v1",)),
     ("BN254-p", f"36*{_X}^4+36*{_X}^3+24*{_X}^2+6*{_X}+1", _BN, ("BN254", "alt_bn128", "BN128", "BN254-Fp")),
     ("BN254-r", f"36*{_X}^4+36*{_X}^3+18*{_X}^2+6*{_X}+1", _BN, ("alt_bn128-r", "BN128-r", "BN254-Fr", "BN254-n")),
-    (
-        "BLS12-381-p",  # (x-1)^2 (x^4-x^2+1)/3 + x
-        "0x1a0111ea397fe69a4b1ba7b6434bacd764774b84f38512bf6730d2a0f6b0f6241eabfffeb153ffffb9feffffffffaaab",
-        _BLS,
-        ("BLS12-381", "BLS12-381-Fp"),
-    ),
+    # (x-1)^2 (x^4-x^2+1)/3 + x
+    ("BLS12-381-p",
+     "0x1a0111ea397fe69a4b1ba7b6434bacd764774b84f38512bf6730d2a0f6b0f6241eabfffeb153ffffb9feffffffffaaab",
+     _BLS, ("BLS12-381", "BLS12-381-Fp")),
     ("BLS12-381-r", f"{_Z}^4-{_Z}^2+1", _BLS, ("BLS12-381-Fr", "BLS12-381-n")),
     ("Ed25519-n", "2^252+27742317777372353535851937790883648493", "RFC 8032 (2016), section 5.1", ("Curve25519-n",)),
     ("secp256k1-n", "0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141", _SEC2, ()),
-    (
-        "P-256-n",
-        "0xffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551",
-        _NIST,
-        ("secp256r1-n", "prime256v1-n"),
-    ),
-    (
-        "P-384-n",
-        "0xffffffffffffffffffffffffffffffffffffffffffffffffc7634d81f4372ddf581a0db248b0a77aecec196accc52973",
-        _NIST,
-        ("secp384r1-n",),
-    ),
-    (
-        "P-521-n",
-        "2^521-0x5ae79787c40d069948033feb708f65a2fc44a36477663b851449048e16ec79bf7",
-        _NIST,
-        ("secp521r1-n",),
-    ),
+    ("P-256-n", "0xffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551",
+     _NIST, ("secp256r1-n", "prime256v1-n")),
+    ("P-384-n", "0xffffffffffffffffffffffffffffffffffffffffffffffffc7634d81f4372ddf581a0db248b0a77aecec196accc52973",
+     _NIST, ("secp384r1-n",)),
+    ("P-521-n", "2^521-0x5ae79787c40d069948033feb708f65a2fc44a36477663b851449048e16ec79bf7", _NIST, ("secp521r1-n",)),
     ("M127", "2^127-1", "Mersenne prime; Costello and Longa, FourQ (2015)", ("Mersenne127", "FourQ")),
     ("Goldilocks", "2^64-2^32+1", "Solinas prime; Plonky2 (2022)", ("Goldilocks64",)),
 )
+# fmt: on
 
 
-def _key(name: str) -> str:
-    """Return what a name is looked up by: lower case, without spaces, hyphens and underscores."""
+def key_of(name: str) -> str:
+    """The key by which a name is found: lower case, without spaces, hyphens and underscores."""
     return re.sub(r"[\s_-]", "", name).lower()
 
 
@@ -304,7 +258,7 @@ MODULI: tuple[Modulus, ...] = tuple(
 
 _BY_VALUE = {modulus.value: modulus for modulus in MODULI}
 _BY_KEY = {
-    _key(alias + suffix): modulus
+    key_of(alias + suffix): modulus
     for modulus, (name, _, _, aliases) in zip(MODULI, _TABLE, strict=True)
     for alias in (name, *aliases)
     for suffix in (("",) if name.endswith(("-n", "-r")) else ("", "-p"))

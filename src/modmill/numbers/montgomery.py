@@ -5,8 +5,6 @@
 v = (x y + q m) / R,  q = -x y m^-1 mod R.  Then v = x y R^-1 (mod m) and v < (x y) / R + m.
 """
 
-from __future__ import annotations
-
 import random
 from math import gcd
 

@@ -14,8 +14,6 @@ The paper's rule against overflow (add -M if the redundant bits of the highest d
 R = 2^(r n) >= 4 M, operands below 2 M give results below 2 M, without any subtraction.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -34,12 +32,7 @@ def value(x: Sequence[int], r: int) -> int:
 
 def digits(x: int, r: int, d: int) -> Number:
     """``x`` in ``d`` digits; from the highest digit on, each is as large as possible. Lower digits have nonzero
-    redundant bits only if the highest digit is full.
-
-    Raises ValueError if x is negative or does not fit.
-
-    Raises ValueError when it does not fit.
-    """
+    redundant bits only if the highest digit is full. Raises ValueError if x is negative or does not fit."""
     out, left = [], x
     for i in reversed(range(d)):
         out.append(min(left >> (r * i), (1 << (r + 2)) - 1))
@@ -49,25 +42,24 @@ def digits(x: int, r: int, d: int) -> Number:
     return tuple(reversed(out))
 
 
-def spread(x: Sequence[int], r: int, rnd: random.Random) -> Number:
-    """A random representation of the same number: digits lend to the digits below them."""
+def _lent(x: Sequence[int], r: int, choose: Callable[[int], int]) -> Number:
+    """The same number after each digit, from the highest on, lent ``choose(most)`` <= most to the next lower digit."""
     out = list(x)
     for i in reversed(range(1, len(out))):
-        room = ((1 << (r + 2)) - 1 - out[i - 1]) >> r
-        lent = rnd.randint(0, min(room, out[i]))
+        lent = choose(min(((1 << (r + 2)) - 1 - out[i - 1]) >> r, out[i]))
         out[i] -= lent
         out[i - 1] += lent << r
     return tuple(out)
+
+
+def spread(x: Sequence[int], r: int, rnd: random.Random) -> Number:
+    """A random representation of the same number: digits lend to the digits below them."""
+    return _lent(x, r, lambda most: rnd.randint(0, most))
 
 
 def largest_spread(x: Sequence[int], r: int) -> Number:
     """The representation in which each digit, from the highest on, lends as much as the next lower digit can take."""
-    out = list(x)
-    for i in reversed(range(1, len(out))):
-        lent = min(((1 << (r + 2)) - 1 - out[i - 1]) >> r, out[i])
-        out[i] -= lent
-        out[i - 1] += lent << r
-    return tuple(out)
+    return _lent(x, r, lambda most: most)
 
 
 @dataclass(frozen=True)
@@ -98,11 +90,8 @@ class Radix:
 
     def add(self, x: Sequence[int], y: Sequence[int]) -> Number:
         """Lemma 1: x + y in d + 1 digits; the highest consists of redundant bits only. Fits for r >= 2."""
-        x, y = (*x, 0), (*y, 0)
-        below = [0, *map(self.high, x)], [0, *map(self.high, y)]
-        return tuple(
-            self.low(a) + self.low(b) + u + v for a, b, u, v in zip(x, y, below[0], below[1], strict=False)
-        )  # fmt: skip
+        places = zip((*x, 0), (*y, 0), (0, *x), (0, *y), strict=True)
+        return tuple(self.low(a) + self.low(b) + self.high(u) + self.high(v) for a, b, u, v in places)
 
     def scale(self, x: Sequence[int], y: int) -> Number:
         """Lemma 2: x times one digit, d + 2 digits. Fits for r >= 3."""
@@ -110,30 +99,23 @@ class Radix:
 
     def product_sum(self, x: Sequence[int], y: int, c: Sequence[int]) -> Number:
         """Lemma 3: x y + c for c of d + 1 digits, d + 2 digits. Fits for r >= 4 (the paper says 5)."""
-        products = [0, 0, *(digit * y for digit in x), 0, 0]
-        carried = [0, *map(self.high, c)]
-        own = [*map(self.low, c), 0]
-        return tuple(
-            self.high(self.high(products[i])) + self.low(self.high(products[i + 1])) + self.low(products[i + 2])
-            + carried[i] + own[i]
-            for i in range(len(x) + 2)
-        )  # fmt: skip
+        low, high, p = self.low, self.high, [0, 0, *(digit * y for digit in x), 0, 0]
+        places = zip(p[:-2], p[1:-1], p[2:], (0, *c), (*c, 0), strict=True)
+        return tuple(high(high(u)) + low(high(v)) + low(w) + high(below) + low(own) for u, v, w, below, own in places)
 
     def product(self, x: Sequence[int], y: Sequence[int]) -> Number:
         """Lemma 4: x y, digit of y by digit of y, 2 d + 1 digits (the highest is zero unless x or y overflows)."""
         c: Number = (0,) * (len(x) + 1)
         out = []
         for digit in y:
-            lowest, *c_ = self.product_sum(x, digit, c)
+            lowest, *rest = self.product_sum(x, digit, c)
             out.append(lowest)
-            c = tuple(c_)
+            c = tuple(rest)
         return (*out, *c)
 
     def three(self, x: Sequence[int], y: Sequence[int], c: Sequence[int], carry: int) -> Number:
         """ADD(2, 2, 2, r, r, r) in every place: x + y + c from digit 1 on, for a digit 0 that is zero modulo 2^r.
-
-        ``carry``, the sum of the principal parts of digit 0 divided by 2^r, is 0, 1 or 2 and enters digit 1.
-        """
+        ``carry``, the sum of the principal parts of digit 0 divided by 2^r, is 0, 1 or 2 and enters digit 1."""
         size = max(map(len, (x, y, c)))
         numbers = [(*n, *(0,) * (size - len(n))) for n in (x, y, c)]
         out = [sum(self.low(n[i]) + self.high(n[i - 1]) for n in numbers) for i in range(1, size)]
@@ -142,10 +124,8 @@ class Radix:
         return tuple(out)
 
     def reduce(self, t: Sequence[int], u: Sequence[int], v: Sequence[int], carry: int) -> Number:
-        """(t + u + v) / 2^r for redundant t of d + 2 digits and u, v of d + 1 digits without redundant bits.
-
-        The principal parts of the digits 0 sum to ``carry`` 2^r. Fits for r >= 2: no digit exceeds 3 2^r.
-        """
+        """(t + u + v) / 2^r for redundant t of d + 2 digits and u, v of d + 1 digits without redundant bits. The
+        principal parts of the digits 0 sum to ``carry`` 2^r. Fits for r >= 2: no digit exceeds 3 2^r."""
         u, v = (*u, 0), (*v, 0)
         out = [self.low(t[i]) + self.high(t[i - 1]) + u[i] + v[i] for i in range(1, len(t))]
         out[0] += carry
@@ -207,10 +187,8 @@ class Montgomery:
 
     @cached_property
     def n(self) -> int:
-        """Iterations: the fewest with operand^2 M / 2^(r n) + 1 <= operand.
-
-        For operands below 2 M, 2^(r n) >= 4 M: d + 1 where r d has fewer than two bits to spare.
-        """
+        """Iterations: the fewest with operand^2 M / 2^(r n) + 1 <= operand. For operands below 2 M, 2^(r n) >= 4 M:
+        d + 1 where r d has fewer than two bits to spare."""
         needed = -(-(self.operand**2) * self.top // (self.operand - 1))
         return max(self.least, -(-(needed - 1).bit_length() // self.r))
 
@@ -302,8 +280,6 @@ class Montgomery:
         *_, (_, c) = self.plain_steps(x, y)
         return c
 
-    # ------------------------------------------------------------------------------------------ bounds
-
     def result_below(self, product: Fraction) -> Fraction:
         """Exclusive bound of the result as a multiple of M, for an operand product below ``product`` M^2."""
         return product * self.M / self.R + 1
@@ -311,11 +287,10 @@ class Montgomery:
     def sum_limit(self, *, redundant: bool = True) -> int:
         """Largest c of any iteration, over all moduli of ``bits`` bits, all x and all digits of y."""
         plain = (1 << self.r) - 1
+        digit, x = plain, (1 << (self.operand * self.top - 1).bit_length()) - 1
         if redundant:
             digit = 4 * plain + 3
             x = value((digit,) * self.d, self.r)
-        else:
-            digit, x = plain, (1 << (self.operand * self.top - 1).bit_length()) - 1
         c = 0
         for _ in range(self.n):
             c = (c + x * digit + plain * self.top) >> self.r
@@ -333,9 +308,6 @@ class Montgomery:
             if following == c:
                 return t, c
             c = tuple(map(max, c, following))
-
-
-# ---------------------------------------------------------------------------------------------- as printed
 
 
 def theorem_9(m: Montgomery, c: Sequence[int], x: Sequence[int], y: int) -> Number:
@@ -371,14 +343,9 @@ def printed_product(m: Montgomery, x: Sequence[int], y: Sequence[int]) -> Number
     return out
 
 
-# ---------------------------------------------------------------------------------------------- exponentiation
-
-
 def multiplications(exponent: int, bits: int, *, skip_one: bool = False) -> int:
-    """Montgomery multiplications of Section 4's algorithm (Lemma 5) for a scan over ``bits`` bits of the exponent.
-
-    One converts P, one converts C back; each bit squares, each 1 multiplies. ``skip_one`` omits squarings of C = 1.
-    """
+    """Montgomery multiplications of Section 4's algorithm (Lemma 5) for a scan over ``bits`` bits of the exponent. One
+    converts P, one converts C back; each bit squares, each 1 multiplies. ``skip_one`` omits squarings of C = 1."""
     squarings = products = 0
     one = True
     for i in reversed(range(bits)):

@@ -2,8 +2,6 @@
 # Copyright The Modmill authors
 """Values for messages: texts and numbers of any length, shown in a few characters."""
 
-from __future__ import annotations
-
 MOST = 48
 """Length up to which a text is shown whole, in characters."""
 _HEAD, _TAIL = 30, 8
@@ -19,7 +17,8 @@ def shortened(item: object) -> str:
     not apply.
     """
     if isinstance(item, bool) or not isinstance(item, int | str):
-        return _clipped(repr(item))
+        text = repr(item)
+        return text if len(text) <= MOST else f"{text[:_HEAD]}...{text[-_TAIL:]}"
     if isinstance(item, str):
         if len(item) <= MOST:
             return repr(item)
@@ -28,10 +27,6 @@ def shortened(item: object) -> str:
         return str(item)
     digits = f"{abs(item):x}"
     return f"{'-' if item < 0 else ''}0x{digits[:16]}...{digits[-8:]} ({item.bit_length():,} bits)"
-
-
-def _clipped(text: str) -> str:
-    return text if len(text) <= MOST else f"{text[:_HEAD]}...{text[-_TAIL:]}"
 
 
 def name(text: str) -> str:

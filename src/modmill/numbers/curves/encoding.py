@@ -10,8 +10,6 @@ Decoding raises ValueError for bytes that do not encode a point on the curve. Ev
 curve has exactly one encoding of each kind; RFC 7748 accepts any bytes of the right length.
 """
 
-from __future__ import annotations
-
 from modmill.numbers.curves.affine import Affine, Edwards, Montgomery, Point, Weierstrass
 from modmill.numbers.primes import square_root
 
@@ -25,10 +23,8 @@ def encode_sec1(curve: Weierstrass, P: Point, compressed: bool = False) -> bytes
 
 
 def decode_sec1(curve: Weierstrass, data: bytes) -> Point:
-    """The point of SEC 1 bytes, compressed or not; None for the single byte 00.
-
-    Raises ValueError for any other form, hybrid ones included, a wrong length, and a point that is not on the curve.
-    """
+    """The point of SEC 1 bytes, compressed or not; None for the single byte 00. Raises ValueError for any other form,
+    hybrid ones included, a wrong length, and a point that is not on the curve."""
     size = curve.size
     if data == b"\0":
         return None

@@ -11,11 +11,8 @@ American Mathematical Monthly, 1964. For the base point, multiples by 2^(4 i) ar
 the affine arithmetic of `numbers.curves`. No function here is constant in time.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import cache
-from typing import Protocol
 
 from modmill.numbers.curves.affine import Curve, Edwards, Montgomery, Point, Weierstrass
 
@@ -23,26 +20,9 @@ Coordinates = tuple[int, ...]
 _DIGIT = 4
 
 
-class _Group(Protocol):
-    """Point arithmetic in projective coordinates."""
-
-    zero: Coordinates
-
-    def lift(self, P: Point) -> Coordinates:
-        """The point with denominator 1."""
-
-    def double(self, P: Coordinates) -> Coordinates:
-        """2 P."""
-
-    def add(self, P: Coordinates, Q: Coordinates) -> Coordinates:
-        """P + Q."""
-
-    def affine(self, P: Coordinates) -> Point:
-        """The affine point."""
-
-
 class _Jacobian:
-    """(X, Y, Z) of y^2 = x^3 + a x + b; Z = 0 is the point at infinity."""
+    """(X, Y, Z) of y^2 = x^3 + a x + b; Z = 0 is the point at infinity. `lift` sets the denominator 1, `affine` divides
+    by it."""
 
     zero: Coordinates = (1, 1, 0)
 
@@ -110,11 +90,11 @@ class _Extended:
         return E * F % p, G * H % p, F * G % p, E * H % p
 
 
-def multiples(curve: Curve, terms: Sequence[tuple[int, Point]]) -> Point:
-    """The sum of k P over the pairs (k, P), k >= 0, P on the curve.
+_Group = _Jacobian | _Extended
 
-    Raises ValueError for a Montgomery curve.
-    """
+
+def multiples(curve: Curve, terms: Sequence[tuple[int, Point]]) -> Point:
+    """The sum of k P over the pairs (k, P), k >= 0, P on the curve. Raises ValueError for a Montgomery curve."""
     group = _group(curve)
     total = _table_sum(curve, sum(k for k, P in terms if curve.base == P) % curve.n)
     others = [(k, group.lift(P)) for k, P in terms if curve.base != P]
@@ -134,13 +114,16 @@ def multiple_u(curve: Montgomery, k: int, u: int) -> int:
     return 0 if P is None else (P[0] * B - third) % p
 
 
+def _row(group: _Group, P: Coordinates) -> list[Coordinates]:
+    """j P for j below 16."""
+    row = [group.zero, P]
+    while len(row) < 1 << _DIGIT:
+        row.append(group.add(row[-1], P))
+    return row
+
+
 def _straus(group: _Group, terms: Sequence[tuple[int, Coordinates]]) -> Coordinates:
-    rows = []
-    for _, P in terms:
-        row = [group.zero, P]
-        while len(row) < 1 << _DIGIT:
-            row.append(group.add(row[-1], P))
-        rows.append(row)
+    rows = [_row(group, P) for _, P in terms]
     total = group.zero
     top = max((-(-k.bit_length() // _DIGIT) for k, _ in terms), default=0)
     for shift in range(_DIGIT * (top - 1), -1, -_DIGIT):
@@ -168,10 +151,7 @@ def _base_table(curve: Curve) -> list[list[Coordinates]]:
     group = _group(curve)
     P, rows = group.lift(curve.base), []
     for _ in range(-(-curve.n.bit_length() // _DIGIT)):
-        row = [group.zero, P]
-        while len(row) < 1 << _DIGIT:
-            row.append(group.add(row[-1], P))
-        rows.append(row)
+        rows.append(row := _row(group, P))
         P = group.add(row[-1], P)
     return rows
 

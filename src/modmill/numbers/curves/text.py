@@ -10,8 +10,6 @@ Coefficients may be negative and are taken modulo p; B and h default to 1. A cur
 is that curve; every other curve is validated.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -57,9 +55,7 @@ def parse_curve(text: str, *, pairing: bool = False) -> Curve:
 
 def proved(curve: Curve, *, pairing: bool = False) -> Curve:
     """The named curve with these parameters, or else the curve itself, validated. ``pairing`` as in `parse_curve`.
-
-    Raises ValueError as `Curve.validate` does, and for a curve of `PAIRING_CURVES` unless ``pairing``.
-    """
+    Raises ValueError as `Curve.validate` does, and for a curve of `PAIRING_CURVES` unless ``pairing``."""
     named = same_curve(curve)
     if named is curve:
         curve.validate(pairing=pairing)

@@ -19,184 +19,17 @@ applied to rows of c moduli, accept bases that fail, because Xhat_i / A_i may re
 
 from __future__ import annotations
 
-import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from itertools import islice
-from math import comb, gcd, log2
+from math import ceil, floor, gcd, log2
 from typing import Any
 
-from modmill.numbers.primes import is_prime
-from modmill.numbers.rns.cox import Cox, Loop, first_bound
-from modmill.numbers.rns.residues import Base, coprime, pseudo_mersenne
+from modmill.numbers.rns.choice_of_moduli import MAX_CHANNELS, choose_moduli
+from modmill.numbers.rns.cox import Cox, Loop
+from modmill.numbers.rns.residues import Base
 from modmill.numbers.shown import shortened
-
-MAX_CHANNELS = 1024
-"""Largest number of moduli in one base."""
-
-_EXACT_CANDIDATES = 5000
-_DEEPEST = 200
-
-
-@dataclass(frozen=True)
-class Choice:
-    """Pairwise coprime moduli 2^w - u in ascending u; ``proved``: no choice of the same size has a smaller largest
-    u."""
-
-    w: int
-    u: tuple[int, ...]
-    proved: bool
-
-    @property
-    def moduli(self) -> tuple[int, ...]:
-        """The moduli, largest first."""
-        return tuple((1 << self.w) - u for u in self.u)
-
-
-def choose_moduli(
-    w: int, count: int, *, even: bool = True, digits: int | None = None, avoid: int = 1, effort: int = 1000
-) -> Choice:
-    """``count`` pairwise coprime moduli 2^w - u, 0 <= u < 2^(w-1), with the smallest largest u.
-
-    u is odd, or 0 where ``even`` lets 2^w in; ``digits`` keeps only u with at most that many signed digits (folding is
-    then a few additions); all moduli are coprime to ``avoid``. At most one multiple of each prime can be taken: this is
-    a largest independent set in the graph of candidates that share a factor. The search stops after ``effort`` branches
-    per bound on u, the same on every machine; when it does, or beyond 5000 candidates, the best choice known (at worst
-    the greedy one) comes with ``proved`` = False. A solver such as CP-SAT finds as many moduli, but often others: the
-    choice must not change with a solver's version, because the emitted RTL follows from it.
-
-    Raises ValueError if there are fewer such moduli, and for w < 2, count outside 1 ... 2048 or digits < 1.
-    """
-    if w < 2:
-        raise ValueError(f"moduli need at least 2 bits, got w = {w}")
-    if not 1 <= count <= 2 * MAX_CHANNELS:
-        raise ValueError(f"the number of moduli must be in 1 ... {2 * MAX_CHANNELS}, got {count}")
-    if digits is not None and digits < 1:
-        raise ValueError(f"u needs at least 1 signed digit, got digits = {digits}")
-    for bits in range(1, w):
-        candidates = [m for u in _distances(bits, even, digits) if gcd(m := (1 << w) - u, avoid) == 1]
-        taken = list(islice(coprime(candidates), count))
-        if len(taken) == count:
-            candidates = candidates[: candidates.index(taken[-1]) + 1]
-            break
-    exact = len(candidates) <= _EXACT_CANDIDATES
-    conflicts = _conflicts(candidates) if exact else []
-    proved = exact
-    # fewest candidates, in ascending u, that hold `count` coprime ones
-    low, high = count, len(candidates) + (len(taken) < count)
-    while exact and low < high:
-        middle = (low + high) // 2
-        try:
-            found = _largest_independent(conflicts, (1 << middle) - 1, _Effort(effort))
-        except _ExhaustedError:
-            proved, found = False, 0
-        if found.bit_count() >= count:
-            high = middle
-            taken = [m for i, m in enumerate(candidates) if found >> i & 1][:count]
-        else:
-            low = middle + 1
-    if len(taken) < count:
-        sort = f"2^{w} - u, {'u = 0 or ' if even else ''}u odd{f' with {digits} signed digits' if digits else ''}"
-        raise ValueError(
-            f"{'there are' if proved else 'the search finds'} fewer than {count} pairwise coprime moduli {sort}"
-            f"{' and coprime to the modulus' if avoid != 1 else ''}: a greedy search finds {len(taken)}"
-        )
-    return Choice(w, tuple((1 << w) - m for m in taken), proved)
-
-
-def _distances(bits: int, even: bool, digits: int | None) -> list[int]:
-    """The candidates u < 2^bits in ascending order."""
-    zero = [0] if even else []
-    if digits is None or 2 * digits > bits:  # no u below 2^bits has more than bits / 2 + 1 signed digits
-        return [*zero, *range(1, 1 << bits, 2)]
-    steps = [sign << k for k in range(2, bits + 1) for sign in (1, -1)]
-    sums = {1, -1}
-    for _ in range(digits - 1):  # sums of a number's lowest digits never pass 2^bits
-        sums |= {s + step for s in sums for step in steps if abs(s + step) < 1 << bits}
-    return [*zero, *sorted(u for u in sums if 0 < u < 1 << bits)]
-
-
-def _conflicts(moduli: Sequence[int]) -> list[int]:
-    """For each modulus the set (as bits of an integer) of those that share a factor with it."""
-    sets = [0] * len(moduli)
-    for i, a in enumerate(moduli):
-        for j in range(i):
-            if gcd(a, moduli[j]) != 1:
-                sets[i] |= 1 << j
-                sets[j] |= 1 << i
-    return sets
-
-
-class _ExhaustedError(Exception):
-    """The search has used up its effort."""
-
-
-@dataclass
-class _Effort:
-    left: int
-
-    def spend(self, depth: int) -> None:
-        self.left -= 1
-        if self.left < 0 or depth > _DEEPEST:
-            raise _ExhaustedError
-
-
-def _largest_independent(conflicts: Sequence[int], alive: int, effort: _Effort, depth: int = 0) -> int:
-    """A largest set of vertices without a conflict, among those ``alive``. Raises _ExhaustedError."""
-    effort.spend(depth)
-    taken, alive = _without_dominated(conflicts, alive)
-    while alive:
-        part = _component(conflicts, alive)
-        alive &= ~part
-        vertex = max(_vertices(part), key=lambda v: (conflicts[v] & part).bit_count())
-        rest = part & ~(1 << vertex)
-        without = _largest_independent(conflicts, rest, effort, depth + 1)
-        having = _largest_independent(conflicts, rest & ~conflicts[vertex], effort, depth + 1) | 1 << vertex
-        taken |= max(without, having, key=int.bit_count)
-    return taken
-
-
-def _without_dominated(conflicts: Sequence[int], alive: int) -> tuple[int, int]:
-    """Take vertices without conflicts; drop each vertex whose conflicts include all conflicts of a neighbour.
-
-    In a largest independent set that neighbour can replace such a vertex. Returns (taken, still open).
-    """
-    taken = 0
-    before = -1
-    while alive != before:
-        before = alive
-        for v in _vertices(before):
-            if not alive >> v & 1:
-                continue
-            closed = conflicts[v] & alive | 1 << v
-            for x in _vertices(closed & ~(1 << v)):
-                if not closed & ~(conflicts[x] | 1 << x):
-                    alive &= ~(1 << x)
-                    closed &= ~(1 << x)
-            if closed == 1 << v:
-                taken |= closed
-                alive &= ~closed
-    return taken, alive
-
-
-def _component(conflicts: Sequence[int], alive: int) -> int:
-    """The vertices connected with the first."""
-    part = front = alive & -alive
-    while front:
-        v = front.bit_length() - 1
-        new = conflicts[v] & alive & ~part
-        part |= new
-        front = front & ~(1 << v) | new
-    return part
-
-
-def _vertices(members: int) -> Iterator[int]:
-    while members:
-        low = members & -members
-        yield low.bit_length() - 1
-        members ^= low
 
 
 @dataclass(frozen=True)
@@ -230,25 +63,14 @@ class BasePair:
         return self.a.n
 
     @property
-    def r(self) -> int:
-        """Rows in each base."""
-        return self.n // self.columns
-
-    @property
     def largest_u(self) -> int:
         """The largest u over all moduli 2^w - u."""
         return max(*self.a.u, *self.b.u)
 
-    def cox(self, t: int, *, lazy: bool = True) -> tuple[Cox, Cox]:
-        """The coxes of A and of B, with ``t`` fraction bits."""
-        return Cox(self.a, t, self.columns, lazy), Cox(self.b, t, self.columns, lazy)
-
 
 def deal(moduli: Sequence[int], columns: int = 1, *, proved: bool = False) -> BasePair:
     """Deal moduli of one width alternately to A and B, the first to A; rows are ``columns`` neighbours in a base.
-
-    Raises ValueError if their number is odd or does not fill the rows, or if two share a factor.
-    """
+    Raises ValueError if their number is odd or does not fill the rows, or if two share a factor."""
     if not moduli or len(moduli) % 2:
         raise ValueError(f"{len(moduli)} moduli cannot be dealt to two bases; give an even number, at least 2")
     w = (moduli[0] - 1).bit_length()
@@ -311,14 +133,15 @@ class Sufficiency:
 
     @cached_property
     def coxes(self) -> tuple[Cox, Cox]:
-        """The cox of A (used only with ``first_cox``) and that of B."""
-        return self.pair.cox(self.t, lazy=self.lazy)
+        """The cox of A (used only with ``first_cox``) and that of B, with t fraction bits."""
+        a, b, columns = self.pair.a, self.pair.b, self.pair.columns
+        return Cox(a, self.t, columns, self.lazy), Cox(b, self.t, columns, self.lazy)
 
     @cached_property
     def gain(self) -> Fraction:
         """g: the first extension returns Q <= g A."""
         a = self.coxes[0]
-        return first_bound(a if self.first_cox else None, self.pair.a, self.pair.columns, lazy=self.lazy)
+        return a.bound if self.first_cox else a.most
 
     @cached_property
     def offset(self) -> int:
@@ -354,8 +177,7 @@ class Sufficiency:
         at = min(2 * self.gain, self.loop.largest_result)  # (lambda - g) / lambda^2 is largest at 2 g
         if at <= self.gain:
             return 0
-        most = (at - self.gain) / at**2 * Fraction(self.pair.a.M, self.p)
-        return most.numerator // most.denominator
+        return floor((at - self.gain) / at**2 * Fraction(self.pair.a.M, self.p))
 
     @cached_property
     def inequalities(self) -> tuple[Inequality, ...]:
@@ -363,7 +185,7 @@ class Sufficiency:
         a, b, w = self.pair.a, self.pair.b, self.pair.w
         moduli = a.moduli + b.moduli
         lam, scale = self.operand, Fraction(1, self.p)
-        top = -(-(lam * self.p).numerator // (lam * self.p).denominator) - 1
+        top = ceil(lam * self.p) - 1
         exact_below = Fraction((1 << self.t) - self.offset, 1 << self.t) * b.M
         rows: tuple[tuple[str, str, Fraction | int, Fraction | int, bool], ...] = (
             ("smallest modulus", "2^(w-1) < min m", 1 << (w - 1), min(moduli), True),
@@ -423,10 +245,8 @@ class Sufficiency:
 def sufficiency(
     pair: BasePair, p: int, *, products: int = 1, first_cox: bool = False, lazy: bool = True, t: int | None = None
 ) -> Sufficiency:
-    """The inequalities for the smallest t for which they hold, or for the given ``t``.
-
-    If they hold for no t, the t with the largest range for results.
-    """
+    """The inequalities for the smallest t for which they hold, or for the given ``t``. If they hold for no t, the t
+    with the largest range for results."""
     widest = pair.columns * pair.w
     made = Sufficiency(pair, p, widest if t is None else t, products, first_cox, lazy)
     hopeless = {"coprime to p", "offset", "range of A"}  # E and g grow as t falls
@@ -451,7 +271,6 @@ def base_pair(
     first_cox: bool = False,
     even: bool = True,
     digits: int | None = None,
-    lazy: bool = True,
 ) -> tuple[BasePair, Sufficiency]:
     """The pair of bases for modulus ``p`` with the least n, a multiple of ``columns``; or the given ``n``, checked.
 
@@ -477,7 +296,7 @@ def base_pair(
                 raise
             break
         pair = deal(choice.moduli, columns, proved=choice.proved)
-        found = sufficiency(pair, p, products=products, first_cox=first_cox, lazy=lazy)
+        found = sufficiency(pair, p, products=products, first_cox=first_cox)
         if found.holds:
             return pair, found
         failed = found
@@ -499,60 +318,3 @@ def kawamura_condition(base: Base, t: int) -> Fraction:
     e = Fraction(max(base.u), 1 << base.w)
     d = Fraction((1 << (base.w - t)) - 1, min(base.moduli))
     return base.n * (e + d)
-
-
-@dataclass(frozen=True)
-class HprPrime:
-    """A prime p = M^d - beta, where M is the product of base ``a``."""
-
-    p: int
-    a: Base
-    d: int
-    beta: int
-
-
-def hpr_primes(
-    w: int,
-    n: int,
-    d: int,
-    *,
-    betas: Sequence[int] = (2,),
-    digits: int | None = None,
-    pool: int | None = None,
-    draws: int = 10_000,
-    seed: int = 0,
-) -> Iterator[HprPrime]:
-    """Primes M^d - beta, M a product of n / d odd moduli 2^w - u, drawn from the first ``pool`` coprime ones.
-
-    For hybrid position-residue numbers. K. Bigou, A. Tisserand: Single Base Modular Multiplication for Efficient
-    Hardware RNS Implementations of ECC. CHES, 2015 (d = 2), and Hybrid Position-Residues Number System. ARITH, 2016.
-    The same seed gives the same primes; no product M is drawn twice. The iterator ends after ``draws`` draws or when no
-    products are left; the default pool has 4 n / d moduli, at least 32. Raises ValueError if d < 2, d does not divide
-    n, a beta is not even and positive, or the pool is too small.
-    """
-    if d < 2 or n < d or n % d:
-        raise ValueError(f"d must be at least 2 and divide n, got d = {d}, n = {n}")
-    if odd := [beta for beta in betas if beta < 1 or beta % 2]:
-        raise ValueError(f"beta must be even and positive, because M is odd, got {odd[0]}")
-    k = n // d
-    pool = max(4 * k, 32) if pool is None else pool
-    moduli = list(islice(pseudo_mersenne(w, digits=digits), pool))
-    if len(moduli) < max(k, pool):
-        raise ValueError(f"{max(k, pool)} coprime moduli of {w} bits are wanted, there are {len(moduli)}")
-    return _drawn_primes(w, k, d, betas, moduli, min(draws, comb(pool, k)), seed)
-
-
-def _drawn_primes(
-    w: int, k: int, d: int, betas: Sequence[int], moduli: Sequence[int], draws: int, seed: int
-) -> Iterator[HprPrime]:
-    rnd = random.Random(seed)
-    seen: set[tuple[int, ...]] = set()
-    while len(seen) < draws:
-        drawn = tuple(sorted(sorted(moduli, key=lambda _: rnd.random())[:k], reverse=True))
-        if drawn in seen:
-            continue
-        seen.add(drawn)
-        base = Base(w, drawn)
-        for beta in betas:
-            if is_prime(p := base.M**d - beta):
-                yield HprPrime(p, base, d, beta)

@@ -2,8 +2,6 @@
 # Copyright The Modmill authors
 """Conditions on parameters as a table: predicate, formula, numbers. The message names the first that fails."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 

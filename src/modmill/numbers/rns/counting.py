@@ -14,7 +14,7 @@ with a factor of a few bits count as "small", a kind that the paper neglects.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import astuple, dataclass, fields
 from fractions import Fraction
 
 
@@ -30,14 +30,7 @@ class Count:
     small: int = 0
 
     def __add__(self, other: Count) -> Count:
-        return Count(
-            self.mm + other.mm,
-            self.mr + other.mr,
-            self.mul + other.mul,
-            self.add + other.add,
-            self.wide + other.wide,
-            self.small + other.small,
-        )
+        return Count(*(x + y for x, y in zip(astuple(self), astuple(other), strict=True)))
 
     @property
     def multiplications(self) -> Count:
@@ -45,10 +38,8 @@ class Count:
         return Count(self.mm, self.mr, self.mul)
 
     def cmm(self, r: Fraction | int, mul: Fraction | int = 1) -> Fraction:
-        """The cost in units of an MM: an MR costs 1/r, a MUL ``mul`` (1 in the paper), the other kinds nothing.
-
-        Raises ValueError unless r is positive.
-        """
+        """The cost in units of an MM: an MR costs 1/r, a MUL ``mul`` (1 in the paper), the other kinds nothing. Raises
+        ValueError unless r is positive."""
         if r <= 0:
             raise ValueError(f"the ratio CMM/CMR must be positive, got {r}")
         return self.mm + self.mr / Fraction(r) + self.mul * Fraction(mul)
@@ -63,14 +54,11 @@ class Formula:
 
 
 class Tally:
-    """Executes and counts the operations of channels of ``w`` bits in rows of ``c``.
-
-    Each operation raises ValueError for an operand that is negative or wider than the operator.
-    """
+    """Executes and counts the operations of channels of ``w`` bits in rows of ``c``. Each operation raises ValueError
+    for an operand that is negative or wider than the operator."""
 
     def __init__(self, w: int, c: int = 1) -> None:
-        self.w = w
-        self.c = c
+        self.w, self.c = w, c
         self.hat_bits = c * w + (c - 1).bit_length()
         self._counted = {kind.name: 0 for kind in fields(Count)}
 

@@ -17,9 +17,7 @@ With E the largest truncation error, an exact rational, summed over the rows:
     without a cox     the result is x + h A, h <= floor(sum of the largest Xhat_i / A_i)
 """
 
-from __future__ import annotations
-
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -31,9 +29,7 @@ from modmill.numbers.rns.residues import Base
 @dataclass(frozen=True)
 class Cox:
     """The cox of ``base`` in rows of ``columns`` moduli, with ``t`` fraction bits; ``lazy`` residues reach 2^w - 1.
-
-    Raises ValueError if the moduli do not fill the rows or t is out of range.
-    """
+    Raises ValueError if the moduli do not fill the rows or t is out of range."""
 
     base: Base
     t: int
@@ -78,15 +74,13 @@ class Cox:
 
     @cached_property
     def error(self) -> Fraction:
-        """E: sum over the rows of an upper bound of Xhat / A_i - floor(Xhat / 2^drop) / 2^t.
-
-        For c = 1 the bound is the maximum over all xi; for c > 1 over all integers up to the largest Xhat.
-        """
+        """E: sum over the rows of an upper bound of Xhat / A_i - `term` / 2^t. For c = 1 the bound is the maximum over
+        all xi; for c > 1 over all integers up to the largest Xhat."""
         total = Fraction(0)
-        for product, top in zip(self.products, self.tops, strict=True):
+        for i, (product, top) in enumerate(zip(self.products, self.tops, strict=True)):
             block = top >> self.drop
             candidates = [top, *([(block << self.drop) - 1] if block else [])]
-            total += max(Fraction(x, product) - Fraction(x >> self.drop, 1 << self.t) for x in candidates)
+            total += max(Fraction(x, product) - Fraction(self.term(i, x), 1 << self.t) for x in candidates)
         return total
 
     @property
@@ -100,19 +94,19 @@ class Cox:
         return -(-((1 << self.t) - d) * self.base.M >> self.t) if self.offset <= d < 1 << self.t else 0
 
     @property
-    def most(self) -> int:
-        """Largest h: without a cox the result is at most x + most * A."""
-        total = sum(Fraction(top, product) for top, product in zip(self.tops, self.products, strict=True))
-        return total.numerator // total.denominator
+    def most(self) -> Fraction:
+        """Sum of the largest Xhat_i / A_i: without a cox the result is at most x + floor(most) A."""
+        parts = (Fraction(top, product) for top, product in zip(self.tops, self.products, strict=True))
+        return sum(parts, Fraction(0))
 
     @property
-    def total_bits(self) -> int:
-        """Bits of the cox's sum, offset included."""
-        return (sum(top >> self.drop for top in self.tops) + max(self.offset, 0)).bit_length()
+    def bound(self) -> Fraction:
+        """Largest result of an extension from [0, A) with offset 0, as a multiple of A."""
+        return min(self.most, 1 + self.error)
 
-    def xi(self, x: int) -> list[int]:
-        """xi of every modulus, the least residues."""
-        return self.base.gammas(x)
+    def term(self, i: int, hat: int) -> int:
+        """The addend of row i to the cox's sum, from its Xhat: floor(Xhat / 2^drop)."""
+        return hat >> self.drop
 
     def hats(self, xi: Sequence[int]) -> list[int]:
         """Xhat of every row; ``xi`` may be any representatives."""
@@ -120,21 +114,9 @@ class Cox:
         terms = [v * k for v, k in zip(xi, self.cofactors, strict=True)]
         return [sum(terms[i : i + c]) for i in range(0, len(terms), c)]
 
-    def h(self, hats: Sequence[int], d: int = 0) -> int:
+    def h(self, hats: Iterable[int], d: int = 0) -> int:
         """The estimate h' for offset ``d``, from Xhat of every row."""
-        return (sum(x >> self.drop for x in hats) + d) >> self.t
-
-
-def first_bound(cox: Cox | None, base: Base, columns: int = 1, *, lazy: bool = True) -> Fraction:
-    """Largest result of an extension from [0, A), as a multiple of A.
-
-    Without a cox this is the sum of the largest Xhat_i / A_i, about n; with a cox of offset 0 it is that or 1 + E.
-    """
-    if cox is not None:
-        base, columns, lazy = cox.base, cox.columns, cox.lazy
-    any_cox = Cox(base, 1, columns, lazy)
-    without = sum((Fraction(top, p) for top, p in zip(any_cox.tops, any_cox.products, strict=True)), Fraction(0))
-    return without if cox is None else min(without, 1 + cox.error)
+        return (sum(self.term(i, x) for i, x in enumerate(hats)) + d) >> self.t
 
 
 @dataclass(frozen=True)
@@ -168,16 +150,14 @@ class Loop:
         exceed lambda. Returns the middle of the roots, A / (2 G p); or ``largest_result`` where that is smaller, or
         larger and still between the roots.
         """
-        slope = Fraction(self.products * self.p, self.a.M)
-        middle = 1 / (2 * slope)
-        high = min(middle, self.largest_result)
-        if slope * high * high + self.gain > high:
+
+        def closed(bound: Fraction) -> bool:
+            return self.result(self.products * bound**2) <= bound
+
+        best = min(Fraction(self.a.M, 2 * self.products * self.p), self.largest_result)
+        if not closed(best):
             return None
         # grow towards the larger root while the loop stays closed
-        best = high
-        while best < self.largest_result:
-            bigger = min(best * 2, self.largest_result)
-            if slope * bigger * bigger + self.gain > bigger:
-                break
+        while best < self.largest_result and closed(bigger := min(best * 2, self.largest_result)):
             best = bigger
         return best

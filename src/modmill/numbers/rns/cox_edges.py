@@ -2,12 +2,10 @@
 # Copyright The Modmill authors
 """Numbers at the edges of the cox of a base extension, built through the Chinese remainder theorem."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Sequence
 from fractions import Fraction
-from math import floor
+from math import ceil, floor
 
 from modmill.numbers.rns.cox import Cox
 from modmill.numbers.rns.extension import CoxExtension
@@ -45,9 +43,8 @@ class _Hats:
         """X^_i with these low bits and top bits in ``blocks``, in all rows but the last."""
         hats: list[int] = []
         for i in range(self.last):
-            found_hats = (self.near(i, self.rnd.choice(blocks), low) for _ in range(20))
-            hat = next((hat for hat in found_hats if hat is not None), None)
-            if hat is None:
+            tried = (self.near(i, self.rnd.choice(blocks), low) for _ in range(20))
+            if (hat := next((hat for hat in tried if hat is not None), None)) is None:
                 return None
             hats.append(hat)
         return hats
@@ -84,8 +81,7 @@ def cox_edges(extension: CoxExtension, seed: int = 1) -> list[int]:
     for low, blocks, total in kinds:
         hits = 0
         for attempt in range(100):
-            head = hats.patterned(low, blocks)
-            if head is None:
+            if (head := hats.patterned(low, blocks)) is None:
                 continue
             block = (total - sum(hat >> cox.drop for hat in head)) % (1 << cox.t)
             ends = [hats.near(hats.last, block + (k << cox.t), low) for k in range(cox.columns)]
@@ -121,6 +117,4 @@ def edge_zeta(cox: Cox, size: Fraction, rnd: random.Random) -> list[int]:
     row = cox.rows[-1]
     values = [rnd.randrange(m) for m in row[:-1]]
     part += sum((Fraction(v, m) for v, m in zip(values, row, strict=False)), Fraction(0))
-    need = (size - part) % 1 * row[-1]
-    zeta += [*values, -(-need.numerator // need.denominator) % row[-1]]
-    return zeta
+    return [*zeta, *values, ceil((size - part) % 1 * row[-1]) % row[-1]]

@@ -15,8 +15,6 @@ Only the product of the operands has a factor 2^-W2 that the constants must canc
 Cost: 2 n^2 + 4 n MM, with 5 n reductions of sums. KBE for moduli close to 2^w, FixedPoint for any others.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -86,18 +84,15 @@ class DoubleLevel(Gandino):
         result = (total + total * pow(-m, -1, radix) % radix * m) >> self.inner
         return result - m if result >> w else result
 
-    def _products(self, x: Pair, y: Pair, side: int, tally: Tally) -> list[int]:
-        moduli = (self.a if side == 0 else self.b).moduli
-        return [self.reduction(tally.mac(0, s, t), m) for s, t, m in zip(x[side], y[side], moduli, strict=True)]
+    def _product(self, x: int, y: int, m: int, tally: Tally) -> int:
+        return self.reduction(tally.mac(0, x, y), m)
 
     def reduce(self, s: Pair, tally: Tally | None = None) -> Pair:
         """The stored result from ``s``, the channels' products times 2^-W2."""
         tally = tally or self.tally()
         first, second = self.extensions
-        xhat = [
-            self.reduction(tally.mac(0, x, self._lifted(k, 2, m)), m)
-            for x, k, m in zip(s[0], self.k, self.a.moduli, strict=True)
-        ]
+        parts = zip(s[0], self.k, self.a.moduli, strict=True)
+        xhat = [self._product(x, self._lifted(k, 2, m), m, tally) for x, k, m in parts]
         parts = zip(s[1], self.e, self.b.moduli, strict=True)
         start = [tally.mac(0, x, self._lifted(e, 2, m)) for x, e, m in parts]
         zeta = self._spread(first, xhat, start, tally)
@@ -107,9 +102,8 @@ class DoubleLevel(Gandino):
         """The extension with one reduction of each target's sum, all constants times 2^W2."""
         h = extension.h(xhat, tally)
         out = []
-        for total, weights, factor, m in zip(
-            start, extension.weights, extension.factors, extension.target, strict=True
-        ):
+        parts = zip(start, extension.weights, extension.factors, extension.target, strict=True)
+        for total, weights, factor, m in parts:
             minus = self._lifted(-extension.source.M * factor, 1, m)
             for x, h_i, weight in zip(xhat, h, weights, strict=True):
                 total = tally.mac(total, x, self._lifted(weight, 1, m)) + h_i * minus

@@ -2,11 +2,10 @@
 # Copyright The Modmill authors
 """Operands at the edges of the approximations in a sum of residues, built through the Chinese remainder theorem."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator
 from fractions import Fraction
+from math import ceil
 
 from modmill.numbers.rns.residues import Base
 from modmill.numbers.rns.sum_of_residues import SumOfResidues
@@ -17,8 +16,9 @@ def edge_operands(rns: SumOfResidues, seed: int = 1) -> list[tuple[list[int], li
 
     For alpha: gamma_i whose truncated low bits are all ones (largest error) or all zeros (no error); the last gamma
     puts Z / M just above an integer, or just below the limit. For kappa: of many such Z those with the largest and the
-    smallest z. For the reducers: every residue at 0, 1, m - 1, m, 2^w - 1. Y is 1, so that Z = X: the contract limits
-    only the product of the two.
+    smallest z. For both Y is 1, so that Z = X: the contract limits only the product of the two. For the reducers:
+    operands 0, 1, p - 1, p, the largest z and the largest operand, each with its least and its largest representatives
+    below 2^w; and for each channel the largest operand that its modulus divides, with both neighbours.
     """
     base, rnd, top = rns.base, random.Random(seed), rns.operand_limit
     numbers = _alpha_edges(rns, rnd)
@@ -30,14 +30,12 @@ def edge_operands(rns: SumOfResidues, seed: int = 1) -> list[tuple[list[int], li
 def _last_gamma(base: Base, head: list[int], near: Fraction) -> int:
     """gamma_N that puts sum gamma_i / m_i just above ``near`` (mod 1)."""
     part = sum((Fraction(g, m) for g, m in zip(head, base.moduli[:-1], strict=True)), Fraction(0))
-    need = (near - part) % 1 * base.moduli[-1]
-    return -(-need.numerator // need.denominator) % base.moduli[-1]
+    return ceil((near - part) % 1 * base.moduli[-1]) % base.moduli[-1]
 
 
 def _alpha_edges(rns: SumOfResidues, rnd: random.Random) -> set[int]:
     """Z below the product limit whose gamma_i give alpha its largest or its smallest error."""
-    base = rns.base
-    low = base.w - rns.q
+    base, low = rns.base, rns.base.w - rns.q
     limit = Fraction(rns.product_limit, base.M)
     found: set[int] = set()
     for pattern in (0, (1 << low) - 1):
@@ -50,8 +48,7 @@ def _alpha_edges(rns: SumOfResidues, rnd: random.Random) -> set[int]:
 
 def _kappa_edges(rns: SumOfResidues, rnd: random.Random) -> set[int]:
     """Z below the product limit with large gamma_i: of 300 the four with the smallest z, the eight with the largest."""
-    base = rns.base
-    limit = Fraction(rns.product_limit, base.M)
+    base, limit = rns.base, Fraction(rns.product_limit, rns.base.M)
     tried: list[tuple[int, int]] = []
     for _ in range(300):
         head = [m - 1 - rnd.randrange(m >> 6) for m in base.moduli[:-1]]
@@ -67,21 +64,16 @@ def _kappa_edges(rns: SumOfResidues, rnd: random.Random) -> set[int]:
 
 
 def _reducer_edges(rns: SumOfResidues) -> Iterator[tuple[list[int], list[int]]]:
-    """Residues at the edges of each channel: least and largest representatives, and neighbours of multiples of m_i."""
-    base, top = rns.base, rns.operand_limit
+    """The pairs for the reducers."""
+    base, top, end = rns.base, rns.operand_limit, 1 << rns.base.w
     pairs = [(top, top), (rns.z_max, rns.z_max), (rns.p - 1, rns.p - 1), (rns.p, rns.p), (0, top), (1, top)]
     for pair in pairs:
         x, y = map(base.residues, pair)
         yield x, y
-        x, y = ([lift(r, m, base.w) for r, m in zip(v, base.moduli, strict=True)] for v in (x, y))
+        x, y = ([r + (end - 1 - r) // m * m for r, m in zip(v, base.moduli, strict=True)] for v in (x, y))
         yield x, y
     for i, m in enumerate(base.moduli):
         x0 = top - top % m
         for delta in (-1, 0, 1):
             if 0 <= x0 + delta <= top:
                 yield base.residues(x0 + delta), base.residues(top - i)
-
-
-def lift(residue: int, m: int, w: int) -> int:
-    """The largest representative of a residue below 2^w."""
-    return residue + ((1 << w) - 1 - residue) // m * m

@@ -14,8 +14,6 @@
 with A_i = A / a_i. Cost: `formula` of each class.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -29,6 +27,12 @@ from modmill.numbers.rns.residues import Base
 
 class _WithoutCox(Extension):
     """Base class of both: the result equals x for every x < A."""
+
+    a: Base
+
+    @property
+    def source(self) -> Base:
+        return self.a
 
     @property
     def exact(self) -> Exact:
@@ -45,22 +49,14 @@ class _WithoutCox(Extension):
 
 @dataclass(frozen=True)
 class MixedRadix(_WithoutCox):
-    """x = v_1 + v_2 a_1 + v_3 a_1 a_2 + ...; exact for every x < A and any moduli.
-
-    Cost: n (n - 1) / 2 + n_B (n - 1) MM and the same number of ADD, in about 2 n dependent steps.
-    """
+    """x = v_1 + v_2 a_1 + v_3 a_1 a_2 + ...; exact for every x < A and any moduli. Cost: n (n - 1) / 2 + n_B (n - 1) MM
+    and the same number of ADD, in about 2 n dependent steps."""
 
     a: Base
     target: tuple[int, ...]
 
     @property
-    def source(self) -> Base:
-        """Base A."""
-        return self.a
-
-    @property
     def formula(self) -> Formula:
-        """The closed formula of the operation count."""
         n = self.source.n
         wide, narrow = self._wide_and_narrow(self.target)
         steps = n * (n - 1) // 2
@@ -68,10 +64,6 @@ class MixedRadix(_WithoutCox):
             "n (n - 1) / 2 + n_B (n - 1) MM",
             Count(mm=steps + wide * (n - 1), add=steps + wide * (n - 1), small=2 * narrow * (n - 1)),
         )
-
-    def predicted(self, x: int) -> int:
-        """x mod A."""
-        return x % self.source.M
 
     def digits(self, residues: Sequence[int], tally: Tally | None = None) -> list[int]:
         """The mixed-radix digits v_i, 0 <= v_i < a_i, from least residues."""
@@ -108,11 +100,6 @@ class ShenoyKumaresan(_WithoutCox):
     target: tuple[int, ...]
     m_r: int
 
-    @property
-    def source(self) -> Base:
-        """Base A."""
-        return self.a
-
     def conditions(self) -> list[Condition]:
         """Conditions of the base class; then those on m_r."""
         n, m_r = self.source.n, self.m_r
@@ -130,7 +117,6 @@ class ShenoyKumaresan(_WithoutCox):
 
     @property
     def formula(self) -> Formula:
-        """The closed formula of the operation count."""
         n = self.source.n
         (wide, narrow), (r_wide, r_narrow) = self._wide_and_narrow(self.target), self._wide_and_narrow([self.m_r])
         return Formula(
@@ -141,11 +127,6 @@ class ShenoyKumaresan(_WithoutCox):
                 small=len(self.target) + (2 * n + 1) * narrow + (2 * n + 2) * r_narrow,
             ),
         )
-
-    def predicted(self, x: int) -> int:
-        """The integer whose residues `extend` returns for x: x itself if the true h is in [0, m_r)."""
-        total = sum(g * c for g, c in zip(self.source.gammas(x), self.source.cofactors, strict=True))
-        return total - (total - x) // self.source.M % self.m_r * self.source.M
 
     def extend(self, residues: Sequence[int], tally: Tally | None = None) -> list[int]:
         """Least residues over ``target``, from the least residues over A and modulo m_r."""

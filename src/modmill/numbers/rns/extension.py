@@ -28,12 +28,12 @@ t + ceil(log2 c). "No additional constraint" (IV-B) is wrong; condition C2 with 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from math import floor, gcd
-from typing import Any
+from math import gcd
+from typing import ClassVar
 
 from modmill.numbers.rns.conditions import Condition, require
 from modmill.numbers.rns.counting import Count, Formula, Tally
@@ -51,10 +51,8 @@ class Exact:
 
 
 class Extension(ABC):
-    """An extension from ``source`` to the moduli ``target``, on least residues.
-
-    Raises ValueError with the first of `conditions` that fails.
-    """
+    """An extension from ``source`` to the moduli ``target``, on least residues. Raises ValueError with the first of
+    `conditions` that fails."""
 
     target: tuple[int, ...]
 
@@ -97,12 +95,8 @@ class Extension(ABC):
         """The closed formula of the operation count."""
 
     @abstractmethod
-    def predicted(self, x: int) -> int:
-        """The integer whose residues `extend` returns for x, by rational arithmetic."""
-
-    @abstractmethod
     def extend(self, residues: Sequence[int], tally: Tally | None = None) -> list[int]:
-        """Least residues over ``target`` of the integer `predicted`, from the least residues of x over `reads`."""
+        """Least residues over ``target`` of the result, from the least residues of x over `reads`."""
 
     @property
     def count(self) -> Count:
@@ -134,6 +128,8 @@ class CoxExtension(Extension):
     target: tuple[int, ...]
     d: int = 0
     scale: tuple[int, ...] = ()
+    _COX_OPERATIONS: ClassVar[int] = 1
+    """Small operations in the cox for each row: an addition."""
 
     @property
     def source(self) -> Base:
@@ -151,56 +147,40 @@ class CoxExtension(Extension):
 
     def conditions(self) -> list[Condition]:
         """Conditions of the base class; then those on d and on the scale."""
-        top = 1 << self.cox.t
+        d, t, scales, targets = self.d, self.cox.t, len(self.factors), len(self.target)
         return [
             *super().conditions(),
-            Condition(
-                0 <= self.d < top,
-                "0 <= d < 2^t",
-                f"d = {self.d}, t = {self.cox.t}, E = {float(self.cox.error):.6g}",
-            ),
-            Condition(
-                len(self.factors) == len(self.target),
-                "one scale for each target",
-                f"{len(self.factors)} scales, {len(self.target)} targets",
-            ),
+            Condition(0 <= d < 1 << t, "0 <= d < 2^t", f"d = {d}, t = {t}, E = {float(self.cox.error):.6g}"),
+            Condition(scales == targets, "one scale for each target", f"{scales} scales, {targets} targets"),
         ]
 
     @property
     def exact(self) -> Exact:
-        """The range of x for which the result is x: x 2^t < (2^t - d) A, empty if d < floor(2^t E)."""
         least, part = self.cox.offset, 1 - Fraction(self.d, 1 << self.cox.t)
         text = f"x 2^t < (2^t - d) A with d = {self.d} >= floor(2^t E) = {least}"
         return Exact(self.cox.limit(self.d), part if self.d >= least else Fraction(0), text)
 
     @property
     def bound(self) -> Fraction:
-        """1 + E - d / 2^t, an exclusive bound of the results for 0 <= x < A as a multiple of A."""
+        """1 + E - d / 2^t."""
         return 1 + self.cox.error - Fraction(self.d, 1 << self.cox.t)
 
     @property
     def never_below(self) -> bool:
-        """Whether the offset is 0, so that the result is at least x."""
         return self.d == 0
 
     @property
     def formula(self) -> Formula:
-        """The closed formula of the operation count."""
         n, c = self.source.n, self.cox.columns
         rows = n // c
         wide, narrow = self._wide_and_narrow(self.target)
-        mm, add, small = n + rows * wide, 2 * rows * wide, self._cox_operations + 3 * rows * narrow
+        mm, add, small = n + rows * wide, 2 * rows * wide, rows * (self._COX_OPERATIONS + 3 * narrow)
         if c == 1:
             return Formula("n + n n_B MM", Count(mm=mm, add=add, small=small))
         return Formula(
             "n + n n_B / c MM + n n_B / c MR + n MUL",
             Count(mm=mm, mr=rows * wide, mul=n, add=add, wide=n, small=small + rows * narrow),
         )
-
-    @property
-    def _cox_operations(self) -> int:
-        """Small operations in the cox: an addition for each row."""
-        return self.source.n // self.cox.columns
 
     @cached_property
     def weights(self) -> tuple[tuple[int, ...], ...]:
@@ -216,29 +196,7 @@ class CoxExtension(Extension):
         return tuple(-self.source.M * f % b for b, f in zip(self.target, self.factors, strict=True))
 
     def tally(self) -> Tally:
-        """A tally for the widths of this extension."""
         return Tally(self.source.w, self.cox.columns)
-
-    def error_of(self, xhat: Sequence[int]) -> Fraction:
-        """The truncation error e at these x^."""
-        hats = self.cox.hats(xhat)
-        true = sum((Fraction(x, p) for x, p in zip(hats, self.cox.products, strict=True)), Fraction(0))
-        return true - Fraction(sum(self._addend(i, x) for i, x in enumerate(hats)), 1 << self.cox.t)
-
-    def predicted(self, x: int) -> int:
-        """x + k A with k of the module's formula."""
-        e = self.error_of(self.cox.xi(x))
-        return x - floor(Fraction(x, self.source.M) + Fraction(self.d, 1 << self.cox.t) - e) * self.source.M
-
-    def outcomes(self, x: int) -> set[int]:
-        """All results for x that some x^ can give: x + k A with 0 <= e <= E."""
-        middle = Fraction(x, self.source.M) + Fraction(self.d, 1 << self.cox.t)
-        least, most = -floor(middle), -floor(middle - self.cox.error)
-        return {x + k * self.source.M for k in range(least, most + 1)}
-
-    def _addend(self, i: int, hat: int) -> int:
-        """The addend of row i to sigma, in units of 2^-t: trunc(X^_i) / 2^(c w)."""
-        return hat >> self.cox.drop
 
     def xhat(self, residues: Sequence[int], tally: Tally) -> list[int]:
         """Lines 1-3: x^_(i,j) = |x T_(i,j)|."""
@@ -250,26 +208,19 @@ class CoxExtension(Extension):
         c = self.cox.columns
         if c == 1:
             return list(xhat)
-        out = []
-        for i, (row, product) in enumerate(zip(self.cox.rows, self.cox.products, strict=True)):
-            total = 0
-            for x, a in zip(xhat[i * c : (i + 1) * c], row, strict=True):
-                total = tally.wide(total, tally.mul(x, product // a))
-            out.append(total)
+        out = [0] * (len(xhat) // c)
+        for i, (x, factor) in enumerate(zip(xhat, self.cox.cofactors, strict=True)):
+            out[i // c] = tally.wide(out[i // c], tally.mul(x, factor))
         return out
 
-    def steps(self, hats: Sequence[int], tally: Tally) -> Iterator[tuple[int, int]]:
-        """The cox, row by row (lines 6-8 of Algorithm 1, 9-11 of Algorithm 2): (2^t sigma, h_i)."""
-        sigma = self.d
-        for i, hat in enumerate(hats):
-            sigma = tally.small(sigma + self._addend(i, hat))
-            h = sigma >> self.cox.t
-            sigma -= h << self.cox.t
-            yield sigma, h
-
     def h(self, hats: Sequence[int], tally: Tally) -> list[int]:
-        """All h_i."""
-        return [h for _, h in self.steps(hats, tally)]
+        """The cox, row by row (lines 6-8 of Algorithm 1, 9-11 of Algorithm 2): all h_i."""
+        sigma, out = self.d, []
+        for i, hat in enumerate(hats):
+            sigma = tally.small(sigma + self.cox.term(i, hat))
+            out.append(sigma >> self.cox.t)
+            sigma -= out[-1] << self.cox.t
+        return out
 
     def spread(
         self, hats: Sequence[int], h: Sequence[int], tally: Tally, start: Sequence[int] | None = None
@@ -284,39 +235,15 @@ class CoxExtension(Extension):
         return out
 
     def extend(self, residues: Sequence[int], tally: Tally | None = None) -> list[int]:
-        """Residues over ``target`` of the integer `predicted`, from the residues of x: Algorithm 1 or 2."""
+        """Algorithm 1 or 2."""
         tally = tally or self.tally()
         hats = self.hats(self.xhat(residues, tally), tally)
         return self.spread(hats, self.h(hats, tally), tally)
 
-    def trace(self, residues: Sequence[int]) -> Iterator[tuple[str, Any]]:
-        """(name, value) of every intermediate in the order of the algorithm, the result x_B last.
-
-        xhat, Xhat (HBE only), then sigma (in units of 2^-t, after h is subtracted) and h of each row (modulus), all
-        numbered from 1, xhat_b (HBE only: the rows of |X^_i|_b) and x_B.
-        """
-        tally = self.tally()
-        c = self.cox.columns
-        xhat = self.xhat(residues, tally)
-        yield "xhat", xhat
-        hats = self.hats(xhat, tally)
-        if c > 1:
-            yield "Xhat", hats
-        taken = []
-        for i, (sigma, h) in enumerate(self.steps(hats, tally), 1):
-            yield f"sigma_{i}", sigma
-            yield f"h_{i}", h
-            taken.append(h)
-        if c > 1:
-            yield "xhat_b", [[x % b for b in self.target] for x in hats]
-        yield "x_B", self.spread(hats, taken, tally)
-
 
 class KBE(CoxExtension):
-    """Algorithm 1: every modulus a row. sigma = 0 or 0.5 in the paper is d = 0 or 2^(t-1).
-
-    Cost: n + n n_B MM, 2 n n_B ADD, n small additions in the cox.
-    """
+    """Algorithm 1: every modulus a row. sigma = 0 or 0.5 in the paper is d = 0 or 2^(t-1). Cost: n + n n_B MM, 2 n n_B
+    ADD, n small additions in the cox."""
 
     @classmethod
     def of(cls, source: Base, target: Sequence[int], t: int, d: int | None = None, *, lazy: bool = False) -> KBE:
@@ -326,10 +253,8 @@ class KBE(CoxExtension):
 
 
 class HBE(CoxExtension):
-    """Algorithm 2: rows of c moduli; h_i in 0 ... c, X^_i of c w + ceil(log2 c) bits.
-
-    Cost: n + n n_B / c MM, n n_B / c MR, n MUL, 2 n n_B / c ADD, n wide ADD, n / c small additions in the cox.
-    """
+    """Algorithm 2: rows of c moduli; h_i in 0 ... c, X^_i of c w + ceil(log2 c) bits. Cost: n + n n_B / c MM, n n_B / c
+    MR, n MUL, 2 n n_B / c ADD, n wide ADD, n / c small additions in the cox."""
 
     @classmethod
     def of(
@@ -341,10 +266,10 @@ class HBE(CoxExtension):
 
 
 class Approximate(CoxExtension):
-    """No cox: h = 0, the result is x + k A with k = floor(sum X^_i / A_i) <= n - 1 for least residues.
+    """No cox: h = 0, the result is sum X^_i A / A_i = x + k A with k <= n - 1 for least residues; no x is certain to be
+    returned unchanged. Cost: that of KBE or HBE without the cox."""
 
-    Cost: that of KBE or HBE without the cox.
-    """
+    _COX_OPERATIONS = 0
 
     @classmethod
     def of(cls, source: Base, target: Sequence[int], c: int = 1, *, lazy: bool = False) -> Approximate:
@@ -353,28 +278,11 @@ class Approximate(CoxExtension):
 
     @property
     def exact(self) -> Exact:
-        """The empty range: no x is certain to be returned unchanged."""
         return Exact(0, Fraction(0), "no x is certain to be returned unchanged")
 
     @property
     def bound(self) -> Fraction:
-        """Exclusive bound of the results, as a multiple of A: about n."""
-        largest = sum((Fraction(t, p) for t, p in zip(self.cox.tops, self.cox.products, strict=True)), Fraction(0))
-        return largest + Fraction(1, self.source.M)  # the largest value occurs
+        return self.cox.most + Fraction(1, self.source.M)  # the largest value occurs
 
-    @property
-    def _cox_operations(self) -> int:
-        return 0
-
-    def predicted(self, x: int) -> int:
-        """The integer whose residues `extend` returns for x: sum X^_i A / A_i."""
-        hats = self.cox.hats(self.cox.xi(x))
-        return sum(hat * (self.source.M // p) for hat, p in zip(hats, self.cox.products, strict=True))
-
-    def outcomes(self, x: int) -> set[int]:
-        """All results for x that some x^ can give: x + k A for 0 <= k <= ``cox.most``."""
-        return {x + k * self.source.M for k in range(self.cox.most + 1)}
-
-    def steps(self, hats: Sequence[int], tally: Tally) -> Iterator[tuple[int, int]]:
-        """(0, 0) for every row: there is no cox."""
-        return ((0, 0) for _ in hats)
+    def h(self, hats: Sequence[int], tally: Tally) -> list[int]:
+        return [0] * len(hats)

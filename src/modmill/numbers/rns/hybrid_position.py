@@ -24,20 +24,21 @@ Cost, n_B = n_A: 2 n^2 / d + (2 d + 4) n MM; with HBE 2 n^2 / (c d) + (2 d + 4) 
 operations modulo 2^g or with beta are not counted.
 """
 
-from __future__ import annotations
-
-from collections.abc import Sequence
+import random
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from math import gcd
+from itertools import islice, repeat
+from math import ceil, comb, gcd
 from typing import Self
 
+from modmill.numbers.primes import is_prime
 from modmill.numbers.rns.conditions import Condition, require
 from modmill.numbers.rns.counting import Count, Formula, Tally
 from modmill.numbers.rns.cox import Cox
 from modmill.numbers.rns.extension import HBE, KBE, CoxExtension
-from modmill.numbers.rns.residues import Base
+from modmill.numbers.rns.residues import Base, pseudo_mersenne
 from modmill.numbers.rns.rns_montgomery import least_t
 
 Digit = tuple[list[int], list[int], int]
@@ -46,10 +47,8 @@ Digit = tuple[list[int], list[int], int]
 
 @dataclass(frozen=True)
 class HybridPosition:
-    """A multiplier modulo ``a.M``^d - beta; cox of ``t`` bits, extensions in rows of ``c`` (1: KBE).
-
-    Raises ValueError with the first of `conditions` that fails. p need not be prime.
-    """
+    """A multiplier modulo ``a.M``^d - beta; cox of ``t`` bits, extensions in rows of ``c`` (1: KBE). Raises ValueError
+    with the first of `conditions` that fails. p need not be prime."""
 
     d: int
     beta: int
@@ -79,14 +78,12 @@ class HybridPosition:
     @cached_property
     def first(self) -> CoxExtension:
         """From A to B and 2^g, offset 0."""
-        target = (*self.b.moduli, self.side)
-        return KBE.of(self.a, target, self.t, 0) if self.c == 1 else HBE.of(self.a, target, self.t, self.c, 0)
+        return HBE.of(self.a, (*self.b.moduli, self.side), self.t, self.c, 0)
 
     @cached_property
     def second(self) -> CoxExtension:
         """From B to A, exact."""
-        a = self.a.moduli
-        return KBE.of(self.b, a, self.t) if self.c == 1 else HBE.of(self.b, a, self.t, self.c)
+        return HBE.of(self.b, self.a.moduli, self.t, self.c)
 
     @cached_property
     def narrow(self) -> KBE:
@@ -101,7 +98,7 @@ class HybridPosition:
     def largest(self, kappa: Fraction) -> tuple[int, int]:
         """Largest h and largest q for digits below kappa M."""
         M, d, beta = self.a.M, self.d, self.beta
-        digit = -(-(kappa * M).numerator // (kappa * M).denominator) - 1
+        digit = ceil(kappa * M) - 1
         h = [(k + 1 + beta * (d - 1 - k)) * digit**2 // M for k in range(d)]
         low = (1 + self.error) * M
         sums = [low + beta * h[-1] + M - beta, *(low + h[k - 1] + M - 1 for k in range(1, d))]
@@ -127,16 +124,13 @@ class HybridPosition:
         h, q = self.largest(self.kappa)
         result = 1 + self.error + Fraction(beta * q, M)
         bits = f"M has {M.bit_length()} bits, beta = {beta}"
+        error = f"E = {float(self.error):.6g}, t = {self.t}, {bits}"
         first = [
             Condition(self.d >= 2, "d >= 2", f"d = {self.d}"),
             Condition(beta >= 1, "beta >= 1", bits),
             Condition(M % 2 == 1, "M odd", "A holds an even modulus"),
             Condition(gcd(M, B) == 1, "gcd(A, B) = 1", f"they share {gcd(M, B)}"),
-            Condition(
-                self.error + Fraction(2 * beta, M) <= 1,
-                "E + 2 beta / M <= 1",
-                f"E = {float(self.error):.6g}, t = {self.t}, {bits}",
-            ),
+            Condition(self.error + Fraction(2 * beta, M) <= 1, "E + 2 beta / M <= 1", error),
             Condition(result <= self.kappa, "1 + E + beta q_max / M <= kappa", f"{float(result):.6g} > 2, {bits}"),
             Condition(self.side <= 1 << (self.a.w - 1), "g < w", f"2^g = {self.side}, w = {self.a.w}"),
         ]
@@ -250,3 +244,45 @@ class HybridPosition:
         if c == 1:
             return Formula(text, Count(mm=mm))
         return Formula(f"{text} + 2 d n_A n_B / c MR + d (n_A + n_B) MUL", Count(mm, inner, d * (n_a + n_b)))
+
+
+@dataclass(frozen=True)
+class HprPrime:
+    """A prime p = M^d - beta, where M is the product of base ``a``."""
+
+    p: int
+    a: Base
+    d: int
+    beta: int
+
+
+def hpr_primes(
+    w: int, n: int, d: int, *, betas: Sequence[int] = (2,), pool: int | None = None, seed: int = 0
+) -> Iterator[HprPrime]:
+    """Primes M^d - beta, M a product of n / d odd moduli 2^w - u, drawn from the first ``pool`` coprime ones.
+
+    The same seed gives the same primes; no product M is drawn twice. The default pool has 4 n / d moduli, at least 32.
+    Raises ValueError if d < 2, d does not divide n, a beta is not even and positive, or the pool is too small.
+    """
+    if d < 2 or n < d or n % d:
+        raise ValueError(f"d must be at least 2 and divide n, got d = {d}, n = {n}")
+    if odd := [beta for beta in betas if beta < 1 or beta % 2]:
+        raise ValueError(f"beta must be even and positive, because M is odd, got {odd[0]}")
+    k = n // d
+    pool = max(4 * k, 32) if pool is None else pool
+    moduli = list(islice(pseudo_mersenne(w), pool))
+    if len(moduli) < max(k, pool):
+        raise ValueError(f"{max(k, pool)} coprime moduli of {w} bits are wanted, there are {len(moduli)}")
+    products = map(Base, repeat(w), _draws(moduli, k, random.Random(seed)))
+    found = (HprPrime(base.M**d - beta, base, d, beta) for base in products for beta in betas)
+    return (prime for prime in found if is_prime(prime.p))
+
+
+def _draws(moduli: Sequence[int], k: int, rnd: random.Random) -> Iterator[tuple[int, ...]]:
+    """All choices of k moduli, the largest first, in random order."""
+    seen: set[tuple[int, ...]] = set()
+    while len(seen) < comb(len(moduli), k):
+        drawn = tuple(sorted(rnd.sample(moduli, k), reverse=True))
+        if drawn not in seen:
+            seen.add(drawn)
+            yield drawn

@@ -14,8 +14,6 @@ that is 1 mod 4 is accepted if c has a root; composite moduli are refused.
 Cost: 2 n^2 + 3 n MM (2 n^2 / c + 3 n MM, 2 n^2 / c MR, 2 n MUL with HBE) and up to n sign changes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -60,13 +58,9 @@ class SingleQ(Merged):
         return [-self.p * A_i % m for A_i, m in zip(self.a.cofactors, self.a.moduli, strict=True)]
 
     @cached_property
-    def _K(self) -> tuple[int, ...]:
-        return _roots(self.a, self._in_a)
-
-    @property
     def u(self) -> tuple[int, ...]:
         """K_i, the factors of residues stored in A."""
-        return self._K
+        return _roots(self.a, self._in_a)
 
     @property
     def v(self) -> tuple[int, ...]:
@@ -78,7 +72,7 @@ class SingleQ(Merged):
         earlier = super().conditions()
         if not all(c.holds for c in earlier):
             return earlier
-        return [*earlier, *_squares(self.a, self._in_a, self._K, "K")]
+        return [*earlier, *_squares(self.a, self._in_a, self.u, "K")]
 
 
 @dataclass(frozen=True)
@@ -90,17 +84,13 @@ class DoubleQ(SingleQ):
         return [self.a.M * B_j % m for B_j, m in zip(self.b.cofactors, self.b.moduli, strict=True)]
 
     @cached_property
-    def _C(self) -> tuple[int, ...]:
-        return _roots(self.b, self._in_b)
-
-    @property
     def v(self) -> tuple[int, ...]:
         """C_j, the factors of residues stored in B."""
-        return self._C
+        return _roots(self.b, self._in_b)
 
     def conditions(self) -> list[Condition]:
         """Conditions of sQ-RNS; then that every C_j exists."""
         earlier = super().conditions()
         if not all(c.holds for c in earlier):
             return earlier
-        return [*earlier, *_squares(self.b, self._in_b, self._C, "C")]
+        return [*earlier, *_squares(self.b, self._in_b, self.v, "C")]

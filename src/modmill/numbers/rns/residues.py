@@ -6,8 +6,6 @@ Notation: base m_1 ... m_N of w-bit moduli, M their product, M_i = M / m_i,
 gamma_i = x_i * M_i^-1 mod m_i, X = sum gamma_i M_i - alpha M.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,10 +17,8 @@ MERSENNE_66_T = (2, 3, 4, 5, 6, 8, 9, 1, 12, 16, 17, 18, 21, 22, 24, 26, 28, 29,
 
 @dataclass(frozen=True)
 class Base:
-    """Pairwise coprime moduli of exactly ``w`` bits.
-
-    Raises ValueError, which names the moduli, if two share a factor or one has another length; also for no moduli.
-    """
+    """Pairwise coprime moduli of exactly ``w`` bits. Raises ValueError, which names the moduli, if two share a factor
+    or one has another length; also for no moduli."""
 
     w: int
     moduli: tuple[int, ...]
@@ -119,10 +115,8 @@ def mersenne_like(w: int) -> Iterator[int]:
 
 
 def pseudo_mersenne(w: int, *, digits: int | None = None, even: bool = False) -> Iterator[int]:
-    """Pairwise coprime moduli 2^w - u in ascending u (greedy), u < 2^(w-1).
-
-    ``digits`` limits the signed digits of u, which makes folding cheap; ``even`` also allows u = 0.
-    """
+    """Pairwise coprime moduli 2^w - u in ascending u (greedy), u < 2^(w-1). ``digits`` limits the signed digits of u,
+    which makes folding cheap; ``even`` also allows u = 0."""
     candidates = ((1 << w) - u for u in range(0 if even else 1, 1 << (w - 1)) if even or u % 2)
     if digits is not None:
         candidates = (m for m in candidates if len(signed_digits((1 << w) - m)) <= digits)
@@ -131,9 +125,7 @@ def pseudo_mersenne(w: int, *, digits: int | None = None, even: bool = False) ->
 
 def growing_bases(w: int, moduli: Iterator[int], enough: int, *, least: int = 2, count: int = 5) -> Iterator[Base]:
     """The ``count`` shortest prefixes of ``moduli`` with at least ``least`` moduli and a product above ``enough``.
-
-    Raises ValueError if no prefix of the w-bit moduli suffices.
-    """
+    Raises ValueError if no prefix of the w-bit moduli suffices."""
     taken: list[int] = []
     product = 1
     found = 0

@@ -16,8 +16,6 @@ faster" (V): by Table II d = 4 is faster from n = 9 (KBE), 11 (r = 2) and 13 (r 
 the paper prints it as the pessimistic one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -51,11 +49,8 @@ def hbe(n: int, r: Fraction | int, c: int = 2) -> Fraction:
 
 
 def product(algorithm: Algorithm, n: int, r: Fraction | int | None = None, c: int = 2) -> Fraction:
-    """Cost in CMM of one modular multiplication, with HBE, or with KBE if r is None.
-
-    KBE: 2 n^2 / d + k n with k = 4 for d = 1 (Gandino's order), else 2 d + 4. HBE: 2 n^2 / (c d) (1 + 1/r)
-    + (k + 2 (c - 1)) n.
-    """
+    """Cost in CMM of one modular multiplication, with HBE, or with KBE if r is None. KBE: 2 n^2 / d + k n with k = 4
+    for d = 1 (Gandino's order), else 2 d + 4. HBE: 2 n^2 / (c d) (1 + 1/r) + (k + 2 (c - 1)) n."""
     d = algorithm.d
     linear = 4 if d == 1 else 2 * d + 4
     square = Fraction(2 * _positive(n) ** 2, d)
@@ -110,14 +105,11 @@ def first_saving(saving: Fraction, r: Fraction | int, c: int = 2, algorithm: Alg
 
 
 def first_faster(better: Algorithm, other: Algorithm, r: Fraction | int | None = None, c: int = 2) -> int | None:
-    """The least n from which ``better``, with the smaller n^2 term, costs less than ``other``; None if there is
-    none."""
+    """The least n from which ``better``, with the smaller n^2 term, costs less than ``other``; None: never."""
     at_1 = [product(algorithm, 1, r, c) for algorithm in (better, other)]
     square = [Fraction(2, algorithm.d) * (1 if r is None else asymptote(r, c)) for algorithm in (better, other)]
     gain = square[1] - square[0]
-    if gain <= 0:
-        return None
-    return max(1, (at_1[0] - square[0] - at_1[1] + square[1]) // gain + 1)
+    return max(1, (at_1[0] - at_1[1] + gain) // gain + 1) if gain > 0 else None
 
 
 def _pair(r: Fraction | int) -> Fraction:

@@ -38,7 +38,7 @@ from modmill.numbers.rns.conditions import Condition, require
 from modmill.numbers.rns.counting import Count, Formula, Tally
 from modmill.numbers.rns.cox import Loop
 from modmill.numbers.rns.exact_extension import ShenoyKumaresan
-from modmill.numbers.rns.extension import HBE, KBE, Approximate, CoxExtension, Extension
+from modmill.numbers.rns.extension import HBE, Approximate, CoxExtension, Extension
 from modmill.numbers.rns.residues import Base
 
 Made = TypeVar("Made")
@@ -94,31 +94,19 @@ class Montgomery(ABC):
         p, a, b = self.p, self.a.M, self.b.M
         (lam, result), g, limit = self.bounds, self.first.bound, self.loop.largest_result
         pairing = self.first.target == self.second.reads and self.second.target == self.first.reads
-        ratio = f"p / A = {_decimal(Fraction(p, a))}, g = {_decimal(g)}"
-        some = self.operand is None
+        ratio, room = f"p / A = {_decimal(Fraction(p, a))}, g = {_decimal(g)}", f"limit / p = {_decimal(limit)}"
+        sizes = f"{len(self.first.target)} and {len(self.second.reads)} moduli of B"
         return [
             Condition(p >= 3, "p >= 3", f"p = {p}"),
-            Condition(
-                pairing,
-                "the extensions run from A to B and back",
-                f"{len(self.first.target)} and {len(self.second.reads)} moduli of B",
-            ),
+            Condition(pairing, "the extensions run from A to B and back", sizes),
             Condition(gcd(a, b) == 1, "gcd(A, B) = 1", f"they share {gcd(a, b)}"),
             Condition(gcd(p, a * b) == 1, "gcd(p, A B) = 1", f"they share {gcd(p, a * b)}"),
             Condition(self.first.never_below, "Q from the first extension >= 0", "it needs offset d = 0"),
             Condition(limit > 0, "the second extension is exact", self.second.exact.text),
-            Condition(not some or 4 * g * p <= a, "A >= 4 g p", ratio),
-            Condition(
-                lam > 0,
-                "lambda p <= exact limit over B for some closed lambda",
-                f"limit / p = {_decimal(limit)}, {ratio}",
-            ),
+            Condition(self.operand is not None or 4 * g * p <= a, "A >= 4 g p", ratio),
+            Condition(lam > 0, "lambda p <= exact limit over B for some closed lambda", f"{room}, {ratio}"),
             Condition(result <= lam, "p lambda^2 / A + g <= lambda", f"lambda = {_decimal(lam)}, {ratio}"),
-            Condition(
-                lam <= limit,
-                "lambda p <= exact limit over B",
-                f"lambda = {_decimal(lam)}, limit / p = {_decimal(limit)}",
-            ),
+            Condition(lam <= limit, "lambda p <= exact limit over B", f"lambda = {_decimal(lam)}, {room}"),
         ]
 
     @property
@@ -139,9 +127,8 @@ class Montgomery(ABC):
     def encode(self, x: int) -> Pair:
         """The stored form of x. Raises ValueError unless 0 <= x < lambda p."""
         if not 0 <= x < self.bounds[0] * self.p:
-            raise ValueError(
-                f"operands are in 0 ... {_decimal(self.bounds[0])} p, got {_decimal(Fraction(x, self.p))} p"
-            )
+            largest, given = _decimal(self.bounds[0]), _decimal(Fraction(x, self.p))
+            raise ValueError(f"operands are in 0 ... {largest} p, got {given} p")
         return (
             [x * u % m for u, m in zip(self.u, self.first.reads, strict=True)],
             [x * v % m for v, m in zip(self.v, self.second.reads, strict=True)],
@@ -152,20 +139,23 @@ class Montgomery(ABC):
         disagree."""
         plain = [x * pow(v, -1, m) % m for x, v, m in zip(pair[1], self.v, self.second.reads, strict=True)]
         x = self.b.number(plain[: self.b.n])
-        for side, scales, moduli in ((pair[0], self.u, self.first.reads), (pair[1], self.v, self.second.reads)):
-            for value, scale, m in zip(side, scales, moduli, strict=True):
-                if (value - x * scale) % m:
-                    raise ValueError(f"residue {value} modulo {m} does not belong to {x}, the number in the other base")
+        factors, moduli = (*self.u, *self.v), (*self.first.reads, *self.second.reads)
+        for value, factor, m in zip((*pair[0], *pair[1]), factors, moduli, strict=True):
+            if (value - x * factor) % m:
+                raise ValueError(f"residue {value} modulo {m} does not belong to {x}, the number in the other base")
         return x
 
     def multiply(self, x: Pair, y: Pair, tally: Tally | None = None) -> Pair:
         """The stored form of a number congruent to x y A^-1 mod p, below the result bound."""
         tally = tally or self.tally()
-        return self.reduce((self._products(x, y, 0, tally), self._products(x, y, 1, tally)), tally)
+        in_a, in_b = (
+            [self._product(s, t, m, tally) for s, t, m in zip(x[side], y[side], moduli, strict=True)]
+            for side, moduli in enumerate((self.first.reads, self.second.reads))
+        )
+        return self.reduce((in_a, in_b), tally)
 
-    def _products(self, x: Pair, y: Pair, side: int, tally: Tally) -> list[int]:
-        moduli = (self.first if side == 0 else self.second).reads
-        return [tally.mm(s, t, m) for s, t, m in zip(x[side], y[side], moduli, strict=True)]
+    def _product(self, x: int, y: int, m: int, tally: Tally) -> int:
+        return tally.mm(x, y, m)
 
     @abstractmethod
     def reduce(self, s: Pair, tally: Tally | None = None) -> Pair:
@@ -192,8 +182,6 @@ class Montgomery(ABC):
 
 def pair_of(a: Base, b: Base, t: int, c: int = 1, *, lazy: bool = False) -> tuple[CoxExtension, CoxExtension]:
     """KBE (c = 1) or HBE from ``a`` to ``b`` with offset 0, and back with the least exact offset."""
-    if c == 1:
-        return KBE.of(a, b.moduli, t, 0, lazy=lazy), KBE.of(b, a.moduli, t, lazy=lazy)
     return HBE.of(a, b.moduli, t, c, 0, lazy=lazy), HBE.of(b, a.moduli, t, c, lazy=lazy)
 
 
@@ -208,7 +196,7 @@ class Full(Montgomery):
 
     @property
     def formula(self) -> Formula:
-        """The closed formula of the multiplications in one product, with those of the two extensions."""
+        """As in the base class, with the operations of the two extensions."""
         n, n_b = self.a.n, len(self.second.reads)
         wide = sum(m > 1 << (self.a.w - 1) for m in self.second.reads)
         own = Count(mm=2 * n + 3 * wide, add=wide, small=4 * (n_b - wide))
@@ -285,7 +273,6 @@ class Merged(Montgomery):
 
     @property
     def formula(self) -> Formula:
-        """The closed formula of the multiplications in one product."""
         (k, eo), n_a, n_b = self._CONSTANTS, self.a.n, self.b.n
         rows_a, rows_b = n_a // self.first.cox.columns, n_b // self.second.cox.columns
         inner = rows_a * n_b + rows_b * n_a
@@ -313,10 +300,8 @@ class Guillermin(Merged):
 
 
 def least_t(make: Callable[[int], Made], most: int, t: int | None = None) -> Made:
-    """``make(t)``; for t None the first of ``make(1)`` ... ``make(most)`` that raises no ValueError.
-
-    Raises the last ValueError if all of them do.
-    """
+    """``make(t)``; for t None the first of ``make(1)`` ... ``make(most)`` that raises no ValueError. Raises the last
+    ValueError if all of them do."""
     for bits in range(1, most) if t is None else ():
         with suppress(ValueError):
             return make(bits)

@@ -14,23 +14,16 @@ omits e_alpha; therefore its condition (22) excludes many primes.) Every bound i
 exact rational; lazy residues reach 2^w - 1.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from math import isqrt
+from math import ceil, floor, isqrt
 from typing import Any
 
 from modmill.numbers.rns.cox import Cox
 from modmill.numbers.rns.residues import Base
-
-
-def tops(base: Base, lazy: bool) -> list[int]:
-    """Largest value of a residue in each channel: 2^w - 1 if lazy, else m_i - 1."""
-    return [(1 << base.w) - 1 if lazy else m - 1 for m in base.moduli]
 
 
 def alpha_offset(base: Base, q: int, lazy: bool) -> int:
@@ -64,7 +57,7 @@ class SumOfResidues:
     multiplied: bool = False
 
     def __post_init__(self) -> None:
-        least = alpha_offset(self.base, self.q, self.lazy)
+        least = self.cox.offset
         if not least <= self.d < 1 << self.q:
             raise ValueError(
                 f"alpha with q = {self.q} needs an offset of at least {least} and below {1 << self.q}, got {self.d}"
@@ -73,9 +66,9 @@ class SumOfResidues:
             raise ValueError(f"kappa needs T >= 1, got T = {self.T}")
 
     @cached_property
-    def tops(self) -> list[int]:
-        """Largest gamma of each channel."""
-        return tops(self.base, self.lazy)
+    def cox(self) -> Cox:
+        """The cox that estimates alpha."""
+        return Cox(self.base, self.q, lazy=self.lazy)
 
     @cached_property
     def r(self) -> tuple[int, ...]:
@@ -85,15 +78,13 @@ class SumOfResidues:
     @cached_property
     def alpha_max(self) -> int:
         """Largest alpha that can occur."""
-        total = sum(Fraction(t, m) for t, m in zip(self.tops, self.base.moduli, strict=True))
-        return total.numerator // total.denominator
+        return floor(self.cox.most)
 
     @cached_property
     def v(self) -> tuple[int, ...]:
         """v_alpha = -alpha M mod p for alpha = 0 ... alpha_max (alpha times -M mod p when ``multiplied``)."""
-        if self.multiplied:
-            return tuple(a * (-self.base.M % self.p) for a in range(self.alpha_max + 1))
-        return tuple(-a * self.base.M % self.p for a in range(self.alpha_max + 1))
+        v_1 = -self.base.M % self.p
+        return tuple(alpha * v_1 if self.multiplied else alpha * v_1 % self.p for alpha in range(self.alpha_max + 1))
 
     @cached_property
     def c(self) -> tuple[int, ...]:
@@ -103,7 +94,7 @@ class SumOfResidues:
     @cached_property
     def e(self) -> tuple[int, ...]:
         """Kappa's offset e_alpha for each alpha; all 0 without offset."""
-        return tuple(((v << self.T) // self.p) if self.offset else 0 for v in self.v)
+        return tuple((v << self.T) // self.p if self.offset else 0 for v in self.v)
 
     @property
     def constant_bits(self) -> int:
@@ -113,8 +104,7 @@ class SumOfResidues:
     @property
     def kappa_max(self) -> int:
         """Largest kappa (bound, inclusive)."""
-        cut = [(t >> self.s) << self.s for t in self.tops]
-        return (sum(t * c for t, c in zip(cut, self.c, strict=True)) + max(self.e)) >> self.T
+        return (self._cut_sum(self.cox.tops) + max(self.e)) >> self.T
 
     @property
     def kappa_bits(self) -> int:
@@ -124,12 +114,12 @@ class SumOfResidues:
     @property
     def v_max(self) -> int:
         """Bound (inclusive) of V, the result of the original method without kappa."""
-        return sum(t * r for t, r in zip(self.tops, self.r, strict=True)) + max(self.v)
+        return sum(t * r for t, r in zip(self.cox.tops, self.r, strict=True)) + max(self.v)
 
     @cached_property
     def _most(self) -> Fraction:
         """Largest z: p (1 - 2^-T) plus the largest truncation errors of r_i / p, gamma_i and v_alpha / p."""
-        hidden = sum(t * ((r << self.T) - c * self.p) for t, r, c in zip(self.tops, self.r, self.c, strict=True))
+        hidden = sum(t * ((r << self.T) - c * self.p) for t, r, c in zip(self.cox.tops, self.r, self.c, strict=True))
         hidden += ((1 << self.s) - 1) * sum(self.c) * self.p
         hidden += max((v << self.T) - e * self.p for v, e in zip(self.v, self.e, strict=True))
         return Fraction((self.p << self.T) - self.p + hidden, 1 << self.T)
@@ -161,19 +151,20 @@ class SumOfResidues:
 
     def alpha(self, gammas: Iterable[int]) -> int:
         """alpha from the q most significant bits of each gamma."""
-        shift = self.base.w - self.q
-        return (sum(g >> shift for g in gammas) + self.d) >> self.q
+        return self.cox.h(gammas, self.d)
 
     def kappa(self, gammas: Iterable[int], alpha: int) -> int:
         """kappa from the constants c_i."""
-        total = sum(((g >> self.s) << self.s) * c for g, c in zip(gammas, self.c, strict=True))
-        return (total + self.e[alpha]) >> self.T
+        return (self._cut_sum(gammas) + self.e[alpha]) >> self.T
+
+    def _cut_sum(self, gammas: Iterable[int]) -> int:
+        return sum((g >> self.s << self.s) * c for g, c in zip(gammas, self.c, strict=True))
 
 
 def _least_q(base: Base, need: int, lazy: bool) -> int:
     """The least q for which alpha is exact up to ``need``. Raises ValueError when no q up to the channel's width is."""
     for q in range(1, base.w + 1):
-        if need < alpha_limit(base, q, alpha_offset(base, q, lazy)):
+        if need < Cox(base, q, lazy=lazy).limit():
             return q
     raise ValueError(
         f"the base cannot close the loop: no q up to {base.w} separates alpha, "
@@ -201,7 +192,7 @@ def solve(
     Raises ValueError, with the condition that fails and its numbers, if the base is too small.
     """
     largest = max(operand, beta)
-    need = (-(-(largest * p).numerator // (largest * p).denominator) - 1) ** 2
+    need = (ceil(largest * p) - 1) ** 2
     if need >= base.M:
         raise ValueError(
             f"the base cannot close the loop: its range has {base.M.bit_length()} bits, "

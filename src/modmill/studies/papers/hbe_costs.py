@@ -14,7 +14,8 @@ from functools import partial
 
 from modmill.numbers.moduli import parse_modulus
 from modmill.numbers.rns import rns_costs
-from modmill.numbers.rns.base_pairs import base_pair, choose_moduli, deal
+from modmill.numbers.rns.base_pairs import base_pair, deal
+from modmill.numbers.rns.choice_of_moduli import choose_moduli
 from modmill.numbers.rns.extension import HBE, KBE
 from modmill.numbers.rns.rns_costs import BE_MM, HPR_2, HPR_4, Algorithm
 from modmill.numbers.rns.rns_montgomery import Gandino
