@@ -80,9 +80,6 @@ class DigitSerialMachine(Multiplier):
             self.probes.append((step.name, register, step.end))
 
 
-# ---------------------------------------------------------------------------------------------- the end
-
-
 class End(Operations):
     """The last operations of a product, word by word, on the units of `rtl.words`."""
 

@@ -24,15 +24,12 @@ from typing import Any
 
 from amaranth.hdl import Array, Cat, Module, Mux, Signal, Value
 
-from modmill.design import Design, Multiplier, Setting, Source
+from modmill.design import Design, Multiplier, Source
 from modmill.designs.digit_serial import PLACES, DigitSerial, DigitSerialMachine, End, addition, ended, planned, put
-from modmill.designs.multistep.design import SHARED_SETTINGS, BinaryMontgomery, added_bits, majority
-from modmill.numbers.moduli import MAX_BITS
+from modmill.designs.multistep import LOADABLE, SUBTRACT, BinaryMontgomery, majority, scanned_bits, word_setting
 from modmill.rtl.acceptance import Acceptance
 from modmill.rtl.words import CarrySaveWords, WordSubtraction, widened
 from modmill.schedule import Operation, Operations, Schedule, Step
-
-# ---------------------------------------------------------------------------------------------- parameters
 
 
 @dataclass(frozen=True)
@@ -54,9 +51,6 @@ class Params:
         return -(-self.width // self.word)
 
 
-# ---------------------------------------------------------------------------------------------- algorithm
-
-
 class Kind(Operations):
     """The operations of the first addition and of the loop."""
 
@@ -70,7 +64,7 @@ class McIvor(DigitSerial, BinaryMontgomery):
     @cached_property
     def params(self) -> Params:
         """Steps and widths."""
-        steps = self.bits + 2 * (not self.settings["subtract"])
+        steps = scanned_bits(self.bits, self.settings)
         return Params(steps, self.operand_bits, min(self.settings["word"], self.operand_bits + 1))
 
     @property
@@ -122,9 +116,6 @@ class McIvor(DigitSerial, BinaryMontgomery):
         ]
 
 
-# ---------------------------------------------------------------------------------------------- machine
-
-
 class Machine(DigitSerialMachine):
     """A carry-save adder with the registers (S1, S2), an adder before it, an adder and a subtractor behind it.
 
@@ -150,10 +141,8 @@ class Machine(DigitSerialMachine):
         return m
 
     def _control(self, m: Module, front: Acceptance) -> tuple[Signal, Signal, Signal, Signal]:
-        """The cycle of a product, whether B + M is added up, whether the loop runs, and whether this is its last step.
-
-        The additions take cycles 1 ... ``words``; the loop follows.
-        """
+        """The cycle of a product; whether B + M is added up, in cycles 1 ... ``words``; whether the loop runs, and
+        whether this is its last step."""
         p, interval = self._fitted.params, self._fitted.schedule.interval
         cycle = Signal(range(interval + 1))
         adding, looping, last = Signal(), Signal(), Signal()
@@ -176,9 +165,8 @@ class Machine(DigitSerialMachine):
         self, m: Module, front: Acceptance, cycle: Value, adding: Value
     ) -> tuple[Signal, Signal, Signal, Signal]:
         """Registers of A and B, B + M and its carry. The addition goes word by word while B rotates once."""
-        p = self._fitted.params
-        word, count = p.word, p.words
-        a = Signal(max(2, p.steps), name="A", reset_less=True)
+        word, count = self._fitted.params.word, self._fitted.params.words
+        a = Signal(max(2, self._fitted.params.steps), name="A", reset_less=True)
         b = Signal(word * count, name="B", reset_less=True)
         d, carry = Signal(word * count, name="D", reset_less=True), Signal(name="D_carry")
         index = Signal(range(count + 1))
@@ -188,8 +176,7 @@ class Machine(DigitSerialMachine):
         m.d.comb += total.eq(b[:word] + modulus_word + carry)
         m.d.sync += modulus_word.eq(Array(words.word_select(j, word) for j in range(count))[index])
         with m.If(front.accept):
-            m.d.sync += [a.eq(self.i_a), b.eq(self.i_b), carry.eq(0)]
-            m.d.sync += index.eq(1 if count > 1 else 0)
+            m.d.sync += [a.eq(self.i_a), b.eq(self.i_b), carry.eq(0), index.eq(count > 1)]
         with m.Elif(adding):
             m.d.sync += [b.eq(Cat(b[word:], b[:word])), d.eq(Cat(d[word:], total[:word])), carry.eq(total[word])]
             m.d.sync += index.eq(Mux(cycle >= count - 1, 0, index + 1) if count > 1 else 0)
@@ -203,12 +190,12 @@ class Machine(DigitSerialMachine):
         """One step in each cycle, with the next q. Returns registers of S1, S2 and q; S1 and S2 after this step."""
         p = self._fitted.params
         s, c = Signal(p.width, name="S1", reset_less=True), Signal(p.width, name="S2", reset_less=True)
-        q, bit = Signal(name="q", reset_less=True), Signal(name="a_i")
-        m.d.comb += bit.eq(a[0])
-        chosen = Signal(p.width, name="T")
-        m.d.comb += chosen.eq(Mux(bit, Mux(q, d, b), Mux(q, front.modulus, 0)))
+        q, bit, chosen = Signal(name="q", reset_less=True), Signal(name="a_i"), Signal(p.width, name="T")
         after_s, after_c = Signal(p.width, name="S1_after"), Signal(p.width, name="S2_after")
-        m.d.comb += [after_s.eq((s ^ c ^ chosen) >> 1), after_c.eq((s & c) | (s & chosen) | (c & chosen))]
+        m.d.comb += [
+            bit.eq(a[0]), chosen.eq(Mux(bit, Mux(q, d, b), Mux(q, front.modulus, 0))),
+            after_s.eq((s ^ c ^ chosen) >> 1), after_c.eq((s & c) | (s & chosen) | (c & chosen)),
+        ]  # fmt: skip
         with m.If(front.accept):
             m.d.sync += [s.eq(0), c.eq(0), q.eq(self.i_a[0] & self.i_b[0])]
         with m.Elif(looping):
@@ -216,29 +203,18 @@ class Machine(DigitSerialMachine):
         return [s, c, q], after_s, after_c
 
 
-# ---------------------------------------------------------------------------------------------- design
-
 DESIGNS = (
     Design(
-        name="mcivor",
-        page="mcivor",
+        name="mcivor", page="mcivor",
         title="bit-serial Montgomery multiplication in carry-save with B + M made beforehand",
         source=Source(
             "C. McIvor, M. McLoone, J. V. McCanny, A. Daly, W. Marnane",
             "Fast Montgomery Modular Multiplication and RSA Cryptographic Processor Architectures",
-            "Asilomar Conference on Signals, Systems and Computers",
-            2003,
+            "Asilomar Conference on Signals, Systems and Computers", 2003,
             "the four-to-two form; machine and schedule are ours",
         ),
         needs="any odd modulus",
-        settings=(
-            Setting(
-                "word", int, 32, "bits of B + M and of the result added in each cycle", least=1, most=MAX_BITS + 2,
-                depends="a sum is 1 bit longer than an operand, which has the bits of p, 1 more without subtract",
-                limits=lambda p, settings: (1, added_bits(p, settings)),
-            ),
-            *SHARED_SETTINGS,
-        ),
+        settings=(word_setting("word", 32, "bits of B + M and of the result added in each cycle"), SUBTRACT, LOADABLE),
         solve=lambda p, **settings: McIvor(p, settings),
     ),
 )  # fmt: skip

@@ -29,7 +29,7 @@ from amaranth.hdl import Cat, Module, Mux, Signal, Value
 
 from modmill.design import Design, Multiplier, Setting, Source
 from modmill.designs.digit_serial import PLACES, DigitSerial, DigitSerialMachine, ended, planned, put, subtraction
-from modmill.designs.multistep.design import SHARED_SETTINGS, BinaryMontgomery, added_bits, scanned_bits
+from modmill.designs.multistep import LOADABLE, SUBTRACT, BinaryMontgomery, scanned_bits, word_setting
 from modmill.numbers.moduli import MAX_BITS
 from modmill.rtl.acceptance import Acceptance
 from modmill.rtl.delay import later
@@ -38,9 +38,6 @@ from modmill.schedule import Operation, Operations, Schedule, Step
 
 DELAY = 2
 """Cycles from a word at an element to the same word at the next element."""
-
-
-# ---------------------------------------------------------------------------------------------- parameters
 
 
 @dataclass(frozen=True)
@@ -89,9 +86,6 @@ class Params:
         return (self.period - self.e) * self.w < self.pes
 
 
-# ---------------------------------------------------------------------------------------------- algorithm
-
-
 class Kind(Operations):
     """The operations of the row. Their words of S leave one in each cycle, the first at the step's end."""
 
@@ -105,7 +99,7 @@ class TencaKoc(DigitSerial, BinaryMontgomery):
     @cached_property
     def params(self) -> Params:
         """Words, elements and passes."""
-        steps = self.bits + 2 * (not self.settings["subtract"])
+        steps = scanned_bits(self.bits, self.settings)
         return Params(self.settings["w"], self.settings["pes"], steps, self.operand_bits)
 
     @property
@@ -166,9 +160,6 @@ class TencaKoc(DigitSerial, BinaryMontgomery):
         ]
 
 
-# ---------------------------------------------------------------------------------------------- machine
-
-
 @dataclass(frozen=True)
 class Link:
     """The inputs or outputs of an element: a word of S, of Y and of M, and flags for the first word, for a word of the
@@ -194,76 +185,30 @@ def element(m: Module, i: Link, bit: Value, name: str) -> tuple[Link, Signal]:
     m.d.sync += [held.eq(x), q.eq(odd)]
     carry = Signal(2, name=f"{name}_carry", reset_less=True)
     total = Signal(w + 2, name=f"{name}_total")
-    m.d.comb += total.eq(
-        i.s
-        + (i.y & x.replicate(w))
-        + (i.modulus & odd.replicate(w))
-        + (carry & (~i.first).replicate(2))
-    )  # fmt: skip
+    kept = carry & (~i.first).replicate(2)
+    m.d.comb += total.eq(i.s + (i.y & x.replicate(w)) + (i.modulus & odd.replicate(w)) + kept)
     low = Signal(w, name=f"{name}_low", reset_less=True)
     s = Signal(w, name=f"{name}_S", reset_less=True)
     m.d.sync += [carry.eq(total[w:]), low.eq(total), s.eq(Cat(low[1:], total[0]))]
 
-    def passed(value: Value, kind: str, *, flag: bool) -> Signal:
-        """``value`` for the next element; a flag has a reset."""
+    passed: list[Value] = []  # DELAY registers of each; those of flags have a reset
+    for kind, value in (("y", i.y), ("m", i.modulus), ("first", i.first), ("result", i.result), ("last", i.last)):
         for k in range(DELAY):
-            q = Signal(len(value), name=f"{name}_{kind}{k}", reset_less=not flag)
-            m.d.sync += q.eq(value)
-            value = q
-        return q
-
-    return Link(
-        s,
-        passed(i.y, "y", flag=False),
-        passed(i.modulus, "m", flag=False),
-        passed(i.first, "first", flag=True),
-        passed(i.result, "result", flag=True),
-        passed(i.last, "last", flag=True),
-    ), q
+            following = Signal(len(value), name=f"{name}_{kind}{k}", reset_less=kind in ("y", "m"))
+            m.d.sync += following.eq(value)
+            value = following
+        passed.append(value)
+    return Link(s, *passed), q
 
 
-@dataclass(frozen=True)
 class Control:
-    """Control signals of the first element.
+    """Counters of the cycle in a pass and of the pass, and the flags of the first element's words.
 
     ``slot``: cycle of a pass; ``turn``: number of the pass. ``words``: a word of Y and M enters, ``first``: it is the
     lowest one. ``begun``: words of S come back from the last element.
     """
 
-    slot: Value
-    turn: Value
-    first: Value
-    words: Value
-    begun: Value
-
-
-class Machine(DigitSerialMachine):
-    """P elements in a row, a queue from the last to the first, and a subtractor behind the last.
-
-    The machine never stalls: it accepts operands if one of its two places for a result is free. Timing does not depend
-    on values. Latency: `Params.cycles` + 3. Cost: two adders of w bits and about 4 w flip-flops for each element; a
-    register of e words for Y; a multiplexer for the words of the modulus.
-    """
-
-    _fitted: TencaKoc
-
-    def elaborate(self, _platform: object) -> Module:
-        m = Module()
-        fitted, q = self._fitted, self._fitted.params
-        front = Acceptance(m, self, fitted.p, fitted.bits, PLACES)
-        control = self._control(m, front)
-        y, modulus = self._words(m, front, control)
-        link, results, back = self._row(m, front, control, y, modulus)
-        end = WordSubtraction(
-            m, self, link.s, link.modulus, link.result, link.last, count=q.e, subtract=fitted.subtract
-        )
-        bits = {Kind.BIT(i): results[i % q.pes] for i in range(q.passes * q.pes)}
-        self.watch(end, {Kind.QUEUE: [back], **bits})
-        return m
-
-    def _control(self, m: Module, front: Acceptance) -> Control:
-        """Counters of the cycle in a pass and of the pass, and the flags of the first element's words."""
-        q, interval = self._fitted.params, self._fitted.schedule.interval
+    def __init__(self, m: Module, front: Acceptance, q: Params, interval: int) -> None:
         cycle = Signal(range(interval + 1))
         slot, turn = Signal(range(q.period + 1)), Signal(range(q.passes + 1))
         running, first, words, begun = Signal(), Signal(), Signal(), Signal()
@@ -288,7 +233,32 @@ class Machine(DigitSerialMachine):
                     m.d.sync += [first.eq(1), words.eq(1)]
             with m.Elif(running):
                 m.d.sync += slot.eq(slot + 1)
-        return Control(slot, turn, first, words, begun)
+        self.slot, self.turn, self.first, self.words, self.begun = slot, turn, first, words, begun
+
+
+class Machine(DigitSerialMachine):
+    """P elements in a row, a queue from the last to the first, and a subtractor behind the last.
+
+    The machine never stalls: it accepts operands if one of its two places for a result is free. Timing does not depend
+    on values. Latency: `Params.cycles` + 3. Cost: two adders of w bits and about 4 w flip-flops for each element; a
+    register of e words for Y; a multiplexer for the words of the modulus.
+    """
+
+    _fitted: TencaKoc
+
+    def elaborate(self, _platform: object) -> Module:
+        m = Module()
+        fitted, q = self._fitted, self._fitted.params
+        front = Acceptance(m, self, fitted.p, fitted.bits, PLACES)
+        control = Control(m, front, q, fitted.schedule.interval)
+        y, modulus = self._words(m, front, control)
+        link, results, back = self._row(m, front, control, y, modulus)
+        end = WordSubtraction(
+            m, self, link.s, link.modulus, link.result, link.last, count=q.e, subtract=fitted.subtract
+        )
+        bits = {Kind.BIT(i): results[i % q.pes] for i in range(q.passes * q.pes)}
+        self.watch(end, {Kind.QUEUE: [back], **bits})
+        return m
 
     def _words(self, m: Module, front: Acceptance, control: Control) -> tuple[Signal, Signal]:
         """Y, with the word for the first element in its lowest bits, and the word of M."""
@@ -318,18 +288,14 @@ class Machine(DigitSerialMachine):
         Returns the last element's outputs, q and the word of S of every element, and the word from the queue.
         """
         q, words = self._fitted.params, control.words
-        w, e = q.w, q.e
+        w = q.w
         back = Signal(w, name="S_back")
         final = control.turn == q.passes - 1
         mask = words.replicate(w)
         link = Link(
-            back & control.begun.replicate(w),
-            y[:w] & mask,
-            modulus & mask,
-            control.first,
-            words & final,
-            words & final & (control.slot == e - 1),
-        )
+            back & control.begun.replicate(w), y[:w] & mask, modulus & mask,
+            control.first, words & final, words & final & (control.slot == q.e - 1),
+        )  # fmt: skip
         x = Signal(q.passes * q.pes, name="x", reset_less=True)
         starts: list[Value] = []
         results: list[list[Value]] = []
@@ -350,35 +316,26 @@ class Machine(DigitSerialMachine):
         return link, results, back
 
 
-# ---------------------------------------------------------------------------------------------- design
-
 DESIGNS = (
     Design(
-        name="tenca-koc",
-        page="tenca-koc",
+        name="tenca-koc", page="tenca-koc",
         title="multiple-word radix-2 Montgomery multiplication on a row of processing elements",
         source=Source(
             "A. F. Tenca, C. K. Koc",
             "A Scalable Architecture for Modular Multiplication Based on Montgomery's Algorithm",
-            "IEEE Transactions on Computers 52(9)",
-            2003,
+            "IEEE Transactions on Computers 52(9)", 2003,
             "the algorithm MWR2MM and its pipeline; [6] of Zhang and Dong",
         ),
         needs="any odd modulus",
         settings=(
-            Setting(
-                "w", int, 16, "bits of a word", least=1, most=MAX_BITS + 2,
-                depends="a sum is 1 bit longer than an operand, which has the bits of p, 1 more without subtract",
-                limits=lambda p, settings: (1, added_bits(p, settings)),
-                smaller="lower",
-            ),
+            word_setting("w", 16, "bits of a word", smaller="lower"),
             Setting(
                 "pes", int, 16, "P, processing elements, each for one bit of x", least=1, most=MAX_BITS + 2,
                 depends="at most one for each bit of x: those of p, and 2 more without subtract",
-                limits=lambda p, settings: (1, scanned_bits(p, settings)),
-                smaller="lower",
+                limits=lambda p, settings: (1, scanned_bits(p.bit_length(), settings)), smaller="lower",
             ),
-            *SHARED_SETTINGS,
+            SUBTRACT,
+            LOADABLE,
         ),
         solve=lambda p, **settings: TencaKoc(p, settings),
     ),

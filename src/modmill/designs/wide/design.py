@@ -19,7 +19,7 @@ and 15 cycles for a product.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -27,14 +27,12 @@ from typing import Any
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 
 from modmill.design import Cost, Design, Multiplier, Setting, Source
-from modmill.designs.multistep.design import SHARED_SETTINGS, BinaryMontgomery, scanned_bits
+from modmill.designs.multistep import SUBTRACT, BinaryMontgomery, scanned_bits
 from modmill.designs.wide.karatsuba import Karatsuba
 from modmill.rtl.delay import later
 from modmill.rtl.periodic import Period, every_cycle
 from modmill.rtl.product import BLOCKS
 from modmill.schedule import Operations, Schedule
-
-# ---------------------------------------------------------------------------------------------- parameters
 
 
 @dataclass(frozen=True)
@@ -84,13 +82,9 @@ class Kind(Operations):
     Q = "q"
     QM = "q m"
     V = "v"
-    D = "d"
-    """v - m, or v if nothing is subtracted."""
+    D = "d"  # v - m, or v if nothing is subtracted
     Z = "z"
     OUT = "out"
-
-
-# ---------------------------------------------------------------------------------------------- algorithm
 
 
 class Wide(BinaryMontgomery):
@@ -99,14 +93,9 @@ class Wide(BinaryMontgomery):
     @cached_property
     def params(self) -> Params:
         """The wide multiplier and the number of copies."""
-        width = self.bits + 2 * (not self.settings["subtract"])
+        width = scanned_bits(self.bits, self.settings)
         multiplier = Karatsuba(width, self.settings["levels"], BLOCKS[self.settings["dsp"]])
         return Params(multiplier, self.settings["multipliers"])
-
-    @property
-    def period(self) -> int:
-        """Cycles between accepted operands."""
-        return self.params.interval
 
     @property
     def R(self) -> int:
@@ -163,9 +152,6 @@ class Wide(BinaryMontgomery):
             ("operands", "below p" if self.subtract else "below 2 p"),
             ("T that wait", f"{self.params.held}"),
         ]
-
-
-# ---------------------------------------------------------------------------------------------- machine
 
 
 class Machine(Multiplier):
@@ -240,27 +226,17 @@ class Machine(Multiplier):
         return out
 
 
-# ---------------------------------------------------------------------------------------------- design
-
 LEVELS_MAX = 9
 """Most levels: enough for a modulus of 8,192 bits."""
 
 
-def most_levels(p: int, settings: Mapping[str, Any]) -> int:
-    """Levels of splitting until the operands fit a DSP block."""
-    return Karatsuba(scanned_bits(p, settings), LEVELS_MAX, BLOCKS[settings["dsp"]]).splits
-
-
 DESIGNS = (
     Design(
-        name="wide",
-        page="wide",
+        name="wide", page="wide",
         title="Montgomery multiplication with one or three wide multipliers, by Karatsuba's method",
         source=Source(
             "Y. Gong, S. Li",
-            "High-throughput FPGA implementation of 256-bit Montgomery modular multiplier",
-            "ETCS",
-            2010,
+            "High-throughput FPGA implementation of 256-bit Montgomery modular multiplier", "ETCS", 2010,
             "81 multipliers, with levels = 0 the 256 of McIvor et al.; [14] and [13] of Zhang and Dong; schedule ours",
         ),
         needs="any odd modulus",
@@ -268,13 +244,15 @@ DESIGNS = (
             Setting(
                 "levels", int, 4, "levels of Karatsuba's method; 0: all products of digits", least=0, most=LEVELS_MAX,
                 depends="halves are split as long as they are wider than a DSP block",
-                limits=lambda p, settings: (0, most_levels(p, settings)),
+                limits=lambda p, settings: (
+                    0, Karatsuba(scanned_bits(p.bit_length(), settings), LEVELS_MAX, BLOCKS[settings["dsp"]]).splits
+                ),
                 smaller="raise",
             ),
             Setting("multipliers", int, 1, "1: x y, q and q m in turn; 3: one for each, one product per cycle", (1, 3),
                     smaller="lower"),
             Setting("dsp", str, "18x18", "DSP block for which products are tiled", tuple(BLOCKS)),
-            SHARED_SETTINGS[0],
+            SUBTRACT,
         ),
         solve=lambda p, **settings: Wide(p, settings),
     ),

@@ -43,10 +43,7 @@ class Karatsuba:
     @property
     def leaf(self) -> int:
         """Bits of the operands of the innermost products."""
-        width = self.width
-        for _ in range(self.splits):
-            width = -(-width // 2)
-        return width
+        return -(-self.width >> self.splits)
 
     @property
     def tiles(self) -> int:
@@ -65,35 +62,25 @@ class Karatsuba:
         Cost: ``tiles`` DSP blocks; a product of 2 h bits takes about 9 h LUTs in adders, and each level has three times
         as many products.
         """
-        return _split(m, a, b, self.splits, self.block, name)
 
+        def registered(value: Value, what: str, cycles: int = 1) -> Value:
+            for k in range(cycles):
+                value = later(m, value, f"{name}_{what}_{k}" if cycles > 1 else f"{name}_{what}")
+            return value
 
-def _registered(m: Module, value: Value, name: str, cycles: int = 1) -> Value:
-    """``value`` delayed by ``cycles``."""
-    for k in range(cycles):
-        value = later(m, value, f"{name}_{k}" if cycles > 1 else name)
-    return value
-
-
-def _split(m: Module, a: Value, b: Value, splits: int, block: DspBlock, name: str) -> Value:
-    """a * b, split ``splits`` times."""
-    width = len(a)
-    if splits == 0:
-        product = tiled(m, a, b, block, TILE, name=name)
-        rows = len(tile_rows(width, width, block))
-        return _registered(m, product, f"{name}_p") if rows > 1 else product
-    h = -(-width // 2)
-    inner = Karatsuba(h, splits - 1, block).latency
-    a0, b0 = _registered(m, a[:h], f"{name}_a0"), _registered(m, b[:h], f"{name}_b0")
-    a1, b1 = (_registered(m, widened(v[h:], h), f"{name}_{n}1") for v, n in ((a, "a"), (b, "b")))
-    sa = _registered(m, a[:h] + a[h:], f"{name}_sa")
-    sb = _registered(m, b[:h] + b[h:], f"{name}_sb")
-    pairs = ((a0, b0), (a1, b1), (sa[:h], sb[:h]))
-    p0, p1, pm = (_split(m, x, y, splits - 1, block, f"{name}{k}") for k, (x, y) in enumerate(pairs))
-    cross = (sb[:h] & sa[h].replicate(h)) + (sa[:h] & sb[h].replicate(h)) + ((sa[h] & sb[h]) << h)
-    cross = _registered(m, cross[: h + 2], f"{name}_cross", inner)
-    raised = _registered(m, (pm + (cross << h))[: 2 * h + 2], f"{name}_pm")
-    both = _registered(m, p0 + p1, f"{name}_both")
-    ends = _registered(m, Cat(p0, p1), f"{name}_ends", 2)
-    middle = _registered(m, (raised - both)[: 2 * h + 1], f"{name}_middle")
-    return _registered(m, (ends + (middle << h))[: 2 * width], f"{name}_p")
+        if self.splits == 0:
+            product = tiled(m, a, b, self.block, TILE, name=name)
+            return registered(product, "p") if self.latency > TILE else product
+        h = -(-self.width // 2)
+        inner = Karatsuba(h, self.splits - 1, self.block)
+        a0, b0 = registered(a[:h], "a0"), registered(b[:h], "b0")
+        a1, b1 = registered(widened(a[h:], h), "a1"), registered(widened(b[h:], h), "b1")
+        sa, sb = registered(a[:h] + a[h:], "sa"), registered(b[:h] + b[h:], "sb")
+        pairs = ((a0, b0), (a1, b1), (sa[:h], sb[:h]))
+        p0, p1, pm = (inner.build(m, x, y, f"{name}{k}") for k, (x, y) in enumerate(pairs))
+        cross = (sb[:h] & sa[h].replicate(h)) + (sa[:h] & sb[h].replicate(h)) + ((sa[h] & sb[h]) << h)
+        cross = registered(cross[: h + 2], "cross", inner.latency)
+        raised, both = registered((pm + (cross << h))[: 2 * h + 2], "pm"), registered(p0 + p1, "both")
+        ends = registered(Cat(p0, p1), "ends", 2)
+        middle = registered((raised - both)[: 2 * h + 1], "middle")
+        return registered((ends + (middle << h))[: 2 * self.width], "p")

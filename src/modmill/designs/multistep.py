@@ -13,6 +13,8 @@ Deviations from the paper:
   for j < r in the remainder.
 - The paper counts only the clocks of the loop, t + [r > 0]. The carry-save result must still be added and compared with
   m. Here this is done word by word during the next product's loop, and it is included in the latency.
+
+The paper's table and claims are in `studies.papers.multistep`.
 """
 
 from __future__ import annotations
@@ -25,11 +27,12 @@ from functools import cached_property
 from typing import Any
 
 from amaranth.hdl import Module, Mux, Signal, Value
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
 
 from modmill.contract import Binary, Load, Timing
 from modmill.design import Cost, Design, DesignInstance, Multiplier, Setting, Source, loadable_modulus
 from modmill.designs.digit_serial import PLACES, DigitSerial, DigitSerialMachine, End, addition, ended, planned, put
-from modmill.designs.multistep.carry_save import CarrySaveAdder
 from modmill.numbers.moduli import MAX_BITS
 from modmill.numbers.montgomery import edges
 from modmill.rtl.acceptance import Acceptance
@@ -40,28 +43,25 @@ LEAST_WORD = 16
 """Bits of the final adder, unless a wider adder is needed to finish within the next product's loop."""
 
 
-# ---------------------------------------------------------------------------------------------- common base
-
-
 class BinaryMontgomery(DesignInstance):
     """Common base of the designs for Montgomery multiplication of binary numbers; abstract.
 
     Setting ``subtract``: operands and results are below p, and one conditional subtraction ends a product; otherwise
-    they are below 2 p. Setting ``loadable``, if the design has it: the modulus is loaded. The binary form always
-    subtracts.
+    they are below 2 p. Setting ``loadable``: the modulus is loaded. A design may lack them: it does neither. The binary
+    form always subtracts.
     """
 
     def __init__(self, p: int, settings: dict[str, Any], bits: int = 0) -> None:
         """``bits``: width of the largest modulus of the core; 0: the width of p."""
         self.p, self.settings = p, settings
         self.bits = bits or p.bit_length()
-        self.subtract: bool = settings["subtract"]
+        self.subtract: bool = settings.get("subtract", False)
         self.loadable: bool = settings.get("loadable", False)
 
     @property
     @abstractmethod
     def R(self) -> int:
-        """R, a power of two that depends only on ``bits``: the result is a b / R (mod p)."""
+        """A power of two that depends only on ``bits``: the result is a b / R (mod p)."""
 
     @property
     def operand_bits(self) -> int:
@@ -116,23 +116,24 @@ class BinaryMontgomery(DesignInstance):
         return edges(self.p, self.R, self.contract("native").largest_operand + 1)
 
 
-def scanned_bits(p: int, settings: Mapping[str, Any]) -> int:
-    """Bits of x that the loop processes: those of p, and 2 more without ``subtract``."""
-    return p.bit_length() + 2 * (not settings["subtract"])
+def scanned_bits(bits: int, settings: Mapping[str, Any]) -> int:
+    """Bits of x that the loop processes: ``bits`` of the modulus, and 2 more without ``subtract``."""
+    return bits + 2 * (not settings["subtract"])
 
 
-def added_bits(p: int, settings: Mapping[str, Any]) -> int:
-    """Bits of a sum of two operands: one more than those of an operand."""
-    return p.bit_length() + (not settings["subtract"]) + 1
+def word_setting(name: str, default: int, meaning: str, smaller: str = "") -> Setting:
+    """The setting for the bits of a sum of two operands that are added in each cycle. A default of 0 is automatic."""
+    return Setting(
+        name, int, default, meaning, least=min(default, 1), most=MAX_BITS + 2, smaller=smaller,
+        depends="a sum is 1 bit longer than an operand, which has the bits of p, 1 more without subtract",
+        limits=lambda p, settings: (1, p.bit_length() + (not settings["subtract"]) + 1),
+    )  # fmt: skip
 
 
-SHARED_SETTINGS = (
-    Setting("subtract", bool, True, "operands and results below p; false: below 2 p, without the final subtraction"),
-    Setting("loadable", bool, False, "load the modulus at run time: any odd one of at most that width"),
+SUBTRACT = Setting(
+    "subtract", bool, True, "operands and results below p; false: below 2 p, without the final subtraction"
 )
-
-
-# ---------------------------------------------------------------------------------------------- parameters
+LOADABLE = Setting("loadable", bool, False, "load the modulus at run time: any odd one of at most that width")
 
 
 @dataclass(frozen=True)
@@ -145,19 +146,9 @@ class Params:
     word: int
 
     @property
-    def t(self) -> int:
-        """Clocks of s steps."""
-        return self.k // self.s
-
-    @property
-    def r(self) -> int:
-        """Steps of the last clock, 0 if there is none: k = s t + r."""
-        return self.k % self.s
-
-    @property
     def loop(self) -> int:
-        """Clocks of the loop."""
-        return self.t + (self.r > 0)
+        """Clocks of the loop: t + [r > 0] for k = s t + r."""
+        return -(-self.k // self.s)
 
     @property
     def width(self) -> int:
@@ -178,14 +169,6 @@ class Params:
         """Cycles of the final addition."""
         return -(-self.width // self.adder)
 
-    @property
-    def done(self) -> list[int]:
-        """Number of steps done after each clock of the loop."""
-        return [min((clock + 1) * self.s, self.k) for clock in range(self.loop)]
-
-
-# ---------------------------------------------------------------------------------------------- algorithm
-
 
 def majority(a: int, b: int, c: int) -> int:
     """Bitwise majority: the carries of a carry-save addition."""
@@ -200,9 +183,9 @@ def step(s: int, c: int, xy: int, m: int) -> tuple[int, int]:
 
 
 class Kind(Operations):
-    """The operations of the loop."""
+    """The operation of the loop: s steps, or r, in one clock."""
 
-    STEPS = "p{}"  # the pair (S, C) after i steps; s of them, or r, in this clock
+    STEPS = "p{}"  # the pair (S, C) after i steps
 
 
 class Multistep(DigitSerial, BinaryMontgomery):
@@ -211,7 +194,7 @@ class Multistep(DigitSerial, BinaryMontgomery):
     @cached_property
     def params(self) -> Params:
         """Steps and widths."""
-        k = self.bits + 2 * (not self.settings["subtract"])
+        k = scanned_bits(self.bits, self.settings)
         return Params(k, self.settings["s"], self.operand_bits, self.settings["word"])
 
     @property
@@ -222,8 +205,8 @@ class Multistep(DigitSerial, BinaryMontgomery):
     def schedule(self) -> Schedule:
         q = self.params
         loop: list[Step] = []
-        for clock, done in enumerate(q.done):
-            loop.append(put(Kind.STEPS(done), "steps", 1 + clock, loop[-1:]))
+        for clock in range(1, q.loop + 1):
+            loop.append(put(Kind.STEPS(min(clock * q.s, q.k)), "steps", clock, loop[-1:]))
         return planned(loop + addition(loop[-1], q.words, self.subtract), max(q.loop, q.words))
 
     def evaluate(self, op: Operation, read: Mapping[Operation, Any], a: int, b: int) -> Any:
@@ -251,7 +234,7 @@ class Multistep(DigitSerial, BinaryMontgomery):
     def facts(self) -> list[tuple[str, str]]:
         q = self.params
         return [
-            ("steps", f"k = {q.k} = {q.s} * {q.t} + {q.r}: {q.loop} clocks"),
+            ("steps", f"k = {q.k} = {q.s} * {q.k // q.s} + {q.k % q.s}: {q.loop} clocks"),
             ("R", f"2^{q.k}"),
             ("operands", "below p" if self.subtract else "below 2 p"),
             ("final adder", f"{q.adder} bits a cycle, {q.words} cycles"),
@@ -260,7 +243,26 @@ class Multistep(DigitSerial, BinaryMontgomery):
         ]
 
 
-# ---------------------------------------------------------------------------------------------- machine
+class CarrySaveAdder(wiring.Component):
+    """sum + 2 carry = s + c + ``on`` a, for numbers of ``width`` bits; no carry propagates.
+
+    `Machine.kept` keeps it through synthesis: when a chain of them is flattened, synthesis restructures it for depth
+    with wide LUTs, and it takes four times the area.
+    Combinational. Cost: 2 LUTs of four inputs for each bit.
+    """
+
+    def __init__(self, width: int) -> None:
+        ports = {"s": In(width), "c": In(width), "a": In(width), "on": In(1), "sum": Out(width), "carry": Out(width)}
+        super().__init__(ports)
+
+    def elaborate(self, _platform: object) -> Module:
+        m = Module()
+        added = self.a & self.on.replicate(len(self.a))
+        m.d.comb += [
+            self.sum.eq(self.s ^ self.c ^ added),
+            self.carry.eq((self.s & self.c) | (self.s & added) | (self.c & added)),
+        ]
+        return m
 
 
 class Machine(DigitSerialMachine):
@@ -298,9 +300,9 @@ class Machine(DigitSerialMachine):
         y = Signal(fitted.operand_bits, name="y", reset_less=True)
         s, c = Signal(q.width, name="S", reset_less=True), Signal(q.width, name="C", reset_less=True)
         pairs = self._steps(m, s, c, x, y, modulus)
-        after_s, after_c = pairs[min(q.s, q.k) - 1]
-        if q.r and q.t:
-            rest_s, rest_c = pairs[q.r - 1]
+        after_s, after_c = pairs[-1]
+        if q.k % q.s and q.loop > 1:
+            rest_s, rest_c = pairs[q.k % q.s - 1]
             after_s, after_c = Mux(last, rest_s, after_s), Mux(last, rest_c, after_c)
         with m.If(front.accept):
             m.d.sync += [x.eq(self.i_a), y.eq(self.i_b), s.eq(0), c.eq(0)]
@@ -330,22 +332,15 @@ class Machine(DigitSerialMachine):
         return pairs
 
 
-# ---------------------------------------------------------------------------------------------- design
-
 PRINTED_CLOCKS, PRINTED_MHZ, PRINTED_ALUTS = 16, 76.8, 17161
 """Table 1 and Section 4: 256 bits, s = 16, Stratix III. The clocks of the loop are reproduced; frequency and area apply
 to another device."""
 
 DESIGNS = (
     Design(
-        name="multistep",
-        page="multistep",
-        title="multi-step radix-2 Montgomery multiplication in carry-save",
+        name="multistep", page="multistep", title="multi-step radix-2 Montgomery multiplication in carry-save",
         source=Source(
-            "X. Zhang, X. Dong",
-            "A high speed Montgomery processor of 256-bit on FPGA",
-            "(venue not printed)",
-            2016,
+            "X. Zhang, X. Dong", "A high speed Montgomery processor of 256-bit on FPGA", "(venue not printed)", 2016,
             "Algorithms 2 and 3, corrected, Figures 2 and 3",
         ),
         needs="any odd modulus",
@@ -353,16 +348,11 @@ DESIGNS = (
             Setting(
                 "s", int, 16, "steps (bits of x) in each clock", least=1, most=MAX_BITS + 2,
                 depends="there are as many steps as bits of x: those of p, 2 more without subtract",
-                limits=lambda p, settings: (1, scanned_bits(p, settings)),
-                smaller="lower",
+                limits=lambda p, settings: (1, scanned_bits(p.bit_length(), settings)), smaller="lower",
             ),
-            Setting(
-                "word", int, 0, "bits of the final adder in each cycle; 0: the fewest that end within a loop",
-                least=0, most=MAX_BITS + 2,
-                depends="a sum is 1 bit longer than an operand, which has the bits of p, 1 more without subtract",
-                limits=lambda p, settings: (1, added_bits(p, settings)),
-            ),
-            *SHARED_SETTINGS,
+            word_setting("word", 0, "bits of the final adder in each cycle; 0: the fewest that end within a loop"),
+            SUBTRACT,
+            LOADABLE,
         ),
         solve=lambda p, **settings: Multistep(p, settings),
     ),
