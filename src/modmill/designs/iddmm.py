@@ -28,11 +28,10 @@ from amaranth.hdl import Array, Cat, Module, Mux, Signal, Value
 
 from modmill.contract import Load
 from modmill.design import Cost, Design, Multiplier, Setting, Source
-from modmill.designs.digit_serial import PLACES, DigitSerial, DigitSerialMachine, ended, planned, put, subtraction
-from modmill.designs.multistep import LOADABLE, SUBTRACT, BinaryMontgomery, scanned_bits
+from modmill.designs.digit_serial import LOADABLE, SUBTRACT, DigitSerial, SerialMachine, put, scanned_bits
 from modmill.rtl.acceptance import Acceptance
 from modmill.rtl.product import BLOCKS, DspBlock, tiled
-from modmill.rtl.words import WordSubtraction, widened
+from modmill.rtl.words import widened
 from modmill.schedule import Operation, Operations, Schedule, Step
 
 DIGIT_MAX, PRINTED_MAX = 256, 64
@@ -70,7 +69,7 @@ class Kind(Operations):
     TOP = "S_n"
 
 
-class Iddmm(DigitSerial, BinaryMontgomery):
+class Iddmm(DigitSerial):
     """The digit-digit multiplier for one modulus, or for all moduli of at most its width."""
 
     @cached_property
@@ -119,7 +118,7 @@ class Iddmm(DigitSerial, BinaryMontgomery):
         if q.count > q.n:
             words.append(put(Kind.TOP(), "adder", sums[-1].end, sums[-1:]))
             made += words[-1:]
-        return planned(made + subtraction(words, self.subtract), q.n * q.digit_cycles)
+        return self.planned(made + self.subtraction(words), q.n * q.digit_cycles)
 
     def evaluate(self, op: Operation, read: Mapping[Operation, Any], a: int, b: int) -> Any:
         w, numbers = self.params.w, op.numbers
@@ -139,7 +138,7 @@ class Iddmm(DigitSerial, BinaryMontgomery):
             case Kind.TOP:
                 return [value[1] for value in read.values()]
             case _:
-                return ended(op, read, w, self.p)
+                return self.ended(op, read, w)
 
     @property
     def cost(self) -> Cost:
@@ -212,12 +211,10 @@ class Control:
         self.top_step, self.top_zero, self.top_final, self.extra = step, top_zero, top_final, extra
 
 
-class Machine(DigitSerialMachine):
+class Machine(SerialMachine):
     """Two digit multipliers, an adder, S in a shift register of n digits, and a subtractor behind the adder.
 
-    The machine never stalls: it accepts operands if one of its two places for a result is free. Timing does not depend
-    on values. Cost: two digit multipliers in tiles, about 16 LUTs for each bit of a digit, registers for about 6
-    operands.
+    Cost: two digit multipliers in tiles, about 16 LUTs for each bit of a digit, registers for about 6 operands.
     """
 
     _fitted: Iddmm
@@ -226,7 +223,7 @@ class Machine(DigitSerialMachine):
         m = Module()
         fitted, p = self._fitted, self._fitted.params
         w, n = p.w, p.n
-        front = Acceptance(m, self, fitted.word, fitted.bits + w, PLACES)
+        front = self.acceptance(m, fitted.word, fitted.bits + w)
         words = widened(front.modulus[: fitted.bits], w * max(n, p.count))
         control = Control(m, front, p, fitted.schedule.interval)
         x, y = Signal(w * n, name="x", reset_less=True), Signal(w * n, name="y", reset_less=True)
@@ -242,8 +239,8 @@ class Machine(DigitSerialMachine):
         xy, qm = self._products(m, control, x[:w], y[:w], modulus, s)
         total, carry, top = self._sums(m, control, s, xy, qm)
         z, word, valid, last = self._result_digits(m, control, total, top, words)
-        end = WordSubtraction(m, self, z, word, valid, last, count=p.count, subtract=fitted.subtract)
-        self.watch(end, {Kind.XY: xy, Kind.QUOTIENT: qm[:w], Kind.QM: qm, Kind.SUM: [s[-1], carry], Kind.TOP: [z]})
+        where = {Kind.XY: xy, Kind.QUOTIENT: qm[:w], Kind.QM: qm, Kind.SUM: [s[-1], carry], Kind.TOP: [z]}
+        self.finish(m, z, word, valid, last, p.count, where)
         return m
 
     def _modulus_digits(self, m: Module, control: Control, words: Value, m_prime: Value) -> Signal:

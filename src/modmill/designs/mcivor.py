@@ -25,10 +25,9 @@ from typing import Any
 from amaranth.hdl import Array, Cat, Module, Mux, Signal, Value
 
 from modmill.design import Design, Multiplier, Source
-from modmill.designs.digit_serial import PLACES, DigitSerial, DigitSerialMachine, End, addition, ended, planned, put
-from modmill.designs.multistep import LOADABLE, SUBTRACT, BinaryMontgomery, majority, scanned_bits, word_setting
+from modmill.designs.digit_serial import LOADABLE, SUBTRACT, DigitSerial, SerialMachine, put, scanned_bits, word_setting
 from modmill.rtl.acceptance import Acceptance
-from modmill.rtl.words import CarrySaveWords, WordSubtraction, widened
+from modmill.rtl.words import widened
 from modmill.schedule import Operation, Operations, Schedule, Step
 
 
@@ -58,7 +57,7 @@ class Kind(Operations):
     STEP = "S{}"  # (S1, S2) after i steps, and the next q
 
 
-class McIvor(DigitSerial, BinaryMontgomery):
+class McIvor(DigitSerial):
     """The bit-serial multiplier for one modulus, or for all moduli of at most its width."""
 
     @cached_property
@@ -79,7 +78,7 @@ class McIvor(DigitSerial, BinaryMontgomery):
             loop.append(put(Kind.WORD(j), "adder of B + M", 1 + j, loop[-1:]))
         for i in range(q.steps):
             loop.append(put(Kind.STEP(i + 1), "step", 1 + q.words + i, loop[-1:]))
-        return planned(loop + addition(loop[-1], q.words, self.subtract), q.words + q.steps)
+        return self.planned(loop + self.addition(loop[-1], q.words), q.words + q.steps)
 
     def evaluate(self, op: Operation, read: Mapping[Operation, Any], a: int, b: int) -> Any:
         q, M = self.params, self.p
@@ -92,10 +91,10 @@ class McIvor(DigitSerial, BinaryMontgomery):
                 (i,) = op.numbers
                 s, c, quotient = read.get(Kind.STEP(i - 1), (0, 0, a & b & 1))
                 t = (0, M, b, b + M)[2 * (a >> i - 1 & 1) + quotient]
-                s, c = (s ^ c ^ t) >> 1, majority(s, c, t)
+                s, c = (s ^ c ^ t) >> 1, s & c | s & t | c & t
                 return [s, c, (s ^ c ^ (a >> i & b)) & 1] if i < q.steps else [s, c]
             case _:
-                return ended(op, read, q.word, M)
+                return self.ended(op, read, q.word)
 
     @property
     def size(self) -> int:
@@ -116,11 +115,10 @@ class McIvor(DigitSerial, BinaryMontgomery):
         ]
 
 
-class Machine(DigitSerialMachine):
+class Machine(SerialMachine):
     """A carry-save adder with the registers (S1, S2), an adder before it, an adder and a subtractor behind it.
 
-    The machine never stalls: it accepts operands if one of its two places for a result is free. Timing does not depend
-    on values. Cost: about 12 LUTs and 10 flip-flops for each bit.
+    Cost: about 12 LUTs and 10 flip-flops for each bit.
     """
 
     _fitted: McIvor
@@ -128,16 +126,13 @@ class Machine(DigitSerialMachine):
     def elaborate(self, _platform: object) -> Module:
         m = Module()
         fitted, p = self._fitted, self._fitted.params
-        front = Acceptance(m, self, fitted.p, fitted.bits, PLACES)
+        front = self.acceptance(m, fitted.p, fitted.bits)
         cycle, adding, looping, last = self._control(m, front)
         a, b, d, carry = self._sum_of_b_and_m(m, front, cycle, adding)
         registers, after_s, after_c = self._step(m, front, looping, a, b, d)
-        ends = CarrySaveWords(m, last, after_s, after_c, front.modulus, word=p.word, count=p.words)
-        end = WordSubtraction(
-            m, self, ends.z, ends.modulus_word, ends.valid, ends.last, count=p.words, subtract=fitted.subtract
-        )
-        where = {Kind.WORD: [d[-p.word :], carry], Kind.STEP: registers, End.SUM: ends.registers}
-        self.watch(end, {**where, Kind.STEP(p.steps): ends.pair})
+        where = {Kind.WORD: [d[-p.word :], carry], Kind.STEP: registers}
+        pair = Kind.STEP(p.steps)
+        self.add_and_finish(m, last, after_s, after_c, front.modulus, p.word, p.words, pair, where)
         return m
 
     def _control(self, m: Module, front: Acceptance) -> tuple[Signal, Signal, Signal, Signal]:

@@ -19,10 +19,8 @@ The paper's table and claims are in `studies.papers.multistep`.
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
@@ -30,110 +28,13 @@ from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from modmill.contract import Binary, Load, Timing
-from modmill.design import Cost, Design, DesignInstance, Multiplier, Setting, Source, loadable_modulus
-from modmill.designs.digit_serial import PLACES, DigitSerial, DigitSerialMachine, End, addition, ended, planned, put
+from modmill.design import Design, Multiplier, Setting, Source
+from modmill.designs.digit_serial import LOADABLE, SUBTRACT, DigitSerial, SerialMachine, put, scanned_bits, word_setting
 from modmill.numbers.moduli import MAX_BITS
-from modmill.numbers.montgomery import edges
-from modmill.rtl.acceptance import Acceptance
-from modmill.rtl.words import CarrySaveWords, WordSubtraction
 from modmill.schedule import Operation, Operations, Schedule, Step
 
 LEAST_WORD = 16
 """Bits of the final adder, unless a wider adder is needed to finish within the next product's loop."""
-
-
-class BinaryMontgomery(DesignInstance):
-    """Common base of the designs for Montgomery multiplication of binary numbers; abstract.
-
-    Setting ``subtract``: operands and results are below p, and one conditional subtraction ends a product; otherwise
-    they are below 2 p. Setting ``loadable``: the modulus is loaded. A design may lack them: it does neither. The binary
-    form always subtracts.
-    """
-
-    def __init__(self, p: int, settings: dict[str, Any], bits: int = 0) -> None:
-        """``bits``: width of the largest modulus of the core; 0: the width of p."""
-        self.p, self.settings = p, settings
-        self.bits = bits or p.bit_length()
-        self.subtract: bool = settings.get("subtract", False)
-        self.loadable: bool = settings.get("loadable", False)
-
-    @property
-    @abstractmethod
-    def R(self) -> int:
-        """A power of two that depends only on ``bits``: the result is a b / R (mod p)."""
-
-    @property
-    def operand_bits(self) -> int:
-        """Width of operands and results, in bits."""
-        return self.bits + (not self.subtract)
-
-    @property
-    def cost(self) -> Cost:
-        """No DSP block and no table; a subclass may override it."""
-        return Cost(dsp=0, memory_bits=0, multiplications=1)
-
-    @property
-    def factor(self) -> int:
-        return pow(self.R, -1, self.p)
-
-    @property
-    def representation(self) -> Binary:
-        return Binary(self.operand_bits)
-
-    @property
-    def bounds(self) -> tuple[Fraction, Fraction, Fraction]:
-        one, two = Fraction(1), Fraction(2)
-        return (one, one, one) if self.subtract else (two, two**2, 4 * Fraction(self.p, self.R) + 1)
-
-    @property
-    def gain(self) -> Fraction:
-        return Fraction(0) if self.subtract else Fraction(self.p, self.R)
-
-    @property
-    def load(self) -> Load | None:
-        return Load(self.bits, (self.p,), 1) if self.loadable else None
-
-    def at(self, p: int) -> DesignInstance:
-        if not self.loadable:
-            return super().at(p)
-        return type(self)(loadable_modulus(p, self.bits), self.settings, self.bits)
-
-    def _binary(self) -> BinaryMontgomery:
-        """The same design with operands below p and the subtraction; R is the same."""
-        out = type(self)(self.p, self.settings, self.bits)
-        out.subtract = True
-        return out
-
-    def binary_component(self) -> Multiplier:
-        return self._binary().component()
-
-    def binary_timing(self) -> Timing:
-        plan = self._binary().schedule
-        return Timing(plan.latency, plan.interval, plan.in_flight)
-
-    def corners(self) -> list[tuple[int, int]]:
-        return edges(self.p, self.R, self.contract("native").largest_operand + 1)
-
-
-def scanned_bits(bits: int, settings: Mapping[str, Any]) -> int:
-    """Bits of x that the loop processes: ``bits`` of the modulus, and 2 more without ``subtract``."""
-    return bits + 2 * (not settings["subtract"])
-
-
-def word_setting(name: str, default: int, meaning: str, smaller: str = "") -> Setting:
-    """The setting for the bits of a sum of two operands that are added in each cycle. A default of 0 is automatic."""
-    return Setting(
-        name, int, default, meaning, least=min(default, 1), most=MAX_BITS + 2, smaller=smaller,
-        depends="a sum is 1 bit longer than an operand, which has the bits of p, 1 more without subtract",
-        limits=lambda p, settings: (1, p.bit_length() + (not settings["subtract"]) + 1),
-    )  # fmt: skip
-
-
-SUBTRACT = Setting(
-    "subtract", bool, True, "operands and results below p; false: below 2 p, without the final subtraction"
-)
-LOADABLE = Setting("loadable", bool, False, "load the modulus at run time: any odd one of at most that width")
 
 
 @dataclass(frozen=True)
@@ -159,10 +60,9 @@ class Params:
     def adder(self) -> int:
         """Bits that the final adder adds in each cycle: ``word``, or the fewest that end within the next loop.
 
-        The latency of 3 + loop + words is then below `PLACES` loops.
+        The latency of 3 + loop + words is then below 2 loops.
         """
-        hidden = (PLACES - 1) * self.loop - 4
-        return min(self.word or max(LEAST_WORD, -(-self.width // max(1, hidden))), self.width)
+        return min(self.word or max(LEAST_WORD, -(-self.width // max(1, self.loop - 4))), self.width)
 
     @property
     def words(self) -> int:
@@ -188,7 +88,7 @@ class Kind(Operations):
     STEPS = "p{}"  # the pair (S, C) after i steps
 
 
-class Multistep(DigitSerial, BinaryMontgomery):
+class Multistep(DigitSerial):
     """Multi-step Montgomery multiplication for one modulus, or for all moduli of at most its width."""
 
     @cached_property
@@ -207,11 +107,11 @@ class Multistep(DigitSerial, BinaryMontgomery):
         loop: list[Step] = []
         for clock in range(1, q.loop + 1):
             loop.append(put(Kind.STEPS(min(clock * q.s, q.k)), "steps", clock, loop[-1:]))
-        return planned(loop + addition(loop[-1], q.words, self.subtract), max(q.loop, q.words))
+        return self.planned(loop + self.addition(loop[-1], q.words), max(q.loop, q.words))
 
     def evaluate(self, op: Operation, read: Mapping[Operation, Any], a: int, b: int) -> Any:
         if op.kind is not Kind.STEPS:
-            return ended(op, read, self.params.adder, self.p)
+            return self.ended(op, read, self.params.adder)
         s, c = next(iter(read.values()), (0, 0))
         (done,) = op.numbers
         for i in range((done - 1) // self.params.s * self.params.s, done):
@@ -265,11 +165,10 @@ class CarrySaveAdder(wiring.Component):
         return m
 
 
-class Machine(DigitSerialMachine):
+class Machine(SerialMachine):
     """A chain of s steps with registers for (S, C), a final adder and a subtractor.
 
-    The machine never stalls: it accepts operands if one of its two places for a result is free. Timing does not depend
-    on values. Latency: 3 + loop + words. Cost: about 4 s + 4 LUTs for each bit.
+    Latency: 3 + loop + words. Cost: about 4 s + 4 LUTs for each bit.
     """
 
     kept = ("add_xy", "add_qm")
@@ -280,7 +179,7 @@ class Machine(DigitSerialMachine):
         m = Module()
         fitted, q = self._fitted, self._fitted.params
         interval = fitted.schedule.interval
-        front = Acceptance(m, self, fitted.p, fitted.bits, PLACES)
+        front = self.acceptance(m, fitted.p, fitted.bits)
         modulus = front.modulus
 
         # ---- control: idle in clock 0; clocks 1 ... loop are the loop; a product ends in clock ``interval``
@@ -310,11 +209,8 @@ class Machine(DigitSerialMachine):
             m.d.sync += [x.eq(x >> q.s), s.eq(after_s), c.eq(after_c)]
 
         # ---- final addition and subtraction
-        words = CarrySaveWords(m, last, after_s, after_c, modulus, word=q.adder, count=q.words)
-        end = WordSubtraction(
-            m, self, words.z, words.modulus_word, words.valid, words.last, count=q.words, subtract=fitted.subtract
-        )
-        self.watch(end, {Kind.STEPS: [s, c], Kind.STEPS(q.k): words.pair, End.SUM: words.registers})
+        pair, where = Kind.STEPS(q.k), {Kind.STEPS: [s, c]}
+        self.add_and_finish(m, last, after_s, after_c, modulus, q.adder, q.words, pair, where)
         return m
 
     def _steps(self, m: Module, s: Value, c: Value, x: Value, y: Value, modulus: Value) -> list[tuple[Signal, Signal]]:

@@ -27,12 +27,10 @@ from amaranth.hdl import Const, Module, Mux, Signal, Value
 
 from modmill.contract import Load, Timing, UnsupportedError
 from modmill.design import Cost, Design, Multiplier, Setting, Source
-from modmill.designs.digit_serial import PLACES, DigitSerial, DigitSerialMachine, ended, planned, put, subtraction
-from modmill.designs.multistep import LOADABLE, BinaryMontgomery
+from modmill.designs.digit_serial import LOADABLE, DigitSerial, SerialMachine, put
 from modmill.numbers.montgomery import edges
 from modmill.rtl.acceptance import Acceptance
 from modmill.rtl.product import one_tile
-from modmill.rtl.words import WordSubtraction
 from modmill.schedule import Operation, Operations, Schedule, Step
 
 DIGIT_MAX = 17
@@ -100,7 +98,7 @@ class Kind(Operations):
     DIGIT = "v{}"
 
 
-class Orup(DigitSerial, BinaryMontgomery):
+class Orup(DigitSerial):
     """Quotient pipelining for one modulus, or for all moduli of at most its width.
 
     ``mu``: Mt / M; ``scaled``: Mt; ``M_bar``: Mb.
@@ -154,8 +152,8 @@ class Orup(DigitSerial, BinaryMontgomery):
         for j in range(q.d + 1, q.digits):
             left.append(put(Kind.SHIFT(j - q.d), "second columns", left[-1].end, left[-1:]))
         v = [put(Kind.DIGIT(j), "digits", one.end, (one,)) for j, one in enumerate(left)]
-        made = [*of_a, *of_m, *gathered, *s, *left[q.d + 1 :], *v, *subtraction(v, False)]
-        return planned(sorted(made, key=lambda step: (step.end, step.start)), q.iterations)
+        made = [*of_a, *of_m, *gathered, *s, *left[q.d + 1 :], *v, *self.subtraction(v)]
+        return self.planned(sorted(made, key=lambda step: (step.end, step.start)), q.iterations)
 
     @property
     def cost(self) -> Cost:
@@ -184,7 +182,7 @@ class Orup(DigitSerial, BinaryMontgomery):
             case Kind.DIGIT:
                 return [s[0] & mask for s in read.values()]
             case _:
-                return ended(op, read, q.k)
+                return self.ended(op, read, q.k)
 
     def component(self, *, scaled: bool = False) -> Multiplier:
         return Machine(self)
@@ -242,11 +240,10 @@ class Control:
         self.at, self.go, self.quotient_counts, self.ending = at, go, quotient_counts, ending
 
 
-class Machine(DigitSerialMachine):
+class Machine(SerialMachine):
     """A tile for each digit of A and of Mb, the columns of S behind them, and a second row of columns for the output.
 
-    The machine never stalls: it accepts operands if one of its two places for a result is free. Timing does not depend
-    on values. Cost: a DSP block for each tile, about 4 adders of k + 3 bits for each column.
+    Cost: a DSP block for each tile, about 4 adders of k + 3 bits for each column.
     """
 
     _fitted: Orup
@@ -254,7 +251,7 @@ class Machine(DigitSerialMachine):
     def elaborate(self, _platform: object) -> Module:
         m = Module()
         fitted, q = self._fitted, self._fitted.params
-        front = Acceptance(m, self, fitted.M_bar, q.bits, PLACES)
+        front = self.acceptance(m, fitted.M_bar, q.bits)
         control = Control(m, front, q, fitted.schedule.interval)
         a, b = (Signal(q.operand_bits, name=name, reset_less=True) for name in "AB")
         with m.If(front.accept):
@@ -269,9 +266,9 @@ class Machine(DigitSerialMachine):
         tiles_m = self._tiles(m, "M", late, front.modulus, q.modulus_digits, products)
         sums, gathered = self._columns(m, control.go, s, products)
         drain, v, valid, last = self._output(m, control, s[0], sums)
-        end = WordSubtraction(m, self, v, Const(0, q.k), valid, last, count=q.digits, subtract=False)
-        registers = {Kind.DIGIT_A: tiles_a, Kind.DIGIT_M: tiles_m, Kind.GATHER: gathered, Kind.ITERATION: s}
-        self.watch(end, {**registers, Kind.ITERATION(q.iterations): drain, Kind.SHIFT: drain, Kind.DIGIT: [v]})
+        where = {Kind.DIGIT_A: tiles_a, Kind.DIGIT_M: tiles_m, Kind.GATHER: gathered, Kind.ITERATION: s}
+        where = {**where, Kind.ITERATION(q.iterations): drain, Kind.SHIFT: drain, Kind.DIGIT: [v]}
+        self.finish(m, v, Const(0, q.k), valid, last, q.digits, where)
         return m
 
     def _tiles(

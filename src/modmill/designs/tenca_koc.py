@@ -28,12 +28,11 @@ from typing import Any
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
 
 from modmill.design import Design, Multiplier, Setting, Source
-from modmill.designs.digit_serial import PLACES, DigitSerial, DigitSerialMachine, ended, planned, put, subtraction
-from modmill.designs.multistep import LOADABLE, SUBTRACT, BinaryMontgomery, scanned_bits, word_setting
+from modmill.designs.digit_serial import LOADABLE, SUBTRACT, DigitSerial, SerialMachine, put, scanned_bits, word_setting
 from modmill.numbers.moduli import MAX_BITS
 from modmill.rtl.acceptance import Acceptance
 from modmill.rtl.delay import later
-from modmill.rtl.words import WordSubtraction, widened
+from modmill.rtl.words import widened
 from modmill.schedule import Operation, Operations, Schedule, Step
 
 DELAY = 2
@@ -93,7 +92,7 @@ class Kind(Operations):
     QUEUE = "S{}"  # S after i passes, back at the first element
 
 
-class TencaKoc(DigitSerial, BinaryMontgomery):
+class TencaKoc(DigitSerial):
     """The systolic row for one modulus, or for all moduli of at most its width."""
 
     @cached_property
@@ -117,7 +116,7 @@ class TencaKoc(DigitSerial, BinaryMontgomery):
                 wait = {"cycles": q.held, "busy": min(q.e, q.period)}
                 made.append(put(Kind.QUEUE(done), "queue", made[-1].end, made[-1:], **wait))
             made.append(put(Kind.BIT(i), f"element {place + 1}", start, made[-1:], cycles=DELAY, busy=q.e + 1))
-        return planned(made + subtraction([made[-1]] * q.e, self.subtract), q.passes * q.period)
+        return self.planned(made + self.subtraction([made[-1]] * q.e), q.passes * q.period)
 
     def evaluate(self, op: Operation, read: Mapping[Operation, Any], a: int, b: int) -> Any:
         w = self.params.w
@@ -133,7 +132,7 @@ class TencaKoc(DigitSerial, BinaryMontgomery):
                     one: [value[-1] >> w * op.numbers[0] & (1 << w) - 1] if one.kind is Kind.BIT else value
                     for one, value in read.items()
                 }
-                return ended(op, words, w, self.p)
+                return self.ended(op, words, w)
 
     def standing(self, op: Operation, value: Any) -> Any:
         return [*value[:-1], value[-1] & (1 << self.params.w) - 1] if isinstance(op.kind, Kind) else value
@@ -236,12 +235,11 @@ class Control:
         self.slot, self.turn, self.first, self.words, self.begun = slot, turn, first, words, begun
 
 
-class Machine(DigitSerialMachine):
+class Machine(SerialMachine):
     """P elements in a row, a queue from the last to the first, and a subtractor behind the last.
 
-    The machine never stalls: it accepts operands if one of its two places for a result is free. Timing does not depend
-    on values. Latency: `Params.cycles` + 3. Cost: two adders of w bits and about 4 w flip-flops for each element; a
-    register of e words for Y; a multiplexer for the words of the modulus.
+    Latency: `Params.cycles` + 3. Cost: two adders of w bits and about 4 w flip-flops for each element; a register of e
+    words for Y; a multiplexer for the words of the modulus.
     """
 
     _fitted: TencaKoc
@@ -249,15 +247,12 @@ class Machine(DigitSerialMachine):
     def elaborate(self, _platform: object) -> Module:
         m = Module()
         fitted, q = self._fitted, self._fitted.params
-        front = Acceptance(m, self, fitted.p, fitted.bits, PLACES)
+        front = self.acceptance(m, fitted.p, fitted.bits)
         control = Control(m, front, q, fitted.schedule.interval)
         y, modulus = self._words(m, front, control)
         link, results, back = self._row(m, front, control, y, modulus)
-        end = WordSubtraction(
-            m, self, link.s, link.modulus, link.result, link.last, count=q.e, subtract=fitted.subtract
-        )
         bits = {Kind.BIT(i): results[i % q.pes] for i in range(q.passes * q.pes)}
-        self.watch(end, {Kind.QUEUE: [back], **bits})
+        self.finish(m, link.s, link.modulus, link.result, link.last, q.e, {Kind.QUEUE: [back], **bits})
         return m
 
     def _words(self, m: Module, front: Acceptance, control: Control) -> tuple[Signal, Signal]:

@@ -24,7 +24,7 @@ from amaranth.lib import fifo
 
 from modmill.contract import Timing, UnsupportedError
 from modmill.design import Cost, Design, Multiplier, Setting, Source
-from modmill.designs.multistep import BinaryMontgomery
+from modmill.designs.digit_serial import BinaryMontgomery
 from modmill.designs.solinas.carry_select import LATENCY, carry_select_sum
 from modmill.designs.solinas.product_columns import ProductColumns, overflow
 from modmill.designs.solinas.shape import Kind, Params

@@ -27,7 +27,7 @@ from typing import Any
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 
 from modmill.design import Cost, Design, Multiplier, Setting, Source
-from modmill.designs.multistep import SUBTRACT, BinaryMontgomery, scanned_bits
+from modmill.designs.digit_serial import SUBTRACT, BinaryMontgomery, scanned_bits
 from modmill.designs.wide.karatsuba import Karatsuba
 from modmill.rtl.delay import later
 from modmill.rtl.periodic import Period, every_cycle
