@@ -237,7 +237,20 @@ class Machine(SerialMachine):
         modulus = self._modulus_digits(m, control, words, front.modulus[fitted.bits :])
         s = [Signal(w, name=f"S{j}", reset_less=True) for j in range(n)]
         xy, qm = self._products(m, control, x[:w], y[:w], modulus, s)
-        total, carry, top = self._sums(m, control, s, xy, qm)
+
+        # ---- u, whose lower half is shifted into S, the carry, and S_n
+        live, top_step = control.live, control.top_step
+        carry, top = Signal(w + 1, name="c", reset_less=True), Signal(name="S_n", reset_less=True)
+        total = Signal(2 * w + 1, name="u")
+        kept = s[0] & (~(control.zero | top_step)).replicate(w)
+        ahead = Mux(control.first, 0, carry) + (top & top_step & ~control.top_zero)
+        m.d.comb += total.eq(kept + (xy & live.replicate(2 * w)) + (qm & live.replicate(2 * w)) + ahead)
+        m.d.sync += carry.eq(total >> w)
+        with m.If(live | top_step):
+            m.d.sync += [s[j].eq(s[j + 1] if j + 1 < n else total[:w]) for j in range(n)]
+        with m.If(top_step):
+            m.d.sync += top.eq(total[w])
+
         z, word, valid, last = self._result_digits(m, control, total, top, words)
         where = {Kind.XY: xy, Kind.QUOTIENT: qm[:w], Kind.QM: qm, Kind.SUM: [s[-1], carry], Kind.TOP: [z]}
         self.finish(m, z, word, valid, last, p.count, where)
@@ -264,38 +277,17 @@ class Machine(SerialMachine):
         self, m: Module, control: Control, x: Value, y: Value, modulus: Value, s: Sequence[Value]
     ) -> tuple[Signal, Signal]:
         """Registers of the products x_j y_i and q m_j; q is the lower half of the latter's product with m'."""
-        p = self._fitted.params
-        w, n, stages = p.w, p.n, p.stages
-        xy = self._product(m, x, y, "xy")
-        operand = Signal(w, name="q_operand")
-        qm = self._product(m, operand, modulus, "qm")
-        held = Signal(w, name="q", reset_less=True)
+        w = self._fitted.params.w
+        operand, held, low = Signal(w, name="q_operand"), Signal(w, name="q", reset_less=True), Signal(w, name="S_0")
+        xy, qm = self._product(m, x, y, "xy"), self._product(m, operand, modulus, "qm")
         fresh = Signal()
-        m.d.comb += fresh.eq(control.beat == 2 * stages)
+        m.d.comb += fresh.eq(control.beat == 2 * self._fitted.params.stages)
         with m.If(fresh):
             m.d.sync += held.eq(qm)
-        # in the cycle of ``asking`` the last shift of S is pending: S_0 is in place 1, or in place 0 for n = 1
-        low = Signal(w, name="S_0")
-        m.d.comb += low.eq(s[1 if n > 1 else 0] & (control.digit != 0).replicate(w))
+        # in the cycle of ``asking`` the last shift of S is pending: S_0 is in place 1, or in place 0 if there is one
+        m.d.comb += low.eq(s[:2][-1] & (control.digit != 0).replicate(w))
         m.d.comb += operand.eq(Mux(control.asking, (low + xy[:w])[:w], Mux(fresh, qm[:w], held)))
         return xy, qm
-
-    def _sums(
-        self, m: Module, control: Control, s: Sequence[Signal], xy: Value, qm: Value
-    ) -> tuple[Signal, Signal, Signal]:
-        """u, whose lower half is shifted into S, the carry, and S_n."""
-        w, n, live, top_step = self._fitted.params.w, self._fitted.params.n, control.live, control.top_step
-        carry, top = Signal(w + 1, name="c", reset_less=True), Signal(name="S_n", reset_less=True)
-        total = Signal(2 * w + 1, name="u")
-        kept = s[0] & (~(control.zero | top_step)).replicate(w)
-        ahead = Mux(control.first, 0, carry) + (top & top_step & ~control.top_zero)
-        m.d.comb += total.eq(kept + (xy & live.replicate(2 * w)) + (qm & live.replicate(2 * w)) + ahead)
-        m.d.sync += carry.eq(total >> w)
-        with m.If(live | top_step):
-            m.d.sync += [s[j].eq(s[j + 1] if j + 1 < n else total[:w]) for j in range(n)]
-        with m.If(top_step):
-            m.d.sync += top.eq(total[w])
-        return total, carry, top
 
     def _result_digits(
         self, m: Module, control: Control, total: Value, top: Value, words: Value
@@ -349,8 +341,7 @@ DESIGNS = (
             ),
             Setting("stages", int, 1, "cycles of a digit's product", (1, 2, 3)),
             Setting("dsp", str, "18x18", "DSP block for which products are tiled", tuple(BLOCKS)),
-            SUBTRACT,
-            LOADABLE,
+            SUBTRACT, LOADABLE,
         ),
         solve=lambda p, **settings: Iddmm(p, settings),
     ),

@@ -127,18 +127,9 @@ class Machine(SerialMachine):
         m = Module()
         fitted, p = self._fitted, self._fitted.params
         front = self.acceptance(m, fitted.p, fitted.bits)
-        cycle, adding, looping, last = self._control(m, front)
-        a, b, d, carry = self._sum_of_b_and_m(m, front, cycle, adding)
-        registers, after_s, after_c = self._step(m, front, looping, a, b, d)
-        where = {Kind.WORD: [d[-p.word :], carry], Kind.STEP: registers}
-        pair = Kind.STEP(p.steps)
-        self.add_and_finish(m, last, after_s, after_c, front.modulus, p.word, p.words, pair, where)
-        return m
 
-    def _control(self, m: Module, front: Acceptance) -> tuple[Signal, Signal, Signal, Signal]:
-        """The cycle of a product; whether B + M is added up, in cycles 1 ... ``words``; whether the loop runs, and
-        whether this is its last step."""
-        p, interval = self._fitted.params, self._fitted.schedule.interval
+        # ---- control: B + M is added up in cycles 1 ... ``words`` of a product, then the loop runs
+        interval = fitted.schedule.interval
         cycle = Signal(range(interval + 1))
         adding, looping, last = Signal(), Signal(), Signal()
         front.connect((cycle == 0) | (cycle == interval))
@@ -154,7 +145,24 @@ class Machine(SerialMachine):
             with m.If(last):
                 m.d.sync += looping.eq(0)
         m.d.comb += last.eq(cycle == p.words + p.steps)
-        return cycle, adding, looping, last
+        a, b, d, carry = self._sum_of_b_and_m(m, front, cycle, adding)
+
+        # ---- one step in each cycle, with the next q
+        s, c = Signal(p.width, name="S1", reset_less=True), Signal(p.width, name="S2", reset_less=True)
+        q, bit, chosen = Signal(name="q", reset_less=True), Signal(name="a_i"), Signal(p.width, name="T")
+        after_s, after_c = Signal(p.width, name="S1_after"), Signal(p.width, name="S2_after")
+        m.d.comb += [
+            bit.eq(a[0]), chosen.eq(Mux(bit, Mux(q, d, b), Mux(q, front.modulus, 0))),
+            after_s.eq((s ^ c ^ chosen) >> 1), after_c.eq((s & c) | (s & chosen) | (c & chosen)),
+        ]  # fmt: skip
+        with m.If(front.accept):
+            m.d.sync += [s.eq(0), c.eq(0), q.eq(self.i_a[0] & self.i_b[0])]
+        with m.Elif(looping):
+            m.d.sync += [s.eq(after_s), c.eq(after_c), q.eq(after_s[0] ^ after_c[0] ^ (a[1] & b[0]))]
+        where = {Kind.WORD: [d[-p.word :], carry], Kind.STEP: [s, c, q]}
+        pair = Kind.STEP(p.steps)
+        self.add_and_finish(m, last, after_s, after_c, front.modulus, p.word, p.words, pair, where)
+        return m
 
     def _sum_of_b_and_m(
         self, m: Module, front: Acceptance, cycle: Value, adding: Value
@@ -178,24 +186,6 @@ class Machine(SerialMachine):
         with m.Else():
             m.d.sync += a.eq(a >> 1)
         return a, b, d, carry
-
-    def _step(
-        self, m: Module, front: Acceptance, looping: Value, a: Value, b: Value, d: Value
-    ) -> tuple[list[Value], Signal, Signal]:
-        """One step in each cycle, with the next q. Returns registers of S1, S2 and q; S1 and S2 after this step."""
-        p = self._fitted.params
-        s, c = Signal(p.width, name="S1", reset_less=True), Signal(p.width, name="S2", reset_less=True)
-        q, bit, chosen = Signal(name="q", reset_less=True), Signal(name="a_i"), Signal(p.width, name="T")
-        after_s, after_c = Signal(p.width, name="S1_after"), Signal(p.width, name="S2_after")
-        m.d.comb += [
-            bit.eq(a[0]), chosen.eq(Mux(bit, Mux(q, d, b), Mux(q, front.modulus, 0))),
-            after_s.eq((s ^ c ^ chosen) >> 1), after_c.eq((s & c) | (s & chosen) | (c & chosen)),
-        ]  # fmt: skip
-        with m.If(front.accept):
-            m.d.sync += [s.eq(0), c.eq(0), q.eq(self.i_a[0] & self.i_b[0])]
-        with m.Elif(looping):
-            m.d.sync += [s.eq(after_s), c.eq(after_c), q.eq(after_s[0] ^ after_c[0] ^ (a[1] & b[0]))]
-        return [s, c, q], after_s, after_c
 
 
 DESIGNS = (

@@ -264,20 +264,28 @@ class Machine(SerialMachine):
         products: list[list[Value]] = [[] for _ in s]
         tiles_a = self._tiles(m, "A", b[: q.k], a, q.digits, products)
         tiles_m = self._tiles(m, "M", late, front.modulus, q.modulus_digits, products)
-        sums, gathered = self._columns(m, control.go, s, products)
+        sums: list[Signal] = []
+        gathered: list[Value] = []
+        for j, (column, added) in enumerate(zip(s, products, strict=True)):
+            if q.d > TILE_REGISTERS:
+                gathered.append(Signal(q.k + 2, name=f"products{j}", reset_less=True))
+                m.d.sync += gathered[j].eq(sum(added[1:], added[0]))
+                added = gathered[j:]
+            terms = [column[q.k :], *(one[: q.k] for one in s[j + 1 : j + 2]), *added]
+            sums.append(Signal(q.k + CARRY, name=f"sum{j}"))
+            m.d.comb += sums[j].eq(sum(terms[1:], terms[0]))
+            m.d.sync += column.eq(Mux(control.go, 0, sums[j]))
         drain, v, valid, last = self._output(m, control, s[0], sums)
-        where = {Kind.DIGIT_A: tiles_a, Kind.DIGIT_M: tiles_m, Kind.GATHER: gathered, Kind.ITERATION: s}
-        where = {**where, Kind.ITERATION(q.iterations): drain, Kind.SHIFT: drain, Kind.DIGIT: [v]}
+        where: dict[Any, Any] = {Kind.DIGIT_A: tiles_a, Kind.DIGIT_M: tiles_m, Kind.GATHER: gathered}
+        where |= {Kind.ITERATION: s, Kind.ITERATION(q.iterations): drain, Kind.SHIFT: drain, Kind.DIGIT: [v]}
         self.finish(m, v, Const(0, q.k), valid, last, q.digits, where)
         return m
 
     def _tiles(
         self, m: Module, name: str, digit: Value, other: Value, count: int, products: list[list[Value]]
     ) -> list[Value]:
-        """Products of ``digit`` and each of the ``count`` digits of ``other``.
-
-        Their halves are appended to ``products``, which has a list for each column.
-        """
+        """Products of ``digit`` and each of the ``count`` digits of ``other``; their halves are appended to
+        ``products``, which has a list for each column."""
         k, d = self._fitted.params.k, self._fitted.params.d
         tiles = []
         for j in range(count):
@@ -288,25 +296,6 @@ class Machine(SerialMachine):
             if len(product) > k:
                 products[j + 1].append(product[k:])
         return tiles
-
-    def _columns(
-        self, m: Module, go: Value, s: Sequence[Signal], products: Sequence[list[Value]]
-    ) -> tuple[list[Signal], list[Value]]:
-        """The next value of each column of S, and the sums of products in registers, if there are any."""
-        k = self._fitted.params.k
-        sums: list[Signal] = []
-        gathered: list[Value] = []
-        for j, (column, added) in enumerate(zip(s, products, strict=True)):
-            if self._fitted.params.d > TILE_REGISTERS:
-                gathered.append(Signal(k + 2, name=f"products{j}", reset_less=True))
-                m.d.sync += gathered[j].eq(sum(added[1:], added[0]))
-                added = gathered[j:]
-            terms = [column[k:], *(one[:k] for one in s[j + 1 : j + 2]), *added]
-            total = Signal(k + CARRY, name=f"sum{j}")
-            m.d.comb += total.eq(sum(terms[1:], terms[0]))
-            m.d.sync += column.eq(Mux(go, 0, total))
-            sums.append(total)
-        return sums, gathered
 
     def _output(
         self, m: Module, control: Control, lowest: Value, sums: Sequence[Value]

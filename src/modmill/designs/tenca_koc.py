@@ -250,7 +250,29 @@ class Machine(SerialMachine):
         front = self.acceptance(m, fitted.p, fitted.bits)
         control = Control(m, front, q, fitted.schedule.interval)
         y, modulus = self._words(m, front, control)
-        link, results, back = self._row(m, front, control, y, modulus)
+        w, words, final = q.w, control.words, control.turn == q.passes - 1
+        back, x = Signal(w, name="S_back"), Signal(q.passes * q.pes, name="x", reset_less=True)
+        mask = words.replicate(w)
+        link = Link(
+            back & control.begun.replicate(w), y[:w] & mask, modulus & mask,
+            control.first, words & final, words & final & (control.slot == q.e - 1),
+        )  # fmt: skip
+        starts: list[Value] = []
+        results: list[list[Value]] = []  # q and the word of S of every element
+        for i in range(q.pes):
+            starts.append(link.first)
+            link, odd = element(m, link, x[0], f"e{i + 1}")
+            results.append([odd, link.s])
+        shift = Signal()
+        m.d.comb += shift.eq(Cat(*starts).any())
+        with m.If(front.accept):
+            m.d.sync += x.eq(self.i_a)
+        with m.Elif(shift):
+            m.d.sync += x.eq(x >> 1)
+        value: Value = link.s  # through the queue
+        for k in range(q.held):
+            value = later(m, value, f"held{k}")
+        m.d.comb += back.eq(value)
         bits = {Kind.BIT(i): results[i % q.pes] for i in range(q.passes * q.pes)}
         self.finish(m, link.s, link.modulus, link.result, link.last, q.e, {Kind.QUEUE: [back], **bits})
         return m
@@ -275,41 +297,6 @@ class Machine(SerialMachine):
                 m.d.sync += following.eq(following + 1)
         return y, modulus
 
-    def _row(
-        self, m: Module, front: Acceptance, control: Control, y: Value, modulus: Value
-    ) -> tuple[Link, list[list[Value]], Signal]:
-        """The elements, x and the queue.
-
-        Returns the last element's outputs, q and the word of S of every element, and the word from the queue.
-        """
-        q, words = self._fitted.params, control.words
-        w = q.w
-        back = Signal(w, name="S_back")
-        final = control.turn == q.passes - 1
-        mask = words.replicate(w)
-        link = Link(
-            back & control.begun.replicate(w), y[:w] & mask, modulus & mask,
-            control.first, words & final, words & final & (control.slot == q.e - 1),
-        )  # fmt: skip
-        x = Signal(q.passes * q.pes, name="x", reset_less=True)
-        starts: list[Value] = []
-        results: list[list[Value]] = []
-        for i in range(q.pes):
-            starts.append(link.first)
-            link, odd = element(m, link, x[0], f"e{i + 1}")
-            results.append([odd, link.s])
-        shift = Signal()
-        m.d.comb += shift.eq(Cat(*starts).any())
-        with m.If(front.accept):
-            m.d.sync += x.eq(self.i_a)
-        with m.Elif(shift):
-            m.d.sync += x.eq(x >> 1)
-        value: Value = link.s
-        for k in range(q.held):
-            value = later(m, value, f"held{k}")
-        m.d.comb += back.eq(value)
-        return link, results, back
-
 
 DESIGNS = (
     Design(
@@ -329,8 +316,7 @@ DESIGNS = (
                 depends="at most one for each bit of x: those of p, and 2 more without subtract",
                 limits=lambda p, settings: (1, scanned_bits(p.bit_length(), settings)), smaller="lower",
             ),
-            SUBTRACT,
-            LOADABLE,
+            SUBTRACT, LOADABLE,
         ),
         solve=lambda p, **settings: TencaKoc(p, settings),
     ),
