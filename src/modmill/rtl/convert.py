@@ -195,9 +195,7 @@ class ResiduesToBinary(wiring.Component):
             for i, constant in enumerate([*self.base.cofactors, -self.base.M]):
                 with m.Case(i):
                     m.d.sync += row.eq(constant % (1 << len(row)))
-        used = Signal()
-        first = Signal()
-        shift = Signal()
+        used, first, shift = (Signal(name=name) for name in ("used", "first", "shift"))
         m.d.sync += [
             used.eq(((cycle >= 1) & (cycle <= n * parts)) | is_alpha),
             first.eq(cycle == 1),

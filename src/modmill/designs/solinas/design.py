@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
@@ -122,10 +123,13 @@ class Solinas(BinaryMontgomery):
         x = [a >> q.r * j & mask for j in range(q.digits)]
         c = [0] * q.digits
         Q, carry, groups = 0, sum(t.negative for t in q.terms), stages(q.terms, q.word)
+
+        def moved(columns: list[int]) -> list[int]:
+            """The columns after each carry has moved one place."""
+            return [(v & mask) + (below >> q.r) for below, v in pairwise([0, *columns])]
+
         for i in range(q.steps):
-            T = [low + over for low, over in zip(
-                [v & mask for v in c] + [0] * q.rows, [0] + [v >> q.r for v in c] + [0] * (q.rows - 1), strict=True
-            )]  # fmt: skip
+            T = moved([*c, *[0] * q.rows])
             added = [0] * len(T)
             for e in range(q.rows):
                 y = b >> q.r * (q.rows * i + e) & mask
@@ -148,13 +152,10 @@ class Solinas(BinaryMontgomery):
             v += carry
             yield f"Q{i}", v & words
             Q, carry = Q | (v & words) << q.word * i, v >> q.word
-        h = [low + over for low, over in zip([v & mask for v in c], [0] + [v >> q.r for v in c[:-1]], strict=True)]
+        h = moved(c)
         yield "h", h
-        f = [digit + (q.added >> q.r * k & mask) for k, digit in enumerate(h)]
-        for term in q.terms:
-            shifted = Q >> q.n - term.e
-            shifted = ~shifted if term.negative else shifted
-            f = [digit + (shifted >> q.r * k & mask) for k, digit in enumerate(f)]
+        numbers = [q.added, *(~(Q >> q.n - t.e) if t.negative else Q >> q.n - t.e for t in q.terms)]
+        f = [digit + sum(number >> q.r * k & mask for number in numbers) for k, digit in enumerate(h)]
         yield "f", f
         yield "z", (sum(digit << q.r * k for k, digit in enumerate(f)) + carry) % self.R
 
