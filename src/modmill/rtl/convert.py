@@ -157,9 +157,7 @@ class ResiduesToBinary(wiring.Component):
         m.d.comb += self.o_r.eq(self._resolved(m, cycle, columns))
         return m
 
-    def _operands(
-        self, m: Module, cycle: Signal, accept: Value, gamma: Signal
-    ) -> tuple[Signal, Signal, tuple[Signal, Signal, Signal]]:
+    def _operands(self, m: Module, cycle: Signal, accept: Value, gamma: Signal) -> tuple[Signal, Signal, Value]:
         """The operand that all tiles share, the row of constants for it, and flags that arrive with the product.
 
         Digit e of all channels comes before digit e - 1; alpha comes last. The flags: the product is used; it is the
@@ -201,14 +199,14 @@ class ResiduesToBinary(wiring.Component):
             first.eq(cycle == 1),
             shift.eq((channel == 0) & (cycle > 1) & ~is_alpha),
         ]
-        flags = Cat(used, first, shift)
+        flags: Value = Cat(used, first, shift)
         for stage in range(3):  # the tile's registers
             delayed = Signal(3, name=f"flags{stage + 1}")
             m.d.sync += delayed.eq(flags)
             flags = delayed
-        return digit, row, (flags[0], flags[1], flags[2])
+        return digit, row, flags
 
-    def _columns(self, m: Module, digit: Signal, row: Signal, flags: tuple[Value, Value, Value]) -> list[Signal]:
+    def _columns(self, m: Module, digit: Signal, row: Signal, flags: Value) -> list[Signal]:
         """Accumulators of the products, one for each 17 bits of the number."""
         n, parts, columns = self.base.n, self.plan.gamma_digits, self.plan.columns
         used, first, shift = flags
@@ -229,8 +227,7 @@ class ResiduesToBinary(wiring.Component):
         place = Signal(range(columns + 2))
         resolving = (cycle >= plan.resolve) & (cycle < plan.resolve + columns)
         start = plan.resolve + columns + 2
-        number = Signal(DIGIT * columns, reset_less=True)
-        difference = Signal(DIGIT * columns, reset_less=True)
+        number, difference = (Signal(DIGIT * columns, name=n, reset_less=True) for n in ("number", "difference"))
         column = Signal(width, reset_less=True)
         with m.Switch(place):
             for c in range(columns):
