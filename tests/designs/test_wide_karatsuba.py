@@ -8,7 +8,7 @@ import pytest
 from amaranth.hdl import Module, Signal
 from amaranth.sim import Simulator
 
-from modmill.designs.wide.karatsuba import LEVEL, TILE, Karatsuba
+from modmill.designs.wide import LEVEL, TILE, Karatsuba
 from modmill.rtl.product import DSP18, DspBlock
 
 

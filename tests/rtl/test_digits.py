@@ -119,7 +119,6 @@ def test_memory(digits, numbers):
 
     simulate(block, bench)
     assert len(due) > 2000
-    assert DigitMemory.blocks(digits, numbers) == {4: 1, 16: 1, 61: 2, 121: 4}[digits]
 
 
 @pytest.mark.parametrize("digits", [4, 5, 16, 31])

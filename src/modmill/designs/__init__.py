@@ -8,17 +8,15 @@ from difflib import get_close_matches
 
 from modmill.contract import UnsupportedError
 from modmill.design import Design
-from modmill.designs import channel, extension, iddmm, mcivor, orup, tenca_koc
+from modmill.designs import channel, extension, iddmm, mcivor, multistep, orup, tenca_koc, wide
 from modmill.designs.cox_rower import hbe, kbe
 from modmill.designs.montgomery_array import design as montgomery_array
-from modmill.designs.multistep import design as multistep
 from modmill.designs.pseudo_mersenne import design as pseudo_mersenne
 from modmill.designs.radix64k import design as radix64k
 from modmill.designs.solinas import design as solinas
 from modmill.designs.sor import improved as sor
 from modmill.designs.sor import original as sor_original
 from modmill.designs.sor import ring as sor_ring
-from modmill.designs.wide import design as wide
 from modmill.numbers.shown import shortened
 
 DESIGNS: tuple[Design, ...] = (
@@ -34,10 +32,9 @@ def design(name: str) -> Design:
     Raises UnsupportedError, which lists the nearest names, if there is none.
     """
     wanted = name.lower().replace("_", "-")
-    for d in DESIGNS:
-        if d.name == wanted:
-            return d
-    names = [d.name for d in DESIGNS]
-    near = get_close_matches(wanted, names, n=4, cutoff=0.5)
+    by_name = {d.name: d for d in DESIGNS}
+    if wanted in by_name:
+        return by_name[wanted]
+    near = get_close_matches(wanted, by_name, n=4, cutoff=0.5)
     known = f"the nearest are {', '.join(near)}" if near else "`modmill designs` lists them"
     raise UnsupportedError(f"no design is called {shortened(name)}; {known}")

@@ -13,8 +13,8 @@ The multiplier of x_j y_i starts with x_0 y_i, which q needs, and holds it until
 computes q. So a digit takes n + 2 cycles if a product takes one cycle. From the first q to the last product there are
 n^2 + 2 n - 1 cycles.
 
-Deviations from the paper, of which we have only the figures: the schedule is ours, and so is the final subtraction,
-which processes the digits of the last S as they leave the adder.
+Deviations from the paper, of which we have only the figures: schedule and final subtraction are ours; the latter
+processes the digits of the last S as they leave the adder.
 """
 
 from __future__ import annotations
@@ -28,17 +28,14 @@ from amaranth.hdl import Array, Cat, Module, Mux, Signal, Value
 
 from modmill.contract import Load
 from modmill.design import Cost, Design, Multiplier, Setting, Source
-from modmill.designs.digit_serial import PLACES, DigitSerial, DigitSerialMachine, ended, planned, put, subtraction
-from modmill.designs.multistep.design import SHARED_SETTINGS, BinaryMontgomery, scanned_bits
+from modmill.designs.digit_serial import LOADABLE, SUBTRACT, DigitSerial, SerialMachine, put, scanned_bits
 from modmill.rtl.acceptance import Acceptance
 from modmill.rtl.product import BLOCKS, DspBlock, tiled
-from modmill.rtl.words import WordSubtraction, widened
+from modmill.rtl.words import widened
 from modmill.schedule import Operation, Operations, Schedule, Step
 
 DIGIT_MAX, PRINTED_MAX = 256, 64
 """Most bits of a digit, because its product adds all tiles in one cycle; most bits of a digit in the paper."""
-
-# ---------------------------------------------------------------------------------------------- parameters
 
 
 @dataclass(frozen=True)
@@ -61,14 +58,6 @@ class Params:
         """Cycles from the first q to the last product."""
         return (self.n - 1) * self.digit_cycles + self.stages + self.n
 
-    @property
-    def adding(self) -> int:
-        """Cycles from the first product of a digit, x_0 y_i, to its first sum."""
-        return 3 * self.stages
-
-
-# ---------------------------------------------------------------------------------------------- algorithm
-
 
 class Kind(Operations):
     """The operations of the loop, in the letters of the formula."""
@@ -80,14 +69,14 @@ class Kind(Operations):
     TOP = "S_n"
 
 
-class Iddmm(DigitSerial, BinaryMontgomery):
+class Iddmm(DigitSerial):
     """The digit-digit multiplier for one modulus, or for all moduli of at most its width."""
 
     @cached_property
     def params(self) -> Params:
         """Sizes and cycles."""
         w = self.settings["digit"]
-        n = -(-(self.bits + 2 * (not self.settings["subtract"])) // w)
+        n = -(-scanned_bits(self.bits, self.settings) // w)
         return Params(w, n, self.settings["stages"], -(-(self.bits + 1) // w), BLOCKS[self.settings["dsp"]])
 
     @property
@@ -113,24 +102,23 @@ class Iddmm(DigitSerial, BinaryMontgomery):
     def schedule(self) -> Schedule:
         q = self.params
         made: list[Step] = []
-        sums: list[Step] = []  # of the previous digit
+        sums: list[Step] = []
         for i in range(q.n):
             start = 1 + i * q.digit_cycles
-            at, before = start + 2 * q.stages, sums
+            at, before, sums = start + 2 * q.stages, sums, []
             xy = [put(Kind.XY(0, i), "x y", start, cycles=q.stages, busy=2 * q.stages + 1)]
             xy += [put(Kind.XY(j, i), "x y", at + j, cycles=q.stages, busy=1) for j in range(1, q.n)]
             quotient = put(Kind.QUOTIENT(i), "q m", start + q.stages, (xy[0], *before[1:2]), cycles=q.stages, busy=1)
             qm = [put(Kind.QM(i, j), "q m", at + j, (quotient,), cycles=q.stages, busy=1) for j in range(q.n)]
-            sums = []
             for j in range(q.n + 1):
                 reads = (*xy[j : j + 1], *qm[j : j + 1], *before[min(j + 1, q.n) :][:1], *sums[-1:])
-                sums.append(put(Kind.SUM(i, j), "adder", start + q.adding + j, reads))
+                sums.append(put(Kind.SUM(i, j), "adder", start + 3 * q.stages + j, reads))
             made += [*xy, quotient, *qm, *sums]
         words = sums[1 : q.count + 1]
         if q.count > q.n:
             words.append(put(Kind.TOP(), "adder", sums[-1].end, sums[-1:]))
             made += words[-1:]
-        return planned(made + subtraction(words, self.subtract), q.n * q.digit_cycles)
+        return self.planned(made + self.subtraction(words), q.n * q.digit_cycles)
 
     def evaluate(self, op: Operation, read: Mapping[Operation, Any], a: int, b: int) -> Any:
         w, numbers = self.params.w, op.numbers
@@ -150,7 +138,7 @@ class Iddmm(DigitSerial, BinaryMontgomery):
             case Kind.TOP:
                 return [value[1] for value in read.values()]
             case _:
-                return ended(op, read, w, self.p)
+                return self.ended(op, read, w)
 
     @property
     def cost(self) -> Cost:
@@ -178,68 +166,20 @@ class Iddmm(DigitSerial, BinaryMontgomery):
         ]
 
 
-# ---------------------------------------------------------------------------------------------- machine
-
-
-@dataclass(frozen=True)
 class Control:
     """Control signals of the multipliers and, a product's latency later, of the adder.
 
-    Multipliers: ``beat`` counts the cycles of digit y_i, i = ``digit`` (n: no product). ``asking`` marks the product
-    that is q, ``issue`` the n pairs of products, ``issue_last`` the last pair.
+    Multipliers: ``beat`` counts the cycles of digit y_i, i = ``digit`` (n: no product). Beat 0 starts x_0 y_i, beat
+    ``stages`` starts q (``asking``), the n beats from 2 ``stages`` on start the pairs (``issue``; ``issue_last``).
     Adder: ``live`` marks the sum of a pair, ``first`` that of the first pair. ``zero`` and ``final`` mark the first and
     the last digit of y. In the cycle after the last pair, ``top_step`` marks the sum for S_(n-1), and ``top_zero`` and
     ``top_final`` are ``zero`` and ``final``. ``extra`` marks the cycle in which S_n follows as a digit of the result.
     """
 
-    beat: Value
-    digit: Value
-    asking: Value
-    issue: Value
-    issue_last: Value
-    live: Value
-    first: Value
-    zero: Value
-    final: Value
-    top_step: Value
-    top_zero: Value
-    top_final: Value
-    extra: Value
-
-
-class Machine(DigitSerialMachine):
-    """Two digit multipliers, an adder, S in a shift register of n digits, and a subtractor behind the adder.
-
-    The machine never stalls: it accepts operands if one of its two places for a result is free. Timing does not depend
-    on values. Cost: two digit multipliers in tiles, about 16 LUTs for each bit of a digit, registers for about 6
-    operands.
-    """
-
-    _fitted: Iddmm
-
-    def elaborate(self, _platform: object) -> Module:
-        m = Module()
-        fitted, p = self._fitted, self._fitted.params
-        w, n = p.w, p.n
-        front = Acceptance(m, self, fitted.word, fitted.bits + w, PLACES)
-        words = widened(front.modulus[: fitted.bits], w * max(n, p.count))
-        control = self._control(m, front)
-        x, y = self._operands(m, front, control)
-        modulus = self._modulus_digits(m, control, words, front.modulus[fitted.bits :])
-        s = [Signal(w, name=f"S{j}", reset_less=True) for j in range(n)]
-        xy, qm = self._products(m, control, x[:w], y[:w], modulus, s)
-        total, carry, top = self._sums(m, control, s, xy, qm)
-        z, word, valid, last = self._result_digits(m, control, total, top, words)
-        end = WordSubtraction(m, self, z, word, valid, last, count=p.count, subtract=fitted.subtract)
-        self.watch(end, {Kind.XY: xy, Kind.QUOTIENT: qm[:w], Kind.QM: qm, Kind.SUM: [s[-1], carry], Kind.TOP: [z]})
-        return m
-
-    def _control(self, m: Module, front: Acceptance) -> Control:
-        """Beat 0 starts x_0 y_i, beat ``stages`` starts q, the n beats from 2 ``stages`` on start the pairs."""
-        p, interval = self._fitted.params, self._fitted.schedule.interval
+    def __init__(self, m: Module, front: Acceptance, p: Params, interval: int) -> None:
         n, stages = p.n, p.stages
         cycle = Signal(range(interval + 1))
-        beat, digit = Signal(range(p.digit_cycles + 1)), Signal(range(n + 1), init=n)  # n: no product
+        beat, digit = Signal(range(p.digit_cycles + 1)), Signal(range(n + 1), init=n)
         front.connect((cycle == 0) | (cycle == interval))
         with m.If(front.accept):
             m.d.sync += [cycle.eq(1), beat.eq(0), digit.eq(0)]
@@ -264,17 +204,28 @@ class Machine(DigitSerialMachine):
             m.d.sync += delayed.eq(flags)
             flags = delayed
         live, first, ending, zero, final = flags
-        top_step, top_zero, top_final, extra = (
-            Signal(name=f"top_{kind}") for kind in ("step", "zero", "final", "more")
-        )
-        m.d.sync += [top_step.eq(ending), top_zero.eq(zero), top_final.eq(final), extra.eq(top_step & top_final)]
-        return Control(
-            beat, digit, asking, issue, issue_last, live, first, zero, final, top_step, top_zero, top_final, extra
-        )
+        step, top_zero, top_final, extra = (Signal(name=f"top_{kind}") for kind in ("step", "zero", "final", "more"))
+        m.d.sync += [step.eq(ending), top_zero.eq(zero), top_final.eq(final), extra.eq(step & top_final)]
+        self.beat, self.digit, self.asking, self.issue, self.issue_last = beat, digit, asking, issue, issue_last
+        self.live, self.first, self.zero, self.final = live, first, zero, final
+        self.top_step, self.top_zero, self.top_final, self.extra = step, top_zero, top_final, extra
 
-    def _operands(self, m: Module, front: Acceptance, control: Control) -> tuple[Signal, Signal]:
-        """Registers of x and y, with x_j and y_i in their lowest digits."""
-        w, n = self._fitted.params.w, self._fitted.params.n
+
+class Machine(SerialMachine):
+    """Two digit multipliers, an adder, S in a shift register of n digits, and a subtractor behind the adder.
+
+    Cost: two digit multipliers in tiles, about 16 LUTs for each bit of a digit, registers for about 6 operands.
+    """
+
+    _fitted: Iddmm
+
+    def elaborate(self, _platform: object) -> Module:
+        m = Module()
+        fitted, p = self._fitted, self._fitted.params
+        w, n = p.w, p.n
+        front = self.acceptance(m, fitted.word, fitted.bits + w)
+        words = widened(front.modulus[: fitted.bits], w * max(n, p.count))
+        control = Control(m, front, p, fitted.schedule.interval)
         x, y = Signal(w * n, name="x", reset_less=True), Signal(w * n, name="y", reset_less=True)
         with m.If(front.accept):
             m.d.sync += [x.eq(self.i_a), y.eq(self.i_b)]
@@ -283,7 +234,27 @@ class Machine(DigitSerialMachine):
                 m.d.sync += x.eq(Cat(x[w:], x[:w]))
             with m.If(control.issue_last):
                 m.d.sync += y.eq(y >> w)
-        return x, y
+        modulus = self._modulus_digits(m, control, words, front.modulus[fitted.bits :])
+        s = [Signal(w, name=f"S{j}", reset_less=True) for j in range(n)]
+        xy, qm = self._products(m, control, x[:w], y[:w], modulus, s)
+
+        # ---- u, whose lower half is shifted into S, the carry, and S_n
+        live, top_step = control.live, control.top_step
+        carry, top = Signal(w + 1, name="c", reset_less=True), Signal(name="S_n", reset_less=True)
+        total = Signal(2 * w + 1, name="u")
+        kept = s[0] & (~(control.zero | top_step)).replicate(w)
+        ahead = Mux(control.first, 0, carry) + (top & top_step & ~control.top_zero)
+        m.d.comb += total.eq(kept + (xy & live.replicate(2 * w)) + (qm & live.replicate(2 * w)) + ahead)
+        m.d.sync += carry.eq(total >> w)
+        with m.If(live | top_step):
+            m.d.sync += [s[j].eq(s[j + 1] if j + 1 < n else total[:w]) for j in range(n)]
+        with m.If(top_step):
+            m.d.sync += top.eq(total[w])
+
+        z, word, valid, last = self._result_digits(m, control, total, top, words)
+        where = {Kind.XY: xy, Kind.QUOTIENT: qm[:w], Kind.QM: qm, Kind.SUM: [s[-1], carry], Kind.TOP: [z]}
+        self.finish(m, z, word, valid, last, p.count, where)
+        return m
 
     def _modulus_digits(self, m: Module, control: Control, words: Value, m_prime: Value) -> Signal:
         """Second operand of the multiplier of q m_j: m' in the beat of q, then m_0, m_1, ..."""
@@ -306,38 +277,17 @@ class Machine(DigitSerialMachine):
         self, m: Module, control: Control, x: Value, y: Value, modulus: Value, s: Sequence[Value]
     ) -> tuple[Signal, Signal]:
         """Registers of the products x_j y_i and q m_j; q is the lower half of the latter's product with m'."""
-        p = self._fitted.params
-        w, n, stages = p.w, p.n, p.stages
-        xy = self._product(m, x, y, "xy")
-        operand = Signal(w, name="q_operand")
-        qm = self._product(m, operand, modulus, "qm")
-        held = Signal(w, name="q", reset_less=True)
+        w = self._fitted.params.w
+        operand, held, low = Signal(w, name="q_operand"), Signal(w, name="q", reset_less=True), Signal(w, name="S_0")
+        xy, qm = self._product(m, x, y, "xy"), self._product(m, operand, modulus, "qm")
         fresh = Signal()
-        m.d.comb += fresh.eq(control.beat == 2 * stages)
+        m.d.comb += fresh.eq(control.beat == 2 * self._fitted.params.stages)
         with m.If(fresh):
             m.d.sync += held.eq(qm)
-        # in the cycle of ``asking`` the last shift of S is pending: S_0 is in place 1, or in place 0 for n = 1
-        low = Signal(w, name="S_0")
-        m.d.comb += low.eq(s[1 if n > 1 else 0] & (control.digit != 0).replicate(w))
+        # in the cycle of ``asking`` the last shift of S is pending: S_0 is in place 1, or in place 0 if there is one
+        m.d.comb += low.eq(s[:2][-1] & (control.digit != 0).replicate(w))
         m.d.comb += operand.eq(Mux(control.asking, (low + xy[:w])[:w], Mux(fresh, qm[:w], held)))
         return xy, qm
-
-    def _sums(
-        self, m: Module, control: Control, s: Sequence[Signal], xy: Value, qm: Value
-    ) -> tuple[Signal, Signal, Signal]:
-        """u, whose lower half is shifted into S, the carry, and S_n."""
-        w, n, live, top_step = self._fitted.params.w, self._fitted.params.n, control.live, control.top_step
-        carry, top = Signal(w + 1, name="c", reset_less=True), Signal(name="S_n", reset_less=True)
-        total = Signal(2 * w + 1, name="u")
-        kept = s[0] & (~(control.zero | top_step)).replicate(w)
-        ahead = Mux(control.first, 0, carry) + (top & top_step & ~control.top_zero)
-        m.d.comb += total.eq(kept + (xy & live.replicate(2 * w)) + (qm & live.replicate(2 * w)) + ahead)
-        m.d.sync += carry.eq(total >> w)
-        with m.If(live | top_step):
-            m.d.sync += [s[j].eq(s[j + 1] if j + 1 < n else total[:w]) for j in range(n)]
-        with m.If(top_step):
-            m.d.sync += top.eq(total[w])
-        return total, carry, top
 
     def _result_digits(
         self, m: Module, control: Control, total: Value, top: Value, words: Value
@@ -372,18 +322,13 @@ class Machine(DigitSerialMachine):
         return out
 
 
-# ---------------------------------------------------------------------------------------------- design
-
 DESIGNS = (
     Design(
-        name="iddmm",
-        page="iddmm",
-        title="digit-digit Montgomery multiplication with two digit multipliers",
+        name="iddmm", page="iddmm", title="digit-digit Montgomery multiplication with two digit multipliers",
         source=Source(
             "M. Morales-Sandoval, A. Diaz-Perez",
             "Scalable GF(p) Montgomery multiplier based on a digit-digit computation approach",
-            "IET Computers & Digital Techniques 10(3)",
-            2016,
+            "IET Computers & Digital Techniques 10(3)", 2016,
             "the algorithm IDDMM; [16] of Zhang and Dong; machine and schedule are ours",
         ),
         needs="any odd modulus",
@@ -391,12 +336,12 @@ DESIGNS = (
             Setting(
                 "digit", int, 32, "bits of a digit; the paper has 32 and 64", least=2, most=DIGIT_MAX,
                 depends=f"at most the bits of x, or {PRINTED_MAX} if x has fewer",
-                limits=lambda p, settings: (2, max(PRINTED_MAX, scanned_bits(p, settings))),
+                limits=lambda p, settings: (2, max(PRINTED_MAX, scanned_bits(p.bit_length(), settings))),
                 smaller="change",
             ),
             Setting("stages", int, 1, "cycles of a digit's product", (1, 2, 3)),
             Setting("dsp", str, "18x18", "DSP block for which products are tiled", tuple(BLOCKS)),
-            *SHARED_SETTINGS,
+            SUBTRACT, LOADABLE,
         ),
         solve=lambda p, **settings: Iddmm(p, settings),
     ),

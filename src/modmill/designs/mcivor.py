@@ -24,15 +24,11 @@ from typing import Any
 
 from amaranth.hdl import Array, Cat, Module, Mux, Signal, Value
 
-from modmill.design import Design, Multiplier, Setting, Source
-from modmill.designs.digit_serial import PLACES, DigitSerial, DigitSerialMachine, End, addition, ended, planned, put
-from modmill.designs.multistep.design import SHARED_SETTINGS, BinaryMontgomery, added_bits, majority
-from modmill.numbers.moduli import MAX_BITS
+from modmill.design import Design, Multiplier, Source
+from modmill.designs.digit_serial import LOADABLE, SUBTRACT, DigitSerial, SerialMachine, put, scanned_bits, word_setting
 from modmill.rtl.acceptance import Acceptance
-from modmill.rtl.words import CarrySaveWords, WordSubtraction, widened
+from modmill.rtl.words import widened
 from modmill.schedule import Operation, Operations, Schedule, Step
-
-# ---------------------------------------------------------------------------------------------- parameters
 
 
 @dataclass(frozen=True)
@@ -54,9 +50,6 @@ class Params:
         return -(-self.width // self.word)
 
 
-# ---------------------------------------------------------------------------------------------- algorithm
-
-
 class Kind(Operations):
     """The operations of the first addition and of the loop."""
 
@@ -64,13 +57,13 @@ class Kind(Operations):
     STEP = "S{}"  # (S1, S2) after i steps, and the next q
 
 
-class McIvor(DigitSerial, BinaryMontgomery):
+class McIvor(DigitSerial):
     """The bit-serial multiplier for one modulus, or for all moduli of at most its width."""
 
     @cached_property
     def params(self) -> Params:
         """Steps and widths."""
-        steps = self.bits + 2 * (not self.settings["subtract"])
+        steps = scanned_bits(self.bits, self.settings)
         return Params(steps, self.operand_bits, min(self.settings["word"], self.operand_bits + 1))
 
     @property
@@ -85,7 +78,7 @@ class McIvor(DigitSerial, BinaryMontgomery):
             loop.append(put(Kind.WORD(j), "adder of B + M", 1 + j, loop[-1:]))
         for i in range(q.steps):
             loop.append(put(Kind.STEP(i + 1), "step", 1 + q.words + i, loop[-1:]))
-        return planned(loop + addition(loop[-1], q.words, self.subtract), q.words + q.steps)
+        return self.planned(loop + self.addition(loop[-1], q.words), q.words + q.steps)
 
     def evaluate(self, op: Operation, read: Mapping[Operation, Any], a: int, b: int) -> Any:
         q, M = self.params, self.p
@@ -98,10 +91,10 @@ class McIvor(DigitSerial, BinaryMontgomery):
                 (i,) = op.numbers
                 s, c, quotient = read.get(Kind.STEP(i - 1), (0, 0, a & b & 1))
                 t = (0, M, b, b + M)[2 * (a >> i - 1 & 1) + quotient]
-                s, c = (s ^ c ^ t) >> 1, majority(s, c, t)
+                s, c = (s ^ c ^ t) >> 1, s & c | s & t | c & t
                 return [s, c, (s ^ c ^ (a >> i & b)) & 1] if i < q.steps else [s, c]
             case _:
-                return ended(op, read, q.word, M)
+                return self.ended(op, read, q.word)
 
     @property
     def size(self) -> int:
@@ -122,14 +115,10 @@ class McIvor(DigitSerial, BinaryMontgomery):
         ]
 
 
-# ---------------------------------------------------------------------------------------------- machine
-
-
-class Machine(DigitSerialMachine):
+class Machine(SerialMachine):
     """A carry-save adder with the registers (S1, S2), an adder before it, an adder and a subtractor behind it.
 
-    The machine never stalls: it accepts operands if one of its two places for a result is free. Timing does not depend
-    on values. Cost: about 12 LUTs and 10 flip-flops for each bit.
+    Cost: about 12 LUTs and 10 flip-flops for each bit.
     """
 
     _fitted: McIvor
@@ -137,24 +126,10 @@ class Machine(DigitSerialMachine):
     def elaborate(self, _platform: object) -> Module:
         m = Module()
         fitted, p = self._fitted, self._fitted.params
-        front = Acceptance(m, self, fitted.p, fitted.bits, PLACES)
-        cycle, adding, looping, last = self._control(m, front)
-        a, b, d, carry = self._sum_of_b_and_m(m, front, cycle, adding)
-        registers, after_s, after_c = self._step(m, front, looping, a, b, d)
-        ends = CarrySaveWords(m, last, after_s, after_c, front.modulus, word=p.word, count=p.words)
-        end = WordSubtraction(
-            m, self, ends.z, ends.modulus_word, ends.valid, ends.last, count=p.words, subtract=fitted.subtract
-        )
-        where = {Kind.WORD: [d[-p.word :], carry], Kind.STEP: registers, End.SUM: ends.registers}
-        self.watch(end, {**where, Kind.STEP(p.steps): ends.pair})
-        return m
+        front = self.acceptance(m, fitted.p, fitted.bits)
 
-    def _control(self, m: Module, front: Acceptance) -> tuple[Signal, Signal, Signal, Signal]:
-        """The cycle of a product, whether B + M is added up, whether the loop runs, and whether this is its last step.
-
-        The additions take cycles 1 ... ``words``; the loop follows.
-        """
-        p, interval = self._fitted.params, self._fitted.schedule.interval
+        # ---- control: B + M is added up in cycles 1 ... ``words`` of a product, then the loop runs
+        interval = fitted.schedule.interval
         cycle = Signal(range(interval + 1))
         adding, looping, last = Signal(), Signal(), Signal()
         front.connect((cycle == 0) | (cycle == interval))
@@ -170,15 +145,31 @@ class Machine(DigitSerialMachine):
             with m.If(last):
                 m.d.sync += looping.eq(0)
         m.d.comb += last.eq(cycle == p.words + p.steps)
-        return cycle, adding, looping, last
+        a, b, d, carry = self._sum_of_b_and_m(m, front, cycle, adding)
+
+        # ---- one step in each cycle, with the next q
+        s, c = Signal(p.width, name="S1", reset_less=True), Signal(p.width, name="S2", reset_less=True)
+        q, bit, chosen = Signal(name="q", reset_less=True), Signal(name="a_i"), Signal(p.width, name="T")
+        after_s, after_c = Signal(p.width, name="S1_after"), Signal(p.width, name="S2_after")
+        m.d.comb += [
+            bit.eq(a[0]), chosen.eq(Mux(bit, Mux(q, d, b), Mux(q, front.modulus, 0))),
+            after_s.eq((s ^ c ^ chosen) >> 1), after_c.eq((s & c) | (s & chosen) | (c & chosen)),
+        ]  # fmt: skip
+        with m.If(front.accept):
+            m.d.sync += [s.eq(0), c.eq(0), q.eq(self.i_a[0] & self.i_b[0])]
+        with m.Elif(looping):
+            m.d.sync += [s.eq(after_s), c.eq(after_c), q.eq(after_s[0] ^ after_c[0] ^ (a[1] & b[0]))]
+        where = {Kind.WORD: [d[-p.word :], carry], Kind.STEP: [s, c, q]}
+        pair = Kind.STEP(p.steps)
+        self.add_and_finish(m, last, after_s, after_c, front.modulus, p.word, p.words, pair, where)
+        return m
 
     def _sum_of_b_and_m(
         self, m: Module, front: Acceptance, cycle: Value, adding: Value
     ) -> tuple[Signal, Signal, Signal, Signal]:
         """Registers of A and B, B + M and its carry. The addition goes word by word while B rotates once."""
-        p = self._fitted.params
-        word, count = p.word, p.words
-        a = Signal(max(2, p.steps), name="A", reset_less=True)
+        word, count = self._fitted.params.word, self._fitted.params.words
+        a = Signal(max(2, self._fitted.params.steps), name="A", reset_less=True)
         b = Signal(word * count, name="B", reset_less=True)
         d, carry = Signal(word * count, name="D", reset_less=True), Signal(name="D_carry")
         index = Signal(range(count + 1))
@@ -188,8 +179,7 @@ class Machine(DigitSerialMachine):
         m.d.comb += total.eq(b[:word] + modulus_word + carry)
         m.d.sync += modulus_word.eq(Array(words.word_select(j, word) for j in range(count))[index])
         with m.If(front.accept):
-            m.d.sync += [a.eq(self.i_a), b.eq(self.i_b), carry.eq(0)]
-            m.d.sync += index.eq(1 if count > 1 else 0)
+            m.d.sync += [a.eq(self.i_a), b.eq(self.i_b), carry.eq(0), index.eq(count > 1)]
         with m.Elif(adding):
             m.d.sync += [b.eq(Cat(b[word:], b[:word])), d.eq(Cat(d[word:], total[:word])), carry.eq(total[word])]
             m.d.sync += index.eq(Mux(cycle >= count - 1, 0, index + 1) if count > 1 else 0)
@@ -197,48 +187,19 @@ class Machine(DigitSerialMachine):
             m.d.sync += a.eq(a >> 1)
         return a, b, d, carry
 
-    def _step(
-        self, m: Module, front: Acceptance, looping: Value, a: Value, b: Value, d: Value
-    ) -> tuple[list[Value], Signal, Signal]:
-        """One step in each cycle, with the next q. Returns registers of S1, S2 and q; S1 and S2 after this step."""
-        p = self._fitted.params
-        s, c = Signal(p.width, name="S1", reset_less=True), Signal(p.width, name="S2", reset_less=True)
-        q, bit = Signal(name="q", reset_less=True), Signal(name="a_i")
-        m.d.comb += bit.eq(a[0])
-        chosen = Signal(p.width, name="T")
-        m.d.comb += chosen.eq(Mux(bit, Mux(q, d, b), Mux(q, front.modulus, 0)))
-        after_s, after_c = Signal(p.width, name="S1_after"), Signal(p.width, name="S2_after")
-        m.d.comb += [after_s.eq((s ^ c ^ chosen) >> 1), after_c.eq((s & c) | (s & chosen) | (c & chosen))]
-        with m.If(front.accept):
-            m.d.sync += [s.eq(0), c.eq(0), q.eq(self.i_a[0] & self.i_b[0])]
-        with m.Elif(looping):
-            m.d.sync += [s.eq(after_s), c.eq(after_c), q.eq(after_s[0] ^ after_c[0] ^ (a[1] & b[0]))]
-        return [s, c, q], after_s, after_c
-
-
-# ---------------------------------------------------------------------------------------------- design
 
 DESIGNS = (
     Design(
-        name="mcivor",
-        page="mcivor",
+        name="mcivor", page="mcivor",
         title="bit-serial Montgomery multiplication in carry-save with B + M made beforehand",
         source=Source(
             "C. McIvor, M. McLoone, J. V. McCanny, A. Daly, W. Marnane",
             "Fast Montgomery Modular Multiplication and RSA Cryptographic Processor Architectures",
-            "Asilomar Conference on Signals, Systems and Computers",
-            2003,
+            "Asilomar Conference on Signals, Systems and Computers", 2003,
             "the four-to-two form; machine and schedule are ours",
         ),
         needs="any odd modulus",
-        settings=(
-            Setting(
-                "word", int, 32, "bits of B + M and of the result added in each cycle", least=1, most=MAX_BITS + 2,
-                depends="a sum is 1 bit longer than an operand, which has the bits of p, 1 more without subtract",
-                limits=lambda p, settings: (1, added_bits(p, settings)),
-            ),
-            *SHARED_SETTINGS,
-        ),
+        settings=(word_setting("word", 32, "bits of B + M and of the result added in each cycle"), SUBTRACT, LOADABLE),
         solve=lambda p, **settings: McIvor(p, settings),
     ),
 )  # fmt: skip

@@ -25,13 +25,12 @@ from typing import Any
 
 from amaranth.hdl import Const, Module, Mux, Signal, Value
 
-from modmill.contract import Binary, Load, Timing, UnsupportedError
-from modmill.design import Cost, Design, DesignInstance, Multiplier, Setting, Source, loadable_modulus
-from modmill.designs.digit_serial import PLACES, DigitSerial, DigitSerialMachine, ended, planned, put, subtraction
+from modmill.contract import Load, Timing, UnsupportedError
+from modmill.design import Cost, Design, Multiplier, Setting, Source
+from modmill.designs.digit_serial import LOADABLE, DigitSerial, SerialMachine, put
 from modmill.numbers.montgomery import edges
 from modmill.rtl.acceptance import Acceptance
-from modmill.rtl.product import Tile
-from modmill.rtl.words import WordSubtraction
+from modmill.rtl.product import one_tile
 from modmill.schedule import Operation, Operations, Schedule, Step
 
 DIGIT_MAX = 17
@@ -42,9 +41,6 @@ CARRY = 3
 
 TILE_REGISTERS = 3
 """Registers of a DSP block. A longer delay puts a register behind the sum of a column's products."""
-
-
-# ---------------------------------------------------------------------------------------------- parameters
 
 
 @dataclass(frozen=True)
@@ -86,17 +82,9 @@ class Params:
         return self.digits + 1
 
     @property
-    def start(self) -> int:
-        """Cycle of iteration 0; b_0 A is computed before it."""
-        return 1 + self.d
-
-    @property
     def iterations(self) -> int:
         """Number of iterations, n + d + 1."""
         return self.n + self.d + 1
-
-
-# ---------------------------------------------------------------------------------------------- algorithm
 
 
 class Kind(Operations):
@@ -111,14 +99,16 @@ class Kind(Operations):
 
 
 class Orup(DigitSerial):
-    """Quotient pipelining for one modulus, or for all moduli of at most its width."""
+    """Quotient pipelining for one modulus, or for all moduli of at most its width.
+
+    ``mu``: Mt / M; ``scaled``: Mt; ``M_bar``: Mb.
+    """
 
     forms = ("native",)
 
     def __init__(self, p: int, settings: dict[str, Any], bits: int = 0) -> None:
-        """``bits``: width of the largest modulus of the core; 0: the width of p."""
-        self.p, self.settings = p, settings
-        self.params = Params(settings["digit"], settings["delay"], bits or p.bit_length())
+        super().__init__(p, settings, bits)
+        self.params = Params(settings["digit"], settings["delay"], self.bits)
         two_power = 1 << self.params.shift
         self.mu = -pow(p, -1, two_power) % two_power
         self.scaled = self.mu * p
@@ -126,16 +116,11 @@ class Orup(DigitSerial):
 
     @property
     def R(self) -> int:
-        """2^(k n)."""
         return 1 << self.params.k * self.params.n
 
     @property
-    def factor(self) -> int:
-        return pow(self.R, -1, self.p)
-
-    @property
-    def representation(self) -> Binary:
-        return Binary(self.params.operand_bits)
+    def operand_bits(self) -> int:
+        return self.params.operand_bits
 
     @property
     def bounds(self) -> tuple[Fraction, Fraction, Fraction]:
@@ -143,17 +128,8 @@ class Orup(DigitSerial):
         return operand, operand**2, operand**2 * self.gain + self.mu
 
     @property
-    def gain(self) -> Fraction:
-        return Fraction(self.p, self.R)
-
-    @property
     def load(self) -> Load | None:
-        return Load(self.params.bits, (self.M_bar,), 1) if self.settings["loadable"] else None
-
-    def at(self, p: int) -> DesignInstance:
-        if not self.settings["loadable"]:
-            return super().at(p)
-        return Orup(loadable_modulus(p, self.params.bits), self.settings, self.params.bits)
+        return Load(self.bits, (self.M_bar,), 1) if self.loadable else None
 
     @cached_property
     def schedule(self) -> Schedule:
@@ -164,7 +140,7 @@ class Orup(DigitSerial):
         gathered: list[Step] = []
         s: list[Step] = []
         for i in range(q.iterations):
-            at = q.start + i
+            at = 1 + q.d + i  # b_0 A is computed before
             if 1 <= i <= q.n:
                 of_m.append(put(Kind.DIGIT_M(i), "tiles of M", at, s[-1:], cycles=delay, busy=1))
             products = [*of_a[i : i + 1], *(of_m[i - q.d - 1 : i - q.d] if i > q.d else ())]
@@ -176,8 +152,8 @@ class Orup(DigitSerial):
         for j in range(q.d + 1, q.digits):
             left.append(put(Kind.SHIFT(j - q.d), "second columns", left[-1].end, left[-1:]))
         v = [put(Kind.DIGIT(j), "digits", one.end, (one,)) for j, one in enumerate(left)]
-        made = [*of_a, *of_m, *gathered, *s, *left[q.d + 1 :], *v, *subtraction(v, False)]
-        return planned(sorted(made, key=lambda step: (step.end, step.start)), q.iterations)
+        made = [*of_a, *of_m, *gathered, *s, *left[q.d + 1 :], *v, *self.subtraction(v)]
+        return self.planned(sorted(made, key=lambda step: (step.end, step.start)), q.iterations)
 
     @property
     def cost(self) -> Cost:
@@ -206,7 +182,7 @@ class Orup(DigitSerial):
             case Kind.DIGIT:
                 return [s[0] & mask for s in read.values()]
             case _:
-                return ended(op, read, q.k)
+                return self.ended(op, read, q.k)
 
     def component(self, *, scaled: bool = False) -> Multiplier:
         return Machine(self)
@@ -228,55 +204,18 @@ class Orup(DigitSerial):
             ("Mb", f"(Mt + 1) / 2^{q.shift}, {q.modulus_digits} digits"),
             ("iterations", f"n + d + 1 = {q.iterations}"),
             ("columns", f"{q.columns} of {q.k} + {CARRY} bits"),
-            ("modulus", "loaded, one word: Mb" if self.load else "built in"),
+            ("modulus", "loaded, one word: Mb" if self.loadable else "built in"),
         ]
 
 
-# ---------------------------------------------------------------------------------------------- machine
-
-
-@dataclass(frozen=True)
 class Control:
-    """Control signals: iteration ``at``, n + d + 1 while idle; ``go``: iteration 0 starts in the next cycle;
-    ``quotient_counts``: the lowest digit of S is a quotient; ``ending``: last iteration."""
+    """Counters of the cycle since acceptance and of the iteration.
 
-    at: Value
-    go: Value
-    quotient_counts: Value
-    ending: Value
-
-
-class Machine(DigitSerialMachine):
-    """A tile for each digit of A and of Mb, the columns of S behind them, and a second row of columns for the output.
-
-    The machine never stalls: it accepts operands if one of its two places for a result is free. Timing does not depend
-    on values. Cost: a DSP block for each tile, about 4 adders of k + 3 bits for each column.
+    ``at``: iteration, n + d + 1 while idle; ``go``: iteration 0 starts in the next cycle; ``quotient_counts``: the
+    lowest digit of S is a quotient; ``ending``: last iteration.
     """
 
-    _fitted: Orup
-
-    def elaborate(self, _platform: object) -> Module:
-        m = Module()
-        fitted, q = self._fitted, self._fitted.params
-        front = Acceptance(m, self, fitted.M_bar, q.bits, PLACES)
-        control = self._control(m, front)
-        a, digit = self._operands(m, front)
-        s = [Signal(q.k + CARRY, name=f"S{j}", reset_less=True) for j in range(q.columns)]
-        late = Signal(q.k, name="q")
-        m.d.comb += late.eq(s[0][: q.k] & control.quotient_counts.replicate(q.k))
-        products: list[list[Value]] = [[] for _ in s]
-        tiles_a = self._tiles(m, "A", digit, a, q.digits, products)
-        tiles_m = self._tiles(m, "M", late, front.modulus, q.modulus_digits, products)
-        sums, gathered = self._columns(m, control.go, s, products)
-        drain, v, valid, last = self._output(m, control, s[0], sums)
-        end = WordSubtraction(m, self, v, Const(0, q.k), valid, last, count=q.digits, subtract=False)
-        registers = {Kind.DIGIT_A: tiles_a, Kind.DIGIT_M: tiles_m, Kind.GATHER: gathered, Kind.ITERATION: s}
-        self.watch(end, {**registers, Kind.ITERATION(q.iterations): drain, Kind.SHIFT: drain, Kind.DIGIT: [v]})
-        return m
-
-    def _control(self, m: Module, front: Acceptance) -> Control:
-        """Counters of the cycle since acceptance and of the iteration."""
-        q, interval = self._fitted.params, self._fitted.schedule.interval
+    def __init__(self, m: Module, front: Acceptance, q: Params, interval: int) -> None:
         cycle, at = Signal(range(interval + 1)), Signal(range(q.iterations + 1), init=q.iterations)
         front.connect((cycle == 0) | (cycle == interval))
         with m.If(front.accept):
@@ -298,52 +237,65 @@ class Machine(DigitSerialMachine):
             m.d.sync += at.eq(at + 1)
             with m.If(at == q.n):
                 m.d.sync += quotient_counts.eq(0)
-        return Control(at, go, quotient_counts, ending)
+        self.at, self.go, self.quotient_counts, self.ending = at, go, quotient_counts, ending
 
-    def _operands(self, m: Module, front: Acceptance) -> tuple[Signal, Value]:
-        """A, and the digit of B for this cycle."""
-        q = self._fitted.params
-        a = Signal(q.operand_bits, name="A", reset_less=True)
-        b = Signal(q.operand_bits, name="B", reset_less=True)
+
+class Machine(SerialMachine):
+    """A tile for each digit of A and of Mb, the columns of S behind them, and a second row of columns for the output.
+
+    Cost: a DSP block for each tile, about 4 adders of k + 3 bits for each column.
+    """
+
+    _fitted: Orup
+
+    def elaborate(self, _platform: object) -> Module:
+        m = Module()
+        fitted, q = self._fitted, self._fitted.params
+        front = self.acceptance(m, fitted.M_bar, q.bits)
+        control = Control(m, front, q, fitted.schedule.interval)
+        a, b = (Signal(q.operand_bits, name=name, reset_less=True) for name in "AB")
         with m.If(front.accept):
             m.d.sync += [a.eq(self.i_a), b.eq(self.i_b)]
         with m.Else():
             m.d.sync += b.eq(b >> q.k)
-        return a, b[: q.k]
+        s = [Signal(q.k + CARRY, name=f"S{j}", reset_less=True) for j in range(q.columns)]
+        late = Signal(q.k, name="q")
+        m.d.comb += late.eq(s[0][: q.k] & control.quotient_counts.replicate(q.k))
+        products: list[list[Value]] = [[] for _ in s]
+        tiles_a = self._tiles(m, "A", b[: q.k], a, q.digits, products)
+        tiles_m = self._tiles(m, "M", late, front.modulus, q.modulus_digits, products)
+        sums: list[Signal] = []
+        gathered: list[Value] = []
+        for j, (column, added) in enumerate(zip(s, products, strict=True)):
+            if q.d > TILE_REGISTERS:
+                gathered.append(Signal(q.k + 2, name=f"products{j}", reset_less=True))
+                m.d.sync += gathered[j].eq(sum(added[1:], added[0]))
+                added = gathered[j:]
+            terms = [column[q.k :], *(one[: q.k] for one in s[j + 1 : j + 2]), *added]
+            sums.append(Signal(q.k + CARRY, name=f"sum{j}"))
+            m.d.comb += sums[j].eq(sum(terms[1:], terms[0]))
+            m.d.sync += column.eq(Mux(control.go, 0, sums[j]))
+        drain, v, valid, last = self._output(m, control, s[0], sums)
+        where: dict[Any, Any] = {Kind.DIGIT_A: tiles_a, Kind.DIGIT_M: tiles_m, Kind.GATHER: gathered}
+        where |= {Kind.ITERATION: s, Kind.ITERATION(q.iterations): drain, Kind.SHIFT: drain, Kind.DIGIT: [v]}
+        self.finish(m, v, Const(0, q.k), valid, last, q.digits, where)
+        return m
 
     def _tiles(
         self, m: Module, name: str, digit: Value, other: Value, count: int, products: list[list[Value]]
     ) -> list[Value]:
-        """Products of ``digit`` and each of the ``count`` digits of ``other``.
-
-        Their halves are appended to ``products``, which has a list for each column.
-        """
-        k = self._fitted.params.k
+        """Products of ``digit`` and each of the ``count`` digits of ``other``; their halves are appended to
+        ``products``, which has a list for each column."""
+        k, d = self._fitted.params.k, self._fitted.params.d
         tiles = []
         for j in range(count):
-            product = self._tile(m, digit, other[k * j : k * (j + 1)], f"{name}{j}")
+            other_digit = other[k * j : k * (j + 1)]
+            product = one_tile(m, digit, other_digit, min(d, TILE_REGISTERS), f"tile_{name}{j}")
             tiles.append(product)
             products[j].append(product[:k])
             if len(product) > k:
                 products[j + 1].append(product[k:])
         return tiles
-
-    def _columns(
-        self, m: Module, go: Value, s: Sequence[Signal], products: Sequence[list[Value]]
-    ) -> tuple[list[Signal], list[Value]]:
-        """The next value of each column of S, and the sums of products in registers, if there are any."""
-        k = self._fitted.params.k
-        sums: list[Signal] = []
-        gathered: list[Value] = []
-        for j, column in enumerate(s):
-            added = self._gathered(m, products[j], j)
-            gathered += added
-            terms = [column[k:], *(one[:k] for one in s[j + 1 : j + 2]), *added]
-            total = Signal(k + CARRY, name=f"sum{j}")
-            m.d.comb += total.eq(sum(terms[1:], terms[0]))
-            m.d.sync += column.eq(Mux(go, 0, total))
-            sums.append(total)
-        return sums, gathered
 
     def _output(
         self, m: Module, control: Control, lowest: Value, sums: Sequence[Value]
@@ -372,51 +324,21 @@ class Machine(DigitSerialMachine):
         ]
         return drain, v, valid, last
 
-    def _tile(self, m: Module, digit: Value, other: Value, name: str) -> Value:
-        """The product of two digits in one DSP block."""
-        d = self._fitted.params.d
-        m.submodules[f"tile_{name}"] = tile = Tile(len(digit), len(other), min(d, TILE_REGISTERS))
-        m.d.comb += [tile.a.eq(digit), tile.b.eq(other)]
-        return tile.p
-
-    def _gathered(self, m: Module, products: list[Value], j: int) -> list[Value]:
-        """The digits of products that column j adds; if d > TILE_REGISTERS, their sum in a register."""
-        if self._fitted.params.d <= TILE_REGISTERS:
-            return products
-        gathered = Signal(self._fitted.params.k + 2, name=f"products{j}", reset_less=True)
-        m.d.sync += gathered.eq(sum(products[1:], products[0]))
-        return [gathered]
-
-
-# ---------------------------------------------------------------------------------------------- design
-
 
 DESIGNS = (
     Design(
-        name="orup",
-        page="orup",
-        title="high-radix Montgomery multiplication with quotient pipelining",
+        name="orup", page="orup", title="high-radix Montgomery multiplication with quotient pipelining",
         source=Source(
-            "H. Orup",
-            "Simplifying Quotient Determination in High-Radix Modular Multiplication",
-            "ARITH",
-            1995,
+            "H. Orup", "Simplifying Quotient Determination in High-Radix Modular Multiplication", "ARITH", 1995,
             "the algorithm with quotient pipelining; machine and schedule are ours",
         ),
         needs="any odd modulus",
         settings=(
-            Setting(
-                "digit",
-                int,
-                DIGIT_MAX,
-                "k, bits of a digit; a DSP block multiplies two digits",
-                least=2,
-                most=DIGIT_MAX,
-                smaller="raise",
-            ),
+            Setting("digit", int, DIGIT_MAX, "k, bits of a digit; a DSP block multiplies two digits",
+                    least=2, most=DIGIT_MAX, smaller="raise"),
             Setting("delay", int, TILE_REGISTERS, "d, iterations from a quotient digit to its use", (0, 1, 2, 3, 4)),
-            Setting("loadable", bool, False, "load the modulus at run time: any odd one of at most that width"),
+            LOADABLE,
         ),
         solve=lambda p, **settings: Orup(p, settings),
     ),
-)
+)  # fmt: skip

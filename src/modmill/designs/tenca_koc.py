@@ -28,19 +28,15 @@ from typing import Any
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
 
 from modmill.design import Design, Multiplier, Setting, Source
-from modmill.designs.digit_serial import PLACES, DigitSerial, DigitSerialMachine, ended, planned, put, subtraction
-from modmill.designs.multistep.design import SHARED_SETTINGS, BinaryMontgomery, added_bits, scanned_bits
+from modmill.designs.digit_serial import LOADABLE, SUBTRACT, DigitSerial, SerialMachine, put, scanned_bits, word_setting
 from modmill.numbers.moduli import MAX_BITS
 from modmill.rtl.acceptance import Acceptance
 from modmill.rtl.delay import later
-from modmill.rtl.words import WordSubtraction, widened
+from modmill.rtl.words import widened
 from modmill.schedule import Operation, Operations, Schedule, Step
 
 DELAY = 2
 """Cycles from a word at an element to the same word at the next element."""
-
-
-# ---------------------------------------------------------------------------------------------- parameters
 
 
 @dataclass(frozen=True)
@@ -89,9 +85,6 @@ class Params:
         return (self.period - self.e) * self.w < self.pes
 
 
-# ---------------------------------------------------------------------------------------------- algorithm
-
-
 class Kind(Operations):
     """The operations of the row. Their words of S leave one in each cycle, the first at the step's end."""
 
@@ -99,13 +92,13 @@ class Kind(Operations):
     QUEUE = "S{}"  # S after i passes, back at the first element
 
 
-class TencaKoc(DigitSerial, BinaryMontgomery):
+class TencaKoc(DigitSerial):
     """The systolic row for one modulus, or for all moduli of at most its width."""
 
     @cached_property
     def params(self) -> Params:
         """Words, elements and passes."""
-        steps = self.bits + 2 * (not self.settings["subtract"])
+        steps = scanned_bits(self.bits, self.settings)
         return Params(self.settings["w"], self.settings["pes"], steps, self.operand_bits)
 
     @property
@@ -123,7 +116,7 @@ class TencaKoc(DigitSerial, BinaryMontgomery):
                 wait = {"cycles": q.held, "busy": min(q.e, q.period)}
                 made.append(put(Kind.QUEUE(done), "queue", made[-1].end, made[-1:], **wait))
             made.append(put(Kind.BIT(i), f"element {place + 1}", start, made[-1:], cycles=DELAY, busy=q.e + 1))
-        return planned(made + subtraction([made[-1]] * q.e, self.subtract), q.passes * q.period)
+        return self.planned(made + self.subtraction([made[-1]] * q.e), q.passes * q.period)
 
     def evaluate(self, op: Operation, read: Mapping[Operation, Any], a: int, b: int) -> Any:
         w = self.params.w
@@ -139,7 +132,7 @@ class TencaKoc(DigitSerial, BinaryMontgomery):
                     one: [value[-1] >> w * op.numbers[0] & (1 << w) - 1] if one.kind is Kind.BIT else value
                     for one, value in read.items()
                 }
-                return ended(op, words, w, self.p)
+                return self.ended(op, words, w)
 
     def standing(self, op: Operation, value: Any) -> Any:
         return [*value[:-1], value[-1] & (1 << self.params.w) - 1] if isinstance(op.kind, Kind) else value
@@ -164,9 +157,6 @@ class TencaKoc(DigitSerial, BinaryMontgomery):
             ("operands", "below p" if self.subtract else "below 2 p"),
             ("modulus", "loaded, one word" if self.loadable else "built in"),
         ]
-
-
-# ---------------------------------------------------------------------------------------------- machine
 
 
 @dataclass(frozen=True)
@@ -194,76 +184,30 @@ def element(m: Module, i: Link, bit: Value, name: str) -> tuple[Link, Signal]:
     m.d.sync += [held.eq(x), q.eq(odd)]
     carry = Signal(2, name=f"{name}_carry", reset_less=True)
     total = Signal(w + 2, name=f"{name}_total")
-    m.d.comb += total.eq(
-        i.s
-        + (i.y & x.replicate(w))
-        + (i.modulus & odd.replicate(w))
-        + (carry & (~i.first).replicate(2))
-    )  # fmt: skip
+    kept = carry & (~i.first).replicate(2)
+    m.d.comb += total.eq(i.s + (i.y & x.replicate(w)) + (i.modulus & odd.replicate(w)) + kept)
     low = Signal(w, name=f"{name}_low", reset_less=True)
     s = Signal(w, name=f"{name}_S", reset_less=True)
     m.d.sync += [carry.eq(total[w:]), low.eq(total), s.eq(Cat(low[1:], total[0]))]
 
-    def passed(value: Value, kind: str, *, flag: bool) -> Signal:
-        """``value`` for the next element; a flag has a reset."""
+    passed: list[Value] = []  # DELAY registers of each; those of flags have a reset
+    for kind, value in (("y", i.y), ("m", i.modulus), ("first", i.first), ("result", i.result), ("last", i.last)):
         for k in range(DELAY):
-            q = Signal(len(value), name=f"{name}_{kind}{k}", reset_less=not flag)
-            m.d.sync += q.eq(value)
-            value = q
-        return q
-
-    return Link(
-        s,
-        passed(i.y, "y", flag=False),
-        passed(i.modulus, "m", flag=False),
-        passed(i.first, "first", flag=True),
-        passed(i.result, "result", flag=True),
-        passed(i.last, "last", flag=True),
-    ), q
+            following = Signal(len(value), name=f"{name}_{kind}{k}", reset_less=kind in ("y", "m"))
+            m.d.sync += following.eq(value)
+            value = following
+        passed.append(value)
+    return Link(s, *passed), q
 
 
-@dataclass(frozen=True)
 class Control:
-    """Control signals of the first element.
+    """Counters of the cycle in a pass and of the pass, and the flags of the first element's words.
 
     ``slot``: cycle of a pass; ``turn``: number of the pass. ``words``: a word of Y and M enters, ``first``: it is the
     lowest one. ``begun``: words of S come back from the last element.
     """
 
-    slot: Value
-    turn: Value
-    first: Value
-    words: Value
-    begun: Value
-
-
-class Machine(DigitSerialMachine):
-    """P elements in a row, a queue from the last to the first, and a subtractor behind the last.
-
-    The machine never stalls: it accepts operands if one of its two places for a result is free. Timing does not depend
-    on values. Latency: `Params.cycles` + 3. Cost: two adders of w bits and about 4 w flip-flops for each element; a
-    register of e words for Y; a multiplexer for the words of the modulus.
-    """
-
-    _fitted: TencaKoc
-
-    def elaborate(self, _platform: object) -> Module:
-        m = Module()
-        fitted, q = self._fitted, self._fitted.params
-        front = Acceptance(m, self, fitted.p, fitted.bits, PLACES)
-        control = self._control(m, front)
-        y, modulus = self._words(m, front, control)
-        link, results, back = self._row(m, front, control, y, modulus)
-        end = WordSubtraction(
-            m, self, link.s, link.modulus, link.result, link.last, count=q.e, subtract=fitted.subtract
-        )
-        bits = {Kind.BIT(i): results[i % q.pes] for i in range(q.passes * q.pes)}
-        self.watch(end, {Kind.QUEUE: [back], **bits})
-        return m
-
-    def _control(self, m: Module, front: Acceptance) -> Control:
-        """Counters of the cycle in a pass and of the pass, and the flags of the first element's words."""
-        q, interval = self._fitted.params, self._fitted.schedule.interval
+    def __init__(self, m: Module, front: Acceptance, q: Params, interval: int) -> None:
         cycle = Signal(range(interval + 1))
         slot, turn = Signal(range(q.period + 1)), Signal(range(q.passes + 1))
         running, first, words, begun = Signal(), Signal(), Signal(), Signal()
@@ -288,7 +232,50 @@ class Machine(DigitSerialMachine):
                     m.d.sync += [first.eq(1), words.eq(1)]
             with m.Elif(running):
                 m.d.sync += slot.eq(slot + 1)
-        return Control(slot, turn, first, words, begun)
+        self.slot, self.turn, self.first, self.words, self.begun = slot, turn, first, words, begun
+
+
+class Machine(SerialMachine):
+    """P elements in a row, a queue from the last to the first, and a subtractor behind the last.
+
+    Latency: `Params.cycles` + 3. Cost: two adders of w bits and about 4 w flip-flops for each element; a register of e
+    words for Y; a multiplexer for the words of the modulus.
+    """
+
+    _fitted: TencaKoc
+
+    def elaborate(self, _platform: object) -> Module:
+        m = Module()
+        fitted, q = self._fitted, self._fitted.params
+        front = self.acceptance(m, fitted.p, fitted.bits)
+        control = Control(m, front, q, fitted.schedule.interval)
+        y, modulus = self._words(m, front, control)
+        w, words, final = q.w, control.words, control.turn == q.passes - 1
+        back, x = Signal(w, name="S_back"), Signal(q.passes * q.pes, name="x", reset_less=True)
+        mask = words.replicate(w)
+        link = Link(
+            back & control.begun.replicate(w), y[:w] & mask, modulus & mask,
+            control.first, words & final, words & final & (control.slot == q.e - 1),
+        )  # fmt: skip
+        starts: list[Value] = []
+        results: list[list[Value]] = []  # q and the word of S of every element
+        for i in range(q.pes):
+            starts.append(link.first)
+            link, odd = element(m, link, x[0], f"e{i + 1}")
+            results.append([odd, link.s])
+        shift = Signal()
+        m.d.comb += shift.eq(Cat(*starts).any())
+        with m.If(front.accept):
+            m.d.sync += x.eq(self.i_a)
+        with m.Elif(shift):
+            m.d.sync += x.eq(x >> 1)
+        value: Value = link.s  # through the queue
+        for k in range(q.held):
+            value = later(m, value, f"held{k}")
+        m.d.comb += back.eq(value)
+        bits = {Kind.BIT(i): results[i % q.pes] for i in range(q.passes * q.pes)}
+        self.finish(m, link.s, link.modulus, link.result, link.last, q.e, {Kind.QUEUE: [back], **bits})
+        return m
 
     def _words(self, m: Module, front: Acceptance, control: Control) -> tuple[Signal, Signal]:
         """Y, with the word for the first element in its lowest bits, and the word of M."""
@@ -310,75 +297,26 @@ class Machine(DigitSerialMachine):
                 m.d.sync += following.eq(following + 1)
         return y, modulus
 
-    def _row(
-        self, m: Module, front: Acceptance, control: Control, y: Value, modulus: Value
-    ) -> tuple[Link, list[list[Value]], Signal]:
-        """The elements, x and the queue.
-
-        Returns the last element's outputs, q and the word of S of every element, and the word from the queue.
-        """
-        q, words = self._fitted.params, control.words
-        w, e = q.w, q.e
-        back = Signal(w, name="S_back")
-        final = control.turn == q.passes - 1
-        mask = words.replicate(w)
-        link = Link(
-            back & control.begun.replicate(w),
-            y[:w] & mask,
-            modulus & mask,
-            control.first,
-            words & final,
-            words & final & (control.slot == e - 1),
-        )
-        x = Signal(q.passes * q.pes, name="x", reset_less=True)
-        starts: list[Value] = []
-        results: list[list[Value]] = []
-        for i in range(q.pes):
-            starts.append(link.first)
-            link, odd = element(m, link, x[0], f"e{i + 1}")
-            results.append([odd, link.s])
-        shift = Signal()
-        m.d.comb += shift.eq(Cat(*starts).any())
-        with m.If(front.accept):
-            m.d.sync += x.eq(self.i_a)
-        with m.Elif(shift):
-            m.d.sync += x.eq(x >> 1)
-        value: Value = link.s
-        for k in range(q.held):
-            value = later(m, value, f"held{k}")
-        m.d.comb += back.eq(value)
-        return link, results, back
-
-
-# ---------------------------------------------------------------------------------------------- design
 
 DESIGNS = (
     Design(
-        name="tenca-koc",
-        page="tenca-koc",
+        name="tenca-koc", page="tenca-koc",
         title="multiple-word radix-2 Montgomery multiplication on a row of processing elements",
         source=Source(
             "A. F. Tenca, C. K. Koc",
             "A Scalable Architecture for Modular Multiplication Based on Montgomery's Algorithm",
-            "IEEE Transactions on Computers 52(9)",
-            2003,
+            "IEEE Transactions on Computers 52(9)", 2003,
             "the algorithm MWR2MM and its pipeline; [6] of Zhang and Dong",
         ),
         needs="any odd modulus",
         settings=(
-            Setting(
-                "w", int, 16, "bits of a word", least=1, most=MAX_BITS + 2,
-                depends="a sum is 1 bit longer than an operand, which has the bits of p, 1 more without subtract",
-                limits=lambda p, settings: (1, added_bits(p, settings)),
-                smaller="lower",
-            ),
+            word_setting("w", 16, "bits of a word", smaller="lower"),
             Setting(
                 "pes", int, 16, "P, processing elements, each for one bit of x", least=1, most=MAX_BITS + 2,
                 depends="at most one for each bit of x: those of p, and 2 more without subtract",
-                limits=lambda p, settings: (1, scanned_bits(p, settings)),
-                smaller="lower",
+                limits=lambda p, settings: (1, scanned_bits(p.bit_length(), settings)), smaller="lower",
             ),
-            *SHARED_SETTINGS,
+            SUBTRACT, LOADABLE,
         ),
         solve=lambda p, **settings: TencaKoc(p, settings),
     ),

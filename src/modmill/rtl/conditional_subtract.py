@@ -101,10 +101,7 @@ class ConditionalSubtract(wiring.Component):
             m.d.sync += above.eq(greater | (equal & (above | fresh)))
             m.d.comb += same.eq(0)
         else:
-            m.d.sync += [
-                above.eq(Mux(fresh, greater, above | (same & greater))),
-                same.eq(equal & (same | fresh)),
-            ]
+            m.d.sync += [above.eq(Mux(fresh, greater, above | (same & greater))), same.eq(equal & (same | fresh))]
         reached = later(m, above | same, "reached")
         subtracting = Signal(reset_less=True)
         with m.If(ages[LEAD + digits + 2]):

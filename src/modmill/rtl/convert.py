@@ -29,7 +29,7 @@ DIGIT = 17
 
 def to_residues_latency(base: Base, bits: int) -> int:
     """Cycles of BinaryToResidues for ``bits`` bits: one, and two for each digit of w bits after the first."""
-    return max(1, 2 * (-(-bits // base.w)) - 1)
+    return 2 * -(-bits // base.w) - 1
 
 
 def one_at_a_time(m: Module, core: wiring.Component, latency: int, name: str) -> tuple[Signal, Value]:
@@ -64,15 +64,11 @@ class BinaryToResidues(wiring.Component):
     def __init__(self, base: Base, bits: int, count: int = 1) -> None:
         self.base, self.bits, self.count = base, bits, count
         self.digits = -(-bits // base.w)
+        self.latency = to_residues_latency(base, bits)
         super().__init__({
             "i_valid": In(1), "i_ready": Out(1), "i_x": In(bits * count),
             "o_valid": Out(1), "o_ready": In(1), "o_r": Out(base.w * base.n * count),
         })  # fmt: skip
-
-    @property
-    def latency(self) -> int:
-        """Cycles from acceptance to the valid result."""
-        return to_residues_latency(self.base, self.bits)
 
     def elaborate(self, _platform: object) -> Module:
         m = Module()
@@ -88,8 +84,7 @@ class BinaryToResidues(wiring.Component):
                 m.d.sync += rest.eq(x)
             with m.Elif(step[0] == 0):
                 m.d.sync += rest.eq(rest << w)
-            for j in range(self.base.n):
-                u = self.base.u[j]
+            for j, u in enumerate(self.base.u):
                 value = Signal(w, name=f"x{c}_{j}", reset_less=True)
                 bound = ((1 << w) - 1) * u + (1 << w)
                 sum_ = Signal(fold.bits(bound), name=f"t{c}_{j}", reset_less=True)
@@ -149,27 +144,20 @@ class ResiduesToBinary(wiring.Component):
 
     def elaborate(self, _platform: object) -> Module:
         m = Module()
+        n, w = self.base.n, self.base.w
         cycle, accept = one_at_a_time(m, self, self.plan.latency, "cycle")
-        gamma = self._gamma(m, cycle, accept)
-        digit, row, flags = self._operands(m, cycle, accept, gamma)
+        gamma = [Signal(w, name=f"gamma{j}", reset_less=True) for j in range(n)]  # the channels rotate
+        for j in range(n):
+            with m.If(accept):
+                m.d.sync += gamma[j].eq(self.i_r.word_select(j, w))
+            with m.Elif(cycle != 0):
+                m.d.sync += gamma[j].eq(gamma[(j + 1) % n])
+        digit, row, flags = self._operands(m, cycle, accept, gamma[0])
         columns = self._columns(m, digit, row, flags)
         m.d.comb += self.o_r.eq(self._resolved(m, cycle, columns))
         return m
 
-    def _gamma(self, m: Module, cycle: Signal, accept: Value) -> Signal:
-        """gamma_j of one channel in each cycle; the channels rotate."""
-        n, w = self.base.n, self.base.w
-        words = [Signal(w, name=f"gamma{j}", reset_less=True) for j in range(n)]
-        for j in range(n):
-            with m.If(accept):
-                m.d.sync += words[j].eq(self.i_r.word_select(j, w))
-            with m.Elif(cycle != 0):
-                m.d.sync += words[j].eq(words[(j + 1) % n])
-        return words[0]
-
-    def _operands(
-        self, m: Module, cycle: Signal, accept: Value, gamma: Signal
-    ) -> tuple[Signal, Signal, tuple[Signal, Signal, Signal]]:
+    def _operands(self, m: Module, cycle: Signal, accept: Value, gamma: Signal) -> tuple[Signal, Signal, Value]:
         """The operand that all tiles share, the row of constants for it, and flags that arrive with the product.
 
         Digit e of all channels comes before digit e - 1; alpha comes last. The flags: the product is used; it is the
@@ -205,34 +193,32 @@ class ResiduesToBinary(wiring.Component):
             for i, constant in enumerate([*self.base.cofactors, -self.base.M]):
                 with m.Case(i):
                     m.d.sync += row.eq(constant % (1 << len(row)))
-        used = Signal()
-        first = Signal()
-        shift = Signal()
+        used, first, shift = (Signal(name=name) for name in ("used", "first", "shift"))
         m.d.sync += [
             used.eq(((cycle >= 1) & (cycle <= n * parts)) | is_alpha),
             first.eq(cycle == 1),
             shift.eq((channel == 0) & (cycle > 1) & ~is_alpha),
         ]
-        flags = Cat(used, first, shift)
+        flags: Value = Cat(used, first, shift)
         for stage in range(3):  # the tile's registers
             delayed = Signal(3, name=f"flags{stage + 1}")
             m.d.sync += delayed.eq(flags)
             flags = delayed
-        return digit, row, (flags[0], flags[1], flags[2])
+        return digit, row, flags
 
-    def _columns(self, m: Module, digit: Signal, row: Signal, flags: tuple[Value, Value, Value]) -> list[Signal]:
+    def _columns(self, m: Module, digit: Signal, row: Signal, flags: Value) -> list[Signal]:
         """Accumulators of the products, one for each 17 bits of the number."""
         n, parts, columns = self.base.n, self.plan.gamma_digits, self.plan.columns
         used, first, shift = flags
         width = 2 * DIGIT + (n * parts + 1).bit_length()
         acc = [Signal(width, name=f"column{c}", reset_less=True) for c in range(columns)]
-        for c in range(columns):
+        for c, column in enumerate(acc):
             term = one_tile(m, digit, row.word_select(c, DIGIT), 3, f"tile{c}")
             below = acc[c - 1] if c else Const(0, 1)
             kept = Signal(width, name=f"kept{c}")
-            m.d.comb += kept.eq(Mux(first, 0, Mux(shift, below, acc[c]) if parts > 1 else acc[c]))
+            m.d.comb += kept.eq(Mux(first, 0, Mux(shift, below, column) if parts > 1 else column))
             with m.If(used):
-                m.d.sync += acc[c].eq(kept + term)
+                m.d.sync += column.eq(kept + term)
         return acc
 
     def _resolved(self, m: Module, cycle: Signal, acc: Sequence[Signal]) -> Signal:
@@ -241,8 +227,7 @@ class ResiduesToBinary(wiring.Component):
         place = Signal(range(columns + 2))
         resolving = (cycle >= plan.resolve) & (cycle < plan.resolve + columns)
         start = plan.resolve + columns + 2
-        number = Signal(DIGIT * columns, reset_less=True)
-        difference = Signal(DIGIT * columns, reset_less=True)
+        number, difference = (Signal(DIGIT * columns, name=n, reset_less=True) for n in ("number", "difference"))
         column = Signal(width, reset_less=True)
         with m.Switch(place):
             for c in range(columns):
@@ -330,18 +315,14 @@ class BinaryShell(Multiplier):
 
     def elaborate(self, _platform: object) -> Module:
         m = Module()
-        before = BinaryToResidues(self._base, self._p.bit_length(), 2)
-        after = ResiduesToBinary(self._out, self._p, self._x_max)
-        native = self._native
-        m.submodules.binary_to_residues = before
-        m.submodules.multiplier = native
-        m.submodules.residues_to_binary = after
+        m.submodules.binary_to_residues = before = BinaryToResidues(self._base, self._p.bit_length(), 2)
+        m.submodules.multiplier = native = self._native
+        m.submodules.residues_to_binary = after = ResiduesToBinary(self._out, self._p, self._x_max)
         half = self._base.w * self._base.n
-        period = native.period
-        timing = self._timing
-        spacing = Signal(range(timing.interval))
+        period, interval = native.period, self._timing.interval
+        spacing = Signal(range(interval))
         with m.If(self.i_valid & self.i_ready):
-            m.d.sync += spacing.eq(timing.interval - 1)
+            m.d.sync += spacing.eq(interval - 1)
         with m.Elif(spacing != 0):
             m.d.sync += spacing.eq(spacing - 1)
         open_ = Signal()

@@ -24,8 +24,8 @@ class DelayLines:
     """Delay lines of at most ``longest`` cycles that share a free-running counter.
 
     A line of n cycles is a RAM and a register. The RAM is written at the counter's address and read n - 1 addresses
-    before it. The counter needs no reset, because only the difference of the two addresses matters. No register here
-    has a reset, so the output of the first n cycles is undefined.
+    before it. Only the difference of the two addresses matters, so the counter needs no reset. No register here has
+    one: the output of the first n cycles is undefined.
 
     Cost per bit: n flip-flops below SHORT cycles, else a flip-flop and the RAM: on ECP5 one DPR16X4 for four bits and
     16 cycles.
@@ -40,19 +40,21 @@ class DelayLines:
 
     def line(self, value: Value, cycles: int, *, name: str, clear: Value | None = None) -> Value:
         """``value`` delayed by ``cycles``, at least 1 with ``clear``; zero in the cycle after ``clear``."""
-        m = self._m
         if cycles == 0 and clear is None:
             return value
-        value = self._earlier(value, cycles - 1, name)
-        out = later(m, value, name)
+        out = later(self._m, self.straight(value, cycles - 1, name=name), name)
         if clear is not None:
-            with m.If(clear):
-                m.d.sync += out.eq(0)
+            with self._m.If(clear):
+                self._m.d.sync += out.eq(0)
         return out
 
     def straight(self, value: Value, cycles: int, *, name: str) -> Value:
-        """``value`` delayed by ``cycles``; a line with a RAM has no register behind it."""
-        return self._earlier(value, cycles, name)
+        """``value`` delayed by ``cycles``: in registers below SHORT - 1 cycles, else directly from a RAM."""
+        if cycles >= SHORT - 1:
+            return self._stored(value, self._place(cycles), name)
+        for k in range(cycles):
+            value = later(self._m, value, f"{name}_{k}")
+        return value
 
     def either(self, value: Value, cycles: tuple[int, int], second: Value, *, name: str) -> Value:
         """``value`` delayed by cycles[0], or by cycles[1] in the cycle after ``second``.
@@ -72,35 +74,22 @@ class DelayLines:
         """
         bits = len(value)
         out = free_running(bits, name=name) if steers else Signal(bits, name=name, reset_less=True)
-        self._m.d.sync += out.eq(Mux(first, value, self._earlier(out if write is None else write, cycles - 1, name)))
+        earlier = self.straight(out if write is None else write, cycles - 1, name=name)
+        self._m.d.sync += out.eq(Mux(first, value, earlier))
         return out
-
-    def _earlier(self, value: Value, cycles: int, name: str) -> Value:
-        """``value`` delayed by ``cycles``, in registers if that is below SHORT - 1, else directly from a RAM."""
-        if cycles >= SHORT - 1:
-            return self._read(value, cycles, name)
-        for k in range(cycles):
-            value = later(self._m, value, f"{name}_{k}")
-        return value
-
-    def _read(self, value: Value, cycles: int, name: str) -> Value:
-        """``value`` delayed by ``cycles``, directly from a RAM."""
-        return self._stored(value, self._place(cycles), name)
 
     def _place(self, cycles: int) -> Signal:
         """Address at which the RAMs hold the value of ``cycles`` cycles ago; for 0, the write address."""
         if not 0 <= cycles <= self._depth:
             raise ValueError(f"a delay of {cycles} cycles does not fit a memory of {self._depth} words")
-        m = self._m
         if self._counter is None:
             self._counter = free_running(self._bits, name=f"{self._name}_counter")
-            m.d.sync += self._counter.eq(self._counter + 1)
+            self._m.d.sync += self._counter.eq(self._counter + 1)
         if cycles == 0:
             return self._counter
         if cycles not in self._places:
-            place = free_running(self._bits, name=f"{self._name}_place{cycles}")
-            m.d.sync += place.eq(self._counter + (1 - cycles) % self._depth)
-            self._places[cycles] = place
+            self._places[cycles] = free_running(self._bits, name=f"{self._name}_place{cycles}")
+            self._m.d.sync += self._places[cycles].eq(self._counter + (1 - cycles) % self._depth)
         return self._places[cycles]
 
     def _stored(self, value: Value, place: Value, name: str) -> Value:

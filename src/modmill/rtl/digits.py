@@ -90,12 +90,6 @@ class DigitMemory(wiring.Component):
             "r_number": In(self._number), "r_digit": In(self._place), "q": Out(bits),
         })  # fmt: skip
 
-    @staticmethod
-    def blocks(digits: int, numbers: int) -> int:
-        """Block RAMs, for digits of at most 18 bits."""
-        places = (digits - 1).bit_length() + (numbers - 1).bit_length()
-        return max(1, (1 << places) // _WORDS)
-
     def elaborate(self, _platform: object) -> Module:
         m = Module()
         total = self._place + self._number

@@ -57,21 +57,12 @@ class BlockRam(wiring.Component):
         for k, word in enumerate(init):
             if word < 0 or word >> width:
                 raise ValueError(f"word {k} of the contents, {word}, does not fit {width} bits")
-        self.width = width
-        self.depth = depth
-        self.init = tuple(init)
-        self.registers = registers
+        self.width, self.depth, self.init, self.registers = width, depth, tuple(init), registers
         address = depth.bit_length() - 1
-        super().__init__(
-            {
-                "a_address": In(address),
-                "a_q": Out(width),
-                "b_address": In(address),
-                "b_write": In(1),
-                "b_d": In(width),
-                "b_q": Out(width),
-            }
-        )
+        super().__init__({
+            "a_address": In(address), "a_q": Out(width),
+            "b_address": In(address), "b_write": In(1), "b_d": In(width), "b_q": Out(width),
+        })  # fmt: skip
 
     @property
     def module_name(self) -> str:
@@ -83,16 +74,10 @@ class BlockRam(wiring.Component):
         if platform == "verilog":
             contents = sum(word << k * self.width for k, word in enumerate(self.init))
             m.submodules.block = Instance(
-                self.module_name,
-                p_INIT=Const(contents, self.width * self.depth),
-                i_clk=ClockSignal(),
-                i_a_address=self.a_address,
-                i_b_address=self.b_address,
-                i_b_write=self.b_write,
-                i_b_d=self.b_d,
-                o_a_q=self.a_q,
-                o_b_q=self.b_q,
-            )
+                self.module_name, p_INIT=Const(contents, self.width * self.depth), i_clk=ClockSignal(),
+                i_a_address=self.a_address, i_b_address=self.b_address, i_b_write=self.b_write, i_b_d=self.b_d,
+                o_a_q=self.a_q, o_b_q=self.b_q,
+            )  # fmt: skip
             return m
         m.submodules.words = words = memory.Memory(shape=self.width, depth=self.depth, init=self.init)
         # asynchronous ports and registers without reset, because the library's synchronous ports are reset
@@ -102,14 +87,11 @@ class BlockRam(wiring.Component):
         )
         collision = self.b_write & (self.a_address == self.b_address)
         m.d.comb += [
-            read_a.addr.eq(self.a_address),
-            read_b.addr.eq(self.b_address),
-            write.addr.eq(self.b_address),
-            write.data.eq(self.b_d),
-            write.en.eq(self.b_write),
+            read_a.addr.eq(self.a_address), read_b.addr.eq(self.b_address),
+            write.addr.eq(self.b_address), write.data.eq(self.b_d), write.en.eq(self.b_write),
             self.a_q.eq(a_second if self.registers == 2 else a_first),
             self.b_q.eq(b_second if self.registers == 2 else b_first),
-        ]
+        ]  # fmt: skip
         m.d.sync += a_first.eq(Mux(collision, ~read_a.data, read_a.data))
         if self.registers == 2:
             m.d.sync += [a_second.eq(a_first), b_second.eq(b_first)]

@@ -62,15 +62,16 @@ class Period(Phase):
 
     def finish(self, result: Value) -> None:
         """Connect ``result``, which must be valid in the arrival cycle, to the queue, and the queue to stream ``o``."""
-        core = self._core
-        self._m.submodules.queue = queue = fifo.SyncFIFO(width=len(core.o_r), depth=self._depth)
-        self._m.d.comb += [
-            queue.w_data.eq(result),
-            queue.w_en.eq(self._push),
-            core.o_r.eq(queue.r_data),
-            core.o_valid.eq(queue.r_rdy),
-            queue.r_en.eq(core.o_ready),
-        ]
+        _queue(self._m, self._core, result, self._push, self._depth)
+
+
+def _queue(m: Module, core: Multiplier, result: Value, push: Value, depth: int) -> None:
+    """A queue of ``result``, which enters in the cycles of ``push``, and stream ``o`` of the core behind it."""
+    m.submodules.queue = queue = fifo.SyncFIFO(width=len(core.o_r), depth=depth)
+    m.d.comb += [
+        queue.w_data.eq(result), queue.w_en.eq(push),
+        core.o_r.eq(queue.r_data), core.o_valid.eq(queue.r_rdy), queue.r_en.eq(core.o_ready),
+    ]  # fmt: skip
 
 
 def every_cycle(m: Module, core: Multiplier, result: Value, arrival: int) -> None:
@@ -83,13 +84,6 @@ def every_cycle(m: Module, core: Multiplier, result: Value, arrival: int) -> Non
     room = Signal(range(depth + 1), init=depth)
     valid = Signal(arrival)
     accept = core.i_valid & core.i_ready
-    m.submodules.queue = queue = fifo.SyncFIFO(width=len(core.o_r), depth=depth)
     m.d.sync += [room.eq(room - accept + (core.o_valid & core.o_ready)), valid.eq(Cat(accept, valid))]
-    m.d.comb += [
-        core.i_ready.eq(room != 0),
-        queue.w_data.eq(result),
-        queue.w_en.eq(valid[-1]),
-        core.o_r.eq(queue.r_data),
-        core.o_valid.eq(queue.r_rdy),
-        queue.r_en.eq(core.o_ready),
-    ]
+    m.d.comb += core.i_ready.eq(room != 0)
+    _queue(m, core, result, valid[-1], depth)

@@ -8,7 +8,7 @@ block. An a x b product is cut into ceil(a / ta) x ceil(b / tb) tiles of one blo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from amaranth.hdl import Cat, ClockSignal, Const, Instance, Module, Signal, Value
@@ -26,10 +26,6 @@ class DspBlock:
     def tiles(self, a: int, b: int) -> int:
         """Blocks for a product of ``a`` x ``b`` bits, in the better order of the operands."""
         return min(self._tiles(a, b), self._tiles(b, a))
-
-    def turned(self, a: int, b: int) -> bool:
-        """Whether swapping the operands saves blocks."""
-        return self._tiles(b, a) < self._tiles(a, b)
 
     def _tiles(self, a: int, b: int) -> int:
         return -(-a // self.a) * -(-b // self.b)
@@ -50,7 +46,7 @@ def product(m: Module, a: Value, b: Value, block: DspBlock, *, name: str, regist
     costs an adder of a tile's width for each tile after the first. The rows are added after the register.
     Latency: 1 cycle with a register, else 0.
     """
-    if block.turned(len(a), len(b)):
+    if block.tiles(len(a), len(b)) < block._tiles(len(a), len(b)):
         a, b = b, a
     rows = []
     for j in range(0, len(b), block.b):
@@ -126,10 +122,7 @@ class Tile(wiring.Component):
             pipe = Signal.like(p, name="p_pipe", reset_less=True)
             m.d.sync += pipe.eq(result)
             result = pipe
-        if self.registers:
-            m.d.sync += p.eq(result)
-        else:
-            m.d.comb += p.eq(result)
+        m.d["sync" if self.registers else "comb"] += p.eq(result)
         m.d.comb += self.p.eq(p)
         return m
 
@@ -141,25 +134,13 @@ def one_tile(m: Module, a: Value, b: Value, registers: int, name: str) -> Value:
     return tile.p
 
 
-def _place(
-    m: Module, a: Value, b: Value, block: DspBlock, tiles: Iterable[tuple[int, int]], registers: int,
-    named: Callable[[int, int], str],
-) -> dict[tuple[int, int], tuple[int, Value]]:  # fmt: skip
-    """Maps each tile (first bit of a, first bit of b) to the lowest bit of its product, and to the product."""
-    placed: dict[tuple[int, int], tuple[int, Value]] = {}
-    for i, j in tiles:
-        x, y = a[i : i + block.a], b[j : j + block.b]
-        placed[i, j] = i + j, one_tile(m, x, y, registers, named(i, j))
-    return placed
-
-
-def _side_by_side(products: Iterable[tuple[int, Value]]) -> Value:
-    """The sum of products (lowest bit, value) that do not overlap, in the order of their lowest bits."""
+def _side_by_side(row: Iterable[tuple[int, int]], products: Mapping[tuple[int, int], Value]) -> Value:
+    """The sum of the products of the tiles in a row of `tile_rows`."""
     parts: list[Value] = []
     filled = 0
-    for shift, p in products:
-        parts += [Const(0, shift - filled), p]
-        filled = shift + len(p)
+    for tile in row:
+        parts += [Const(0, sum(tile) - filled), products[tile]]
+        filled = sum(tile) + len(products[tile])
     return Cat(*parts)
 
 
@@ -167,8 +148,11 @@ def tiled_rows(m: Module, a: Value, b: Value, block: DspBlock, registers: int, p
     """The rows of `tile_rows` as numbers, whose sum is a * b; ``registers`` (0 to 3) cycles later."""
     rows: list[Value] = []
     for k, tiles in enumerate(tile_rows(len(a), len(b), block)):
-        placed = _place(m, a, b, block, tiles, registers, lambda i, j: f"{prefix}tile{i}_{j}")
-        whole = _side_by_side(placed.values())
+        products = {
+            (i, j): one_tile(m, a[i : i + block.a], b[j : j + block.b], registers, f"{prefix}tile{i}_{j}")
+            for i, j in tiles
+        }
+        whole = _side_by_side(tiles, products)
         rows.append(Signal(len(whole), name=f"{prefix}row{k}"))
         m.d.comb += rows[k].eq(whole)
     return rows
@@ -191,11 +175,14 @@ def tiled_evenly(m: Module, a: Value, b: Value, block: DspBlock, registers: int)
     Latency: ``registers``, and one more if there are several tiles.
     """
     high, wide = (-(-len(x) // -(-len(x) // most)) for x, most in ((a, block.a), (b, block.b)))
-    tiles = [(i, j) for j in range(0, len(b), wide) for i in range(0, len(a), high)]
-    placed = _place(m, a, b, DspBlock(high, wide), tiles, registers, lambda i, j: f"tile{i // high}{j // wide}")
+    products = {
+        (j, i): one_tile(m, a[i : i + high], b[j : j + wide], registers, f"tile{i // high}{j // wide}")
+        for j in range(0, len(b), wide)
+        for i in range(0, len(a), high)
+    }
     rows = tile_rows(len(b), len(a), DspBlock(wide, high))
-    terms = [_side_by_side(placed[i, j] for j, i in row) for row in rows]
-    if len(tiles) == 1:
+    terms = [_side_by_side(row, products) for row in rows]
+    if len(products) == 1:
         return terms[0]
     product = Signal(len(a) + len(b), name="product_sum", reset_less=True)
     m.d.sync += product.eq(carry_save(m, terms, len(product), "product"))

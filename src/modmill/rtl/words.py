@@ -29,21 +29,19 @@ class CarrySaveWords:
         adding, final = Signal(), Signal()
         index = Signal(range(max(2, count)))
         carry = Signal()
+        total = Signal(word + 1, name="v_total")
         self.z = Signal(word, name="v", reset_less=True)
         self.pair, self.registers = [sums, carries], [self.z, carry]
         self.valid, self.last = Signal(name="v_valid"), Signal(name="v_last")
         self.modulus_word = Signal(word, name="v_modulus", reset_less=True)
-        m.d.comb += final.eq(adding & (index == count - 1))
-        m.d.sync += [self.valid.eq(adding), self.last.eq(final)]
         words = widened(modulus, width)
-        m.d.sync += self.modulus_word.eq(words.word_select(index, word) if count > 1 else words)
-        total = Signal(word + 1, name="v_total")
-        m.d.comb += total.eq(sums[:word] + carries[:word] + carry)
-        m.d.sync += self.z.eq(total)
+        m.d.comb += [final.eq(adding & (index == count - 1)), total.eq(sums[:word] + carries[:word] + carry)]
+        m.d.sync += [
+            self.valid.eq(adding), self.last.eq(final),
+            self.modulus_word.eq(words.word_select(index, word) if count > 1 else words), self.z.eq(total),
+        ]  # fmt: skip
         with m.If(take):
-            m.d.sync += [
-                sums.eq(s), carries.eq(c), adding.eq(1), index.eq(0), carry.eq(0),
-            ]  # fmt: skip
+            m.d.sync += [sums.eq(s), carries.eq(c), adding.eq(1), index.eq(0), carry.eq(0)]
         with m.Else():
             m.d.sync += [sums.eq(sums >> word), carries.eq(carries >> word), carry.eq(total[word])]
             with m.If(final):
@@ -76,10 +74,9 @@ class WordSubtraction:
         self.registers: list[Value] = [number[-word:]]
         if subtract:
             difference = Signal(word * count, name="difference", reset_less=True)
-            no_borrow = Signal(init=1)
+            no_borrow, fits = Signal(name="no_borrow", init=1), Signal(name="fits", reset_less=True)
             total = Signal(word + 1, name="difference_total")
             m.d.comb += total.eq(z + ~modulus_word + no_borrow)
-            fits = Signal(reset_less=True)
             with m.If(valid):
                 m.d.sync += [
                     difference.eq(Cat(difference, total[:word])[word:]),

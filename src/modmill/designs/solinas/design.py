@@ -17,19 +17,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import fifo
 
-from modmill.contract import Binary, Timing, UnsupportedError
-from modmill.design import Cost, Design, DesignInstance, Multiplier, Setting, Source
+from modmill.contract import Timing, UnsupportedError
+from modmill.design import Cost, Design, Multiplier, Setting, Source
+from modmill.designs.digit_serial import BinaryMontgomery
 from modmill.designs.solinas.carry_select import LATENCY, carry_select_sum
 from modmill.designs.solinas.product_columns import ProductColumns, overflow
 from modmill.designs.solinas.shape import Kind, Params
 from modmill.designs.solinas.sparse_quotient import NEAREST, QuotientWords, Term, stages
 from modmill.numbers.moduli import MAX_BITS
-from modmill.numbers.montgomery import edges
 from modmill.numbers.rns.residues import signed_digits
 from modmill.rtl.acceptance import Acceptance
 from modmill.rtl.delay import DelayLines, later
@@ -41,8 +42,6 @@ TERMS_MAX = 6
 """Most signed powers of 2 of p + 1 or p - 1."""
 LEAST_STEPS = 4
 """Fewest cycles in which the digits of y enter."""
-
-# ---------------------------------------------------------------------------------------------- parameters
 
 
 def shape(p: int) -> tuple[int, int, int]:
@@ -88,36 +87,25 @@ def fit(p: int, rows: int, spare: int, interval: int) -> Solinas:
     return Solinas(p, params, {"rows": rows, "spare": spare, "interval": interval})
 
 
-# ---------------------------------------------------------------------------------------------- algorithm
-
-
-class Solinas(DesignInstance):
+class Solinas(BinaryMontgomery):
     """The multiplier for one modulus."""
 
     def __init__(self, p: int, params: Params, settings: dict[str, Any]) -> None:
-        self.p, self.params, self.settings = p, params, settings
+        super().__init__(p, settings)
+        self.params = params
 
     @property
     def R(self) -> int:
-        """R: the result is x y / R (mod p)."""
         return 1 << self.params.n
 
     @property
-    def factor(self) -> int:
-        return pow(self.R, -1, self.p)
-
-    @property
-    def representation(self) -> Binary:
-        return Binary(self.params.operand_bits)
+    def operand_bits(self) -> int:
+        return self.params.operand_bits
 
     @property
     def bounds(self) -> tuple[Fraction, Fraction, Fraction]:
-        operand = Fraction(1 << self.params.operand_bits, self.p)
-        return operand, operand**2, operand**2 * Fraction(self.p, self.R) + 1
-
-    @property
-    def gain(self) -> Fraction:
-        return Fraction(self.p, self.R)
+        operand = Fraction(1 << self.operand_bits, self.p)
+        return operand, operand**2, operand**2 * self.gain + 1
 
     @property
     def schedule(self) -> Schedule:
@@ -135,10 +123,13 @@ class Solinas(DesignInstance):
         x = [a >> q.r * j & mask for j in range(q.digits)]
         c = [0] * q.digits
         Q, carry, groups = 0, sum(t.negative for t in q.terms), stages(q.terms, q.word)
+
+        def moved(columns: list[int]) -> list[int]:
+            """The columns after each carry has moved one place."""
+            return [(v & mask) + (below >> q.r) for below, v in pairwise([0, *columns])]
+
         for i in range(q.steps):
-            T = [low + over for low, over in zip(
-                [v & mask for v in c] + [0] * q.rows, [0] + [v >> q.r for v in c] + [0] * (q.rows - 1), strict=True
-            )]  # fmt: skip
+            T = moved([*c, *[0] * q.rows])
             added = [0] * len(T)
             for e in range(q.rows):
                 y = b >> q.r * (q.rows * i + e) & mask
@@ -161,13 +152,10 @@ class Solinas(DesignInstance):
             v += carry
             yield f"Q{i}", v & words
             Q, carry = Q | (v & words) << q.word * i, v >> q.word
-        h = [low + over for low, over in zip([v & mask for v in c], [0] + [v >> q.r for v in c[:-1]], strict=True)]
+        h = moved(c)
         yield "h", h
-        f = [digit + (q.added >> q.r * k & mask) for k, digit in enumerate(h)]
-        for term in q.terms:
-            shifted = Q >> q.n - term.e
-            shifted = ~shifted if term.negative else shifted
-            f = [digit + (shifted >> q.r * k & mask) for k, digit in enumerate(f)]
+        numbers = [q.added, *(~(Q >> q.n - t.e) if t.negative else Q >> q.n - t.e for t in q.terms)]
+        f = [digit + sum(number >> q.r * k & mask for number in numbers) for k, digit in enumerate(h)]
         yield "f", f
         yield "z", (sum(digit << q.r * k for k, digit in enumerate(f)) + carry) % self.R
 
@@ -185,17 +173,11 @@ class Solinas(DesignInstance):
             ("additions at the end", f"{len(q.additions)} stages, then chunks of {2 * q.r} bits"),
         ]
 
-    def corners(self) -> list[tuple[int, int]]:
-        return edges(self.p, self.R, 1 << self.params.operand_bits)
-
     def binary_timing(self) -> Timing:
         return self.params.timing(self.params.binary_arrival)
 
     def binary_component(self) -> Multiplier:
         return Machine(self, binary=True)
-
-
-# ---------------------------------------------------------------------------------------------- machine
 
 
 class Machine(Multiplier):
@@ -210,8 +192,7 @@ class Machine(Multiplier):
 
     def __init__(self, fitted: Solinas, *, binary: bool = False) -> None:
         self._fitted, self._binary = fitted, binary
-        q = fitted.params
-        width = fitted.p.bit_length() if binary else q.operand_bits
+        width = fitted.bits if binary else fitted.operand_bits
         super().__init__(width, width, width)
 
     def elaborate(self, _platform: object) -> Module:
@@ -219,7 +200,7 @@ class Machine(Multiplier):
         q = self._fitted.params
         arrival = q.binary_arrival if self._binary else q.arrival
         room = q.timing(arrival).in_flight + 1
-        front = Acceptance(m, self, self._fitted.p, self._fitted.p.bit_length(), room)
+        front = Acceptance(m, self, self._fitted.p, self._fitted.bits, room)
         ages = Signal(arrival, name="ages")
         m.d.sync += ages.eq(Cat(front.accept, ages))
         taken = Signal()
@@ -240,9 +221,7 @@ class Machine(Multiplier):
         m.d.comb += [columns.x.eq(x), columns.y.eq(y[: q.word]), columns.first.eq(at(q.first - 2))]
         lowest = [columns.out[k] for k in range(q.rows)]
         most = sum(overflow(q.rows) << q.r * (k + 1) for k in range(q.rows))
-        quotient = QuotientWords(
-            m, lowest, q.r, q.terms, words=q.steps, digits_most=most, start=q.first, at=at
-        )  # fmt: skip
+        quotient = QuotientWords(m, lowest, q.r, q.terms, words=q.steps, digits_most=most, start=q.first, at=at)
         state = [columns.c[k] for k in range(q.digits)]
         z, registers = self._end(m, state, quotient, at(q.last))
         if self._binary:
@@ -298,7 +277,7 @@ class Machine(Multiplier):
 
     def _below_p(self, m: Module, z: Value) -> Value:
         """z or z - p, LATENCY + 1 cycles later, for z < 2 p."""
-        p, bits = self._fitted.p, self._fitted.p.bit_length() + 1
+        p, bits = self._fitted.p, self._fitted.bits + 1
         whole: Value = later(m, z[:bits], "whole")
         minus = Const((1 << bits) - 1 - p, bits)
         difference, not_below = carry_select_sum(m, whole, minus, 1, 2 * self._fitted.params.r, "difference")
@@ -312,18 +291,13 @@ def _digits(value: Value, bits: int) -> list[Value]:
     return [value[k : k + bits] for k in range(0, len(value), bits)]
 
 
-# ---------------------------------------------------------------------------------------------- design
-
 DESIGNS = (
     Design(
-        name="solinas",
-        page="solinas",
+        name="solinas", page="solinas",
         title="Montgomery multiplication for sparse primes, whose quotient needs no multiplier",
         source=Source(
             "J. A. Solinas",
-            "Generalized Mersenne Numbers",
-            "Technical Report CORR 99-39, University of Waterloo",
-            1999,
+            "Generalized Mersenne Numbers", "Technical Report CORR 99-39, University of Waterloo", 1999,
             "for the primes; P. L. Montgomery, Mathematics of Computation 44, for the method; machine ours",
         ),
         needs="p = 1 or -1 mod 2^16 at least, p - 1 or p + 1 of at most 6 signed powers of 2",
@@ -331,8 +305,7 @@ DESIGNS = (
             Setting(
                 "rows", int, 1, "digits of y per cycle, each with a row of DSP blocks; p = +-1 mod 2^(16 rows)",
                 least=1, most=MAX_BITS // (NEAREST * DIGIT_MIN), depends="p = 1 or -1 mod 2^(16 rows)",
-                limits=lambda p, settings: (1, shape(p)[1] // (NEAREST * DIGIT_MIN)),
-                smaller="lower",
+                limits=lambda p, settings: (1, shape(p)[1] // (NEAREST * DIGIT_MIN)), smaller="lower",
             ),
             Setting(
                 "spare", int, 14, "most bits of operands above those of p: room for sums",

@@ -14,7 +14,8 @@ from amaranth.hdl import Const, Module, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from modmill.rtl.product import Tile
+from modmill.rtl.delay import later
+from modmill.rtl.product import one_tile
 
 DSP_REGISTERS = 3
 """Registers of a DSP block: input, pipeline, output."""
@@ -40,17 +41,14 @@ class _Column(wiring.Component):
 
     def __init__(self, bits: int, rows: int, added: int) -> None:
         carry = carry_bits(rows)
-        super().__init__(
-            {"first": In(1), "low": In(bits), "over": In(carry), "m": In(added), "t": Out(bits + carry)}
-        )  # fmt: skip
+        super().__init__({"first": In(1), "low": In(bits), "over": In(carry), "m": In(added), "t": Out(bits + carry)})
 
     def elaborate(self, _platform: object) -> Module:
         m = Module()
-        later = Signal(name="goes_on", reset_less=True)
+        goes_on = Signal(reset_less=True)
         t = Signal(len(self.t), name="T", reset_less=True)
-        m.d.sync += later.eq(~self.first)
-        kept = [value & later.replicate(len(value)) for value in (self.low, self.over)]
-        m.d.sync += t.eq(kept[0] + kept[1] + self.m)
+        kept = [value & goes_on.replicate(len(value)) for value in (self.low, self.over)]
+        m.d.sync += [goes_on.eq(~self.first), t.eq(kept[0] + kept[1] + self.m)]
         m.d.comb += self.t.eq(t)
         return m
 
@@ -87,19 +85,14 @@ class ProductColumns(wiring.Component):
         terms: list[list[Value]] = [[] for _ in range(d + rows)]
         for j in range(d):
             for e in range(rows):
-                m.submodules[f"tile{j}_{e}"] = tile = Tile(r, r, DSP_REGISTERS)
-                m.d.comb += [tile.a.eq(self.x[r * j : r * (j + 1)]), tile.b.eq(self.y[r * e : r * (e + 1)])]
-                terms[j + e].append(tile.p[:r])
-                terms[j + e + 1].append(tile.p[r:])
+                x, y = self.x[r * j : r * (j + 1)], self.y[r * e : r * (e + 1)]
+                product = one_tile(m, x, y, DSP_REGISTERS, f"tile{j}_{e}")
+                terms[j + e].append(product[:r])
+                terms[j + e + 1].append(product[r:])
         for level in range(levels(rows)):
             for k, values in enumerate(terms):
-                sums = []
-                for a in range(0, len(values), 2):
-                    total = sum(values[a + 1 : a + 2], values[a])
-                    summed = Signal(len(total), name=f"sum{k}_{level}_{a}", reset_less=True)
-                    m.d.sync += summed.eq(total)
-                    sums.append(summed)
-                terms[k] = sums
+                pairs = [(a, sum(values[a + 1 : a + 2], values[a])) for a in range(0, len(values), 2)]
+                terms[k] = [later(m, total, f"sum{k}_{level}_{a}") for a, total in pairs]
         self.added += [m_k for (m_k,) in terms]
         width = r + carry_bits(rows)
         columns = [_Column(r, rows, len(values[0])) for values in terms]

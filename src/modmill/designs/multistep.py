@@ -13,126 +13,28 @@ Deviations from the paper:
   for j < r in the remainder.
 - The paper counts only the clocks of the loop, t + [r > 0]. The carry-save result must still be added and compared with
   m. Here this is done word by word during the next product's loop, and it is included in the latency.
+
+The paper's table and claims are in `studies.papers.multistep`.
 """
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
 from amaranth.hdl import Module, Mux, Signal, Value
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
 
-from modmill.contract import Binary, Load, Timing
-from modmill.design import Cost, Design, DesignInstance, Multiplier, Setting, Source, loadable_modulus
-from modmill.designs.digit_serial import PLACES, DigitSerial, DigitSerialMachine, End, addition, ended, planned, put
-from modmill.designs.multistep.carry_save import CarrySaveAdder
+from modmill.design import Design, Multiplier, Setting, Source
+from modmill.designs.digit_serial import LOADABLE, SUBTRACT, DigitSerial, SerialMachine, put, scanned_bits, word_setting
 from modmill.numbers.moduli import MAX_BITS
-from modmill.numbers.montgomery import edges
-from modmill.rtl.acceptance import Acceptance
-from modmill.rtl.words import CarrySaveWords, WordSubtraction
 from modmill.schedule import Operation, Operations, Schedule, Step
 
 LEAST_WORD = 16
 """Bits of the final adder, unless a wider adder is needed to finish within the next product's loop."""
-
-
-# ---------------------------------------------------------------------------------------------- common base
-
-
-class BinaryMontgomery(DesignInstance):
-    """Common base of the designs for Montgomery multiplication of binary numbers; abstract.
-
-    Setting ``subtract``: operands and results are below p, and one conditional subtraction ends a product; otherwise
-    they are below 2 p. Setting ``loadable``, if the design has it: the modulus is loaded. The binary form always
-    subtracts.
-    """
-
-    def __init__(self, p: int, settings: dict[str, Any], bits: int = 0) -> None:
-        """``bits``: width of the largest modulus of the core; 0: the width of p."""
-        self.p, self.settings = p, settings
-        self.bits = bits or p.bit_length()
-        self.subtract: bool = settings["subtract"]
-        self.loadable: bool = settings.get("loadable", False)
-
-    @property
-    @abstractmethod
-    def R(self) -> int:
-        """R, a power of two that depends only on ``bits``: the result is a b / R (mod p)."""
-
-    @property
-    def operand_bits(self) -> int:
-        """Width of operands and results, in bits."""
-        return self.bits + (not self.subtract)
-
-    @property
-    def cost(self) -> Cost:
-        """No DSP block and no table; a subclass may override it."""
-        return Cost(dsp=0, memory_bits=0, multiplications=1)
-
-    @property
-    def factor(self) -> int:
-        return pow(self.R, -1, self.p)
-
-    @property
-    def representation(self) -> Binary:
-        return Binary(self.operand_bits)
-
-    @property
-    def bounds(self) -> tuple[Fraction, Fraction, Fraction]:
-        one, two = Fraction(1), Fraction(2)
-        return (one, one, one) if self.subtract else (two, two**2, 4 * Fraction(self.p, self.R) + 1)
-
-    @property
-    def gain(self) -> Fraction:
-        return Fraction(0) if self.subtract else Fraction(self.p, self.R)
-
-    @property
-    def load(self) -> Load | None:
-        return Load(self.bits, (self.p,), 1) if self.loadable else None
-
-    def at(self, p: int) -> DesignInstance:
-        if not self.loadable:
-            return super().at(p)
-        return type(self)(loadable_modulus(p, self.bits), self.settings, self.bits)
-
-    def _binary(self) -> BinaryMontgomery:
-        """The same design with operands below p and the subtraction; R is the same."""
-        out = type(self)(self.p, self.settings, self.bits)
-        out.subtract = True
-        return out
-
-    def binary_component(self) -> Multiplier:
-        return self._binary().component()
-
-    def binary_timing(self) -> Timing:
-        plan = self._binary().schedule
-        return Timing(plan.latency, plan.interval, plan.in_flight)
-
-    def corners(self) -> list[tuple[int, int]]:
-        return edges(self.p, self.R, self.contract("native").largest_operand + 1)
-
-
-def scanned_bits(p: int, settings: Mapping[str, Any]) -> int:
-    """Bits of x that the loop processes: those of p, and 2 more without ``subtract``."""
-    return p.bit_length() + 2 * (not settings["subtract"])
-
-
-def added_bits(p: int, settings: Mapping[str, Any]) -> int:
-    """Bits of a sum of two operands: one more than those of an operand."""
-    return p.bit_length() + (not settings["subtract"]) + 1
-
-
-SHARED_SETTINGS = (
-    Setting("subtract", bool, True, "operands and results below p; false: below 2 p, without the final subtraction"),
-    Setting("loadable", bool, False, "load the modulus at run time: any odd one of at most that width"),
-)
-
-
-# ---------------------------------------------------------------------------------------------- parameters
 
 
 @dataclass(frozen=True)
@@ -145,19 +47,9 @@ class Params:
     word: int
 
     @property
-    def t(self) -> int:
-        """Clocks of s steps."""
-        return self.k // self.s
-
-    @property
-    def r(self) -> int:
-        """Steps of the last clock, 0 if there is none: k = s t + r."""
-        return self.k % self.s
-
-    @property
     def loop(self) -> int:
-        """Clocks of the loop."""
-        return self.t + (self.r > 0)
+        """Clocks of the loop: t + [r > 0] for k = s t + r."""
+        return -(-self.k // self.s)
 
     @property
     def width(self) -> int:
@@ -168,23 +60,14 @@ class Params:
     def adder(self) -> int:
         """Bits that the final adder adds in each cycle: ``word``, or the fewest that end within the next loop.
 
-        The latency of 3 + loop + words is then below `PLACES` loops.
+        The latency of 3 + loop + words is then below 2 loops.
         """
-        hidden = (PLACES - 1) * self.loop - 4
-        return min(self.word or max(LEAST_WORD, -(-self.width // max(1, hidden))), self.width)
+        return min(self.word or max(LEAST_WORD, -(-self.width // max(1, self.loop - 4))), self.width)
 
     @property
     def words(self) -> int:
         """Cycles of the final addition."""
         return -(-self.width // self.adder)
-
-    @property
-    def done(self) -> list[int]:
-        """Number of steps done after each clock of the loop."""
-        return [min((clock + 1) * self.s, self.k) for clock in range(self.loop)]
-
-
-# ---------------------------------------------------------------------------------------------- algorithm
 
 
 def majority(a: int, b: int, c: int) -> int:
@@ -200,18 +83,18 @@ def step(s: int, c: int, xy: int, m: int) -> tuple[int, int]:
 
 
 class Kind(Operations):
-    """The operations of the loop."""
+    """The operation of the loop: s steps, or r, in one clock."""
 
-    STEPS = "p{}"  # the pair (S, C) after i steps; s of them, or r, in this clock
+    STEPS = "p{}"  # the pair (S, C) after i steps
 
 
-class Multistep(DigitSerial, BinaryMontgomery):
+class Multistep(DigitSerial):
     """Multi-step Montgomery multiplication for one modulus, or for all moduli of at most its width."""
 
     @cached_property
     def params(self) -> Params:
         """Steps and widths."""
-        k = self.bits + 2 * (not self.settings["subtract"])
+        k = scanned_bits(self.bits, self.settings)
         return Params(k, self.settings["s"], self.operand_bits, self.settings["word"])
 
     @property
@@ -222,13 +105,13 @@ class Multistep(DigitSerial, BinaryMontgomery):
     def schedule(self) -> Schedule:
         q = self.params
         loop: list[Step] = []
-        for clock, done in enumerate(q.done):
-            loop.append(put(Kind.STEPS(done), "steps", 1 + clock, loop[-1:]))
-        return planned(loop + addition(loop[-1], q.words, self.subtract), max(q.loop, q.words))
+        for clock in range(1, q.loop + 1):
+            loop.append(put(Kind.STEPS(min(clock * q.s, q.k)), "steps", clock, loop[-1:]))
+        return self.planned(loop + self.addition(loop[-1], q.words), max(q.loop, q.words))
 
     def evaluate(self, op: Operation, read: Mapping[Operation, Any], a: int, b: int) -> Any:
         if op.kind is not Kind.STEPS:
-            return ended(op, read, self.params.adder, self.p)
+            return self.ended(op, read, self.params.adder)
         s, c = next(iter(read.values()), (0, 0))
         (done,) = op.numbers
         for i in range((done - 1) // self.params.s * self.params.s, done):
@@ -251,7 +134,7 @@ class Multistep(DigitSerial, BinaryMontgomery):
     def facts(self) -> list[tuple[str, str]]:
         q = self.params
         return [
-            ("steps", f"k = {q.k} = {q.s} * {q.t} + {q.r}: {q.loop} clocks"),
+            ("steps", f"k = {q.k} = {q.s} * {q.k // q.s} + {q.k % q.s}: {q.loop} clocks"),
             ("R", f"2^{q.k}"),
             ("operands", "below p" if self.subtract else "below 2 p"),
             ("final adder", f"{q.adder} bits a cycle, {q.words} cycles"),
@@ -260,14 +143,32 @@ class Multistep(DigitSerial, BinaryMontgomery):
         ]
 
 
-# ---------------------------------------------------------------------------------------------- machine
+class CarrySaveAdder(wiring.Component):
+    """sum + 2 carry = s + c + ``on`` a, for numbers of ``width`` bits; no carry propagates.
+
+    `Machine.kept` keeps it through synthesis: when a chain of them is flattened, synthesis restructures it for depth
+    with wide LUTs, and it takes four times the area.
+    Combinational. Cost: 2 LUTs of four inputs for each bit.
+    """
+
+    def __init__(self, width: int) -> None:
+        ports = {"s": In(width), "c": In(width), "a": In(width), "on": In(1), "sum": Out(width), "carry": Out(width)}
+        super().__init__(ports)
+
+    def elaborate(self, _platform: object) -> Module:
+        m = Module()
+        added = self.a & self.on.replicate(len(self.a))
+        m.d.comb += [
+            self.sum.eq(self.s ^ self.c ^ added),
+            self.carry.eq((self.s & self.c) | (self.s & added) | (self.c & added)),
+        ]
+        return m
 
 
-class Machine(DigitSerialMachine):
+class Machine(SerialMachine):
     """A chain of s steps with registers for (S, C), a final adder and a subtractor.
 
-    The machine never stalls: it accepts operands if one of its two places for a result is free. Timing does not depend
-    on values. Latency: 3 + loop + words. Cost: about 4 s + 4 LUTs for each bit.
+    Latency: 3 + loop + words. Cost: about 4 s + 4 LUTs for each bit.
     """
 
     kept = ("add_xy", "add_qm")
@@ -278,7 +179,7 @@ class Machine(DigitSerialMachine):
         m = Module()
         fitted, q = self._fitted, self._fitted.params
         interval = fitted.schedule.interval
-        front = Acceptance(m, self, fitted.p, fitted.bits, PLACES)
+        front = self.acceptance(m, fitted.p, fitted.bits)
         modulus = front.modulus
 
         # ---- control: idle in clock 0; clocks 1 ... loop are the loop; a product ends in clock ``interval``
@@ -298,9 +199,9 @@ class Machine(DigitSerialMachine):
         y = Signal(fitted.operand_bits, name="y", reset_less=True)
         s, c = Signal(q.width, name="S", reset_less=True), Signal(q.width, name="C", reset_less=True)
         pairs = self._steps(m, s, c, x, y, modulus)
-        after_s, after_c = pairs[min(q.s, q.k) - 1]
-        if q.r and q.t:
-            rest_s, rest_c = pairs[q.r - 1]
+        after_s, after_c = pairs[-1]
+        if q.k % q.s and q.loop > 1:
+            rest_s, rest_c = pairs[q.k % q.s - 1]
             after_s, after_c = Mux(last, rest_s, after_s), Mux(last, rest_c, after_c)
         with m.If(front.accept):
             m.d.sync += [x.eq(self.i_a), y.eq(self.i_b), s.eq(0), c.eq(0)]
@@ -308,11 +209,8 @@ class Machine(DigitSerialMachine):
             m.d.sync += [x.eq(x >> q.s), s.eq(after_s), c.eq(after_c)]
 
         # ---- final addition and subtraction
-        words = CarrySaveWords(m, last, after_s, after_c, modulus, word=q.adder, count=q.words)
-        end = WordSubtraction(
-            m, self, words.z, words.modulus_word, words.valid, words.last, count=q.words, subtract=fitted.subtract
-        )
-        self.watch(end, {Kind.STEPS: [s, c], Kind.STEPS(q.k): words.pair, End.SUM: words.registers})
+        pair, where = Kind.STEPS(q.k), {Kind.STEPS: [s, c]}
+        self.add_and_finish(m, last, after_s, after_c, modulus, q.adder, q.words, pair, where)
         return m
 
     def _steps(self, m: Module, s: Value, c: Value, x: Value, y: Value, modulus: Value) -> list[tuple[Signal, Signal]]:
@@ -330,22 +228,15 @@ class Machine(DigitSerialMachine):
         return pairs
 
 
-# ---------------------------------------------------------------------------------------------- design
-
 PRINTED_CLOCKS, PRINTED_MHZ, PRINTED_ALUTS = 16, 76.8, 17161
 """Table 1 and Section 4: 256 bits, s = 16, Stratix III. The clocks of the loop are reproduced; frequency and area apply
 to another device."""
 
 DESIGNS = (
     Design(
-        name="multistep",
-        page="multistep",
-        title="multi-step radix-2 Montgomery multiplication in carry-save",
+        name="multistep", page="multistep", title="multi-step radix-2 Montgomery multiplication in carry-save",
         source=Source(
-            "X. Zhang, X. Dong",
-            "A high speed Montgomery processor of 256-bit on FPGA",
-            "(venue not printed)",
-            2016,
+            "X. Zhang, X. Dong", "A high speed Montgomery processor of 256-bit on FPGA", "(venue not printed)", 2016,
             "Algorithms 2 and 3, corrected, Figures 2 and 3",
         ),
         needs="any odd modulus",
@@ -353,16 +244,10 @@ DESIGNS = (
             Setting(
                 "s", int, 16, "steps (bits of x) in each clock", least=1, most=MAX_BITS + 2,
                 depends="there are as many steps as bits of x: those of p, 2 more without subtract",
-                limits=lambda p, settings: (1, scanned_bits(p, settings)),
-                smaller="lower",
+                limits=lambda p, settings: (1, scanned_bits(p.bit_length(), settings)), smaller="lower",
             ),
-            Setting(
-                "word", int, 0, "bits of the final adder in each cycle; 0: the fewest that end within a loop",
-                least=0, most=MAX_BITS + 2,
-                depends="a sum is 1 bit longer than an operand, which has the bits of p, 1 more without subtract",
-                limits=lambda p, settings: (1, added_bits(p, settings)),
-            ),
-            *SHARED_SETTINGS,
+            word_setting("word", 0, "bits of the final adder in each cycle; 0: the fewest that end within a loop"),
+            SUBTRACT, LOADABLE,
         ),
         solve=lambda p, **settings: Multistep(p, settings),
     ),
