@@ -93,7 +93,5 @@ class Constants:
             for k in range((shape.parts - 1) * shape.w, -1, -shape.w):
                 yield t.cofactors(op)[channel] >> k & (1 << shape.w) - 1
         elif op.kind is Kind.TERMS:
-            row, rows = i // shape.columns, t.rows(op)
             for step in range(p.n):  # the values of its own row first, then those of the rows before
-                back, place = divmod(p.turned(op) + step, shape.channels_per_rower)
-                yield rows[place * shape.rows + (row - back) % shape.rows][channel]
+                yield t.rows(op)[p.passing(op, i // shape.columns, step)][channel]

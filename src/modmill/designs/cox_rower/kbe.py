@@ -34,7 +34,7 @@ from modmill.designs.cox_rower.constants import Tables
 from modmill.designs.cox_rower.model import Model
 from modmill.designs.cox_rower.multiplier import CoxRower
 from modmill.designs.cox_rower.operations import H, Value
-from modmill.designs.cox_rower.schedule import BLOCK_WORDS, LEAST_SLOTS, Program, memory_words, program
+from modmill.designs.cox_rower.schedule import BLOCK_WORDS, LEAST_SLOTS, Program, label, memory_words, program
 from modmill.designs.cox_rower.shape import TREE, Shape
 from modmill.designs.cox_rower.slot_machine import CoxSlots
 from modmill.numbers.primes import prev_prime
@@ -203,13 +203,13 @@ class RnsMontgomery(DesignInstance):
             for k in range(2 * shape.channels_per_rower):
                 value = Value(letter + "ab"[k // shape.channels_per_rower], k % shape.channels_per_rower)
                 inputs[value] = words[k * shape.rowers : (k + 1) * shape.rowers]
-        results: dict[str, list[int]] = {"w": [], "zeta": []}
-        for op, made in Model(shape, tables(self.p, q, plain=False), q.cox).run(inputs):
-            if op.result.letter in results:
-                results[op.result.letter] += made
-            if op.result.letter != "w":
-                yield shape.shown(op.result), made[0] if op.result == H else made
-        yield "w", form.pack([*results["w"], *results["zeta"]])
+        model = Model(shape, tables(self.p, q, plain=False), q.cox, None if shape.numbered else self.program)
+        held: dict[Value, list[int]] = {}
+        for op, unit, number, made in model.run(inputs):
+            held[op.result] = made
+            yield label(shape, op, unit, number), made[0] if op.result == H else made
+        words = [held[Value(letter, k)] for letter in ("w", "zeta") for k in range(shape.channels_per_rower)]
+        yield "out", form.pack([x for own in words for x in own])
 
     def component(self, *, scaled: bool = False) -> CoxRower:
         loadable = self.settings["loadable"]

@@ -30,6 +30,7 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 
 from modmill.design import Multiplier
 from modmill.designs.cox_rower import operations
+from modmill.designs.cox_rower.chart import chart
 from modmill.designs.cox_rower.constants import Constants, Tables
 from modmill.designs.cox_rower.control import Control, Phase, Word, announce
 from modmill.designs.cox_rower.operations import Kind
@@ -178,7 +179,8 @@ class CoxRower(Multiplier):
         contents = self._constants.contents(blank=loadable)
         chain = CoxRowerArray(p, phase, control, word, contents, word.h_source + int(loadable))
         chain.build(m, slots.depth, lambda i: self._connect(m, chain, i))
-        self.probes = chain.probes
+        registers = chain.registers(self)
+        self.probes = [(step.name, registers[step.unit], step.end) for step in chart(p).steps]
         return m
 
     def _connect(self, m: Module, chain: CoxRowerArray, i: int) -> None:

@@ -50,6 +50,32 @@ def start_of(shape: Shape, op: Operation) -> str:
             return shape.shown(op.result)
 
 
+def label(shape: Shape, op: Operation, unit: str, number: int = 1) -> str:
+    """The name of what an operation leaves in the register of a unit, in its ``number``-th step on that unit.
+
+    The i-th term of TERMS is q_i in the first extension, e_i in the second. Passes of a fold are numbered if there are
+    several.
+    """
+    name = shape.shown(op.result)
+    match op.kind, unit:
+        case Kind.TERMS, "fold":
+            return shape.named(f"{'-XZ'[op.extension]}{number}", op.k) + " mod"
+        case Kind.TERMS, _:
+            return shape.named(f"{'-qe'[op.extension]}{number}", op.k)
+        case Kind.TERM, _:
+            return start_of(shape, op)
+        case Kind.ROW_SUM, "multiplier":
+            return f"{name} terms"
+        case Kind.REDUCE, "sum":
+            return shape.shown(op.reads[0])
+        case Kind.GIVE, _:
+            return "out"
+        case Kind.MULTIPLY, "fold":
+            name = f"{name} mod"
+    several = unit == "fold" and len(fold_entries(shape, op)) > 1
+    return f"{name}/{number}" if several else name
+
+
 def fold_of(shape: Shape, op: Operation) -> str:
     """The name of the job that folds the result of an operation and stores the residue."""
     return f"{shape.shown(op.result)} fold"
@@ -180,9 +206,8 @@ class _Jobs:
             holds = (("waiting", read, OPERAND, shape.channels_per_rower - 1),)
             yield Job(name, (), ((read, OPERAND),), at_once, holds)
         else:
-            begun = min(shape.hat_cycles, PRODUCT + 2)  # first cycle in which the register of X_r changes
             first, last = self.ready(op.reads[0]), self.ready(op.reads[-1])
-            yield Job(name, (), (last,), holds=(("hat", first[0], begun, shape.channels_per_rower - 1),))
+            yield Job(name, (), (last,), holds=(("hat", first[0], shape.hat_changes, shape.channels_per_rower - 1),))
 
     def _run(self, name: str, op: Operation) -> Job:
         shape, n, load = self.shape, self.shape.steps, start_of(self.shape, self._loads[op.extension])
@@ -273,9 +298,10 @@ class Program:
         """The cycle in which the ring is loaded."""
         return next(self.start(op) for op in self.shape.of(Kind.LOAD) if op.extension == extension)
 
-    def turned(self, op: Operation) -> int:
-        """Steps of the ring from the load of its first value to the start of TERMS."""
-        return self.start(op) - self.load(op.extension)
+    def passing(self, op: Operation, row: int, step: int) -> int:
+        """The place, among the values that the ring holds, of the one that TERMS multiply in a row in a step."""
+        back, place = divmod(self.start(op) - self.load(op.extension) + step, self.shape.channels_per_rower)
+        return place * self.shape.rows + (row - back) % self.shape.rows
 
     @property
     def _inputs(self) -> list[int]:

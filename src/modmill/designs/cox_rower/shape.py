@@ -195,6 +195,11 @@ class Shape:
         return PRODUCT + 1 if self.parts == 1 else PRODUCT + 1 + self.parts
 
     @property
+    def hat_changes(self) -> int:
+        """Cycles from the first multiplication of X_r to the first change of that register."""
+        return min(self.hat_cycles, PRODUCT + 2)
+
+    @property
     def cox_cycles(self) -> int:
         """Cycles from the load of the ring to the visible h: registers of the ring, tap, adder tree, and the sum over
         the channels of a rower."""
