@@ -46,7 +46,7 @@ def test_one_kbe_product_alone():
     f = fitted("kbe", "secp256k1")
     shape = f.params.shape
     alone = program(shape, 120)
-    depth = PRODUCT + 2 + shape.passes(shape.sum_bound) * shape.loop_pass + 1
+    depth = PRODUCT + 2 + len(shape.bounds(shape.sum_bound)) * shape.loop_pass + 1
     assert alone.last_slot + 1 <= 2 * shape.n + 5 + 3 * depth
     assert alone.valid - alone.accept <= alone.last_slot + depth + 6
 

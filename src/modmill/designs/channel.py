@@ -18,7 +18,7 @@ reduction. Both cores accept operands in every cycle.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from math import isqrt
@@ -27,7 +27,8 @@ from typing import Any
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 
 from modmill.contract import Binary, Contract, Timing, UnsupportedError
-from modmill.design import Cost, Design, DesignInstance, Multiplier, Setting, Source
+from modmill.design import Cost, Design, DesignInstance, Multiplier, Setting
+from modmill.designs.cox_rower import hbe
 from modmill.numbers.folding import fold, fold_bounds
 from modmill.numbers.rns.residues import signed_digits
 from modmill.rtl.delay import later
@@ -144,7 +145,6 @@ class Channel(DesignInstance):
 
     @property
     def result_form(self) -> Binary:
-        """w bits."""
         return Binary(self.params.w)
 
     @property
@@ -186,32 +186,19 @@ class Channel(DesignInstance):
     def contract(self, io: str) -> Contract:
         """The contract of one form. Native: lazy results. Binary: least residues; the operands of a product are below
         p, that of a reduction has 2w + 1 bits."""
-        native = io == "native"
-        q = self.params
-        plan = q.schedule(not native)
-        operand, product, result = self.bounds
-        below_p = q.multiplies and not native
-        return Contract(
-            p=self.p,
-            factor=1,
-            io=io,
-            operand=Binary(q.operand_bits),
-            result=Binary(q.w),
-            operand_bound=Fraction(1) if below_p else operand,
-            product_bound=Fraction(1) if below_p else product,
-            result_bound=result if native else Fraction(1),
-            timing=Timing(plan.latency, plan.interval, plan.in_flight),
-            operands=self.operands,
-        )
+        contract = super().contract(io)
+        if io == "binary" and not self.params.multiplies:
+            operand, product, _ = self.bounds
+            contract = replace(contract, operand=self.representation, operand_bound=operand, product_bound=product)
+        return contract
 
     def facts(self) -> list[tuple[str, str]]:
         q = self.params
         digits = len(signed_digits(q.u))
         lengths = ", ".join(str(bits(bound)) for bound in q.folds)
-        tiles = ("product", f"{self.cost.dsp} tiles in {len(q.rows)} rows")
         return [
             ("modulus", f"2^{q.w} - {q.u}, u of {digits} signed digit{'s' * (digits > 1)}"),
-            *([tiles] if q.multiplies else []),
+            *([("product", f"{self.cost.dsp} tiles in {len(q.rows)} rows")] * q.multiplies),
             ("folds", f"{len(q.folds) - 1}; bits before each and after the last: {lengths}"),
             ("results", f"below {q.folds[-1]}"),
         ]
@@ -341,11 +328,7 @@ def fit(p: int, multiplies: bool, *, dsp: str, registers: int) -> Channel:
 def _design(name: str, paper: str, title: str, multiplies: bool) -> Design:
     return Design(
         name=name, page="channel", title=title, paper=paper,
-        source=Source(
-            "L. Djath, K. Bigou, A. Tisserand",
-            "Hierarchical Approach in RNS Base Extension for Asymmetric Cryptography",
-            "ARITH", 2019, "Section IV-C, Table I; the reduction in logic is ours",
-        ),
+        source=replace(hbe.DESIGNS[0].source, section="Section IV-C, Table I; the reduction in logic is ours"),
         needs=f"a modulus 2^w - u with u small enough that at most {MOST_FOLDS} folds suffice",
         settings=(
             Setting(

@@ -27,7 +27,6 @@ class _Chart:
     def __init__(self, p: Program) -> None:
         self.p, self.shape = p, p.shape
         self.made: dict[Value, str] = {}
-        self.makers = {(op.kind, op.result): op for op in p.shape.operations}
 
     def steps(self) -> Iterator[Step]:
         """Yield the steps of all operations, then the output."""
@@ -55,10 +54,10 @@ class _Chart:
                 yield from self._row_sum(op, reads)
             case Kind.LOAD:
                 last = [run for run in shape.of(Kind.TERMS) if run.extension == op.extension][-1]
-                turns = p.start(last) - p.start(op) + p.n
+                turns = p.start(last) - p.start(op) + shape.steps
                 yield self._step(op, "ring", p.start(op), shape.channels_per_rower, reads, turns)
             case Kind.TERMS:
-                for i in range(p.n):
+                for i in range(shape.steps):
                     if not shape.loop:
                         yield self._step(op, "fold", p.start(op) + 1 + i, shape.fold_latency, n=i + 1)
                     yield self._step(op, "multiplier", p.first(op) + i, PRODUCT, n=i + 1)
@@ -86,11 +85,11 @@ class _Chart:
 
     def _reduce(self, op: Operation) -> Iterator[Step]:
         """The sum until it is copied before the fold, and its folds."""
-        p, total = self.p, op.reads[0]
-        run, term = (self.makers[kind, total] for kind in (Kind.TERMS, Kind.TERM))
-        terms = [label(self.shape, run, "multiplier", number) for number in range(1, p.n + 1)]
-        first, last = p.start(term) + PRODUCT, p.first(run) + p.n - 1 + PRODUCT
-        reads = [label(self.shape, term, "multiplier")]
+        p, shape = self.p, self.shape
+        run, term = (shape.maker(kind, op.reads[0]) for kind in (Kind.TERMS, Kind.TERM))
+        terms = [label(shape, run, "multiplier", number) for number in range(1, shape.steps + 1)]
+        first, last = p.start(term) + PRODUCT, p.first(run) + shape.steps - 1 + PRODUCT
+        reads = [label(shape, term, "multiplier")]
         if run.opens:
             first, last, terms, reads = p.first(run) + PRODUCT, first, [*terms, *reads], []
         yield (whole := self._step(op, "sum", first, last + 1 - first, reads, p.start(op) + 1 - first))

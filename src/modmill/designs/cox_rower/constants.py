@@ -93,5 +93,5 @@ class Constants:
             for k in range((shape.parts - 1) * shape.w, -1, -shape.w):
                 yield t.cofactors(op)[channel] >> k & (1 << shape.w) - 1
         elif op.kind is Kind.TERMS:
-            for step in range(p.n):  # the values of its own row first, then those of the rows before
+            for step in range(p.shape.steps):  # the values of its own row first, then those of the rows before
                 yield t.rows(op)[p.passing(op, i // shape.columns, step)][channel]

@@ -30,27 +30,18 @@ class Word(data.StructLayout):
         self.h_source = len(OPERANDS) * channels_per_rower
         self.modulus_source = self.h_source + 1
         super().__init__({
-            "constant": address,  # port A
-            "word": address,  # port B
+            "constant": address, "word": address,  # ports A and B
             "write": 1,
             "outside": 1,  # write the word from outside, else the residue
             "source": self.modulus_source.bit_length(),  # the word from outside: an operand's, h, or a constant
             "h": h,
             "ring": 1,  # multiply the value of the ring, else the word from the memory
-            "clear": 1,
-            "add": 1,
-            "catch_product": 1,
-            "catch_sum": 1,
+            "clear": 1, "add": 1, "catch_product": 1, "catch_sum": 1,
             **({"catch_pair": 1, "enter_pair": 1} if pair else {}),
-            "enter_product": 1,
-            "enter_sum": 1,
+            "enter_product": 1, "enter_sum": 1,
             "base": (2 * channels_per_rower - 1).bit_length(),  # modulus of the fold: of the rower's a_i, b_i
-            "wait": 1,
-            "hat": 1,
-            "hat_first": 1,
-            "load": 1,
-            "out_w": channels_per_rower,  # one bit for each channel
-            "out_zeta": channels_per_rower,
+            "wait": 1, "hat": 1, "hat_first": 1, "load": 1,
+            "out_w": channels_per_rower, "out_zeta": channels_per_rower,  # one bit for each channel
         })  # fmt: skip
 
 
@@ -128,7 +119,7 @@ class Control:
                 put("clear", (p.first(op) if op.kind is Kind.TERMS else p.start(op)) + PRODUCT - 1)
         for op in shape.of(Kind.REDUCE):
             put("catch_sum", p.start(op))
-            put("enter_sum", p.fold(op))
+            put("enter_sum", p.start(op, "fold"))
             self._reduce(op, held)
         for op in shape.of(Kind.COX):
             self.store(held(op.result, p.start(op)), p.start(op), source=self._word.h_source)
@@ -152,7 +143,7 @@ class Control:
             put("word", t, held(op.reads[0], t))
             put("constant", t, shape.address(op) if op.table else held(op.reads[1], t))
             put("catch_product", t + PRODUCT)
-            put("enter_product", p.fold(op))
+            put("enter_product", p.start(op, "fold"))
         else:
             for k, (one, other) in enumerate((op.reads[:2], op.reads[2:])):
                 put("word", t + k, held(one, t + k))
@@ -160,8 +151,8 @@ class Control:
                 put("add", t + k + PRODUCT, summed(t + k + PRODUCT) if k and summed else 1)
             put("clear", t + PRODUCT - 1)
             register = "pair" if shape.pair else "sum"
-            put(f"catch_{register}", p.catch(op))
-            put(f"enter_{register}", p.fold(op))
+            put(f"catch_{register}", p.start(op, "catch"))
+            put(f"enter_{register}", p.start(op, "fold"))
         self._reduce(op, held)
 
     def _ring(self, op: Operation, held: Callable[[Value, int], Bits]) -> None:
@@ -178,11 +169,11 @@ class Control:
             case Kind.LOAD:
                 for k, value in enumerate(op.reads):
                     if shape.loop:
-                        put("word", p.read(op) + k, held(value, p.read(op) + k))
-                        put("wait", p.read(op) + k + OPERAND - 1)
+                        put("word", p.start(op, "read") + k, held(value, p.start(op, "read") + k))
+                        put("wait", p.start(op, "read") + k + OPERAND - 1)
                     put("load", p.start(op) + k)
             case _:
-                for step in range(p.n):
+                for step in range(shape.steps):
                     slot = p.first(op) + step
                     if not shape.loop and self._base(op):
                         put("base", p.start(op) + 1 + step, self._base(op))

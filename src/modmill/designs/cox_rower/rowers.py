@@ -119,7 +119,7 @@ class Rower(wiring.Component):
         with m.Elif(c.add):
             m.d.sync += total.eq(total + product)
         caught = {}
-        pair = [("pair", total, bits(shape.pair_bound))] if shape.pair else []
+        pair = [("pair", total, bits(shape.products_bound(2)))] if shape.pair else []
         for name, value, width in (("product", product, 2 * w), ("sum", total, len(total)), *pair):
             caught[name] = Signal(width, name=f"caught_{name}", reset_less=True)
             with m.If(c[f"catch_{name}"]):

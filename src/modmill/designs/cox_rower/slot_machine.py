@@ -79,7 +79,7 @@ class CoxSlots(SlotMachine):
         """Divide the memory: constants and words of operations in flight in the lower half, numbers in the upper."""
         p, shape = self._program, self._program.shape
         reads = [p.start(op) for op in shape.of(Kind.TERM, Kind.ROW_SUM)]
-        reads += [p.read(op) for op in shape.of(Kind.LOAD) if shape.loop]
+        reads += [p.start(op, "read") for op in shape.of(Kind.LOAD) if shape.loop]
         self._under_way = -(-(max(reads) - p.origin) // p.interval) + 2
         self._first = -(-shape.constants // shape.slot)
         half = 1 << max(self._slot_bits + 1, ((self._first + self._under_way) * shape.slot - 1).bit_length())
