@@ -37,14 +37,8 @@ from modmill.rtl.periodic import every_cycle
 from modmill.rtl.product import BLOCKS, DspBlock, tile_rows, tiled_rows
 from modmill.schedule import Operation, Operations, Schedule, Step
 
-STAGES_MAX = 3
-"""Number of registers in a DSP block."""
-
 MOST_FOLDS = 8
 """Most folds that are built. A modulus further below 2^w needs more; each has an adder for every signed digit of u."""
-
-
-# ---------------------------------------------------------------------------------------------- parameters
 
 
 @dataclass(frozen=True)
@@ -119,9 +113,6 @@ class Kind(Operations):
     LEAST = "least"
     """The least residue (binary form)."""
     R = "r"
-
-
-# ---------------------------------------------------------------------------------------------- algorithm
 
 
 class Channel(DesignInstance):
@@ -236,9 +227,6 @@ class Channel(DesignInstance):
         return list(dict.fromkeys(pairs))
 
 
-# ---------------------------------------------------------------------------------------------- machine
-
-
 class Pipeline(Multiplier):
     """The machine: tiles, adders of their rows, folds and, if ``canonical``, one conditional subtraction.
 
@@ -303,9 +291,6 @@ def _named(m: Module, value: Value, name: str) -> Signal:
     return out
 
 
-# ---------------------------------------------------------------------------------------------- designs
-
-
 def fit(p: int, multiplies: bool, *, dsp: str, registers: int) -> Channel:
     """The channel of modulus p = 2^w - u, w being the length of p in bits.
 
@@ -333,7 +318,7 @@ def _design(name: str, paper: str, title: str, multiplies: bool) -> Design:
         settings=(
             Setting(
                 "registers", int, 2, "registers in a tile; 1: and after each sum and fold; 2, 3: and after each adder",
-                least=1, most=STAGES_MAX,
+                least=1, most=3,
             ),
             Setting("dsp", str, "18x18", "DSP block that the product is tiled to", tuple(BLOCKS)),
         ),

@@ -51,9 +51,6 @@ MOST = 32
 """Most moduli in a base; with more, the table of -h A does not fit in a block RAM."""
 
 
-# ---------------------------------------------------------------------------------------------- parameters
-
-
 @dataclass(frozen=True)
 class Params:
     """Bases ``a`` and ``b``, the cox, and the structure of the machine. If ``exact`` is false, the cox is not built."""
@@ -117,9 +114,6 @@ def tables(q: Params) -> Tables:
     """The constants of the machine."""
     sums = [q.b.residues(q.a.M // row) for row in q.cox.products]
     return Tables(xi=q.a.inverses, partner=q.cox.cofactors, sums=sums, minus=q.b.residues(-q.a.M))
-
-
-# ---------------------------------------------------------------------------------------------- algorithm
 
 
 class Extension(DesignInstance):
@@ -240,9 +234,6 @@ def edge_numbers(q: Params, seed: int = 1) -> list[int]:
         edges = [x for x in cox_edges(kind(q.cox, q.b.moduli, q.offset)) if x < q.limit]
         out += edges[:: max(1, len(edges) // 60)]
     return [x for x in dict.fromkeys(out) if 0 <= x < q.limit]
-
-
-# ---------------------------------------------------------------------------------------------- designs
 
 
 def fit(p: int, columns: int, *, w: int, n: int, exact: bool, dsp: str) -> Extension:

@@ -48,8 +48,6 @@ from modmill.rtl.fold import multiplexers
 from modmill.rtl.product import BLOCKS, DSP18, DspBlock
 from modmill.schedule import Schedule, ScheduleError
 
-# ---------------------------------------------------------------------------------------------- parameters
-
 
 @dataclass(frozen=True)
 class Params:
@@ -105,9 +103,6 @@ def tables(p: int, q: Params, *, plain: bool) -> Tables:
         ],
         second=[[b.M // row % m for m in a.moduli] for row in of_b.products],
     )  # fmt: skip
-
-
-# ---------------------------------------------------------------------------------------------- algorithm
 
 
 class RnsMontgomery(DesignInstance):
@@ -288,9 +283,6 @@ def edge_numbers(fitted: RnsMontgomery, seed: int = 1) -> list[tuple[int, int]]:
             if gcd(x, q.a.M) == 1:
                 out.append((x, min(target * pow(x, -1, q.a.M) % q.a.M, top)))
     return list(dict.fromkeys(out))
-
-
-# ---------------------------------------------------------------------------------------------- design
 
 
 def fit(p: int, columns: int, *, w: int, n: int, interval: int, rowers: int, dsp: str, loadable: bool) -> RnsMontgomery:

@@ -25,7 +25,7 @@ from modmill.design import Multiplier
 from modmill.designs.cox_rower import operations
 from modmill.designs.cox_rower.chart import chart
 from modmill.designs.cox_rower.constants import Constants, Tables
-from modmill.designs.cox_rower.control import Control, Phase, Word, announce
+from modmill.designs.cox_rower.control import Control, Phase, announce
 from modmill.designs.cox_rower.operations import Kind
 from modmill.designs.cox_rower.rowers import CoxRowerArray
 from modmill.designs.cox_rower.schedule import Program, memory_plan
@@ -150,14 +150,13 @@ class CoxRower(Multiplier):
         p, loadable = self._program, self._loadable
         shape = p.shape
         slots = ProductSlots(p)
-        word = Word(slots.depth.bit_length() - 1, max(1, shape.h_max.bit_length()), shape.channels_per_rower)
         phase = Phase(m, p)  # cycle 0 after reset is cycle `accept` of the first product
         loading = Signal()
         slots.accept(m, self, phase, (loading, self.k_valid) if loadable else ())
         slot_out, going, idle = slots.give(m, self, phase)
 
         # ---- the control word
-        control = Control(p, word, phase)
+        control = Control(p, slots.depth, phase)
         for k, op in enumerate(shape.of(Kind.TAKE)):
             control.store(slots.held(op.result, p.start(op)), p.start(op), source=k)
         control.product(slots.held)
@@ -169,9 +168,8 @@ class CoxRower(Multiplier):
         control.drive(m, slots.idle_address)
 
         # ---- rows, control tree, ring and cox
-        contents = self._constants.contents(blank=loadable)
-        chain = CoxRowerArray(p, phase, control, word, contents, word.h_source + int(loadable))
-        chain.build(m, slots.depth, lambda i: self._connect(m, chain, i))
+        chain = CoxRowerArray(control, self._constants, loadable)
+        chain.build(m, lambda i: self._connect(m, chain, i))
         registers = chain.registers(self)
         self.probes = [(step.name, registers[step.unit], step.end) for step in chart(p).steps]
         return m

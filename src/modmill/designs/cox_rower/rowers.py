@@ -12,8 +12,8 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from modmill.design import Multiplier
-from modmill.designs.cox_rower.control import Control, Phase, Word
-from modmill.designs.cox_rower.schedule import Program
+from modmill.designs.cox_rower.constants import Constants
+from modmill.designs.cox_rower.control import Control, Word
 from modmill.designs.cox_rower.shape import Shape
 from modmill.numbers.folding import fold_bound
 from modmill.rtl.delay import later
@@ -232,26 +232,23 @@ class Branch(wiring.Component):
 class CoxRowerArray:
     """The rows of rowers, connected as a ring, the register tree of the control word, and the cox.
 
-    ``contents``: contents of every rower's block RAM; ``sources``: number of words from outside for each rower.
+    ``loadable``: the modulus is loaded, and not among the ``constants`` in the block RAMs.
     """
 
-    def __init__(
-        self, p: Program, phase: Phase, control: Control, word: Word, contents: Sequence[Sequence[int]], sources: int
-    ) -> None:
-        self._program, self._phase, self._control, self._word = p, phase, control, word
-        self._contents, self._sources = contents, sources
+    def __init__(self, control: Control, constants: Constants, loadable: bool) -> None:
+        self._control, self._program = control, control.program
+        self._contents = constants.contents(blank=loadable)
+        self._sources = control.word.h_source + loadable
         self._rows: list[Row] = []
-        shape = p.shape
-        self.known = p.load(2) + shape.cox_cycles
+        shape = control.program.shape
+        self.known = control.program.load(2) + shape.cox_cycles
         """The cycle of the program in which h is visible."""
         self.h = Signal(max(1, shape.h_max.bit_length()), reset_less=True)
 
-    def build(self, m: Module, depth: int, connect: Callable[[int], None]) -> None:
-        """Add all parts to a module, with block RAMs of ``depth`` words.
-
-        ``connect`` is called with the number of each rower, to connect its `outside` and `result`.
-        """
-        shape, word = self._program.shape, self._word
+    def build(self, m: Module, connect: Callable[[int], None]) -> None:
+        """Add all parts to a module. ``connect`` is called with the number of each rower, to connect its `outside` and
+        `result`."""
+        shape, word, depth = self._program.shape, self._control.word, self._control.depth
         per_branch = max(1, 8 // shape.columns)
         branch: Branch | None = None
         for r in range(shape.rows):
@@ -302,7 +299,7 @@ class CoxRowerArray:
         }
 
     def _cox(self, m: Module) -> None:
-        shape, at, h, known = self._program.shape, self._phase.at, self.h, self.known
+        shape, at, h, known = self._program.shape, self._control.at, self.h, self.known
         channels_per_rower, low = shape.channels_per_rower, shape.hat_bits - shape.top_bits
         level = [later(m, row.ring[low:], f"cox_{r}") for r, row in enumerate(self._rows)]
         for depth in range(shape.cox_levels):
