@@ -88,5 +88,5 @@ class Constants:
             for k in range((shape.parts - 1) * shape.w, -1, -shape.w):
                 yield t.cofactors(op)[channel] >> k & (1 << shape.w) - 1
         elif op.kind is Kind.TERMS:
-            for step in range(p.shape.steps):  # the values of its own row first, then those of the rows before
-                yield t.rows(op)[p.passing(op, i // shape.columns, step)][channel]
+            for places in p.passing(op):  # the values of its own row first, then those of the rows before
+                yield t.rows(op)[places[i // shape.columns]][channel]

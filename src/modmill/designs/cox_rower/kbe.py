@@ -123,6 +123,10 @@ class RnsMontgomery(DesignInstance):
         """The operations of one product in their cycles."""
         return placed(self.params.shape, self.settings["interval"])
 
+    @cached_property
+    def _tables(self) -> Tables:
+        return tables(self.p, self.params, plain=False)
+
     @property
     def period(self) -> int:
         """Cycles between accepted operands."""
@@ -168,7 +172,7 @@ class RnsMontgomery(DesignInstance):
             for k in range(2 * shape.channels_per_rower):
                 value = Value(letter + "ab"[k // shape.channels_per_rower], k % shape.channels_per_rower)
                 inputs[value] = words[k * shape.rowers : (k + 1) * shape.rowers]
-        model = Model(shape, tables(self.p, q, plain=False), q.cox, None if shape.numbered else self.program)
+        model = Model(shape, self._tables, q.cox, None if others else self.program)
         held: dict[Value, list[int]] = {}
         for op, unit, number, made in model.run(inputs):
             held[op.result] = made
@@ -191,7 +195,7 @@ class RnsMontgomery(DesignInstance):
                 f"the slot machine needs a rower for every channel: {self.params.a.n}, not {self.params.shape.rowers}"
             )
         plan = placed(replace(self.params.shape, numbered=True), self.settings["interval"])
-        return CoxSlots(plan, tables(self.p, self.params, plain=False), numbers, loadable=self.settings["loadable"])
+        return CoxSlots(plan, self._tables, numbers, loadable=self.settings["loadable"])
 
     def component(self, *, scaled: bool = False) -> CoxRower:
         loadable = self.settings["loadable"]

@@ -80,22 +80,15 @@ class Model:
     def _turns(self, op: Operation, ring: Sequence[int]) -> Iterator[tuple[str, list[int]]]:
         """Yield, for each step of the ring, the values modulo each rower's modulus (HBE), and the products."""
         shape, rows = self.shape, self.tables.rows(op)
-        for step in range(shape.steps):
-            places = [
-                self.program.passing(op, i // shape.columns, step) if self.program else step
-                for i in range(shape.rowers)
-            ]
-            passing = [ring[place] for place in places]
+        unordered = [[step] * shape.rows for step in range(shape.steps)]
+        for passing in self.program.passing(op) if self.program else unordered:
+            places = [passing[i // shape.columns] for i in range(shape.rowers)]
+            words = [ring[place] for place in places]
             if not shape.loop:
-                (passing,) = self.folded(op, passing)
-                yield "fold", passing
-            yield (
-                "multiplier",
-                [
-                    x * rows[place][op.k * shape.rowers + i]
-                    for i, (x, place) in enumerate(zip(passing, places, strict=True))
-                ],
-            )
+                (words,) = self.folded(op, words)
+                yield "fold", words
+            channels = range(op.k * shape.rowers, (op.k + 1) * shape.rowers)
+            yield "multiplier", _products(words, [rows[place][k] for place, k in zip(places, channels, strict=True)])
 
     def folded(self, op: Operation, values: Sequence[int]) -> list[list[int]]:
         """The values of all rowers after each pass of the fold: at last congruent modulo the rowers' a_i or b_i (as

@@ -277,10 +277,11 @@ class Program:
         """The cycle in which the ring is loaded."""
         return next(self.start(op) for op in self.shape.of(Kind.LOAD) if op.extension == extension)
 
-    def passing(self, op: Operation, row: int, step: int) -> int:
-        """The place, among the values that the ring holds, of the one that TERMS multiply in a row in a step."""
-        back, place = divmod(self.start(op) - self.load(op.extension) + step, self.shape.channels_per_rower)
-        return place * self.shape.rows + (row - back) % self.shape.rows
+    def passing(self, op: Operation) -> list[list[int]]:
+        """For each step of TERMS and each row the place, among the values loaded, of the one that is multiplied."""
+        shape, turned = self.shape, self.start(op) - self.load(op.extension)
+        steps = (divmod(turned + step, shape.channels_per_rower) for step in range(shape.steps))
+        return [[place * shape.rows + (row - back) % shape.rows for row in range(shape.rows)] for back, place in steps]
 
     def _starts(self, kind: Kind) -> list[int]:
         return [self.start(op) for op in self.shape.of(kind)]
