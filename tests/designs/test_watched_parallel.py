@@ -2,7 +2,7 @@
 # Copyright The Modmill authors
 """Every operation of a chart, watched in the RTL: its result stands in its register at the step's end, and not before.
 
-For parallel machines and arrays, whose control is a counter: what `explain` and the site draw is what the machine does.
+For parallel machines, arrays and rings of rowers: what `explain` and the site draw is what the machine does.
 """
 
 import random
@@ -34,6 +34,11 @@ CASES = [
     *(("montgomery-array", P40, {"loadable": loadable}) for loadable in (True, False)),
     ("montgomery-array", 2**100 - 15, {"streams": 19, "loadable": False}),
     *(("montgomery-array", 2**80 - 65, {"columns": columns}) for columns in (1, 2, 3, 4)),
+    *(("channel-multiply", p, {"registers": k}) for p in (2**17 - 145, 2**66 - 513) for k in (1, 2, 3)),
+    *(("channel-reduce", 2**17 - 145, {"registers": k}) for k in (1, 2)),
+    *((name, P40, settings) for name in ("kbe", "hbe") for settings in ({"w": 12}, {"interval": 24, "loadable": True})),
+    *((name, 2**61 - 1, {"rowers": 2}) for name in ("kbe", "hbe")),
+    *(("hbe", P40, {"w": 12, "columns": columns}) for columns in (3, 4)),
     ("kbe-extension", 8191, {"n": 6, "w": 18}),
     long("kbe-extension", 8191, {"n": 8, "w": 12, "exact": False}),
     ("hbe-extension", 8191, {"n": 6, "w": 12}),

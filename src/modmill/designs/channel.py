@@ -18,7 +18,7 @@ reduction. Both cores accept operands in every cycle.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from math import isqrt
@@ -27,22 +27,18 @@ from typing import Any
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 
 from modmill.contract import Binary, Contract, Timing, UnsupportedError
-from modmill.design import Cost, Design, DesignInstance, Multiplier, Setting, Source
+from modmill.design import Cost, Design, DesignInstance, Multiplier, Setting
+from modmill.designs.cox_rower import hbe
 from modmill.numbers.folding import fold, fold_bounds
 from modmill.numbers.rns.residues import signed_digits
+from modmill.rtl.delay import later
 from modmill.rtl.fold import SelectedFold, bits, fold_step
 from modmill.rtl.periodic import every_cycle
 from modmill.rtl.product import BLOCKS, DspBlock, tile_rows, tiled_rows
-from modmill.schedule import Schedule, Step
-
-STAGES_MAX = 3
-"""Number of registers in a DSP block."""
+from modmill.schedule import Operation, Operations, Schedule, Step
 
 MOST_FOLDS = 8
 """Most folds that are built. A modulus further below 2^w needs more; each has an adder for every signed digit of u."""
-
-
-# ---------------------------------------------------------------------------------------------- parameters
 
 
 @dataclass(frozen=True)
@@ -82,7 +78,7 @@ class Params:
     @property
     def sum_cycles(self) -> int:
         """Cycles for the sum of the rows of tiles."""
-        levels = (len(self.rows) - 1).bit_length()
+        levels = (len(self.rows) - 1).bit_length() if self.multiplies else 0
         return levels if self.registers > 1 else min(1, levels)
 
     def fold_cycles(self, k: int) -> int:
@@ -91,19 +87,32 @@ class Params:
         return 1 if self.registers == 1 or one_bit else len(signed_digits(self.u)).bit_length()
 
     def schedule(self, canonical: bool) -> Schedule:
-        """One step for each register of the pipeline. ``canonical``: with the conditional subtraction."""
-        names = [f"tile{k + 1}" for k in range(self.registers)] if self.multiplies else ["T"]
-        names += [f"sum{k + 1}" for k in range(self.sum_cycles)] if self.multiplies else []
-        for k in range(len(self.folds) - 1):
-            cycles = self.fold_cycles(k)
-            names += [f"fold{k + 1}" + (f".{c + 1}" if cycles > 1 else "") for c in range(cycles)]
-        names += ["subtract"] * canonical + ["queue"]
-        return Schedule(
-            tuple(Step(name, name, at, 1, tuple(names[at - 1 : at] if at else ())) for at, name in enumerate(names)), 1
-        )
+        """The operations, one after another. ``canonical``: with the conditional subtraction."""
+        plan = [(Kind.P(), 1 if self.sum_cycles or not self.multiplies else self.registers)]
+        if self.sum_cycles:
+            sums = [(Kind.SUM(k), 1) for k in range(1, self.sum_cycles)]
+            plan = [(Kind.ROWS(), self.registers), *sums, *plan]
+        plan += [(Kind.FOLD(k + 1), self.fold_cycles(k)) for k in range(len(self.folds) - 1)]
+        plan += [(Kind.LEAST(), 1)] * canonical + [(Kind.R(), 1)]
+        steps: list[Step] = []
+        for operation, cycles in plan:
+            start, reads = (steps[-1].end, [steps[-1].does]) if steps else (0, [])
+            steps.append(operation.on(operation.name, start, cycles, reads, busy=1))
+        return Schedule(tuple(steps), 1)
 
 
-# ---------------------------------------------------------------------------------------------- algorithm
+class Kind(Operations):
+    """The operations, in their order; the machine has a register behind each."""
+
+    ROWS = "rows"
+    """Sums of tiles that do not overlap; only if there are several."""
+    SUM = "sum{}"
+    """A level of their adder tree, except the last."""
+    P = "P"
+    FOLD = "fold{}"
+    LEAST = "least"
+    """The least residue (binary form)."""
+    R = "r"
 
 
 class Channel(DesignInstance):
@@ -127,7 +136,6 @@ class Channel(DesignInstance):
 
     @property
     def result_form(self) -> Binary:
-        """w bits."""
         return Binary(self.params.w)
 
     @property
@@ -142,12 +150,19 @@ class Channel(DesignInstance):
 
     def trace(self, a: int, b: int = 0) -> Iterator[tuple[str, Any]]:
         q = self.params
+        if q.sum_cycles:
+            low_a, low_b = (1 << q.block.a) - 1, (1 << q.block.b) - 1
+            rows = [sum((a >> i & low_a) * (b >> j & low_b) << i + j for i, j in tiles) for tiles in q.rows]
+            yield Kind.ROWS().name, rows
+            for level in range(1, q.sum_cycles):
+                rows = [sum(rows[k : k + 2]) for k in range(0, len(rows), 2)]
+                yield Kind.SUM(level).name, rows
         t = a * b if q.multiplies else a
-        yield "P", t
+        yield Kind.P().name, t
         for k in range(len(q.folds) - 1):
             t = fold(t, q.w, q.u)
-            yield f"fold{k + 1}", t
-        yield "r", t
+            yield Kind.FOLD(k + 1).name, t
+        yield Kind.R().name, t
 
     def component(self, *, scaled: bool = False) -> Multiplier:
         return Pipeline(self.params, False)
@@ -162,32 +177,19 @@ class Channel(DesignInstance):
     def contract(self, io: str) -> Contract:
         """The contract of one form. Native: lazy results. Binary: least residues; the operands of a product are below
         p, that of a reduction has 2w + 1 bits."""
-        native = io == "native"
-        q = self.params
-        plan = q.schedule(not native)
-        operand, product, result = self.bounds
-        below_p = q.multiplies and not native
-        return Contract(
-            p=self.p,
-            factor=1,
-            io=io,
-            operand=Binary(q.operand_bits),
-            result=Binary(q.w),
-            operand_bound=Fraction(1) if below_p else operand,
-            product_bound=Fraction(1) if below_p else product,
-            result_bound=result if native else Fraction(1),
-            timing=Timing(plan.latency, plan.interval, plan.in_flight),
-            operands=self.operands,
-        )
+        contract = super().contract(io)
+        if io == "binary" and not self.params.multiplies:
+            operand, product, _ = self.bounds
+            contract = replace(contract, operand=self.representation, operand_bound=operand, product_bound=product)
+        return contract
 
     def facts(self) -> list[tuple[str, str]]:
         q = self.params
         digits = len(signed_digits(q.u))
         lengths = ", ".join(str(bits(bound)) for bound in q.folds)
-        tiles = ("product", f"{self.cost.dsp} tiles in {len(q.rows)} rows")
         return [
             ("modulus", f"2^{q.w} - {q.u}, u of {digits} signed digit{'s' * (digits > 1)}"),
-            *([tiles] if q.multiplies else []),
+            *([("product", f"{self.cost.dsp} tiles in {len(q.rows)} rows")] * q.multiplies),
             ("folds", f"{len(q.folds) - 1}; bits before each and after the last: {lengths}"),
             ("results", f"below {q.folds[-1]}"),
         ]
@@ -225,9 +227,6 @@ class Channel(DesignInstance):
         return list(dict.fromkeys(pairs))
 
 
-# ---------------------------------------------------------------------------------------------- machine
-
-
 class Pipeline(Multiplier):
     """The machine: tiles, adders of their rows, folds and, if ``canonical``, one conditional subtraction.
 
@@ -245,36 +244,34 @@ class Pipeline(Multiplier):
         m = Module()
         q = self._params
         plan = q.schedule(self._canonical)
-        t, at = self._product(m) if q.multiplies else (_register(m, self.i_a, "T"), 1)
-        probes: list[tuple[str, Signal | list[Signal], int]] = [("P", _seen(m, t, "P"), at)]
+        made: dict[Operation, Any] = {Kind.R(): self.o_r}
+        t = self._product(m, made) if q.multiplies else later(m, self.i_a, "T")
+        made[Kind.P()] = _named(m, t, "P")
         for k, bound in enumerate(q.folds[:-1]):
-            name = f"fold{k + 1}"
+            name = Kind.FOLD(k + 1).name
             if q.registers == 1:
                 sums, _ = fold_step(m, t, bound, q.w, q.u, name=f"{name}_sum")
-                t, cycles = _register(m, sums, f"{name}_q"), 1
+                t = later(m, sums, f"{name}_q")
             else:
                 step = SelectedFold(m, t, bound, q.w, (q.u,), Const(0), name=name)
-                t, cycles = step.out, step.latency
-            at += cycles
-            probes.append((name, _seen(m, t, name), at))
+                assert step.latency == q.fold_cycles(k)
+                t = step.out
+            made[Kind.FOLD(k + 1)] = _named(m, t, name)
         residue: Value = Cat(t, Const(0, q.w))[: q.w]
         if self._canonical:
             total = Signal(q.w + 1)  # r + u = r - p + 2^w
             m.d.comb += total.eq(residue + q.u)
-            residue, at = _register(m, Mux(total[q.w], total[: q.w], residue), "least"), at + 1
+            residue = made[Kind.LEAST()] = later(m, Mux(total[q.w], total[: q.w], residue), "least")
         else:
-            probes.append(("r", _seen(m, residue, "r"), at))
-        assert at == plan.latency - 1, (
-            f"the pipeline takes {at} cycles before the queue, the schedule {plan.latency - 1}"
-        )
-        self.probes = probes
-        every_cycle(m, self, residue, at)
+            _named(m, residue, "r")
+        self.probes = [(step.name, made[step.does], step.end) for step in plan.steps]
+        every_cycle(m, self, residue, plan.latency - 1)
         return m
 
-    def _product(self, m: Module) -> tuple[Value, int]:
-        """a b, and the cycle in which it is visible."""
+    def _product(self, m: Module, made: dict[Operation, Any]) -> Value:
+        """a b. Adds the rows of tiles and the levels of their adder tree to ``made``."""
         q = self._params
-        rows = tiled_rows(m, self.i_a, self.i_b, q.block, q.registers)
+        rows = made[Kind.ROWS()] = tiled_rows(m, self.i_a, self.i_b, q.block, q.registers)
         level = 0
         while len(rows) > 1:
             level += 1
@@ -282,26 +279,16 @@ class Pipeline(Multiplier):
             for k in range(0, len(rows), 2):
                 total = sum(rows[k + 1 : k + 2], rows[k])
                 keep = q.registers > 1 or len(rows) == 2
-                name = f"sum{level}_{k // 2}"
-                sums.append(_register(m, total[: 2 * q.w], name) if keep else total)
-            rows = sums
-        return rows[0][: 2 * q.w], q.registers + q.sum_cycles
+                sums.append(later(m, total[: 2 * q.w], f"sum{level}_{k // 2}") if keep else total)
+            rows = made[Kind.SUM(level)] = sums
+        return rows[0][: 2 * q.w]
 
 
-def _register(m: Module, value: Value, name: str) -> Signal:
-    q = Signal(len(value), name=name, reset_less=True)
-    m.d.sync += q.eq(value)
-    return q
-
-
-def _seen(m: Module, value: Value, name: str) -> Signal:
-    """A signal with this value for the probes."""
+def _named(m: Module, value: Value, name: str) -> Signal:
+    """A signal with this value for a waveform."""
     out = Signal(len(value), name=f"at_{name}")
     m.d.comb += out.eq(value)
     return out
-
-
-# ---------------------------------------------------------------------------------------------- designs
 
 
 def fit(p: int, multiplies: bool, *, dsp: str, registers: int) -> Channel:
@@ -326,16 +313,12 @@ def fit(p: int, multiplies: bool, *, dsp: str, registers: int) -> Channel:
 def _design(name: str, paper: str, title: str, multiplies: bool) -> Design:
     return Design(
         name=name, page="channel", title=title, paper=paper,
-        source=Source(
-            "L. Djath, K. Bigou, A. Tisserand",
-            "Hierarchical Approach in RNS Base Extension for Asymmetric Cryptography",
-            "ARITH", 2019, "Section IV-C, Table I; the reduction in logic is ours",
-        ),
+        source=replace(hbe.DESIGNS[0].source, section="Section IV-C, Table I; the reduction in logic is ours"),
         needs=f"a modulus 2^w - u with u small enough that at most {MOST_FOLDS} folds suffice",
         settings=(
             Setting(
                 "registers", int, 2, "registers in a tile; 1: and after each sum and fold; 2, 3: and after each adder",
-                least=1, most=STAGES_MAX,
+                least=1, most=3,
             ),
             Setting("dsp", str, "18x18", "DSP block that the product is tiled to", tuple(BLOCKS)),
         ),

@@ -28,13 +28,14 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
 from modmill.contract import Residues, Timing, UnsupportedError
 from modmill.design import Cost, Design, DesignInstance, Multiplier, Setting, Source
+from modmill.designs.cox_rower import hbe, kbe
 from modmill.numbers.folding import reduce
 from modmill.numbers.rns.base_pairs import approximate
 from modmill.numbers.rns.choice_of_moduli import choose_moduli
@@ -45,12 +46,10 @@ from modmill.numbers.rns.residues import Base
 from modmill.rtl.extension import BaseExtension, Tables
 from modmill.rtl.extension_shape import LEAST, ROWERS, Shape
 from modmill.rtl.product import BLOCKS
+from modmill.schedule import Schedule
 
 MOST = 32
 """Most moduli in a base; with more, the table of -h A does not fit in a block RAM."""
-
-
-# ---------------------------------------------------------------------------------------------- parameters
 
 
 @dataclass(frozen=True)
@@ -114,16 +113,8 @@ def _over(w: int, moduli: tuple[int, ...], n: int, columns: int, exact: bool, ds
 
 def tables(q: Params) -> Tables:
     """The constants of the machine."""
-    a, b, rows = q.a, q.b, q.cox.products
-    return Tables(
-        xi=a.inverses,
-        partner=q.cox.cofactors,
-        sums=[b.residues(a.M // row) for row in rows],
-        minus=b.residues(-a.M),
-    )
-
-
-# ---------------------------------------------------------------------------------------------- algorithm
+    sums = [q.b.residues(q.a.M // row) for row in q.cox.products]
+    return Tables(xi=q.a.inverses, partner=q.cox.cofactors, sums=sums, minus=q.b.residues(-q.a.M))
 
 
 class Extension(DesignInstance):
@@ -145,7 +136,7 @@ class Extension(DesignInstance):
         return 1
 
     @property
-    def schedule(self) -> Any:
+    def schedule(self) -> Schedule:
         return self.params.shape.schedule
 
     @property
@@ -160,9 +151,7 @@ class Extension(DesignInstance):
     def bounds(self) -> tuple[Fraction, Fraction, Fraction]:
         q = self.params
         below = Fraction(q.limit, self.p)
-        if q.exact:
-            return below, below, below
-        return below, below, q.cox.most + Fraction(1, self.p)
+        return below, below, below if q.exact else q.cox.most + Fraction(1, self.p)
 
     @cached_property
     def cost(self) -> Cost:
@@ -218,18 +207,16 @@ class Extension(DesignInstance):
         raise UnsupportedError("a base extension has no binary form; build it with --io native")
 
     def corners(self) -> list[tuple[int, int]]:
-        form = self.representation
-        return [(form.encode(x), 0) for x in edge_numbers(self.params)]
+        return [(self.representation.encode(x), 0) for x in edge_numbers(self.params)]
 
     def facts(self) -> list[tuple[str, str]]:
         q, s = self.params, self.params.shape
-        cox = f"t = {q.cox.t}, offset d = {q.offset} / 2^{q.cox.t}; h <= {s.h_max}" if q.exact else "none"
         operand, _, result = self.bounds
         return [
             ("base A", f"n = {s.n} moduli 2^{s.w} - u, u = {', '.join(map(str, q.a.u))}"),
             ("base B", f"u = {', '.join(map(str, q.b.u))}"),
             ("rowers", f"{ROWERS}, each for {s.m} channels of A and {s.targets} of B"),
-            ("cox", cox),
+            ("cox", f"t = {q.cox.t}, offset d = {q.offset} / 2^{q.cox.t}; h <= {s.h_max}" if q.exact else "none"),
             ("operands", f"below {approximate(operand)} A"),
             ("results", "equal to the operand" if q.exact else f"below {approximate(result)} A"),
             ("slots", f"{s.multiplications} multiplications of each rower, interval {s.interval}"),
@@ -240,19 +227,14 @@ def edge_numbers(q: Params, seed: int = 1) -> list[int]:
     """Operands at the edges of the cox and of the contract, and those whose xi are all largest, 1, or 0."""
     rnd = random.Random(seed)
     out = [0, 1, q.limit - 1, q.limit - 2, q.limit // 2]
-    for xi in ([m - 1 for m in q.a.moduli], [1] * q.a.n, [0, *(m - 1 for m in q.a.moduli[1:])]):
-        out.append(q.a.from_gammas(xi))
-    for _ in range(6):
-        out.append(q.a.from_gammas([rnd.choice((0, 1, m - 1)) for m in q.a.moduli]))
+    top = [m - 1 for m in q.a.moduli]
+    xis = [top, [1] * q.a.n, [0, *top[1:]], *([rnd.choice((0, 1, x)) for x in top] for _ in range(6))]
+    out += [q.a.from_gammas(xi) for xi in xis]
     if q.exact:
         kind = KBE if q.shape.columns == 1 else HBE
-        made = kind(q.cox, q.b.moduli, q.offset)
-        edges = [x for x in cox_edges(made) if x < q.limit]
+        edges = [x for x in cox_edges(kind(q.cox, q.b.moduli, q.offset)) if x < q.limit]
         out += edges[:: max(1, len(edges) // 60)]
     return [x for x in dict.fromkeys(out) if 0 <= x < q.limit]
-
-
-# ---------------------------------------------------------------------------------------------- designs
 
 
 def fit(p: int, columns: int, *, w: int, n: int, exact: bool, dsp: str) -> Extension:
@@ -272,39 +254,26 @@ SETTINGS = (
     Setting("dsp", str, "18x18", "DSP block that channel multipliers are tiled to", tuple(BLOCKS)),
 )  # fmt: skip
 
+
+def _design(name: str, title: str, columns: int, source: Source) -> Design:
+    return Design(
+        name=name, page="extension", title=title, source=source,
+        needs="any odd modulus; numbers below it are extended",
+        settings=SETTINGS,
+        solve=lambda p, **settings: fit(p, columns, **settings),
+        paper="KBE" if columns == 1 else "HBE",
+        operands=1,
+    )  # fmt: skip
+
+
+OURS = "machine and schedule are ours"
 DESIGNS = (
-    Design(
-        name="kbe-extension",
-        page="extension",
-        title="base extension of Kawamura on two rowers",
-        source=Source(
-            "S. Kawamura, M. Koike, F. Sano, A. Shimbo",
-            "Cox-Rower Architecture for Fast Parallel Montgomery Multiplication",
-            "EUROCRYPT",
-            2000,
-            "Section 3; machine and schedule are ours",
-        ),
-        needs="any odd modulus; numbers below it are extended",
-        settings=SETTINGS,
-        solve=lambda p, **settings: fit(p, 1, **settings),
-        paper="KBE",
-        operands=1,
+    _design(
+        "kbe-extension", "base extension of Kawamura on two rowers", 1,
+        replace(kbe.DESIGNS[0].source, section=f"Section 3; {OURS}"),
     ),
-    Design(
-        name="hbe-extension",
-        page="extension",
-        title="hierarchical base extension, two moduli a row, on two rowers",
-        source=Source(
-            "L. Djath, K. Bigou, A. Tisserand",
-            "Hierarchical Approach in RNS Base Extension for Asymmetric Cryptography",
-            "ARITH",
-            2019,
-            "Algorithm 2, Table III; machine and schedule are ours",
-        ),
-        needs="any odd modulus; numbers below it are extended",
-        settings=SETTINGS,
-        solve=lambda p, **settings: fit(p, 2, **settings),
-        paper="HBE",
-        operands=1,
+    _design(
+        "hbe-extension", "hierarchical base extension, two moduli a row, on two rowers", 2,
+        replace(hbe.DESIGNS[0].source, section=f"Algorithm 2, Table III; {OURS}"),
     ),
-)
+)  # fmt: skip

@@ -191,7 +191,7 @@ class BaseExtension(Multiplier):
         m = Module()
         s = self._shape
         w, p, fold = s.w, s.product, len(s.stages)
-        cycles = Cycles(m, self, s.interval, s.arrival)
+        cycles = Cycles(m, self, s.interval, s.schedule.latency - 1)
         rowers = [Rower(s, k, self.contents(k)) for k in range(ROWERS)]
         for k, rower in enumerate(rowers):
             m.submodules[f"rower{k}"] = rower
@@ -235,8 +235,7 @@ class BaseExtension(Multiplier):
         with m.If(cycles.strobe("collect", *(s.caught(j) + 1 + fold for j in range(s.targets - 1)))):
             m.d.sync += done.eq(Cat(done[len(pair) :], pair))
         cycles.finish(Cat(done, pair))
-        plan = s.schedule.steps
-        self.probes = [(step.name, self._register(step.does, rowers, done), step.end) for step in plan]
+        self.probes = [(step.name, self._register(step.does, rowers, done), step.end) for step in s.schedule.steps]
         return m
 
     def _register(self, operation: Operation, rowers: Sequence[Rower], done: Value) -> Any:

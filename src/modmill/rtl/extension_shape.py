@@ -192,11 +192,6 @@ class Shape:
         """Cycle after acceptance in which the sum of a rower's ``target``, counted from 0, is complete."""
         return 1 + self.sums + (target + 1) * self.steps + self.product
 
-    @property
-    def arrival(self) -> int:
-        """Cycle after acceptance in which the last residues are available."""
-        return self.caught(self.targets - 1) + 1 + len(self.stages)
-
     @cached_property
     def schedule(self) -> Schedule:
         """The steps of one extension on each rower's units; the operand is accepted in cycle 0."""

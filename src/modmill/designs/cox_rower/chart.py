@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""The chart of a cox-rower program: the steps of one product on the machine's units, cycle 0 the accepted operands."""
+"""The chart of a cox-rower program: the steps of one product on the machine's units, cycle 0 the accepted operands.
+
+Each step ends with a result in the register of its unit (`CoxRowerArray.registers`). TAKE has no step: it
+writes the operands into the block RAMs before they are accepted. GIVE has one step for all words of the result.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from modmill.designs.cox_rower.operations import Kind, Operation, Value
-from modmill.designs.cox_rower.schedule import Program, start_of
+from modmill.designs.cox_rower.schedule import Program, label
 from modmill.designs.cox_rower.shape import PRODUCT
 from modmill.schedule import Schedule, Step
 
@@ -18,80 +22,75 @@ def chart(p: Program) -> Schedule:
 
 
 class _Chart:
-    """The steps of each operation of a program."""
+    """The steps of each operation of a program; ``made``: for each value the name of the step whose result it is."""
 
     def __init__(self, p: Program) -> None:
         self.p, self.shape = p, p.shape
-        self._reduced: dict[Value, str] = {}
-        """For each value, the name of the step whose result it is."""
+        self.made: dict[Value, str] = {}
 
     def steps(self) -> Iterator[Step]:
         """Yield the steps of all operations, then the output."""
+        gives = self.shape.of(Kind.GIVE)
         for op in self.shape.operations:
-            yield from self._of(op)
-        results = [self._reduced[op.reads[0]] for op in self.shape.of(Kind.GIVE) if op.result.letter == "w"]
-        yield self._step("out", "output", max(self.p.outputs), 3, results)
+            for step in self._of(op):
+                self.made[op.result] = step.name
+                yield step
+        yield self._step(gives[-1], "output", max(self.p.outputs), 3, [self.made[op.result] for op in gives])
 
-    def _step(self, name: str, unit: str, start: int, cycles: int, reads: Iterable[str] = (), busy: int = 1) -> Step:
-        return Step(name, unit, start - self.p.accept, cycles, tuple(reads), busy)
+    def _step(
+        self, op: Operation, unit: str, start: int, cycles: int, reads: Sequence[str] = (), busy: int = 1, *, n: int = 1
+    ) -> Step:
+        name = label(self.shape, op, unit, n)
+        return Step(name, unit, start - self.p.accept, cycles, tuple(reads), busy, op)
 
     def _of(self, op: Operation) -> Iterator[Step]:
-        p, shape, name = self.p, self.shape, self.shape.shown(op.result)
-        reads = [self._reduced[value] for value in op.reads if value in self._reduced]
-        match op.kind:
-            case Kind.MULTIPLY | Kind.MULTIPLY_TWO:
-                pair = int(op.kind is Kind.MULTIPLY_TWO)
-                yield self._step(name, "multiplier", p.start(op), PRODUCT + pair, reads, 1 + pair)
-                yield from self._folds(op, f"{name} mod", [name])
-            case Kind.ROW_SUM:
-                hat = shape.named(f"hat {op.result.letter}", op.k)
-                yield self._step(hat, "multiplier", p.start(op), shape.hat_cycles - 1, reads, shape.parts)
-                self._reduced[op.result] = hat
-            case Kind.LOAD:
-                yield from self._load(op, reads)
-            case Kind.TERMS:
-                letter, source = ("q", "e")[op.extension - 1], ("X", "Z")[op.extension - 1]
-                for i in range(p.n):
-                    if not shape.loop:
-                        folded = f"{shape.named(source, op.k)}{i + 1} mod"
-                        yield self._step(folded, "fold", p.start(op) + 1 + i, shape.fold_latency)
-                    yield self._step(f"{shape.named(letter, op.k)}{i + 1}", "multiplier", p.first(op) + i, PRODUCT)
-            case Kind.TERM:
-                yield self._step(start_of(shape, op), "multiplier", p.start(op), PRODUCT, reads)
-            case Kind.REDUCE:
-                yield from self._reduce(op, name)
-            case Kind.COX:
-                begin = p.load(op.extension) + 2
-                yield self._step(name, "cox", begin, p.start(op) - begin, ("Z",))
-                self._reduced[op.result] = name
-            case _:
-                pass
-
-    def _folds(self, op: Operation, label: str, reads: Sequence[str]) -> Iterator[Step]:
-        shape, entries = self.shape, self.p.entries(op)
-        cycles = shape.loop_pass if shape.loop else shape.fold_latency
-        for n, entry in enumerate(entries, 1):
-            name = f"{label}/{n}" if len(entries) > 1 else label
-            yield self._step(name, "fold", entry, cycles, reads)
-            reads = [name]
-        self._reduced[op.result] = reads[0]
-
-    def _load(self, op: Operation, reads: Sequence[str]) -> Iterator[Step]:
-        p, shape, letter, load = self.p, self.shape, ("X", "Z")[op.extension - 1], self.p.start(op)
-        if not shape.loop:
-            first = next(hat for hat in shape.of(Kind.ROW_SUM) if hat.result == op.reads[0])
-            made = p.start(first) + shape.hat_cycles
-            waits = max(1, load + len(reads) - 1 - made)
-            yield self._step(f"{letter} held", "hat", made, waits, reads[:1], waits)
-        last = [run for run in shape.of(Kind.TERMS) if run.extension == op.extension][-1]
-        yield self._step(letter, "ring", load + 1, 1, reads[-1:], p.start(last) - load + p.n)
-
-    def _reduce(self, op: Operation, name: str) -> Iterator[Step]:
         p, shape = self.p, self.shape
-        run = next(other for other in shape.of(Kind.TERMS) if other.result == op.reads[0])
-        term = next(other for other in shape.of(Kind.TERM) if other.result == op.reads[0])
-        total, summand = shape.named(f"sum {op.result.letter}", op.k), start_of(shape, term)
-        terms = [f"{shape.named(('q', 'e')[op.extension - 1], op.k)}{i + 1}" for i in range(p.n)]
-        first, catch = (p.start(term) if term.opens else p.first(run)) + PRODUCT, p.start(op)
-        yield self._step(total, "sum", first, catch - first + 1, (summand,) if term.opens else (), catch - first + 1)
-        yield from self._folds(op, name, (total, *terms, *(() if term.opens else (summand,))))
+        reads = [self.made[value] for value in op.reads if value in self.made]
+        match op.kind:
+            case Kind.MULTIPLY | Kind.TERM:
+                yield (product := self._step(op, "multiplier", p.start(op), PRODUCT, reads))
+                yield from self._folds(op, [product.name]) if op.kind is Kind.MULTIPLY else ()
+            case Kind.ROW_SUM:
+                yield from self._row_sum(op, reads)
+            case Kind.LOAD:
+                last = [run for run in shape.of(Kind.TERMS) if run.extension == op.extension][-1]
+                turns = p.start(last) - p.start(op) + shape.steps
+                yield self._step(op, "ring", p.start(op), shape.channels_per_rower, reads, turns)
+            case Kind.TERMS:
+                for i in range(shape.steps):
+                    if not shape.loop:
+                        yield self._step(op, "fold", p.start(op) + 1 + i, shape.fold_latency, n=i + 1)
+                    yield self._step(op, "multiplier", p.first(op) + i, PRODUCT, n=i + 1)
+            case Kind.REDUCE:
+                yield from self._reduce(op)
+            case Kind.COX:
+                begin = p.load(op.extension) + shape.channels_per_rower
+                yield self._step(op, "cox", begin, shape.cox_cycles - shape.channels_per_rower, reads)
+
+    def _folds(self, op: Operation, reads: Sequence[str]) -> Iterator[Step]:
+        cycles = self.shape.loop_pass if self.shape.loop else self.shape.fold_latency
+        for number, entry in enumerate(self.p.entries(op), 1):
+            yield (step := self._step(op, "fold", entry, cycles, reads, n=number))
+            reads = [step.name]
+
+    def _row_sum(self, op: Operation, reads: Sequence[str]) -> Iterator[Step]:
+        """The products, and their sum in the row's register until the next number arrives or the ring is loaded."""
+        p, shape = self.p, self.shape
+        own = [other for other in shape.of(Kind.ROW_SUM) if other.extension == op.extension]
+        begin, *others = (p.start(other) + shape.hat_changes - 1 for other in own[op.k :])
+        end = min([p.load(op.extension) + shape.channels_per_rower - 1, *others])
+        yield (terms := self._step(op, "multiplier", p.start(op), PRODUCT, reads, shape.parts))
+        cycles = p.start(op) + shape.hat_cycles - begin
+        yield self._step(op, "hat", begin, cycles, [terms.name], end - begin)
+
+    def _reduce(self, op: Operation) -> Iterator[Step]:
+        """The sum until it is copied before the fold, and its folds."""
+        p, shape = self.p, self.shape
+        run, term = (shape.maker(kind, op.reads[0]) for kind in (Kind.TERMS, Kind.TERM))
+        terms = [label(shape, run, "multiplier", number) for number in range(1, shape.steps + 1)]
+        first, last = p.start(term) + PRODUCT, p.first(run) + shape.steps - 1 + PRODUCT
+        reads = [label(shape, term, "multiplier")]
+        if run.opens:
+            first, last, terms, reads = p.first(run) + PRODUCT, first, [*terms, *reads], []
+        yield (whole := self._step(op, "sum", first, last + 1 - first, reads, p.start(op) + 1 - first))
+        yield from self._folds(op, [whole.name, *terms, *reads])

@@ -63,25 +63,20 @@ class Constants:
         A word has w bits for each rower, rower 0 in the least significant bits.
         """
         w, contents = self.p.shape.w, self.contents()
-        return [
-            sum(words[address] << (w * i) for i, words in enumerate(contents)) for address in self.modulus_addresses
-        ]
+        return [sum(words[k] << (w * i) for i, words in enumerate(contents)) for k in self.modulus_addresses]
 
     def contents(self, *, blank: bool = False) -> list[list[int]]:
         """The constants of every rower, by address. ``blank``: 0 for those that depend on the modulus."""
-        found = [self._memory(i) for i in range(self.p.shape.rowers)]
-        for words in found if blank else ():
-            for address in self.modulus_addresses:
+        shape, found = self.p.shape, []
+        for i in range(shape.rowers):
+            words = [0] * shape.constants
+            for op in shape.operations:
+                for step, value in enumerate(self._coefficients(op, i)):
+                    words[shape.address(op, step)] = value
+            for address in self.modulus_addresses if blank else ():
                 words[address] = 0
+            found.append(words)
         return found
-
-    def _memory(self, i: int) -> list[int]:
-        """The constants of rower i, by address."""
-        words = [0] * self.p.shape.constants
-        for op in self.p.shape.operations:
-            for step, value in enumerate(self._coefficients(op, i)):
-                words[self.p.shape.address(op, step)] = value
-        return words
 
     def _coefficients(self, op: Operation, i: int) -> Iterator[int]:
         """The constants of rower i in each step of an operation; of TERMS in the order in which the ring brings X_r."""
@@ -93,7 +88,5 @@ class Constants:
             for k in range((shape.parts - 1) * shape.w, -1, -shape.w):
                 yield t.cofactors(op)[channel] >> k & (1 << shape.w) - 1
         elif op.kind is Kind.TERMS:
-            row, rows = i // shape.columns, t.rows(op)
-            for step in range(p.n):  # the values of its own row first, then those of the rows before
-                back, place = divmod(p.turned(op) + step, shape.channels_per_rower)
-                yield rows[place * shape.rows + (row - back) % shape.rows][channel]
+            for places in p.passing(op):  # the values of its own row first, then those of the rows before
+                yield t.rows(op)[places[i // shape.columns]][channel]

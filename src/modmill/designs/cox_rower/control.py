@@ -14,43 +14,31 @@ from modmill.contract import UnsupportedError
 from modmill.design import unused
 from modmill.designs.cox_rower.operations import OPERANDS, Kind, Operation, Value
 from modmill.designs.cox_rower.schedule import Program
-from modmill.designs.cox_rower.shape import OPERAND, PRODUCT, TREE
+from modmill.designs.cox_rower.shape import OPERAND, PRODUCT, TREE, Shape
 from modmill.rtl import periodic
 from modmill.schedule import ScheduleError
 
 
 class Word(data.StructLayout):
-    """The control word of the rowers in one cycle.
+    """The control word of the rowers in one cycle. ``depth``: words of a block RAM, a power of two."""
 
-    ``address``: bits of a block RAM's address; ``h``: bits of h; ``channels_per_rower``: channels of each base that a
-    rower serves; ``pair``: the sum of two products has its own register before the fold.
-    """
-
-    def __init__(self, address: int, h: int, channels_per_rower: int, pair: bool = False) -> None:
+    def __init__(self, depth: int, shape: Shape) -> None:
+        address, channels_per_rower = depth.bit_length() - 1, shape.channels_per_rower
         self.h_source = len(OPERANDS) * channels_per_rower
         self.modulus_source = self.h_source + 1
         super().__init__({
-            "constant": address,  # port A
-            "word": address,  # port B
+            "constant": address, "word": address,  # ports A and B
             "write": 1,
             "outside": 1,  # write the word from outside, else the residue
             "source": self.modulus_source.bit_length(),  # the word from outside: an operand's, h, or a constant
-            "h": h,
+            "h": max(1, shape.h_max.bit_length()),
             "ring": 1,  # multiply the value of the ring, else the word from the memory
-            "clear": 1,
-            "add": 1,
-            "catch_product": 1,
-            "catch_sum": 1,
-            **({"catch_pair": 1, "enter_pair": 1} if pair else {}),
-            "enter_product": 1,
-            "enter_sum": 1,
+            "clear": 1, "add": 1, "catch_product": 1, "catch_sum": 1,
+            **({"catch_pair": 1, "enter_pair": 1} if shape.pair else {}),
+            "enter_product": 1, "enter_sum": 1,
             "base": (2 * channels_per_rower - 1).bit_length(),  # modulus of the fold: of the rower's a_i, b_i
-            "wait": 1,
-            "hat": 1,
-            "hat_first": 1,
-            "load": 1,
-            "out_w": channels_per_rower,  # one bit for each channel
-            "out_zeta": channels_per_rower,
+            "wait": 1, "hat": 1, "hat_first": 1, "load": 1,
+            "out_w": channels_per_rower, "out_zeta": channels_per_rower,  # one bit for each channel
         })  # fmt: skip
 
 
@@ -79,20 +67,21 @@ def announce(m: Module, core: wiring.Component, arriving: Bits) -> None:
 class Control:
     """The fields of the control word over the cycles of a period: ``put`` collects them, ``drive`` makes the logic.
 
-    ``signal`` reaches the rowers TREE cycles later.
+    ``signal``, a `Word` for block RAMs of ``depth`` words, reaches the rowers TREE cycles later.
     """
 
-    def __init__(self, p: Program, word: Word, phase: Phase) -> None:
-        self._program, self._word, self._phase = p, word, phase.signal
-        self.signal = Signal(word, name="control")
-        self.fields: dict[str, dict[int, int | Bits]] = {name: {} for name in word.members}
+    def __init__(self, p: Program, depth: int, phase: Phase) -> None:
+        self.program, self.depth, self.at, self._phase = p, depth, phase.at, phase.signal
+        self.word = Word(depth, p.shape)
+        self.signal = Signal(self.word, name="control")
+        self.fields: dict[str, dict[int, int | Bits]] = {name: {} for name in self.word.members}
 
     def put(self, field: str, cycle: int, value: int | Bits = 1) -> None:
         """Set a field for a cycle of the program at the rowers.
 
         Raises ScheduleError if the field is already set in that cycle of the period.
         """
-        p = self._program
+        p = self.program
         key = (cycle - TREE - 1 - p.accept) % p.interval
         if key in self.fields[field]:
             raise ScheduleError(f"{field} is set twice in cycle {key} of {p.interval}")
@@ -112,7 +101,7 @@ class Control:
         ``held(value, cycle)``: the address of a word of the product in that cycle at the rowers. ``summed(cycle)``: the
         signal that adds the second product of MULTIPLY_TWO; default: always.
         """
-        p, shape, put = self._program, self._program.shape, self.put
+        p, shape, put = self.program, self.program.shape, self.put
         for op in shape.of(Kind.MULTIPLY, Kind.MULTIPLY_TWO):
             self._multiply(op, held, summed)
         terms = sorted(shape.of(Kind.TERM), key=lambda op: op.k)
@@ -128,31 +117,31 @@ class Control:
                 put("clear", (p.first(op) if op.kind is Kind.TERMS else p.start(op)) + PRODUCT - 1)
         for op in shape.of(Kind.REDUCE):
             put("catch_sum", p.start(op))
-            put("enter_sum", p.fold(op))
+            put("enter_sum", p.start(op, "fold"))
             self._reduce(op, held)
         for op in shape.of(Kind.COX):
-            self.store(held(op.result, p.start(op)), p.start(op), source=self._word.h_source)
+            self.store(held(op.result, p.start(op)), p.start(op), source=self.word.h_source)
 
     def _reduce(self, op: Operation, held: Callable[[Value, int], Bits]) -> None:
         """Set the modulus for each pass of the fold, and store the residue."""
-        p, base = self._program, self._base(op)
+        p, base = self.program, self._base(op)
         for entry in p.entries(op) if base else ():
             self.put("base", entry, base)
         self.store(held(op.result, p.residue(op)), p.residue(op))
 
     def _base(self, op: Operation) -> int:
-        return op.over_b * self._program.shape.channels_per_rower + op.k
+        return op.over_b * self.program.shape.channels_per_rower + op.k
 
     def _multiply(
         self, op: Operation, held: Callable[[Value, int], Bits], summed: Callable[[int], Bits] | None
     ) -> None:
         """Set the fields of MULTIPLY or MULTIPLY_TWO."""
-        p, shape, put, t = self._program, self._program.shape, self.put, self._program.start(op)
+        p, shape, put, t = self.program, self.program.shape, self.put, self.program.start(op)
         if op.kind is Kind.MULTIPLY:
             put("word", t, held(op.reads[0], t))
             put("constant", t, shape.address(op) if op.table else held(op.reads[1], t))
             put("catch_product", t + PRODUCT)
-            put("enter_product", p.fold(op))
+            put("enter_product", p.start(op, "fold"))
         else:
             for k, (one, other) in enumerate((op.reads[:2], op.reads[2:])):
                 put("word", t + k, held(one, t + k))
@@ -160,13 +149,13 @@ class Control:
                 put("add", t + k + PRODUCT, summed(t + k + PRODUCT) if k and summed else 1)
             put("clear", t + PRODUCT - 1)
             register = "pair" if shape.pair else "sum"
-            put(f"catch_{register}", p.catch(op))
-            put(f"enter_{register}", p.fold(op))
+            put(f"catch_{register}", p.start(op, "catch"))
+            put(f"enter_{register}", p.start(op, "fold"))
         self._reduce(op, held)
 
     def _ring(self, op: Operation, held: Callable[[Value, int], Bits]) -> None:
         """Set the fields of ROW_SUM, LOAD or TERMS."""
-        p, shape, put = self._program, self._program.shape, self.put
+        p, shape, put = self.program, self.program.shape, self.put
         match op.kind:
             case Kind.ROW_SUM:
                 t, made = p.start(op), shape.hat_cycles - shape.parts
@@ -178,11 +167,11 @@ class Control:
             case Kind.LOAD:
                 for k, value in enumerate(op.reads):
                     if shape.loop:
-                        put("word", p.read(op) + k, held(value, p.read(op) + k))
-                        put("wait", p.read(op) + k + OPERAND - 1)
+                        put("word", p.start(op, "read") + k, held(value, p.start(op, "read") + k))
+                        put("wait", p.start(op, "read") + k + OPERAND - 1)
                     put("load", p.start(op) + k)
             case _:
-                for step in range(p.n):
+                for step in range(shape.steps):
                     slot = p.first(op) + step
                     if not shape.loop and self._base(op):
                         put("base", p.start(op) + 1 + step, self._base(op))
@@ -199,7 +188,7 @@ class Control:
         rowers read it. The first word waits for ``idle``; ``loading`` is set from then until the last word. Raises
         UnsupportedError if products use the port in every cycle.
         """
-        interval = self._program.interval
+        interval = self.program.interval
         busy = set(self.fields["word"]) | {(k + 1) % interval for k in self.fields["source"]}
         spare = next((k for k in range(interval) if k not in busy), None)
         if spare is None:
@@ -223,7 +212,7 @@ class Control:
         self.fields["word"][spare] = target
         self.fields["write"][spare] = writing
         self.fields["outside"][spare] = 1
-        self.fields["source"][(spare - 1) % interval] = self._word.modulus_source
+        self.fields["source"][(spare - 1) % interval] = self.word.modulus_source
         taken = Signal()
         m.d.sync += taken.eq((self._phase == (spare + TREE - 1) % interval) & writing)
         m.d.comb += ready.eq(taken)

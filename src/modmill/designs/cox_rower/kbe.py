@@ -34,7 +34,7 @@ from modmill.designs.cox_rower.constants import Tables
 from modmill.designs.cox_rower.model import Model
 from modmill.designs.cox_rower.multiplier import CoxRower
 from modmill.designs.cox_rower.operations import H, Value
-from modmill.designs.cox_rower.schedule import BLOCK_WORDS, LEAST_SLOTS, Program, memory_words, program
+from modmill.designs.cox_rower.schedule import BLOCK_WORDS, LEAST_SLOTS, Program, label, memory_words, program
 from modmill.designs.cox_rower.shape import TREE, Shape
 from modmill.designs.cox_rower.slot_machine import CoxSlots
 from modmill.numbers.primes import prev_prime
@@ -47,8 +47,6 @@ from modmill.rtl.convert import BinaryShell
 from modmill.rtl.fold import multiplexers
 from modmill.rtl.product import BLOCKS, DSP18, DspBlock
 from modmill.schedule import Schedule, ScheduleError
-
-# ---------------------------------------------------------------------------------------------- parameters
 
 
 @dataclass(frozen=True)
@@ -75,13 +73,8 @@ class Params:
         return self.pair.b
 
     @property
-    def first_cox(self) -> Cox:
-        """The rows of A. The first extension computes no h."""
-        return self.proof.coxes[0]
-
-    @cached_property
     def cox(self) -> Cox:
-        """The cox of the second extension."""
+        """The cox of the second extension; the first computes no h."""
         return self.proof.coxes[1]
 
     @cached_property
@@ -95,7 +88,7 @@ class Params:
 def tables(p: int, q: Params, *, plain: bool) -> Tables:
     """Constants of the machine for modulus p. ``plain``: operands are residues x mod b_j, not x~_j = x |B_j^-1|."""
     a, b = q.a, q.b
-    rows_a, rows_b = q.first_cox.products, q.cox.products
+    of_a, of_b = q.proof.coxes
     scaled = [pow(a.M, -1, m) * (1 if plain else x) % m for x, m in zip(b.cofactors, b.moduli, strict=True)]
     if plain:
         scaled = [x * k % m for x, k, m in zip(scaled, b.inverses, b.moduli, strict=True)]
@@ -103,16 +96,13 @@ def tables(p: int, q: Params, *, plain: bool) -> Tables:
         xi=[-pow(p, -1, m) * k % m for k, m in zip(a.inverses, a.moduli, strict=True)],
         wt=scaled,
         h=[-b.M % m for m in a.moduli],
-        partner_a=q.first_cox.cofactors,
-        partner_b=q.cox.cofactors,
+        partner_a=of_a.cofactors,
+        partner_b=of_b.cofactors,
         first=[
-            [p * pow(row, -1, m) * k % m for k, m in zip(b.inverses, b.moduli, strict=True)] for row in rows_a
+            [p * pow(row, -1, m) * k % m for k, m in zip(b.inverses, b.moduli, strict=True)] for row in of_a.products
         ],
-        second=[[b.M // row % m for m in a.moduli] for row in rows_b],
+        second=[[b.M // row % m for m in a.moduli] for row in of_b.products],
     )  # fmt: skip
-
-
-# ---------------------------------------------------------------------------------------------- algorithm
 
 
 class RnsMontgomery(DesignInstance):
@@ -132,6 +122,10 @@ class RnsMontgomery(DesignInstance):
     def program(self) -> Program:
         """The operations of one product in their cycles."""
         return placed(self.params.shape, self.settings["interval"])
+
+    @cached_property
+    def _tables(self) -> Tables:
+        return tables(self.p, self.params, plain=False)
 
     @property
     def period(self) -> int:
@@ -168,13 +162,23 @@ class RnsMontgomery(DesignInstance):
             multiplications=shape.rowers * shape.least_interval,
         )
 
-    def trace(self, a: int, b: int) -> Iterator[tuple[str, Any]]:
-        return self._trace(a, b)
-
-    def combine(self, a: int, b: int, c: int, e: int) -> int:
-        """(a b + c e) A^-1 on port values, bit-exact: the result of one operation of the slot machine."""
-        *_, (_, result) = self._trace(a, b, c, e)
-        return result
+    def trace(self, a: int, b: int, *others: int) -> Iterator[tuple[str, Any]]:
+        """The intermediates of a b A^-1, or with ``others`` c and e of (a b + c e) A^-1 on the slot machine."""
+        q, form = self.params, self.representation
+        shape = replace(q.shape, numbered=bool(others))
+        inputs = {}
+        for letter, number in zip("xyvz", (a, b, *others), strict=False):
+            words = form.unpack(number)
+            for k in range(2 * shape.channels_per_rower):
+                value = Value(letter + "ab"[k // shape.channels_per_rower], k % shape.channels_per_rower)
+                inputs[value] = words[k * shape.rowers : (k + 1) * shape.rowers]
+        model = Model(shape, self._tables, q.cox, None if others else self.program)
+        held: dict[Value, list[int]] = {}
+        for op, unit, number, made in model.run(inputs):
+            held[op.result] = made
+            yield label(shape, op, unit, number), made[0] if op.result == H else made
+        words = [held[Value(letter, k)] for letter in ("w", "zeta") for k in range(shape.channels_per_rower)]
+        yield "out", form.pack([x for own in words for x in own])
 
     def slot_machine(self, numbers: int) -> CoxSlots:
         """The machine with ``numbers`` slots, which adds two products before it reduces them.
@@ -191,25 +195,7 @@ class RnsMontgomery(DesignInstance):
                 f"the slot machine needs a rower for every channel: {self.params.a.n}, not {self.params.shape.rowers}"
             )
         plan = placed(replace(self.params.shape, numbered=True), self.settings["interval"])
-        return CoxSlots(plan, tables(self.p, self.params, plain=False), numbers, loadable=self.settings["loadable"])
-
-    def _trace(self, *numbers: int) -> Iterator[tuple[str, Any]]:
-        """The intermediates of one product of two numbers, or of the sum of two products of four numbers."""
-        q, form = self.params, self.representation
-        shape = replace(q.shape, numbered=len(numbers) > 2)
-        inputs = {}
-        for letter, number in zip("xyvz", numbers, strict=False):
-            words = form.unpack(number)
-            for k in range(2 * shape.channels_per_rower):
-                value = Value(letter + "ab"[k // shape.channels_per_rower], k % shape.channels_per_rower)
-                inputs[value] = words[k * shape.rowers : (k + 1) * shape.rowers]
-        results: dict[str, list[int]] = {"w": [], "zeta": []}
-        for op, made in Model(shape, tables(self.p, q, plain=False), q.cox).run(inputs):
-            if op.result.letter in results:
-                results[op.result.letter] += made
-            if op.result.letter != "w":
-                yield shape.shown(op.result), made[0] if op.result == H else made
-        yield "w", form.pack([*results["w"], *results["zeta"]])
+        return CoxSlots(plan, self._tables, numbers, loadable=self.settings["loadable"])
 
     def component(self, *, scaled: bool = False) -> CoxRower:
         loadable = self.settings["loadable"]
@@ -236,8 +222,7 @@ class RnsMontgomery(DesignInstance):
     @cached_property
     def _binary_top(self) -> int:
         """The largest result for operands below p."""
-        bound = (self.params.proof.gain + self.gain) * self.p
-        return min(bound.numerator // bound.denominator, self.params.proof.limit - 1)
+        return min(int((self.params.proof.gain + self.gain) * self.p), self.params.proof.limit - 1)
 
     def _both(self) -> Base:
         return Base(self.params.a.w, self.params.a.moduli + self.params.b.moduli)
@@ -254,8 +239,8 @@ class RnsMontgomery(DesignInstance):
         )
 
     def corners(self) -> list[tuple[int, int]]:
-        form = self.representation
-        return [(form.encode(x), form.encode(y)) for x, y in edge_numbers(self)]
+        encode = self.representation.encode
+        return [(encode(x), encode(y)) for x, y in edge_numbers(self)]
 
     def facts(self) -> list[tuple[str, str]]:
         q, shape, plan, proof = self.params, self.params.shape, self.program, self.params.proof
@@ -304,9 +289,6 @@ def edge_numbers(fitted: RnsMontgomery, seed: int = 1) -> list[tuple[int, int]]:
     return list(dict.fromkeys(out))
 
 
-# ---------------------------------------------------------------------------------------------- design
-
-
 def fit(p: int, columns: int, *, w: int, n: int, interval: int, rowers: int, dsp: str, loadable: bool) -> RnsMontgomery:
     """The instance for modulus ``p`` with the least n for which condition C4 holds, a multiple of ``rowers``.
 
@@ -328,15 +310,15 @@ def fit(p: int, columns: int, *, w: int, n: int, interval: int, rowers: int, dsp
     if better.holds:
         pair, proof = alike, better
     settings = {"w": w, "n": n, "interval": interval, "rowers": rowers, "dsp": dsp, "loadable": loadable}
-    fitted = RnsMontgomery(served, Params(pair, proof, channels_per_rower, BLOCKS[dsp]), settings)
-    shape = fitted.params.shape
+    params = Params(pair, proof, channels_per_rower, BLOCKS[dsp])
+    shape, fitted = params.shape, RnsMontgomery(served, params, settings)
     if memory_words(shape, LEAST_SLOTS) > BLOCK_WORDS:
         raise UnsupportedError(
             f"n = {pair.n} moduli on rowers = {shape.rowers} need {shape.constants:,} constants in each block RAM, and "
             f"{shape.slot} words for each product; it has room for {BLOCK_WORDS:,}: lower n or raise rowers"
         )
     if interval:
-        placed(fitted.params.shape, interval)
+        placed(shape, interval)
     return fitted.at(p) if loadable else fitted
 
 
@@ -381,21 +363,20 @@ SEARCHED = 8
 """Largest n for which the least interval is searched, which then takes seconds."""
 N_MAX, INTERVAL_MAX = 128, 1 << 14
 """Largest n, about the number of 17-bit moduli for 2,048 bits, and the longest interval in cycles."""
-
-
 SHARE_MAX = 4
 """Most channels of each base for one rower. With more, the search for a schedule takes minutes and mostly fails."""
-
-
-def fewest_rowers(n: int, columns: int) -> int:
-    """The fewest rowers for ``n`` moduli in each base, a multiple of ``columns``."""
-    return -(-n // (SHARE_MAX * columns)) * columns
 
 
 def fewest(p: int, settings: Mapping[str, Any]) -> int:
     """The fewest moduli in each base that suffice for p with these settings."""
     given = {name: settings[name] for name in ("w", "dsp", "loadable")}
     return fit(p, settings.get("columns", 1), n=0, interval=0, rowers=0, **given).params.pair.n
+
+
+def rower_limits(p: int, settings: Mapping[str, Any]) -> tuple[int, int]:
+    """The limits of the setting ``rowers``: the fewest for the moduli in each base, a multiple of the columns."""
+    columns = settings.get("columns", 1)
+    return -(-(settings["n"] or fewest(p, settings)) // (SHARE_MAX * columns)) * columns, N_MAX
 
 
 def interval_limits(p: int, settings: Mapping[str, Any]) -> tuple[int, int]:
@@ -417,22 +398,18 @@ SETTINGS = (
     Setting(
         "n", int, 0, "moduli in each base, 0 for the fewest that suffice", least=0, most=N_MAX,
         depends="condition C4 sets the least; rows and rowers must be full",
-        limits=lambda p, settings: (fewest(p, settings), N_MAX),
-        smaller="lower",
+        limits=lambda p, settings: (fewest(p, settings), N_MAX), smaller="lower",
     ),
     Setting(
         "interval", int, 0, "cycles between products, 0 for the fewest", least=0, most=INTERVAL_MAX,
         depends="the least with a schedule, and four times the multiplications of a product in each rower, with which "
-        "products hardly overlap", limits=lambda p, settings: interval_limits(p, settings),
+        "products hardly overlap", limits=interval_limits,
     ),
     Setting(
         "rowers", int, 0, "rowers, each for the same number of moduli of each base; 0: one rower for each modulus",
         least=0, most=N_MAX,
         depends=f"they must fill rows, n must be a multiple of them, and each serves at most {SHARE_MAX} of each base",
-        limits=lambda p, settings: (
-            fewest_rowers(settings["n"] or fewest(p, settings), settings.get("columns", 1)), N_MAX
-        ),
-        smaller="lower",
+        limits=rower_limits, smaller="lower",
     ),
     Setting("dsp", str, "18x18", "DSP block that multipliers are tiled to", tuple(BLOCKS)),
     Setting("loadable", bool, False, "load the modulus at run time, any of the same width (native form only)"),

@@ -8,74 +8,103 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from modmill.designs.cox_rower.constants import Tables
-from modmill.designs.cox_rower.operations import RINGS, Kind, Operation, Value
+from modmill.designs.cox_rower.operations import Kind, Operation, Value
+from modmill.designs.cox_rower.schedule import Program, fold_entries
 from modmill.designs.cox_rower.shape import Shape
-from modmill.numbers.folding import reduce
+from modmill.numbers.folding import fold, reduce
 from modmill.numbers.rns.cox import Cox
 
 
 @dataclass(frozen=True)
 class Model:
-    """Model of the machine of ``shape`` with the constants ``tables``; ``cox``: the cox of the second extension."""
+    """Model of the machine of ``shape`` with the constants ``tables``; ``cox``: the cox of the second extension.
+
+    ``program``: gives the order in which the ring brings its values; without it they come in the order of the rows.
+    """
 
     shape: Shape
     tables: Tables
     cox: Cox
+    program: Program | None = None
 
-    def run(self, inputs: Mapping[Value, Sequence[int]]) -> Iterator[tuple[Operation, list[int]]]:
-        """Yield each operation that has a result of its own, and this result.
+    def run(self, inputs: Mapping[Value, Sequence[int]]) -> Iterator[tuple[Operation, str, int, list[int]]]:
+        """Yield what each operation leaves in registers: (operation, unit, number of its step on that unit, values).
 
-        A result is a list with one number for each rower; ROW_SUM gives one for each row, COX a single one. TAKE, LOAD,
-        GIVE, TERM and TERMS are not listed. ``inputs``: the words that TAKE reads, one number below 2^w for each rower.
+        Units and numbers are those of `schedule.label`. There is a value for each rower; of ROW_SUM for each row, of
+        LOAD for each place of the ring, of COX one. TAKE and GIVE are not listed. ``inputs``: the words that TAKE
+        reads, a number below 2^w for each rower.
         """
-        shape = self.shape
         held: dict[Value, list[int]] = {value: list(words) for value, words in inputs.items()}
-        for op in shape.operations:
-            match op.kind:
-                case Kind.TAKE | Kind.GIVE:
-                    continue
-                case Kind.LOAD:
-                    held[op.result] = [word for value in op.reads for word in held[value]]
-                    continue
-                case Kind.ROW_SUM:
-                    made = self._row_sums(op, held[op.reads[0]])
-                case Kind.COX:
-                    made = [self.cox.h(held[op.reads[0]], shape.offset)]
-                case _:
-                    made = [self._of_rower(op, i, held) for i in range(shape.rowers)]
-            held[op.result] = made
-            if op.kind not in (Kind.TERM, Kind.TERMS):
-                yield op, made
+        for op in self.shape.operations:
+            if op.kind in (Kind.TAKE, Kind.GIVE):
+                continue
+            words = [held[value] for value in op.reads]
+            steps = {"fold": 0, "multiplier": 0}
+            for unit, made in self._steps(op, words):
+                number = steps[unit] = steps.get(unit, 0) + 1
+                yield op, unit, number, made
+                if op.kind not in (Kind.TERM, Kind.TERMS):
+                    held[op.result] = made
+                elif unit == "multiplier":
+                    held[op.result] = [x + y for x, y in zip(held.get(op.result, [0] * len(made)), made, strict=True)]
 
-    def _row_sums(self, op: Operation, words: Sequence[int]) -> list[int]:
-        shape, cofactors = self.shape, self.tables.cofactors(op)[op.k * self.shape.rowers :]
-        terms = [word * cofactor for word, cofactor in zip(words, cofactors, strict=False)]
-        return [sum(terms[k : k + shape.columns]) for k in range(0, shape.rowers, shape.columns)]
-
-    def _of_rower(self, op: Operation, i: int, held: Mapping[Value, Sequence[int]]) -> int:
-        """The result of the operation in rower i, from the values ``held``."""
-        channel = op.k * self.shape.rowers + i
-        words = [held[value][i if len(held[value]) > 1 else 0] for value in op.reads if value not in RINGS]
+    def _steps(self, op: Operation, words: list[list[int]]) -> Iterator[tuple[str, list[int]]]:
+        """Yield (unit, values) of an operation with the operands ``words``."""
+        shape, rowers = self.shape, self.shape.rowers
+        own = slice(op.k * rowers, (op.k + 1) * rowers)
         match op.kind:
-            case Kind.MULTIPLY:
-                return self.reduced(op, i, words[0] * (self.tables.of(op)[channel] if op.table else words[1]))
+            case Kind.MULTIPLY | Kind.TERM:
+                x = words[0] * (rowers // len(words[0]))  # h is the same for all rowers
+                made = _products(x, self.tables.of(op)[own] if op.table else words[1])
+                yield "multiplier", made
             case Kind.MULTIPLY_TWO:
-                return self.reduced(op, i, words[0] * words[1] + words[2] * words[3])
+                made = [x + y for x, y in zip(_products(*words[:2]), _products(*words[2:]), strict=True)]
+            case Kind.ROW_SUM:
+                cofactors = self.tables.cofactors(op)[own]
+                yield "multiplier", _products(words[0], [x >> (shape.parts - 1) * shape.w for x in cofactors])
+                terms = _products(words[0], cofactors)
+                yield "hat", [sum(terms[k : k + shape.columns]) for k in range(0, rowers, shape.columns)]
+            case Kind.LOAD:
+                yield "ring", [word for row in words for word in row]
+            case Kind.TERMS:
+                yield from self._turns(op, words[0])
             case Kind.REDUCE:
-                return self.reduced(op, i, words[0])
-        total = held[op.result][i] if op.result in held else 0
-        if op.kind is Kind.TERM:
-            return total + words[0] * self.tables.of(op)[channel]
-        rows = self.tables.rows(op)
-        passed = held[op.reads[0]]
-        if not self.shape.loop:
-            passed = [self.reduced(op, i, word) for word in passed]
-        return total + sum(word * row[channel] for word, row in zip(passed, rows, strict=True))
+                made = words[0]
+                yield "sum", made
+            case Kind.COX:
+                yield "cox", [self.cox.h(words[0], shape.offset)]
+        if op.kind in (Kind.MULTIPLY, Kind.MULTIPLY_TWO, Kind.REDUCE):
+            for folded in self.folded(op, made):
+                yield "fold", folded
 
-    def reduced(self, op: Operation, i: int, value: int) -> int:
-        """``value`` after the fold of rower i: congruent modulo the rower's a_i or b_i (as ``op`` says), below 2^w.
+    def _turns(self, op: Operation, ring: Sequence[int]) -> Iterator[tuple[str, list[int]]]:
+        """Yield, for each step of the ring, the values modulo each rower's modulus (HBE), and the products."""
+        shape, rows = self.shape, self.tables.rows(op)
+        unordered = [[step] * shape.rows for step in range(shape.steps)]
+        for passing in self.program.passing(op) if self.program else unordered:
+            places = [passing[i // shape.columns] for i in range(shape.rowers)]
+            words = [ring[place] for place in places]
+            if not shape.loop:
+                (words,) = self.folded(op, words)
+                yield "fold", words
+            channels = range(op.k * shape.rowers, (op.k + 1) * shape.rowers)
+            yield "multiplier", _products(words, [rows[place][k] for place, k in zip(places, channels, strict=True)])
 
-        ``value`` must be below ``shape.fold_bound``.
+    def folded(self, op: Operation, values: Sequence[int]) -> list[list[int]]:
+        """The values of all rowers after each pass of the fold: at last congruent modulo the rowers' a_i or b_i (as
+        ``op`` says) and below 2^w.
+
+        The values must be below `folded_bound`; those of TERMS below ``shape.fold_bound``.
         """
-        shape = self.shape
-        return reduce(value, shape.fold_bound, shape.w, shape.u[i][op.over_b * shape.channels_per_rower + op.k])
+        shape, made = self.shape, []
+        us = [own[op.over_b * shape.channels_per_rower + op.k] for own in shape.u]
+        if not shape.loop:
+            return [[reduce(x, shape.fold_bound, shape.w, u) for x, u in zip(values, us, strict=True)]]
+        for _ in fold_entries(shape, op):
+            values = [fold(x, shape.w, u) for x, u in zip(values, us, strict=True)]
+            made.append(values)
+        return made
+
+
+def _products(x: Sequence[int], y: Sequence[int]) -> list[int]:
+    return [a * b for a, b in zip(x, y, strict=True)]

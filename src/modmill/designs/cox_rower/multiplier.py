@@ -2,18 +2,11 @@
 # Copyright The Modmill authors
 """The cox-rower machine: RNS Montgomery multiplication on a ring of rowers, each a multiplier and a block RAM.
 
-Base A of n moduli a_i and base B of n moduli b_i; rower i serves a_i and b_i. Rowers stand in rows of ``columns``
-(1: Kawamura's base extension, KBE; 2 and more: the hierarchical one, HBE). One product (see `operations`):
-
-    s    = x y              in A        w~  = x~ y~               in B      (x~_j = x B_j^-1 mod b_j)
-    xi   = s |-p^-1 T_i|    in A
-    zeta = w~ |B_j A^-1| + sum over the ring of X |p A_r^-1 B_j^-1|          (first extension, no cox)
-    w    = sum over the ring of Z |B_r| + h |-B|        in A                 (second extension, exact by the cox)
-
-KBE: X and Z are xi and zeta, and the ring makes n steps. HBE: they are the unreduced X_r = sum_j xi_(r,j) A_r / a_(r,j)
-of a row; each rower folds them modulo its own modulus, and the ring makes n / columns steps. The ring moves values by
-one row in each cycle, so a data wire connects only neighbours. A sum is reduced once, after its last term. KBE folds in
-a loop beside the multiplier; HBE folds in a pipeline that takes a value every cycle.
+Rower i serves a_i and b_i. Rowers stand in rows of ``columns`` (1: Kawamura's base extension, KBE; 2 and more: the
+hierarchical one, HBE). The ring moves the values of an extension (KBE: xi and zeta; HBE: the unreduced X_r and Z_r of a
+row, which each rower folds modulo its own modulus) by one row in each cycle, n / columns times, so a data wire connects
+only neighbours. A sum is reduced once, after its last term. KBE folds in a loop beside the multiplier; HBE folds in a
+pipeline that takes a value every cycle.
 
 With n / m rowers, rower i serves the channels k n / m + i, k < m, of each base. It has m registers in the ring, loaded
 one after another. The ring then holds all n values, and turns m times, once for each channel of a rower.
@@ -30,8 +23,9 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 
 from modmill.design import Multiplier
 from modmill.designs.cox_rower import operations
+from modmill.designs.cox_rower.chart import chart
 from modmill.designs.cox_rower.constants import Constants, Tables
-from modmill.designs.cox_rower.control import Control, Phase, Word, announce
+from modmill.designs.cox_rower.control import Control, Phase, announce
 from modmill.designs.cox_rower.operations import Kind
 from modmill.designs.cox_rower.rowers import CoxRowerArray
 from modmill.designs.cox_rower.schedule import Program, memory_plan
@@ -156,14 +150,13 @@ class CoxRower(Multiplier):
         p, loadable = self._program, self._loadable
         shape = p.shape
         slots = ProductSlots(p)
-        word = Word(slots.depth.bit_length() - 1, max(1, shape.h_max.bit_length()), shape.channels_per_rower)
         phase = Phase(m, p)  # cycle 0 after reset is cycle `accept` of the first product
         loading = Signal()
         slots.accept(m, self, phase, (loading, self.k_valid) if loadable else ())
         slot_out, going, idle = slots.give(m, self, phase)
 
         # ---- the control word
-        control = Control(p, word, phase)
+        control = Control(p, slots.depth, phase)
         for k, op in enumerate(shape.of(Kind.TAKE)):
             control.store(slots.held(op.result, p.start(op)), p.start(op), source=k)
         control.product(slots.held)
@@ -175,10 +168,10 @@ class CoxRower(Multiplier):
         control.drive(m, slots.idle_address)
 
         # ---- rows, control tree, ring and cox
-        contents = self._constants.contents(blank=loadable)
-        chain = CoxRowerArray(p, phase, control, word, contents, word.h_source + int(loadable))
-        chain.build(m, slots.depth, lambda i: self._connect(m, chain, i))
-        self.probes = chain.probes
+        chain = CoxRowerArray(control, self._constants, loadable)
+        chain.build(m, lambda i: self._connect(m, chain, i))
+        registers = chain.registers(self)
+        self.probes = [(step.name, registers[step.unit], step.end) for step in chart(p).steps]
         return m
 
     def _connect(self, m: Module, chain: CoxRowerArray, i: int) -> None:

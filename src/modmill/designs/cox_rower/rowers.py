@@ -11,9 +11,9 @@ from amaranth.hdl import Cat, Module, Mux, ResetSignal, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from modmill.designs.cox_rower.control import Control, Phase, Word
-from modmill.designs.cox_rower.operations import Kind
-from modmill.designs.cox_rower.schedule import Program
+from modmill.design import Multiplier
+from modmill.designs.cox_rower.constants import Constants
+from modmill.designs.cox_rower.control import Control, Word
 from modmill.designs.cox_rower.shape import Shape
 from modmill.numbers.folding import fold_bound
 from modmill.rtl.delay import later
@@ -40,7 +40,7 @@ class Rower(wiring.Component):
         self.total = Signal(bits(shape.sum_bound), name="total", reset_less=True)
         w = shape.w
         after = max(fold_bound(shape.fold_bound, w, one) for one in u)
-        self._folded = Signal(bits(max(after, 1 << w)), name="folded")
+        self.folded = Signal(bits(max(after, 1 << w)), name="folded")
         super().__init__({
             "control": In(word), "x": In(sources * w), "ring": In(shape.hat_bits),
             "waiting": Out(w), "product": Out(2 * w),
@@ -60,7 +60,7 @@ class Rower(wiring.Component):
 
         # ---- the value that enters the fold, and its modulus
         entry = Signal(bits(shape.fold_bound), reset_less=True)
-        other: Value = self._folded if shape.loop else self.ring
+        other: Value = self.folded if shape.loop else self.ring
         value = Mux(c.enter_sum, caught["sum"], caught["product"])
         if shape.pair:
             other = Mux(c.enter_pair, caught["pair"], other)
@@ -70,7 +70,7 @@ class Rower(wiring.Component):
         if shape.loop:
             fold = SelectedFold(m, entry, shape.fold_bound, w, self._u, base, name="fold", register=True)
             folded = _delayed(m, fold.out, shape.loop_pass - 1 - fold.latency, "fold")
-            m.d.comb += [self._folded.eq(folded), self.residue.eq(self._folded[:w])]
+            m.d.comb += [self.folded.eq(folded), self.residue.eq(self.folded[:w])]
         else:
             m.d.comb += self.residue.eq(self._pipeline(m, entry, base)[:w])
 
@@ -119,7 +119,7 @@ class Rower(wiring.Component):
         with m.Elif(c.add):
             m.d.sync += total.eq(total + product)
         caught = {}
-        pair = [("pair", total, bits(shape.pair_bound))] if shape.pair else []
+        pair = [("pair", total, bits(shape.products_bound(2)))] if shape.pair else []
         for name, value, width in (("product", product, 2 * w), ("sum", total, len(total)), *pair):
             caught[name] = Signal(width, name=f"caught_{name}", reset_less=True)
             with m.If(c[f"catch_{name}"]):
@@ -165,6 +165,7 @@ class Row(wiring.Component):
     def __init__(self, shape: Shape, rowers: Sequence[Rower], word: Word, sources: int) -> None:
         self._shape, self.rowers, self._sources = shape, tuple(rowers), sources
         self.hat = Signal(shape.hat_bits, name="hat", reset_less=True)
+        self.places = _places(shape, "ring")
         w, c = shape.w, shape.columns
         super().__init__({
             "control": In(word), "x": In(sources * w * c), "ring_in": In(shape.hat_bits), "ring": Out(shape.hat_bits),
@@ -175,7 +176,7 @@ class Row(wiring.Component):
         m = Module()
         shape = self._shape
         w = shape.w
-        places = _places(shape, "ring")
+        places = self.places
         for k, rower in enumerate(self.rowers):
             m.submodules[f"rower{k}"] = rower
             m.d.comb += [
@@ -231,26 +232,23 @@ class Branch(wiring.Component):
 class CoxRowerArray:
     """The rows of rowers, connected as a ring, the register tree of the control word, and the cox.
 
-    ``contents``: contents of every rower's block RAM; ``sources``: number of words from outside for each rower.
+    ``loadable``: the modulus is loaded, and not among the ``constants`` in the block RAMs.
     """
 
-    def __init__(
-        self, p: Program, phase: Phase, control: Control, word: Word, contents: Sequence[Sequence[int]], sources: int
-    ) -> None:
-        self._program, self._phase, self._control, self._word = p, phase, control, word
-        self._contents, self._sources = contents, sources
+    def __init__(self, control: Control, constants: Constants, loadable: bool) -> None:
+        self._control, self._program = control, control.program
+        self._contents = constants.contents(blank=loadable)
+        self._sources = control.word.h_source + loadable
         self._rows: list[Row] = []
-        shape = p.shape
-        self.known = p.load(2) + shape.cox_cycles
+        shape = control.program.shape
+        self.known = control.program.load(2) + shape.cox_cycles
         """The cycle of the program in which h is visible."""
         self.h = Signal(max(1, shape.h_max.bit_length()), reset_less=True)
 
-    def build(self, m: Module, depth: int, connect: Callable[[int], None]) -> None:
-        """Add all parts to a module, with block RAMs of ``depth`` words.
-
-        ``connect`` is called with the number of each rower, to connect its `outside` and `result`.
-        """
-        shape, word = self._program.shape, self._word
+    def build(self, m: Module, connect: Callable[[int], None]) -> None:
+        """Add all parts to a module. ``connect`` is called with the number of each rower, to connect its `outside` and
+        `result`."""
+        shape, word, depth = self._program.shape, self._control.word, self._control.depth
         per_branch = max(1, 8 // shape.columns)
         branch: Branch | None = None
         for r in range(shape.rows):
@@ -286,26 +284,22 @@ class CoxRowerArray:
         row, k = self._rows[i // shape.columns], i % shape.columns * shape.channels_per_rower + place
         return row.w_out.word_select(k, shape.w), row.zeta_out.word_select(k, shape.w)
 
-    @property
-    def probes(self) -> list[tuple[str, Signal | list[Signal], int]]:
-        """The intermediates of a product as (name in the algorithm, signals, cycle after the acceptance)."""
-        p, shape = self._program, self._program.shape
-        residues = [r.residue for row in self._rows for r in row.rowers]
-        hats = [row.hat for row in self._rows]
-        found: list[tuple[str, Signal | list[Signal], int]] = []
-        for op in shape.operations:
-            name = shape.shown(op.result)
-            match op.kind:
-                case Kind.MULTIPLY | Kind.REDUCE if op.result.letter != "w":  # w is the result itself
-                    found.append((name, residues, p.residue(op) - p.accept))
-                case Kind.ROW_SUM:
-                    found.append((name, hats, p.start(op) + shape.hat_cycles - p.accept))
-                case Kind.COX:
-                    found.append((name, self.h, self.known - p.accept))
-        return found
+    def registers(self, core: Multiplier) -> dict[str, Signal | list[Signal]]:
+        """For each unit the registers in which an operation leaves its result: of all rowers, rows, or the machine."""
+        rowers = [rower for row in self._rows for rower in row.rowers]
+        places = range(self._program.shape.channels_per_rower)
+        return {
+            "multiplier": [rower.product for rower in rowers],
+            "fold": [rower.folded if self._program.shape.loop else rower.residue for rower in rowers],
+            "sum": [rower.total for rower in rowers],
+            "hat": [row.hat for row in self._rows],
+            "ring": [row.places[k] for k in reversed(places) for row in self._rows],
+            "cox": self.h,
+            "output": core.o_r,
+        }
 
     def _cox(self, m: Module) -> None:
-        shape, at, h, known = self._program.shape, self._phase.at, self.h, self.known
+        shape, at, h, known = self._program.shape, self._control.at, self.h, self.known
         channels_per_rower, low = shape.channels_per_rower, shape.hat_bits - shape.top_bits
         level = [later(m, row.ring[low:], f"cox_{r}") for r, row in enumerate(self._rows)]
         for depth in range(shape.cox_levels):

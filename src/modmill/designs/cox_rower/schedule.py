@@ -29,50 +29,69 @@ _TERM = ("w~ c", "h B")
 """Names of the TERM jobs, which add one product to the sum of extension 1 and 2."""
 
 
-def start_of(shape: Shape, op: Operation) -> str:
-    """The name of the first job of an operation. (Stored placements depend on these names.)"""
-    match op.kind:
-        case Kind.TAKE:
-            return f"in {shape.shown(op.result)}"
-        case Kind.GIVE:
-            return f"out {shape.shown(op.result)}"
-        case Kind.ROW_SUM:
+def job_of(shape: Shape, op: Operation, part: str = "") -> str:
+    """The name of a job of an operation. (Stored placements depend on these names.)
+
+    ``part``: empty for the first job; ``fold``: folds the result and stores the residue; ``catch``: copies the sum of
+    two products into the register before the fold; ``read``: reads the words for the ring (KBE).
+    """
+    shown = shape.shown(op.result)
+    match op.kind, part:
+        case _, "fold":
+            return f"{shown} fold"
+        case Kind.MULTIPLY_TWO, "catch":
+            return f"catch {shown}"
+        case Kind.LOAD, _:
+            return f"{part or 'load'} {op.extension}"
+        case Kind.TAKE, _:
+            return f"in {shown}"
+        case Kind.GIVE, _:
+            return f"out {shown}"
+        case Kind.ROW_SUM, _:
             return shape.named(f"hat {op.extension}", op.k)
-        case Kind.LOAD:
-            return f"load {op.extension}"
-        case Kind.TERMS:
+        case Kind.TERMS, _:
             return shape.named(f"ring {op.extension}", op.k)
-        case Kind.TERM:
+        case Kind.TERM, _:
             return shape.named(_TERM[op.extension - 1], op.k)
-        case Kind.REDUCE:
+        case Kind.REDUCE, _:
             return shape.named(f"catch {op.extension}", op.k)
-        case _:
-            return shape.shown(op.result)
+    return shown
 
 
-def fold_of(shape: Shape, op: Operation) -> str:
-    """The name of the job that folds the result of an operation and stores the residue."""
-    return f"{shape.shown(op.result)} fold"
+def label(shape: Shape, op: Operation, unit: str, number: int = 1) -> str:
+    """The name of what an operation leaves in the register of a unit, in its ``number``-th step on that unit.
 
-
-def catch_of(shape: Shape, op: Operation) -> str:
-    """The name of the job that copies the sum of two products into the register before the fold."""
-    return f"catch {shape.shown(op.result)}"
-
-
-def read_of(op: Operation) -> str:
-    """The name of the job that reads the words for the ring (KBE)."""
-    return f"read {op.extension}"
+    The i-th term of TERMS is q_i in the first extension, e_i in the second. Passes of a fold are numbered if there are
+    several.
+    """
+    name = shape.shown(op.result)
+    match op.kind, unit:
+        case Kind.TERMS, "fold":
+            return shape.named(f"{'-XZ'[op.extension]}{number}", op.k) + " mod"
+        case Kind.TERMS, _:
+            return shape.named(f"{'-qe'[op.extension]}{number}", op.k)
+        case Kind.TERM, _:
+            return job_of(shape, op)
+        case Kind.ROW_SUM, "multiplier":
+            return f"{name} terms"
+        case Kind.REDUCE, "sum":
+            return shape.shown(op.reads[0])
+        case Kind.GIVE, _:
+            return "out"
+        case Kind.MULTIPLY, "fold":
+            name = f"{name} mod"
+    several = unit == "fold" and len(fold_entries(shape, op)) > 1
+    return f"{name}/{number}" if several else name
 
 
 def folded_bound(shape: Shape, op: Operation) -> int:
     """Exclusive bound of the value that an operation folds."""
-    return shape.product_bound if op.kind is Kind.MULTIPLY else shape.sum_bound
+    return shape.products_bound(1) if op.kind is Kind.MULTIPLY else shape.sum_bound
 
 
 def fold_entries(shape: Shape, op: Operation) -> list[int]:
     """Cycles after the start of the fold in which a value enters it, one for each pass of the loop."""
-    return [k * shape.loop_pass for k in range(shape.passes(folded_bound(shape, op)))] if shape.loop else [0]
+    return [k * shape.loop_pass for k in range(len(shape.bounds(folded_bound(shape, op))))] if shape.loop else [0]
 
 
 def fold_cycles(shape: Shape, op: Operation) -> int:
@@ -91,42 +110,42 @@ class _Jobs:
     def __init__(self, shape: Shape) -> None:
         self.shape = shape
         self._makers = {op.result: op for op in shape.operations if op.kind is not Kind.GIVE}
-        self._terms = {op.result: op for op in shape.of(Kind.TERMS)}
-        self._single = {op.result: op for op in shape.of(Kind.TERM)}
-        self._loads = {op.extension: op for op in shape.of(Kind.LOAD)}
 
     def ready(self, value: Value) -> tuple[str, int]:
         """(job, cycles): ``value`` can be read from that many cycles after the start of the job on."""
         shape, op = self.shape, self._makers[value]
         match op.kind:
             case Kind.MULTIPLY | Kind.MULTIPLY_TWO | Kind.REDUCE:
-                return fold_of(shape, op), fold_cycles(shape, op) + 1
+                return job_of(shape, op, "fold"), fold_cycles(shape, op) + 1
             case Kind.ROW_SUM:
-                return start_of(shape, op), shape.hat_cycles
+                return job_of(shape, op), shape.hat_cycles
             case _:
-                return start_of(shape, op), 1
+                return job_of(shape, op), 1
+
+    def job_of(self, kind: Kind, value: Value) -> str:
+        """The name of the first job of the operation of a kind that computes ``value``."""
+        return job_of(self.shape, self.shape.maker(kind, value))
 
     def later(self, op: Operation, cycles: int) -> tuple[tuple[str, int], ...]:
         """The condition that ``op`` starts ``cycles`` or more after the same operation of the previous channel; empty
         for the first channel."""
         if not op.k:
             return ()
-        return ((start_of(self.shape, replace(op, result=Value(op.result.letter, op.k - 1))), cycles),)
+        return ((job_of(self.shape, replace(op, result=Value(op.result.letter, op.k - 1))), cycles),)
 
     def of(self, op: Operation) -> Iterator[Job]:
         """Yield the jobs of an operation, with their units, distances and holds (see `placement.Job`)."""
-        shape, name = self.shape, start_of(self.shape, op)
+        shape, name = self.shape, job_of(self.shape, op)
         match op.kind:
             case Kind.TAKE:
-                others = (start_of(shape, other) for other in shape.of(Kind.TAKE) if other is not op)
-                yield Job(
-                    name, (("memory", 0, 1),), within=tuple((other, 10 * shape.channels_per_rower) for other in others)
-                )
+                others = (job_of(shape, other) for other in shape.of(Kind.TAKE) if other is not op)
+                within = tuple((other, 10 * shape.channels_per_rower) for other in others)
+                yield Job(name, (("memory", 0, 1),), within=within)
             case Kind.MULTIPLY:
                 yield from self._multiply(name, op)
             case Kind.MULTIPLY_TWO:
                 yield Job(name, (("multiplier", 0, 2), ("memory", 0, 2)))
-                catch = catch_of(shape, op)
+                catch = job_of(shape, op, "catch")
                 yield Job(catch, (), ((name, PRODUCT + 2),), holds=(("sum", name, PRODUCT, 0),))
                 yield self._fold(op, "caught pair" if shape.pair else "caught sum", catch)
             case Kind.ROW_SUM:
@@ -141,7 +160,7 @@ class _Jobs:
             case Kind.REDUCE:
                 yield from self._reduce(name, op)
             case Kind.COX:
-                load, cycles = start_of(shape, self._loads[op.extension]), shape.cox_cycles + TREE + 1
+                load, cycles = self.job_of(Kind.LOAD, op.reads[0]), shape.cox_cycles + TREE + 1
                 yield Job(name, (("memory", 0, 1),), ((load, cycles),), ((load, cycles + H_STAYS),))
             case Kind.GIVE:
                 yield self._give(name, op)
@@ -156,8 +175,8 @@ class _Jobs:
 
     def _reduce(self, name: str, op: Operation) -> Iterator[Job]:
         n, at = self.shape.steps, first_slot(self.shape)
-        run, term = (start_of(self.shape, found[op.reads[0]]) for found in (self._terms, self._single))
-        if self._terms[op.reads[0]].opens:
+        run, term = (self.job_of(kind, op.reads[0]) for kind in (Kind.TERMS, Kind.TERM))
+        if self.shape.maker(Kind.TERMS, op.reads[0]).opens:
             begins, end = (run, at + PRODUCT), (term, PRODUCT + 1)
         else:
             begins, end = (term, PRODUCT), (run, at + n + PRODUCT)
@@ -168,24 +187,23 @@ class _Jobs:
         shape = self.shape
         uses = [("fold", entry, 1) for entry in fold_entries(shape, op)]
         stored = ("memory", fold_cycles(shape, op), 1)
-        return Job(fold_of(shape, op), (*uses, stored), ((catch, 1),), holds=((caught, catch, 1, 0),))
+        return Job(job_of(shape, op, "fold"), (*uses, stored), ((catch, 1),), holds=((caught, catch, 1, 0),))
 
     def _load(self, name: str, op: Operation) -> Iterator[Job]:
         shape = self.shape
         if shape.loop:
-            read = read_of(op)
+            read = job_of(shape, op, "read")
             yield Job(read, (("memory", 0, shape.channels_per_rower),), tuple(self.ready(value) for value in op.reads))
             # several words pass through one register, one in each cycle
             at_once = ((read, OPERAND),) if shape.channels_per_rower > 1 else ()
             holds = (("waiting", read, OPERAND, shape.channels_per_rower - 1),)
             yield Job(name, (), ((read, OPERAND),), at_once, holds)
         else:
-            begun = min(shape.hat_cycles, PRODUCT + 2)  # first cycle in which the register of X_r changes
             first, last = self.ready(op.reads[0]), self.ready(op.reads[-1])
-            yield Job(name, (), (last,), holds=(("hat", first[0], begun, shape.channels_per_rower - 1),))
+            yield Job(name, (), (last,), holds=(("hat", first[0], shape.hat_changes, shape.channels_per_rower - 1),))
 
     def _run(self, name: str, op: Operation) -> Job:
-        shape, n, load = self.shape, self.shape.steps, start_of(self.shape, self._loads[op.extension])
+        shape, n, load = self.shape, self.shape.steps, self.job_of(Kind.LOAD, op.reads[0])
         cox, multiplier = shape.cox_cycles + TREE + 1, ("multiplier", first_slot(shape), n)
         held = (("ring", load, 1, n),) if op.k == shape.channels_per_rower - 1 else ()
         before = self.later(op, n + 2 if shape.channels_per_rower > 2 else n)
@@ -196,7 +214,7 @@ class _Jobs:
 
     def _term(self, name: str, op: Operation) -> Job:
         shape, n, first = self.shape, self.shape.steps, first_slot(self.shape)
-        run, cox = start_of(shape, self._terms[op.result]), shape.cox_cycles + TREE + 1
+        run, cox = self.job_of(Kind.TERMS, op.result), shape.cox_cycles + TREE + 1
         uses, ready = (("multiplier", 0, 1), ("memory", 0, 1)), self.ready(op.reads[0])
         if op.opens:
             return Job(name, uses, (ready, (run, first - 3)), ((run, first - 1),))
@@ -206,13 +224,13 @@ class _Jobs:
         shape, memory = self.shape, (("memory", 0, 1),)
         gives = shape.of(Kind.GIVE)
         over_b = gives[: shape.channels_per_rower]
-        last = start_of(shape, over_b[-1])
+        last = job_of(shape, over_b[-1])
         if shape.numbered:  # the number that leaves belongs to no operation in flight
             return Job(name, memory) if op in over_b else Job(name, memory, ((last, 1),), ((last, 12),))
         ready = self.ready(op.reads[0])
         if op in over_b:
             result = self._makers[Value("w", shape.channels_per_rower - 1)]
-            finished = (fold_of(shape, result), fold_cycles(shape, result) - 5)
+            finished = (job_of(shape, result, "fold"), fold_cycles(shape, result) - 5)
             return Job(name, memory, (ready, finished, *self.later(op, 1)))
         return Job(name, memory, (ready, (last, 1), *self.later(op, 1)), ((last, 12 * shape.channels_per_rower),))
 
@@ -221,7 +239,7 @@ def jobs(shape: Shape) -> list[Job]:
     """The jobs of one product for `placement.place`; the first job, in cycle 0, is the first multiplication."""
     made = _Jobs(shape)
     found = [job for op in shape.operations for job in made.of(op)]
-    first = start_of(shape, shape.of(Kind.MULTIPLY, Kind.MULTIPLY_TWO)[0])
+    first = job_of(shape, shape.of(Kind.MULTIPLY, Kind.MULTIPLY_TWO)[0])
     return sorted(found, key=lambda job: job.name != first)
 
 
@@ -236,34 +254,20 @@ class Program:
     interval: int
     starts: Mapping[str, int]
 
-    @property
-    def n(self) -> int:
-        """Steps of the ring."""
-        return self.shape.steps
+    def start(self, op: Operation, part: str = "") -> int:
+        """The cycle in which a job of an operation starts (`job_of`).
 
-    def start(self, op: Operation) -> int:
-        """The cycle in which an operation starts; REDUCE starts with the copy of the sum into the fold's register."""
-        return self.starts[start_of(self.shape, op)]
-
-    def catch(self, op: Operation) -> int:
-        """The cycle in which the sum of two products is copied into the register before the fold."""
-        return self.starts[catch_of(self.shape, op)]
-
-    def read(self, op: Operation) -> int:
-        """The cycle in which the first word for the ring is read (KBE)."""
-        return self.starts[read_of(op)]
-
-    def fold(self, op: Operation) -> int:
-        """The cycle in which the result of an operation enters the fold."""
-        return self.starts[fold_of(self.shape, op)]
+        REDUCE starts with the copy of the sum into the fold's register; ``fold``: the result enters the fold.
+        """
+        return self.starts[job_of(self.shape, op, part)]
 
     def entries(self, op: Operation) -> list[int]:
         """The cycles in which the result of an operation enters the fold, one for each pass of the loop."""
-        return [self.fold(op) + cycles for cycles in fold_entries(self.shape, op)]
+        return [self.start(op, "fold") + cycles for cycles in fold_entries(self.shape, op)]
 
     def residue(self, op: Operation) -> int:
         """The cycle in which the residue of an operation leaves the fold and is stored."""
-        return self.fold(op) + fold_cycles(self.shape, op)
+        return self.start(op, "fold") + fold_cycles(self.shape, op)
 
     def first(self, op: Operation) -> int:
         """The cycle of the first multiplication of TERMS."""
@@ -273,25 +277,24 @@ class Program:
         """The cycle in which the ring is loaded."""
         return next(self.start(op) for op in self.shape.of(Kind.LOAD) if op.extension == extension)
 
-    def turned(self, op: Operation) -> int:
-        """Steps of the ring from the load of its first value to the start of TERMS."""
-        return self.start(op) - self.load(op.extension)
+    def passing(self, op: Operation) -> list[list[int]]:
+        """For each step of TERMS and each row the place, among the values loaded, of the one that is multiplied."""
+        shape, turned = self.shape, self.start(op) - self.load(op.extension)
+        steps = (divmod(turned + step, shape.channels_per_rower) for step in range(shape.steps))
+        return [[place * shape.rows + (row - back) % shape.rows for row in range(shape.rows)] for back, place in steps]
 
-    @property
-    def _inputs(self) -> list[int]:
-        """The cycles in which the words of the operands are written."""
-        return [self.start(op) for op in self.shape.of(Kind.TAKE)]
+    def _starts(self, kind: Kind) -> list[int]:
+        return [self.start(op) for op in self.shape.of(kind)]
 
     @property
     def accept(self) -> int:
         """The cycle in which the operands are accepted: their last word is read. Slot machine: the operation is."""
-        return self.origin - 1 if self.shape.numbered else max(self._inputs) - 1
+        return self.origin - 1 if self.shape.numbered else max(self._starts(Kind.TAKE)) - 1
 
     @property
     def origin(self) -> int:
         """The first cycle in which the control logic sees the slot number of the product."""
-        pairs = [self.start(op) for op in self.shape.of(Kind.MULTIPLY_TWO)]
-        return min(pairs or self._inputs) - TREE - 1
+        return min(self._starts(Kind.MULTIPLY_TWO) or self._starts(Kind.TAKE)) - TREE - 1
 
     @property
     def lead(self) -> int:
@@ -301,7 +304,7 @@ class Program:
     @property
     def outputs(self) -> list[int]:
         """The cycles in which the words of the result are read."""
-        return [self.start(op) for op in self.shape.of(Kind.GIVE)]
+        return self._starts(Kind.GIVE)
 
     @property
     def valid(self) -> int:
@@ -319,7 +322,8 @@ class Program:
     @property
     def last_slot(self) -> int:
         """The cycle of the last multiplication."""
-        return max(self.start(self.shape.of(Kind.TERM)[-1]), self.first(self.shape.of(Kind.TERMS)[-1]) + self.n - 1)
+        shape = self.shape
+        return max(self.start(shape.of(Kind.TERM)[-1]), self.first(shape.of(Kind.TERMS)[-1]) + shape.steps - 1)
 
 
 @lru_cache(maxsize=64)
@@ -333,22 +337,21 @@ def program(shape: Shape, interval: int = 0) -> Program:
         folded = shape.of(Kind.MULTIPLY, Kind.MULTIPLY_TWO, Kind.REDUCE)
         least = max(least, sum(len(fold_entries(shape, op)) for op in folded))
     trials = [interval] if interval else [*range(least, 4 * least)]
-    takes = {op.result: start_of(shape, op) for op in shape.of(Kind.TAKE)}
+    takes = {op.result: job_of(shape, op) for op in shape.of(Kind.TAKE)}
     if shape.numbered:
-        over_b, (zeta, w) = shape.of(Kind.MULTIPLY_TWO)[1], (fold_of(shape, op) for op in shape.of(Kind.REDUCE))
-        minimise = {w: 1, **({zeta: 1, start_of(shape, over_b): -1} if shape.pair else {})}
+        over_b, (zeta, w) = shape.of(Kind.MULTIPLY_TWO)[1], (job_of(shape, op, "fold") for op in shape.of(Kind.REDUCE))
+        minimise = {w: 1, **({zeta: 1, job_of(shape, over_b): -1} if shape.pair else {})}
     else:
-        last = start_of(shape, shape.of(Kind.GIVE)[-1])
+        last = job_of(shape, shape.of(Kind.GIVE)[-1])
         minimise = {last: 2, **{takes[Value(letter)]: -1 for letter in ("xa", "xb")}}
-    if shape.pair:  # limit the span: a placement over many intervals is easy to find, but its `distance` is too long
-        span = shape.depth // trials[0] + 3
-        return Program(shape, *placement.least_interval(jobs(shape), trials, minimise, effort=4, span=span))
-    if shape.channels_per_rower == 1:
-        return Program(shape, *placement.least_interval(jobs(shape), trials, minimise))
-    if not interval:  # with more jobs a trial takes up to a minute: try few intervals, in steps that double
+    if shape.channels_per_rower > 1 and not interval:
+        # with more jobs a trial takes up to a minute: try few intervals, in steps that double
         trials = [least, *(least + (max(1, least // 24) << k) for k in range(8))]
-    span = shape.depth // trials[0] + 2
-    return Program(shape, *placement.least_interval(jobs(shape), trials, minimise, effort=4, span=span))
+    limits = {}
+    if shape.channels_per_rower > 1 or shape.pair:
+        # of a pair, a placement over many intervals is easy to find, but its `distance` is too long
+        limits = {"effort": 4, "span": shape.depth // trials[0] + 2 + shape.pair}
+    return Program(shape, *placement.least_interval(jobs(shape), trials, minimise, **limits))
 
 
 BLOCK_WORDS = 1024
@@ -371,9 +374,7 @@ def memory_plan(p: Program) -> tuple[int, int, int]:
     constants, slot = p.shape.constants, p.shape.slot
     first = -(-constants // slot)
     needed = -(-(p.valid - p.origin) // p.interval) + LEAST_SLOTS - 1
-    depth = slot
-    while depth < memory_words(p.shape, needed):
-        depth *= 2
+    depth = 1 << (memory_words(p.shape, needed) - 1).bit_length()
     if depth > BLOCK_WORDS:
         raise UnsupportedError(
             f"{constants} constants and {needed} slots of {slot} words do not fit in a block RAM of {BLOCK_WORDS} words"

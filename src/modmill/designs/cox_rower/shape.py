@@ -88,6 +88,10 @@ class Shape:
         """The operations of these kinds, in the order of the algorithm."""
         return [op for op in self.operations if op.kind in kinds]
 
+    def maker(self, kind: Kind, value: Value) -> Operation:
+        """The operation of a kind that computes ``value``."""
+        return next(op for op in self.of(kind) if op.result == value)
+
     @cached_property
     def words(self) -> tuple[Value, ...]:
         """The words of a product's slot in each rower's memory, in the order of their addresses."""
@@ -118,21 +122,14 @@ class Shape:
         """Largest h that the cox can return."""
         return (self.steps * ((1 << self.top_bits) - 1) + self.offset) >> self.fraction
 
+    def products_bound(self, count: int) -> int:
+        """Exclusive bound of a sum of ``count`` products."""
+        return count * ((1 << self.w) - 1) ** 2 + 1
+
     @cached_property
     def sum_bound(self) -> int:
         """Exclusive bound of the lazy sums of both extensions."""
-        top = (1 << self.w) - 1
-        return top * top * (self.steps + 1) + top * self.h_max + 1
-
-    @cached_property
-    def product_bound(self) -> int:
-        """Exclusive bound of one product."""
-        return ((1 << self.w) - 1) ** 2 + 1
-
-    @cached_property
-    def pair_bound(self) -> int:
-        """Exclusive bound of a sum of two products."""
-        return 2 * ((1 << self.w) - 1) ** 2 + 1
+        return self.products_bound(self.steps + 1) + ((1 << self.w) - 1) * self.h_max
 
     @property
     def pair(self) -> bool:
@@ -155,12 +152,8 @@ class Shape:
         """Cycles of one pass of the loop: entry register, multiplexer register and adder tree."""
         return 2 + max(1, self.digits.bit_length())
 
-    def passes(self, bound: int) -> int:
-        """Passes of the fold that bring every value below ``bound`` below 2^w, in every channel."""
-        return len(self.bounds(bound))
-
     def bounds(self, bound: int) -> list[int]:
-        """Exclusive bound before each pass of the fold, the largest of all channels.
+        """Exclusive bound before each pass of the fold from ``bound`` to 2^w, the largest of all channels.
 
         Raises ValueError if a pass does not lower the bound.
         """
@@ -176,7 +169,7 @@ class Shape:
     @cached_property
     def fold_bound(self) -> int:
         """Exclusive bound of all values that enter the fold."""
-        return max(self.sum_bound, self.product_bound, 1 << self.hat_bits)
+        return max(self.sum_bound, 1 << self.hat_bits)
 
     @cached_property
     def fold_latency(self) -> int:
@@ -195,6 +188,11 @@ class Shape:
         return PRODUCT + 1 if self.parts == 1 else PRODUCT + 1 + self.parts
 
     @property
+    def hat_changes(self) -> int:
+        """Cycles from the first multiplication of X_r to the first change of that register."""
+        return min(self.hat_cycles, PRODUCT + 2)
+
+    @property
     def cox_cycles(self) -> int:
         """Cycles from the load of the ring to the visible h: registers of the ring, tap, adder tree, and the sum over
         the channels of a rower."""
@@ -204,8 +202,8 @@ class Shape:
     def depth(self) -> int:
         """Approximate cycles from the first multiplication to the last fold of a product that never waits."""
         product, whole = (
-            self.passes(bound) * self.loop_pass if self.loop else self.fold_latency
-            for bound in (self.product_bound, self.sum_bound)
+            len(self.bounds(bound)) * self.loop_pass if self.loop else self.fold_latency
+            for bound in (self.products_bound(1), self.sum_bound)
         )
         extension = OPERAND + self.channels_per_rower * (self.steps + 2) + PRODUCT + whole
         return 2 * (PRODUCT + product) + 2 * (extension + (0 if self.loop else self.hat_cycles))

@@ -25,14 +25,12 @@ from modmill.contract import UnsupportedError
 from modmill.design import SlotMachine
 from modmill.designs.cox_rower import operations
 from modmill.designs.cox_rower.constants import Constants, Tables
-from modmill.designs.cox_rower.control import Control, Phase, Word, announce
+from modmill.designs.cox_rower.control import Control, Phase, announce
 from modmill.designs.cox_rower.operations import Kind
 from modmill.designs.cox_rower.rowers import CoxRowerArray
-from modmill.designs.cox_rower.schedule import Program
+from modmill.designs.cox_rower.schedule import BLOCK_WORDS, Program
 from modmill.designs.cox_rower.shape import OPERAND, TREE
 
-DEPTH = 1024
-"""Words of a block RAM."""
 OPERATION = ("destination", "a", "b", "c", "e")
 
 
@@ -79,22 +77,20 @@ class CoxSlots(SlotMachine):
         """Divide the memory: constants and words of operations in flight in the lower half, numbers in the upper."""
         p, shape = self._program, self._program.shape
         reads = [p.start(op) for op in shape.of(Kind.TERM, Kind.ROW_SUM)]
-        reads += [p.read(op) for op in shape.of(Kind.LOAD) if shape.loop]
+        reads += [p.start(op, "read") for op in shape.of(Kind.LOAD) if shape.loop]
         self._under_way = -(-(max(reads) - p.origin) // p.interval) + 2
         self._first = -(-shape.constants // shape.slot)
         half = 1 << max(self._slot_bits + 1, ((self._first + self._under_way) * shape.slot - 1).bit_length())
-        if 2 * half > DEPTH:
+        if 2 * half > BLOCK_WORDS:
             raise UnsupportedError(
                 f"{shape.constants} constants, {self._under_way} operations in flight and {self.numbers} numbers need "
-                f"{2 * half} words of block RAM, of {DEPTH}"
+                f"{2 * half} words of block RAM, of {BLOCK_WORDS}"
             )
         self._depth = 2 * half
 
     def elaborate(self, _platform: object) -> Module:
         m = Module()
         p, loadable = self._program, self._loadable
-        shape = p.shape
-        word = Word(self._depth.bit_length() - 1, max(1, shape.h_max.bit_length()), 1, shape.pair)
         phase = Phase(m, p)
         take, loading = (Signal() for _ in range(2))
         m.d.comb += [
@@ -106,7 +102,7 @@ class CoxSlots(SlotMachine):
         q_slot, going = self._leave(m, phase)
 
         # ---- the control word
-        control = Control(p, word, phase)
+        control = Control(p, self._depth, phase)
         self._address(control, under_way, x_slot, q_slot, going)
         if loadable:
             idle = ~Cat(under_way.full).any() & ~take
@@ -114,9 +110,8 @@ class CoxSlots(SlotMachine):
         control.drive(m, self._number(Const(self.numbers, self._slot_bits), False), clear=True)
 
         # ---- rows, control tree, ring and cox
-        contents = self._constants.contents(blank=loadable)
-        chain = CoxRowerArray(p, phase, control, word, contents, word.h_source + int(loadable))
-        chain.build(m, self._depth, lambda i: self._connect(m, chain, i, word.h_source - 2))
+        chain = CoxRowerArray(control, self._constants, loadable)
+        chain.build(m, lambda i: self._connect(m, chain, i, control.word.h_source - 2))
         return m
 
     def _under_way_registers(self, m: Module, phase: Phase, take: Signal) -> UnderWay:
