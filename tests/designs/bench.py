@@ -3,12 +3,8 @@
 """A slow bench that sees inside: runs a component in Amaranth's simulator and reads its probes."""
 
 import random
-import warnings
 
-from amaranth.hdl import UnusedElaboratable
-from amaranth.sim import Simulator
-
-warnings.filterwarnings("ignore", category=UnusedElaboratable)
+from components import run_bench
 
 
 def operands(contract, count, seed=1):
@@ -57,10 +53,7 @@ def run(core, pairs, limit=5000, load=None, early=0):
             out.append((ctx.get(core.o_r), seen, cycle))
             await ctx.tick()
 
-    simulator = Simulator(core)
-    simulator.add_clock(1e-8)
-    simulator.add_testbench(bench)
-    simulator.run()
+    run_bench(core, bench)
     return out
 
 
@@ -100,10 +93,7 @@ def run_slowly(core, pairs, *, idle, stall, load=None):
             await ctx.tick()
             ctx.set(core.o_ready, 0)
 
-    simulator = Simulator(core)
-    simulator.add_clock(1e-8)
-    simulator.add_testbench(bench)
-    simulator.run()
+    run_bench(core, bench)
     return out
 
 

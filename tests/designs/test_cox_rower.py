@@ -6,9 +6,9 @@ import re
 from dataclasses import replace
 
 import pytest
-from amaranth.sim import Simulator
 from bench import first_difference, operands, run
 
+from components import run_bench
 from marks import long
 from modmill.contract import UnsupportedError
 from modmill.cores.multiplier.build import build
@@ -270,10 +270,7 @@ def test_another_modulus_is_loaded_and_the_first_again(name):
                 await multiply(*pair)
                 await result()
 
-    simulator = Simulator(core)
-    simulator.add_clock(1e-8)
-    simulator.add_testbench(bench)
-    simulator.run()
+    run_bench(core, bench)
     expected = [list(g.trace(*pair))[-1][1] for g in (f, other, f) for pair in pairs]
     assert seen == expected
     assert seen[0] != seen[2], "the modulus made no difference"

@@ -7,8 +7,8 @@ import stat
 import sys
 
 import pytest
-from cores import GOOD
 
+from cores import GOOD
 from modmill.flow import backends, himbaechel
 from modmill.flow.targets import target
 from modmill.flow.tools import ToolError

@@ -14,8 +14,8 @@ from amaranth.hdl import C, Cat, ClockSignal, Elaboratable, Instance, Module, Si
 from amaranth.lib import wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
-from cores import icarus_complaints
 
+from cores import icarus_complaints
 from modmill.cores.multiplier.build import build
 from modmill.flow import emit, tools
 from modmill.flow.lint import lint

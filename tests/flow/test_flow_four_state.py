@@ -10,6 +10,7 @@ import random
 from dataclasses import replace
 
 import pytest
+
 from cores import (
     EXTRA_RESULT,
     GOOD,
@@ -21,7 +22,6 @@ from cores import (
     WIDTHS,
     P,
 )
-
 from modmill.flow import four_state
 from modmill.flow.four_state import FourState, differences
 from modmill.flow.simulate import Run, Simulator, Widths

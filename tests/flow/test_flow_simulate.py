@@ -6,6 +6,7 @@ import random
 from pathlib import Path
 
 import pytest
+
 from cores import (
     EXTRA_RESULT,
     FULL_NOT_RESET,
@@ -20,7 +21,6 @@ from cores import (
     WRONG_VALUE,
     P,
 )  # fmt: skip
-
 from modmill.flow import library
 from modmill.flow.library import Start
 from modmill.flow.simulate import Simulator, Widths

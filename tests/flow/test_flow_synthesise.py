@@ -6,8 +6,8 @@ from dataclasses import astuple
 from pathlib import Path
 
 import pytest
-from cores import GOOD, WIDTHS
 
+from cores import GOOD, WIDTHS
 from modmill.flow import route, targets, tiles, tools, vivado
 from modmill.flow.synthesise import synthesise
 from modmill.flow.tiles import Tile
