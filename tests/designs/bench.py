@@ -1,14 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""A slow bench that sees inside: runs a component in Amaranth's simulator and reads its probes."""
+"""Runs components in Amaranth's simulator, which is slow, and reads their probes."""
 
 import random
-import warnings
 
-from amaranth.hdl import UnusedElaboratable
-from amaranth.sim import Simulator
-
-warnings.filterwarnings("ignore", category=UnusedElaboratable)
+from components import run_bench
 
 
 def operands(contract, count, seed=1):
@@ -22,70 +18,75 @@ def operands(contract, count, seed=1):
     return [(one(), one() if contract.operands == 2 else 0) for _ in range(count)]
 
 
+async def load_modulus(ctx, core, words):
+    """Load the words of a modulus through stream k."""
+    for word in words:
+        ctx.set(core.k_m, word)
+        ctx.set(core.k_valid, 1)
+        while not ctx.get(core.k_ready):
+            await ctx.tick()
+        await ctx.tick()
+        ctx.set(core.k_valid, 0)
+
+
+async def offer(ctx, core, a, b):
+    """Offer operands until a cycle in which they are accepted, and stay in it."""
+    ctx.set(core.i_a, a)
+    if hasattr(core, "i_b"):
+        ctx.set(core.i_b, b)
+    ctx.set(core.i_valid, 1)
+    while not ctx.get(core.i_ready):
+        await ctx.tick()
+
+
 def run(core, pairs, limit=5000, load=None, early=0):
     """[(result, {probe: value}, latency)] of products one after another; ``load``: what loads the modulus first;
-    ``early``: probes are read so many cycles before their own."""
-    out = []
+    ``early``: probes are read that many cycles before their cycle."""
+    (found,) = run_loads(core, [(load.words if load else (), pairs)], limit, early)
+    return found
+
+
+def run_loads(core, loads, limit=5000, early=0):
+    """What `run` returns, for each of ``loads``, (words of a modulus, pairs), one after another."""
+
+    async def product(ctx, a, b):
+        await offer(ctx, core, a, b)
+        seen = {}
+        for cycle in range(1, limit):
+            await ctx.tick()
+            ctx.set(core.i_valid, 0)
+            for name, signal, at in core.probes:
+                if at - early == cycle:
+                    seen[name] = [ctx.get(s) for s in signal] if isinstance(signal, list) else ctx.get(signal)
+            if ctx.get(core.o_valid):
+                result = ctx.get(core.o_r)
+                await ctx.tick()
+                return result, seen, cycle
+        raise AssertionError(f"no result within {limit} cycles")
 
     async def bench(ctx):
         ctx.set(core.o_ready, 1)
-        for word in load.words if load else ():
-            ctx.set(core.k_m, word)
-            ctx.set(core.k_valid, 1)
-            while not ctx.get(core.k_ready):
-                await ctx.tick()
-            await ctx.tick()
-            ctx.set(core.k_valid, 0)
-        for a, b in pairs:
-            ctx.set(core.i_a, a)
-            if hasattr(core, "i_b"):
-                ctx.set(core.i_b, b)
-            ctx.set(core.i_valid, 1)
-            while not ctx.get(core.i_ready):
-                await ctx.tick()
-            seen = {}
-            for cycle in range(1, limit):
-                await ctx.tick()
-                ctx.set(core.i_valid, 0)
-                for name, signal, at in core.probes:
-                    if at - early == cycle:
-                        seen[name] = [ctx.get(s) for s in signal] if isinstance(signal, list) else ctx.get(signal)
-                if ctx.get(core.o_valid):
-                    break
-            else:
-                raise AssertionError(f"no result within {limit} cycles")
-            out.append((ctx.get(core.o_r), seen, cycle))
-            await ctx.tick()
+        for words, pairs in loads:
+            await load_modulus(ctx, core, words)
+            found.append([await product(ctx, a, b) for a, b in pairs])
 
-    simulator = Simulator(core)
-    simulator.add_clock(1e-8)
-    simulator.add_testbench(bench)
-    simulator.run()
-    return out
+    found = []
+    run_bench(core, bench)
+    return found
 
 
 def run_slowly(core, pairs, *, idle, stall, load=None):
     """Results of products one after another: nothing is offered for ``idle`` cycles before each, and each result is
-    taken ``stall`` cycles after it came. A result that comes without operands, or does not stay, is an error."""
+    taken ``stall`` cycles after it arrives. A result without operands, or one that does not stay, is an error."""
     out = []
 
     async def bench(ctx):
-        for word in load.words if load else ():
-            ctx.set(core.k_m, word)
-            ctx.set(core.k_valid, 1)
-            while not ctx.get(core.k_ready):
-                await ctx.tick()
-            await ctx.tick()
-            ctx.set(core.k_valid, 0)
+        await load_modulus(ctx, core, load.words if load else ())
         for a, b in pairs:
             for _ in range(idle):
                 assert not ctx.get(core.o_valid), "a result without an operand"
                 await ctx.tick()
-            ctx.set(core.i_a, a)
-            ctx.set(core.i_b, b)
-            ctx.set(core.i_valid, 1)
-            while not ctx.get(core.i_ready):
-                await ctx.tick()
+            await offer(ctx, core, a, b)
             await ctx.tick()
             ctx.set(core.i_valid, 0)
             for _ in range(idle):
@@ -100,10 +101,7 @@ def run_slowly(core, pairs, *, idle, stall, load=None):
             await ctx.tick()
             ctx.set(core.o_ready, 0)
 
-    simulator = Simulator(core)
-    simulator.add_clock(1e-8)
-    simulator.add_testbench(bench)
-    simulator.run()
+    run_bench(core, bench)
     return out
 
 
@@ -112,15 +110,21 @@ def first_difference(trace, seen):
     return next((name for name, value in trace if name in seen and seen[name] != value), "")
 
 
-def judge_all(fitted, step=1):
-    """All operands of a small modulus (every ``step``-th pair) in the machine, the algorithm and Python's integers."""
+def judge(fitted, pairs):
+    """Compare products in the machine with the algorithm, value by value, and with Python's integers. Returns for each
+    product the values that the probes saw."""
     contract, p = fitted.contract("native"), fitted.p
-    limit = contract.largest_operand + 1
-    pairs = [(x, y) for x in range(limit) for y in range(limit)][::step]
-    results = run(fitted.component(), pairs, load=contract.load)
-    for (x, y), (r, seen, latency) in zip(pairs, results, strict=True):
-        trace = list(fitted.trace(x, y))
-        assert first_difference(trace, seen) == ""
-        assert r == trace[-1][1] and r % p == contract.expect(x, y)
-        assert r < contract.result_bound * p
+    found = run(fitted.component(), pairs, load=contract.load)
+    for (a, b), (port, seen, latency) in zip(pairs, found, strict=True):
+        trace = list(fitted.trace(a, b))
+        assert first_difference(trace, seen) == "" and port == trace[-1][1]
+        x, y, z = contract.operand.decode(a), contract.operand.decode(b), contract.result.decode(port)
+        assert z % p == contract.expect(x, y) and z < contract.result_bound * p
         assert latency == contract.timing.latency
+    return [seen for _, seen, _ in found]
+
+
+def judge_all(fitted, step=1):
+    """All operands of a small modulus, or every ``step``-th pair, as in `judge`."""
+    limit = fitted.contract("native").largest_operand + 1
+    judge(fitted, [(x, y) for x in range(limit) for y in range(limit)][::step])

@@ -5,8 +5,8 @@
 import random
 
 import pytest
-from amaranth.sim import Simulator
 
+from components import run_bench
 from modmill.contract import UnsupportedError
 from modmill.cores.multiplier.build import build
 from modmill.cores.multiplier.verify import Report, verify
@@ -42,10 +42,7 @@ def stream(core, operands, ready=lambda cycle: True):
             cycle += 1
         done.append(cycle)
 
-    simulator = Simulator(core)
-    simulator.add_clock(1e-8)
-    simulator.add_testbench(bench)
-    simulator.run()
+    run_bench(core, bench)
     return results, done[0]
 
 

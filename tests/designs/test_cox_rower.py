@@ -6,8 +6,7 @@ import re
 from dataclasses import replace
 
 import pytest
-from amaranth.sim import Simulator
-from bench import first_difference, operands, run
+from bench import first_difference, judge, operands, run, run_loads
 
 from marks import long
 from modmill.contract import UnsupportedError
@@ -215,14 +214,7 @@ def test_shapes_that_do_not_fit_are_refused():
 def test_rows_of_three_and_four(columns, n, interval):
     f = design("hbe").fit(parse_modulus("secp256k1").value, columns=columns)
     assert (f.params.shape.n, f.schedule.interval) == (n, interval)
-    contract = f.contract("native")
-    pairs = operands(contract, 2) + f.corners()[-3:]
-    for (a, b), (result, seen, latency) in zip(pairs, run(f.component(), pairs), strict=True):
-        trace = list(f.trace(a, b))
-        assert first_difference(trace, seen) == "" and trace[-1][1] == result
-        x, y = contract.operand.decode(a), contract.operand.decode(b)
-        assert (contract.result.decode(result) - x * y * contract.factor) % f.p == 0
-        assert latency == contract.timing.latency
+    judge(f, operands(f.contract("native"), 2) + f.corners()[-3:])
 
 
 @pytest.mark.parametrize("name", ["kbe", "hbe"])
@@ -235,48 +227,13 @@ def test_another_modulus_is_loaded_and_the_first_again(name):
     core = CoxRower(f.program, tables(f.p, f.params, plain=False), loadable=True)
     form = f.representation
     pairs = [(form.encode(123**30), form.encode(77**40)), (form.encode(p - 1), form.encode(p - 1))]
-    seen = []
-
-    async def bench(ctx):
-        ctx.set(core.o_ready, 1)
-
-        async def multiply(port_a, port_b):
-            ctx.set(core.i_a, port_a)
-            ctx.set(core.i_b, port_b)
-            ctx.set(core.i_valid, 1)
-            while not ctx.get(core.i_ready):
-                await ctx.tick()
-            await ctx.tick()
-            ctx.set(core.i_valid, 0)
-
-        async def result():
-            while not ctx.get(core.o_valid):
-                await ctx.tick()
-            seen.append(ctx.get(core.o_r))
-            await ctx.tick()
-
-        async def load(words):
-            for word in words:
-                ctx.set(core.k_m, word)
-                ctx.set(core.k_valid, 1)
-                while not ctx.get(core.k_ready):
-                    await ctx.tick()
-                await ctx.tick()
-            ctx.set(core.k_valid, 0)
-
-        for constants in (f, other, f):
-            await load(modulus_words(constants))
-            for pair in pairs:
-                await multiply(*pair)
-                await result()
-
-    simulator = Simulator(core)
-    simulator.add_clock(1e-8)
-    simulator.add_testbench(bench)
-    simulator.run()
-    expected = [list(g.trace(*pair))[-1][1] for g in (f, other, f) for pair in pairs]
-    assert seen == expected
-    assert seen[0] != seen[2], "the modulus made no difference"
+    loads = (f, other, f)
+    found = run_loads(core, [(modulus_words(g), pairs) for g in loads])
+    for g, results in zip(loads, found, strict=True):
+        for pair, (result, seen, _) in zip(pairs, results, strict=True):
+            trace = list(g.trace(*pair))
+            assert first_difference(trace, seen) == "" and trace[-1][1] == result
+    assert found[0][0][0] != found[1][0][0], "the modulus made no difference"
 
 
 def modulus_words(f):
@@ -298,15 +255,9 @@ def test_fewer_rowers(name, modulus, rowers, interval):
     shape = f.params.shape
     assert (shape.rowers, f.cost.dsp, shape.rowers * shape.channels_per_rower) == (rowers, rowers, f.params.a.n)
     assert shape.least_interval <= f.schedule.interval == interval
-    contract = f.contract("native")
-    pairs = operands(contract, 2) + f.corners()[-3:]
-    for (a, b), (result, seen, latency) in zip(pairs, run(f.component(), pairs), strict=True):
-        trace = list(f.trace(a, b))
-        assert first_difference(trace, seen) == "" and trace[-1][1] == result
-        assert len(seen.keys() & dict(trace)) >= 4 * shape.channels_per_rower, "the probes saw too little"
-        x, y = contract.operand.decode(a), contract.operand.decode(b)
-        assert (contract.result.decode(result) - x * y * contract.factor) % f.p == 0
-        assert latency == contract.timing.latency
+    pairs = operands(f.contract("native"), 2) + f.corners()[-3:]
+    for pair, seen in zip(pairs, judge(f, pairs), strict=True):
+        assert len(seen.keys() & dict(f.trace(*pair))) >= 4 * shape.channels_per_rower, "the probes saw too little"
 
 
 def test_a_channel_in_another_place_of_the_ring_is_found(monkeypatch):
@@ -340,14 +291,7 @@ def test_rowers_that_do_not_share_evenly_are_refused():
 def test_channels_wider_than_a_dsp_block(name, modulus, w, dsp, blocks):
     """Multipliers of several blocks: machine = algorithm = specification, and the blocks that `cost` states."""
     f = design(name).fit(parse_modulus(modulus).value, w=w, dsp=dsp)
-    core, contract = f.component(), f.contract("native")
-    pairs = operands(contract, 2) + f.corners()[-3:]
-    for (a, b), (result, seen, latency) in zip(pairs, run(core, pairs), strict=True):
-        trace = list(f.trace(a, b))
-        assert first_difference(trace, seen) == "" and trace[-1][1] == result
-        x, y = contract.operand.decode(a), contract.operand.decode(b)
-        assert (contract.result.decode(result) - x * y * contract.factor) % f.p == 0
-        assert latency == contract.timing.latency
+    judge(f, operands(f.contract("native"), 2) + f.corners()[-3:])
     assert f.cost.dsp == blocks == dsp_blocks(build(name, modulus, "native", w=w, dsp=dsp).verilog, "core")
 
 

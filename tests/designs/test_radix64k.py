@@ -8,6 +8,7 @@ import pytest
 from bench import first_difference, operands, run
 
 import modmill
+from components import run_bench
 from modmill.contract import Binary, Digits, UnsupportedError
 from modmill.designs import design
 from modmill.flow import prove
@@ -139,8 +140,6 @@ def load_and_run(core, loads):
     """For each (words, pairs): cycles until operands are accepted, and the results."""
     out = []
 
-    from amaranth.sim import Simulator
-
     async def bench(ctx):
         ctx.set(core.o_ready, 1)
         for words, pairs in loads:
@@ -174,10 +173,7 @@ def load_and_run(core, loads):
                 await ctx.tick()
             out.append((cycles, results))
 
-    simulator = Simulator(core)
-    simulator.add_clock(1e-8)
-    simulator.add_testbench(bench)
-    simulator.run()
+    run_bench(core, bench)
     return out
 
 

@@ -3,23 +3,12 @@
 """Blocks for redundant digits: exhaustively or at random against numbers.redundant_digits, cycle counts included."""
 
 import random
-import warnings
 
 import pytest
-from amaranth.hdl import UnusedElaboratable
-from amaranth.sim import Simulator
 
+from components import run_bench
 from modmill.designs.radix64k.blocks import COLUMN, DigitsToBinary, Inverse, Multiples, SubtractOnce
 from modmill.numbers.redundant_digits import HALF_TABLES, TABLE, Montgomery, digits, largest_spread, spread
-
-warnings.filterwarnings("ignore", category=UnusedElaboratable)
-
-
-def simulate(component, bench):
-    simulator = Simulator(component)
-    simulator.add_clock(1e-8)
-    simulator.add_testbench(bench)
-    simulator.run()
 
 
 @pytest.mark.parametrize("r", [4, 7])
@@ -40,7 +29,7 @@ def test_inverse_for_every_odd_digit(r):
             await ctx.tick()
             assert (ctx.get(unit.x) * m + 1) % (1 << r) == 0
 
-    simulate(unit, bench)
+    run_bench(unit, bench)
 
 
 def read(ctx_table, words, half):
@@ -69,7 +58,7 @@ def test_tables_built_in_and_filled_hold_the_same(way, r, M):
     bits = r // 2 if half else r
     words = m.words(bits)
     built = Multiples(M.bit_length(), bits, fixed=m, with_g=half)
-    simulate(built, read(built, words, half))
+    run_bench(built, read(built, words, half))
 
     filled = Multiples(M.bit_length(), bits, fixed=None, with_g=half)
 
@@ -89,14 +78,14 @@ def test_tables_built_in_and_filled_hold_the_same(way, r, M):
             await ctx.tick()
             await read(filled, words, half)(ctx)
 
-    simulate(filled, bench)
+    run_bench(filled, bench)
 
 
 def test_a_wrong_modulus_shows_in_the_table():
     m = Montgomery(97, 4, TABLE)
     table = Multiples(7, 4, fixed=Montgomery(99, 4, TABLE), with_g=False)
     with pytest.raises(AssertionError):
-        simulate(table, read(table, m.words(4), False))
+        run_bench(table, read(table, m.words(4), False))
 
 
 def convert(unit, ports, modulus):
@@ -120,7 +109,7 @@ def convert(unit, ports, modulus):
                 cycles += 1
             out.append((ctx.get(unit.o_r), cycles))
 
-    simulate(unit, bench)
+    run_bench(unit, bench)
     return out
 
 

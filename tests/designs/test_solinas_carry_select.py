@@ -6,8 +6,8 @@ import random
 
 import pytest
 from amaranth.hdl import Module, Signal
-from amaranth.sim import Simulator
 
+from components import run_bench
 from modmill.designs.solinas.carry_select import LATENCY, carry_select_sum
 
 
@@ -32,8 +32,5 @@ def test_sums(width, chunk, carry):
                 found.append((ctx.get(total), ctx.get(out)))
             await ctx.tick()
 
-    simulator = Simulator(m)
-    simulator.add_clock(1e-8)
-    simulator.add_testbench(bench)
-    simulator.run()
+    run_bench(m, bench)
     assert found == [((x + y + carry) & top, (x + y + carry) >> width) for x, y in pairs]

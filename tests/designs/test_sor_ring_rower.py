@@ -4,8 +4,7 @@
 
 import random
 
-from amaranth.sim import Simulator
-
+from components import run_bench
 from modmill.designs.sor.ring_rower import Rower
 from modmill.designs.sor.ring_schedule import PRODUCT, Kind, Operation, fold_cycles
 from modmill.numbers.folding import fold_bounds, reduce
@@ -54,10 +53,7 @@ def products(w, u, pairs):
             await ctx.tick().repeat(interval)
             out.append(ctx.get(rower.held))
 
-    simulator = Simulator(rower)
-    simulator.add_clock(1e-8)
-    simulator.add_testbench(bench)
-    simulator.run()
+    run_bench(rower, bench)
     return out[1:]
 
 

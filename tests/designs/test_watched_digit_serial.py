@@ -7,9 +7,9 @@ from dataclasses import replace
 from itertools import pairwise
 
 import pytest
-from amaranth.sim import Simulator
 from bench import operands
 
+from components import run_bench
 from modmill.designs import design
 
 P = 0x1A35  # no two digits in a row are the same
@@ -60,11 +60,8 @@ def record(core, pairs, load, alone):
             seen.append({key: value(ctx, register) for key, register in registers.items()})
             await ctx.tick()
 
-    simulator = Simulator(core)
     registers = {id(register): register for _, register, _ in core.probes}
-    simulator.add_clock(1e-8)
-    simulator.add_testbench(bench)
-    simulator.run()
+    run_bench(core, bench)
     return accepted, results, seen
 
 

@@ -10,9 +10,9 @@ from dataclasses import replace
 from itertools import pairwise
 
 import pytest
-from amaranth.sim import Simulator
 from bench import operands
 
+from components import run_bench
 from marks import long
 from modmill.designs import design
 
@@ -93,10 +93,7 @@ def watch(core, pairs, load):
             await ctx.tick()
             cycle += 1
 
-    simulator = Simulator(core)
-    simulator.add_clock(1e-8)
-    simulator.add_testbench(bench)
-    simulator.run()
+    run_bench(core, bench)
     return accepted, found
 
 

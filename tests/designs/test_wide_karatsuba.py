@@ -6,9 +6,9 @@ import random
 
 import pytest
 from amaranth.hdl import Module, Signal
-from amaranth.sim import Simulator
+from modmill.designs.wide.karatsuba import LEVEL, TILE, Karatsuba
 
-from modmill.designs.wide import LEVEL, TILE, Karatsuba
+from components import waveform
 from modmill.rtl.product import DSP18, DspBlock
 
 
@@ -17,20 +17,8 @@ def products(unit, pairs):
     m = Module()
     a, b, out = Signal(unit.width), Signal(unit.width), Signal(2 * unit.width)
     m.d.comb += out.eq(unit.build(m, a, b))
-    found = []
-
-    async def bench(ctx):
-        for x, y in [*pairs, *[(0, 0)] * unit.latency]:
-            ctx.set(a, x)
-            ctx.set(b, y)
-            found.append(ctx.get(out))
-            await ctx.tick()
-
-    simulator = Simulator(m)
-    simulator.add_clock(1e-8)
-    simulator.add_testbench(bench)
-    simulator.run()
-    return found[unit.latency :]
+    inputs = [[(a, x), (b, y)] for x, y in [*pairs, *[(0, 0)] * unit.latency]]
+    return waveform(m, inputs, out)[unit.latency :]
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,8 @@ import pytest
 from amaranth.hdl import Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
-from amaranth.sim import Simulator as AmaranthSimulator
 
+from components import run_bench
 from cores import icarus_complaints
 from marks import long
 from modmill.flow import emit, memories, prove, route, targets, tools
@@ -119,10 +119,7 @@ def _expected(ram: BlockRam, words: list[int], traffic: list[tuple[int, int, int
                 context.set(port, value)
             await context.tick()
 
-    simulator = AmaranthSimulator(model)
-    simulator.add_clock(1e-8)
-    simulator.add_testbench(bench)
-    simulator.run()
+    run_bench(model, bench)
     return found[ram.registers :]
 
 

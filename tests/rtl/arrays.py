@@ -2,7 +2,7 @@
 # Copyright The Modmill authors
 """Traffic for the arrays: digits in at their times, outputs of every cycle."""
 
-from amaranth.sim import Simulator
+from components import run_bench
 
 DIGIT = 17
 
@@ -45,8 +45,5 @@ def simulate(block, entering, cycles, outputs):
                 seen[port].append(ctx.get(getattr(block, port)))
             await ctx.tick()
 
-    simulator = Simulator(block)
-    simulator.add_clock(1e-8)
-    simulator.add_testbench(bench)
-    simulator.run()
+    run_bench(block, bench)
     return seen

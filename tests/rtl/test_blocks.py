@@ -13,7 +13,8 @@ from modmill.rtl import fold
 from modmill.rtl.product import DSP18, DSP25, DspBlock, Tile, product, tiled, tiled_evenly
 
 
-def legalise(m, inputs, output, cases, cycles=0, sync=False):
+def outputs(m, inputs, output, cases, cycles=0, sync=False):
+    """The output for each of ``cases``, values of the inputs: ``cycles`` later if ``sync``, else at once."""
     out = []
 
     async def bench(ctx):
@@ -45,7 +46,7 @@ def test_folding(w, u, terms):
     rnd = random.Random(w)
     cases = [0, 1, bound - 1, (1 << w) - u, (1 << w) - 1, 1 << w, ((bound >> w) - 1) << w | (1 << w) - 1]
     cases += [rnd.randrange(bound) for _ in range(100)]
-    for x, r in zip(cases, legalise(m, [t], out, [(x,) for x in cases]), strict=True):
+    for x, r in zip(cases, outputs(m, [t], out, [(x,) for x in cases]), strict=True):
         assert r == reduce(x, bound, w, u)
 
 
@@ -56,7 +57,7 @@ def test_constant_times(u):
     out = Signal(12 + max(1, u.bit_length()))
     m.d.comb += out.eq(fold.times(x, u))
     cases = [0, 1, 4095, 2048, 1365]
-    assert legalise(m, [x], out, [(c,) for c in cases]) == [c * u for c in cases]
+    assert outputs(m, [x], out, [(c,) for c in cases]) == [c * u for c in cases]
 
 
 @pytest.mark.parametrize("block", [DSP18, DSP25, DspBlock(4, 4), DspBlock(3, 5)])
@@ -69,7 +70,7 @@ def test_product(block, a, b, register):
     rnd = random.Random(1)
     cases = [(0, 0), ((1 << a) - 1, (1 << b) - 1), (1, (1 << b) - 1), ((1 << a) - 1, 1)]
     cases += [(rnd.getrandbits(a), rnd.getrandbits(b)) for _ in range(20)]
-    found = legalise(m, [x, y], out, cases, cycles=int(register is not None), sync=register is not None)
+    found = outputs(m, [x, y], out, cases, cycles=int(register is not None), sync=register is not None)
     assert found == [p * q for p, q in cases]
 
 
@@ -86,7 +87,7 @@ def test_explicit_tiles(block, a, b):
         for cycles in (latency, latency - 1):
             m, x, y, out = Module(), Signal(a), Signal(b), Signal(a + b)
             m.d.comb += out.eq(make(m, x, y))
-            found = legalise(m, [x, y], out, cases, cycles=cycles, sync=True)
+            found = outputs(m, [x, y], out, cases, cycles=cycles, sync=True)
             assert (found == [p * q for p, q in cases]) == (cycles == latency)
 
 
@@ -104,6 +105,6 @@ def test_tile_latency(registers):
     cases = [(0x1FFFF, 0x1FFFF), (3, 5), (0, 7)]
     m = Module()
     m.submodules.tile = tile
-    found = legalise(m, [tile.a, tile.b], tile.p, cases, cycles=registers, sync=registers > 0)
+    found = outputs(m, [tile.a, tile.b], tile.p, cases, cycles=registers, sync=registers > 0)
     assert found == [a * b for a, b in cases]
     assert tile.module_name == f"dsp_mul_17x17_r{registers}"

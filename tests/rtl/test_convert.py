@@ -6,8 +6,8 @@ import random
 from itertools import islice
 
 import pytest
-from amaranth.sim import Simulator
 
+from components import run_bench
 from modmill.numbers.moduli import parse_modulus
 from modmill.numbers.rns.residues import Base, mersenne_like, pseudo_mersenne
 from modmill.rtl.convert import BinaryToResidues, ResiduesToBinary, ToBinary
@@ -38,10 +38,7 @@ def run(block, name, values, wait=0):
             ctx.set(block.o_ready, 0)
             out.append((result, cycles))
 
-    simulator = Simulator(block)
-    simulator.add_clock(1e-8)
-    simulator.add_testbench(bench)
-    simulator.run()
+    run_bench(block, bench)
     return out
 
 

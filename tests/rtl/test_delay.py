@@ -6,27 +6,9 @@ import random
 
 import pytest
 from amaranth.hdl import Module, Signal
-from amaranth.sim import Simulator
 
+from components import refused, waveform
 from modmill.rtl.delay import DelayLines
-
-
-def simulate(m, inputs, out):
-    """Values of ``out`` in each cycle of ``inputs``: pairs (signal, value)."""
-    seen = []
-
-    async def bench(ctx):
-        for values in inputs:
-            for signal, value in values:
-                ctx.set(signal, value)
-            seen.append(ctx.get(out))
-            await ctx.tick()
-
-    simulator = Simulator(m)
-    simulator.add_clock(1e-8)
-    simulator.add_testbench(bench)
-    simulator.run()
-    return seen
 
 
 @pytest.mark.parametrize("longest", [17, 33])
@@ -37,7 +19,7 @@ def test_a_line_gives_what_went_in_that_many_cycles_ago(cycles, longest):
     out = DelayLines(m, longest).line(value, cycles, name="line")
     rnd = random.Random(cycles)
     words = [rnd.getrandbits(9) for _ in range(120)]
-    seen = simulate(m, [[(value, word)] for word in words], out)
+    seen = waveform(m, [[(value, word)] for word in words], out)
     assert seen[cycles:] == words[: len(words) - cycles]
 
 
@@ -49,7 +31,7 @@ def test_a_line_without_a_register_at_its_end(cycles):
     m.d.comb += out.eq(DelayLines(m, 17).straight(value, cycles, name="line"))
     rnd = random.Random(cycles)
     words = [rnd.getrandbits(9) for _ in range(80)]
-    seen = simulate(m, [[(value, word)] for word in words], out)
+    seen = waveform(m, [[(value, word)] for word in words], out)
     assert seen[cycles:] == words[: len(words) - cycles]
 
 
@@ -60,7 +42,7 @@ def test_one_of_two_former_values(cycles):
     m.d.comb += out.eq(DelayLines(m, 17).either(value, cycles, second, name="line"))
     rnd = random.Random(sum(cycles))
     words = [(rnd.getrandbits(9), rnd.getrandbits(1)) for _ in range(120)]
-    seen = simulate(m, [[(value, word), (second, which)] for word, which in words], out)
+    seen = waveform(m, [[(value, word), (second, which)] for word, which in words], out)
     for t in range(max(cycles), len(words)):
         assert seen[t] == words[t - cycles[words[t - 1][1]]][0]
 
@@ -73,7 +55,7 @@ def test_clearing_gives_zero_in_the_next_cycle_only(cycles):
     rnd = random.Random(cycles)
     words = [rnd.randrange(1, 1 << 9) for _ in range(80)]
     clears = [rnd.random() < 0.3 for _ in words]
-    seen = simulate(m, [[(value, w), (clear, c)] for w, c in zip(words, clears, strict=True)], out)
+    seen = waveform(m, [[(value, w), (clear, c)] for w, c in zip(words, clears, strict=True)], out)
     for t in range(cycles + 1, len(words)):
         assert seen[t] == (0 if clears[t - 1] else words[t - cycles])
 
@@ -85,7 +67,7 @@ def test_a_ring_keeps_a_word_for_each_place(cycles):
     out = DelayLines(m, 17).ring(first, value, cycles, name="ring")
     rnd = random.Random(cycles)
     inputs = [(rnd.getrandbits(9), t < cycles or rnd.random() < 0.1) for t in range(150)]
-    seen = simulate(m, [[(value, v), (first, f)] for v, f in inputs], out)
+    seen = waveform(m, [[(value, v), (first, f)] for v, f in inputs], out)
     held = [0] * cycles
     for t, (word, now) in enumerate(inputs[:-1]):
         if now:
@@ -98,10 +80,11 @@ def test_what_goes_round_may_change():
     value, first, more = Signal(9), Signal(), Signal(9)
     out = DelayLines(m, 7).ring(first, value, 7, name="ring", write=more)
     m.d.comb += more.eq(out + 3)
-    seen = simulate(m, [[(value, t), (first, t < 7)] for t in range(70)], out)
+    seen = waveform(m, [[(value, t), (first, t < 7)] for t in range(70)], out)
     assert [seen[t + 1] for t in range(69)] == [t % 7 + 3 * (t // 7) for t in range(69)]
 
 
 def test_a_line_that_is_too_long_is_refused():
-    with pytest.raises(ValueError, match="17 cycles does not fit a memory of 16 words"):
-        DelayLines(Module(), 17).line(Signal(), 18, name="line")
+    m = Module()
+    with refused(ValueError, "17 cycles does not fit a memory of 16 words"):
+        DelayLines(m, 17).line(Signal(), 18, name="line")

@@ -5,16 +5,9 @@
 import random
 
 import pytest
-from amaranth.sim import Simulator
 
+from components import run_bench
 from modmill.rtl.digits import MEMORY, DigitMemory, Results, Scan
-
-
-def simulate(block, bench):
-    simulator = Simulator(block)
-    simulator.add_clock(1e-8)
-    simulator.add_testbench(bench)
-    simulator.run()
 
 
 @pytest.mark.parametrize("digits", [4, 5, 8, 16, 61])
@@ -36,7 +29,7 @@ def test_scan_back_to_back(digits, extra, downward):
             seen.append(ctx.get(block.digit))
             await ctx.tick()
 
-    simulate(block, bench)
+    run_bench(block, bench)
     wanted = [
         number >> 17 * j & ((1 << 17) - 1 if j < digits - 1 else -1) for number in numbers for j in order
     ]  # digit n of a number whose go came in cycle -1 is seen in cycle n + 1
@@ -63,7 +56,7 @@ def test_scan_after_a_reset(digits, sooner):
             seen.append(ctx.get(block.digit))
             await ctx.tick()
 
-    simulate(block, bench)
+    run_bench(block, bench)
     wanted = [number >> 17 * j & (1 << 17) - 1 for j in range(digits)]
     assert (seen[begin + 2 :] == wanted) == (not sooner)
 
@@ -88,7 +81,7 @@ def test_a_digit_is_read_in_one_cycle(digits, late):
             seen.append(ctx.get(block.digit))
             await ctx.tick()
 
-    simulate(block, bench)
+    run_bench(block, bench)
     wanted = [number >> 17 * j & ((1 << 17) - 1 if j < digits - 1 else -1) for j in range(digits)]
     assert (seen[2 : 2 + digits] == wanted) == (not late)
 
@@ -117,7 +110,7 @@ def test_memory(digits, numbers):
             await ctx.tick()
             held[place] = word
 
-    simulate(block, bench)
+    run_bench(block, bench)
     assert len(due) > 2000
 
 
@@ -154,7 +147,7 @@ def test_results_in_order_and_at_their_spacing(digits, rising, stall):
                 return
             await ctx.tick()
 
-    simulate(block, bench)
+    run_bench(block, bench)
     assert len(taken) == room
     if not stall:
         first = digits + Results.latency(digits)
@@ -182,7 +175,7 @@ def test_digits_of_a_result_stand_until_the_next_one_comes(digits):
             ports.append(ctx.get(block.o_r))
             await ctx.tick()
 
-    simulate(block, bench)
+    run_bench(block, bench)
     assert len(valid) == room
     for number, following, t in zip(numbers, numbers[1:], valid, strict=False):
         for place in range(digits):

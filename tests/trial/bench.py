@@ -5,7 +5,7 @@
 import random
 from dataclasses import dataclass, field
 
-from amaranth.sim import Simulator
+from components import run_bench
 
 
 @dataclass
@@ -59,8 +59,5 @@ def drive(dut, offers, *, out, want, stall=0.0, gap=0.0, alone=False, limit=20_0
             await ctx.tick()
         raise AssertionError(f"{len(trace.out)} of {want} payloads after {limit} cycles")
 
-    simulator = Simulator(dut)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(bench)
-    simulator.run()
+    run_bench(dut, bench)
     return trace

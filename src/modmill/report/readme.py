@@ -17,12 +17,12 @@ from modmill.report.rows import Row, read
 BEGIN = "<!-- results: written by `./mill readme` from results/*.jsonl -->"
 END = "<!-- end of results -->"
 HEAD = (
-    "| design | latency, interval (cycles) | DSP | LUT | FF | MHz | µs a product | products/s | products/s/DSP "
+    "| design | latency, interval (cycles) | DSP | LUT | FF | MHz | µs per product | products/s | products/s/DSP "
     "| products/s/LUT |\n|---|---|---|---|---|---|---|---|---|---|\n"
 )
 TABLES = (
     ("secp256k1", "ecp5-85k", "ECP5, speed grade 6, placed and routed"),
-    ("secp256k1", "xc7v", "Virtex-7, resources only: no place and route for it in any package"),
+    ("secp256k1", "xc7v", "Virtex-7, resources only; no package has place and route for it"),
     ("P-256", "ecp5-85k", "ECP5, speed grade 6, placed and routed"),
     ("secp160k1", "ecp5-85k", "ECP5, speed grade 6, placed and routed"),
 )
@@ -37,7 +37,7 @@ ENGINES = (
 
 ENGINES_ON = "ecp5-85k"
 ENGINES_HEAD = (
-    "| operation | multiplier | interleaved | cycles of one job | DSP | LUT | FF | MHz | ms a job | operations/s "
+    "| operation | multiplier | interleaved | cycles of one job | DSP | LUT | FF | MHz | ms per job | operations/s "
     "| operations/s/DSP |\n"
     "|---|---|---|---|---|---|---|---|---|---|---|\n"
 )
