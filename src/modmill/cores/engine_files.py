@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from modmill.cores.folder import require_former, write_folder
-from modmill.cores.ports import module_ports
 from modmill.flow import tools
 from modmill.flow.emit import digest
+from modmill.flow.modules import module_ports
 from modmill.report import sheet
 from modmill.report.seal import folder_texts, record_text, seal_differences, sealed
 
