@@ -8,6 +8,7 @@ import pytest
 
 from modmill.cores.multiplier import four_state
 from modmill.cores.multiplier.build import build
+from modmill.cores.multiplier.verify import Report
 from modmill.designs import DESIGNS
 from modmill.flow import four_state as icarus
 from modmill.flow.simulate import Simulator, widths
@@ -29,10 +30,12 @@ def small(design):
 
 def found(core, verilog, **how):
     """What the check finds; None where there is no Icarus and that is what it says."""
+    report = Report(core.name)
     if icarus.available():
-        return four_state.check(core, verilog, **how)
+        four_state.check(core, verilog, report, **how)
+        return report
     with pytest.raises(ToolError, match=r"apt install iverilog$"):
-        four_state.check(core, verilog, **how)
+        four_state.check(core, verilog, report, **how)
     return None
 
 

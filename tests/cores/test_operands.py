@@ -50,7 +50,7 @@ def test_random_native_operands_use_other_representatives(fitted):
     contract = fitted.contract("native")
     base = fitted.representation.base
     rnd = random.Random(1)
-    ports = [operands.port(contract, x, rnd) for x in range(400)]
+    ports = [contract.operand.any(x, rnd) for x in range(400)]
     assert [contract.operand.decode(v) for v in ports] == list(range(400))
     offset = [r for v in ports for r, m in zip(contract.operand.unpack(v), base.moduli, strict=True) if r >= m]
     assert offset and max(offset) < 1 << base.w

@@ -205,13 +205,13 @@ def test_differences_name_what_differs():
     run = Run([3, 5], [1, 2], [4, 5], [4, 5], 6, [], [1])
     assert list(differences(run, run)) == []
     other = replace(run, results=[3, 255], accepted=[1, 3], valid=[4, 5, 6], taken=[5, 5], cycles=7, loaded=[])
-    assert list(differences(run, other, ("one", "other"))) == [
-        "loaded: 1 with one, 0 with other",
-        "accepted: number 1 has cycle 2 with one, 3 with other",
-        "valid: 2 with one, 3 with other",
-        "taken: number 0 has cycle 4 with one, 5 with other",
-        "results: number 1 has value 0x5 with one, 0xff with other",
-        "the run takes 6 cycles with one, 7 with other",
+    assert list(differences(run, other)) == [
+        "loaded: 1 with Verilator, 0 with Icarus",
+        "accepted: number 1 has cycle 2 with Verilator, 3 with Icarus",
+        "valid: 2 with Verilator, 3 with Icarus",
+        "taken: number 0 has cycle 4 with Verilator, 5 with Icarus",
+        "results: number 1 has value 0x5 with Verilator, 0xff with Icarus",
+        "the run takes 6 cycles with Verilator, 7 with Icarus",
     ]
 
 

@@ -37,15 +37,13 @@ endmodule
 
 @pytest.mark.parametrize("hierarchy", [False, True])
 def test_ecp5_counts(tmp_path: Path, hierarchy: bool) -> None:
-    seen: list[str] = []
-    found = synthesise(TILED, "core", targets.target(), tmp_path, hierarchy=hierarchy, progress=seen.append)
+    found = synthesise(TILED, "core", targets.target(), tmp_path, hierarchy=hierarchy)
     # two chains of 17 carry cells; i_valid & ~rst is absorbed by its flip-flop or takes one LUT
     assert (found.dsp, found.ff, found.bram) == (3, 34 + 34 + 1, 0)
     assert found.lut - 2 * found.cells["CCU2C"] in (0, 1)
     assert found.cells["CCU2C"] == 34
     assert found.logic_delay_ns is None
     assert found.netlist.exists()
-    assert any("ABC" in name for name in seen)
 
 
 def test_xc7_counts_and_delay(tmp_path: Path) -> None:
@@ -90,8 +88,6 @@ def test_refusals(tmp_path: Path) -> None:
         synthesise("module core(; endmodule", "core", targets.target(), tmp_path)
     with pytest.raises(tools.ToolError, match=r"stopped after 0.5 s"):
         tools.run(["sleep", "60"], name="sleep", timeout=0.5)
-    with pytest.raises(tools.ToolError, match=r"stopped after 0.5 s"):
-        tools.run(["sleep", "60"], name="sleep", timeout=0.5, on_line=print)
     with pytest.raises(tools.ToolError, match="cannot start"):
         tools.run(["no-such-tool"], name="none")
 

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""A tool that is stopped takes its children with it, and its output can be followed."""
+"""A tool that is stopped takes its children with it; its output is returned whole."""
 
 import os
 import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -14,19 +15,22 @@ from modmill.flow import tools
 
 RUN = """
 import signal
+import sys
 from modmill.flow import tools
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a process in the background may have inherited another
-tools.run(["sh", "-c", "sleep 60 & echo $!; wait"], name="sh", on_line=lambda line: print(line, flush=True))
+tools.run(["sh", "-c", f"sleep 60 & echo $! > {sys.argv[1]}; wait"], name="sh")
 """
 
 
-def test_ctrl_c_ends_the_tool_and_its_children() -> None:
+def test_ctrl_c_ends_the_tool_and_its_children(tmp_path: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    pipe = subprocess.PIPE
-    with subprocess.Popen([sys.executable, "-c", RUN], stdout=pipe, stderr=pipe, env=environment, text=True) as process:
-        assert process.stdout
-        child = int(process.stdout.readline())
+    command, told = [sys.executable, "-c", RUN, str(tmp_path / "pid")], tmp_path / "pid"
+    with subprocess.Popen(command, stderr=subprocess.PIPE, env=environment, text=True) as process:
+        deadline = time.monotonic() + 50
+        while not (told.exists() and told.read_text().endswith("\n")) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        child = int(told.read_text())
         assert _alive(child)
         process.send_signal(signal.SIGINT)
         assert "KeyboardInterrupt" in process.communicate(timeout=50)[1]
@@ -44,10 +48,8 @@ def _alive(pid: int) -> bool:
         return False
 
 
-def test_lines_are_handed_over_in_order() -> None:
-    lines: list[str] = []
-    printed = tools.run(["sh", "-c", "echo one; echo two >&2"], name="sh", on_line=lines.append)
-    assert lines == printed.splitlines() == ["one", "two"]
+def test_both_outputs_are_returned_in_order() -> None:
+    assert tools.run(["sh", "-c", "echo one; echo two >&2"], name="sh").splitlines() == ["one", "two"]
 
 
 def test_versions() -> None:

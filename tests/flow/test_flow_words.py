@@ -79,7 +79,7 @@ def test_what_does_not_fit_is_refused():
     for call, why in [
         (lambda: simulator.run([4096], 1), "word 0, 4096, does not fit 12 bits"),
         (lambda: simulator.run([1], 1, gap=1.0), "gap must be in"),
-        (lambda: simulator.run_pair(([1], 1), ([1], 1)), "holds 1 engines, not 2"),
+        (lambda: simulator.run_pair(([1], 1), ([1], 1)), "holds 1 instances, not 2"),
         (lambda: WordSimulator(ECHO, 65), "1 to 64 bits, not 65"),
         (lambda: WordSimulator(ECHO, 12, instances=3), "1 or 2, not 3"),
     ]:

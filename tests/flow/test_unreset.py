@@ -5,11 +5,11 @@
 import re
 
 import pytest
+from unreset import unreset
 
 from modmill.cores.multiplier.build import build
 from modmill.designs import DESIGNS
 from modmill.flow import emit
-from modmill.flow.unreset import unreset
 
 MODULUS = {"pseudo-mersenne": "0x1fffffffffffffff", "solinas": "M127"}  # these do not serve 97
 KNOWN = {

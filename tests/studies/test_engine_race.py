@@ -8,8 +8,8 @@ import json
 import pytest
 
 from modmill import cli
+from modmill.cores.built import judged
 from modmill.cores.rsa.machine import engine
-from modmill.cores.trial import judged
 from modmill.flow.floorplan import DSP
 from modmill.flow.tools import ToolError
 from modmill.report import engines as report

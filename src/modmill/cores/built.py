@@ -7,7 +7,6 @@ Engines for powers (`rsa/machine.py`) and for curves (`ecc/machine.py`) add thei
 
 from __future__ import annotations
 
-import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -17,7 +16,7 @@ from typing import Any, ClassVar, Self, TypeVar
 
 from modmill.contract import Contract, UnsupportedError
 from modmill.cores import engine_files
-from modmill.cores.trial import Trial, judged
+from modmill.cores.folder import json_object, read_text, require_former, write_folder
 from modmill.design import DesignInstance, Multiplier, unused
 from modmill.engines.machine.cluster import Packets, assembled
 from modmill.engines.machine.layout import MicrocodeLayout
@@ -69,6 +68,28 @@ class Simulated:
 
 
 @dataclass(frozen=True)
+class Trial:
+    """Outcome of the first simulation of an engine.
+
+    Number of results compared, cycles of one job alone (``latency``), cycles between answers of a machine.
+    """
+
+    judged: int
+    latency: int
+    period: int
+
+
+def judged(found: Sequence[Any], wanted: Sequence[Any], what: str) -> int:
+    """Return the number of results. Raises ToolError at the first wrong one, and if some or all are missing."""
+    if len(found) != len(wanted) or not wanted:
+        raise tools.ToolError(f"simulation: {len(found)} of {len(wanted)} results")
+    for k, (x, y) in enumerate(zip(found, wanted, strict=True)):
+        if x != y:
+            raise tools.ToolError(f"simulation: {what} {k} is wrong")
+    return len(wanted)
+
+
+@dataclass(frozen=True)
 class BuiltEngine(ABC):
     """A coprocessor around a design fitted to a modulus; abstract.
 
@@ -97,8 +118,6 @@ class BuiltEngine(ABC):
     def __post_init__(self) -> None:
         if self.io not in self.fitted.forms:
             raise UnsupportedError(f"{self.design} has no {self.io} form; take --io {' or '.join(self.fitted.forms)}")
-
-    # ---- parts
 
     @cached_property
     def contract(self) -> Contract:
@@ -179,8 +198,6 @@ class BuiltEngine(ABC):
         """Minimum cycles of the first reset after power-up, as the multiplier requires."""
         return self.contract.power_up
 
-    # ---- running
-
     @cached_property
     def _simulator(self) -> WordSimulator:
         return WordSimulator(self.verilog, self.word, top=self.top, power_up=self.power_up)
@@ -195,14 +212,14 @@ class BuiltEngine(ABC):
         violation of the stream protocol and for missing words.
         """
         size, packets = self.results, self.packets
-        words, ends = [word for message in setups for word in packets.sent(message)], []
-        batches = [list(runs[k : k + size]) for k in range(0, len(runs), size)]
-        for number, batch in enumerate(batches):
-            words += packets.sent(job(batch + batch[:1] * (size - len(batch))), number)
+        words, ends = [word for message in setups for word in packets.sent(message)], list[int]()
+        for first in range(0, len(runs), size):
+            batch = list(runs[first : first + size])
+            words += packets.sent(job(batch + batch[:1] * (size - len(batch))), len(ends))
             ends.append(len(words) - 1)
         each = self.layout.answer_words(program)
         whole = each + packets.head
-        run = self._simulator.run(words, len(batches) * whole, timeout=self.patience)
+        run = self._simulator.run(words, len(ends) * whole, timeout=self.patience)
         if run.violations:
             raise tools.ToolError(f"simulation: {run.violations[0]}")
         order, found = packets.ordered(run.words, each)
@@ -220,8 +237,6 @@ class BuiltEngine(ABC):
     @abstractmethod
     def trial(self) -> Trial:
         """Simulate two jobs for each machine. Raises ToolError for a wrong result."""
-
-    # ---- writing
 
     @property
     @abstractmethod
@@ -264,9 +279,10 @@ class BuiltEngine(ABC):
 
         Replaces the folder of a former build. Raises ValueError if the folder holds anything else.
         """
-        return engine_files.write(folder, self, command)
-
-    # ---- reading
+        target = Path(folder)
+        require_former(target, engine_files.names(self.STEM))
+        write_folder(target, engine_files.rendered(self, {"command": command, "tools": tools.versions()}))
+        return target
 
     @classmethod
     @abstractmethod
@@ -280,13 +296,11 @@ class BuiltEngine(ABC):
         Raises ValueError (UnsupportedError) if the record is missing or malformed.
         """
         file = Path(path) / f"{cls.STEM}.json"
+        record = json_object(read_text(file), file)
         try:
-            record = json.loads(file.read_text(encoding="utf-8"))
             record["options"].pop("stored", None)
             return cls.of_record(record)
-        except FileNotFoundError:
-            raise ValueError(f"{file} is missing") from None
-        except (KeyError, TypeError, AttributeError, UnicodeDecodeError, json.JSONDecodeError) as error:
+        except (KeyError, TypeError, AttributeError) as error:
             raise ValueError(f"{file} is malformed: {type(error).__name__} {error}") from None
 
     @classmethod

@@ -15,10 +15,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from modmill.cores.folder import require_former, write_folder
-from modmill.cores.ports import module_ports
-from modmill.flow import tools
+from modmill.cores.folder import json_object
 from modmill.flow.emit import digest
+from modmill.flow.modules import module_ports
 from modmill.report import sheet
 from modmill.report.seal import folder_texts, record_text, seal_differences, sealed
 
@@ -105,9 +104,8 @@ def port_differences(verilog: str, top: str, ports: Mapping[str, Mapping[str, An
         yield f"there is no module {top}"
         return
     for name in sorted(found.keys() | ports.keys()):
-        real, said = (
-            f"{p['direction']}put of {p['width']} bits" if p else "no port" for p in (found.get(name), ports.get(name))
-        )
+        both = found.get(name), ports.get(name)
+        real, said = (f"{p['direction']}put of {p['width']} bits" if p else "no port" for p in both)
         if real != said:
             yield f"port {name}: {real}, the data sheet says {said}"
 
@@ -140,17 +138,6 @@ def names(stem: str) -> tuple[str, ...]:
     return f"{stem}.v", f"{stem}.json", "vectors.json", "README.md"
 
 
-def write(folder: str | Path, core: BuiltEngine, command: str) -> Path:
-    """Write the files; return the folder. Replaces the folder of a former build.
-
-    Raises ValueError if the folder holds anything else.
-    """
-    target = Path(folder)
-    require_former(target, names(core.STEM))
-    write_folder(target, rendered(core, {"command": command, "tools": tools.versions()}))
-    return target
-
-
 def texts_of(folder: Path, stem: str) -> dict[str, str]:
     """The text of each file of a folder, by name.
 
@@ -169,9 +156,8 @@ def stored_verilog(folder: Path, stem: str) -> str:
     Raises ValueError if a file is missing or malformed, or if Verilog or record were edited.
     """
     texts = texts_of(folder, stem)
-    of_both = f"{stem}.v", f"{stem}.json"
     for line in [*_other_digests(stem, texts), *seal_differences(texts, f"{stem}.json")]:
-        if line.startswith(of_both):
+        if line.startswith((f"{stem}.v", f"{stem}.json")):
             raise ValueError(f"{folder / line}; run modmill {'ecc' if stem == 'ecc' else 'rsa'} check {folder}")
     return sheet.split(texts[f"{stem}.v"])[1]
 
@@ -182,22 +168,13 @@ def verilog_of(folder: Path, stem: str) -> str:
 
 
 def _other_digests(stem: str, texts: Mapping[str, str]) -> Iterator[str]:
+    record = f"{stem}.json"
     header, text = sheet.split(texts[f"{stem}.v"])
     found = sheet.DIGEST_LINE.search(header)
-    said = {f"{stem}.v": found and found[1], f"{stem}.json": _object(texts, f"{stem}.json").get("digest")}
+    said = {f"{stem}.v": found and found[1], record: json_object(texts[record], record).get("digest")}
     for name, recorded in said.items():
         if recorded != digest(text):
             yield f"{name}: the RTL has another digest than it says"
-
-
-def _object(texts: Mapping[str, str], name: str) -> dict[str, Any]:
-    try:
-        found = json.loads(texts[name])
-    except (json.JSONDecodeError, RecursionError) as error:
-        raise ValueError(f"{name} is malformed: {type(error).__name__} {error}") from None
-    if not isinstance(found, dict):
-        raise ValueError(f"{name} is malformed: not a JSON object")
-    return found
 
 
 def file_differences(folder: Path, core: BuiltEngine) -> Iterator[str]:
@@ -205,7 +182,7 @@ def file_differences(folder: Path, core: BuiltEngine) -> Iterator[str]:
     record and Verilog. Raises ValueError if a file is missing or its JSON is malformed."""
     stem = core.STEM
     texts, name = texts_of(folder, stem), f"{stem}.json"
-    record, _ = _object(texts, name), _object(texts, "vectors.json")
+    record, _ = (json_object(texts[file], file) for file in (name, "vectors.json"))
     yield from seal_differences(texts, name)
     yield from _other_digests(stem, texts)
     wanted = rendered(core, {key: record[key] for key in _ONLY_WRITTEN if key in record})

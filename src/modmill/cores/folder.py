@@ -1,27 +1,55 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Output folders: written completely or not at all."""
+"""Folders of files: read, and written completely or not at all."""
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import tempfile
 from collections.abc import Collection, Mapping
+from fnmatch import fnmatch
 from pathlib import Path
+from typing import Any
 
 
-def require_former(folder: Path, files: Collection[str]) -> None:
-    """Raise ValueError if the folder exists and holds anything except ``files``, the files of a former build."""
-    if not folder.exists():
+def require_former(folder: Path, files: Collection[str], beside: Collection[str] = ()) -> None:
+    """Raise ValueError unless the folder is missing, empty, or a former build: all of ``files`` and no others, except
+    names that match one of the patterns ``beside``."""
+    if not folder.exists() and not folder.is_symlink():
         return
     if not folder.is_dir():
         raise ValueError(f"{folder} exists and is not a folder")
     entries = {entry.name for entry in folder.iterdir()}
-    if foreign := sorted(entries - set(files)):
-        raise ValueError(
-            f"{folder} exists and is no former build (it holds {foreign[0]}); choose another folder with -o"
-        )
+    missing = sorted(set(files) - entries)
+    foreign = sorted(n for n in entries - set(files) if not any(fnmatch(n, pattern) for pattern in beside))
+    if entries and (foreign or missing):
+        what = f"it holds {foreign[0]}" if foreign else f"it lacks {missing[0]}"
+        raise ValueError(f"{folder} exists and is no former build ({what}); choose another folder with -o")
+
+
+def read_text(path: Path) -> str:
+    """The text of a file. Raises ValueError if it is missing or not UTF-8."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise ValueError(f"{path} is missing") from None
+    except UnicodeDecodeError:
+        raise ValueError(f"{path} is not a text file in UTF-8") from None
+
+
+def json_object(text: str, name: str | Path) -> dict[str, Any]:
+    """The JSON object in the text of the file ``name``. Raises ValueError for any other text."""
+    try:
+        found = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"{name} is truncated or malformed: {error.msg} in line {error.lineno}") from None
+    except RecursionError:
+        raise ValueError(f"{name} is malformed: nested too deep") from None
+    if not isinstance(found, dict):
+        raise ValueError(f"{name} is malformed: not a JSON object")
+    return found
 
 
 def write_folder(target: Path, texts: Mapping[str, str]) -> None:

@@ -31,7 +31,7 @@ def backend(target: Target, router: str = "") -> Backend | None:
     if target.routable:
         return Backend(route.tool(router), True, _nextpnr(partial(route.route, router=router or route.ROUTERS[0])))
     if target.vendor == "AMD" and shutil.which("vivado"):
-        return Backend("vivado", False, _vivado)
+        return Backend("vivado", False, vivado.run)
     if himbaechel.serves(target):
         return Backend(himbaechel.NAME, True, _nextpnr(himbaechel.route))
     return None
@@ -42,14 +42,3 @@ def _nextpnr(router: Callable[..., route.Routed]) -> Callable[[str, str, Target,
         return router(verilog, top, target, folder, seed=seed).values
 
     return run
-
-
-def _vivado(verilog: str, top: str, target: Target, folder: Path, _seed: int) -> dict[str, Any]:
-    found = vivado.run(verilog, top, target, folder)
-    return {
-        "mhz": found.mhz,
-        "mhz_reported": found.mhz,
-        "cap_mhz": None,
-        "utilisation": {"DSP": found.dsp, "LUT": found.lut, "FF": found.ff, "BRAM": found.bram},
-        "seconds": round(found.seconds, 1),
-    }

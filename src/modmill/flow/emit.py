@@ -45,6 +45,7 @@ from modmill.numbers.shown import shortened
 
 _MODULE = re.compile(r"^(?:attribute [^\n]*\n)*module \\(\S+)\n(.*?)^end\n", re.MULTILINE | re.DOTALL)
 _CELL = re.compile(r"^  cell \\(\S+) (\S+)\n(.*?)^  end\n", re.MULTILINE | re.DOTALL)
+_INSTANCE = re.compile(r"^  cell \\(\S+) ", re.MULTILINE)
 _PORT = re.compile(r"^  wire width (\d+) (input|output) (\d+)  \\(\S+)\n", re.MULTILINE)
 _NAME = re.compile(r"\\\S+")
 _WIRE = re.compile(r"^  (?:wire|memory) .*? \\(\S+)\n", re.MULTILINE)
@@ -55,7 +56,6 @@ _VERILOG_MODULE = re.compile(r"^module .*?^endmodule\n", re.MULTILINE | re.DOTAL
 _FOR_SIMULATION = re.compile(
     r"^`ifndef SYNTHESIS\n  initial begin\n(?:    \w+ = (?:\d+'h[\da-f]+|-?\d+);\n)+  end\n`endif\n", re.MULTILINE
 )
-_MODULE_TEXT = re.compile(r"^module .*?^endmodule\n", re.MULTILINE | re.DOTALL)
 _WORD = re.compile(r"^  (?:input |output |wire |reg )+\[31:0\] (\w+)", re.MULTILINE)
 _NEGATIVE = re.compile(r"-(\d+)\b")
 _NEGATIVE_IN = re.compile(r"^(  assign .* = )(.*-\d.*);$", re.MULTILINE)
@@ -91,11 +91,12 @@ def verilog(component: Elaboratable, top: str = "core") -> str:
     Raises ValueError for an `Instance` of an unknown module and for a combinational loop (see above), ToolError if
     Yosys refuses the design.
     """
-    with _without_loop_check(), _without_collector():
+    with _quick():
         modules = _modules(rtlil.convert(component, name=top, platform="verilog", emit_src=False))
     tile_modules = "\n".join(_tile_modules(modules, top))
     il = "".join(_merged(modules, top))
-    checked = len(_CONTENTS.sub("", il)) <= _CHECKED_SIZE and _widest(modules) <= _CHECKED_BITS
+    widest = max((int(bits) for module in modules.values() for bits in _WIDTH.findall(module.body)), default=0)
+    checked = len(_CONTENTS.sub("", il)) <= _CHECKED_SIZE and widest <= _CHECKED_BITS
     script = _SCRIPT.format(check="check;" if checked else "")
     with tempfile.TemporaryDirectory(prefix="modmill-emit-") as name:
         folder = Path(name)
@@ -105,7 +106,8 @@ def verilog(component: Elaboratable, top: str = "core") -> str:
         if loop := _LOOP.search(printed):
             raise ValueError(f"combinational loop in module {loop.group(1)} through {loop.group(2)}")
         text = _initial_values_last(_unsigned(_without_escapes((folder / "core.v").read_text())))
-        text = _top_first(text, top)
+    first = re.compile(rf"module {re.escape(top)}\b")
+    text = "\n".join(sorted(_VERILOG_MODULE.findall(text), key=lambda module: not first.match(module)))
     text = _kept(text, top, getattr(component, "kept", ()))
     return "\n".join(filter(None, [text, tile_modules]))
 
@@ -119,41 +121,32 @@ def without_initial_values(verilog: str) -> str:
 
 
 @contextmanager
-def _without_collector() -> Iterator[None]:
-    """Disable Python's cyclic garbage collector, which takes two fifths of the time of a large design and frees
-    nothing."""
-    enabled = gc.isenabled()
+def _quick() -> Iterator[None]:
+    """Disable Amaranth's search for loops, and Python's cyclic garbage collector, which takes two fifths of the time of
+    a large design and frees nothing."""
+    enabled, search = gc.isenabled(), _nir.Netlist.check_comb_cycles
     gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
-
-
-@contextmanager
-def _without_loop_check() -> Iterator[None]:
-    checked = _nir.Netlist.check_comb_cycles
     _nir.Netlist.check_comb_cycles = lambda self: None
     try:
         yield
     finally:
-        _nir.Netlist.check_comb_cycles = checked
+        _nir.Netlist.check_comb_cycles = search
+        if enabled:
+            gc.enable()
 
 
 @dataclass(frozen=True)
 class _Module:
-    path: str  # Amaranth's path: core.row.digit_0
     body: str  # RTLIL between `module` and `end`
     children: tuple[str, ...]  # types of the cells that are modules, in order, with repeats
 
 
 def _modules(text: str) -> dict[str, _Module]:
-    found = {}
-    for path, body in _MODULE.findall(text):
-        children = tuple(kind for kind, _, _ in _CELL.findall(body))
-        found[path] = _Module(path, _ATTRIBUTES.sub(_initial_value, body), children)
-    return found
+    """Modules of RTLIL text by Amaranth's path (core.row.digit_0)."""
+    return {
+        path: _Module(_ATTRIBUTES.sub(_initial_value, body), tuple(kind for kind, _, _ in _CELL.findall(body)))
+        for path, body in _MODULE.findall(text)
+    }
 
 
 def _initial_value(attributes: re.Match[str]) -> str:
@@ -162,51 +155,36 @@ def _initial_value(attributes: re.Match[str]) -> str:
     return found if count else ""
 
 
-def _widest(modules: dict[str, _Module]) -> int:
-    return max((int(bits) for module in modules.values() for bits in _WIDTH.findall(module.body)), default=0)
-
-
 def _merged(modules: dict[str, _Module], top: str) -> Iterable[str]:
     """RTLIL modules: equal ones merged, readable names, the top's ports ordered."""
     renamed_ports = {path: _port_names(module.body) for path, module in modules.items()}
     representative: dict[str, str] = {}
     by_body: dict[str, str] = {}
 
-    def rewritten(module: _Module) -> str:
-        own = renamed_ports[module.path]
+    def rewritten(path: str) -> str:
+        own, body = renamed_ports[path], modules[path].body
 
         def nets(text: str) -> str:
             return _NAME.sub(lambda m: own.get(m.group(), m.group()), text) if own else text
 
         parts, start = [], 0
-        for match in _CELL.finditer(module.body):
+        for match in _CELL.finditer(body):
             kind, instance, connections = match.groups()
             ports = renamed_ports.get(kind, {})
-            parts.append(nets(module.body[start : match.start()]))
+            parts.append(nets(body[start : match.start()]))
             parts.append(f"  cell \\{representative.get(kind, kind)} {instance}\n")
             for line in connections.splitlines(keepends=True):
                 keyword, port, connected = line.split(maxsplit=2)
                 parts.append(f"    {keyword} {ports.get(port, port)} {nets(connected)}")
             parts.append("  end\n")
             start = match.end()
-        return "".join([*parts, nets(module.body[start:])])
+        return "".join([*parts, nets(body[start:])])
 
-    bodies: dict[str, str] = {}
     for path in _children_first(modules, top):
-        body = rewritten(modules[path])
-        representative[path] = by_body.setdefault(body, path)
-        bodies[path] = body
-
+        representative[path] = by_body.setdefault(rewritten(path), path)
     names = _names(modules, representative, top)
-    for path, body in bodies.items():
-        if representative[path] != path:
-            continue
-        body = re.sub(
-            r"^  cell \\(\S+) ",
-            lambda m: f"  cell \\{names.get(m.group(1), m.group(1))} ",
-            body,
-            flags=re.MULTILINE,
-        )
+    for body, path in by_body.items():
+        body = _INSTANCE.sub(lambda m: f"  cell \\{names.get(m.group(1), m.group(1))} ", body)
         body = _ordered_ports(body, complete=path == top)
         attribute = "attribute \\top 1\n" if path == top else ""
         yield f"{attribute}module \\{names[path]}\n{body}end\n"
@@ -217,11 +195,8 @@ def _port_names(body: str) -> dict[str, str]:
     used = set(_WIRE.findall(body))
     names = {}
     for _, _, _, port in _PORT.findall(body):
-        if re.fullmatch(r"\w+", port):
-            continue
-        name = _unused(re.sub(r"\W", "_", port.split("$")[0]) or "port", used)
-        used.add(name)
-        names[f"\\{port}"] = f"\\{name}"
+        if not re.fullmatch(r"\w+", port):
+            names[f"\\{port}"] = "\\" + _unused(re.sub(r"\W", "_", port.split("$")[0]) or "port", used)
     return names
 
 
@@ -253,19 +228,18 @@ def _names(modules: dict[str, _Module], representative: dict[str, str], top: str
         parts = list(dict.fromkeys(p.rsplit(".", 1)[-1] for p in paths))
         stems = list(dict.fromkeys(_NUMBER_AT_END.sub("", part) for part in parts))
         name = stems[0] if len(parts) > 1 and len(stems) == 1 and stems[0] else parts[0]
-        name = f"{top}_" + re.sub(r"\W", "_", name)
-        names[path] = _unused(name, used)
-        used.add(names[path])
+        names[path] = _unused(f"{top}_" + re.sub(r"\W", "_", name), used)
     return names
 
 
 def _unused(name: str, used: set[str]) -> str:
-    if name not in used:
-        return name
-    k = 1
-    while f"{name}_{k}" in used:
+    """``name``, or with the first number that makes it unused; it is added to ``used``."""
+    free, k = name, 0
+    while free in used:
         k += 1
-    return f"{name}_{k}"
+        free = f"{name}_{k}"
+    used.add(free)
+    return free
 
 
 def _ordered_ports(body: str, *, complete: bool) -> str:
@@ -315,30 +289,25 @@ def _initial_values_last(text: str) -> str:
     return _VERILOG_MODULE.sub(rewritten, text)
 
 
-def _top_first(text: str, top: str) -> str:
-    modules = _VERILOG_MODULE.findall(text)
-    return "\n".join(sorted(modules, key=lambda module: not re.match(rf"module {re.escape(top)}\b", module)))
-
-
 def _unsigned(text: str) -> str:
     """Give negative numbers their width where an expression could be wider.
 
     These are operands of an operator; a choice, an assignment, a memory's contents, and a comparison for equality with
     a whole signal of 32 bits have that width anyway.
     """
-    return _MODULE_TEXT.sub(_with_widths, text)
 
+    def with_widths(module: re.Match[str]) -> str:
+        words = set(_WORD.findall(module.group()))
 
-def _with_widths(module: re.Match[str]) -> str:
-    words = set(_WORD.findall(module.group()))
+        def expression(found: re.Match[str]) -> str:
+            same = _SAME_WIDTH.fullmatch(found[2])
+            if same and (same[1] or same[2]) in {None, *words}:
+                return found.group()
+            return found[1] + _NEGATIVE.sub(lambda number: f"32'd{(1 << 32) - int(number[1])}", found[2]) + ";"
 
-    def expression(found: re.Match[str]) -> str:
-        same = _SAME_WIDTH.fullmatch(found[2])
-        if same and (same[1] or same[2]) in {None, *words}:
-            return found.group()
-        return found[1] + _NEGATIVE.sub(lambda number: f"32'd{(1 << 32) - int(number[1])}", found[2]) + ";"
+        return _NEGATIVE_IN.sub(expression, module.group())
 
-    return _NEGATIVE_IN.sub(expression, module.group())
+    return _VERILOG_MODULE.sub(with_widths, text)
 
 
 def _without_escapes(text: str) -> str:

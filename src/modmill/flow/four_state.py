@@ -6,7 +6,7 @@ Verilator has two states: a register without reset starts from a random value, a
 register starts at x, and everything that depends on it becomes x. All inputs except clk and rst are x until the reset
 ends; operands and words of the modulus are x in every cycle in which they are not offered.
 
-The bench is the text below, compiled once for each core; operands and pauses come from files. It drives the ports as
+The bench is `four_state.v`, compiled once for each core; operands and pauses come from files. It drives the ports as
 `harness.cpp` does: inputs change while the clock is low, outputs are sampled before it rises. Without pauses and stalls
 the two benches behave the same in every cycle, so that `differences` can compare their runs.
 
@@ -21,11 +21,12 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from importlib import resources
 from pathlib import Path
 
 from modmill.flow import tools
 from modmill.flow.library import chances
-from modmill.flow.simulate import _FAULTS, Loads, Run, Widths
+from modmill.flow.simulate import FAULTS, Loads, Run, Widths
 
 MISSING = "the four-state check needs Icarus Verilog (iverilog and vvp), which is not installed: apt install iverilog"
 """The message if Icarus is required but missing."""
@@ -36,127 +37,7 @@ SECONDS = 300.0
 
 _UNKNOWN_CYCLES = 64  # a run ends after this number of cycles with x on i_ready, k_ready or o_valid
 _STALLS = 1021  # length of the pattern of stalls in cycles; a prime, so that no schedule divides it
-_DROPPED, _CHANGED, _UNASKED, _AFTER_RESET, _BEFORE_MODULUS, _BEFORE_RESULTS = _FAULTS
-_BENCH = """\
-`timescale 1ns / 1ns
-module modmill_four_state;
-  reg clk, rst, i_valid, o_ready, k_valid;
-  reg [{a}:0] i_a, next_a;
-  reg [{b}:0] i_b, next_b;
-  reg [{k}:0] k_m, next_k;
-  wire i_ready, o_valid, k_ready;
-  wire [{r}:0] o_r;
-  {top} dut ({pins});
-  reg stalls [0:{stalls}];
-  integer accepted_at [0:1023];
-  integer operands, words, resets, first, timeout;
-  integer operand_file, word_file, log, fields, cycle, accepted, seen, taken, loaded, gap, word_gap, before;
-  integer last_event, longest, drained_at, unknown;
-  reg due, waiting, draining, finished;
-  task next_operands;
-    if (accepted < operands) fields = $fscanf(operand_file, "%h %h %d", next_a, next_b, gap);
-  endtask
-  task next_word;
-    if (loaded < words) fields = $fscanf(word_file, "%h %d %d", next_k, before, word_gap);
-  endtask
-  task drive;
-    begin
-      k_valid = 0;
-      k_m = {{{k} + 1{{1'bx}}}};
-      if (cycle >= first && loaded < words && before <= accepted) begin
-        if (word_gap > 0) word_gap = word_gap - 1;
-        else begin
-          k_valid = 1;
-          k_m = next_k;
-        end
-      end
-      i_valid = 0;
-      i_a = {{{a} + 1{{1'bx}}}};
-      i_b = {{{b} + 1{{1'bx}}}};
-      if (cycle >= first && accepted < operands) begin
-        if (gap > 0) gap = gap - 1;
-        else begin
-          i_valid = 1;
-          i_a = next_a;
-          i_b = next_b;
-        end
-      end
-      o_ready = draining | ~stalls[cycle % ({stalls} + 1)];
-    end
-  endtask
-  task note;
-    begin
-      $fwrite(log, "%b%b%b%b%b%b", k_valid, k_ready, i_valid, i_ready, o_valid, o_ready);
-      if (o_valid !== 1'b0) $fwrite(log, " %h", o_r);
-      $fwrite(log, "\\n");
-      if (^{{i_ready, o_valid, k_ready}} === 1'bx) unknown = unknown + 1;
-    end
-  endtask
-  task sample;
-    begin
-      if (k_valid && k_ready) begin
-        loaded = loaded + 1;
-        last_event = cycle;
-        next_word;
-      end
-      if (i_valid && i_ready) begin
-        accepted_at[accepted % 1024] = cycle;
-        accepted = accepted + 1;
-        last_event = cycle;
-        next_operands;
-      end
-      if (o_valid && taken < accepted) begin
-        if (seen == taken) begin
-          seen = seen + 1;
-          last_event = cycle;
-          if (cycle - accepted_at[taken % 1024] > longest) longest = cycle - accepted_at[taken % 1024];
-        end
-        if (o_ready) begin
-          taken = taken + 1;
-          last_event = cycle;
-        end
-      end
-      if (taken == operands && !draining) begin
-        draining = 1;
-        drained_at = cycle + 16 + longest;
-      end
-      finished = unknown == {unknown} || (draining ? cycle >= drained_at : cycle - last_event > timeout);
-    end
-  endtask
-  initial begin
-    fields = $value$plusargs("operands=%d", operands);
-    fields = $value$plusargs("words=%d", words);
-    fields = $value$plusargs("reset=%d", resets);
-    fields = $value$plusargs("first=%d", first);
-    fields = $value$plusargs("timeout=%d", timeout);
-    operand_file = $fopen("operands", "r");
-    word_file = $fopen("words", "r");
-    log = $fopen("log", "w");
-    $readmemb("stalls", stalls);
-    cycle = 0; accepted = 0; seen = 0; taken = 0; loaded = 0; last_event = 0; longest = 0; unknown = 0;
-    waiting = 0; draining = 0; finished = 0;
-    next_operands;
-    next_word;
-    clk = 0;
-    rst = 1;
-    repeat (resets) begin
-      #1 clk = 1;
-      #1 clk = 0;
-    end
-    rst = 0;
-    while (!finished) begin
-      drive;
-      #1 note;
-      sample;
-      clk = 1;
-      #1 clk = 0;
-      cycle = cycle + 1;
-    end
-    $fclose(log);
-    $finish;
-  end
-endmodule
-"""
+_DROPPED, _CHANGED, _UNASKED, _AFTER_RESET, _BEFORE_MODULUS, _BEFORE_RESULTS = FAULTS
 
 
 @dataclass(frozen=True)
@@ -202,12 +83,12 @@ class FourState:
     def __init__(self, verilog: str, *, top: str = "core", widths: Widths) -> None:
         if not available():
             raise tools.ToolError(MISSING)
-        self.widths = widths
+        self._widths = widths
         with tempfile.TemporaryDirectory(prefix="modmill-four-state-") as name:
             folder = Path(name)
             (folder / "core.v").write_text(verilog)
-            (folder / "bench.v").write_text(_bench(top, widths))
-            command = ["iverilog", "-g2005", "-s", "modmill_four_state", "-o", "compiled", "bench.v", "core.v"]
+            bench = str(resources.files("modmill.flow") / "four_state.v")
+            command = ["iverilog", "-g2005", *_settings(top, widths), "-o", "compiled", bench, "core.v"]
             tools.run(command, name="iverilog", cwd=folder, timeout=SECONDS)
             self._compiled = (folder / "compiled").read_bytes()
 
@@ -241,15 +122,9 @@ class FourState:
                 f"a run needs a reset of 1 cycle or more, a first cycle from 0 on, a timeout of 1 cycle or more and at "
                 f"least one operand, not {reset}, {first}, {timeout} and {len(a)}"
             )
-        stream = [(place, word) for place, words in loads for word in words]
-        if stream and not self.widths.k:
-            raise ValueError("the modulus of this core is built in: it has no stream k, so loads must be empty")
-        second = b if self.widths.b else [0] * len(a)
-        if len(a) != len(second):
-            raise ValueError(f"a and b must have as many operands, not {len(a)} and {len(second)}")
-        _require_fit("a", a, self.widths.a)
-        _require_fit("b", second, self.widths.b or 1)
-        _require_fit("k", [word for _, word in stream], self.widths.k)
+        stream = self._widths.stream(loads)
+        second = b if self._widths.b else [0] * len(a)
+        self._widths.require_fit(a, second)
         rnd = random.Random(seed)
         texts = {
             "operands": "".join(f"{x:x} {y:x} {_pause(rnd, gap)}\n" for x, y in zip(a, second, strict=True)),
@@ -260,11 +135,9 @@ class FourState:
             ),
             "stalls": "\n".join(_stalls(rnd, stall)) + "\n",
         }
-        numbers = {
-            "operands": len(a), "words": len(stream), "reset": reset, "first": first, "timeout": timeout
-        }  # fmt: skip
+        numbers = {"operands": len(a), "words": len(stream), "reset": reset, "first": first, "timeout": timeout}
         lines = self._log(texts, numbers, seconds)
-        return _Watch(len(a), [place for place, _ in stream], self.widths).judge(lines, timeout)
+        return _Watch(len(a), [place for place, _ in stream], self._widths).judge(lines, timeout)
 
     def _log(self, texts: dict[str, str], numbers: dict[str, int], seconds: float) -> list[str]:
         with tempfile.TemporaryDirectory(prefix="modmill-four-state-") as name:
@@ -279,11 +152,11 @@ class FourState:
             return (folder / "log").read_text().splitlines()
 
 
-def differences(one: Run, other: Run, names: tuple[str, str] = ("Verilator", "Icarus")) -> Iterator[str]:
-    """Differences between two runs of the same operands without pauses and stalls, one line for each kind.
+def differences(one: Run, other: Run) -> Iterator[str]:
+    """Differences between a run by Verilator and another by Icarus of the same operands, without pauses and stalls.
 
-    Compared are the cycles in which words and operands were accepted and results were valid and taken, the results,
-    and the number of cycles. ``names``: the simulators.
+    One line for each kind: cycles in which words and operands were accepted and results were valid and taken, results,
+    number of cycles.
     """
     for what in ("loaded", "accepted", "valid", "taken", "results"):
         first, second = getattr(one, what), getattr(other, what)
@@ -293,12 +166,12 @@ def differences(one: Run, other: Run, names: tuple[str, str] = ("Verilator", "Ic
         where = "value" if what == "results" else "cycle"
         k = next((k for k, (x, y) in enumerate(zip(first, second, strict=False)) if x != y), None)
         if k is None:
-            yield f"{what}: {len(first)} with {names[0]}, {len(second)} with {names[1]}"
+            yield f"{what}: {len(first)} with Verilator, {len(second)} with Icarus"
         else:
             x, y = shown.format(first[k]), shown.format(second[k])
-            yield f"{what}: number {k} has {where} {x} with {names[0]}, {y} with {names[1]}"
+            yield f"{what}: number {k} has {where} {x} with Verilator, {y} with Icarus"
     if one.cycles != other.cycles:
-        yield f"the run takes {one.cycles} cycles with {names[0]}, {other.cycles} with {names[1]}"
+        yield f"the run takes {one.cycles} cycles with Verilator, {other.cycles} with Icarus"
 
 
 class _Watch:
@@ -317,8 +190,8 @@ class _Watch:
             if len(seen.taken) == self._operands and cycles == len(lines):
                 cycles = cycle + 1
         noted = {text: f"{text} ({n} times, first in cycle {first})" for text, (n, first) in self._faults.items()}
-        violations = [noted[text] for text in _FAULTS if text in noted]
-        unknown = [line for text, line in noted.items() if text not in _FAULTS]
+        violations = [noted[text] for text in FAULTS if text in noted]
+        unknown = [line for text, line in noted.items() if text not in FAULTS]
         missing = f"{len(seen.taken)} results of {self._operands} operands ({len(seen.accepted)} accepted)"
         if len(seen.taken) < self._operands:
             stopped = Counter(bool(set("xzXZ") & set(line.split(" ")[0])) for line in lines)[True] >= _UNKNOWN_CYCLES
@@ -374,20 +247,15 @@ class _Watch:
             seen.taken.append(cycle)
 
 
-def _bench(top: str, widths: Widths) -> str:
+def _settings(top: str, widths: Widths) -> list[str]:
+    """Icarus' options with the macros and parameters of the bench."""
     pins = ["clk", "rst", "i_valid", "i_ready", "i_a", "o_valid", "o_ready", "o_r"]
     pins += ["i_b"] * bool(widths.b) + ["k_valid", "k_ready", "k_m"] * bool(widths.k)
-    text = _BENCH.format(
-        top=top, pins=", ".join(f".{pin}({pin})" for pin in pins), a=widths.a - 1, b=max(1, widths.b) - 1,
-        k=max(1, widths.k) - 1, r=widths.r - 1, stalls=_STALLS - 1, unknown=_UNKNOWN_CYCLES,
-    )  # fmt: skip
-    return text if widths.k else text.replace("endmodule\n", "  assign k_ready = 1'b0;\nendmodule\n")
-
-
-def _require_fit(name: str, values: Sequence[int], bits: int) -> None:
-    for k, value in enumerate(values):
-        if value < 0 or value >> bits:
-            raise ValueError(f"operand {name}[{k}] = {value} does not fit {bits} bits")
+    macros = [f"-DMODMILL_TOP={top}", f"-DMODMILL_PINS={', '.join(f'.{pin}({pin})' for pin in pins)}"]
+    macros += ["-DMODMILL_BUILT_IN"] * (not widths.k)
+    numbers = {"A": widths.a - 1, "B": max(1, widths.b) - 1, "K": max(1, widths.k) - 1, "R": widths.r - 1}
+    numbers |= {"STALLS": _STALLS, "UNKNOWN": _UNKNOWN_CYCLES}
+    return ["-s", "modmill_four_state", *macros, *(f"-Pmodmill_four_state.{n}={x}" for n, x in numbers.items())]
 
 
 def _pause(rnd: random.Random, chance: float) -> int:

@@ -38,5 +38,4 @@ def route(verilog: str, top: str, target: Target, workdir: Path, *, seed: int = 
         "--freq", "250", "--timing-allow-fail", "--report", report.name,
     ]  # fmt: skip
     tools.run(command, name=NAME, log=workdir / f"nextpnr-{seed}.log", cwd=workdir)
-    found = json.loads(report.read_text())
-    return timed(found, cap, target, seed, time.monotonic() - start, NAME)
+    return timed(json.loads(report.read_text()), cap, target, seed, time.monotonic() - start, NAME)

@@ -14,19 +14,22 @@ import hashlib
 import json
 import os
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 from modmill.flow import tools
 
 PAIR = "modmill_pair"
 """The module with two cores side by side."""
-
+DEFAULT_TIMEOUT = 1_000_000
+"""A run ends after this number of cycles without an event at the ports."""
+U32, U64 = ctypes.c_uint32, ctypes.c_uint64
+U64S = ctypes.POINTER(U64)
 _STEP_CYCLES = 100_000  # cycles between two checks for Ctrl-C
 _SPLIT_STATEMENTS = 20_000  # size of one C++ file that Verilator writes
 _SEPARATE_BYTES = 200_000  # C++ files above this size are compiled on their own, in parallel
@@ -44,6 +47,20 @@ _CXX = (
 _RUNTIME = ("verilated", "verilated_threads")
 _HEADERS = ("verilated.h", "cstdint", "cstring", "memory", "random")
 """Headers of most C++ files of a model; they take longer to read than the files, so they are precompiled."""
+
+
+class Pace(TypedDict, total=False):
+    """How a run goes on.
+
+    ``gap``: probability that the producer pauses before an operand or word; ``stall``: probability per cycle that the
+    consumer begins to hold o_ready low; both in [0, 1), 0 by default, and both last one cycle or a burst. ``seed``: of
+    all random choices and the initial register contents. ``timeout``: limit of cycles without an event at the ports.
+    """
+
+    gap: float
+    stall: float
+    seed: int
+    timeout: int
 
 
 @dataclass(frozen=True)
@@ -71,10 +88,20 @@ class Start:
         return StartJob(seed % 2**64, self.reset, power_up, self.first, self.noise, self.restart)
 
 
+def array(kind: Any, count: int, values: Iterable[int] = ()) -> "ctypes.Array[Any]":
+    """A ctypes array of ``count`` numbers, at least one, which begins with ``values``."""
+    return (kind * max(1, count))(*values)
+
+
+def fields(*groups: tuple[type, str]) -> list[tuple[str, type]]:
+    """Fields of a ctypes structure, from groups of a type and the names of its fields, separated by spaces."""
+    return [(name, kind) for kind, names in groups for name in names.split()]
+
+
 class StartJob(ctypes.Structure):
     """A start and a seed; has the same layout in model.cpp."""
 
-    _fields_ = [(name, ctypes.c_uint64) for name in ("seed", "reset", "power_up", "first", "noise", "restart")]
+    _fields_ = fields((U64, "seed reset power_up first noise restart"))
 
 
 class Library:
@@ -88,10 +115,11 @@ class Library:
 
     def __init__(
         self, verilog: str, top: str, harness: str, defines: Mapping[str, str], ports: Mapping[str, tuple[str, int]],
-        pins: Sequence[str], job: type[ctypes.Structure], *, instances: int = 1, cache: bool = True,
+        pins: Sequence[str], job: type[ctypes.Structure], instances: int,
     ) -> None:  # fmt: skip
         if instances not in (1, 2):
             raise ValueError(f"instances must be 1 or 2, not {instances}")
+        self._instances = instances
         suffixes = [""] if instances == 1 else ["_0", "_1"]
         if instances == 2:
             verilog, top = verilog + _pair(top, ports), PAIR
@@ -101,19 +129,22 @@ class Library:
         )
         macros = {"INSTANCES": str(instances), "MODMILL_BENCHES": benches}
         macros |= {name: value.format(suffixes[0]) for name, value in defines.items()}
-        text = "".join(f"#define {name} {value}\n" for name, value in macros.items())
-        files = [
-            resources.files("modmill.flow").joinpath(n).read_text() for n in ("model.cpp", harness, "simulation.cpp")
-        ]
-        self.path = library(verilog, top, "".join([text, *files]), cache=cache)
-        self._functions = ctypes.CDLL(str(self.path))
+        texts = [f"#define {name} {value}\n" for name, value in macros.items()]
+        folder = resources.files("modmill.flow")
+        texts += [(folder / name).read_text() for name in ("model.cpp", harness, "simulation.cpp")]
+        self._functions = ctypes.CDLL(str(library(verilog, top, "".join(texts))))
         self._functions.modmill_start.argtypes = [ctypes.POINTER(job)]
         self._functions.modmill_start.restype = ctypes.c_void_p
         self._functions.modmill_step.argtypes = [ctypes.c_void_p, ctypes.c_uint64]
         self._functions.modmill_end.argtypes = [ctypes.c_void_p]
 
     def run(self, jobs: "ctypes.Array[Any]") -> None:
-        """Power up, reset, and run until every bench is done; the results are in the jobs."""
+        """Power up, reset, and run until every bench is done; the results are in the jobs, one for each instance.
+
+        Raises ValueError for another number of jobs.
+        """
+        if len(jobs) != self._instances:
+            raise ValueError(f"this simulator holds {self._instances} instances, not {len(jobs)} (run: 1, run_pair: 2)")
         simulation = self._functions.modmill_start(jobs)
         try:
             while not self._functions.modmill_step(simulation, _STEP_CYCLES):
@@ -133,27 +164,20 @@ def chances(**probabilities: float) -> list[int]:
 def violations(job: Any, texts: Sequence[str], missing: str) -> list[str]:
     """A job's faults, one line each. ``texts``: in the order of its counters; ``missing``: what a timeout left
     undone."""
-    found = [
-        f"{text} ({count} times, first in cycle {first})"
-        for text, count, first in zip(texts, job.faults, job.first, strict=True)
-        if count
-    ]
-    if job.timed_out:
-        found.append(f"timeout: {missing}, nothing happened for {job.timeout} cycles")
-    return found
+    counted = zip(texts, job.faults, job.first, strict=True)
+    found = [f"{text} ({count} times, first in cycle {first})" for text, count, first in counted if count]
+    return found + [f"timeout: {missing}, nothing happened for {job.timeout} cycles"] * bool(job.timed_out)
 
 
 def _pair(top: str, ports: Mapping[str, tuple[str, int]]) -> str:
     lines = ["", f"module {PAIR}(input clk, input rst"]
-    for k in range(2):
-        lines += [f"  , {way} [{bits - 1}:0] {port}_{k}" for port, (way, bits) in ports.items()]
-    lines.append(");")
-    for k in range(2):
-        lines.append(f"  {top} core_{k}(.clk(clk), .rst(rst), {', '.join(f'.{p}({p}_{k})' for p in ports)});")
-    return "\n".join([*lines, "endmodule", ""])
+    lines += [f"  , {way} [{bits - 1}:0] {port}_{k}" for k in range(2) for port, (way, bits) in ports.items()]
+    pins = [", ".join(f".{port}({port}_{k})" for port in ports) for k in range(2)]
+    cores = [f"  {top} core_{k}(.clk(clk), .rst(rst), {pins[k]});" for k in range(2)]
+    return "\n".join([*lines, ");", *cores, "endmodule", ""])
 
 
-def library(verilog: str, top: str, harness: str, *, cache: bool = True) -> Path:
+def library(verilog: str, top: str, harness: str) -> Path:
     """The shared library of a design and its C++ harness, compiled unless it is in the cache.
 
     In ``harness`` the model is the class Vmodel of Vmodel.h. Raises ToolError if the text does not compile.
@@ -161,19 +185,20 @@ def library(verilog: str, top: str, harness: str, *, cache: bool = True) -> Path
     versions = [tools.version(tool) for tool in ("verilator", "zig")]
     parts = [verilog, top, harness, versions, _VERILATOR, _FAST, _SLOW, _CXX]
     kept = tools.cache_dir() / "simulators" / f"{hashlib.sha256(json.dumps(parts).encode()).hexdigest()}.so"
-    if not cache or not kept.exists():
+    if not kept.exists():
         _compile(verilog, top, harness, kept)
     return kept
 
 
 def _compile(verilog: str, top: str, harness: str, library: Path) -> None:
     library.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="modmill-simulate-") as name, ThreadPoolExecutor(_jobs()) as pool:
+    processors = len(os.sched_getaffinity(0))
+    with tempfile.TemporaryDirectory(prefix="modmill-simulate-") as name, ThreadPoolExecutor(processors) as pool:
         folder = Path(name)
         runtime = pool.submit(_runtime_objects)
         (folder / "core.v").write_text(verilog)
         command = tools.verilator(*_VERILATOR, "--top-module", top, "core.v")
-        tools.run(command, name="verilator", cwd=folder, environment=tools.verilator_environment())
+        tools.run(command, name="verilator", cwd=folder)
         files = sorted((folder / "cpp").glob("*.cpp"))
         large = [file for file in files if file.stat().st_size > _SEPARATE_BYTES]
         small = "".join(f'#include "{file.name}"\n' for file in files if file not in large)
@@ -184,10 +209,6 @@ def _compile(verilog: str, top: str, harness: str, library: Path) -> None:
         command = tools.zig("c++", "-shared", "-s", "-o", str(linked), *map(str, [*objects, *runtime.result()]))
         tools.run(command, name="zig", cwd=folder)
         _put(linked, library)
-
-
-def _jobs() -> int:
-    return max(1, len(os.sched_getaffinity(0)))
 
 
 def _object(file: Path) -> Path:
@@ -210,12 +231,9 @@ def _compile_file(file: Path, target: Path, options: Sequence[str]) -> None:
 def _runtime_objects() -> list[Path]:
     """Verilator's runtime, compiled once on each machine."""
     folder = _once([tools.version("verilator"), tools.version("zig"), _FAST, _CXX])
-    include = tools.verilator_root() / "include"
+    sources = [tools.verilator_root() / "include" / f"{name}.cpp" for name in _RUNTIME]
     options = (*_FAST, "-c")
-    return [
-        _kept(folder / f"{name}.o", partial(_compile_file, include / f"{name}.cpp", options=options))
-        for name in _RUNTIME
-    ]  # fmt: skip
+    return [_kept(folder / f"{s.stem}.o", partial(_compile_file, s, options=options)) for s in sources]
 
 
 def _headers(flags: Sequence[str]) -> Path:

@@ -8,10 +8,12 @@ from pathlib import Path
 
 from modmill.flow import tools
 from modmill.flow.emit import without_initial_values
+from modmill.flow.modules import COMMENT
 
 _CHECKED = ("UNDRIVEN", "MULTIDRIVEN", "PINMISSING", "LATCH", "IMPLICIT")
 _UNCHECKED = ("WIDTH", "CASEOVERLAP", "UNOPTFLAT", "MULTITOP")
 """Warnings that are off: implicit extension and priority cases are intended; a carry chain in one vector is no loop."""
+_SYSTEM_TASK = re.compile(r"\$(?!(?:un)?signed\b)\w+|`\w+")
 _FINDING = re.compile(r"^%(?:Error|Warning)[^\n]*", re.MULTILINE)
 
 
@@ -28,17 +30,8 @@ def lint(verilog: str, top: str = "core") -> list[str]:
         command += ["-Wno-fatal", "-Wno-style", *(f"-Wwarn-{name}" for name in _CHECKED)]
         command += [*(f"-Wno-{name}" for name in _UNCHECKED), "core.v"]
         # Exit code 1 means findings here, so the printed text decides.
-        text = tools.run(
-            command, name="verilator", cwd=Path(folder), environment=tools.verilator_environment(), codes=(0, 1)
-        )
-    findings = _FINDING.findall(text)
-    return [line for line in findings if "Exiting due to" not in line]
-
-
-_SYSTEM_TASK = re.compile(r"\$(?!(?:un)?signed\b)\w+|`\w+")
-
-
-COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+        text = tools.run(command, name="verilator", cwd=Path(folder), codes=(0, 1))
+    return [line for line in _FINDING.findall(text) if "Exiting due to" not in line]
 
 
 def foreign_words(verilog: str) -> list[str]:

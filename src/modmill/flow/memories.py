@@ -29,9 +29,9 @@ gives wrong results.
 import re
 from dataclasses import dataclass
 
+from modmill.flow.modules import instance, named
+
 _NAME = re.compile(r"(?:\w+?_)?block_ram_(\d+)x(\d+)(_r1)?")
-_MODULE = re.compile(r"^module\s+(\w*?block_ram_\w+)\s*\(([^)]*)\);(.*?)^endmodule", re.MULTILINE | re.DOTALL)
-_DIRECTION = re.compile(r"\b(input|output|parameter)\s+(?:wire\s+|reg\s+)?(?:\[(\d+):0\]\s*)?(\w+)")
 _BLOCK_BITS = 18  # bits of a word in the widest mode of DP16KD with two ports
 _BLOCK_DEPTH = 1024
 _ADDRESS_BITS = 14  # address pins of DP16KD, of which the lowest four do not address words of 18 bits
@@ -86,15 +86,11 @@ def find(verilog: str) -> dict[str, BlockRam]:
 
     A module with a block RAM's name but other ports or parameters is left out: it stays behavioural.
     """
-    found = {}
-    for name, header, body in _MODULE.findall(verilog):
-        ram = parse_name(name)
-        if ram is None:
-            continue
-        ports = {port: int(high or 0) + 1 for _, high, port in _DIRECTION.findall(header + body)}
-        if ports == {**ram.ports, "INIT": ram.width * ram.depth}:
-            found[name] = ram
-    return found
+    return {
+        name: ram
+        for name, ports in named(verilog, "block_ram_")
+        if (ram := parse_name(name)) and ports == {**ram.ports, "INIT": ram.width * ram.depth}
+    }
 
 
 def _header(ram: BlockRam, name: str | None = None) -> str:
@@ -172,6 +168,4 @@ def _dp16kd(ram: BlockRam, low: int) -> str:
         words = range(row * _ROW_WORDS, min((row + 1) * _ROW_WORDS, ram.depth))
         fields = [f"{20 - bits}'d0, INIT[{k * ram.width + low + bits - 1}:{k * ram.width + low}]" for k in words]
         parameters[f"INITVAL_{row:02X}"] = "{" + ", ".join(reversed(fields)) + "}"
-    named_parameters = ",\n".join(f"    .{name}({value})" for name, value in parameters.items())
-    named_pins = ",\n".join(f"    .{name}({value})" for name, value in pins.items())
-    return f"  DP16KD #(\n{named_parameters}\n  ) block_{low} (\n{named_pins}\n  );\n"
+    return instance("DP16KD", parameters, pins, f"block_{low}")

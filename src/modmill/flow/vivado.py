@@ -9,36 +9,20 @@ itself was never run.
 import re
 import shutil
 import time
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from modmill.flow import tools
 from modmill.flow.targets import Target
 
+_PERIOD_NS = 3.0
 _PARTS = {
     "xc7z020": "xc7z020clg400-1",
     "xc7a200t": "xc7a200tfbg484-1",
     "xc7vx690t": "xc7vx690tffg1761-2",
     "xcku5p": "xcku5p-ffvb676-2-i",
 }
-_ROWS = {
-    "lut": r"(?:Slice|CLB) LUTs\*?",
-    "ff": r"(?:Slice|CLB) Registers",
-    "dsp": r"DSPs",
-    "bram": r"Block RAM Tile",
-}
-
-
-@dataclass(frozen=True)
-class VivadoResult:
-    """Resources of the routed core (block RAMs of 36 kbit, halves allowed) and its clock in MHz, without pads."""
-
-    dsp: int
-    lut: int
-    ff: int
-    bram: float
-    mhz: float
-    seconds: float
+_ROWS = {"lut": r"(?:Slice|CLB) LUTs\*?", "ff": r"(?:Slice|CLB) Registers", "dsp": "DSPs", "bram": "Block RAM Tile"}
 
 
 def script(top: str, target: Target, period_ns: float) -> str:
@@ -48,26 +32,22 @@ def script(top: str, target: Target, period_ns: float) -> str:
     """
     if target.device not in _PARTS:
         raise ValueError(f"Vivado serves {', '.join(_PARTS)}, not {target.device}")
-    return "\n".join(
-        [
-            "read_verilog core.v",
-            f"synth_design -top {top} -part {_PARTS[target.device]} -mode out_of_context",
-            f"create_clock -name clk -period {period_ns:.3f} [get_ports clk]",
-            "opt_design",
-            "place_design",
-            "phys_opt_design",
-            "route_design",
-            "report_utilization -file utilization.rpt",
-            "report_timing_summary -file timing.rpt",
-            "",
-        ]
-    )
+    return f"""read_verilog core.v
+synth_design -top {top} -part {_PARTS[target.device]} -mode out_of_context
+create_clock -name clk -period {period_ns:.3f} [get_ports clk]
+opt_design
+place_design
+phys_opt_design
+route_design
+report_utilization -file utilization.rpt
+report_timing_summary -file timing.rpt
+"""
 
 
-def run(
-    verilog: str, top: str, target: Target, workdir: Path, *, period_ns: float = 3.0, timeout: float | None = None
-) -> VivadoResult:
-    """Run Vivado on a core. `period_ns` is the requested clock period; the result has the period that was reached.
+def run(verilog: str, top: str, target: Target, workdir: Path, _seed: int = 1) -> dict[str, Any]:
+    """Run Vivado on a core, without pads; the requested clock period is `_PERIOD_NS`.
+
+    Returns the values of a row: the clock that was reached, and block RAMs of 36 kbit, halves allowed.
 
     Raises ToolError if Vivado is not on PATH, fails, or its reports cannot be read.
     """
@@ -76,20 +56,15 @@ def run(
         raise tools.ToolError("vivado: not on PATH")
     workdir.mkdir(parents=True, exist_ok=True)
     (workdir / "core.v").write_text(verilog)
-    (workdir / "run.tcl").write_text(script(top, target, period_ns))
+    (workdir / "run.tcl").write_text(script(top, target, _PERIOD_NS))
     start = time.monotonic()
     command = [executable, "-mode", "batch", "-nojournal", "-nolog", "-source", "run.tcl"]
-    tools.run(command, name="vivado", log=workdir / "vivado.log", cwd=workdir, timeout=timeout)
+    tools.run(command, name="vivado", log=workdir / "vivado.log", cwd=workdir)
     used = parse_utilisation((workdir / "utilization.rpt").read_text())
-    slack = parse_slack((workdir / "timing.rpt").read_text())
-    return VivadoResult(
-        dsp=int(used["dsp"]),
-        lut=int(used["lut"]),
-        ff=int(used["ff"]),
-        bram=used["bram"],
-        mhz=1000 / (period_ns - slack),
-        seconds=time.monotonic() - start,
-    )
+    mhz = 1000 / (_PERIOD_NS - parse_slack((workdir / "timing.rpt").read_text()))
+    utilisation = {"DSP": int(used["dsp"]), "LUT": int(used["lut"]), "FF": int(used["ff"]), "BRAM": used["bram"]}
+    seconds = round(time.monotonic() - start, 1)
+    return {"mhz": mhz, "mhz_reported": mhz, "cap_mhz": None, "utilisation": utilisation, "seconds": seconds}
 
 
 def parse_utilisation(report: str) -> dict[str, float]:

@@ -8,10 +8,13 @@ As `simulate.py`; `words.cpp` drives the handshake.
 import ctypes
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Unpack
 
-from modmill.flow.library import Library, Start, StartJob, chances, violations
-from modmill.flow.simulate import DEFAULT_TIMEOUT
+from modmill.flow import library
+from modmill.flow.library import U32, U64, U64S, Library, Pace, Start, StartJob
 
+Words = tuple[Sequence[int], int]
+"""Words at i, and number of words that are expected at o."""
 _DRAIN_CYCLES = 300  # in which no further word may leave
 _PORTS = {
     "i_valid": "input", "i_ready": "output", "i_data": "input", "o_valid": "output", "o_ready": "input",
@@ -43,26 +46,11 @@ class WordRun:
 
 
 class _Job(ctypes.Structure):  # has the same layout in words.cpp
-    _fields_ = [
-        ("start", StartJob),
-        ("words", ctypes.c_uint64),
-        ("i", ctypes.POINTER(ctypes.c_uint64)),
-        ("wanted", ctypes.c_uint64),
-        ("o", ctypes.POINTER(ctypes.c_uint64)),
-        ("accepted", ctypes.POINTER(ctypes.c_uint64)),
-        ("valid", ctypes.POINTER(ctypes.c_uint64)),
-        ("last", ctypes.POINTER(ctypes.c_uint64)),
-        ("gap", ctypes.c_uint32),
-        ("stall", ctypes.c_uint32),
-        ("timeout", ctypes.c_uint64),
-        ("drain", ctypes.c_uint64),
-        ("accepted_count", ctypes.c_uint64),
-        ("taken_count", ctypes.c_uint64),
-        ("cycles", ctypes.c_uint64),
-        ("timed_out", ctypes.c_uint64),
-        ("faults", ctypes.c_uint64 * len(_FAULTS)),
-        ("first", ctypes.c_uint64 * len(_FAULTS)),
-    ]
+    _fields_ = library.fields(
+        (StartJob, "start"), (U64, "words"), (U64S, "i"), (U64, "wanted"), (U64S, "o accepted valid last"),
+        (U32, "gap stall"), (U64, "timeout drain accepted_count taken_count cycles timed_out"),
+        (U64 * len(_FAULTS), "faults first"),
+    )  # fmt: skip
 
 
 class WordSimulator:
@@ -72,66 +60,45 @@ class WordSimulator:
     Raises ToolError if the text does not compile, and ValueError for another size of words or number of instances.
     """
 
-    def __init__(
-        self,
-        verilog: str,
-        word: int,
-        *,
-        top: str = "core",
-        instances: int = 1,
-        cache: bool = True,
-        power_up: int = 1,
-    ) -> None:
+    def __init__(self, verilog: str, word: int, *, top: str = "core", instances: int = 1, power_up: int = 1) -> None:
         if not 1 <= word <= 64:
             raise ValueError(f"words have 1 to 64 bits, not {word}")
-        self.word, self.instances, self._power_up = word, instances, power_up
+        self._word, self._power_up = word, power_up
         macros = {"MODMILL_WORD": "std::declval<Vmodel>().i_data{}"}
         ports = {port: (way, word if port.endswith("data") else 1) for port, way in _PORTS.items()}
         pins = [*(f"top.{port}{{}}" for port in _PORTS), f"{(1 << word) - 1:#x}ull"]
-        self._library = Library(
-            verilog, top, "words.cpp", macros, ports, pins, _Job, instances=instances, cache=cache
-        )  # fmt: skip
+        self._library = Library(verilog, top, "words.cpp", macros, ports, pins, _Job, instances)
 
-    def run(
-        self, words: Sequence[int], wanted: int, *, gap: float = 0.0, stall: float = 0.0, seed: int = 1,
-        timeout: int = DEFAULT_TIMEOUT, start: Start = Start(),  # noqa: B008 - frozen
-    ) -> WordRun:  # fmt: skip
+    def run(self, words: Sequence[int], wanted: int, *, start: Start | None = None, **pace: Unpack[Pace]) -> WordRun:
         """Power up, reset, feed all words and wait for ``wanted`` words; ``start``: how the run begins.
 
-        ``gap`` and ``stall`` are the probabilities per cycle that producer and consumer begin to pause, ``timeout`` the
-        most cycles without a word at either end. Raises ValueError for words that do not fit and for probabilities
-        outside [0, 1).
+        Raises ValueError for words that do not fit and for probabilities outside [0, 1).
         """
-        return self._run([(words, wanted)], gap, stall, seed, timeout, [start])[0]
+        return self._run([(words, wanted)], [start or Start()], **pace)[0]
 
     def run_pair(
-        self, first: tuple[Sequence[int], int], second: tuple[Sequence[int], int], *, gap: float = 0.0,
-        stall: float = 0.0, seed: int = 1, timeout: int = DEFAULT_TIMEOUT,
-        starts: tuple[Start, Start] = (Start(), Start()),
-    ) -> tuple[WordRun, WordRun]:  # fmt: skip
-        """As ``run``, for two engines in one simulation: (words, wanted) for each.
+        self, first: Words, second: Words, *, starts: tuple[Start, Start] = (Start(), Start()), **pace: Unpack[Pace]
+    ) -> tuple[WordRun, WordRun]:
+        """As ``run``, for two engines in one simulation.
 
         ``starts``: only ``first`` of the second one is used, because the engines share their reset.
         """
-        one, two = self._run([first, second], gap, stall, seed, timeout, starts)
+        one, two = self._run([first, second], starts, **pace)
         return one, two
 
     def _run(
-        self, jobs: Sequence[tuple[Sequence[int], int]], gap: float, stall: float, seed: int, timeout: int,
-        starts: Sequence[Start],
+        self, jobs: Sequence[Words], starts: Sequence[Start], *, gap: float = 0.0, stall: float = 0.0, seed: int = 1,
+        timeout: int = library.DEFAULT_TIMEOUT,
     ) -> list[WordRun]:  # fmt: skip
-        if len(jobs) != self.instances:
-            raise ValueError(f"this simulator holds {self.instances} engines, not {len(jobs)}")
-        pauses = chances(gap=gap, stall=stall)
+        pauses = library.chances(gap=gap, stall=stall)
         table = (_Job * len(jobs))()
         kept = []
         for k, (words, wanted) in enumerate(jobs):
             for place, word in enumerate(words):
-                if word < 0 or word >> self.word:
-                    raise ValueError(f"word {place}, {word}, does not fit {self.word} bits")
-            i = (ctypes.c_uint64 * max(1, len(words)))(*words)
-            o, valid, last = ((ctypes.c_uint64 * max(1, wanted))() for _ in range(3))
-            accepted = (ctypes.c_uint64 * max(1, len(words)))()
+                if word < 0 or word >> self._word:
+                    raise ValueError(f"word {place}, {word}, does not fit {self._word} bits")
+            i, accepted = library.array(U64, len(words), words), library.array(U64, len(words))
+            o, valid, last = (library.array(U64, wanted) for _ in range(3))
             start = starts[k].job(2 * seed + k, self._power_up)
             table[k] = _Job(start, len(words), i, wanted, o, accepted, valid, last, *pauses, timeout, _DRAIN_CYCLES)
             kept.append((i, o, accepted, valid, last))
@@ -143,6 +110,6 @@ def _result(job: _Job, o: list[int], accepted: list[int], valid: list[int], last
     missing = f"{job.taken_count} of {job.wanted} words left, {job.accepted_count} of {job.words} were taken"
     count = job.taken_count
     return WordRun(
-        o[:count], accepted[: job.accepted_count], valid[:count], job.cycles, violations(job, _FAULTS, missing),
+        o[:count], accepted[: job.accepted_count], valid[:count], job.cycles, library.violations(job, _FAULTS, missing),
         list(map(bool, last[:count])),
     )  # fmt: skip

@@ -52,11 +52,9 @@ class RtlPointEngine(PointEngine):
 
     @property
     def curve(self) -> Curve:
-        """The curve."""
         return self.core.curve
 
     def results(self, operation: str, bits: int, runs: Sequence[Run]) -> list[tuple[int, ...]]:
-        """Results of each run."""
         if bits > self.core.bits:
             raise UnsupportedError(f"scalars of this core must have at most {self.core.bits} bits, got {bits}")
         return simulated(self.core, operation, runs, self.work)
@@ -87,7 +85,6 @@ class RtlOrder(OrderArithmetic):
         return f"this core, loaded with n by a message of {len(self.core.setup(self.core.curve.n)):,} words"
 
     def results(self, n: int, operation: str, runs: Sequence[Mapping[str, int]]) -> list[tuple[int, ...]]:
-        """Results of each run."""
         if n != self.core.curve.n:
             raise UnsupportedError(f"the core computes modulo the order of {self.core.curve.title} only")
         return simulated(self.core, operation, [((), given) for given in runs], self.work)

@@ -70,14 +70,8 @@ class OnDesign:
             raise UnsupportedError(f"distances must be at least 1 instruction, got {min(self.distances)}")
         if not added and self.sums < 1:
             raise UnsupportedError(f"the number of sums in an instruction must be at least 1, got {self.sums}")
-        return DatapathSpec(
-            0 if added else self.sums,
-            *self.distances,
-            ROOM,
-            ROOM,
-            added=added,
-            conditional_subtracts=conditional_subtracts,
-        )
+        sums = 0 if added else self.sums
+        return DatapathSpec(sums, *self.distances, ROOM, ROOM, added=added, conditional_subtracts=conditional_subtracts)
 
     def engine(self) -> MicrocodePointEngine:
         """The bit-exact point engine."""
@@ -99,11 +93,8 @@ def table(on: OnDesign) -> str:
     """Table of all operations: instructions, products and slots. On a Weierstrass curve also u1 G + u2 P in variable
     time, for one pair of random scalars."""
     engine = on.engine()
-    heads = (
-        "operation", "instructions", "products", "used", "stored", "slots", "shared", "conditional subtracts",
-        "reductions",
-    )  # fmt: skip
-    lines = [heads]
+    lines = [("operation", "instructions", "products", "used", "stored", "slots", "shared", "conditional subtracts",
+              "reductions")]  # fmt: skip
     made = [(operation, engine.program(operation, on.bits)[1]) for operation in on.operations]
     if isinstance(on.curve, Weierstrass):
         rnd = random.Random(1)
@@ -117,12 +108,11 @@ def table(on: OnDesign) -> str:
             str(len(p.before) + len(p.loop) + len(p.after)), str(p.slots), str(p.shared_slots),
             str(found.legal.subtract_count), str(len(found.legal.reductions)),
         ))  # fmt: skip
-    widths = [max(len(line[k]) for line in lines) for k in range(len(heads))]
-    texts = []
-    for line in lines:
-        cells = [f"{cell:>{w}}" for cell, w in zip(line, widths, strict=True)]
-        texts.append("  ".join([f"{line[0]:<{widths[0]}}", *cells[1:]]))
-    return "\n".join(texts)
+    first, *widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    return "\n".join(
+        "  ".join([f"{name:<{first}}", *(f"{cell:>{w}}" for cell, w in zip(cells, widths, strict=True))])
+        for name, *cells in lines
+    )
 
 
 def explanation(on: OnDesign, operation: str, width: int = 100) -> str:
@@ -131,9 +121,8 @@ def explanation(on: OnDesign, operation: str, width: int = 100) -> str:
     Raises UnsupportedError for an operation that the curve does not have.
     """
     if operation not in on.operations:
-        raise UnsupportedError(
-            f"{on.curve.title} has the operations {', '.join(on.operations)}, not {shortened(operation)}"
-        )
+        known = ", ".join(on.operations)
+        raise UnsupportedError(f"{on.curve.title} has the operations {known}, not {shortened(operation)}")
     engine = on.engine()
     made, found = engine.program(operation, on.bits)
     facts = [("program", made.field_program.name), ("design", f"{on.design}, {on.io} form"), *found.facts()]
@@ -141,12 +130,8 @@ def explanation(on: OnDesign, operation: str, width: int = 100) -> str:
     lines = [f"{name:<{label}}  {text}" for name, text in facts]
     for part, times in zip(found.parts, found.field_program.repeats, strict=True):
         if part.length:
-            lines += [
-                "",
-                f"{part.block.name}: {part.length} instructions, {times} times (columns are instructions)",
-                "",
-            ]
-            lines.append(chart(part.schedule(engine.unit, _names(part)), width))
+            head = f"{part.block.name}: {part.length} instructions, {times} times (columns are instructions)"
+            lines += ["", head, "", chart(part.schedule(engine.unit, _names(part)), width)]
     return "\n".join(lines)
 
 

@@ -14,10 +14,9 @@ from typing import Any, Self
 
 from modmill.contract import Binary, Digits, ResiduePair, UnsupportedError
 from modmill.cores import engine_files
-from modmill.cores.built import BuiltEngine, Message, Simulated
+from modmill.cores.built import BuiltEngine, Message, Simulated, Trial
 from modmill.cores.ecc.page import describe, page, restored
 from modmill.cores.ecc.samples import jobs
-from modmill.cores.trial import Trial
 from modmill.design import DesignInstance, unused
 from modmill.designs import design as find_design
 from modmill.engines.ecc.blinding import Run
@@ -73,30 +72,22 @@ class EccCore(BuiltEngine):
 
     def __post_init__(self) -> None:
         if self.fitted.p != self.curve.p:
-            raise UnsupportedError(
-                f"the modulus of {self.design} must be the p of {self.curve.title}, got {self.fitted.p:#x}"
-            )
+            what = f"the modulus of {self.design} must be the p of {self.curve.title}"
+            raise UnsupportedError(f"{what}, got {self.fitted.p:#x}")
         super().__post_init__()
-        for operation in self.operations:
-            if operation not in OPERATIONS:
-                raise UnsupportedError(
-                    f"an operation must be one of {', '.join(OPERATIONS)}, not {shortened(operation)}"
-                )
+        if unknown := [name for name in self.operations if name not in OPERATIONS]:
+            known = ", ".join(OPERATIONS)
+            raise UnsupportedError(f"an operation must be one of {known}, not {shortened(unknown[0])}")
         if self.order:
             _ = self._loaded
 
-    # ---- parts
-
     @property
     def numbered(self) -> bool:
-        """Whether numbers stay in the design's own slot machine."""
         return isinstance(self.contract.operand, ResiduePair)
 
     @property
     def _sums(self) -> tuple[int, bool]:
-        """Number of sums in an instruction, and whether the unit has a conditional subtract: if a difference of two
-        products of numbers below p can exceed the largest operand."""
-        bound = self.contract.product(Fraction(1), Fraction(1))
+        bound = self.contract.product(Fraction(1), Fraction(1))  # a difference of two of them may exceed the operands
         fits = bound + -(-bound // 1) <= self.contract.operand_bound
         return self.sums, isinstance(self.contract.operand, Binary) and not fits
 
@@ -113,14 +104,13 @@ class EccCore(BuiltEngine):
     @cached_property
     def _loaded(self) -> DesignInstance:
         """The design with n loaded."""
+        title = self.curve.title
         if not order_operations(self.curve):
-            raise UnsupportedError(
-                f"Modmill has no signature scheme on {self.curve.title}, so no arithmetic modulo its order"
-            )
+            raise UnsupportedError(f"Modmill has no signature scheme on {title}, so no arithmetic modulo its order")
         try:
             return self.fitted.at(self.curve.n)
         except UnsupportedError as error:
-            raise UnsupportedError(f"no arithmetic modulo the order of {self.curve.title}: {error}") from None
+            raise UnsupportedError(f"no arithmetic modulo the order of {title}: {error}") from None
 
     def modulus(self, job: str) -> int:
         """The modulus of an operation: n or p."""
@@ -146,8 +136,6 @@ class EccCore(BuiltEngine):
 
     @property
     def layout(self) -> MicrocodeLayout:
-        """Slots, program memory and messages. Raises UnsupportedError if the programs do not fit the multiplier or the
-        memories."""
         return self._made[0]
 
     @cached_property
@@ -162,11 +150,10 @@ class EccCore(BuiltEngine):
         if self.threads:
             return self._layout(self.threads)
         timing = self.timing
-        busy = (
-            {-(-timing.distance // d) for d in _DISTANCES}
-            if isinstance(timing, SlotTiming)
-            else {busy_threads(timing, d) for d in _DISTANCES}
-        )
+        if isinstance(timing, SlotTiming):
+            busy = {-(-timing.distance // d) for d in _DISTANCES}
+        else:
+            busy = {busy_threads(timing, d) for d in _DISTANCES}
         least, *more = sorted(busy | {1})
         for threads in reversed(more):
             with suppress(UnsupportedError):
@@ -178,9 +165,8 @@ class EccCore(BuiltEngine):
         contracts = {self.curve.p: self.contract}
         if self.order:
             contracts[self.curve.n] = self._loaded.contract(self.io)
-        instructions = tuple(
-            assemble(made.field_program, contracts[made.field_program.domain.p], unit) for made in self.points
-        )
+        programs = [made.field_program for made in self.points]
+        instructions = tuple(assemble(program, contracts[program.domain.p], unit) for program in programs)
         layout = MicrocodeLayout(tuple(a.program for a in instructions), self.timing, threads, self.word)
         if self.numbered:
             unused(self.fitted.slot_machine(layout.used))  # raises if there are too few slots
@@ -195,8 +181,6 @@ class EccCore(BuiltEngine):
     def cycles(self, operation: str) -> int:
         """Cycles from the last word of a job to the first word of its results, the same for all runs."""
         return self._sample.cycles(self.number(operation))
-
-    # ---- running
 
     def setup(self, modulus: int = 0) -> list[int]:
         """Words of SETUP for a modulus, p or n; 0 stands for p."""
@@ -232,20 +216,14 @@ class EccCore(BuiltEngine):
         return self._simulated(self.number(operation), modulus, setups, runs, lambda batch: self.job(operation, batch))
 
     def trial(self) -> Trial:
-        """Simulate two jobs of the first operation for each machine, some runs exceptional.
-
-        Raises ToolError for a wrong result.
-        """
+        """Simulate two jobs of the first operation for each machine, some runs exceptional."""
         operation = self.operations[0]
         pairs = list(chain(*self.vector_jobs(operation)[: 2 * self.cores]))
         found = self.simulate(operation, [run for run, _ in pairs])
         return self._tried(found, [expected for _, expected in pairs], "result")
 
-    # ---- writing and reading
-
     @property
     def options(self) -> dict[str, Any]:
-        """All options, defaults resolved."""
         return {
             "operations": list(self.operations), "bits": self.bits, "shape": asdict(self.shape),
             "threads": self.layout.threads, "sums": self.sums, "word": self.word, "io": self.io, "top": self.top,
@@ -253,7 +231,6 @@ class EccCore(BuiltEngine):
         }  # fmt: skip
 
     def about(self) -> dict[str, Any]:
-        """Description of the engine in a record of `results/`."""
         return {"curve": self.curve.title, **super().about()}
 
     def vector_jobs(self, operation: str) -> list[list[tuple[Run, tuple[int, ...]]]]:
@@ -281,14 +258,12 @@ class EccCore(BuiltEngine):
         )  # fmt: skip
 
     def messages(self) -> Iterator[Message]:
-        """Yield SETUP and jobs of each program, for p, then for n."""
         for setting, programs in self.by_modulus():
             yield setting
             for held in programs:
                 yield from (self.message(held.operation, pairs) for pairs in self.vector_jobs(held.operation))
 
     def record(self) -> dict[str, Any]:
-        """Content of ecc.json."""
         lay = self.layout
         return {
             "modmill": __version__,
@@ -304,30 +279,28 @@ class EccCore(BuiltEngine):
             "rounds": lay.rounds,
             "cycles_per_instruction": self.timing.issue_cycles,
             "setup_words": len(self.setup()),
-            "programs": [
-                {
-                    "command": 1 + k, "operation": held.operation,
-                    "instructions": held.instructions.program.instructions,
-                    "products": held.instructions.program.products, "digits": held.instructions.program.digits,
-                    "digit_words": lay.digit_words(k), "window": held.instructions.program.window,
-                    "inputs": [name for _, name in held.instructions.program.inputs],
-                    "results": list(held.instructions.field_program.results), "cycles": self.cycles(held.operation),
-                    **({"modulus": "p" if held.modulus == self.curve.p else "n"} if self.order else {}),
-                } for k, held in enumerate(self.held)
-            ],
+            "programs": [self._program(k, held) for k, held in enumerate(self.held)],
             "slots_in_use": lay.used,
             "ports": engine_files.stream_ports(self.word),
             "multiplier": self.contract.describe(),
             "digest": digest(self.verilog),
         }  # fmt: skip
 
+    def _program(self, number: int, held: ProgramImage) -> dict[str, Any]:
+        program = held.instructions.program
+        return {
+            "command": 1 + number, "operation": held.operation, "instructions": program.instructions,
+            "products": program.products, "digits": program.digits, "digit_words": self.layout.digit_words(number),
+            "window": program.window, "inputs": [name for _, name in program.inputs],
+            "results": list(held.instructions.field_program.results), "cycles": self.cycles(held.operation),
+            **({"modulus": "p" if held.modulus == self.curve.p else "n"} if self.order else {}),
+        }  # fmt: skip
+
     def page(self, record: Mapping[str, Any]) -> str:
-        """The data sheet."""
         return page(record)
 
     @classmethod
     def of_record(cls, record: Mapping[str, Any]) -> Self:
-        """Make the coprocessor that a record describes."""
         options = dict(record["options"])
         options |= {"operations": tuple(options["operations"]), "shape": Shape(**options["shape"])}
         made = ecc(restored(record["curve"]), record["design"], record["given"], **options)
@@ -347,9 +320,10 @@ def ecc(
     base point only; such a curve is validated first.
     Raises UnsupportedError (ValueError) for an unknown curve, and if the design does not support the curve.
     """
-    found = find_curve(curve, pairing=allow_pairing) if isinstance(curve, str) else curve
-    if allow_pairing and not isinstance(curve, str):
-        found = proved(found, pairing=True)
+    if isinstance(curve, str):
+        found = find_curve(curve, pairing=allow_pairing)
+    else:
+        found = proved(curve, pairing=True) if allow_pairing else curve
     chosen = find_design(design)
     given = chosen.checked(settings or {})
     fitted = chosen.fit(found.p, **given)

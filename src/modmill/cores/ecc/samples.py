@@ -4,8 +4,9 @@
 
 from __future__ import annotations
 
+import itertools
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from modmill.cores.batches import batches
 from modmill.engines.ecc.blinding import NUMBERS, Run, order_reference, reference
@@ -15,6 +16,8 @@ from modmill.numbers.curves.projective import multiples
 
 EDGES = 5
 """Maximum number of edge cases at the start of a sample."""
+_THREE = {*NUMBERS, "multiply-two"}
+"""Operations with three edge cases."""
 
 
 def expected(curve: Curve, operation: str, run: Run) -> tuple[int, ...]:
@@ -27,38 +30,34 @@ def expected(curve: Curve, operation: str, run: Run) -> tuple[int, ...]:
 def sample(curve: Curve, operation: str, bits: int, count: int, seed: int = 1) -> list[tuple[Run, tuple[int, ...]]]:
     """Return ``count`` runs with expected results: scalars 0, 1, n - 1, n and all ones, then random ones.
 
-    For operations modulo n: numbers 0, 1 and n - 1, then random ones.
+    For multiply-two and operations modulo n: numbers 0, 1 and n - 1, then random ones. The first points are G and -G.
     """
-    rnd = random.Random(seed)
-    if operation in NUMBERS:
-        return [(run, expected(curve, operation, run)) for run in _numbers(curve.n, operation, count, rnd)]
-    size = curve.n.bit_length() if operation == "multiply-two" else bits
-    edges = [k for k in (0, 1, curve.n - 1, curve.n, (1 << size) - 1) if k >> size == 0]
-    if operation == "multiply-two":
-        edges = [0, 1, curve.n - 1]
+    rnd, n = random.Random(seed), curve.n
+    edges = [0, 1, n - 1] if operation in _THREE else [x for x in (0, 1, n - 1, n, (1 << bits) - 1) if x >> bits == 0]
     out = []
     for k in range(count):
-        scalars = [edges[k] if k < len(edges) else rnd.getrandbits(size)]
-        numbers = {BLIND: rnd.randrange(1, curve.p)}
-        if operation == "multiply-two":
-            scalars = [edges[(k + j) % len(edges)] if k < len(edges) else rnd.randrange(curve.n) for j in range(2)]
-            del numbers[BLIND]
-        if operation == "ladder":
-            numbers["u"] = [0, 1, curve.p - 1, curve.base[0]][k] if k < 4 else rnd.randrange(curve.p)
-        elif operation != "multiply-base":
-            numbers |= _point(curve, rnd, k)
-        run: Run = tuple(scalars), numbers
+        scalars, numbers = drawn(curve, operation, bits, rnd)
+        if k < len(edges):
+            turned = edges[k:] + edges[:k]
+            scalars = tuple(turned[: len(scalars)])
+            if operation in NUMBERS:
+                numbers = dict(zip(numbers, itertools.cycle(turned), strict=False))
+        if operation == "ladder" and k < 4:
+            numbers = {**numbers, "u": (0, 1, curve.p - 1, curve.base[0])[k]}
+        elif "x" in numbers and k < 2:
+            numbers = {**numbers, **_point(curve, rnd, k)}
+        run: Run = scalars, numbers
         out.append((run, expected(curve, operation, run)))
     return out
 
 
 def jobs(
-    curve: Curve, operation: str, bits: int, threads: int, machines: int = 1, seed: int = 1
+    curve: Curve, operation: str, bits: int, threads: int, machines: int = 1
 ) -> list[list[tuple[Run, tuple[int, ...]]]]:
     """Return jobs of ``threads`` runs with expected results, in the order of `batches`: edge cases as in `sample`, and
     random runs."""
-    edges = sample(curve, operation, bits, 3 if operation in NUMBERS or operation == "multiply-two" else EDGES, seed)
-    rnd = random.Random(seed)
+    edges = sample(curve, operation, bits, 3 if operation in _THREE else EDGES)
+    rnd = random.Random(2)
 
     def draw() -> tuple[Run, tuple[int, ...]]:
         run = drawn(curve, operation, bits, rnd)
@@ -83,13 +82,6 @@ def drawn(curve: Curve, operation: str, bits: int, rnd: random.Random) -> Run:
 
 def _modulo_order(operation: str, n: int, given: Mapping[str, int]) -> tuple[int, ...]:
     return order_reference(operation, n, given, lambda x: pow(x, n - 2, n))
-
-
-def _numbers(n: int, operation: str, count: int, rnd: random.Random) -> Iterator[Run]:
-    names, _ = NUMBERS[operation]
-    edges = (0, 1, n - 1)
-    for k in range(count):
-        yield (), {x: edges[(k + j) % 3] if k < 3 else rnd.randrange(n) for j, x in enumerate(names)}
 
 
 def _point(curve: Curve, rnd: random.Random, number: int) -> dict[str, int]:

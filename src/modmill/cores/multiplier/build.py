@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from modmill.contract import Contract, UnsupportedError
-from modmill.cores.folder import write_folder
+from modmill.cores.folder import require_former, write_folder
 from modmill.cores.multiplier import operands
 from modmill.cores.multiplier.explain import explanation
 from modmill.cores.multiplier.verify import SHORT, Report, verify
@@ -31,8 +31,7 @@ from modmill.version import __version__
 RECORD = "contract.json"
 FILES = ("core.v", RECORD, "vectors.json", "test_core.py", "README.md")
 """Files of a folder, in addition to the FuseSoC file."""
-
-_MADE_BY_BENCH = {"sim_build", "__pycache__", ".pytest_cache", "build"}
+_BESIDE = ("*.core", "sim_build", "__pycache__", ".pytest_cache", "build")  # the FuseSoC file, and what the bench makes
 _EMITTING = threading.Lock()  # emission patches Amaranth temporarily
 
 
@@ -146,12 +145,11 @@ class Core:
         target = Path(folder) if folder is not None else Path(self.name)
         require_replaceable(target)
         if check:
-            self.vouch()
+            self._vouch()
         record = self.record()
-        place = list(record).index("cost")
-        items = list(record.items())
-        items[place:place] = [("digest", self.digest), ("build_check", "passed" if check else "none: --no-check")]
-        record = json.loads(json.dumps(dict([*items, ("tools", tools.versions())])))
+        cost = record.pop("cost")
+        record |= {"digest": self.digest, "build_check": "passed" if check else "none: --no-check", "cost": cost}
+        record = json.loads(json.dumps(record | {"tools": tools.versions()}))
         texts = self.texts(record, self.verilog)
         write_folder(target, {**texts, RECORD: seal.record_text(seal.sealed(record, texts))})
         return target
@@ -163,14 +161,10 @@ class Core:
             "vectors.json": json.dumps(self._vectors(record["digest"]), indent=1) + "\n",
             "test_core.py": sheet.render("test_core.py", record, self.name),
             "README.md": sheet.render("README.md", record, self.name),
-            self._fusesoc: sheet.render("fusesoc.core", record, self.name),
+            f"modmill_{sheet.identifier(self.name)}.core": sheet.render("fusesoc.core", record, self.name),
         }
 
-    @property
-    def _fusesoc(self) -> str:
-        return f"modmill_{sheet.identifier(self.name)}.core"
-
-    def vouch(self) -> None:
+    def _vouch(self) -> None:
         """Simulate corners, some random operands and starts. Raises FaultyCore with the first fault."""
         report = Report(self.name)
         verify(self, self.verilog, report, effort=SHORT)
@@ -235,14 +229,4 @@ def build(
 
 def require_replaceable(folder: Path) -> None:
     """Raise ValueError unless the folder is missing, empty, or a former build without other files."""
-    if not folder.exists() and not folder.is_symlink():
-        return
-    if not folder.is_dir():
-        raise ValueError(f"{folder} exists and is not a folder")
-    entries = {entry.name for entry in folder.iterdir()}
-    if not entries:
-        return
-    foreign = sorted(e for e in entries - set(FILES) - _MADE_BY_BENCH if not e.endswith(".core"))
-    if foreign or not set(FILES) <= entries:
-        what = f"it holds {foreign[0]}" if foreign else f"it lacks {sorted(set(FILES) - entries)[0]}"
-        raise ValueError(f"{folder} exists and is no former build ({what}); choose another folder with -o")
+    require_former(folder, FILES, _BESIDE)

@@ -60,14 +60,10 @@ def record_differences(written: dict[str, Any], recomputed: dict[str, Any]) -> I
     the check at build time."""
     recomputed = json.loads(json.dumps(recomputed))
     apart = {"modmill", "tools", "digest", "build_check", *seal.KEYS}
-    by = (
-        ""
-        if written.get("modmill") == recomputed["modmill"]
-        else (f" (made by Modmill {_short(written.get('modmill'))}, this is {recomputed['modmill']})")
-    )
-    for key in dict.fromkeys([*recomputed, *written]):
-        if key in apart:
-            continue
+    by = ""
+    if written.get("modmill") != recomputed["modmill"]:
+        by = f" (made by Modmill {_short(written.get('modmill'))}, this is {recomputed['modmill']})"
+    for key in [key for key in dict.fromkeys([*recomputed, *written]) if key not in apart]:
         if key not in written:
             yield f"contract.json: {key} is missing{by}"
         elif key not in recomputed:

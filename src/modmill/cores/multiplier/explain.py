@@ -5,6 +5,8 @@
 from __future__ import annotations
 
 import random
+import textwrap
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from modmill.cores.multiplier import operands
@@ -19,9 +21,8 @@ _SHOWN = 8
 
 def explanation(core: Core, width: int = 100) -> str:
     """Return the explanation of a core as text, wrapped at ``width`` columns where possible."""
-    design, fitted = core.design, core.fitted
+    design, fitted, plan = core.design, core.fitted, core.fitted.schedule
     native = fitted.contract("native")
-    plan = fitted.schedule
     two = native.operands == 2
     unit = "product" if two else "number"
     name = f"{design.name}{f' ({design.paper})' if design.paper else ''}: {design.title}"
@@ -55,21 +56,12 @@ def _modulus(core: Core) -> list[tuple[str, str]]:
     return [("made for", f"{hex(core.modulus.value)}{named}"), ("congruent modulo p", hex(core.contract.p))]
 
 
-def _columns(rows: list[tuple[str, str]], width: int) -> list[str]:
+def _columns(rows: list[tuple[str, str]], width: int) -> Iterator[str]:
     label = max(len(name) for name, _ in rows)
-    lines = []
     for name, text in rows:
-        room = max(20, width - label - 2)
-        parts = _wrapped(text, room)
-        lines.append(f"{name:<{label}}  {parts[0]}")
-        lines += [" " * (label + 2) + part for part in parts[1:]]
-    return lines
-
-
-def _wrapped(text: str, room: int) -> list[str]:
-    import textwrap
-
-    return textwrap.wrap(text, room) or [""]
+        parts = textwrap.wrap(text, max(20, width - label - 2)) or [""]
+        yield f"{name:<{label}}  {parts[0]}"
+        yield from (" " * (label + 2) + part for part in parts[1:])
 
 
 def _example(core: Core, width: int) -> list[str]:
@@ -88,13 +80,10 @@ def _example(core: Core, width: int) -> list[str]:
     product = operands.judged(contract, [port])[0]
     rows.append(("a factor mod p" if one else "a b factor mod p", product.value))
     label = max(len(_cut(name, 24)) for name, _ in rows)
-    lines = ["Example, with the names of all intermediate values:", ""]
-    for name, value in rows:
-        lines.append(f"{_cut(name, 24):<{label}}  {_value(value, width - label - 2)}")
+    shown = [f"{_cut(name, 24):<{label}}  {_value(value, width - label - 2)}" for name, value in rows]
     same = contract.result.decode(result) % contract.p == product.value
-    lines.append("")
-    lines.append(f"The last two are {'congruent' if same else 'NOT CONGRUENT'} modulo p.")
-    return lines
+    verdict = f"The last two are {'congruent' if same else 'NOT CONGRUENT'} modulo p."
+    return ["Example, with the names of all intermediate values:", "", *shown, "", verdict]
 
 
 def _cut(text: str, room: int) -> str:

@@ -4,13 +4,13 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from modmill.contract import UnsupportedError
-from modmill.cores.multiplier.build import FILES, Core, build
+from modmill.cores.folder import json_object, read_text
+from modmill.cores.multiplier.build import FILES, RECORD, Core, build
 from modmill.designs import design as find_design
 from modmill.flow.emit import digest
 from modmill.numbers.moduli import Modulus, parse_modulus
@@ -35,24 +35,23 @@ class Folder:
         folder = Path(path)
         if not folder.is_dir():
             raise ValueError(f"{folder} is no folder")
-        record = _json(folder / "contract.json")
+        contract, vectors_file = folder / RECORD, folder / "vectors.json"
+        record = json_object(read_text(contract), contract)
         for key, kind in _KINDS.items():
             if not isinstance(record.get(key), kind):
-                raise ValueError(
-                    f"{folder / 'contract.json'}: {key!r} is missing or malformed (or the folder is of another version)"
-                )
+                raise ValueError(f"{contract}: {key!r} is missing or malformed (or the folder is of another version)")
         try:
             int(record["modulus"], 16)
             int(record.get("made_for", "0x0"), 16)
         except (TypeError, ValueError):
-            raise ValueError(f"{folder / 'contract.json'}: 'modulus' is not a hexadecimal number") from None
-        rows: Any = _json(folder / "vectors.json").get("vectors")
+            raise ValueError(f"{contract}: 'modulus' is not a hexadecimal number") from None
+        rows: Any = json_object(read_text(vectors_file), vectors_file).get("vectors")
         try:
             two = record.get("operands") != 1
             vectors = [(int(v["a"], 16), int(v["b"], 16) if two else 0, int(v["value"], 16)) for v in rows]
         except (KeyError, TypeError, ValueError):
-            raise ValueError(f"{folder / 'vectors.json'}: 'vectors' is missing or malformed") from None
-        header, verilog = sheet.split(_text(folder / "core.v"))
+            raise ValueError(f"{vectors_file}: 'vectors' is missing or malformed") from None
+        header, verilog = sheet.split(read_text(folder / "core.v"))
         if not verilog.strip():
             raise ValueError(f"{folder / 'core.v'} holds no Verilog")
         names = [f.name for f in folder.iterdir() if f.name in FILES or f.suffix == ".core"]
@@ -71,27 +70,6 @@ class Folder:
 _KINDS = {"design": str, "modulus": str, "io": str, "given": dict, "top": str, "digest": str}
 
 
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise ValueError(f"{path} is missing") from None
-    except UnicodeDecodeError:
-        raise ValueError(f"{path} is not a text file in UTF-8") from None
-
-
-def _json(path: Path) -> dict[str, Any]:
-    try:
-        found = json.loads(_text(path))
-    except json.JSONDecodeError as error:
-        raise ValueError(f"{path} is truncated or malformed: {error.msg} in line {error.lineno}") from None
-    except RecursionError:
-        raise ValueError(f"{path} is malformed: nested too deep") from None
-    if not isinstance(found, dict):
-        raise ValueError(f"{path} is malformed: not a JSON object")
-    return found
-
-
 def load(path: str | Path) -> Core:
     """Read the core in a folder, with the folder's RTL.
 
@@ -100,9 +78,8 @@ def load(path: str | Path) -> Core:
     """
     folder = Folder.read(path)
     if digest(folder.verilog) != folder.record["digest"]:
-        raise ValueError(
-            f"{folder.path / 'core.v'} has another digest than contract.json says; run modmill check for details"
-        )
+        core = folder.path / "core.v"
+        raise ValueError(f"{core} has another digest than contract.json says; run modmill check for details")
     return replace(folder.refit(), stored=folder.verilog)
 
 
@@ -118,7 +95,6 @@ def words_for(path: str | Path, modulus: str | int | Modulus) -> Core:
         )
     wanted = parse_modulus(str(modulus)) if isinstance(modulus, (str, int)) else modulus
     if wanted.bits > core.modulus.bits:
-        raise UnsupportedError(
-            f"moduli of this core must have at most {core.modulus.bits} bits, got {wanted.bits} bits"
-        )
+        most = core.modulus.bits
+        raise UnsupportedError(f"moduli of this core must have at most {most} bits, got {wanted.bits} bits")
     return replace(core, modulus=wanted, fitted=core.fitted.at(wanted.value))

@@ -7,19 +7,20 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
-from itertools import accumulate
+from dataclasses import replace
+from itertools import accumulate, islice
 from typing import TYPE_CHECKING
 
 from modmill.contract import Contract
 from modmill.cores.multiplier import judge, operands
 from modmill.cores.multiplier.operands import Product
 from modmill.flow.four_state import FourState, FourStateRun, differences
-from modmill.flow.simulate import Simulator, loads, widths
+from modmill.flow.simulate import Simulator, loads, patience, widths
 from modmill.flow.tools import ToolError
 
 if TYPE_CHECKING:
     from modmill.cores.multiplier.build import Core
+    from modmill.cores.multiplier.verify import Report
 
 CYCLES = 3000
 """Approximate limit of simulated cycles for a core; exceeded if the minimum number of products needs more."""
@@ -31,48 +32,39 @@ MOST = 48
 """Maximum number of products in one run."""
 
 
-@dataclass
-class Found:
-    """Result of a four-state check: ``failures``, one line each; number of products and cycles of all runs."""
-
-    failures: list[str] = field(default_factory=list)
-    products: int = 0
-    cycles: int = 0
-
-
 def check(
     core: Core,
     verilog: str,
+    report: Report,
     *,
     simulator: Simulator | None = None,
     seed: int = 1,
     cycles: int = CYCLES,
     seconds: float = SECONDS,
-) -> Found:
-    """Simulate a Verilog text in four states against a core's contract.
+) -> None:
+    """Simulate a Verilog text in four states against a core's contract; findings and counts go to ``report``.
 
     All runs start from x. The first has two products from the first cycle after a reset of one cycle. The second has a
     later start after a reset of three cycles, pauses and stalls. If the modulus is loaded, a third loads another one
-    in between. The last runs at full rate; its cycles are compared with those of a ``simulator`` of the same text, if
-    given. ``cycles`` and ``seconds`` limit the number of products, but each run has at least two.
+    in between. The last runs at full rate; its cycles are compared with those of a ``simulator`` of the same text with
+    two instances, if given. ``cycles`` and ``seconds`` limit the number of products, but each run has at least two.
 
     The text must have passed `verify.rtl_faults`. Raises ToolError if Icarus is not installed or fails.
     """
-    contract, found = core.contract, Found()
+    contract, before = core.contract, report.cycles
     try:
         compiled = FourState(verilog, top=core.top, widths=widths(contract))
     except ToolError as error:
         if not str(error).startswith("iverilog:"):
             raise
-        found.failures.append(f"four-state: core.v does not compile: {error}")
-        return found
-    corners = [pair for pair in operands.corners(core.fitted, core.io) if operands.covered(contract, *pair)]
-    bench = _Bench(contract, compiled, found, seed)
+        report.failures.append(f"four-state: core.v does not compile: {error}")
+        return
+    corners = operands.covered_corners(core.fitted, core.io)
+    bench = _Bench(contract, compiled, report, seed)
     start = time.monotonic()
-    bench.run(
-        "four-state, at once", [(contract, operands.judged(contract, _some(contract, corners, LEAST, seed)))], first=0
-    )
-    rate = found.cycles / (time.monotonic() - start)
+    products = operands.judged(contract, _some(contract, corners, LEAST, seed))
+    bench.run("four-state, at once", [(contract, products)], first=0)
+    rate = (report.cycles - before) / (time.monotonic() - start)
     count = _count(contract, min(cycles, seconds * rate) / 3)
     products = operands.judged(contract, _some(contract, corners, count, seed))
     bench.run(
@@ -84,7 +76,6 @@ def check(
         loaded = (other, operands.judged(other, operands.randoms(other, LEAST, seed)[:LEAST]))
         bench.run("four-state, loaded with others", [(contract, products[:1]), loaded, (contract, products[1:2])])
     bench.compare(simulator, products[::-1])
-    return found
 
 
 def _count(contract: Contract, cycles: float) -> int:
@@ -101,11 +92,9 @@ def _some(contract: Contract, corners: Sequence[tuple[int, int]], count: int, se
 
 
 class _Bench:
-    def __init__(self, contract: Contract, compiled: FourState, found: Found, seed: int) -> None:
-        self._contract, self._compiled, self._found, self._seed = contract, compiled, found, seed
-        timing = contract.timing
-        load = contract.load.cycles if contract.load else 0
-        self._patience = 8 * (timing.latency + timing.interval + load) + 200
+    def __init__(self, contract: Contract, compiled: FourState, report: Report, seed: int) -> None:
+        self._contract, self._compiled, self._report, self._seed = contract, compiled, report, seed
+        self._patience = patience(contract)
 
     def run(
         self, label: str, batches: Sequence[tuple[Contract, Sequence[Product]]], *,
@@ -116,38 +105,30 @@ class _Bench:
         words = [load for start, (c, _) in zip(starts, batches, strict=False) for load in loads(c, start)]
         whole = [product for _, products in batches for product in products]
         seen = self._compiled.run(
-            [p.a for p in whole], [p.b for p in whole], loads=words, gap=gap, stall=stall, seed=self._seed,
+            *operands.columns(whole), loads=words, gap=gap, stall=stall, seed=self._seed,
             reset=max(reset, self._contract.power_up), first=first, timeout=self._patience,
         )  # fmt: skip
-        self._judge(label, seen)
-        if not seen.unknown:
-            for start, (contract, products) in zip(starts, batches, strict=False):
-                results = seen.run.results[start : start + len(products)]
-                part = replace(seen.run, results=results, violations=[])
-                self._note(label, judge.values(contract, products[: len(results)], part))
+        self._judge(label, seen, batches)
 
     def compare(self, simulator: Simulator | None, products: Sequence[Product]) -> None:
         """Simulate at full rate, and compare with two-state simulation, cycle by cycle."""
-        label, pair = "four-state, at full rate", ([p.a for p in products], [p.b for p in products])
+        label, pair = "four-state, at full rate", operands.columns(products)
         stream = loads(self._contract)
         seen = self._compiled.run(*pair, loads=stream, reset=self._contract.power_up, timeout=self._patience)
-        self._judge(label, seen)
-        if not seen.unknown:
-            self._note(
-                label, judge.values(self._contract, products[: len(seen.run.results)], replace(seen.run, violations=[]))
-            )
-        if simulator is None:
-            return
-        if simulator.instances == 2:
+        self._judge(label, seen, [(self._contract, products)])
+        if simulator:
             two_state, _ = simulator.run_pair(pair, pair, loads=stream, timeout=self._patience)
-        else:
-            two_state = simulator.run(*pair, loads=stream, timeout=self._patience)
-        self._note(label, differences(two_state, seen.run))
+            self._note(label, differences(two_state, seen.run))
 
-    def _judge(self, label: str, seen: FourStateRun) -> None:
+    def _judge(self, label: str, seen: FourStateRun, batches: Sequence[tuple[Contract, Sequence[Product]]]) -> None:
         self._note(label, [*seen.unknown, *seen.run.violations])
-        self._found.products += len(seen.run.results)
-        self._found.cycles += seen.run.cycles
+        self._report.counts["in four states"] += len(seen.run.results)
+        self._report.cycles += seen.run.cycles
+        rest = iter(seen.run.results)
+        for contract, products in batches if not seen.unknown else ():
+            results = list(islice(rest, len(products)))
+            part = replace(seen.run, results=results, violations=[])
+            self._note(label, judge.values(contract, products[: len(results)], part))
 
     def _note(self, label: str, lines: Iterable[str]) -> None:
-        self._found.failures += [f"{label}: {line}" for line in lines]
+        self._report.failures += [f"{label}: {line}" for line in lines]

@@ -24,10 +24,8 @@ def values(contract: Contract, products: Sequence[Product], run: Run) -> Iterato
         if result % contract.p != product.value:
             yield f"product {k}: {what} gave {result:#x}, not congruent to {product.value:#x}"
         elif result >= limit:
-            yield (
-                f"product {k}: {what} gave {result:#x}, right modulo p "
-                f"but not below the bound {contract.result_bound} p"
-            )
+            bound = f"right modulo p but not below the bound {contract.result_bound} p"
+            yield f"product {k}: {what} gave {result:#x}, {bound}"
 
 
 def latency(contract: Contract, run: Run) -> Iterator[str]:

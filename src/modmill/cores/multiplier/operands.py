@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from modmill.contract import Contract
@@ -27,6 +27,11 @@ def judged(contract: Contract, pairs: Iterable[tuple[int, int]]) -> list[Product
     return [Product(a, b, contract.expect(decode(a), decode(b))) for a, b in pairs]
 
 
+def columns(products: Sequence[Product]) -> tuple[list[int], list[int]]:
+    """Return the first and the second port values of products."""
+    return [product.a for product in products], [product.b for product in products]
+
+
 def covered(contract: Contract, a: int, b: int) -> bool:
     """Whether the contract covers these port values."""
     if a < 0 or b < 0 or a >> contract.operand.width or b >> contract.operand.width:
@@ -46,15 +51,20 @@ def numbers_covered(contract: Contract, x: int, y: int) -> bool:
 
 def corners(fitted: DesignInstance, io: str) -> list[tuple[int, int]]:
     """Return corner cases as port values: the design's own for native io, those of integers below p for binary io."""
-    contract = fitted.contract(io)
-    form = fitted.representation
+    contract, form = fitted.contract(io), fitted.representation
+    own = fitted.corners() if io == "native" else []
     if contract.operands == 1:
         numbers = dict.fromkeys(a for a, _ in binary_corners(contract.largest_operand + 1))
-        own = fitted.corners() if io == "native" else []
         return [*own, *((contract.operand.encode(a), 0) for a in numbers)]
     if io == "native":
-        return [*fitted.corners(), *((form.encode(a), form.encode(b)) for a, b in binary_corners(fitted.p))]
+        return [*own, *((form.encode(a), form.encode(b)) for a, b in binary_corners(fitted.p))]
     return binary_corners(contract.p, form.moduli)
+
+
+def covered_corners(fitted: DesignInstance, io: str) -> list[tuple[int, int]]:
+    """Return the `corners` that the contract covers."""
+    contract = fitted.contract(io)
+    return [pair for pair in corners(fitted, io) if covered(contract, *pair)]
 
 
 def binary_corners(p: int, moduli: Iterable[int] = ()) -> list[tuple[int, int]]:
@@ -74,16 +84,14 @@ def binary_corners(p: int, moduli: Iterable[int] = ()) -> list[tuple[int, int]]:
 
 def randoms(contract: Contract, count: int, seed: int) -> list[tuple[int, int]]:
     """Return ``count`` pairs of random port values, uniform below the operand bound; all pairs if p is tiny."""
-    rnd = random.Random(seed)
-    p = contract.p
+    rnd, p = random.Random(seed), contract.p
     if contract.operands == 1:
-        return [(port(contract, rnd.randrange(contract.largest_operand + 1), rnd), 0) for _ in range(count)]
+        return [(port(contract, rnd), 0) for _ in range(count)]
     if contract.io == "binary" and p * p <= count:
         return [(a, b) for a in range(p) for b in range(p)]
-    top = contract.largest_operand + 1
-    return [(port(contract, rnd.randrange(top), rnd), port(contract, rnd.randrange(top), rnd)) for _ in range(count)]
+    return [(port(contract, rnd), port(contract, rnd)) for _ in range(count)]
 
 
-def port(contract: Contract, x: int, rnd: random.Random) -> int:
-    """Return a port value of ``x``, a random one if there are several."""
-    return contract.operand.any(x, rnd)
+def port(contract: Contract, rnd: random.Random) -> int:
+    """Return a random port value of a random operand."""
+    return contract.operand.any(rnd.randrange(contract.largest_operand + 1), rnd)

@@ -9,18 +9,18 @@ import random
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from modmill.contract import PORTS, Contract
 from modmill.cores.multiplier import four_state as four_states
 from modmill.cores.multiplier import judge, operands
 from modmill.cores.multiplier.operands import Product
-from modmill.cores.ports import module_ports
 from modmill.design import DesignInstance
 from modmill.flow.emit import without_initial_values
 from modmill.flow.library import Start
 from modmill.flow.lint import foreign_words, lint
-from modmill.flow.simulate import Run, Simulator, loads, widths
+from modmill.flow.modules import module_ports
+from modmill.flow.simulate import CorePace, Run, Simulator, loads, patience, widths
 from modmill.flow.tools import ToolError
 
 if TYPE_CHECKING:
@@ -28,16 +28,12 @@ if TYPE_CHECKING:
 
 CHAINS = 2
 """Number of interleaved chains in each of the two instances."""
-
 OTHER = 64
 """Number of products with each other modulus of a core that loads moduli, and with its own before and after."""
-
 RESETS = (1, 3, 40)
 """Lengths of a reset, in cycles."""
-
 AT_START = 3
 """Number of products after a reset."""
-
 PLACES = 16
 """Length of a long stall in intervals, in addition to twice the latency: more than any core can store results."""
 AT_ONCE = 24
@@ -71,10 +67,9 @@ class Effort:
         def most(wanted: int, each: int) -> int:
             return min(wanted, max(FEWEST, cycles // each))
 
-        return Effort(
-            most(self.chain, -(-one // 4)), self.starts, most(self.cuts, run), cycles, most(self.lone, 3 * one),
-            most(self.corners, timing.interval), most(self.randoms, timing.interval),
-        )  # fmt: skip
+        chain, cuts, lone = most(self.chain, -(-one // 4)), most(self.cuts, run), most(self.lone, 3 * one)
+        corners, randoms = most(self.corners, timing.interval), most(self.randoms, timing.interval)
+        return Effort(chain, self.starts, cuts, cycles, lone, corners, randoms)
 
 
 FULL = Effort(chain=1000, starts=1 << 14, cuts=48, cycles=4_000_000)
@@ -125,17 +120,11 @@ class Report:
     def describe(self) -> dict[str, Any]:
         """The report as JSON."""
         return {
-            "passed": self.passed,
-            "name": self.name,
-            "failures": self.failures,
-            "products": self.products,
-            "counts": dict(self.counts),
-            "latency": self.latency,
-            "interval": self.interval,
+            "passed": self.passed, "name": self.name, "failures": self.failures, "products": self.products,
+            "counts": dict(self.counts), "latency": self.latency, "interval": self.interval,
             **({"load": self.load} if self.load is not None else {}),
-            "cycles": self.cycles,
-            "seconds": round(self.seconds, 3),
-        }
+            "cycles": self.cycles, "seconds": round(self.seconds, 3),
+        }  # fmt: skip
 
 
 def rtl_faults(verilog: str, contract: Contract, top: str = "core") -> Iterator[str]:
@@ -151,9 +140,8 @@ def rtl_faults(verilog: str, contract: Contract, top: str = "core") -> Iterator[
         return
     described = contract.describe()["ports"]
     for name in (name for name in PORTS if name in described or name in found):
-        wanted, real = (
-            of and f"{of['direction']}put of {of['width']} bits" for of in (described.get(name), found.get(name))
-        )
+        ports = described.get(name), found.get(name)
+        wanted, real = (port and f"{port['direction']}put of {port['width']} bits" for port in ports)
         if not wanted:
             yield f"core.v: port {name} is there, the contract has none"
         elif wanted != real:
@@ -203,10 +191,7 @@ def verify(
     before = len(report.failures)
     simulate(core, simulator, report, vectors=vectors, extra=extra, seed=seed, effort=effort, loaded=loaded)
     if four_state and len(report.failures) == before:
-        found = four_states.check(core, verilog, simulator=simulator, seed=seed)
-        report.failures += found.failures
-        report.counts["in four states"] += found.products
-        report.cycles += found.cycles
+        four_states.check(core, verilog, report, simulator=simulator, seed=seed)
 
 
 def simulate(
@@ -222,8 +207,7 @@ def simulate(
 ) -> None:
     """The simulations of `verify`, on a compiled simulator with two instances."""
     effort = effort.fitted(core.contract, len(core.verilog))
-    given = [*operands.corners(core.fitted, core.io), *extra]
-    corners = [pair for pair in given if operands.covered(core.contract, *pair)]
+    corners = operands.covered_corners(core.fitted, core.io) + [p for p in extra if operands.covered(core.contract, *p)]
     _Bench(core.contract, simulator, report, seed, effort).run(
         [corners[k] for k in spread(len(corners), effort.corners)],
         operands.randoms(core.contract, effort.randoms if vectors is None else vectors, seed),
@@ -233,8 +217,7 @@ def simulate(
 
 def _sample(fitted: DesignInstance, io: str, seed: int) -> tuple[Contract, list[Product]]:
     """A contract, and `OTHER` products that it covers; half of them are corner cases."""
-    contract = fitted.contract(io)
-    corners = [pair for pair in operands.corners(fitted, io) if operands.covered(contract, *pair)]
+    contract, corners = fitted.contract(io), operands.covered_corners(fitted, io)
     random.Random(seed).shuffle(corners)
     chosen = corners[: OTHER // 2]
     return contract, operands.judged(contract, chosen + operands.randoms(contract, OTHER - len(chosen), seed)[:OTHER])
@@ -252,22 +235,17 @@ def spread(end: int, most: int) -> list[int]:
 class _Bench:
     """Simulations of a compiled pair of cores; each is judged when it ends."""
 
-    def __init__(
-        self, contract: Contract, simulator: Simulator, report: Report, seed: int, effort: Effort = FULL
-    ) -> None:
+    def __init__(self, contract: Contract, simulator: Simulator, report: Report, seed: int, effort: Effort) -> None:
         self._contract, self._simulator, self._report, self._seed = contract, simulator, report, seed
         self._effort = effort
         self._at_once = False  # whether an idle core accepts operands in any cycle
         self._before = len(report.failures)
-        timing = contract.timing
-        load = contract.load.cycles if contract.load else 0
-        self._patience = 8 * (timing.latency + timing.interval + load) + 200  # in cycles, longer than any pause
 
     def run(
         self,
         corners: Sequence[tuple[int, int]],
         randoms: Sequence[tuple[int, int]],
-        others: Sequence[tuple[Contract, list[Product]]] = (),
+        others: Sequence[tuple[Contract, list[Product]]],
     ) -> None:
         """Run all simulations; stop after the first with a fault."""
         contract = self._contract
@@ -297,19 +275,28 @@ class _Bench:
         self,
         first: Sequence[Product],
         second: Sequence[Product],
-        gap: float,
-        stall: float,
-        seed: int,
+        step: int = 0,
         starts: tuple[Start, Start] = (Start(), Start()),
-        hold: int = 0,
-    ) -> list[Run]:
-        one, two = (([p.a for p in products], [p.b for p in products]) for products in (first, second))
-        runs = self._simulator.run_pair(
-            one, two, loads=loads(self._contract), gap=gap, stall=stall, hold=hold, seed=seed,
-            timeout=self._patience, starts=starts,
-        )  # fmt: skip
+        **pace: Unpack[CorePace],
+    ) -> tuple[Run, Run]:
+        """Simulate products in the two cores; ``step``: of the phase, for another seed."""
+        usual: CorePace = {"loads": loads(self._contract), "timeout": patience(self._contract)}
+        pace = {**usual, "seed": self._seed + step, **pace}
+        runs = self._simulator.run_pair(operands.columns(first), operands.columns(second), starts=starts, **pace)
         self._report.cycles += max(run.cycles for run in runs)
-        return list(runs)
+        return runs
+
+    def _judged(
+        self, labels: str | Sequence[str], kind: str, halves: Sequence[Sequence[Product]], *how: Any,
+        **pace: Unpack[CorePace],
+    ) -> tuple[Run, Run]:  # fmt: skip
+        """As `_pair`; also judge the results, and count them as products of this kind. ``labels``: of both or each."""
+        first, second = halves
+        runs = self._pair(first, second, *how, **pace)
+        for label, half, run in zip([labels] * 2 if isinstance(labels, str) else labels, halves, runs, strict=True):
+            self._note(label, judge.values(self._contract, half, run))
+            self._report.counts[kind] += len(half)
+        return runs
 
     def _note(self, label: str, lines: Iterable[str]) -> None:
         self._report.failures += [f"{label}: {line}" for line in lines]
@@ -318,14 +305,14 @@ class _Bench:
         """The same products in different order in the two cores, then exchanged, to compare timing between operands."""
         products = edge + free
         mixed = products[::-1]
-        one, two = self._pair(products, mixed, gap, stall, self._seed)
+        one, two = self._pair(products, mixed, gap=gap, stall=stall)
         self._note(label, judge.values(self._contract, products, one))
         self._note(f"{label}, second core", judge.values(self._contract, mixed, two))
         if not gap and not stall:
             self._note(label, judge.interval(self._contract, one))
             full = one.valid[-2:]
             self._report.interval = full[-1] - full[0] if len(full) == 2 else None
-        again, _ = self._pair(mixed, products, gap, stall, self._seed)
+        again, _ = self._pair(mixed, products, gap=gap, stall=stall)
         self._note(label, judge.values(self._contract, mixed, again))
         self._note(label, judge.same_timing(one, again))
         self._report.counts["corner"] += 3 * len(edge)
@@ -336,16 +323,13 @@ class _Bench:
         """Single products into an idle core."""
         chosen = list(products[:: max(1, len(products) // self._effort.lone)])
         for k, (first, second) in enumerate(zip(chosen, reversed(chosen), strict=True)):
-            runs = self._pair([first], [second], 0.0, 0.0, self._seed + k)
-            for run, product in zip(runs, (first, second), strict=True):
-                self._note("alone", judge.values(self._contract, [product], run))
+            for run in self._judged("alone", "alone", ([first], [second]), k):
                 self._note("alone", judge.latency(self._contract, run))
                 self._note("alone", judge.load(self._contract, run))
                 if run.loaded and run.accepted:
                     self._report.load = max(self._report.load or 0, run.accepted[0] - run.loaded[0])
                 if run.latencies:
                     self._report.latency = run.latencies[0]
-            self._report.counts["alone"] += 2
             if self._found():
                 return
 
@@ -358,16 +342,14 @@ class _Bench:
         accepted: dict[int, int] = {}
         for k, (reset, place) in enumerate(itertools.product(RESETS, range(0, len(firsts), 2))):
             pair = firsts[place], firsts[min(place + 1, len(firsts) - 1)]
-            starts = tuple(Start(reset, first, noise=k % 2 == 1) for first in pair)
+            one, two = (Start(reset, first, noise=k % 2 == 1) for first in pair)
             halves = [[products[(2 * k + h + i) % len(products)] for i in range(AT_START)] for h in range(2)]
-            runs = self._pair(halves[0], halves[1], 0.0, 0.0, self._seed + k, starts=(starts[0], starts[1]))
-            for first, half, run in zip(pair, halves, runs, strict=True):
-                label = f"a reset of {reset}, first operands in cycle {first}"
-                self._note(label, judge.values(contract, half, run))
+            labels = [f"a reset of {reset}, first operands in cycle {first}" for first in pair]
+            runs = self._judged(labels, "started", halves, k, (one, two))
+            for first, label, run in zip(pair, labels, runs, strict=True):
                 self._note(label, judge.latency(contract, replace(run, valid=run.valid[:1])))
                 if accepted.setdefault(first, run.accepted[0] if run.accepted else -1) not in run.accepted[:1]:
                     self._note(label, ["the first operands were taken in another cycle than after another reset"])
-            self._report.counts["started"] += 2 * AT_START
             if self._found():
                 return
         self._note("starts", judge.starts(contract, accepted))
@@ -383,15 +365,10 @@ class _Bench:
                           1 + rnd.randrange(2 * timing.latency + count * timing.interval))  # fmt: skip
             halves = rnd.choices(products, k=count), rnd.choices(products, k=count)
             pause = 0.3 * (k % 2)
-            runs = self._pair(*halves, pause, pause, self._seed + k, starts=(start, start))
-            for half, run in zip(halves, runs, strict=True):
-                label = f"a reset of {start.reset} in cycle {start.restart}"
-                self._note(label, judge.values(self._contract, half, run))
+            label = f"a reset of {start.reset} in cycle {start.restart}"
+            runs = self._judged(label, "after a reset", halves, k, (start, start), gap=pause, stall=pause)
             if not pause:
-                self._note(
-                    label, judge.same_timing(runs[0], runs[1], "register contents before the reset, or the operands")
-                )
-            self._report.counts["after a reset"] += 2 * count
+                self._note(label, judge.same_timing(*runs, "register contents before the reset, or the operands"))
             if self._found():
                 return
 
@@ -400,20 +377,13 @@ class _Bench:
         timing = self._contract.timing
         hold = 2 * timing.latency + PLACES * timing.interval
         chosen = products[: max(AT_START, self._effort.cycles // (4 * hold))]
-        for run, wanted in zip(
-            self._pair(chosen, chosen[::-1], 0.0, 0.05, self._seed, hold=hold), (chosen, chosen[::-1]), strict=True
-        ):
-            self._note("with long stalls", judge.values(self._contract, wanted, run))
-        self._report.counts["after long stalls"] += 2 * len(chosen)
+        self._judged("with long stalls", "after long stalls", (chosen, chosen[::-1]), stall=0.05, hold=hold)
 
     def _waits(self, products: Sequence[Product]) -> None:
         """Long pauses: the core must accept operands whenever it can."""
-        runs = self._pair(products, products, 0.9, 0.0, self._seed)
-        for run in runs:
-            self._note("with long pauses", judge.values(self._contract, products, run))
+        for run in self._judged("with long pauses", "after pauses", (products, products), gap=0.9):
             if self._at_once:
                 self._note("with long pauses", judge.waits(self._contract, run))
-        self._report.counts["after pauses"] += 2 * len(products)
 
     def _moduli(self, own: list[Product], others: Sequence[tuple[Contract, list[Product]]]) -> None:
         """Several moduli one after another in the same core; the core's own before, between and after."""
@@ -425,12 +395,8 @@ class _Bench:
         starts = [0, *itertools.accumulate(len(products) for _, products in batches)]
         words = [load for start, (c, _) in zip(starts, batches, strict=False) for load in loads(c, start)]
         whole = [product for _, products in batches for product in products]
-        one = [p.a for p in whole], [p.b for p in whole]
-        for gap, stall in ((0.0, 0.0), (0.3, 0.3)):
-            for run in self._simulator.run_pair(
-                one, one, loads=words, gap=gap, stall=stall, seed=self._seed, timeout=self._patience
-            ):
-                self._report.cycles += run.cycles
+        for pause in (0.0, 0.3):
+            for run in self._pair(whole, whole, gap=pause, stall=pause, loads=words):
                 self._note("loading", run.violations)
                 for start, (c, products) in zip(starts, batches, strict=False):
                     part = replace(run, results=run.results[start : start + len(products)], violations=[])
@@ -443,19 +409,15 @@ class _Bench:
         if not contract.closed:
             return
         rnd = random.Random(self._seed)
-        top = contract.largest_operand
-        x = [operands.port(contract, v, rnd) for v in (top, *(rnd.randrange(top + 1) for _ in range(2 * CHAINS - 1)))]
-        y = [operands.port(contract, rnd.randrange(top + 1), rnd) for _ in x]
+        x = [operands.port(contract, rnd) for _ in range(2 * CHAINS)]
+        x[0] = contract.operand.any(contract.largest_operand, rnd)
+        y = [operands.port(contract, rnd) for _ in x]
         for step in range(self._effort.chain):
             pairs = [(a, a if step % 3 == 0 else b) for a, b in zip(x, y, strict=True)]  # a square in every third step
             if contract.operands == 1:
                 pairs = [(a, 0) for a in x]
             products = operands.judged(contract, pairs)
-            halves = products[:CHAINS], products[CHAINS:]
-            runs = self._pair(*halves, 0.0, 0.0, self._seed + step)
-            for half, run in zip(halves, runs, strict=True):
-                self._note(f"chain, step {step}", judge.values(contract, half, run))
-            self._report.counts["chained"] += len(products)
+            runs = self._judged(f"chain, step {step}", "chained", (products[:CHAINS], products[CHAINS:]), step)
             if self._found():
                 return
             x = [result for run in runs for result in run.results]

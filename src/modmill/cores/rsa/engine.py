@@ -44,10 +44,8 @@ def engine_for(
     if io not in IO:
         raise UnsupportedError(f"io must be one of {', '.join(IO)}, not {shortened(io)}")
     if kind not in KINDS:
-        known = ", ".join(KINDS)
-        raise UnsupportedError(
-            f"the engine must be one of {known}, or a folder with a built engine, not {shortened(kind)}"
-        )
+        known = f"{', '.join(KINDS)}, or a folder with a built engine"
+        raise UnsupportedError(f"the engine must be one of {known}, not {shortened(kind)}")
     given = dict(settings or {})
     find_design(design).checked(given)
     uniform(method, window, True)
@@ -155,8 +153,7 @@ class Simulated:
         return [pow(base, exponent, modulus) for base in bases]
 
     def _core(self, modulus: int, bits: int) -> EngineCore:
-        known = {s.name for s in find_design(self.design).settings}
-        loadable = "loadable" in known and self.given.get("loadable") not in (False, "false", "no", "0")
+        loadable = self.design in loaded() and self.given.get("loadable") not in (False, "false", "no", "0")
         return self._machine(0 if loadable else modulus, modulus.bit_length(), bits)
 
     def _made(self, modulus: int, width: int, bits: int) -> EngineCore:

@@ -13,9 +13,8 @@ from typing import Any, Self
 from modmill.contract import Binary, UnsupportedError
 from modmill.cores import engine_files
 from modmill.cores.batches import batches
-from modmill.cores.built import BuiltEngine, Message, Simulated
+from modmill.cores.built import BuiltEngine, Message, Simulated, Trial
 from modmill.cores.rsa.page import page
-from modmill.cores.trial import Trial
 from modmill.design import DesignInstance, unused
 from modmill.designs import design as find_design
 from modmill.engines.machine.layout import DIGIT_WORDS
@@ -59,7 +58,6 @@ class EngineCore(BuiltEngine):
 
     @cached_property
     def numbered(self) -> bool:
-        """Whether numbers stay in the design's own slot machine."""
         if not self.native or self.io != "native":
             return False
         try:
@@ -70,8 +68,6 @@ class EngineCore(BuiltEngine):
 
     @cached_property
     def layout(self) -> PowerLayout:
-        """Slots, program memory and messages. Raises UnsupportedError if the programs do not fit the multiplier or the
-        memories."""
         contract, timing = self.contract, self.timing
         others = [x.contract(self.io) for x in self.fitted.others()]
         converted = any(c.factor % c.p != 1 for c in (contract, *others))  # R may be 1 for one modulus only
@@ -114,23 +110,20 @@ class EngineCore(BuiltEngine):
 
         Raises ToolError for a violation of the stream protocol and for missing words.
         """
-        lay = self.layout
+        setups = [self.setup(fitted)]
         return self._simulated(
-            program, fitted.p, [self.setup(fitted)], pairs, lambda batch: lay.power_job(program, batch, bits)
+            program, fitted.p, setups, pairs, lambda batch: self.layout.power_job(program, batch, bits)
         )
 
     def trial(self) -> Trial:
-        """Simulate two jobs with exponents of full length for each machine. Raises ToolError for a wrong power."""
+        """Simulate two jobs with exponents of full length for each machine."""
         p, bits = self.fitted.p, self.layout.powers[0].bits
         rnd = random.Random(1)
         pairs = [(rnd.randrange(p), rnd.getrandbits(bits)) for _ in range(2 * self.cores * self.results)]
         return self._tried(self.simulate(self.fitted, 0, pairs), [(pow(*pair, p),) for pair in pairs], "power")
 
-    # ---- writing and reading
-
     @property
     def options(self) -> dict[str, Any]:
-        """All options, defaults resolved."""
         lay = self.layout
         return {
             "bits": lay.powers[0].bits, "method": self.method, "window": self.window, "threads": lay.threads,
@@ -138,12 +131,10 @@ class EngineCore(BuiltEngine):
         }  # fmt: skip
 
     def about(self) -> dict[str, Any]:
-        """Description of the engine in a record of `results/`."""
         modulus = "loaded" if self.fitted.load else hex(self.fitted.p)
         return {"modulus_bits": self.fitted.p.bit_length(), "modulus": modulus, **super().about()}
 
     def record(self) -> dict[str, Any]:
-        """Content of engine.json."""
         lay, contract = self.layout, self.contract
         return {
             "modmill": __version__,
@@ -217,12 +208,10 @@ class EngineCore(BuiltEngine):
         yield from (self.message(p, 1, PUBLIC.bit_length(), pairs) for pairs in jobs(0, public, PUBLIC))
 
     def page(self, record: Mapping[str, Any]) -> str:
-        """The data sheet."""
         return page(record)
 
     @classmethod
     def of_record(cls, record: Mapping[str, Any]) -> Self:
-        """Make the engine that a record describes."""
         chosen = find_design(record["design"])
         fitted = chosen.fit(int(record["made_for"], 16), **chosen.checked(record["given"]))
         return cls(record["design"], fitted, record["given"], **record["options"])

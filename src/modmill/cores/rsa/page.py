@@ -27,9 +27,8 @@ def page(record: Mapping[str, Any]) -> str:
         else ""
     )
     cycles = record["cycles_per_instruction"]
-    instructions = (
-        f"powers are computed interleaved; an instruction of the program takes {cycles} cycles for\neach of them."
-    )
+    instructions = f"""powers are computed interleaved; an instruction of the program takes {cycles} cycles for
+each of them."""
     title = f"Exponentiation engine: {record['design']}, {record['modulus_bits']}-bit moduli"
     return f"""{sheet_head(title, "engine", record, instructions)}
 ## Messages

@@ -148,8 +148,9 @@ def _attempt(tell: Tell, trial: Trial, case: Case) -> Outcome:
 
 def _in_four_states(core: Core, verilog: str, seed: int) -> Outcome:
     simulator = Simulator(verilog, top=core.top, widths=widths(core.contract), instances=2)
-    found = four_states.check(core, verilog, simulator=simulator, seed=seed)
-    return Outcome("failed" if found.failures else "checked", "".join(found.failures[:1]), four_state=True)
+    report = Report(core.name)
+    four_states.check(core, verilog, report, simulator=simulator, seed=seed)
+    return Outcome("failed" if report.failures else "checked", "".join(report.failures[:1]), four_state=True)
 
 
 def further_moduli(fitted: DesignInstance, seed: int) -> list[DesignInstance]:
