@@ -9,7 +9,7 @@ from modmill.contract import UnsupportedError
 from modmill.cores.multiplier.build import build
 from modmill.cores.multiplier.verify import Report, verify
 from modmill.designs import design
-from modmill.designs.multistep import PRINTED_CLOCKS, step
+from modmill.designs.multistep.design import PRINTED_CLOCKS, step
 from modmill.flow import prove
 from modmill.numbers.moduli import parse_modulus
 

@@ -8,15 +8,17 @@ from difflib import get_close_matches
 
 from modmill.contract import UnsupportedError
 from modmill.design import Design
-from modmill.designs import channel, extension, iddmm, mcivor, multistep, orup, tenca_koc, wide
+from modmill.designs import channel, extension, iddmm, mcivor, orup, tenca_koc
 from modmill.designs.cox_rower import hbe, kbe
 from modmill.designs.montgomery_array import design as montgomery_array
+from modmill.designs.multistep import design as multistep
 from modmill.designs.pseudo_mersenne import design as pseudo_mersenne
 from modmill.designs.radix64k import design as radix64k
 from modmill.designs.solinas import design as solinas
 from modmill.designs.sor import improved as sor
 from modmill.designs.sor import original as sor_original
 from modmill.designs.sor import ring as sor_ring
+from modmill.designs.wide import design as wide
 from modmill.numbers.shown import shortened
 
 DESIGNS: tuple[Design, ...] = (

@@ -14,7 +14,7 @@ from fractions import Fraction
 from typing import Any
 
 from modmill.designs import design
-from modmill.designs.multistep import PRINTED_ALUTS, PRINTED_CLOCKS, PRINTED_MHZ, Multistep
+from modmill.designs.multistep.design import PRINTED_ALUTS, PRINTED_CLOCKS, PRINTED_MHZ, Multistep
 from modmill.numbers.moduli import parse_modulus
 from modmill.report.chart import chart
 from modmill.report.clocks import routed_by
