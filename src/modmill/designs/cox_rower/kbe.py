@@ -177,8 +177,8 @@ class RnsMontgomery(DesignInstance):
         for op, unit, number, made in model.run(inputs):
             held[op.result] = made
             yield label(shape, op, unit, number), made[0] if op.result == H else made
-        words = [held[Value(letter, k)] for letter in ("w", "zeta") for k in range(shape.channels_per_rower)]
-        yield "out", form.pack([x for own in words for x in own])
+        results = [held[Value(letter, k)] for letter in ("w", "zeta") for k in range(shape.channels_per_rower)]
+        yield "out", form.pack([x for own in results for x in own])
 
     def slot_machine(self, numbers: int) -> CoxSlots:
         """The machine with ``numbers`` slots, which adds two products before it reduces them.

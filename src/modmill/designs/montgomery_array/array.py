@@ -24,7 +24,7 @@ from itertools import pairwise
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.memory import Memory
-from amaranth.lib.wiring import In, Out
+from amaranth.lib.wiring import In, Member, Out
 
 from modmill.rtl.delay import DelayLines, later
 from modmill.rtl.product import one_tile
@@ -89,7 +89,8 @@ class Head(wiring.Component):
         self.product = Signal(2 * DIGIT, name="xy", reset_less=True)
         """x_0 y_i; in cycle 6 after y_i entered."""
         ports = carried(groups)
-        self.inputs = {name: In(ports[name]) for name in ("x", "y", "first", "last", "group") if name in ports}
+        names = ("x", "y", "first", "last", "group")
+        self.inputs: dict[str, Member] = {name: In(ports[name]) for name in names if name in ports}
         """The array's inputs."""
         if modulus is None:
             self.inputs |= {"load": In(1), "inverse": In(DIGIT)}

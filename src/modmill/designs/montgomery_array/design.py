@@ -198,10 +198,11 @@ class Machine(DigitSerial):
             _, *group = operation.numbers
             _, first, last = self._params.held[group[0] if group else 0]
             return array.stages[last - first].t
-        return {
+        registers: dict[Any, Any] = {
             Kind.PRODUCT: array.head.product, Kind.LOW: array.head.low, Kind.QUOTIENT: array.head.quotient,
             Kind.COLUMN: array.stages[0].t, Kind.DIGIT: array.z, Kind.RESULT: self.o_r,
-        }[operation.kind]  # fmt: skip
+        }  # fmt: skip
+        return registers[operation.kind]
 
     def connect(self, m: Module, control: Control) -> tuple[Value, Value]:
         m.submodules.array = array = self._array

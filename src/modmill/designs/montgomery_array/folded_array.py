@@ -45,10 +45,10 @@ class FoldedArray(wiring.Component):
         self.groups, self.wait = groups, streams - columns
         mask = (1 << DIGIT) - 1
         parts = None if modulus is None else [modulus >> DIGIT * j & mask for j in range(columns * groups + 1)]
-        self.head = Head(turn, parts and parts[0], groups)
+        self.head = Head(turn, None if parts is None else parts[0], groups)
         self.stages = [
             Column(
-                turn, parts and parts[p::columns][:groups], groups,
+                turn, None if parts is None else parts[p::columns][:groups], groups,
                 wait=turn - streams + columns - 3 if p == columns else None, edge=p == columns,
             )
             for p in range(1, columns + 1)
@@ -61,7 +61,8 @@ class FoldedArray(wiring.Component):
         m.d.comb += [getattr(head, name).eq(getattr(self, name)) for name in head.inputs]
         first, last = self.stages[0], self.stages[-1]
         names = carried(self.groups)
-        for j, (before, column) in enumerate(pairwise([head, *self.stages]), 1):
+        chain: list[Head | Column] = [head, *self.stages]
+        for j, (before, column) in enumerate(pairwise(chain), 1):
             m.submodules[f"column{j}"] = column
             passed = [name for name in names if before is not head or name not in BACK]
             m.d.comb += [getattr(column, f"i_{name}").eq(getattr(before, f"o_{name}")) for name in passed]

@@ -4,7 +4,7 @@
 
     X. Zhang, X. Dong: A high speed Montgomery processor of 256-bit on FPGA. 2016
 
-    Algorithms 1 to 3, Figures 2 and 3   `design`: bounds, algorithm, schedule, machine; `design.CarrySaveAdder`: one step
+    Algorithms 1 to 3, Figures 2 and 3   `design`: bounds, algorithm, schedule, machine, one step
 
 The paper's table and claims are in `studies.papers.multistep`.
 """

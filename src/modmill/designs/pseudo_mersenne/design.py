@@ -207,10 +207,11 @@ class Machine(DigitSerial):
                 if unit.final:
                     return [unit.o_low if j == self._params.digits - 1 else unit.o_low[:DIGIT]]
                 return [unit.o_low, unit.o_high]
-        return {
+        registers: dict[Any, Any] = {
             Kind.PRODUCT: array.columns[0].product, Kind.TOP: array.top, Kind.HIGH: array.high, Kind.READ: halves,
             Kind.RESULT: self.o_r,
-        }[operation.kind]  # fmt: skip
+        }  # fmt: skip
+        return registers[operation.kind]
 
     def _reduced(self, m: Module, control: Control, digit: Value) -> Value:
         """v mod p. The digits wait for the highest digit, which has the bits from 2^k on."""

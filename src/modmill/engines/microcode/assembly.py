@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from itertools import chain
 from math import ceil
+from typing import Any
 
 from modmill.contract import Contract, UnsupportedError
 from modmill.engines.microcode.bounds import LegalProgram, legalise, program_bounds
@@ -245,8 +246,9 @@ def _instructions(part: Placed, slots: _Slots, legal: LegalProgram, number: int)
         if node.kind == READ:
             continue
         at = part.instructions[k]
+        operands: list[Any] = [address(argument) for argument in node.args]
         task = Task(
-            node.kind, OperandAddress(own[k]), *map(address, node.args),
+            node.kind, OperandAddress(own[k]), *operands,
             offset_multiple=offset_multiples.get(k, 0), conditional_subtract=conditional_subtracts.get(k, 0),
         )  # fmt: skip
         if node.kind == MUL:

@@ -113,7 +113,7 @@ class FieldProgram:
         a wrong number of digits."""
         if len(digits) != self.digits:
             raise UnsupportedError(f"{self.name} uses {self.digits} digits, not {len(digits)}")
-        held: dict[Name, int] = {**inputs}
+        held: dict[Name, int] = dict(inputs.items())
         held |= {(name, k): v for name, table in self.shared.items() for k, v in enumerate(table)}
         domain, at = self.domain, 0
         for block in (b for b, times in zip(self.blocks, self.repeats, strict=True) for _ in range(times)):

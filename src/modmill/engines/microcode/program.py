@@ -19,7 +19,7 @@ read what it writes.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 
 PARTS = ("before", "loop", "after")
@@ -64,6 +64,7 @@ class Task:
     b: OperandAddress
     c: OperandAddress | None = None
     e: OperandAddress | None = None
+    _: KW_ONLY
     offset_multiple: int = 0
     conditional_subtract: int = 0
 

@@ -191,7 +191,7 @@ def _misprints() -> Section:
         Line("Algorithm 1: lambda", "0 <= lambda <= R", "0 <= lambda < R", why="a residue modulo R"),
         Line("Equation (4)", "a2", "a 2^-1"),
         Line("Section 2.2: remainder of", "(x y) / p", "(x y) / m"),
-        Line("Algorithm 3: steps for 256 bits", q.t * q.k, q.k,
+        Line("Algorithm 3: steps for 256 bits", q.k // q.s * q.k, q.k,
              why="both loops use i and the inner one runs to k - 1; it must be i s + j with j < s"),
         Line("Algorithm 3: steps of the remainder", "k", "r", why="bits t s + j with j < r"),
         Line("Section 1: decrease in time, %", 42, float(round(100 * (1 - this / other), 1)),
