@@ -11,8 +11,10 @@ from typer.testing import CliRunner
 from modmill.cli.commands import app
 from modmill.cores.multiplier import judge
 from modmill.cores.multiplier.build import build
+from modmill.cores.multiplier.verify import Report, exhaust
 from modmill.designs import DESIGNS
-from modmill.flow.mutate import mutate
+from modmill.flow.mutate import chosen, mutate
+from modmill.flow.simulate import Simulator, widths
 from modmill.report.rows import read
 from modmill.studies.mutate import LENGTHILY, SHORTLY, SUBJECTS, WHOLLY, Subject, check_mutants
 
@@ -71,10 +73,33 @@ def test_what_is_not_proved_is_simulated_at_length(folder, monkeypatch):
         return "wrong" if number == 1 or (how == LENGTHILY and number != 3) else ""
 
     monkeypatch.setattr("modmill.studies.mutate.equivalent", lambda *_, **__: {2})
-    report = check_mutants(replace(Subject.read(folder), check=lambda _: check), 4)
+    subject = replace(Subject.read(folder), check=lambda _: check)
+    assert subject.pairs == 0
+    report = check_mutants(subject, 4)
     assert [o.state for o in report.outcomes] == ["killed", "equivalent", "survived", "killed"]
     assert [number for number, how in asked if how == LENGTHILY] == [3, 4]
     assert asked[:2] == [(0, SHORTLY), (0, WHOLLY)]
+    report = check_mutants(replace(subject, pairs=841), 4)
+    assert [o.state for o in report.outcomes] == ["killed", "equivalent", "exhausted", "killed"]
+    assert report.survivors == []
+
+
+def test_all_operands_of_a_small_core_are_simulated(tmp_path):
+    """The core is right for all 841; of its mutants some are wrong for some, all of them below the bound."""
+    core = build("wide", "29", "native")
+    subject = Subject.read(core.write(tmp_path / "core", check=False))
+    assert subject.pairs == 29 * 29
+    mutated = mutate(core.verilog, core.top, COUNT, 1)
+    simulator = Simulator(mutated.verilog, top=core.top, widths=widths(core.contract), instances=2)
+    faults = []
+    for number in range(COUNT + 1):
+        report = Report(core.name)
+        with chosen(number):
+            exhaust(core, simulator, report)
+        assert report.counts["of all operands"] == 29 * 29
+        faults.append(len(report.failures))
+    assert faults[0] == 0
+    assert any(faults) and not all(faults[1:])
 
 
 def test_every_design_is_in_the_table_of_rates():

@@ -18,6 +18,10 @@ def mutate(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder that build, rsa build or ecc build wrote.")],
     count: Annotated[int, typer.Option(min=1, max=10_000, help="Number of mutants.")] = 100,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the draw; the same seed draws the same mutants.")] = 1,
+    proof_seconds: Annotated[
+        float,
+        typer.Option(min=1, help="Seconds for each proof; four times that if all is exact."),
+    ] = 20,
     as_json: Json = False,
     record: Record = None,
 ) -> None:
@@ -30,7 +34,7 @@ def mutate(
 
     subject = Subject.read(folder)
     with bar() as progress:
-        report = check_mutants(subject, count, seed, progress=progress)
+        report = check_mutants(subject, count, seed, progress=progress, proof_seconds=proof_seconds)
     if record is not None:
         put(record, report.row())
     print(json.dumps(report.describe(), indent=2) if as_json else "\n".join(report.lines))

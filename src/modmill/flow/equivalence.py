@@ -5,7 +5,7 @@
 A miter joins original and mutant on the same inputs; logic that the mutation cannot change is shared. Both start from
 the same arbitrary contents of registers and memories, and outputs must be equal after the first reset: data while it is
 valid, and only as long as all operands were in range. ABC (in Yosys) searches for a state that violates this, with
-`pdr` and then `reach`; if there is none, the mutant is equivalent. There are three views of the netlist:
+`pdr` and, in the exact view, `reach`; if there is none, the mutant is equivalent. There are three views of the netlist:
 
     words   Control is exact: registers that a reset sets, registers on which the handshake depends, and the gates
             before them. All other registers, memories, products and sums give arbitrary values, equal on both sides
@@ -64,7 +64,7 @@ def equivalent(
         left = [k for k in numbers if k not in found]
         miters = {f"m{k}": _miter(mutated, k, view, power_up, operands) for k in left}
         if miters:
-            found |= {int(name[1:]) for name in _unreached(miters, seconds * view.patience)}
+            found |= {int(name[1:]) for name in _unreached(miters, seconds * view.patience, exact=view.tables)}
     return found
 
 
@@ -131,8 +131,8 @@ def _behind(module: Mapping[str, Any], registers: Iterable[str], through: bool) 
     return seen
 
 
-def _unreached(miters: Mapping[str, dict[str, Any]], seconds: float) -> set[str]:
-    """The miters whose output is never 1."""
+def _unreached(miters: Mapping[str, dict[str, Any]], seconds: float, exact: bool) -> set[str]:
+    """The miters whose output is never 1. ``exact``: also by `reach`, which needs few registers."""
     write = [f"setattr -mod -unset top *; setattr -mod -set top 1 {n}; write_aiger -zinit {n}.aig" for n in miters]
     tidy = "opt_expr; opt_merge; opt_clean"
     script = (
@@ -143,7 +143,8 @@ def _unreached(miters: Mapping[str, dict[str, Any]], seconds: float) -> set[str]
         folder = Path(path)
         (folder / "miters.json").write_text(json.dumps({"creator": "modmill", "modules": miters}))
         tools.run(tools.yosys("-q", "-p", script), name="yosys", cwd=folder)
-        for prove in (f"scleanup; scorr; write_aiger {{0}}.aig; pdr -T {seconds:.0f}", f"reach -T {seconds:.0f}"):
+        proofs = [f"scleanup; scorr; write_aiger {{0}}.aig; pdr -T {seconds:.0f}", f"reach -T {seconds:.0f}"]
+        for prove in proofs[: 1 + exact]:
             answers = _asked(folder, left, prove, 60 + 3 * seconds * len(left))
             found |= {name for name, answer in answers.items() if answer == "UNSAT"}
             left = [name for name, answer in answers.items() if answer == "UNK"]

@@ -5,8 +5,8 @@
 Digest, record and stored vectors are ignored: only simulation judges. All mutants are in one text (`flow.mutate`) that
 is compiled once. A mutant that passes the short check of `build` gets the full check; if it passes that too, it is
 compared with the original by proof (`flow.equivalence`). A mutant that is neither found nor proved equivalent is
-simulated again, with many more products than a check has; if all are correct, it has survived and is reported with its
-place.
+simulated again, with many more products than a check has, and with every pair of operands if these are few. If all
+products are correct, no operands kill it (exhausted), or it has survived and is reported with its place.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from modmill.cores import pair_check
 from modmill.cores.ecc import check as ecc_check
 from modmill.cores.ecc import machine as ecc
 from modmill.cores.multiplier.folder import load
-from modmill.cores.multiplier.verify import FULL, SHORT, Report, simulate
+from modmill.cores.multiplier.verify import FULL, SHORT, Report, exhaust, simulate
 from modmill.cores.rsa import check as engine_check
 from modmill.cores.rsa import machine as engine
 from modmill.flow import tools
@@ -40,8 +40,11 @@ VECTORS = 500
 """Number of random products for each mutant; corners, starts and chains are those of `check`."""
 LONG = 20_000
 """Number of random products for a mutant without proof."""
+EXHAUSTIVE = 500_000
+"""Largest number of pairs of operands that are all simulated."""
 SHORTLY, WHOLLY, LENGTHILY = range(3)
-"""Simulations of a mutant: as in `build`, as in `check`, and as in `check` with `LONG` random products."""
+"""Simulations of a mutant: as in `build`, as in `check`, and as in `check` with `LONG` random products and all pairs of
+operands."""
 SUBJECTS: tuple[tuple[str, str, str, dict[str, Any]], ...] = (
     ("channel-multiply", "29", "native", {}), ("channel-reduce", "29", "native", {}), ("wide", "29", "native", {}),
     ("orup", "29", "native", {"digit": 3, "delay": 1}), ("mcivor", "29", "native", {"word": 3}),
@@ -58,7 +61,7 @@ SUBJECTS: tuple[tuple[str, str, str, dict[str, Any]], ...] = (
     ("hbe-extension", "8191", "native", {"n": 6}),
 )  # fmt: skip
 """The cores with rates in ``results``: every design at a small modulus, with words so short that it has several."""
-STATES = ("killed", "equivalent", "survived")
+STATES = ("killed", "equivalent", "exhausted", "survived")
 
 Check = Callable[[int, int], str]
 """Simulates a mutant, in the way of the second argument, and returns the first fault, or an empty text."""
@@ -67,7 +70,7 @@ Check = Callable[[int, int], str]
 @dataclass(frozen=True)
 class Outcome:
     """The outcome of a mutant. ``state``: one of `STATES`. ``why``: the fault that was found, or the proof of
-    equivalence, or the result of the attempted proof."""
+    equivalence, or the number of operand pairs that were all simulated."""
 
     mutant: Mutant
     number: int
@@ -149,7 +152,8 @@ class MutantReport:
 @dataclass(frozen=True)
 class Subject:
     """The core or engine to be mutated. ``check``: makes a simulation from a mutated text. ``power_up``: cycles of the
-    reset after power-up. ``operands``: the range of numbers at its ports, unless they are residues."""
+    reset after power-up. ``operands``: the range of numbers at its ports, unless they are residues. ``pairs``: number
+    of all pairs of operands if they are simulated, else 0."""
 
     name: str
     verilog: str
@@ -158,6 +162,7 @@ class Subject:
     check: Callable[[str], Check]
     power_up: int = 1
     operands: Operands | None = None
+    pairs: int = 0
 
     @classmethod
     def read(cls, path: str | Path, vectors: int = VECTORS) -> Subject:
@@ -172,6 +177,8 @@ class Subject:
 def _core(folder: Path, vectors: int) -> Subject:
     core = load(folder)
     contract = core.contract
+    pairs = (contract.largest_operand + 1) ** contract.operands
+    pairs = pairs if pairs <= EXHAUSTIVE else 0
 
     def check(verilog: str) -> Check:
         simulator = Simulator(verilog, top=core.top, widths=widths(contract), instances=2, power_up=contract.power_up)
@@ -181,6 +188,8 @@ def _core(folder: Path, vectors: int) -> Subject:
             effort, count = (SHORT if how == SHORTLY else FULL), (LONG if how == LENGTHILY else vectors)
             with chosen(number):
                 simulate(core, simulator, report, vectors=count, seed=1 + how // LENGTHILY, effort=effort)
+                if how == LENGTHILY and pairs and report.passed:
+                    exhaust(core, simulator, report)
             return next(iter(report.failures), "")
 
         return run
@@ -189,7 +198,7 @@ def _core(folder: Path, vectors: int) -> Subject:
         "design": core.design.name, "modulus": hex(core.modulus.value), "io": core.io,
         "parameters": dict(core.fitted.settings),
     }  # fmt: skip
-    return Subject(core.name, core.verilog, core.top, about, check, contract.power_up, _operands(contract))
+    return Subject(core.name, core.verilog, core.top, about, check, contract.power_up, _operands(contract), pairs)
 
 
 def _operands(contract: Contract) -> Operands | None:
@@ -261,8 +270,14 @@ def check_mutants(
         if number not in equal:
             found[number] = check(number, LENGTHILY)
     for number, mutant in enumerate(mutated.mutants, 1):
-        why = found[number] or proved.get(number, "")
-        state = "killed" if found[number] else "equivalent" if why else "survived"
+        if why := found[number]:
+            state = "killed"
+        elif why := proved.get(number, ""):
+            state = "equivalent"
+        elif subject.pairs:
+            state, why = "exhausted", f"right for all {subject.pairs:,} operands"
+        else:
+            state = "survived"
         report.outcomes.append(Outcome(mutant, number, state, why))
     report.seconds = time.monotonic() - start
     return report

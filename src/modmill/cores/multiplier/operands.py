@@ -41,6 +41,12 @@ def covered(contract: Contract, a: int, b: int) -> bool:
     return numbers_covered(contract, contract.operand.decode(a), contract.operand.decode(b))
 
 
+def all_pairs(contract: Contract) -> list[tuple[int, int]]:
+    """Return every pair of numbers below the operand bound as port values; every number if there is one operand."""
+    ports = [contract.operand.encode(x) for x in range(contract.largest_operand + 1)]
+    return [(a, b) for a in ports for b in (ports if contract.operands == 2 else [0])]
+
+
 def numbers_covered(contract: Contract, x: int, y: int) -> bool:
     """Whether the contract covers these numbers: each is below its bound or, for native io, their product is."""
     limit = contract.operand_bound * contract.p

@@ -215,6 +215,13 @@ def simulate(
     )
 
 
+def exhaust(core: Core, simulator: Simulator, report: Report) -> None:
+    """Simulate every pair of operands at full rate, half of them in each of the two instances."""
+    products = operands.judged(core.contract, operands.all_pairs(core.contract))
+    half = -(-len(products) // 2)
+    _Bench(core.contract, simulator, report, 1, FULL).all(products[:half], products[half:])
+
+
 def _sample(fitted: DesignInstance, io: str, seed: int) -> tuple[Contract, list[Product]]:
     """A contract, and `OTHER` products that it covers; half of them are corner cases."""
     contract, corners = fitted.contract(io), operands.covered_corners(fitted, io)
@@ -267,6 +274,13 @@ class _Bench:
             phase()
             if self._found():
                 return
+
+    def all(self, *halves: Sequence[Product]) -> None:
+        """A stream at full rate for each of the two cores."""
+        one, two = halves
+        for products, run in zip(halves, self._pair(one, two), strict=True):
+            self._note("all operands", judge.values(self._contract, products, run))
+            self._report.counts["of all operands"] += len(products)
 
     def _found(self) -> bool:
         return len(self._report.failures) > self._before
