@@ -41,6 +41,7 @@ def record(core, pairs, load, alone):
         return [ctx.get(one) for one in register] if isinstance(register, list) else ctx.get(register)
 
     async def bench(ctx):
+        registers = {id(register): register for _, register, _ in core.probes}
         ctx.set(core.o_ready, 1)
         for word in load.words if load else ():
             ctx.set(core.k_m, word)
@@ -60,7 +61,6 @@ def record(core, pairs, load, alone):
             seen.append({key: value(ctx, register) for key, register in registers.items()})
             await ctx.tick()
 
-    registers = {id(register): register for _, register, _ in core.probes}
     run_bench(core, bench)
     return accepted, results, seen
 

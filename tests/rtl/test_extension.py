@@ -117,7 +117,7 @@ def test_planted_faults_are_caught(kind):
     fitted = design(f"{kind}-extension").fit(2**31 - 1)
     q = fitted.params
     numbers = edge_numbers(q)
-    hats = [q.cox.hats(q.cox.xi(x)) for x in numbers]
+    hats = [q.cox.hats(q.cox.base.gammas(x)) for x in numbers]
     late = [x for x, v in zip(numbers, hats, strict=True) if q.cox.h(v, q.offset) != q.cox.h(v, q.offset - 1)]
     pairs = [(fitted.representation.encode(x), 0) for x in (*late[:1], numbers[2])]
     assert wrong(fitted, broken(fitted), pairs) == 0

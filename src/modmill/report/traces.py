@@ -42,17 +42,19 @@ def _merged(parts: Iterable[Iterable[Origin]]) -> tuple[Origin, ...]:
 
 
 class _Traced:
+    """A number with its origins."""
+
     origins: tuple[Origin, ...] = ()
 
     def __deepcopy__(self, memo: object) -> Any:
         return self
 
 
-class TracedInt(_Traced, int):
+class TracedInt(int, _Traced):
     """A whole number with its origins."""
 
 
-class TracedFloat(_Traced, float):
+class TracedFloat(float, _Traced):
     """A float with its origins."""
 
 

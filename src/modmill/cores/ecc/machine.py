@@ -24,7 +24,7 @@ from modmill.engines.ecc.order_engine import order_operations, order_program
 from modmill.engines.ecc.point_engine import OPERATIONS, Shape, point_program
 from modmill.engines.ecc.points import BLIND, PointProgram
 from modmill.engines.machine.layout import MicrocodeLayout
-from modmill.engines.machine.timing import SlotTiming, busy_threads
+from modmill.engines.machine.timing import SlotTiming, busy_threads, unit
 from modmill.engines.microcode.assembly import Assembled, assemble
 from modmill.engines.microcode.field_program import Domain
 from modmill.engines.microcode.program import DatapathSpec
@@ -33,7 +33,6 @@ from modmill.numbers.curves.affine import Curve, Montgomery
 from modmill.numbers.curves.named import find_curve
 from modmill.numbers.curves.text import proved
 from modmill.numbers.shown import shortened
-from modmill.rtl.memory import DEPTHS
 from modmill.version import __version__
 
 SUMS = 3
@@ -128,11 +127,7 @@ class EccCore(BuiltEngine):
 
     def unit(self, threads: int) -> DatapathSpec:
         """Specification of the unit for which instructions are assembled."""
-        timing = self.timing
-        return DatapathSpec(
-            timing.sums, *timing.distances(threads), DEPTHS[-1], DEPTHS[-1],
-            added=timing.added, conditional_subtracts=timing.conditional_subtracts,
-        )  # fmt: skip
+        return unit(self.timing, threads)
 
     @property
     def layout(self) -> MicrocodeLayout:

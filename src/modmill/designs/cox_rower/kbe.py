@@ -162,6 +162,11 @@ class RnsMontgomery(DesignInstance):
             multiplications=shape.rowers * shape.least_interval,
         )
 
+    def combine(self, a: int, b: int, c: int, e: int) -> int:
+        """(a b + c e) A^-1 in the algorithm of the slot machine; all are port values."""
+        *_, (_, result) = self.trace(a, b, c, e)
+        return result
+
     def trace(self, a: int, b: int, *others: int) -> Iterator[tuple[str, Any]]:
         """The intermediates of a b A^-1, or with ``others`` c and e of (a b + c e) A^-1 on the slot machine."""
         q, form = self.params, self.representation
