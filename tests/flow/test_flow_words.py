@@ -59,6 +59,14 @@ def test_planted_faults_are_reported(expected, fault):
     assert any(expected in line for line in run.violations), run.violations
 
 
+def test_an_engine_that_always_shows_a_word_and_takes_none_times_out():
+    stuck = ECHO.replace("// fault", "o_valid <= 1;").replace("count <= 0;", "count <= 0; o_valid <= 1;")
+    stuck = stuck.replace("i_ready = !o_valid | o_ready", "i_ready = 0")
+    run = WordSimulator(stuck, 12).run(WORDS, 5, timeout=100)
+    assert any("a word more" in line for line in run.violations)
+    assert any("timeout" in line for line in run.violations)
+
+
 def test_a_reset_that_works_only_at_power_up_is_noticed():
     text = ECHO.replace("      o_valid <= 0;\n      count", "      count").replace(
         "  // fault", "  end\n  initial o_valid = 0;\n  always @(posedge clk) begin"

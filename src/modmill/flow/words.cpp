@@ -97,15 +97,13 @@ public:
         }
         if (waiting && !o_valid) fault(VALID_DROPPED, cycle);
         if (waiting && o_valid && (o_data != held || o_last != held_last)) fault(WORD_CHANGED, cycle);
-        if (o_valid) {
+        if (o_valid && job->taken_count == job->wanted) {  // no event: a core that always shows a word would never end
+            fault(WORD_TOO_MANY, cycle);
+        } else if (o_valid) {
             last_event = cycle;
-            if (job->taken_count == job->wanted) {
-                fault(WORD_TOO_MANY, cycle);
-            } else {
-                if (!waiting) job->valid[job->taken_count] = cycle;
-                job->last[job->taken_count] = o_last;
-                if (o_ready) job->o[job->taken_count++] = o_data;
-            }
+            if (!waiting) job->valid[job->taken_count] = cycle;
+            job->last[job->taken_count] = o_last;
+            if (o_ready) job->o[job->taken_count++] = o_data;
         }
         held = o_data;
         held_last = o_last;
