@@ -46,7 +46,7 @@ FAULTS = {
     "  assign o_data = word | {31'b0, word == 0};",  # the point of no u alone
     "at full rate: the time of a word depends on scalars, points or numbers": "  assign open = ~word[0] | late > 3;\n"
     "  assign taken = o_ready & open; assign o_valid = there & open; assign o_data = word;",
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize(("expected", "fault"), FAULTS.items())
@@ -92,7 +92,7 @@ EDITS = {
     "ecc.json": ('"rounds": ', '"rounds": 9', "rounds differs from what is recomputed"),
     "vectors.json": ('"operation": "l', '"operation": "m', "differs from what is recomputed"),
     "README.md": ("| `o_last` | out | 1 |", "| `o_last` | out | 2 |", "differs from what is recomputed"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", EDITS)

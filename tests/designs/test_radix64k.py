@@ -94,9 +94,7 @@ def test_a_chain_of_results_as_they_stand(name):
         assert contract.operand.decode(port) <= contract.largest_operand
 
 
-@pytest.mark.parametrize(
-    ("bits", "d"), [(64, 4), (128, 8), (256, 16), (512, 32), (1024, 64), (2048, 128), (4096, 256)]
-)  # fmt: skip
+@pytest.mark.parametrize(("bits", "d"), [(64, 4), (128, 8), (256, 16), (512, 32), (1024, 64), (2048, 128), (4096, 256)])
 def test_counts_of_the_paper(bits, d):
     """2 d + 1 multipliers (Theorem 9); d, and a table of 2^(r/2) words of d r bits (Theorem 10); d + 1 iterations."""
     p = 2**bits - 105

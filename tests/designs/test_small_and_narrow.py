@@ -28,7 +28,7 @@ EXTREMES = {
     ),
     "mcivor": [{"word": w, "subtract": b} for w in (1, 2, 5, 32) for b in (True, False)] + [{"loadable": True}],
     "multistep": [{"s": s, "word": w} for s in (1, 2, 9) for w in (0, 1, 3)] + [{"s": 3, "subtract": False}],
-}  # fmt: skip
+}
 """Settings at their limits and next to them; what a modulus is too small for is refused."""
 MODULI = [3, 5, 7, 13, 15, 17, 97, 127, 257, 0x1FF]
 """Two bits; all ones, one and zeros; one digit of EXTREMES, and a bit more."""

@@ -59,7 +59,7 @@ class Bench:
         return {
             k: replace(p, shared=tuple((slot, x % fitted.p) for slot, x in p.shared))
             for k, p in enumerate(self.programs)
-        }  # fmt: skip
+        }
 
     def job(self, number, fitted, seed):
         """Words, and what they must give."""

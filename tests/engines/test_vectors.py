@@ -96,9 +96,7 @@ def test_a_wrong_vector_is_caught(tmp_path):
 
 def test_the_command(cache):
     rows = cache / "rows-kept.jsonl"
-    done = CliRunner().invoke(
-        app, ["rsa", "vectors", "--count", "1", "--file", "pkcs1_1024", "--record", str(rows)]
-    )  # fmt: skip
+    done = CliRunner().invoke(app, ["rsa", "vectors", "--count", "1", "--file", "pkcs1_1024", "--record", str(rows)])
     assert done.exit_code == 0, done.output
     assert "1 vectors, 0 faults" in done.output
     assert len(rows.read_text().splitlines()) == 1

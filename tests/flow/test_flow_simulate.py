@@ -20,7 +20,7 @@ from cores import (
     WIDTHS,
     WRONG_VALUE,
     P,
-)  # fmt: skip
+)
 from modmill.flow import library
 from modmill.flow.library import Start
 from modmill.flow.simulate import Simulator, Widths

@@ -71,7 +71,7 @@ METHODS = {
     "dQ, hierarchical": lambda p: DoubleQ.of(p, *primes(20, 14, 3), c=2),
     "double level": lambda p: DoubleLevel.of(p, *greedy(17, 16, even=False)),
     "double level, fixed point": lambda p: DoubleLevel.fixed_point(p, *far(17, 18, 5), 22, 2),
-}  # fmt: skip
+}
 # the n^2 and n terms of the MM of each, the n^2 term of MR, the n term of MUL
 COSTS = {
     "full": (2, 7, 0, 0), "full, hierarchical": (Fraction(1, 2), 7, Fraction(1, 2), 2), "full, no cox": (2, 7, 0, 0),
@@ -283,7 +283,7 @@ def planted(change):
         (lambda a, b, f, s: DoubleLevel(P256, f, s), "all moduli odd does not hold: 131072 is even"),
         (lambda a, b, f, s: SingleQ(P256, f, s), r"K\^2 = \+-c mod m .* does not hold: m = 131072, composite"),
     ],
-)  # fmt: skip
+)
 def test_conditions_name_the_one_that_fails(change, message):
     with pytest.raises(ValueError, match=message):
         planted(change)()

@@ -46,7 +46,7 @@ def chain(design, modulus, length, verilog=None):
         "P-256",
         *map(long, ("BLS12-381-p", "SM2", "brainpoolP256r1", "BN254-p", "brainpoolP384r1", "brainpoolP512r1")),
     ],
-)  # fmt: skip
+)
 def test_thousand_products_with_the_general_kappa(modulus):
     assert chain("sor-1m-p", modulus, LENGTH) > 0.4
 

@@ -288,9 +288,7 @@ class DigitSerial(Multiplier):
         number = free_running(len(control.number), name="x_number")
         m.d.sync += control.x_place.eq(control.x_place - 1)
         with m.If(begins[0]):
-            m.d.sync += [
-                control.x_place.eq(frame.columns), following.eq(2 * frame.columns), number.eq(control.number)
-            ]  # fmt: skip
+            m.d.sync += [control.x_place.eq(frame.columns), following.eq(2 * frame.columns), number.eq(control.number)]
         with m.Elif(begins.any()):
             m.d.sync += [control.x_place.eq(following), following.eq(following + frame.columns)]
         m.d.comb += [

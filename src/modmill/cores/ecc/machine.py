@@ -279,7 +279,7 @@ class EccCore(BuiltEngine):
             "ports": engine_files.stream_ports(self.word),
             "multiplier": self.contract.describe(),
             "digest": digest(self.verilog),
-        }  # fmt: skip
+        }
 
     def _program(self, number: int, held: ProgramImage) -> dict[str, Any]:
         program = held.instructions.program

@@ -55,10 +55,10 @@ def page(record: Mapping[str, Any]) -> str:
     name = record["curve"]["name"] or "unnamed curve"
     why = record["curve"].get("arithmetic")
     alone = (
-        f"\nFor arithmetic only, no ECDH or ECDSA: {why}.\n"
-        "Input points must be multiples of the base point.\n"
-        if why else ""
-    )  # fmt: skip
+        f"\nFor arithmetic only, no ECDH or ECDSA: {why}.\nInput points must be multiples of the base point.\n"
+        if why
+        else ""
+    )
     cycles = record["cycles_per_instruction"]
     instructions = f"runs are interleaved; an instruction of the program takes {cycles} cycles for each of them."
     title = f"Elliptic-curve coprocessor: {name} on {record['design']}"

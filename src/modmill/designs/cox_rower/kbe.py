@@ -102,7 +102,7 @@ def tables(p: int, q: Params, *, plain: bool) -> Tables:
             [p * pow(row, -1, m) * k % m for k, m in zip(b.inverses, b.moduli, strict=True)] for row in of_a.products
         ],
         second=[[b.M // row % m for m in a.moduli] for row in of_b.products],
-    )  # fmt: skip
+    )
 
 
 class RnsMontgomery(DesignInstance):

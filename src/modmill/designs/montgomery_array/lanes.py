@@ -97,7 +97,7 @@ class Lanes(Multiplier):
             self.o_valid.eq(order.r_rdy & outs[order.r_data]),
             self.o_r.eq(Array(lane.o_r for lane in self._lanes)[order.r_data]),
             order.r_en.eq(self.o_valid & self.o_ready),
-        ]  # fmt: skip
+        ]
         for k, lane in enumerate(self._lanes):
             m.d.comb += lane.o_ready.eq(self.o_ready & order.r_rdy & (order.r_data == k))
         if self._loaded:

@@ -196,7 +196,7 @@ class _Node(wiring.Component):
             m.d.sync += [
                 answer.eq(Mux(own, self.r_data, Mux(others, self.v_data, self._number))),
                 last.eq((own & self.r_last) | (others & self.v_last)),
-            ]  # fmt: skip
+            ]
         with m.If(~own & ~others):
             with m.If(self.v_valid & (others_first | ~self.r_valid)):
                 m.d.sync += others.eq(1)

@@ -130,7 +130,7 @@ class SlotSequencer(Sequencer):
         m.d.sync += [
             stored.eq(writing & (stored | (core.x_valid & core.x_ready))),
             going.eq(asked & (going | (core.q_valid & core.q_ready))),
-        ]  # fmt: skip
+        ]
         kept = Signal(_STABLE + 2)  # hold the number until it is in the register of the port
         m.d.sync += kept.eq((kept << 1) | self.s_valid)
         m.d.comb += [

@@ -79,7 +79,7 @@ class Coprocessor(wiring.Component):
         m.submodules.sequencer = self.sequencer
         m.submodules.number = number = NumberRegister(
             lay.number_words, lay.word, modulus=None if lay.contract.load else lay.contract.p, rounds=lay.rounds
-        )  # fmt: skip
+        )
         _Messages(m, self, number).states()
         return m
 
