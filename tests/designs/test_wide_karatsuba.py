@@ -6,9 +6,9 @@ import random
 
 import pytest
 from amaranth.hdl import Module, Signal
-from modmill.designs.wide.karatsuba import LEVEL, TILE, Karatsuba
 
 from components import waveform
+from modmill.designs.wide.karatsuba import LEVEL, TILE, Karatsuba
 from modmill.rtl.product import DSP18, DspBlock
 
 
