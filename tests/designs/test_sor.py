@@ -61,7 +61,7 @@ def test_memory_formula_counts_the_tables(name, modulus):
     """The closed formula of ``cost`` equals the tables that the machine is built from, counted."""
     fitted = design(name).fit(parse_modulus(modulus).value)
     p, base = fitted.params, fitted.params.base
-    constants = Constants.of(p)
+    constants = Constants.of(p, scaled=False)
     alpha = constants.al if p.rns.multiplied else constants.al[1:]
     tables = [constants.inverses, *constants.rows, *alpha, *([] if name == "mm-spa" else constants.minus_p)]
     bits = sum(map(len, tables)) * base.w + (0 if name == "mm-spa" else base.n * p.rns.constant_bits)
@@ -108,6 +108,13 @@ def test_corner_of_alpha_fails_with_a_smaller_offset():
         assert rns.alpha(g) == alpha
         wrong += (sum(x >> base.w - rns.q for x in g) + rns.d - 1) >> rns.q != alpha
     assert wrong > 0
+
+
+def test_bounds_are_just_above_the_largest_numbers():
+    fitted = design("sor-1m-n").fit(SECP)
+    rns, p = fitted.rns, fitted.p
+    assert [bound * p for bound in (fitted.bounds[0], fitted.bounds[2])] == [rns.operand_limit + 1, rns.z_max + 1]
+    assert dict(fitted.facts())["operands"] == f"below {(rns.operand_limit + 1) / p:.6g} p each"
 
 
 def test_ring_keeps_its_multipliers_busy():

@@ -60,7 +60,7 @@ class Constants:
     minus_p: tuple[tuple[int, ...], ...]
 
     @classmethod
-    def of(cls, p: Params, scaled: bool = False) -> Constants:
+    def of(cls, p: Params, scaled: bool) -> Constants:
         """The tables of an instance. ``scaled``: all but ``inverses`` are multiplied by M_j^-1, for results in the form
         that the conversion to binary needs. If alpha is a factor of a product instead of an address, ``al`` has only
         the row for alpha = 1."""
