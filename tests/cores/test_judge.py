@@ -90,10 +90,12 @@ def test_timing_that_depends_on_operands(what):
     ("taken", "words"),
     [
         (lambda n: n, ""),
-        (lambda n: n + (n == 5), "offered in cycle 5 were taken in cycle 6, others at once"),
+        (lambda n: n + (n == 5), "taken in cycle 1, neither at once nor at the start of a time slot of 4"),
+        (lambda n: 4 * -(-n // 4), ""),
+        (lambda n: 4 * -(-n // 4) + 4 * (n == 6), "not always taken in the next time slot of 4"),
         (lambda n: max(4, 4 * -(-n // 4)), ""),
         (lambda n: max(8, 4 * -(-(n + 3) // 4)), ""),
-        (lambda n: 1 + 4 * -(-n // 4), "taken in cycle 1, not at the start of a time slot of 4"),
+        (lambda n: 1 + 4 * -(-n // 4), "taken in cycle 1, neither at once nor at the start of a time slot of 4"),
         (lambda n: max(4, 4 * -(-n // 4)) + 4 * (n == 6), "not always taken in the next time slot of 4"),
     ],
 )

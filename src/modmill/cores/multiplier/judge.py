@@ -63,20 +63,16 @@ def starts(contract: Contract, accepted: Mapping[int, int]) -> Iterator[str]:
     """
     if contract.io != "native":
         return
-    step, offered = contract.timing.interval, min(accepted)
-    first = accepted[offered]
-    wait = first - offered
-    if wait == 0 or (contract.load and all(at - n == wait for n, at in accepted.items())):
-        late = next((n for n, at in accepted.items() if at != n + wait), None)
-        if late is not None:
-            yield f"operands offered in cycle {late} were taken in cycle {accepted[late]}, others at once"
+    step, delays = contract.timing.interval, {at - n for n, at in accepted.items()}
+    if delays == {0} or (contract.load and len(delays) == 1):
         return
     for n, at in accepted.items():
         if at % step:
-            yield f"operands offered in cycle {n} were taken in cycle {at}, not at the start of a time slot of {step}"
+            slot = f"neither at once nor at the start of a time slot of {step}"
+            yield f"operands offered in cycle {n} were taken in cycle {at}, {slot}"
             return
-    most = min(at - n for n, at in accepted.items())
-    if any(at - step - n >= most for n, at in accepted.items() if at > first):
+    first = accepted[min(accepted)]
+    if any(at - step - n >= min(delays) for n, at in accepted.items() if at > first):
         yield f"operands were not always taken in the next time slot of {step}"
 
 

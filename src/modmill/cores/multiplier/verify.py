@@ -367,7 +367,8 @@ class _Bench:
             if self._found():
                 return
         self._note("starts", judge.starts(contract, accepted))
-        self._at_once = contract.io == "native" and not contract.load and accepted[0] == 0
+        idle = all(at == first for first, at in accepted.items())
+        self._at_once = contract.io == "native" and not contract.load and idle
 
     def _cuts(self, products: Sequence[Product]) -> None:
         """A reset while products are in flight; the products after it are judged. The two cores have different initial
