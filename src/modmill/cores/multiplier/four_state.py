@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 CYCLES = 3000
 """Approximate limit of simulated cycles for a core; exceeded if the minimum number of products needs more."""
 SECONDS = 40.0
-"""Approximate limit of Icarus' time for a core, in seconds; a core that simulates slowly gets fewer products."""
+"""Approximate limit of Icarus' time for a core, in seconds; a core that simulates slowly gets fewer products, or only
+the first run."""
 LEAST = 2
 """Minimum number of products in one run."""
 MOST = 48
@@ -47,7 +48,8 @@ def check(
     All runs start from x. The first has two products from the first cycle after a reset of one cycle. The second has a
     later start after a reset of three cycles, pauses and stalls. If the modulus is loaded, a third loads another one
     in between. The last runs at full rate; its cycles are compared with those of a ``simulator`` of the same text with
-    two instances, if given. ``cycles`` and ``seconds`` limit the number of products, but each run has at least two.
+    two instances, if given. ``cycles`` and ``seconds`` limit the number of products, but each run has at least two. If the
+    first run takes more than ``seconds``, it is the only one.
 
     The text must have passed `verify.rtl_faults`. Raises ToolError if Icarus is not installed or fails.
     """
@@ -64,7 +66,9 @@ def check(
     start = time.monotonic()
     products = operands.judged(contract, _some(contract, corners, LEAST, seed))
     bench.run("four-state, at once", [(contract, products)], first=0)
-    rate = (report.cycles - before) / (time.monotonic() - start)
+    if (spent := time.monotonic() - start) > seconds:
+        return
+    rate = (report.cycles - before) / spent
     count = _count(contract, min(cycles, seconds * rate) / 3)
     products = operands.judged(contract, _some(contract, corners, count, seed))
     bench.run(

@@ -26,7 +26,7 @@ STEERED = 6
 class outside the limits (a refusal, which is cheap), the others for the least covered class inside."""
 USUAL = 3
 """Weight of a setting's default in a case for one class, against 1 for all its other values, while nothing is known."""
-AHEAD = 60
+AHEAD = 200
 """Number of additional cases of a design with classes to be tried, compared with a design without."""
 
 Class = tuple[str, str]

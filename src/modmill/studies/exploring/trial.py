@@ -43,9 +43,9 @@ that a check simulates."""
 FOUR_STATE = 120_000
 """Largest Verilog, in characters, that is also simulated in four states."""
 
-FIT_SECONDS, EMIT_SECONDS, CHECK_SECONDS = 90.0, 120.0, 120.0
-"""Limits of the stages of a trial. The first is for nine searches of a placement; the last grows with the Verilog, by
-a second for each of these characters."""
+FIT_SECONDS, EMIT_SECONDS, CHECK_SECONDS, FOUR_STATE_SECONDS = 90.0, 120.0, 120.0, 240.0
+"""Limits of the stages of a trial. The first is for nine searches of a placement; the third grows with the Verilog, by
+a second for each of these characters. A long path through a small core is the slowest case for the last."""
 _CHARACTERS = 3000
 RUNTIME = "verilator-runtime"
 """The part of the cache that all cores share."""
@@ -81,6 +81,7 @@ class Limits:
     fit: float = FIT_SECONDS
     emit: float = EMIT_SECONDS
     check: float = CHECK_SECONDS
+    four_state: float = FOUR_STATE_SECONDS
 
 
 @dataclass(frozen=True)
@@ -143,6 +144,7 @@ def _attempt(tell: Tell, trial: Trial, case: Case) -> Outcome:
         return Outcome("failed", report.failures[0])
     if len(verilog) > trial.four_state or not four_state.available():
         return Outcome("checked")
+    tell("to simulate it in four states", trial.limits.four_state)
     return _in_four_states(core, verilog, trial.seed)
 
 
