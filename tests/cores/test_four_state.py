@@ -116,5 +116,5 @@ def test_wrong_value_and_text_that_does_not_compile_are_found(mcivor):
 def test_number_of_products_follows_cycles_and_time(mcivor):
     few = found(mcivor, mcivor.verilog, seconds=0.0)
     many = found(mcivor, mcivor.verilog, cycles=10_000)
-    assert few is None or (few.products == four_state.LEAST and few.failures == []), "a slow core has only the first run"
+    assert few is None or (few.products == four_state.LEAST and few.failures == []), "a slow core has one run"
     assert many is None or many.products == four_state.LEAST + 2 * four_state.MOST

@@ -117,7 +117,7 @@ def test_a_design_with_classes_to_be_tried_comes_earlier():
         outside = {"below", "beyond", "huge"} & {wanted for _, wanted in one.covers}
         return "refused" if outside or ("stages", "3") in one.covers else "checked"
 
-    space, _ = drawn(1, 300, outcome, [design("iddmm"), design("wide")])
+    space, _ = drawn(1, 4 * AHEAD, outcome, [design("iddmm"), design("wide")])
     assert set(space.below()) == {"iddmm stages: 3"}
     tries = {name: c.drawn - 0.8 * c.outcomes["refused"] for name, c in space.counts.items()}
     assert AHEAD - 1 <= tries["iddmm"] - tries["wide"] <= AHEAD + 1

@@ -48,8 +48,8 @@ def check(
     All runs start from x. The first has two products from the first cycle after a reset of one cycle. The second has a
     later start after a reset of three cycles, pauses and stalls. If the modulus is loaded, a third loads another one
     in between. The last runs at full rate; its cycles are compared with those of a ``simulator`` of the same text with
-    two instances, if given. ``cycles`` and ``seconds`` limit the number of products, but each run has at least two. If the
-    first run takes more than ``seconds``, it is the only one.
+    two instances, if given. ``cycles`` and ``seconds`` limit the number of products, but each run has at least two. If
+    the first run takes more than ``seconds``, it is the only one.
 
     The text must have passed `verify.rtl_faults`. Raises ToolError if Icarus is not installed or fails.
     """
