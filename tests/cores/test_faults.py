@@ -357,7 +357,7 @@ def test_control_without_reset(copy):
     ("reset", "words"),
     [
         (r"", "in another cycle than after another reset"),  # what it held before tells when operands are taken
-        (r"rst ? 2'h2 : ", "not at the start of a time slot of 4"),
+        (r"rst ? 2'h2 : ", "nor at the start of a time slot of 4"),
     ],
     ids=["none", "another value"],
 )
