@@ -86,12 +86,13 @@ class Outcome:
 
 @dataclass
 class MutantReport:
-    """The result of a check on mutants. ``about``: the mutated core in words."""
+    """The result of a check on mutants. ``about``: the mutated core in words. ``proof_seconds``: time for a proof."""
 
     name: str
     digest: str
     seed: int
     about: dict[str, Any]
+    proof_seconds: float
     outcomes: list[Outcome] = field(default_factory=list)
     seconds: float = 0.0
 
@@ -146,7 +147,7 @@ class MutantReport:
     def row(self) -> Row:
         """The row for ``results``."""
         by = ", ".join(f"{tool} {tools.version(tool)}" for tool in ("yosys", "verilator"))
-        about = {**self.about, "modmill": __version__, "tools": by}
+        about = {**self.about, "proof_seconds": self.proof_seconds, "modmill": __version__, "tools": by}
         return Row("mutate", self.digest, f"modmill {__version__}", "", self.seed, self.values(), about)
 
 
@@ -253,7 +254,7 @@ def check_mutants(
     Raises ValueError if the original fails its check, ToolError if a tool cannot be run.
     """
     start = time.monotonic()
-    report = MutantReport(subject.name, digest(subject.verilog), seed, subject.about)
+    report = MutantReport(subject.name, digest(subject.verilog), seed, subject.about, proof_seconds)
     mutated = mutate(subject.verilog, subject.top, count, seed)
     check = subject.check(mutated.verilog)
     if fault := check(0, SHORTLY) or check(0, WHOLLY):
