@@ -1,14 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Components in tests: run in Amaranth's simulator, or refused by their constructor."""
+"""Components in tests: run in Amaranth's simulator."""
 
-import traceback
-from contextlib import contextmanager
-
-import pytest
 from amaranth.sim import Simulator
-
-from modmill.design import unused
 
 
 def run_bench(component, bench):
@@ -32,12 +26,3 @@ def waveform(component, inputs, output):
 
     run_bench(component, bench)
     return seen
-
-
-@contextmanager
-def refused(error, match):
-    """As `pytest.raises`, without Amaranth's warning that the component whose constructor raised is never used."""
-    with pytest.raises(error, match=match) as caught:
-        yield
-    for frame, _ in traceback.walk_tb(caught.tb):
-        unused(list(frame.f_locals.values()))

@@ -185,6 +185,49 @@ def test_downward_imports_are_accepted(tmp_path):
     assert violations(tmp_path / "modmill") == []
 
 
+def unlisted(package):
+    """Return what the door of each folder, the docstring of its __init__, does not name in backticks."""
+    found = []
+    for door in sorted(package.rglob("__init__.py")):
+        inside = {path.stem for path in door.parent.glob("*.py")} | {
+            p.parent.name for p in door.parent.glob("*/__init__.py")
+        }
+        named = set(re.findall(r"`([a-z0-9_]+)`", ast.get_docstring(ast.parse(door.read_text(encoding="utf-8"))) or ""))
+        missing = inside - named - {"__init__", "__main__"}
+        found += [f"{door.parent.name}: {name}" for name in sorted(missing) if door.parent != package]
+    return found
+
+
+def test_every_door_names_what_is_behind_it():
+    assert unlisted(PACKAGE) == []
+
+
+def test_a_planted_file_without_a_place_in_the_door_is_caught(tmp_path):
+    room = tmp_path / "modmill" / "room"
+    (room / "inner").mkdir(parents=True)
+    (room / "__init__.py").write_text('"""A room: `one`."""\n')
+    (room / "inner" / "__init__.py").write_text('"""Nothing."""\n')
+    for name in ("one", "two"):
+        (room / f"{name}.py").write_text("")
+    assert unlisted(tmp_path / "modmill") == ["room: inner", "room: two"]
+
+
+def long_functions(package, most):
+    """Return the functions with more lines than ``most``."""
+    return [
+        f"{path.name}: {node.name}, {node.end_lineno - node.lineno + 1} lines"
+        for path in sorted(package.rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.FunctionDef) and node.end_lineno - node.lineno >= most
+    ]
+
+
+def test_functions_are_short(tmp_path):
+    assert long_functions(PACKAGE, 100) == [] and len(long_functions(PACKAGE, 60)) <= 3
+    (tmp_path / "long.py").write_text("def f():\n" + "    x = 1\n" * 60)
+    assert long_functions(tmp_path, 60) == ["long.py: f, 61 lines"] and long_functions(tmp_path, 61) == []
+
+
 def test_every_source_has_its_licence_line():
     assert without_licence(tracked()) == []
 

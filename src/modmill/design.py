@@ -8,6 +8,7 @@ Each design has an algorithm (``trace``, integers in the paper's letters), a mac
 
 from __future__ import annotations
 
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -15,7 +16,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from amaranth.hdl import Elaboratable
+from amaranth.hdl import UnusedElaboratable
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -30,6 +31,9 @@ IO = ("binary", "native")
 SIZE_MAX = 8000
 """Largest predicted size of a core that is built, in parts (`DesignInstance.size`): about three minutes."""
 _TRUTH = {"true": True, "false": False, "yes": True, "no": False, "1": True, "0": False}
+
+# Cores of this package are often made only to be asked for ports or timing.
+warnings.filterwarnings("ignore", category=UnusedElaboratable, module=r".*\bmodmill\b")
 
 
 def multiplier_ports(a: int, b: int, r: int, k: int = 0) -> dict[str, Any]:
@@ -108,20 +112,6 @@ def loadable_modulus(p: int, bits: int) -> int:
     if p < 3 or p % 2 == 0 or p >> bits:
         raise UnsupportedError(f"the modulus must be odd, at least 3 and below 2^{bits}, got {shortened(p)}")
     return p
-
-
-def unused(component: Any) -> Any:
-    """The component itself, which is only queried for its ports or timing: suppresses Amaranth's warning that it and
-    its submodules are never elaborated."""
-    waiting = [component]
-    while waiting:
-        part = waiting.pop()
-        if isinstance(part, Elaboratable) and not part._MustUse__used:
-            part._MustUse__used = True
-            waiting += vars(part).values()
-        elif isinstance(part, list | tuple):
-            waiting += part
-    return component
 
 
 Limits = Callable[[int, Mapping[str, Any]], tuple[int, int]]
@@ -303,7 +293,7 @@ class DesignInstance(ABC):
     def slot_contract(self, numbers: int) -> Contract:
         """The native contract, with the words of stream k in the order of `slot_machine`; raises as that does."""
         contract = self.contract("native")
-        words = tuple(unused(self.slot_machine(numbers)).modulus_words)
+        words = tuple(self.slot_machine(numbers).modulus_words)
         return replace(contract, load=replace(contract.load, words=words)) if contract.load else contract
 
     @property

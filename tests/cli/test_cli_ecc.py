@@ -250,11 +250,11 @@ def test_refusals(place):
     for text, why in [
         ("P-265", "the nearest names are P-256"),
         ("weierstrass p=23 a=18 b=1 x=0 y=2 n=29", "not on the curve"),
-        ("weierstrass p=21 a=18 b=1 x=0 y=1 n=29", "p = 21 is none"),
+        ("weierstrass p=21 a=18 b=1 x=0 y=1 n=29", "p = 21 is not one"),
         ("weierstrass p=23 a=0 b=0 x=0 y=0 n=29", "singular"),
         ("weierstrass p=23 a=18 b=1 x=0 y=1 n=23", "is not the order"),
         ("weierstrass p=23 a=18 b=1 x=0 y=1", "the curve's n is missing"),
-        ("weierstrass p=23 a=18 b=1 x=0 y=1 q=29", "'q=29' is no KEY=VALUE"),
+        ("weierstrass p=23 a=18 b=1 x=0 y=1 q=29", "not 'q=29'"),
         ("hessian p=23", "begin with one of weierstrass"),
     ]:
         assert why in one_line("curve", text)

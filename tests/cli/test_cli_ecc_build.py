@@ -124,7 +124,7 @@ def test_refusals(place):
     for arguments, why in [
         ((*BUILD, "--top", "module"), "must not be a keyword of Verilog"),
         ((*BUILD, "--multiplier", "none"), "no design is called"),
-        ((*BUILD, "--operation", "add"), "an operation is scalar-multiplication or one of multiply"),
+        ((*BUILD, "--operation", "add"), "the operation must be scalar-multiplication or one of multiply"),
         ((*BUILD, "--operation", "ladder"), "has no operation 'ladder'"),
         (
             (*BUILD, "--order"),
@@ -135,15 +135,15 @@ def test_refusals(place):
         ((*BUILD, "--threads", "64"), "do not fit 1024 addresses"),
         (("ecc", "build", "--curve", "none"), "none"),
         (("ecc", "check", place), "ecc.json is missing"),
-        ((*race, "--operation", "add"), "an operation is scalar-multiplication or one of"),
+        ((*race, "--operation", "add"), "the operation must be scalar-multiplication or one of"),
         ((*race, "--multiplier", "none"), "there is no design 'none'"),
         ((*race, "--multiplier", "pseudo-mersenne", "--operation", "ladder"), "has no operation 'ladder'"),
         ((*race, "--route", "--target", "xc7v"), "xc7v cannot be placed and routed here"),
-        (("race", "secp160k1", "--operation", "add"), "an operation is scalar-multiplication or one of"),
+        (("race", "secp160k1", "--operation", "add"), "the operation must be scalar-multiplication or one of"),
         (("race", "2^61-1", "--operation", "multiply"), "2^61-1"),
     ]:
         line = one_line(*arguments)
         assert why in line, line
     assert "has no operation 'ladder'" in refused(*BUILD, "--operation", "ladder", cwd=place)
-    assert "an operation is" in refused("race", "secp160k1", "--operation", "add", cwd=place)
+    assert "the operation must be" in refused("race", "secp160k1", "--operation", "add", cwd=place)
     assert [path.name for path in place.iterdir()] == ["message"]

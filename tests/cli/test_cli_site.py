@@ -34,7 +34,7 @@ def test_only_a_site_is_replaced(tmp_path):
     require_replaceable(tmp_path / "new")
     require_replaceable(tmp_path)
     (tmp_path / "index.html").write_text("mine")
-    with pytest.raises(UnsupportedError, match="exists and is no site"):
+    with pytest.raises(UnsupportedError, match="exists and is not a site"):
         require_replaceable(tmp_path)
     (tmp_path / MARK).write_text(json.dumps({"files": ["index.html", MARK]}))
     require_replaceable(tmp_path)

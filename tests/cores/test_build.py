@@ -133,7 +133,7 @@ def test_foreign_folders_are_left_alone(core, folder, tmp_path):
     other = tmp_path / "other"
     other.mkdir()
     (other / "thesis.tex").write_text("x")
-    with pytest.raises(ValueError, match=r"no former build \(it holds thesis.tex\)"):
+    with pytest.raises(ValueError, match=r"not a former build \(it holds thesis.tex\)"):
         core.write(other)
     (folder / "notes.txt").write_text("x")
     with pytest.raises(ValueError, match=r"it holds notes\.txt"):
@@ -193,7 +193,7 @@ def test_broken_folders_are_refused(folder, name, text, words):
 
 
 def test_missing_folder(tmp_path):
-    with pytest.raises(ValueError, match="is no folder"):
+    with pytest.raises(ValueError, match="is not a folder"):
         modmill.check(tmp_path / "nothing")
 
 

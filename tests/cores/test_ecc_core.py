@@ -99,7 +99,7 @@ def test_a_folder_makes_the_same_core_again(tmp_path, x25519):
     assert f"| 1 | ladder | {program['digit_words']} | u, blind | x |" in page
     x25519.write(folder, "modmill ecc build")
     (folder / "mine").write_text("")
-    with pytest.raises(ValueError, match="is no former build"):
+    with pytest.raises(ValueError, match="is not a former build"):
         x25519.write(folder, "modmill ecc build")
     for text, why in ((None, "is missing"), ("{}", "is malformed")):
         place = tmp_path / why

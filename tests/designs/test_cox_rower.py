@@ -11,7 +11,6 @@ from bench import first_difference, judge, operands, run, run_loads
 from marks import long
 from modmill.contract import UnsupportedError
 from modmill.cores.multiplier.build import build
-from modmill.design import unused
 from modmill.designs import design
 from modmill.designs.cox_rower import shape as shapes
 from modmill.designs.cox_rower.kbe import Params, RnsMontgomery, tables
@@ -135,14 +134,19 @@ def moved(ops, letter, before):
     return ops
 
 
-def test_another_order_of_operations_changes_model_and_schedule_together(monkeypatch, forgotten):
+def test_another_order_of_operations_changes_all_together(monkeypatch, forgotten):
+    """Model, chart, control and cycle count; the machine made from it computes each value in its new cycle."""
     usual = design("kbe").fit(29, n=1, w=12)
-    trace, schedule = dict(usual.trace(*usual.corners()[-1])), usual.schedule
+    pairs = usual.corners()[-3:]
+    trace, schedule, latency = dict(usual.trace(*pairs[0])), usual.schedule, usual.contract("native").timing.latency
     other = reordered(monkeypatch, lambda ops: moved(ops, "w~", "s"))
-    names = [name for name, _ in other.trace(*usual.corners()[-1])]
-    assert names.index("w~") < names.index("s") and dict(other.trace(*usual.corners()[-1])) == trace
+    names = [name for name, _ in other.trace(*pairs[0])]
+    assert names.index("w~") < names.index("s") and dict(other.trace(*pairs[0])) == trace
     assert [job.name for job in jobs(other.params.shape)] != [job.name for job in jobs(usual.params.shape)]
-    assert other.schedule.steps != schedule.steps and other.program.starts != usual.program.starts
+    assert [step.name for step in other.schedule.steps] != [step.name for step in schedule.steps]
+    assert other.schedule["w~"].start != schedule["w~"].start and other.program.starts != usual.program.starts
+    assert other.contract("native").timing.latency == other.schedule.latency != latency == schedule.latency
+    assert all(set(seen) == {step.name for step in other.schedule.steps} for seen in judge(other, pairs))
 
 
 def test_an_order_that_breaks_a_dependence_is_refused(monkeypatch, forgotten):
@@ -238,7 +242,7 @@ def test_another_modulus_is_loaded_and_the_first_again(name):
 
 def modulus_words(f):
     """What stream k must bring for a fitted design."""
-    return unused(f.component()).modulus_words()
+    return f.component().modulus_words()
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,6 @@ import random
 import pytest
 from arrays import digits, simulate
 
-from components import refused
 from modmill.designs.montgomery_array.array import latency
 from modmill.designs.montgomery_array.folded_array import FoldedArray
 
@@ -78,9 +77,9 @@ def test_interleaved_products(d, columns, groups, streams, interval, loaded):
 
 
 def test_refusals():
-    with refused(ValueError, "2 groups of 7 columns do not hold 16 digits"):
+    with pytest.raises(ValueError, match="2 groups of 7 columns do not hold 16 digits"):
         FoldedArray(16, 7, 2, 20)
-    with refused(ValueError, "more than 8 streams"):
+    with pytest.raises(ValueError, match="more than 8 streams"):
         FoldedArray(16, 8, 2, 8)
-    with refused(ValueError, "at least 15 / 4, not 3"):
+    with pytest.raises(ValueError, match="at least 15 / 4, not 3"):
         FoldedArray(4, 1, 4, 3)

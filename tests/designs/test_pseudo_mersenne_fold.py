@@ -7,7 +7,6 @@ import random
 import pytest
 from arrays import simulate
 
-from components import refused
 from modmill.designs.pseudo_mersenne.serial_fold import SerialFold, terms
 from modmill.numbers.rns.residues import signed_digits
 
@@ -69,5 +68,5 @@ def test_terms_are_the_constant(constant):
 
 
 def test_a_constant_as_long_as_the_number_is_refused():
-    with refused(ValueError, "the constant has 4 digits, at most 3 are accepted"):
+    with pytest.raises(ValueError, match="the constant has 4 digits, at most 3 are accepted"):
         SerialFold(3, DIGIT, 1 << 60, 17, final=True, gaps=False)

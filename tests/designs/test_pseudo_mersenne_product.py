@@ -7,7 +7,6 @@ import random
 import pytest
 from arrays import simulate, traffic
 
-from components import refused
 from modmill.designs.pseudo_mersenne.product_array import LOW, STREAMS_MIN, ProductArray
 
 DIGIT = 17
@@ -31,5 +30,5 @@ def test_interleaved_products(d, streams, interval):
 
 
 def test_too_few_streams_are_refused():
-    with refused(ValueError, f"at least {STREAMS_MIN} streams, not 3"):
+    with pytest.raises(ValueError, match=f"at least {STREAMS_MIN} streams, not 3"):
         ProductArray(16, STREAMS_MIN - 1)

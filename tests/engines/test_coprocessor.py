@@ -9,7 +9,6 @@ import pytest
 from programs import random_program, random_run, replay, rng
 
 from modmill.contract import UnsupportedError
-from modmill.design import unused
 from modmill.designs import design
 from modmill.engines.machine.datapath import FieldUnit
 from modmill.engines.machine.layout import MicrocodeLayout
@@ -31,7 +30,7 @@ class Bench:
     ):
         self.fitted = design(name).fit(p)
         self.contract = self.fitted.contract(io)
-        core = unused(self.fitted.core(io))
+        core = self.fitted.core(io)
         self.timing = MachineTiming(self.contract, sums, core.period, core.lead, bool(conditional_subtracts))
         made_for = unit(self.timing, threads)
         below_p = self.contract.operand_bound == 1
@@ -47,7 +46,7 @@ class Bench:
             check_hazards(program, made_for)
         self.layout = MicrocodeLayout(self.programs, self.timing, threads, word)
         self.exact = io == "native"
-        self.coprocessor = unused(Coprocessor(DatapathSequencer(self.fitted.core(io), self.layout)))
+        self.coprocessor = Coprocessor(DatapathSequencer(self.fitted.core(io), self.layout))
         self.text = verilog(Coprocessor(DatapathSequencer(self.fitted.core(io), self.layout)), "ecc")
         self.simulator = WordSimulator(self.text, word, top="ecc", instances=instances)
 
@@ -144,7 +143,7 @@ def small(digits):
 @pytest.fixture(scope="module")
 def picking():
     fitted = design("montgomery-array").fit(2**61 - 1, loadable=False)
-    contract, core = fitted.contract("native"), unused(fitted.core("native"))
+    contract, core = fitted.contract("native"), fitted.core("native")
     timing = MachineTiming(contract, 1, core.period, core.lead)
     program = small(12)
     check_hazards(program, unit(timing, 6))
@@ -277,7 +276,7 @@ def test_issue_slots_last_as_long_as_the_multiplier_is_busy():
         ("sor-2m", 2**256 - 189, 3, 18), ("pseudo-mersenne", 2**255 - 19, 7, 30),
     ]:  # fmt: skip
         fitted = design(name).fit(p)
-        core = unused(fitted.core("native"))
+        core = fitted.core("native")
         timing = MachineTiming(fitted.contract("native"), sums, core.period, core.lead)
         assert timing.issue_cycles == issue_cycles
         assert timing.distances(busy_threads(timing))[0] == 1

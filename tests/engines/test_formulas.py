@@ -223,7 +223,7 @@ def test_products_of_the_ladder_step():
 
 def test_elements_of_two_sections_do_not_meet():
     one, other = (BasicBlock(name).variable("x") for name in "ab")
-    with pytest.raises(ValueError, match="meets one of another"):
+    with pytest.raises(ValueError, match="combines elements of block"):
         one * other
 
 

@@ -12,7 +12,7 @@ import pytest
 from marks import long
 from modmill.contract import Contract, Load, UnsupportedError
 from modmill.cores.rsa.machine import engine
-from modmill.design import Multiplier, unused
+from modmill.design import Multiplier
 from modmill.designs import design
 from modmill.engines.machine.layout import MicrocodeLayout
 from modmill.engines.machine.sequencer import DatapathSequencer
@@ -233,7 +233,7 @@ def test_few_threads_get_longer_issue_slots_rather_than_empty_instructions():
     """At most 5 % slower than the shortest issue slots with empty instructions. If each step needs the one before, an
     issue slot lasts as long as a product; the ladder, whose products of a bit overlap, has shorter ones."""
     fitted = design("montgomery-array").fit(2**160 - 47, loadable=True)
-    c, core = fitted.contract("native"), unused(fitted.core("native"))
+    c, core = fitted.contract("native"), fitted.core("native")
     shortest = MachineTiming(c, 0, core.period, core.lead)
     for threads in (1, 2, 5, 23):
         for program in (fixed_window(3), ladder()):

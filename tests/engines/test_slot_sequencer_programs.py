@@ -8,7 +8,6 @@ import random
 import pytest
 
 from modmill.contract import UnsupportedError
-from modmill.design import unused
 from modmill.designs import design
 from modmill.engines.machine.layout import MicrocodeLayout
 from modmill.engines.machine.slot_sequencer import SlotSequencer
@@ -63,7 +62,7 @@ def wanted(number, digits, x, p, f):
 @pytest.fixture(scope="module")
 def bench():
     fitted = design("hbe").fit(2**31 - 1, w=12, interval=20)
-    contract, machine = fitted.contract("native"), unused(fitted.slot_machine(1))
+    contract, machine = fitted.contract("native"), fitted.slot_machine(1)
     timing = SlotTiming(contract, machine.interval, machine.distance)
     distance, _ = timing.distances(CONTEXTS)
     made = programs(distance)

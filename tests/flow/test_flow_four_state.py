@@ -226,7 +226,7 @@ def test_wide_operands_pass_the_files_whole():
     ("how", "message"),
     [
         ({"a": [1 << 32]}, "does not fit 32 bits"),
-        ({"b": [1, 2]}, "as many operands"),
+        ({"b": [1, 2]}, "same number of operands"),
         ({"a": [], "b": []}, "at least one operand"),
         ({"reset": 0}, "a reset of 1 cycle"),
         ({"first": -1}, "not 1, -1"),

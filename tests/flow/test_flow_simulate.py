@@ -88,7 +88,7 @@ def test_faults_of_the_start_are_seen() -> None:
     assert not _faulty_starts(SLOW_RESET, Start(reset=2, noise=False))
     assert _faulty_starts(FULL_NOT_RESET, Start(noise=False))  # from the contents at power-up
     assert _faulty_starts(FULL_NOT_RESET, Start(restart=10, noise=False)) == 16  # from a product under way
-    with pytest.raises(ValueError, match="reset lasts 1 cycle or more"):
+    with pytest.raises(ValueError, match="reset must last at least 1 cycle"):
         Start(reset=0)
 
 

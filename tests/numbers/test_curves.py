@@ -149,10 +149,10 @@ def test_sec1():
     valid = {encode_sec1(TOY, P, c) for P in points(TOY) for c in (False, True)}
     for data in (b"", *map(bytes, itertools.product(range(9), range(30))), *(bytes([4, 1, y]) for y in range(256))):
         if data not in valid:
-            with pytest.raises(ValueError, match=r"no point|not on"):
+            with pytest.raises(ValueError, match=r"not a point|no point|not on"):
                 decode_sec1(TOY, data)
     for data in (b"\4" + bytes([0, 1 + 23]), b"\4\0", b"\4\0\1\0", b"\6\0\1", b"\0\0", b"\2" + bytes([23])):
-        with pytest.raises(ValueError, match=r"no point|not on"):
+        with pytest.raises(ValueError, match=r"not a point|no point|not on"):
             decode_sec1(TOY, data)
 
 
@@ -174,7 +174,7 @@ def test_edwards_points():
         if data in valid:
             assert decode_edwards(toy, data) == valid[data]
         else:
-            with pytest.raises(ValueError, match=r"no point|not below"):
+            with pytest.raises(ValueError, match=r"not a point|not below"):
                 decode_edwards(toy, data)
     assert (edwards_size(ED25519), edwards_size(ED448)) == (32, 57)
     assert encode_edwards(ED25519, ED25519.base).hex() == "58" + "66" * 31

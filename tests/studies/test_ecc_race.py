@@ -34,7 +34,7 @@ def test_a_race_measures_once_and_records(cache):
 def test_what_cannot_race_is_refused():
     curve = weierstrass(251, -3)
     for name, designs, why in [
-        ("add", (), "an operation is scalar-multiplication or one of"),
+        ("add", (), "the operation must be scalar-multiplication or one of"),
         ("multiply", ("none",), "there is no design 'none'"),
         ("ladder", ("montgomery-array",), "has no operation 'ladder'"),
     ]:

@@ -204,7 +204,7 @@ def test_exceptional_cases_have_what_must_hold():
 def test_requests_that_are_refused(monkeypatch):
     with pytest.raises(UnsupportedError, match="no published vectors for SM2 in wycheproof"):
         study.select([find_curve("SM2")], 0, ["wycheproof"])
-    with pytest.raises(UnsupportedError, match="an engine is exact or rtl, not 'fast'"):
+    with pytest.raises(UnsupportedError, match="the engine must be exact or rtl, not 'fast'"):
         study.machine(find_curve("P-192"), "fast", "montgomery-array")
 
     def missing(name):

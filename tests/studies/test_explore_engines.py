@@ -10,7 +10,7 @@ from modmill.contract import UnsupportedError
 from modmill.cores.rsa.machine import engine
 from modmill.engines.machine.layout import MicrocodeLayout
 from modmill.numbers.curves.affine import Curve
-from modmill.studies.explore_engines import EngineCase, attempt_engine, draw, random_curve
+from modmill.studies.explore_engines import FORMS, EngineCase, attempt_engine, draw, random_curve
 
 SMALL = EngineCase("rsa", "multistep", (("width", 17), ("bits", 5), ("threads", 2), ("word", 32), ("window", 2)))
 
@@ -68,9 +68,9 @@ def test_a_multiplier_with_a_rhythm_of_its_own_behind_conversions_is_refused():
         _ = core.layout
 
 
-@pytest.mark.parametrize("form", ["weierstrass", "weierstrass -3", "weierstrass 0", "montgomery", "edwards -1"])
-def test_random_curves_are_usable_and_their_points_counted(form):
-    curve = random_curve(random.Random(form), form, 10)
+@pytest.mark.parametrize(("form", "a"), FORMS, ids=lambda x: getattr(x, "__name__", x))
+def test_random_curves_are_usable_and_their_points_counted(form, a):
+    curve = random_curve(random.Random(7), form, a, 10)
     assert isinstance(curve, Curve) and curve.bits in (10, 11)
     curve.validate()
     points = sum(curve._holds(x, y) for x in range(curve.p) for y in range(curve.p)) + (curve.zero is None)

@@ -17,17 +17,22 @@ from modmill.cli.output import engine_results, verdict
 Joint = Annotated[bool, typer.Option("--joint/--no-joint", help="One table for both halves of a scalar.")]
 Sums = Annotated[int, typer.Option(min=0, max=8, help="Most sums in a row.")]
 Word = Annotated[int, typer.Option(min=8, max=64, help="Bits of a word of the streams.")]
+Operations = Annotated[
+    list[str],
+    typer.Option(
+        "--operation", help="multiply, multiply-base, multiply-two or ladder; repeatable. Default: the first."
+    ),
+]
+Order = Annotated[
+    bool | None,
+    typer.Option("--order/--no-order", help="Also arithmetic modulo n for signatures. Default: if n is loadable."),
+]
 
 
 def build(
     curve: options.CurveText,
     multiplier: options.Multiplier = "montgomery-array",
-    operations: Annotated[
-        list[str],
-        typer.Option(
-            "--operation", help="multiply, multiply-base, multiply-two or ladder; repeatable. Default: the first."
-        ),
-    ] = [],  # noqa: B006
+    operations: Operations = [],  # noqa: B006
     sets: options.Set = [],  # noqa: B006 - typer reads the default, nothing changes it
     io: options.Io = "",
     blind: Annotated[int, typer.Option(min=0, max=128, help="Largest number of bits of a scalar's blinding.")] = 0,
@@ -41,10 +46,7 @@ def build(
     cores: options.Cores = 1,
     output: options.Folder = None,
     top: options.Top = "ecc",
-    order: Annotated[
-        bool | None,
-        typer.Option("--order/--no-order", help="Also arithmetic modulo n for signatures. Default: if n is loadable."),
-    ] = None,
+    order: Order = None,
     allow_pairing: AllowPairing = False,
 ) -> None:
     """Emit a coprocessor: Verilog, its messages, and vectors."""

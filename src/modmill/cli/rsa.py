@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -61,10 +61,9 @@ def build(
     words = [
         "--bits", bits, "--multiplier", chosen, *(w for s in sets for w in ("--set", s)), "--io", io,
         "--method", method, "--window", window, "--threads", threads, "--word", word, "--crt" if crt else "--no-crt",
+        *(["--cores", cores] if cores > 1 else []), *(["--top", top] if top != "engine" else []), "--blind", blind,
     ]  # fmt: skip
-    words += ["--cores", cores] if cores > 1 else []
-    words += ["--top", top] if top != "engine" else []
-    command = shlex.join(["modmill", "rsa", "build", *map(str, words), "--blind", str(blind)])
+    command = shlex.join(["modmill", "rsa", "build", *map(str, words)])
     folder = core.write(output or Path(f"rsa-{bits}-{chosen}"), command)
     layout = core.layout
     cycles = core.cycles(0)
@@ -172,8 +171,6 @@ def run(
 ) -> None:
     """Decrypt, encrypt, sign or verify with a real key. Every private result is checked before it is released."""
     from modmill.contract import UnsupportedError
-    from modmill.cores.rsa.engine import DEFAULT, Stored, engine_for
-    from modmill.design import parse_set
     from modmill.engines.rsa import padding as padded
     from modmill.engines.rsa.rsa import Rsa
 
@@ -182,14 +179,7 @@ def run(
         raise UnsupportedError("give exactly one of --decrypt, --encrypt, --sign and --verify")
     if (verify is None) != (signature is None):
         raise UnsupportedError("--verify and --signature must be given together")
-    if Path(engine).is_dir():
-        if multiplier or sets:
-            raise UnsupportedError(f"the engine in {engine} has a fixed multiplier; omit --multiplier and --set")
-        machine: Engine = Stored.read(engine)
-    else:
-        machine = engine_for(
-            engine, multiplier or DEFAULT, parse_set(sets), method=method, window=window, threads=threads, io=io,
-        )  # fmt: skip
+    machine = _engine(engine, multiplier, sets, method=method, window=window, threads=threads, io=io)
     rsa = Rsa(machine, crt=crt, blind_message=blind_message, blind_exponent=blind_exponent)
     key = padded.read_key(key_file.read_bytes(), passphrase_of(passphrase))
     data = wanted[0].read_bytes()
@@ -233,6 +223,22 @@ def check(
     from modmill.cores.rsa.check import check_engine
 
     verdict(check_engine(folder, full=full))
+
+
+def _engine(name: str, multiplier: str, sets: list[str], **options: Any) -> Engine:
+    """The engine of that name around a multiplier, or the engine in that folder.
+
+    Raises UnsupportedError for a multiplier or settings beside a folder.
+    """
+    from modmill.contract import UnsupportedError
+    from modmill.cores.rsa.engine import DEFAULT, Stored, engine_for
+    from modmill.design import parse_set
+
+    if not Path(name).is_dir():
+        return engine_for(name, multiplier or DEFAULT, parse_set(sets), **options)
+    if multiplier or sets:
+        raise UnsupportedError(f"the engine in {name} has a fixed multiplier; omit --multiplier and --set")
+    return Stored.read(name)
 
 
 def _report(machine: object) -> None:

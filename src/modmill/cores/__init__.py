@@ -3,5 +3,6 @@
 """What is made, written and checked as a folder of files: `multiplier`, `ecc` and `rsa` cores.
 
 `built` is an engine with two streams of words, of which `ecc` and `rsa` are kinds; `engine_files` are the files in its
-folder, `pair_check` checks it.
+folder, `pair_check` checks it. `folder` writes any folder completely or not at all; `batches` orders test jobs so that
+a stuck engine fails.
 """

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Self, TypeVar
 from modmill.contract import Contract, UnsupportedError
 from modmill.cores import engine_files
 from modmill.cores.folder import json_object, read_text, require_former, write_folder
-from modmill.design import DesignInstance, Multiplier, unused
+from modmill.design import DesignInstance, Multiplier
 from modmill.engines.machine.cluster import Packets, assembled
 from modmill.engines.machine.layout import MicrocodeLayout
 from modmill.engines.machine.sequencer import DatapathSequencer
@@ -142,9 +142,9 @@ class BuiltEngine(ABC):
     def timing(self) -> MachineTiming | SlotTiming:
         """Timing with the shortest issue slot that the multiplier or slot machine allows."""
         if self.numbered:
-            machine = unused(self.fitted.slot_machine(1))
+            machine = self.fitted.slot_machine(1)
             return SlotTiming(self.contract, machine.interval, machine.distance)
-        core: Multiplier = unused(self.fitted.core(self.io))
+        core: Multiplier = self.fitted.core(self.io)
         sums, conditional_subtracts = self._sums
         return MachineTiming(self.contract, sums, *acceptance(core), conditional_subtracts)
 
@@ -172,7 +172,7 @@ class BuiltEngine(ABC):
     @cached_property
     def _sample(self) -> Coprocessor:
         """A coprocessor that is queried for cycles and never emitted."""
-        sample: Coprocessor = unused(self.coprocessor)
+        sample: Coprocessor = self.coprocessor
         return sample
 
     @property

@@ -26,7 +26,7 @@ def require_former(folder: Path, files: Collection[str], beside: Collection[str]
     foreign = sorted(n for n in entries - set(files) if not any(fnmatch(n, pattern) for pattern in beside))
     if entries and (foreign or missing):
         what = f"it holds {foreign[0]}" if foreign else f"it lacks {missing[0]}"
-        raise ValueError(f"{folder} exists and is no former build ({what}); choose another folder with -o")
+        raise ValueError(f"{folder} exists and is not a former build ({what}); choose another folder with -o")
 
 
 def read_text(path: Path) -> str:

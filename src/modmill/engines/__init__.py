@@ -1,3 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Programs over any multiplier: `microcode`, the `machine` that runs it, `rsa` and `ecc`."""
+"""Programs over any multiplier.
+
+In reading order: `microcode` (programs), `machine` (runs them), `rsa` and `ecc` (what they compute, and the protocols);
+`pem` and `ranges` (labels of key files and limits of secret numbers, for both).
+"""

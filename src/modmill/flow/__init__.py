@@ -1,3 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""The tools behind a core: emit, lint, simulate, prove, synthesise, place and route; one file for each tool."""
+"""The tools behind a core; one file for each tool.
+
+In reading order: `tools` (paths and versions), `targets` (devices), `emit` (Verilog), `modules`, `tiles` and `memories`
+(what is read and replaced in it), `lint`; `library`, `simulate`, `words` and `four_state` (simulation of cores and
+engines); `prove` (proofs for all operands); `netlist`, `mutate` and `equivalence` (planted faults); `synthesise`,
+`floorplan`, `backends`, `route`, `himbaechel` and `vivado` (resources and clock).
+"""

@@ -81,7 +81,7 @@ class Start:
 
     def __post_init__(self) -> None:
         if self.reset < 1 or self.first < 0 or self.restart < 0:
-            raise ValueError(f"a reset lasts 1 cycle or more, and first and restart are at least 0, not {self}")
+            raise ValueError(f"a reset must last at least 1 cycle, first and restart must be at least 0, not {self}")
 
     def job(self, seed: int, power_up: int) -> "StartJob":
         """The start for the compiled bench; ``power_up``: least cycles of the reset after power-up."""

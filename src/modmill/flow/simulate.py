@@ -59,7 +59,7 @@ class Widths:
     def require_fit(self, a: Sequence[int], b: Sequence[int]) -> None:
         """Raise ValueError unless these are as many operands a and b, and each fits its port (no port: 0 only)."""
         if len(a) != len(b):
-            raise ValueError(f"a and b must have as many operands, not {len(a)} and {len(b)}")
+            raise ValueError(f"a and b must have the same number of operands, not {len(a)} and {len(b)}")
         _require_fit("a", a, self.a)
         _require_fit("b", b, self.b)
 

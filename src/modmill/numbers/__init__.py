@@ -1,3 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Integer arithmetic: primes, named moduli and curves, RNS bases, exact bounds. Imports no other folder of Modmill."""
+"""Integer arithmetic with exact bounds. Imports no other folder of Modmill.
+
+In reading order: `moduli` (by name, or as users write them), `primes`, `shown` (long numbers in messages);
+`montgomery`, `folding` and `redundant_digits` (ways to reduce a product), `rns` (residue number systems), `curves`.
+"""

@@ -1,4 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Output for readers: data sheets, cycle charts, tables, pages, and the store of measured rows from which they are
-made."""
+"""Output for readers.
+
+In reading order: `rows` (the store of measurements), `traces` and `measured` (numbers that know their rows); `sheet`
+and `seal` (files beside a core); `chart` and `drawing` (schedules); `race_results`, `engines`, `engine_rows`,
+`ecc_rows` and `clocks` (tables); `reproduction`, `errata`, `plots` and `families` (the papers beside ours), `pages`
+(the site), `readme`, `picture` and `architecture` (generated parts of README and docs).
+"""

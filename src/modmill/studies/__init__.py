@@ -1,3 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Studies of cores and engines: races, papers, published vectors, random exploration, planted faults, and the site."""
+"""Studies of cores and engines.
+
+In reading order: `race` (designs side by side), `papers` (the papers' tables and figures), `vectors` (published test
+vectors), `explore` and `explore_engines` with `exploring` (random cores and engines), `mutate` (planted faults),
+`site`.
+"""

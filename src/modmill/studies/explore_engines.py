@@ -178,9 +178,9 @@ def _rsa(rnd: random.Random, small: bool) -> EngineCase:
 
 
 def _ecc(rnd: random.Random, small: bool) -> EngineCase:
-    form = rnd.choice(("weierstrass", "weierstrass -3", "weierstrass 0", "montgomery", "edwards", "edwards -1"))
-    shortest = 6 if form.startswith("weierstrass") else 10  # a cofactor of 4 makes the order too small below 10 bits
-    curve = random_curve(rnd, form, max(shortest, rnd.choice((6, 7, 8, 9, 10, 10, 11, 12, 13, 14, 15, 16, 17, 20))))
+    form, a = rnd.choice(FORMS)
+    shortest = 6 if form is Weierstrass else 10  # a cofactor of 4 makes the order too small below 10 bits
+    curve = random_curve(rnd, form, a, max(shortest, rnd.choice((6, 7, 8, 9, 10, 10, 11, 12, 13, 14, 15, 16, 17, 20))))
     design = _design(rnd)
     operations = OPERATIONS[:3]
     chosen = tuple(sorted(rnd.sample(operations, rnd.choice((1, 1, 1, 2) if small else (1, 1, 2, 3)))))
@@ -195,16 +195,22 @@ def _ecc(rnd: random.Random, small: bool) -> EngineCase:
     return EngineCase("ecc", design.name, tuple(options), _settings(rnd, design, curve.p), curve)
 
 
-def random_curve(rnd: random.Random, form: str, bits: int) -> Curve:
+FORMS: tuple[tuple[type[Curve], int | None], ...] = (
+    (Weierstrass, None), (Weierstrass, -3), (Weierstrass, 0), (Montgomery, None), (Edwards, None), (Edwards, -1),
+)  # fmt: skip
+"""Forms of curves, each with its a; None: a random one."""
+
+
+def random_curve(rnd: random.Random, form: type[Curve], a: int | None, bits: int) -> Curve:
     """A curve over a random prime of ``bits`` bits, with counted points, that passes its validation.
 
-    ``form``: weierstrass (followed by a, or with a random a), montgomery, or edwards (likewise); the last two have a
-    cofactor of 4 or more and need 10 bits. All multiples of a random point in Hasse's interval are computed; if only
-    one is neutral, its factor is the number of points.
+    ``form``, ``a``: one of FORMS; Montgomery and Edwards curves have a cofactor of 4 or more and need 10 bits. All
+    multiples of a random point in Hasse's interval are computed; if only one is neutral, its factor is the number of
+    points.
     """
     while True:
         p = next_prime(1 << bits - 1 | rnd.getrandbits(bits - 1))
-        curve = _equation(rnd, form, p)
+        curve = _equation(rnd, form, a, p)
         P = None if curve is None else _point(rnd, curve)
         if curve is None or P is None:
             continue
@@ -224,14 +230,13 @@ def random_curve(rnd: random.Random, form: str, bits: int) -> Curve:
             return made
 
 
-def _equation(rnd: random.Random, form: str, p: int) -> Curve | None:
+def _equation(rnd: random.Random, form: type[Curve], a: int | None, p: int) -> Curve | None:
     """A random curve without base point; None if a drawn number is unsuitable."""
-    name, _, a = form.partition(" ")
     one, two = rnd.randrange(p), rnd.randrange(p)
-    first = int(a) % p if a else one
-    if name == "weierstrass":
+    first = one if a is None else a % p
+    if form is Weierstrass:
         return Weierstrass(p, (0, 0), 1, a=first, b=two)
-    if name == "montgomery":
+    if form is Montgomery:
         return Montgomery(p, (0, 0), 1, A=one, B=rnd.choice((1, 1, max(1, two))))
     made = Edwards(p, (0, 1), 1, a=first, d=two)
     with suppress(ValueError):

@@ -17,7 +17,7 @@ from modmill.cores import engine_files
 from modmill.cores.built import BuiltEngine, Message, Simulated, Trial
 from modmill.cores.ecc.page import describe, page, restored
 from modmill.cores.ecc.samples import jobs
-from modmill.design import DesignInstance, unused
+from modmill.design import DesignInstance
 from modmill.designs import design as find_design
 from modmill.engines.ecc.blinding import Run
 from modmill.engines.ecc.order_engine import order_operations, order_program
@@ -164,7 +164,7 @@ class EccCore(BuiltEngine):
         instructions = tuple(assemble(program, contracts[program.domain.p], unit) for program in programs)
         layout = MicrocodeLayout(tuple(a.program for a in instructions), self.timing, threads, self.word)
         if self.numbered:
-            unused(self.fitted.slot_machine(layout.used))  # raises if there are too few slots
+            self.fitted.slot_machine(layout.used)  # raises if there are too few slots
         return layout, instructions
 
     def number(self, operation: str) -> int:

@@ -34,7 +34,7 @@ class Folder:
         """Read a folder. Raises ValueError, naming the file, if one is missing, truncated or malformed."""
         folder = Path(path)
         if not folder.is_dir():
-            raise ValueError(f"{folder} is no folder")
+            raise ValueError(f"{folder} is not a folder")
         contract, vectors_file = folder / RECORD, folder / "vectors.json"
         record = json_object(read_text(contract), contract)
         for key, kind in _KINDS.items():

@@ -15,7 +15,7 @@ from modmill.cores import engine_files
 from modmill.cores.batches import batches
 from modmill.cores.built import BuiltEngine, Message, Simulated, Trial
 from modmill.cores.rsa.page import page
-from modmill.design import DesignInstance, unused
+from modmill.design import DesignInstance
 from modmill.designs import design as find_design
 from modmill.engines.machine.layout import DIGIT_WORDS
 from modmill.engines.machine.timing import SlotTiming, busy_threads
@@ -61,7 +61,7 @@ class EngineCore(BuiltEngine):
         if not self.native or self.io != "native":
             return False
         try:
-            unused(self.fitted.slot_machine(1))
+            self.fitted.slot_machine(1)
         except UnsupportedError:
             return False
         return True
@@ -86,7 +86,7 @@ class EngineCore(BuiltEngine):
             threads = min(timing.distance if isinstance(timing, SlotTiming) else busy_threads(timing), room)
         layout = power_layout(powers, timing, threads, self.word, spare)
         if self.numbered:
-            unused(self.fitted.slot_machine(layout.used))  # raises if there are too few slots
+            self.fitted.slot_machine(layout.used)  # raises if there are too few slots
         return layout
 
     def cycles(self, program: int, bits: int = 0) -> int:

@@ -11,7 +11,6 @@ from amaranth.hdl import Value as Bits
 from amaranth.lib import data, wiring
 
 from modmill.contract import UnsupportedError
-from modmill.design import unused
 from modmill.designs.cox_rower.operations import OPERANDS, Kind, Operation, Value
 from modmill.designs.cox_rower.schedule import Program
 from modmill.designs.cox_rower.shape import OPERAND, PRODUCT, TREE, Shape
@@ -192,7 +191,6 @@ class Control:
         busy = set(self.fields["word"]) | {(k + 1) % interval for k in self.fields["source"]}
         spare = next((k for k in range(interval) if k not in busy), None)
         if spare is None:
-            unused(m)
             raise UnsupportedError(
                 f"no modulus can be loaded: products use the block RAMs' port in all {interval} cycles; "
                 f"set interval={interval + 1}"

@@ -28,7 +28,7 @@ from math import gcd
 from typing import Any
 
 from modmill.contract import Load, ResiduePair, Timing, UnsupportedError
-from modmill.design import Cost, Design, DesignInstance, Multiplier, Setting, Source, unused
+from modmill.design import Cost, Design, DesignInstance, Multiplier, Setting, Source
 from modmill.designs.cox_rower.chart import chart
 from modmill.designs.cox_rower.constants import Tables
 from modmill.designs.cox_rower.model import Model
@@ -210,7 +210,7 @@ class RnsMontgomery(DesignInstance):
     def load(self) -> Load | None:
         if not self.settings["loadable"]:
             return None
-        core = unused(self.component())
+        core = self.component()
         return Load(self.params.shape.rowers * self.params.a.w, tuple(core.modulus_words()), core.load_cycles)
 
     def at(self, p: int) -> RnsMontgomery:

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from modmill.contract import UnsupportedError
-from modmill.design import unused
 from modmill.designs.pseudo_mersenne.product_array import DIGIT, ENTRY, HIGHEST, PRODUCT, SUM, ProductArray
 from modmill.designs.pseudo_mersenne.serial_fold import SerialFold
 from modmill.numbers.folding import fold_bound
@@ -85,7 +84,7 @@ class Params:
     @property
     def folded(self) -> int:
         """Cycle in which the lowest digit of v leaves the last fold."""
-        return self.folding + sum(unused(unit).latency for unit in self.serial_folds())
+        return self.folding + sum(unit.latency for unit in self.serial_folds())
 
     @cached_property
     def frame(self) -> Frame:
@@ -111,7 +110,7 @@ class Params:
     @cached_property
     def binary_frame(self) -> Frame:
         """The frame of the binary form, which ends with a fold at 2^k and a conditional subtraction."""
-        more = self.digits + unused(self.top_fold()).latency + ConditionalSubtract.latency(self.digits)
+        more = self.digits + self.top_fold().latency + ConditionalSubtract.latency(self.digits)
         return replace(self.frame, latency=self.frame.latency + more)
 
     @cached_property
@@ -153,7 +152,7 @@ def _steps(p: Params) -> Iterator[Step]:
         yield Kind.READ(j).on("memory", p.folding - MEMORY + j, MEMORY, [Kind.COLUMN(j, 0), Kind.HIGH(j)], busy=1)
     at, before = p.folding, [Kind.READ(j) for j in digits]
     for k, unit in enumerate(p.serial_folds(), 1):
-        latency = unused(unit).latency
+        latency = unit.latency
         for j in digits:
             yield Kind.FOLD(k, j).on(f"fold {k}", at + j, latency, [before[j]], busy=1)
         at, before = at + latency, [Kind.FOLD(k, j) for j in digits]

@@ -47,15 +47,15 @@ class Params(family.Params):
 class Kind(Enum):
     """The kinds of operations, in the letters of Algorithm 2 and Figures A1 to A3."""
 
-    PRODUCT = "Z = X Y"
-    INVERSE = "G = gamma = Z M_i^-1"
-    ALPHA = "alpha = floor((sum trunc(gamma_i) + d) / 2^q)"
-    ALPHA_ROW = "AL = <-alpha M>_p, from a table; e_alpha for kappa"
-    TERM = "L_i = gamma_i <M_i>_p"
-    KAPPA_TERM = "K_i = gamma_i c_i"
-    KAPPA_ROW = "KP, KQ = a word of kappa times -p"
-    ADD = "A = A + ..."
-    ADD_KAPPA = "K = K + ..."
+    PRODUCT = "Z"  # X Y
+    INVERSE = "G"  # gamma = Z M_i^-1
+    ALPHA = "alpha"  # floor((sum trunc(gamma_i) + d) / 2^q)
+    ALPHA_ROW = "AL"  # <-alpha M>_p, from a table; e_alpha for kappa
+    TERM = "L"  # gamma_i <M_i>_p
+    KAPPA_TERM = "K"  # gamma_i c_i
+    KAPPA_ROW = "KP, KQ"  # a word of kappa times -p
+    ADD = "A+"  # added to A
+    ADD_KAPPA = "K+"  # added to K
 
 
 @dataclass(frozen=True)
@@ -77,9 +77,9 @@ class Operation:
         kappa = [f"K{'PQ'[word]}" for word in self.words]
         match self.kind:
             case Kind.PRODUCT | Kind.INVERSE | Kind.ALPHA | Kind.ALPHA_ROW:
-                return self.kind.value.split(" ", 1)[0]
+                return self.kind.value
             case Kind.TERM | Kind.KAPPA_TERM:
-                return f"{'L' if self.kind is Kind.TERM else 'K'}{self.channels[0] + 1}"
+                return f"{self.kind.value}{self.channels[0] + 1}"
             case Kind.KAPPA_ROW:
                 return kappa[0]
             case Kind.ADD:

@@ -75,21 +75,21 @@ class Params(family.Params):
 
 
 class Kind(Enum):
-    """The kinds of operations, in the letters of Algorithm 2. The text before " = " is the name on charts."""
+    """The kinds of operations, with their names on charts: the letters of Algorithm 2."""
 
-    PRODUCT = "Z = X Y"
-    HOLD = "hold Z = Z, reduced, in the operand register"
-    INVERSE = "G = gamma = Z M_i^-1"
-    WAIT = "wait G = gamma, reduced, in the register before the ring"
-    RING = "ring = gamma in the ring"
-    TERM = "L = gamma_i <M_i>_p for the gamma_i that the ring brings"
-    ALPHA = "alpha = floor((sum trunc(gamma_i) + d) / 2^q)"
-    KAPPA = "kappa = floor((sum gamma_i c_i + e_alpha) / 2^T)"
-    BUS = "bus = alpha or a word of kappa beside every rower"
-    BUS_TERM = "AL, KP, KQ = alpha <-M>_p or a word of kappa times -p"
-    SUM = "A = the sum of all terms"
-    FOLD = "r = one pass of the folding loop"
-    RESULT = "z = A, reduced, in the queue"
+    PRODUCT = "Z"  # X Y
+    HOLD = "hold Z"  # Z, reduced, in the operand register
+    INVERSE = "G"  # gamma = Z M_i^-1
+    WAIT = "wait G"  # gamma, reduced, in the register before the ring
+    RING = "ring"  # gamma in the ring
+    TERM = "L"  # gamma_i <M_i>_p for the gamma_i that the ring brings
+    ALPHA = "alpha"  # floor((sum trunc(gamma_i) + d) / 2^q)
+    KAPPA = "kappa"  # floor((sum gamma_i c_i + e_alpha) / 2^T)
+    BUS = "bus"  # alpha or a word of kappa beside every rower
+    BUS_TERM = "AL, KP, KQ"  # alpha <-M>_p, or a word of kappa times -p
+    SUM = "A"  # the sum of all terms
+    FOLD = "r"  # one pass of the folding loop
+    RESULT = "z"  # A, reduced, in the queue
 
 
 ALPHA_WORD = -1
@@ -125,7 +125,7 @@ class Operation:
             case Kind.FOLD:
                 return f"{FOLDED[self.of]}/{self.number + 1}"
             case _:
-                return self.kind.value.split(" = ", 1)[0]
+                return self.kind.value
 
 
 def schedule(p: Params, interval: int, gamma_at: int, ring_at: int, words_at: Sequence[int]) -> Schedule:

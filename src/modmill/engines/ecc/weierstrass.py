@@ -170,8 +170,9 @@ def _constant_tables(columns: int) -> list[tuple[str, str]]:
 
 @dataclass(frozen=True)
 class _TwoScalars:
-    """Recoding of (u1, u2): signed digits of u2, plain digits of u1, as many of each. With an endomorphism (``split``)
-    u2 is recoded as its two parts, and u1 as its upper and lower half. ``joint``: one table for both halves of u1."""
+    """Recoding of (u1, u2): equal numbers of signed digits of u2 and plain digits of u1. With an endomorphism
+    (``split``) u2 is recoded as its two parts, and u1 as its upper and lower half. ``joint``: one table for both halves
+    of u1."""
 
     n: int
     window: int

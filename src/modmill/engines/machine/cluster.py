@@ -222,7 +222,7 @@ class Router(wiring.Component):
 
     def __init__(self, machines: int, word: int) -> None:
         if not 2 <= machines <= 64:
-            raise UnsupportedError(f"a device holds 2 to 64 cores side by side, not {machines}")
+            raise UnsupportedError(f"a cluster has 2 to 64 cores, not {machines}")
         self.machines, self.word = machines, word
         members: dict[str, Any] = {
             "i_valid": In(1), "i_ready": Out(1), "i_data": In(word),

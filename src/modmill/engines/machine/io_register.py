@@ -9,8 +9,8 @@ from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out
 
 from modmill.engines.machine.layout import words_of
+from modmill.engines.machine.word_register import WordRegister
 from modmill.rtl.delay import later
-from modmill.rtl.word_register import WordRegister
 
 ROUND = 4
 """Cycles between shifts of a comparison or subtraction: word at the port, registers for it and the word of p,

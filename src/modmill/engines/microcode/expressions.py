@@ -113,7 +113,7 @@ class BasicBlock:
     def operate(self, kind: str, a: Element, b: Element) -> Element:
         """A product, sum or difference; ``kind``: MUL, ADD or SUB. Raises ValueError for elements of other blocks."""
         if a.block is not self or b.block is not self:
-            raise ValueError(f"an element of block {self.name} meets one of another block")
+            raise ValueError(f"an expression combines elements of block {self.name} and of another block")
         args = (a.node, b.node) if kind == SUB or a.node <= b.node else (b.node, a.node)
         return self._node(Node(kind, args))
 

@@ -142,7 +142,7 @@ class Curve(ABC):
         if self.p.bit_length() > MAX_FIELD_BITS:
             raise ValueError(f"the field prime has {self.bits} bits; at most {MAX_FIELD_BITS} are accepted")
         if self.p < 5 or not is_prime(self.p):
-            raise ValueError(f"the field needs a prime p of at least 5; p = {shortened(self.p)} is none")
+            raise ValueError(f"the field needs a prime p of at least 5; p = {shortened(self.p)} is not one")
 
     def _check_order(self) -> None:
         p, n, h = self.p, self.n, self.h

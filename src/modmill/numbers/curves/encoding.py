@@ -31,7 +31,9 @@ def decode_sec1(curve: Weierstrass, data: bytes) -> Point:
     form = data[0] if data else None
     if (form, len(data)) not in ((2, size + 1), (3, size + 1), (4, 2 * size + 1)):
         kind = f"form {form:02x}" if form is not None else "no form"
-        raise ValueError(f"{len(data)} bytes of {kind} are no point of {curve.title}: SEC 1 has 00, 02, 03 and 04")
+        raise ValueError(
+            f"{len(data)} bytes of {kind} are not a point of {curve.title}: SEC 1 points begin with 00, 02, 03 or 04"
+        )
     x = int.from_bytes(data[1 : size + 1], "big")
     if form == 4:
         P = x, int.from_bytes(data[size + 1 :], "big")
@@ -84,7 +86,7 @@ def decode_edwards(curve: Edwards, data: bytes) -> Affine:
         raise ValueError(f"the y-coordinate is not below the prime of {curve.title}")
     x = square_root((y * y - 1) * pow(curve.d * y * y - curve.a, -1, p), p)
     if x is None or (x == 0 and odd):
-        raise ValueError(f"the bytes are no point of {curve.title}: this y has no x of this sign")
+        raise ValueError(f"the bytes are not a point of {curve.title}: this y has no x of this sign")
     return (x if x % 2 == odd else p - x), y
 
 

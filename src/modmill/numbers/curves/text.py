@@ -47,7 +47,7 @@ def parse_curve(text: str, *, pairing: bool = False) -> Curve:
     given = _values(words[1:], ("p", *letters, "x", "y", "n", "h"))
     p = given["p"]
     if p < 5:
-        raise ValueError(f"the field needs a prime p of at least 5; p = {shortened(p)} is none")
+        raise ValueError(f"the field needs a prime p of at least 5; p = {shortened(p)} is not one")
     coefficients = {letter: given[letter] % p for letter in letters}
     curve = made(p, (given["x"], given["y"]), given["n"], given["h"], **coefficients)
     return proved(curve, pairing=pairing)
@@ -69,7 +69,7 @@ def _values(words: list[str], keys: tuple[str, ...]) -> dict[str, int]:
     for word in words:
         key, equals, value = word.partition("=")
         if not equals or key not in keys:
-            raise ValueError(f"{shortened(word)} is no KEY=VALUE with a key among {', '.join(keys)}")
+            raise ValueError(f"parameters are KEY=VALUE with a key among {', '.join(keys)}, not {shortened(word)}")
         if key in found:
             raise ValueError(f"{key} is given twice")
         found[key] = parse_integer(value)

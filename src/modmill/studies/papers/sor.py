@@ -108,7 +108,8 @@ TABLE_5 = (
     ("(Ours) SOR_1M_P", "sor-1m-p", "KINTEX US+", 187.13, 128.3, 8.89, 140, 4364),
     ("(Ours) SOR_2M", "sor-2m", "KINTEX US+", 187.13, 96.3, 10.26, 280, 5821),
 )
-
+OTHERS = {"sQ-RNS [18]": (15, 150.53), "dQ-RNS [18]": (18, 168.18)}
+"""Cycles of the designs of another paper, and their latency in ns with the product, an estimate of this paper."""
 
 TARGETS = {
     "ARTIX 7": "xc7a200t", "VIRTEX 7": "xc7v", "KINTEX 7": "xc7v", "VIRTEX US+": "xcku", "KINTEX US+": "xcku",
@@ -338,7 +339,7 @@ def _comparison(bench: Bench) -> Section:
     for label, name, platform, mhz, ns, klut, dsp, mbps in TABLE_5:
         where = f"{label}, {platform}"
         if not name:
-            cycles, estimated = (15, 150.53) if label[0] == "s" else (18, 168.18)
+            cycles, estimated = OTHERS[label]
             lines += cells(
                 where,
                 ("clock MHz", mhz, None, None, "the other paper's row, as printed"),
@@ -350,7 +351,7 @@ def _comparison(bench: Bench) -> Section:
                 ("throughput Mbps", mbps, None, None, "520 bits a product, an estimate of the paper"),
             )  # fmt: skip
             continue
-        own = name.startswith("sor")
+        own = name in NAMES.values()
         core = MeasuredCore(bench, name, FIELD, TARGETS[platform], **(PAPER_SETTINGS if own else {}))
         one_period = label == "MM_PA_P [20]"
         lines += cells(

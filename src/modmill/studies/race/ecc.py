@@ -26,7 +26,7 @@ def operation_of(curve: Curve, name: str) -> str:
     if name == ANY:
         return "ladder" if isinstance(curve, Montgomery) else "multiply"
     if name not in OPERATIONS:
-        raise UnsupportedError(f"an operation is {ANY} or one of {', '.join(OPERATIONS)}, not {shortened(name)}")
+        raise UnsupportedError(f"the operation must be {ANY} or one of {', '.join(OPERATIONS)}, not {shortened(name)}")
     return name
 
 

@@ -115,7 +115,7 @@ def require_replaceable(folder: Path) -> None:
     try:
         known = set(json.loads((folder / MARK).read_text(encoding="utf-8"))["files"])
     except (OSError, ValueError, KeyError, TypeError):
-        raise UnsupportedError(f"{folder} exists and is no site; choose another folder with -o") from None
+        raise UnsupportedError(f"{folder} exists and is not a site; choose another folder with -o") from None
     if entries - known - {MARK}:
         raise UnsupportedError(
             f"{folder} holds {sorted(entries - known)[0]}, which is not part of it; choose another folder"

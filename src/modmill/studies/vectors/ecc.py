@@ -225,7 +225,7 @@ def machine(
     same rows. Raises UnsupportedError if the design does not support the curve.
     """
     if kind not in ENGINES:
-        raise UnsupportedError(f"an engine is {' or '.join(ENGINES)}, not {shortened(kind)}")
+        raise UnsupportedError(f"the engine must be {' or '.join(ENGINES)}, not {shortened(kind)}")
     operations = OPERATIONS[3:] if isinstance(curve, Montgomery) else OPERATIONS[:3]
     order = order and takes_order(curve, design, settings or {}, operations)
     core = ecc(curve, design, settings, operations=operations, order=order, **options)
