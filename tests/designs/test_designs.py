@@ -8,6 +8,8 @@ import re
 
 import pytest
 from bench import judge, operands, run
+from test_watched_digit_serial import CASES as DIGIT_SERIAL
+from test_watched_parallel import CASES as PARALLEL
 
 from marks import long
 from modmill.contract import UnsupportedError
@@ -92,12 +94,20 @@ def test_binary_form(name, p):
         assert latency == contract.timing.latency
 
 
-@pytest.mark.parametrize(
-    ("name", "p", "settings"),
-    [("sor-1m-n", 29, {"n": 12}), ("sor-1m-p", 2**61 - 1, {}), ("sor-2m", 2**61 - 1, {}),
-     ("sor-nm", 2**89 - 1, {"n": 12, "sets": 3}), ("mm-pa-n", 29, {"n": 10}), ("mm-pa-p", 29, {"n": 10}),
-     ("mm-spa", 2**61 - 1, {"n": 10}), ("sor-ring", 2**61 - 1, {}), ("sor-ring", 2**31 - 1, {"w": 12, "taps": 1})],
-)  # fmt: skip
+WATCHED = [
+    ("sor-1m-n", 29, {"n": 12}), ("sor-1m-p", 2**61 - 1, {}), ("sor-2m", 2**61 - 1, {}),
+    ("sor-nm", 2**89 - 1, {"n": 12, "sets": 3}), ("mm-pa-n", 29, {"n": 10}), ("mm-pa-p", 29, {"n": 10}),
+    ("mm-spa", 2**61 - 1, {"n": 10}), ("sor-ring", 2**61 - 1, {}), ("sor-ring", 2**31 - 1, {"w": 12, "taps": 1}),
+]  # fmt: skip
+
+
+def test_every_design_is_watched():
+    """Here, among the parallel machines or among the digit-serial ones."""
+    cases = [getattr(case, "values", case) for case in (*WATCHED, *PARALLEL, *DIGIT_SERIAL)]
+    assert {name for name, *_ in cases} == {design.name for design in DESIGNS}
+
+
+@pytest.mark.parametrize(("name", "p", "settings"), WATCHED)
 def test_every_operation_of_the_chart_is_done_in_its_cycles(name, p, settings):
     """What a step of the schedule makes stands in its register at the step's end, and not a cycle before: a schedule
     with any operation moved by a cycle is not that of the RTL. The moduli for sor-ring are those for which alpha is not

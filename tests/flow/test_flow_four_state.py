@@ -228,7 +228,7 @@ def test_wide_operands_pass_the_files_whole():
         ({"a": [1 << 32]}, "does not fit 32 bits"),
         ({"b": [1, 2]}, "same number of operands"),
         ({"a": [], "b": []}, "at least one operand"),
-        ({"reset": 0}, "a reset of 1 cycle"),
+        ({"reset": 0}, "a reset of at least 1 cycle"),
         ({"first": -1}, "not 1, -1"),
         ({"gap": 1.0}, "gap must be in"),
         ({"loads": [(0, [1])]}, "no stream k"),

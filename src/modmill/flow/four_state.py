@@ -119,8 +119,8 @@ class FourState:
         chances(gap=gap, stall=stall)
         if reset < 1 or first < 0 or timeout < 1 or not a:
             raise ValueError(
-                f"a run needs a reset and a timeout of at least 1 cycle, a first cycle of at least 0, and at least one "
-                f"operand, not {reset}, {timeout}, {first} and {len(a)}"
+                f"a run needs a reset of at least 1 cycle, a first cycle of at least 0, a timeout of at least 1 cycle "
+                f"and at least one operand, not {reset}, {first}, {timeout} and {len(a)}"
             )
         stream = self._widths.stream(loads)
         second = b if self._widths.b else [0] * len(a)

@@ -11,9 +11,11 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
+from datetime import UTC, datetime
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 KINDS = ("check", "synth", "route", "mutate")
@@ -117,11 +119,13 @@ def shipped_folder() -> Path:
 
 
 class Store:
-    """All known rows. ``record``: a file to which every row that is used is added unless it has it."""
+    """All known rows, for one or more threads. ``record``: a file to which every row that is used is added unless it
+    has it."""
 
     def __init__(self, own: Path, shipped: Path | None = None, record: Path | None = None) -> None:
         self._own = own
         self._record = record
+        self._writing = Lock()
         self._rows: dict[Key, Row] = {}
         folder = shipped_folder() if shipped is None else shipped
         for path in [*sorted(folder.glob("*.jsonl")), own]:
@@ -148,12 +152,26 @@ class Store:
         found = (self.find("route", digest, named, target, seed) for named in (tool, *with_options))
         return next((row for row in found if row), None)
 
+    def measured(self, key: Key, about: Mapping[str, Any], measure: Callable[[], Mapping[str, Any]]) -> tuple[Row, str]:
+        """The row with this key, and "recorded"; or, if there is none, a new one of what ``measure`` returns, and
+        "measured"."""
+        row = self.find(*key)
+        return (row, "recorded") if row else (self.keep(key, about, measure()), "measured")
+
+    def keep(self, key: Key, about: Mapping[str, Any], values: Mapping[str, Any]) -> Row:
+        """Store a new row with today's date."""
+        date = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        row = Row(*key, dict(values), {**about, "date": date})
+        self.add(row)
+        return row
+
     def add(self, row: Row) -> None:
-        """Store a new row."""
-        append(self._own, row)
-        self._rows[row.key] = row
-        self._recorded.discard(row.key)
-        self._note(row)
+        """Store a row."""
+        with self._writing:
+            append(self._own, row)
+            self._rows[row.key] = row
+            self._recorded.discard(row.key)
+            self._note(row)
 
     def _note(self, row: Row) -> None:
         if self._record and row.key not in self._recorded:

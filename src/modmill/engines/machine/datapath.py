@@ -81,14 +81,14 @@ class _Slice(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         # ---- control: acts here one cycle later
-        told = Signal(self.layout, name="told", reset_less=True)
+        word = Signal(self.layout, name="told", reset_less=True)
         write, take = Signal(name="write_here", reset_less=True), Signal(3, name="take_here", reset_less=True)
         invert = Signal(2, name="invert_here", reset_less=True)
         m.d.sync += [
-            told.eq(self.control), write.eq(self.control.write), take.eq(Cat(self.control.take, take)),
-            invert.eq(Cat(told.invert, invert)),
+            word.eq(self.control), write.eq(self.control.write), take.eq(Cat(self.control.take, take)),
+            invert.eq(Cat(word.invert, invert)),
         ]  # fmt: skip
-        m.d.comb += [self.forward.eq(told), self.forward.write.eq(write), self.forward.take.eq(take[0])]
+        m.d.comb += [self.forward.eq(word), self.forward.write.eq(write), self.forward.take.eq(take[0])]
 
         # ---- results and numbers from outside
         given, capture, move = (Signal(name=f"{name}_here", reset_less=True) for name in ("given", "capture", "move"))
@@ -101,7 +101,7 @@ class _Slice(wiring.Component):
 
         # ---- memory
         stored = Signal(self.width, reset_less=True)
-        lift = self._memory(m, told, write, stored)
+        lift = self._memory(m, word, write, stored)
         kept_a, kept_b = (Signal(self.width, name=f"kept_{name}", reset_less=True) for name in "ab")
         taking = Signal(name="take_a", reset_less=True)
         m.d.sync += taking.eq(take[2])
@@ -126,15 +126,15 @@ class _Slice(wiring.Component):
         if isinstance(self.timing.contract.operand, Residues):
             total = self._folded(m, x, lift)
         else:
-            total = self._carried(m, x, lift, inverting, told, held)
-        m.d.sync += stored.eq(Mux(told.result, held, total))
+            total = self._carried(m, x, lift, inverting, word, held)
+        m.d.sync += stored.eq(Mux(word.result, held, total))
         return m
 
     def _wide(self, value: Value) -> Value:
         """Add guard bits in the highest slice of a unit with conditional subtraction."""
         return Cat(value, Const(0, GUARD)) if self.high and self.timing.conditional_subtracts else value
 
-    def _memory(self, m: Module, told: data.View, write: Value, stored: Value) -> Value:
+    def _memory(self, m: Module, word: data.View, write: Value, stored: Value) -> Value:
         """Add the block RAMs; return the output of port B."""
         size = min(WIDTH_MAX, BITS_MAX // self.depth)
         read = []
@@ -142,13 +142,13 @@ class _Slice(wiring.Component):
             part = slice(first, min(first + size, self.width))
             m.submodules[f"ram_{k}"] = ram = BlockRam(part.stop - part.start, self.depth, ())
             m.d.comb += [
-                ram.a_address.eq(told.read), ram.b_address.eq(told.place), ram.b_write.eq(write),
+                ram.a_address.eq(word.read), ram.b_address.eq(word.place), ram.b_write.eq(write),
                 ram.b_d.eq(stored[part]), self.q[part].eq(ram.a_q),
             ]  # fmt: skip
             read.append(ram.b_q)
         return Cat(*read)
 
-    def _carried(self, m: Module, x: Value, lift: Value, inverting: Value, told: data.View, held: Value) -> Value:
+    def _carried(self, m: Module, x: Value, lift: Value, inverting: Value, word: data.View, held: Value) -> Value:
         """Compute d, s and t with their carries; return the sum in the cycle before it is written."""
         timing = self.timing
         carries: list[Value] = [self.carries[k] for k in range(3)]
@@ -170,12 +170,12 @@ class _Slice(wiring.Component):
         lines = DelayLines(m, max(4, timing.delay), name="waiting")
         if not timing.conditional_subtracts:
             return lines.straight(s[: self.width], timing.delay - SUM, name="waiting")
-        add(2, t, s, ~self._wide(self._multiple(m, told, held)))
-        begun = _in(m, told.begin, SUM - 1, "begun")  # s in this cycle, its t in the next one
+        add(2, t, s, ~self._wide(self._multiple(m, word, held)))
+        begun = _in(m, word.begin, SUM - 1, "begun")  # s in this cycle, its t in the next one
         both = Mux(begun, s, t)[: self.width]
         return lines.either(both, (timing.delay - SUM, timing.delay - SUBTRACT), self.control.choose, name="waiting")
 
-    def _multiple(self, m: Module, told: data.View, held: Value) -> Value:
+    def _multiple(self, m: Module, word: data.View, held: Value) -> Value:
         """Return T for the sum that is in s."""
         multiples: list[Value] = []
         for k, constant in enumerate(self.multiples):
@@ -186,7 +186,7 @@ class _Slice(wiring.Component):
                 multiples.append(multiple)
             else:
                 multiples.append(Const(constant, self.width))
-        found = chosen(_in(m, told.trim, SUM - 2, "trim"), multiples)
+        found = chosen(_in(m, word.trim, SUM - 2, "trim"), multiples)
         return later(m, found, "multiple") if len(multiples) > 1 else found
 
     def _folded(self, m: Module, x: Value, lift: Value) -> Value:
@@ -238,7 +238,7 @@ class FieldUnit(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         m.submodules.core = core = self.core
-        told: Value = self.control
+        word: Value = self.control
         carries: Value = Const(0, 3)
         form = self.timing.contract.operand
         first, count, chained = 0, len(self.timing.slices), self.timing.chained
@@ -252,13 +252,13 @@ class FieldUnit(wiring.Component):
             )  # fmt: skip
             m.submodules[f"slice_{k}"] = piece
             m.d.comb += [
-                piece.control.eq(told), piece.carries.eq(carries), self.q[part].eq(piece.q),
+                piece.control.eq(word), piece.carries.eq(carries), self.q[part].eq(piece.q),
                 piece.move.eq(self.move), core.i_a[part].eq(piece.a), core.i_b[part].eq(piece.b),
                 piece.r.eq(core.o_r[part]), piece.number.eq(self.number[part]), piece.given.eq(self.given),
                 piece.capture.eq(self.capture), piece.set_trim.eq(self.set_trim),
             ]  # fmt: skip
             if chained:
-                told, carries = piece.forward, piece.carried
+                word, carries = piece.forward, piece.carried
             first += width
         m.d.comb += self.below.eq(~carries[2])
         return m

