@@ -225,9 +225,11 @@ class BuiltEngine(ABC):
         order, found = packets.ordered(run.words, each)
         firsts = dict(zip(order, run.valid[::whole], strict=True))
         return Simulated(
-            self.layout.results(program, found, p)[: len(runs)], run, firsts,
+            self.layout.results(program, found, p)[: len(runs)],
+            run,
+            firsts,
             [firsts[number] - run.accepted[end] for number, end in enumerate(ends)],
-        )  # fmt: skip
+        )
 
     def _tried(self, found: Simulated, wanted: Sequence[tuple[int, ...]], what: str) -> Trial:
         """Evaluate a simulation of two jobs for each machine. Raises ToolError for a wrong result."""

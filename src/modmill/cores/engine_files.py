@@ -188,8 +188,9 @@ def file_differences(folder: Path, core: BuiltEngine) -> Iterator[str]:
     wanted = rendered(core, {key: record[key] for key in _ONLY_WRITTEN if key in record})
     remade = json.loads(wanted[name])
     keys = (remade.keys() | record.keys()) - {"files", "seal", *_ONLY_WRITTEN}
-    yield from (f"{name}: {key} differs from what is recomputed" for key in sorted(keys)
-                if record.get(key) != remade.get(key))  # fmt: skip
+    yield from (
+        f"{name}: {key} differs from what is recomputed" for key in sorted(keys) if record.get(key) != remade.get(key)
+    )
     yield from (f"{name}: {key} is missing" for key in _ONLY_WRITTEN if key not in record)
     header, again = (sheet.split(of[f"{stem}.v"])[0] for of in (texts, wanted))
     if header != again:

@@ -175,7 +175,7 @@ class _Simulated:
         messages, before = self.messages, self.report.cycles
         yield from self._run("short messages", messages.short)
         for start, other in self._starts(self.report.cycles - before):
-            yield from self._run(_told(start), messages.short, start, other=other)
+            yield from self._run(_described(start), messages.short, start, other=other)
 
     def _starts(self, cycles: int) -> Iterator[tuple[Start, Start]]:
         """Yield starts of the two instances for short messages that take ``cycles`` cycles."""
@@ -210,7 +210,7 @@ class _Simulated:
             yield from (f"{label}: {line}" for line in _timed(runs[0], streams[0]))
 
 
-def _told(start: Start) -> str:
+def _described(start: Start) -> str:
     """Describe a start."""
     again = f", reset again in cycle {start.restart:,}" if start.restart else ""
     return f"reset of {start.reset} cycle{'s' * (start.reset > 1)}, first word in cycle {start.first}{again}"

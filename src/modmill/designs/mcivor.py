@@ -152,9 +152,11 @@ class Machine(SerialMachine):
         q, bit, chosen = Signal(name="q", reset_less=True), Signal(name="a_i"), Signal(p.width, name="T")
         after_s, after_c = Signal(p.width, name="S1_after"), Signal(p.width, name="S2_after")
         m.d.comb += [
-            bit.eq(a[0]), chosen.eq(Mux(bit, Mux(q, d, b), Mux(q, front.modulus, 0))),
-            after_s.eq((s ^ c ^ chosen) >> 1), after_c.eq((s & c) | (s & chosen) | (c & chosen)),
-        ]  # fmt: skip
+            bit.eq(a[0]),
+            chosen.eq(Mux(bit, Mux(q, d, b), Mux(q, front.modulus, 0))),
+            after_s.eq((s ^ c ^ chosen) >> 1),
+            after_c.eq((s & c) | (s & chosen) | (c & chosen)),
+        ]
         with m.If(front.accept):
             m.d.sync += [s.eq(0), c.eq(0), q.eq(self.i_a[0] & self.i_b[0])]
         with m.Elif(looping):
@@ -190,16 +192,18 @@ class Machine(SerialMachine):
 
 DESIGNS = (
     Design(
-        name="mcivor", page="mcivor",
+        name="mcivor",
+        page="mcivor",
         title="bit-serial Montgomery multiplication in carry-save with B + M made beforehand",
         source=Source(
             "C. McIvor, M. McLoone, J. V. McCanny, A. Daly, W. Marnane",
             "Fast Montgomery Modular Multiplication and RSA Cryptographic Processor Architectures",
-            "Asilomar Conference on Signals, Systems and Computers", 2003,
+            "Asilomar Conference on Signals, Systems and Computers",
+            2003,
             "the four-to-two form; machine and schedule are ours",
         ),
         needs="any odd modulus",
         settings=(word_setting("word", 32, "bits of B + M and of the result added in each cycle"), SUBTRACT, LOADABLE),
         solve=lambda p, **settings: McIvor(p, settings),
     ),
-)  # fmt: skip
+)

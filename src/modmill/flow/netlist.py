@@ -202,8 +202,10 @@ class Netlist:
                 k = len(net["bits"]) - 1 - net["bits"].index(old)
                 net["attributes"]["init"] = value[:k] + "x" + value[k + 1 :] if k < len(value) else value
         self.module["netnames"][f"modmill_initial_{new}"] = {
-            "hide_name": 1, "bits": [new], "attributes": {"init": self.initial[old]}
-        }  # fmt: skip
+            "hide_name": 1,
+            "bits": [new],
+            "attributes": {"init": self.initial[old]},
+        }
 
     def unwritten(self, memory: str, word: int, k: int) -> list[Bit]:
         """A register that is 1 until bit ``k`` of a word of a memory is written; constant 1 if nothing writes it."""

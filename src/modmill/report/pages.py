@@ -88,11 +88,11 @@ def measured(value: Any, digits: int = 4) -> Markup:
         )
     ids = [row_id(row) for row in behind]
     return Markup('<a class="m" href="rows.html#r-{}" data-rows="{}" title="{}">{}</a>').format(
-        ids[0], " ".join(ids), _worth(value), shown(value, digits)
+        ids[0], " ".join(ids), _origin(value), shown(value, digits)
     )
 
 
-def _worth(value: Any) -> str:
+def _origin(value: Any) -> str:
     """The origin of a number in words: tools, targets, seeds."""
     by_tool: dict[str, list[int]] = {}
     for row in rows(value):

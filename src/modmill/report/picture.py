@@ -20,9 +20,11 @@ if TYPE_CHECKING:
 
 _MARKERS = {"circle": "o", "diamond": "D", "square": "s", "triangle-up": "^", "star": "*"}
 _STYLE = {
-    "svg.fonttype": "none", "svg.hashsalt": "modmill", "font.size": 9.5,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "modmill",
+    "font.size": 9.5,
     "font.sans-serif": ["DejaVu Sans", "Segoe UI", "Roboto", "Helvetica Neue", "Arial"],
-}  # fmt: skip
+}
 """Text stays text. DejaVu Sans ships with matplotlib, so the labels have the same places on every machine."""
 
 
@@ -104,9 +106,11 @@ def _label(axes: Axes, points: Sequence[Point], colour: str) -> None:
     taken = [Bbox([centre - 6, centre + 6]) for centre in centres]
     for p in points:
         for offset, across, down in (
-            ((8, 0), "left", "center"), ((-8, 0), "right", "center"), ((0, 6), "center", "bottom"),
+            ((8, 0), "left", "center"),
+            ((-8, 0), "right", "center"),
+            ((0, 6), "center", "bottom"),
             ((0, -6), "center", "top"),
-        ):  # fmt: skip
+        ):
             note = axes.annotate(
                 p.label, (p.x, p.y), offset, textcoords="offset points", ha=across, va=down, color=colour, size=8.2
             )

@@ -77,8 +77,10 @@ class ConditionalSubtract(wiring.Component):
         ]  # fmt: skip
         for memory in (compared, minus):
             m.d.comb += [
-                memory.w_digit.eq(self.w_digit), memory.w_enable.eq(self.w_enable), memory.w_d.eq(self.w_d),
-            ]  # fmt: skip
+                memory.w_digit.eq(self.w_digit),
+                memory.w_enable.eq(self.w_enable),
+                memory.w_d.eq(self.w_d),
+            ]
         taken = later(m, Mux(subtracting, minus.q, 0), "taken")
         difference = Signal(bits + 1, reset_less=True)
         borrow = difference[bits] & ~ages[LEAD + digits + MEMORY + 1]

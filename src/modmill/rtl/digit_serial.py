@@ -252,9 +252,11 @@ class DigitSerial(Multiplier):
             m.d.sync += [place.eq(0), number.eq(number + 1)]
         scanning = place < frame.digits
         m.d.comb += [
-            memory.w_number.eq(number), memory.w_digit.eq(place), memory.w_d.eq(scanned),
+            memory.w_number.eq(number),
+            memory.w_digit.eq(place),
+            memory.w_d.eq(scanned),
             memory.w_enable.eq(scanning),
-        ]  # fmt: skip
+        ]
         # for each product in turn: its number, the digit that it reads, the group
         width, group = len(number), len(control.group)
         digit = frame.interval.bit_length()

@@ -174,9 +174,11 @@ class Results(wiring.Component):
         for lane, memory in enumerate(memories):
             m.submodules[f"lane{lane}"] = memory
             m.d.comb += [
-                memory.w_number.eq(number), memory.w_digit.eq(place[1:]), memory.w_d.eq(self.digit),
+                memory.w_number.eq(number),
+                memory.w_digit.eq(place[1:]),
+                memory.w_d.eq(self.digit),
                 memory.w_enable.eq(writing & (place[0] == lane)),
-            ]  # fmt: skip
+            ]
 
         # ---- leaving results, two digits a cycle
         there = Signal(range(numbers + 1))

@@ -37,9 +37,11 @@ class CarrySaveWords:
         words = widened(modulus, width)
         m.d.comb += [final.eq(adding & (index == count - 1)), total.eq(sums[:word] + carries[:word] + carry)]
         m.d.sync += [
-            self.valid.eq(adding), self.last.eq(final),
-            self.modulus_word.eq(words.word_select(index, word) if count > 1 else words), self.z.eq(total),
-        ]  # fmt: skip
+            self.valid.eq(adding),
+            self.last.eq(final),
+            self.modulus_word.eq(words.word_select(index, word) if count > 1 else words),
+            self.z.eq(total),
+        ]
         with m.If(take):
             m.d.sync += [sums.eq(s), carries.eq(c), adding.eq(1), index.eq(0), carry.eq(0)]
         with m.Else():

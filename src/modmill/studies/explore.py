@@ -61,9 +61,11 @@ class Failure:
     def describe(self) -> dict[str, Any]:
         """The values for JSON."""
         return {
-            "kind": self.outcome.kind, "text": self.outcome.text, "command": self.command,
+            "kind": self.outcome.kind,
+            "text": self.outcome.text,
+            "command": self.command,
             "found_with": self._shown(self.case),
-        }  # fmt: skip
+        }
 
     def _shown(self, case: Case | EngineCase) -> str:
         if isinstance(case, EngineCase):
@@ -121,9 +123,11 @@ def summed(outcomes: Mapping[str, int]) -> dict[str, int]:
     n = Counter(outcomes)
     checked = n["checked"] + n["failed"]
     return {
-        "built": n["built"] + checked, "refused": n["refused"], "checked": checked,
+        "built": n["built"] + checked,
+        "refused": n["refused"],
+        "checked": checked,
         "failed": sum(n[kind] for kind in FAILURES),
-    }  # fmt: skip
+    }
 
 
 def _words(counts: Mapping[str, int]) -> str:

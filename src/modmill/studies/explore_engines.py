@@ -171,9 +171,11 @@ def _rsa(rnd: random.Random, small: bool) -> EngineCase:
     options = [
         ("bits", rnd.choice((bits, bits, bits + rnd.randint(1, 64), rnd.randint(1, bits)))),
         ("method", rnd.choice(("window", "window", "ladder"))),
-        ("window", rnd.randint(1, 5)), ("io", rnd.choice(("native", "native", "binary"))),
-        ("native", bool(rnd.randrange(4))), *_common(rnd, small or bits > 200),
-    ]  # fmt: skip
+        ("window", rnd.randint(1, 5)),
+        ("io", rnd.choice(("native", "native", "binary"))),
+        ("native", bool(rnd.randrange(4))),
+        *_common(rnd, small or bits > 200),
+    ]
     return EngineCase("rsa", design.name, (*given, *options), _settings(rnd, design, p))
 
 
@@ -189,9 +191,11 @@ def _ecc(rnd: random.Random, small: bool) -> EngineCase:
         ("operations", ("ladder",) if isinstance(curve, Montgomery) else chosen),
         ("bits", rnd.choice((0, 0, field, field + rnd.randint(1, 20)))),
         ("shape", Shape(rnd.randint(1, 4), rnd.randint(1, 4), rnd.randint(1, 3), rnd.random() < 0.2)),
-        ("sums", rnd.choice((3, 3, 0, 1, 2, 4, 5))), ("io", rnd.choice(("", "", "native", "binary"))),
-        ("order", rnd.random() < 0.25), *_common(rnd, small),
-    ]  # fmt: skip
+        ("sums", rnd.choice((3, 3, 0, 1, 2, 4, 5))),
+        ("io", rnd.choice(("", "", "native", "binary"))),
+        ("order", rnd.random() < 0.25),
+        *_common(rnd, small),
+    ]
     return EngineCase("ecc", design.name, tuple(options), _settings(rnd, design, curve.p), curve)
 
 

@@ -197,9 +197,11 @@ class EccCore(BuiltEngine):
         names = [name for _, name in held.instructions.program.inputs]
         return self.layout.job(
             number,
-            [(held.made.digits(*scalars), [numbers[name] for name in names])
-             for (scalars, _), numbers in zip(runs, given, strict=True)],
-        )  # fmt: skip
+            [
+                (held.made.digits(*scalars), [numbers[name] for name in names])
+                for (scalars, _), numbers in zip(runs, given, strict=True)
+            ],
+        )
 
     def simulate(self, operation: str, runs: Sequence[Run]) -> Simulated:
         """Simulate any number of runs after SETUP with p; for operations modulo n after SETUP with n, too.

@@ -50,8 +50,9 @@ def page(record: Mapping[str, Any]) -> str:
         f"""
 {modulo_n}: modulo the order n. The message that loads n and the constants of these programs precedes their jobs in
 `vectors.json`. Jobs modulo p then need the first message again."""
-        if modulo_n else ""
-    )  # fmt: skip
+        if modulo_n
+        else ""
+    )
     name = record["curve"]["name"] or "unnamed curve"
     why = record["curve"].get("arithmetic")
     alone = (

@@ -36,17 +36,19 @@ def explanation(core: Core, width: int = 100) -> str:
         ("predicted", f"{fitted.cost.dsp} DSP blocks, {fitted.cost.memory_bits} bits of constants, "
                       f"{fitted.cost.multiplications} channel multiplications a {unit}"),
     ]  # fmt: skip
-    return "\n".join([
-        name,
-        "",
-        *_columns(facts, width),
-        "",
-        f"Schedule of one {unit}: latency {plan.latency}, interval {plan.interval}, {plan.in_flight} in flight",
-        "",
-        chart(plan, width),
-        "",
-        *_example(core, width),
-    ])  # fmt: skip
+    return "\n".join(
+        [
+            name,
+            "",
+            *_columns(facts, width),
+            "",
+            f"Schedule of one {unit}: latency {plan.latency}, interval {plan.interval}, {plan.in_flight} in flight",
+            "",
+            chart(plan, width),
+            "",
+            *_example(core, width),
+        ]
+    )
 
 
 def _modulus(core: Core) -> list[tuple[str, str]]:

@@ -64,8 +64,10 @@ def _stream(core: EngineCore, moduli: list[DesignInstance], full: bool, seed: in
         kinds += [(0, min(SHORT, longest)), (1, PUBLIC.bit_length())] * -(-POWERS // size)
         for program, bits in kinds:
             edges = [(p - 1, (1 << bits) - 1), (0, 0), (1, 1 << bits - 1), (p - 1, 1), (2, 0)]
-            pairs = [rnd.choice(edges) if rnd.randrange(3) == 0 else (rnd.randrange(p), rnd.getrandbits(bits))
-                     for _ in range(size)]  # fmt: skip
+            pairs = [
+                rnd.choice(edges) if rnd.randrange(3) == 0 else (rnd.randrange(p), rnd.getrandbits(bits))
+                for _ in range(size)
+            ]
             if program:
                 pairs = [(base, PUBLIC) for base, _ in pairs]
             yield core.message(p, program, bits, pairs)

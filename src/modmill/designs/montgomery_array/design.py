@@ -253,8 +253,10 @@ class Machine(DigitSerial):
         port = Cat(enable, written, word)
         m.d.comb += [
             Cat(memory.w_enable, memory.w_digit[: len(written)], memory.w_d).eq(port),
-            inverse.m.eq(word), inverse.start.eq(lowest), self._array.inverse.eq(inverse.inverse),
-        ]  # fmt: skip
+            inverse.m.eq(word),
+            inverse.start.eq(lowest),
+            self._array.inverse.eq(inverse.inverse),
+        ]
         with m.If(take):
             m.d.sync += [place.eq(place + 1), filling.eq(1), loaded.eq(0)]
             with m.If(place == digits - 1):

@@ -147,9 +147,11 @@ class Machine(DigitSerial):
         p, frame = self._params, self.frame
         m.submodules.array = array = self._array
         m.d.comb += [
-            array.x.eq(later(m, control.x, "x")), array.y.eq(control.y),
-            array.first.eq(control.first), array.last.eq(control.last),
-        ]  # fmt: skip
+            array.x.eq(later(m, control.x, "x")),
+            array.y.eq(control.y),
+            array.first.eq(control.first),
+            array.last.eq(control.last),
+        ]
 
         # ---- both halves of the product through memories, because the folds read them in another order
         m.submodules.low = low = DigitMemory(DIGIT, p.digits, frame.numbers)
@@ -158,18 +160,22 @@ class Machine(DigitSerial):
         turn = lines.line(control.turn, LOW + MEMORY, name="low_turn")
         width = len(control.number)
         m.d.comb += [
-            low.w_number.eq(turn[:width]), low.w_digit.eq(turn[width:]), low.w_d.eq(array.low),
+            low.w_number.eq(turn[:width]),
+            low.w_digit.eq(turn[width:]),
+            low.w_d.eq(array.low),
             low.w_enable.eq(turn[width:] < p.digits),
-        ]  # fmt: skip
+        ]
         place = free_running(range(p.interval), name="high_place")
         number = free_running(width, name="high_number")
         m.d.sync += place.eq(place - 1)
         with m.If(control.at(p.product - 1)):
             m.d.sync += [place.eq(p.digits - 1), number.eq(self._number(control, p.product - 1))]
         m.d.comb += [
-            high.w_number.eq(number), high.w_digit.eq(place), high.w_d.eq(array.high),
+            high.w_number.eq(number),
+            high.w_digit.eq(place),
+            high.w_d.eq(array.high),
             high.w_enable.eq(place < p.digits),
-        ]  # fmt: skip
+        ]
         taken = p.folding - MEMORY
         digit = free_running(range(p.interval), name="digit")
         whole = free_running(width, name="whole_number")

@@ -229,10 +229,12 @@ class Machine(Multiplier):
         # a result that is not taken in its first cycle waits in a queue
         m.submodules.queue = queue = fifo.SyncFIFO(width=len(self.o_r), depth=room)
         m.d.comb += [
-            queue.w_data.eq(z), queue.w_en.eq(at(arrival) & (queue.r_rdy | ~self.o_ready)),
-            self.o_r.eq(Mux(queue.r_rdy, queue.r_data, z)), self.o_valid.eq(queue.r_rdy | at(arrival)),
+            queue.w_data.eq(z),
+            queue.w_en.eq(at(arrival) & (queue.r_rdy | ~self.o_ready)),
+            self.o_r.eq(Mux(queue.r_rdy, queue.r_data, z)),
+            self.o_valid.eq(queue.r_rdy | at(arrival)),
             queue.r_en.eq(self.o_ready),
-        ]  # fmt: skip
+        ]
         seen = Signal(q.word, name="q")
         m.d.comb += seen.eq(quotient.word)
         registers |= {Kind.PRODUCT: columns.added, Kind.COLUMNS: lowest + state, Kind.QUOTIENT: seen}

@@ -101,9 +101,11 @@ class ProductColumns(wiring.Component):
         for k, (column, (added,)) in enumerate(zip(columns, terms, strict=True)):
             m.submodules[f"column{k}"] = column
             m.d.comb += [
-                column.first.eq(self.first), column.m.eq(added), column.low.eq(state[k][:r]),
+                column.first.eq(self.first),
+                column.m.eq(added),
+                column.low.eq(state[k][:r]),
                 column.over.eq(state[k - 1][r:] if k else 0),
-            ]  # fmt: skip
+            ]
         m.d.comb += [self.out[k].eq(columns[k].t) for k in range(rows)]
         m.d.comb += [self.c[k].eq(state[k]) for k in range(d)]
         return m

@@ -117,9 +117,10 @@ def verify(
         work[i] = A, R, S, _number(scheme.hash(dom + signature[:size] + key + M)) % n
     sums = ecc.multiply_two([(S, -k % n) for _, _, S, k in work.values()], [A for A, _, _, _ in work.values()])
     right = {
-        i for (i, (_, R, _, _)), P in zip(work.items(), sums, strict=True)
+        i
+        for (i, (_, R, _, _)), P in zip(work.items(), sums, strict=True)
         if curve.multiply(curve.h, curve.add(P, curve.negate(R))) == curve.zero
-    }  # fmt: skip
+    }
     return [i in right for i in range(len(items))]
 
 

@@ -265,9 +265,11 @@ class Router(wiring.Component):
             _connect(m, behind, "u", node, "v", "last")
         first = nodes[0]
         m.d.comb += [
-            self.o_valid.eq(first.u_valid & ~shut), first.u_ready.eq(self.o_ready), self.o_data.eq(first.u_data),
+            self.o_valid.eq(first.u_valid & ~shut),
+            first.u_ready.eq(self.o_ready),
+            self.o_data.eq(first.u_data),
             self.o_last.eq(first.u_last),
-        ]  # fmt: skip
+        ]
         return m
 
 
@@ -301,8 +303,10 @@ def joined(router: str, machine: str, *, top: str, machines: int, word: int, at_
     """
     reset = "rst | " if at_once else ""
     nets, cores = [], []
-    ports = [".clk(clk), .rst(rst), .i_valid(i_valid), .i_ready(i_ready), .i_data(i_data), .o_valid(o_valid), "
-             ".o_ready(o_ready), .o_data(o_data), .o_last(o_last)"]  # fmt: skip
+    ports = [
+        ".clk(clk), .rst(rst), .i_valid(i_valid), .i_ready(i_ready), .i_data(i_data), .o_valid(o_valid), "
+        ".o_ready(o_ready), .o_data(o_data), .o_last(o_last)"
+    ]
     for k in range(machines):
         names = [f"c{k}_valid", f"c{k}_ready", f"r{k}_valid", f"r{k}_ready", f"r{k}_last", f"c{k}_rst"]
         nets.append(f"  wire {', '.join(names)};\n  wire [{word - 1}:0] c{k}_data, r{k}_data;\n")

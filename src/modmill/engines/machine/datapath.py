@@ -85,9 +85,11 @@ class _Slice(wiring.Component):
         write, take = Signal(name="write_here", reset_less=True), Signal(3, name="take_here", reset_less=True)
         invert = Signal(2, name="invert_here", reset_less=True)
         m.d.sync += [
-            word.eq(self.control), write.eq(self.control.write), take.eq(Cat(self.control.take, take)),
+            word.eq(self.control),
+            write.eq(self.control.write),
+            take.eq(Cat(self.control.take, take)),
             invert.eq(Cat(word.invert, invert)),
-        ]  # fmt: skip
+        ]
         m.d.comb += [self.forward.eq(word), self.forward.write.eq(write), self.forward.take.eq(take[0])]
 
         # ---- results and numbers from outside

@@ -87,9 +87,11 @@ class ProgramMemory(wiring.Component):
                     low = self.digits_room.bit_length() - 1
                     at = later(m, Cat(Mux(self.d_write, self.d_place, self.d_at), Const(0, low))[:low], "digits_at")
                     m.d.comb += [
-                        ram.b_address.eq(self.digits_first | at), ram.b_write.eq(write),
-                        ram.b_d.eq(later(m, self.d_data, "d_data_here")), self.digits.eq(ram.b_q),
-                    ]  # fmt: skip
+                        ram.b_address.eq(self.digits_first | at),
+                        ram.b_write.eq(write),
+                        ram.b_d.eq(later(m, self.d_data, "d_data_here")),
+                        self.digits.eq(ram.b_q),
+                    ]
                 with m.Case(number):
                     m.d.sync += found.eq(ram.a_q)
         m.d.comb += [self.product.eq(found), self.sum.eq(found)]
@@ -112,9 +114,10 @@ class ProgramMemory(wiring.Component):
             depth = max(16, 1 << (used - 1).bit_length())
             m.submodules[f"digits{k}"] = ram = BlockRam(PACK, depth, ())
             m.d.comb += [
-                ram.b_address.eq(at[: depth.bit_length() - 1]), ram.b_d.eq(word),
+                ram.b_address.eq(at[: depth.bit_length() - 1]),
+                ram.b_d.eq(word),
                 ram.b_write.eq(write & (at[low:] == k)),
-            ]  # fmt: skip
+            ]
             found.append(ram.b_q)
         m.d.comb += self.digits.eq(chosen(which, found))
 

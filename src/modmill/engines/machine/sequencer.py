@@ -87,11 +87,13 @@ class Sequencer(wiring.Component):
     def _progress(self, table: ProgramMemory, thread_name: str = "context") -> Progress:
         lay = self.layout
         return Progress(
-            Signal(len(table.at), name="base", reset_less=True), Signal(range(max(2, lay.threads)), name=thread_name),
+            Signal(len(table.at), name="base", reset_less=True),
+            Signal(range(max(2, lay.threads)), name=thread_name),
             Signal(range(lay.per_word * lay.stride + 1), name="index"),
-            Signal(len(self.d_address), name="digits_at"), Signal(len(self.s_read), name="slots_at"),
+            Signal(len(self.d_address), name="digits_at"),
+            Signal(len(self.s_read), name="slots_at"),
             Signal(COUNT_BITS, name="left", reset_less=True),
-        )  # fmt: skip
+        )
 
     def _restart(self, m: Module, at: Progress) -> None:
         """Go to the first instruction of the program and the first thread."""
@@ -110,9 +112,11 @@ class Sequencer(wiring.Component):
         lay = self.layout
         within = (lay.per_word - 1).bit_length()
         m.d.comb += [
-            table.d_at.eq(at.digits_at + at.index[within:]), table.d_place.eq(self.d_address),
-            table.d_write.eq(self.d_write), table.d_data.eq(self.d_data),
-        ]  # fmt: skip
+            table.d_at.eq(at.digits_at + at.index[within:]),
+            table.d_place.eq(self.d_address),
+            table.d_write.eq(self.d_write),
+            table.d_data.eq(self.d_data),
+        ]
         bits, packed = lay.digit_bits, later(m, table.digits, "digits")
         return at.index[:within], [packed[bits * k : bits * (k + 1)] for k in range(lay.per_word)]
 
@@ -218,14 +222,18 @@ class DatapathSequencer(Sequencer):
         )
         with m.If(issue.at(ENTRY_AT)):
             m.d.sync += [
-                count.eq(e.count), advance.eq(e.advance), again.eq(e.again & more),
+                count.eq(e.count),
+                advance.eq(e.advance),
+                again.eq(e.again & more),
                 last.eq(e.last & ~(e.again & more)),
-            ]  # fmt: skip
+            ]
         m.d.sync += [
-            more.eq(at.left != 0), last_thread.eq(at.thread == lay.threads - 1), last_turn.eq(last_thread & last),
+            more.eq(at.left != 0),
+            last_thread.eq(at.thread == lay.threads - 1),
+            last_turn.eq(last_thread & last),
             following.eq(Mux(again, chosen(self.programme, loops), at.base + count)),
             ending.eq(issue.before(self.timing.issue_cycles - 1) & active),
-        ]  # fmt: skip
+        ]
         m.d.comb += done.eq(ending & last_turn)
         with m.If(ending):
             m.d.sync += [
@@ -298,8 +306,10 @@ class DatapathSequencer(Sequencer):
         m.d.sync += [
             one.eq(Mux(idle, self.s_read, Mux(second, e.a, e.b))),
             plus_one.eq(Mux(idle, 0, chosen(read_add, reads))),
-            to.eq(e.destination), to_plus.eq(chosen(e.destination_add, writes)), destination.eq(to + to_plus),
-        ]  # fmt: skip
+            to.eq(e.destination),
+            to_plus.eq(chosen(e.destination_add, writes)),
+            destination.eq(to + to_plus),
+        ]
         lift = Signal(address, reset_less=True)
         m.d.sync += lift.eq(Mux(idle, self.s_address, lay.offset_base + plus.lift))
         return one + plus_one, destination, lift
@@ -363,9 +373,10 @@ class DatapathSequencer(Sequencer):
         setting = Signal(len(self.s_trim))
         _, storing = self._access(m, self.s_write & idle, self.s_ready, self.store_cycles, ("writing", "storing"))
         m.d.sync += [
-            giving.eq(storing == 1), placing.eq((storing == _WRITTEN) & ~self.s_trim.any()),
+            giving.eq(storing == 1),
+            placing.eq((storing == _WRITTEN) & ~self.s_trim.any()),
             setting.eq(Mux(storing == _WRITTEN, self.s_trim, 0)),
-        ]  # fmt: skip
+        ]
         self._access(m, self.s_ask & idle, self.s_valid, self.read_cycles, ("asked", "asking"))
         return giving, placing, setting
 

@@ -71,9 +71,10 @@ class SlotSequencer(Sequencer):
                 m.d.comb += running.eq(1)
                 with m.If(core.i_ready):
                     m.d.sync += [
-                        at.thread.eq(at.thread + 1), at.slots_at.eq(at.slots_at + lay.slots),
+                        at.thread.eq(at.thread + 1),
+                        at.slots_at.eq(at.slots_at + lay.slots),
                         at.digits_at.eq(at.digits_at + lay.stride),
-                    ]  # fmt: skip
+                    ]
                     with m.If(last_thread):
                         m.d.sync += [
                             at.thread.eq(0), at.slots_at.eq(0), at.digits_at.eq(0), at.base.eq(following),
@@ -100,10 +101,11 @@ class SlotSequencer(Sequencer):
         following = Signal(len(at.base), reset_less=True)
         m.d.comb += table.at.eq(at.base)
         m.d.sync += [
-            again.eq(e.again & (at.left != 0)), last_thread.eq(at.thread == lay.threads - 1),
+            again.eq(e.again & (at.left != 0)),
+            last_thread.eq(at.thread == lay.threads - 1),
             last.eq(e.last & ~(e.again & (at.left != 0))),
             following.eq(Mux(again, chosen(self.programme, loops), at.base + 1)),
-        ]  # fmt: skip
+        ]
         return following, again, last, last_thread
 
     def _addresses(self, m: Module, table: ProgramMemory, at: Progress) -> None:

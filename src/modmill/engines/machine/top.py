@@ -100,7 +100,7 @@ class _Messages:
         self.program = Signal(len(self.run.programme), name="programme")
         self.shift, self.counted = Signal(name="shift"), Signal(name="counted")
         self.shared, self.given, self.starting = (Signal(name=name) for name in ("shared", "given", "starting"))
-        self._told: dict[str, Signal] = {}
+        self._commands: dict[str, Signal] = {}
         self.last_word = self._take_words()
         self._choose()
         self._step()
@@ -172,8 +172,8 @@ class _Messages:
             ("digits_end", [digits_at.eq(first_digits)]),
             ("first", [digits_at.eq(0), first_digits.eq(lay.stride)]),
         ):  # fmt: skip
-            self._told[name] = Signal(name=name)
-            with m.If(later(m, self._told[name], f"{name}_now")):
+            self._commands[name] = Signal(name=name)
+            with m.If(later(m, self._commands[name], f"{name}_now")):
                 m.d.sync += does
         trims = (
             later(m, shared & (index == self.multiples + k), f"trim_{k}") for k in range(len(lay.conditional_subtracts))
@@ -193,9 +193,9 @@ class _Messages:
             write_at.eq(Mux(shared, constant, place + slots_at)), read_at.eq(result + slots_at),
         ]  # fmt: skip
 
-    def _tell(self, *counters: str) -> None:
+    def _command_counters(self, *counters: str) -> None:
         """Command the counters; they step in the next cycle."""
-        self.m.d.comb += [self._told[name].eq(1) for name in counters]
+        self.m.d.comb += [self._commands[name].eq(1) for name in counters]
 
     def states(self) -> None:
         """Add all states, in the order of a message."""
@@ -228,7 +228,7 @@ class _Messages:
         """Receive the first word of a message."""
         m, lay = self.m, self.layout
         with machine.state("COMMAND"):
-            self._tell("first", "index_0", "context_0")
+            self._command_counters("first", "index_0", "context_0")
             m.d.sync += self.shared.eq(0)
             with m.If(self.waiting):
                 machine.next("COMMANDED")
@@ -256,7 +256,7 @@ class _Messages:
         m, lay, index = self.m, self.layout, self.index
         self._pass(machine, "CONTEXT", "BEGIN")  # wait for the values that the program selects
         with machine.state("BEGIN"):
-            self._tell("index_0")
+            self._command_counters("index_0")
             m.d.sync += self.last_digits.eq(self.only_digits)
             machine.next("DIGITS")
             with m.If(self.no_digits):
@@ -264,14 +264,14 @@ class _Messages:
         self._wait(machine, "DIGITS")
         with machine.state("DIGITS TAKEN"):
             m.d.comb += [self.clear.eq(1), self.run.d_write.eq(1)]
-            self._tell("next_index", "next_digits")
+            self._command_counters("next_index", "next_digits")
             last = self._words_of_digits(lambda n: index == n - 2 if lay.counted or n > 1 else 0)
             m.d.sync += self.last_digits.eq(last)
             machine.next("DIGITS")
             with m.If(self.last_digits):
                 machine.next("INPUTS")
         with machine.state("INPUTS"):
-            self._tell("index_0", "digits_end")
+            self._command_counters("index_0", "digits_end")
             machine.next("NUMBER")
 
     def _take_numbers(self, machine: OneHot) -> None:
@@ -286,18 +286,18 @@ class _Messages:
         with machine.state("STORE"):
             m.d.comb += run.s_write.eq(1)
             with m.If(run.s_ready):
-                self._tell("next_index")
+                self._command_counters("next_index")
                 machine.next("NUMBER")
                 with m.If(Mux(self.shared, self.last_constant, self.last_input)):
-                    self._tell("index_0")
+                    self._command_counters("index_0")
                     machine.next("NEXT")
         with machine.state("NEXT"):
-            self._tell("next_context")
+            self._command_counters("next_context")
             machine.next("BEGIN")
             with m.If(self.shared):
                 machine.next("COMMAND")
             with m.Elif(self.last_thread):
-                self._tell("context_0")
+                self._command_counters("context_0")
                 machine.next("START")
 
     def _start(self, machine: OneHot) -> None:
@@ -334,10 +334,10 @@ class _Messages:
             m.d.sync += self.given.eq(0)
             machine.next("GIVE")
             with m.If(self.given):
-                self._tell("next_index")
+                self._command_counters("next_index")
                 machine.next("GIVEN")
                 with m.If(self.last_result):
-                    self._tell("index_0", "next_context")
+                    self._command_counters("index_0", "next_context")
                     with m.If(self.last_thread):
                         machine.next("COMMAND")
         self._pass(machine, "GIVEN", "CHOOSE", "READ")  # the counters step; wait for the next address

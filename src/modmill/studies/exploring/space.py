@@ -244,8 +244,10 @@ class _Corner:
                 continue
             keys = [(target, (column, c)) for c in found]
             odds = [(counts.built_beside[key] + 1) / (counts.beside[key] + 2) for key in keys]
-            weights = [x * USUAL * (len(found) - 1 or 1) if c == usual.get(column) else x
-                       for c, x in zip(found, odds, strict=True)]  # fmt: skip
+            weights = [
+                x * USUAL * (len(found) - 1 or 1) if c == usual.get(column) else x
+                for c, x in zip(found, odds, strict=True)
+            ]
             out[column] = self._rnd.choices(found, weights)[0]
         return out
 

