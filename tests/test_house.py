@@ -16,13 +16,13 @@ PACKAGE = ROOT / "src" / "modmill"
 
 # A module imports from its own room and from those before it.
 ROOMS = (
-    "version", "numbers", "contract", "schedule", "placement", "design", "rtl", "designs", "engines", "flow",
+    "version", "parts", "numbers", "contract", "schedule", "placement", "design", "rtl", "designs", "engines", "flow",
     "report", "cores", "studies", "__init__", "cli",
 )  # fmt: skip
 # Two rooms may import less: an engine runs on any multiplier and names no design; a flow knows a core by its contract.
 ALLOWED = {room: set(ROOMS[: place + 1]) for place, room in enumerate(ROOMS)}
 ALLOWED["engines"] -= {"designs"}
-ALLOWED["flow"] = {"numbers", "contract", "flow"}
+ALLOWED["flow"] = {"parts", "numbers", "contract", "flow"}
 ALLOWED["__init__"].add("?")  # the interface looks its names up in a table
 NAMELESS = {"utils", "common", "core", "base"}
 

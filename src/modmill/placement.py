@@ -20,6 +20,7 @@ from typing import Any
 
 import platformdirs
 
+from modmill.parts import need
 from modmill.schedule import ScheduleError, Taken, claim
 
 
@@ -114,6 +115,7 @@ class _Model:
     """The conditions of a placement, for CP-SAT. The start of each job is turn * interval + phase."""
 
     def __init__(self, jobs: Sequence[Job], interval: int, span: int) -> None:
+        need("solve")
         from ortools.sat.python import cp_model
 
         self.model = cp_model.CpModel()
@@ -176,6 +178,7 @@ def place(
     a smaller one is solved sooner. Raises ScheduleError when no schedule exists, or when none was found within
     ``effort``; the message tells which.
     """
+    need("solve")
     from ortools.sat.python import cp_model
 
     found = _Model(jobs, interval, span)

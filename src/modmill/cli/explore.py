@@ -12,6 +12,7 @@ import typer
 
 from modmill.cli.options import Json, Record
 from modmill.cli.output import bar, require_writable
+from modmill.parts import need
 
 if TYPE_CHECKING:
     from modmill.studies.explore import Found
@@ -36,6 +37,7 @@ def explore(
 
     A failure is shrunk to a small modulus and few settings and printed with the command that reproduces it.
     """
+    need("explore")
     from modmill.studies.explore import explore as explored
 
     require_writable(record)

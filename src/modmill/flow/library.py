@@ -39,9 +39,9 @@ _VERILATOR = (
     "--output-split", str(_SPLIT_STATEMENTS),
 )  # fmt: skip
 _FAST = ("-Os",)  # compiles sooner than -O2
-_SLOW = ("-O0", "-fno-sanitize=all")  # for code that runs once; it halves the compile time of those files
+_SLOW = ("-O0",)  # for code that runs once; it halves the compile time of those files
 _CXX = (
-    "-fPIC", "-fvisibility=hidden", "-std=c++17", "-DVL_TIME_CONTEXT", "-DVERILATOR=1", "-DVM_COVERAGE=0",
+    "-fPIC", "-fno-sanitize=all", "-fvisibility=hidden", "-std=c++17", "-DVL_TIME_CONTEXT", "-DVERILATOR=1", "-DVM_COVERAGE=0",
     "-DVM_SC=0", "-DVM_TIMING=0", "-DVM_TRACE=0", "-DVM_TRACE_FST=0", "-DVM_TRACE_VCD=0", "-DVM_TRACE_SAIF=0",
 )  # fmt: skip
 _RUNTIME = ("verilated", "verilated_threads")
@@ -182,7 +182,7 @@ def library(verilog: str, top: str, harness: str) -> Path:
 
     In ``harness`` the model is the class Vmodel of Vmodel.h. Raises ToolError if the text does not compile.
     """
-    versions = [tools.version(tool) for tool in ("verilator", "zig")]
+    versions = [tools.version("verilator"), tools.compiler().version]
     parts = [verilog, top, harness, versions, _VERILATOR, _FAST, _SLOW, _CXX]
     kept = tools.cache_dir() / "simulators" / f"{hashlib.sha256(json.dumps(parts).encode()).hexdigest()}.so"
     if not kept.exists():
@@ -206,8 +206,8 @@ def _compile(verilog: str, top: str, harness: str, library: Path) -> None:
         large.sort(key=lambda file: -file.stat().st_size)
         objects = list(pool.map(_object, [*large, folder / "cpp" / "modmill.cpp"]))
         linked = folder / "library.so"
-        command = tools.zig("c++", "-shared", "-s", "-o", str(linked), *map(str, [*objects, *runtime.result()]))
-        tools.run(command, name="zig", cwd=folder)
+        files = map(str, [*objects, *runtime.result()])
+        tools.run([*tools.compiler().command, "-shared", "-s", "-o", str(linked), *files], name="c++", cwd=folder)
         _put(linked, library)
 
 
@@ -215,34 +215,38 @@ def _object(file: Path) -> Path:
     """The object file of a C++ file of a model, in the same folder."""
     flags = _SLOW if "__Slow" in file.name else _FAST
     target = file.with_suffix(".o")
-    _compile_file(file, target, options=(*flags, "-c", "-include-pch", str(_headers(flags))))
+    headers = _headers(flags)
+    include = ("-include", str(headers.with_suffix(""))) if tools.compiler().gnu else ("-include-pch", str(headers))
+    _compile_file(file, target, options=(*flags, "-c", *include))
     return target
 
 
 def _compile_file(file: Path, target: Path, options: Sequence[str]) -> None:
     include = tools.verilator_root() / "include"
     paths = (include, include / "vltstd", file.parent)
-    # Objects are cached under our own digest, so Zig's cache is deleted with the folder.
+    # Objects are cached under our own digest, so the cache that Zig makes is deleted with the folder.
     environment = {"ZIG_LOCAL_CACHE_DIR": str(target.parent / "zig")}
-    command = tools.zig("c++", *options, *_CXX, *(f"-I{path}" for path in paths), str(file), "-o", str(target))
-    tools.run(command, name="zig", environment=environment)
+    places = [f"-I{path}" for path in paths]
+    command = [*tools.compiler().command, *options, *_CXX, *places, str(file), "-o", str(target)]
+    tools.run(command, name="c++", environment=environment)
 
 
 def _runtime_objects() -> list[Path]:
     """Verilator's runtime, compiled once on each machine."""
-    folder = _once([tools.version("verilator"), tools.version("zig"), _FAST, _CXX])
+    folder = _once([tools.version("verilator"), tools.compiler().version, _FAST, _CXX])
     sources = [tools.verilator_root() / "include" / f"{name}.cpp" for name in _RUNTIME]
     options = (*_FAST, "-c")
     return [_kept(folder / f"{s.stem}.o", partial(_compile_file, s, options=options)) for s in sources]
 
 
 def _headers(flags: Sequence[str]) -> Path:
-    """The headers, compiled once for each installation of Verilator and Zig: the compiler requires the same files."""
-    files = [tools.verilator_root() / "include" / "verilated.h", tools.zig_root() / "zig"]
+    """The headers, compiled once for each installation of Verilator and compiler, which requires the same files."""
+    files = [tools.verilator_root() / "include" / "verilated.h", tools.compiler().program]
     folder = _once([*((str(file), file.stat().st_mtime_ns) for file in files), flags, _CXX, _HEADERS])
     text = "".join(f"#include <{header}>\n" for header in _HEADERS)
     header = _kept(folder / "headers.h", lambda path: path.write_text(text))
-    return _kept(folder / "headers.pch", partial(_compile_file, header, options=(*flags, "-x", "c++-header")))
+    made = folder / ("headers.h.gch" if tools.compiler().gnu else "headers.h.pch")
+    return _kept(made, partial(_compile_file, header, options=(*flags, "-x", "c++-header")))
 
 
 def _once(key: Sequence[Any]) -> Path:

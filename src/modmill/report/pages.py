@@ -20,6 +20,7 @@ import jinja2
 from markdown_it import MarkdownIt
 from markupsafe import Markup, escape
 
+from modmill.parts import need
 from modmill.report.families import FAMILIES
 from modmill.report.plots import Plot
 from modmill.report.reproduction import UNKNOWN, Line, Section
@@ -219,6 +220,7 @@ def asset(name: str) -> str:
 
 def plotly() -> str:
     """The text of plotly.js."""
+    need("site")
     from plotly.offline import get_plotlyjs
 
     return str(get_plotlyjs())

@@ -13,6 +13,7 @@ from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from modmill.parts import need
 from modmill.report.families import FAMILIES, Family
 
 if TYPE_CHECKING:
@@ -52,6 +53,7 @@ def picture(points: Sequence[Point], title: str, x: str, y: str) -> str:
     """The picture as SVG. ``x``, ``y``: titles of the axes, both logarithmic. Raises ValueError without points."""
     if not points:
         raise ValueError("there is nothing to draw: no core has been routed")
+    need("site")
     from matplotlib import rc_context
     from matplotlib.figure import Figure
     from matplotlib.ticker import EngFormatter, LogLocator, NullLocator

