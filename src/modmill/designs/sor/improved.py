@@ -40,8 +40,9 @@ from modmill.schedule import Schedule
 
 SECP256K1 = 2**256 - 2**32 - 977
 ED25519 = 2**255 - 19
-PRINTED_T = {SECP256K1: 72, ED25519: 71}
-"""T as printed after equation (24); for other moduli the solver takes the least T."""
+PRINTED_T = {p: p.bit_length() - 184 for p in (SECP256K1, ED25519)}
+"""T as printed after equation (24), 72 and 71: both drop 184 low bits of <M_i>_p. For the rule behind it see
+`numbers.rns.sor_parameters`. For other moduli the solver takes the least T."""
 PRINTED_Q, PRINTED_D = 8, 16
 """q and 2^q Delta of Section 2.2, for the base of Table 1."""
 SETS_MAX = 1024
@@ -51,8 +52,8 @@ N_MAX = 256
 ONE_WORD = "one-word"
 """The value of ``base`` for moduli with which kappa fits one channel."""
 MORE, CHOICES, CHOOSABLE = 12, 50_000, 9
-"""The search for such a base: moduli beyond those of one base; most choices; most moduli in a choice, because of choices
-of N about 2 in N! serve."""
+"""The search for such a base: moduli beyond those of one base; most choices; most moduli in a choice, because of
+choices of N about 2 in N! serve."""
 KINDS = {"2^n-2^t-1": mersenne_like, "2^n-u": pseudo_mersenne}
 """Generators of the moduli of n bits, by the setting ``base``."""
 
@@ -192,9 +193,9 @@ def one_word(p: int, n: int, operand: Fraction, options: Mapping[str, Any]) -> S
     """The constants over a base of n-bit moduli with which kappa has at most n bits.
 
     kappa is at most about 2^n sum r_i / p, so the r_i must add up to less than p. The first bases of both kinds are
-    tried, then choices of as many moduli among the first 2^n - u, each with M_i and with -M_i. For p = 2^W - epsilon one
-    of the first bases often serves; for other p about two choices of N! do. Raises ValueError, with the smallest sum,
-    if none of them does.
+    tried, then choices of as many moduli among the first 2^n - u, each with M_i and with -M_i. For p = 2^W - epsilon
+    one of the first bases often serves; for other p about two choices of N! do. Raises ValueError, with the smallest
+    sum, if none of them does.
     """
     least, reason = 0, "no base is long enough"
     for total, moduli, negative in _sums(p, n, int((operand * p) ** 2)):

@@ -100,8 +100,8 @@ class Machine(SumOfResiduesMachine):
     def _multipliers(
         self, m: Module, counter: Counter, unit: str, gamma: Sequence[Signal], kappa: Signal
     ) -> list[Signal]:
-        """One set of channel multipliers. Returns its residues: registers (Q3 of Figure 4) if pipelined, else wires. The
-        first set also writes ``gamma``, which is Q1 of Figure 1 and has Z first if not pipelined."""
+        """One set of channel multipliers. Returns its residues: registers (Q3 of Figure 4) if pipelined, else wires.
+        The first set also writes ``gamma``, which is Q1 of Figure 1 and has Z first if not pipelined."""
         p, base = self._params, self._params.base
         n, w = base.n, base.w
         steps = list(self._plan.on(unit))

@@ -14,8 +14,8 @@ omits e_alpha; therefore its condition (22) excludes many primes.) Every bound i
 exact rational; lazy residues reach 2^w - 1.
 
 With ``negative`` -M_i takes the place of M_i, which is a choice of ours: gamma_i = Z (-M_i)^-1 mod m_i, r_i = -M_i mod
-p, and v_alpha = alpha M mod p. Then sum gamma_i / m_i = alpha - Z / M, and alpha is exact for Z 2^q < (d + 1 - 2^q E) M.
-Where M_i mod p is just below p, -M_i mod p is small, and so is kappa.
+p, and v_alpha = alpha M mod p. Then sum gamma_i / m_i = alpha - Z / M, and alpha is exact for Z 2^q < (d + 1 - 2^q E)
+M. Where M_i mod p is just below p, -M_i mod p is small, and so is kappa.
 """
 
 from bisect import bisect_left
