@@ -11,8 +11,8 @@ from command import modmill, refused
 @pytest.mark.parametrize(("modulus", "T"), [("secp256k1", 72), ("2^255-19", 71)])
 def test_the_printed_values_are_in_the_table(modulus, T):
     out = modmill("parameters", "sor", "-m", modulus).stdout
-    assert f"    {T}    184" in out and f"Printed: q = 8, Delta = 1/16, T = {T} = W - 184" in out
-    (row,) = (line for line in out.splitlines() if "n + 2 log2 N" in line and line.startswith("     72"))
+    assert f"    {T}    184  " in out and f"Printed: q = 8, Delta = 1/16, T = {T} = W - 184" in out
+    (row,) = (line for line in out.splitlines() if "n + 2 log2 N" in line and line.startswith("    72"))
     assert ("printed" in row) == (T == 72)
 
 

@@ -39,7 +39,7 @@ def test_cycles(name, formula, modulus):
 
 @pytest.mark.parametrize("modulus", [name for _, _, name, _, _ in TABLE_2] + ["P-256", "SM2"])
 def test_a_base_with_which_kappa_fits_one_channel(modulus):
-    """For every modulus of Table 2, and for P-256 and SM2, eight or so channels of 66 bits serve without a second word."""
+    """For each modulus of Table 2, and for P-256 and SM2, a base of 66-bit moduli serves without a second word."""
     p = parse_modulus(modulus).value
     fitted, usual = (design("sor-1m-p").fit(p, base=base) for base in ("one-word", "auto"))
     n = fitted.params.base.n
