@@ -13,8 +13,10 @@ from typing import Any
 from modmill.contract import UnsupportedError
 from modmill.designs import design
 from modmill.designs.sor.improved import ONE_WORD, PRINTED_D, PRINTED_Q, PRINTED_T, Sor
+from modmill.numbers.moduli import parse_modulus
 from modmill.numbers.rns.sor_parameters import DELTA, AlphaRow, KappaRow, alpha_rows, kappa_rows, rule_q, rule_T
 from modmill.report.plots import Plot, Series
+from modmill.report.reproduction import Section, cells
 
 DESIGN = "sor-1m-p"
 """The design whose settings choose the base."""
@@ -173,3 +175,58 @@ def plots(found: Mapping[str, SorParameters]) -> list[Plot]:
         Plot("Bits of the constants", "T", "bits", series(lambda r: r.constants.constant_bits)),
         Plot("Mean of (23) - (24)", "T", "mean difference", series(lambda r: float(r.lost)), log="y"),
     ]
+
+
+def sections(table_2: Sequence[tuple[str, str]]) -> list[Section]:
+    """Sections 2.2 and 3.1 of the paper. ``table_2``: curves and the names of their moduli."""
+    found = {name: search(parse_modulus(name).value, {}) for name in ("secp256k1", "2^255-19")}
+    return [_search(found), _one_word(table_2)]
+
+
+def _search(found: Mapping[str, SorParameters]) -> Section:
+    lines = []
+    for name, f in found.items():
+        p, T = f.fitted.p, PRINTED_T[f.fitted.p]
+        row, rule = f.at(T), rule_T(f.fitted.rns.base)
+        why = "" if rule == T else f"T = {T} drops as many bits as T = {rule} for secp256k1"
+        lines += cells(
+            name,
+            ("q", PRINTED_Q, rule_q(f.alpha), None, f"the least with E <= Delta = {DELTA}"),
+            ("least q that serves", None, next(r.q for r in f.alpha if r.serves)),
+            ("T", T, rule, None, f"n + 2 log2 N: (24) lacks at most 1/N{f'; {why}' if why else ''}"),
+            ("low bits of <M_i>_p dropped", p.bit_length() - T, row.dropped),
+            ("least T with beta <= 2", None, next(r.T for r in f.kappa if r.constants.beta <= 2)),
+            ("least T whose results can be operands", None, f.kappa[0].T),
+            ("products for which (24) differs from (23), %", "none", round(100 * float(row.lost), 2), None,
+             "T does not guarantee equality; random operands below p"),
+            ("results that are not below p, %", "none", round(100 * float(row.above), 2), None,
+             "the lost terms of (20), (22) and (24); random operands below p"),
+        )  # fmt: skip
+    text = "Predicted: `modmill parameters sor` searches q and T for any base."
+    return Section("Sections 2.2 and 3.1: the search for q and T", lines, text, plots=plots(found))
+
+
+def _one_word(table_2: Sequence[tuple[str, str]]) -> Section:
+    lines = []
+    for curve, name in table_2:
+        p = parse_modulus(name).value
+        usual, other = (design(DESIGN).fit(p, base=base) for base in ("auto", ONE_WORD))
+        assert isinstance(usual, Sor) and isinstance(other, Sor)
+        one, k = usual.params.words == 1, other.rns
+        sign = " with -M_i" if k.negative else ""
+        lines += cells(
+            curve,
+            ("bits of kappa", None, usual.rns.kappa_bits, None, "" if one else "two words of 66 bits: 2 cycles more"),
+            ("sum of the <M_i>_p over p", None, float(f"{sum(usual.rns.r) / p:.3g}")),
+        )
+        if not one:
+            lines += cells(
+                curve,
+                (f"bits of kappa, base={ONE_WORD}", None, k.kappa_bits, None,
+                 f"u = {', '.join(map(str, k.base.u))}{sign}"),
+                (f"sum of the <M_i>_p over p, base={ONE_WORD}", None, float(f"{sum(k.r) / p:.3g}")),
+                (f"cycles of SOR_1M_P, base={ONE_WORD}", None, other.schedule.latency, None,
+                 f"instead of {usual.schedule.latency}"),
+            )  # fmt: skip
+    text = "kappa fits one word if the <M_i>_p add up to less than p; the paper gives its size for two moduli only."
+    return Section("Section 3.1: kappa in one word for the primes of Table 2", lines, text)
