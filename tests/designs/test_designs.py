@@ -111,7 +111,8 @@ def test_every_design_is_watched():
 def test_every_operation_of_the_chart_is_done_in_its_cycles(name, p, settings):
     """What a step of the schedule makes stands in its register at the step's end, and not a cycle before: a schedule
     with any operation moved by a cycle is not that of the RTL. The moduli for sor-ring are those for which alpha is not
-    on the bus before it is needed."""
+    on the bus before it is needed. The products that sor-1m-n accumulates pass no register: they stand on the wires a
+    cycle before, which gives the path to the accumulator two periods."""
     fitted = design(name).fit(p, **settings)
     contract = fitted.contract("native")
     pairs, steps = operands(contract, 3), {step.name for step in fitted.schedule.steps}
@@ -122,8 +123,10 @@ def test_every_operation_of_the_chart_is_done_in_its_cycles(name, p, settings):
         assert {step: seen.get(step) for step in steps} == {step: trace[step] for step in steps}
     assert {name: at for name, _, at in core.probes if name in steps} == {s.name: s.end for s in fitted.schedule.steps}
     before = [seen for _, seen, _ in run(fitted.component(), pairs, early=1)]  # nothing in cycle 0
+    wires = {s.name for s in fitted.schedule.steps if s.unit == "mul1"} - {"Z", "G"} if name == "sor-1m-n" else set()
     for step in steps:
-        assert any(seen.get(step) != trace[step] for trace, seen in zip(traces, before, strict=True)), step
+        early = [seen.get(step) == trace[step] for trace, seen in zip(traces, before, strict=True)]
+        assert all(early) if step in wires else not all(early), step
 
 
 @pytest.mark.parametrize(

@@ -5,13 +5,15 @@
 import random
 
 import pytest
-from bench import operands, run
+from bench import judge, operands, run
 
+from modmill.contract import UnsupportedError
 from modmill.designs import design
 from modmill.designs.sor.family import Constants
 from modmill.numbers.moduli import parse_modulus
 from modmill.numbers.rns.residues import signed_digits
 from modmill.numbers.rns.sum_of_residues import alpha_offset
+from modmill.studies.papers.sor import TABLE_2
 
 SECP = parse_modulus("secp256k1").value
 ED = parse_modulus("2^255-19").value
@@ -33,6 +35,46 @@ def test_cycles(name, formula, modulus):
     assert fitted.schedule.latency == formula(fitted.params.base.n) + extra
     if modulus in ("secp256k1", "2^255-19"):
         assert extra == 0
+
+
+@pytest.mark.parametrize("modulus", [name for _, _, name, _, _ in TABLE_2] + ["P-256", "SM2"])
+def test_a_base_with_which_kappa_fits_one_channel(modulus):
+    """For each modulus of Table 2, and for P-256 and SM2, a base of 66-bit moduli serves without a second word."""
+    p = parse_modulus(modulus).value
+    fitted, usual = (design("sor-1m-p").fit(p, base=base) for base in ("one-word", "auto"))
+    n = fitted.params.base.n
+    assert n == usual.params.base.n and sum(fitted.rns.r) < p
+    assert fitted.params.words == 1 and fitted.rns.kappa_bits <= 66
+    assert fitted.schedule.latency == 2 * (n + 4) == usual.schedule.latency - 2 * (usual.params.words - 1)
+    assert fitted.contract("native").closed
+    for a, b in [*fitted.corners(), *operands(fitted.contract("native"), 20)]:
+        x, y = map(fitted.representation.decode, (a, b))
+        z = fitted.representation.decode(list(fitted.trace(a, b))[-1][1])
+        assert z % p == x * y % p and z <= fitted.rns.z_max
+    said = dict(fitted.facts())["kappa"], dict(usual.facts())["kappa"]
+    assert "one word of 66 bits" in said[0]
+    assert ("two words of 66 bits, which costs 2 cycles" in said[1]) == (usual.params.words == 2)
+
+
+def test_half_of_table_2_needs_two_words_over_the_usual_base():
+    words = [design("sor-1m-p").fit(parse_modulus(name).value).params.words for _, _, name, _, _ in TABLE_2]
+    assert words == [1, 1, 1, 1, 2, 2, 2, 1, 2, 2]
+
+
+def test_a_search_for_one_word():
+    """A modulus without a form: eight of twenty moduli. For one of 384 bits no base is known, which is an error."""
+    fitted = design("sor-1m-p").fit(parse_modulus("brainpoolP256r1").value, base="one-word")
+    assert fitted.params.words == 1 and sum(fitted.rns.r) < fitted.p
+    with pytest.raises(UnsupportedError, match=r"at most 66 bits: .*; the least .* is [2-9]\.\d+ p"):
+        design("sor-1m-p").fit(parse_modulus("brainpoolP384r1").value, base="one-word")
+
+
+@pytest.mark.parametrize("name", ["sor-1m-n", "sor-1m-p", "sor-2m"])
+@pytest.mark.parametrize(("p", "n"), [(65537, 12), (2**31 - 1, 12), (97, 14)])
+def test_machine_with_minus_M_i(name, p, n):
+    fitted = design(name).fit(p, base="one-word", n=n)
+    assert fitted.rns.negative
+    judge(fitted, [*fitted.corners()[::7], *operands(fitted.contract("native"), 4)])
 
 
 def test_printed_cycles():

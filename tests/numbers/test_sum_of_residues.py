@@ -64,6 +64,45 @@ def test_the_offset_and_the_limit_are_needed(q):
     assert alpha_limit(TOY, q, 1 << q) == 0  # alpha is then at least 1
 
 
+def negative_representatives(rns, z):
+    """Every vector of lazy gammas of ``z`` for -M_i."""
+    base = rns.base
+    return itertools.product(*[range(g, 1 << base.w, m) for g, m in zip(rns.gammas(z), base.moduli, strict=True)])
+
+
+@pytest.mark.parametrize("q", [3, 4, 5])
+def test_alpha_of_minus_M_i_is_exact_exhaustively(q):
+    """For each offset: exact below the limit for every representative, and no longer just above it."""
+    wrong = 0
+    for d in range(alpha_offset(TOY, q, True), 1 << q):
+        rns = SumOfResidues(7, TOY, q, d, 4, negative=True)
+        for z in range(min(rns.product_limit + TOY.M // 8, TOY.M)):
+            for g in negative_representatives(rns, z):
+                alpha, rest = divmod(sum(x * c for x, c in zip(g, TOY.cofactors, strict=True)) + z, TOY.M)
+                assert rest == 0 and rns.from_gammas(g) == z
+                if z < rns.product_limit:
+                    assert rns.alpha(g) == alpha <= rns.alpha_max
+                else:
+                    wrong += rns.alpha(g) != alpha
+    assert wrong > 0
+
+
+@pytest.mark.parametrize("p", [5, 7, 11, 19, 27, 31])
+@pytest.mark.parametrize("offset", [True, False])
+def test_beta_of_minus_M_i_exhaustively(p, offset):
+    for T in (3, 5, 8):
+        rns = SumOfResidues(p, TOY, 4, 15, T, offset=offset, negative=True)
+        worst = 0
+        for z in range(0, rns.product_limit, 3):
+            for g in negative_representatives(rns, z):
+                alpha = rns.alpha(g)
+                kappa = rns.kappa(g, alpha)
+                result = sum(x * r for x, r in zip(g, rns.r, strict=True)) + rns.v[alpha] - kappa * p
+                assert kappa <= rns.kappa_max and 0 <= result <= rns.z_max and (result - z) % p == 0
+                worst = max(worst, result)
+        assert worst * 3 >= rns.z_max, "the bound is far from what occurs"
+
+
 @pytest.mark.parametrize("p", [5, 7, 11, 19, 27, 31])
 @pytest.mark.parametrize(("offset", "multiplied"), [(True, False), (False, False), (True, True)])
 @pytest.mark.parametrize("s", [0, 1])
@@ -231,16 +270,17 @@ def test_solver_tries_q_up_to_w():
 
 
 @pytest.mark.parametrize(("p", "base"), [(SECP, TABLE_1), (2**127 - 1, MANY)])
-def test_edge_operands_reach_what_they_promise(p, base):
+@pytest.mark.parametrize("negative", [False, True])
+def test_edge_operands_reach_what_they_promise(p, base, negative):
     """The ends of every channel, and of alpha: with one unit less in the offset, or one more, some alpha is wrong."""
-    rns = solve(p, base, lazy=False)
+    rns = solve(p, base, lazy=False, negative=negative)
     pairs = edge_operands(rns)
     numbers = [base.number(x) * base.number(y) for x, y in pairs]
     assert all(0 <= r < 1 << base.w for x, y in pairs for r in (*x, *y))
     assert max(numbers) == rns.product_limit - 1
     for i, m in enumerate(base.moduli):
         assert {0, 1, m - 1, m} <= {x[i] for x, _ in pairs}
-    slack = [(sum(g >> base.w - rns.q for g in base.gammas(z)) + rns.d) % (1 << rns.q) for z in numbers]
+    slack = [(sum(g >> base.w - rns.q for g in rns.gammas(z)) + rns.d) % (1 << rns.q) for z in numbers]
     assert min(slack) == 0 and max(slack) == (1 << rns.q) - 1
 
 

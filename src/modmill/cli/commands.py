@@ -20,7 +20,7 @@ if sys.argv[1:] == ["--version"]:  # answered before other imports, so that it i
 
 import typer
 
-from modmill.cli import ecc, ecc_build, explore, mutate, rsa, site, vectors
+from modmill.cli import ecc, ecc_build, explore, mutate, parameters, rsa, site, vectors
 from modmill.cli.options import Folder, Json, Output, Record, Route, Router, Seeds, Set, Target, Top
 from modmill.cli.output import bar, require_writable, results
 from modmill.numbers.shown import name as shown_name
@@ -44,6 +44,7 @@ rsa.app.command("vectors")(vectors.rsa_vectors)
 for _command in (ecc_build.build, ecc_build.check, ecc_build.race, vectors.results, vectors.timing, vectors.vectors):
     ecc.app.command()(_command)
 app.add_typer(ecc.app, name="ecc")
+app.add_typer(parameters.app, name="parameters")
 
 Name = Annotated[str, typer.Argument(metavar="DESIGN", help="A design; `modmill designs` lists them.")]
 Modulus = Annotated[

@@ -144,6 +144,72 @@ def test_what_differs_from_print_has_its_reason(sections):
     }
 
 
+def not_printed(sections):
+    """Lines of Tables 3 to 5 whose printed value is no cell of the paper."""
+    cells = printed_cells()
+    return [
+        line.what
+        for s in sections
+        if s.title.startswith(("Table 3", "Table 4", "Table 5"))
+        for line in s.lines
+        if line.printed is not None and cells.get((s.title[:7], line.what)) != line.printed
+    ]
+
+
+def test_nothing_else_is_called_printed(sections):
+    """Cycles follow from latency and clock, and stand as such. The planted fault: they are called printed."""
+    assert not_printed(sections) == []
+    broken = [
+        replace(s, lines=[replace(x, printed=x.predicted) if x.what.endswith(": cycles") else x for x in s.lines])
+        for s in sections
+    ]
+    assert len(not_printed(broken)) == 15
+    (line,) = (x for s in sections for x in s.lines if x.what == "SOR_1M_N, ARTIX 7: cycles")
+    assert line.predicted == 31 and line.why == "printed latency times printed clock: 30.99"
+
+
+def test_the_clock_of_table_3_follows_from_its_delays(sections):
+    """The multiplier has two periods; no clock is above both units' limits but two, of which the paper says nothing."""
+    found = {line.what: line for s in sections if s.title.startswith("Table 3") for line in s.lines}
+    limits = {}
+    for device, (mul, mul_net, mhz, add, add_net, _) in rows(TABLE_3, 6):
+        for unit, period in (("Multiplier", (mul + mul_net) / 2), ("Adder", add + add_net)):
+            line = found[f"RNS {unit}, {device}: clock MHz"]
+            assert line.printed == mhz and line.predicted == round(1000 / period, 1)
+        limits[device] = found[f"RNS Multiplier, {device}: clock MHz"].predicted
+        assert limits[device] <= found[f"RNS Adder, {device}: clock MHz"].predicted
+    assert {device for device, (_, _, mhz, _, _, _) in rows(TABLE_3, 6) if mhz > limits[device]} == {"ARTIX 7"}
+    best = {device: max(mhz for _, where, mhz, *_ in sor.TABLE_4 if where == device) for device in limits}
+    assert best["VIRTEX 7"] == 138.8 > limits["VIRTEX 7"] == 130.6
+
+
+def test_no_clock_without_routing_stands_beside_the_papers(sections):
+    for s in sections:
+        if s.title.startswith(("Table 4", "Table 5")):
+            assert not [x.what for x in s.lines if x.what.endswith(("clock MHz", "latency ns")) and x.measured
+                        and "ECP5" not in x.what]  # fmt: skip
+
+
+def test_machines_without_a_table(sections):
+    cycles = next(s for s in sections if s.title.startswith("Section 4: cycles"))
+    assert [(x.predicted, x.measured) for x in cycles.lines[:4]] == [(31, 31), (24, 24), (18, 18), (12, 12)]
+    lines = {x.what: x for s in sections for x in s.lines}
+    less = lines["FF that SOR_1M_N has less"]
+    assert (less.predicted, less.measured) == (528, 528)
+    slow, fast = (lines[f"{name}: longest path of logic ns"].measured for name in ("SOR_1M_N", "SOR_1M_P"))
+    assert slow > fast > 0
+    ring, one = (lines[f"{name}: DSP blocks times cycles between products"] for name in
+                 ("our ring of rowers", "SOR_1M_P, ours"))  # fmt: skip
+    assert 2 * ring.measured < one.measured and ring.measured == ring.predicted
+
+
+def test_the_search_is_drawn(sections):
+    plots = next(s.plots for s in sections if "the search for q and T" in s.title)
+    assert [plot.y for plot in plots] == ["beta", "bits", "mean difference"]
+    for plot in plots:
+        assert [dict(series.points).keys() >= {71, 72} for series in plot.series] == [True, True]
+
+
 def test_figure_6_draws_table_4(sections):
     plots = next(s.plots for s in sections if s.title.startswith("Figure 6"))
     cells = printed_cells()

@@ -51,7 +51,8 @@ class Constants:
     """Pre-computed tables of Algorithm 2. The last index of each is the channel j, from 0.
 
     ``inverses[j]`` = <M_j^-1>_mj. ``rows[i][j]`` = <<M_i>_p>_mj. ``al[alpha][j]`` = <<-alpha M>_p>_mj.
-    ``minus_p[word][j]`` = <-p 2^(n word)>_mj, for the words of kappa.
+    ``minus_p[word][j]`` = <-p 2^(n word)>_mj, for the words of kappa. If the base counts with -M_i, the first three are
+    those of -M_i and -M.
     """
 
     inverses: tuple[int, ...]
@@ -66,7 +67,7 @@ class Constants:
         the row for alpha = 1."""
         base, rns = p.base, p.rns
         return cls(
-            inverses=base.inverses,
+            inverses=rns.inverses,
             rows=tuple(base.row(r, scaled=scaled) for r in rns.r),
             al=tuple(base.row(v, scaled=scaled) for v in (rns.v[1:2] if rns.multiplied else rns.v)),
             minus_p=tuple(base.row(-rns.p << (base.w * word), scaled=scaled) for word in range(p.words)),

@@ -14,14 +14,18 @@ Deviations from the paper:
   divides by 2^W, which fails for P-256 and for every p that violates condition (22). A kappa wider than a channel is
   multiplied in two words (KP, KQ).
 - Residues are lazy, in [0, 2^n), so alpha may reach N, and its table has rows 1 ... N (paper: N - 1).
+- With base=one-word the moduli are chosen so that kappa fits one channel, and -M_i may take the place of M_i.
 - The first modulus is 2^n - 1, as in Table 1; Table A1 lists t = 0, which would give 2^n - 2.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from fractions import Fraction
 from functools import cached_property
+from itertools import combinations, islice
+from math import gcd, prod
 from typing import Any
 
 from modmill.design import Cost, Design, Multiplier, Setting
@@ -30,20 +34,26 @@ from modmill.designs.sor.improved_machine import Machine
 from modmill.designs.sor.improved_schedule import Kind, Params, schedule
 from modmill.numbers.folding import reduce
 from modmill.numbers.rns.residues import Base, growing_bases, mersenne_like, pseudo_mersenne
-from modmill.numbers.rns.sum_of_residues import SumOfResidues, alpha_offset, solve_over
+from modmill.numbers.rns.sum_of_residues import SumOfResidues, alpha_offset, solve, solve_over
 from modmill.rtl.product import BLOCKS, DSP18
 from modmill.schedule import Schedule
 
 SECP256K1 = 2**256 - 2**32 - 977
 ED25519 = 2**255 - 19
-PRINTED_T = {SECP256K1: 72, ED25519: 71}
-"""T as printed after equation (24); for other moduli the solver takes the least T."""
+PRINTED_T = {p: p.bit_length() - 184 for p in (SECP256K1, ED25519)}
+"""T as printed after equation (24), 72 and 71: both drop 184 low bits of <M_i>_p. For the rule behind it see
+`numbers.rns.sor_parameters`. For other moduli the solver takes the least T."""
 PRINTED_Q, PRINTED_D = 8, 16
 """q and 2^q Delta of Section 2.2, for the base of Table 1."""
 SETS_MAX = 1024
 """Most multiplier sets; no modulus needs as many channels."""
 N_MAX = 256
 """Most bits of a channel."""
+ONE_WORD = "one-word"
+"""The value of ``base`` for moduli with which kappa fits one channel."""
+MORE, CHOICES, CHOOSABLE = 12, 50_000, 9
+"""The search for such a base: moduli beyond those of one base; most choices; most moduli in a choice, because of
+choices of N about 2 in N! serve."""
 KINDS = {"2^n-2^t-1": mersenne_like, "2^n-u": pseudo_mersenne}
 """Generators of the moduli of n bits, by the setting ``base``."""
 
@@ -136,10 +146,20 @@ class Sor(SumOfResiduesDesign):
             ("multiplier sets k", f"{p.k}, {'pipelined' if p.pipelined else 'not pipelined'}"),
             ("alpha", f"q = {rns.q}, offset d = {rns.d} / 2^{rns.q}, least that is exact: {least}; "
                       f"alpha <= {rns.alpha_max}"),
-            ("kappa", f"T = {rns.T}, constants of {rns.constant_bits} bits, {offset} offset; {rns.kappa_bits} bits, "
-                      f"{p.words} word(s)"),
+            ("M_i", f"{'-M_i in place of M_i; ' if rns.negative else ''}the residues modulo p add up to "
+                    f"{sum(rns.r) / rns.p:.3g} p"),
+            ("kappa", f"T = {rns.T}, constants of {rns.constant_bits} bits, {offset} offset; {self._kappa_words()}"),
             ("result z < beta p", beta),
         ]  # fmt: skip
+
+    def _kappa_words(self) -> str:
+        """The size of kappa, and what it costs, as text."""
+        p, n = self.params, self.params.base.w
+        if p.words == 1:
+            return f"{self.rns.kappa_bits} bits, one word of {n} bits"
+        cycles = "2 cycles" if p.k == 1 else "one multiplication, no cycle"
+        other = "" if self.settings["base"] == ONE_WORD else f"; base={ONE_WORD} looks for moduli with one word"
+        return f"{self.rns.kappa_bits} bits, two words of {n} bits, which costs {cycles}{other}"
 
 
 def choose_bases(p: int, n: int, kind: str, operand: Fraction) -> Iterator[Base]:
@@ -160,11 +180,62 @@ def constants(p: int, settings: Mapping[str, Any], *, as_printed: bool = True) -
     ``as_printed``: take the paper's T, q and Delta instead for the moduli and the base for which it prints them. Raises
     ValueError if no base suffices."""
     n, base, size, T, q = settings["n"], settings["base"], Fraction(settings["operand"]), settings["T"], settings["q"]
-    printed = as_printed and n == 66 and base != "2^n-u" and p in PRINTED_T
+    printed = as_printed and n == 66 and base in ("auto", "2^n-2^t-1") and p in PRINTED_T
     options: dict[str, Any] = {"T": T or None, "q": q or None, "operand": size}
+    if base == ONE_WORD:
+        return one_word(p, n, size, options)
     if printed and T in (0, PRINTED_T[p]) and q in (0, PRINTED_Q):
         options |= {"T": PRINTED_T[p], "q": PRINTED_Q, "d": PRINTED_D, "offset": False}
     return solve_over(choose_bases(p, n, base, size), p, **options)
+
+
+def one_word(p: int, n: int, operand: Fraction, options: Mapping[str, Any]) -> SumOfResidues:
+    """The constants over a base of n-bit moduli with which kappa has at most n bits.
+
+    kappa is at most about 2^n sum r_i / p, so the r_i must add up to less than p. The first bases of both kinds are
+    tried, then choices of as many moduli among the first 2^n - u, each with M_i and with -M_i. For p = 2^W - epsilon
+    one of the first bases often serves; for other p about two choices of N! do. Raises ValueError, with the smallest
+    sum, if none of them does.
+    """
+    least, reason = 0, "no base is long enough"
+    for total, moduli, negative in _sums(p, n, int((operand * p) ** 2)):
+        if not least or total < least:
+            least, reason = total, f"the least sum that was found is {total / p:.3g} p"
+        if total < p:
+            try:
+                found = solve(p, Base(n, moduli), negative=negative, **options)
+            except ValueError as error:
+                reason = str(error)
+            else:
+                if found.kappa_bits <= n:
+                    return found
+    raise ValueError(
+        f"no base of {n}-bit moduli is known with which kappa has at most {n} bits: the <M_i>_p must add up to less "
+        f"than p; {reason}. base=auto takes two words"
+    )
+
+
+def _sums(p: int, n: int, enough: int) -> Iterator[tuple[int, tuple[int, ...], bool]]:
+    """The sum of the r_i of the bases with a range above ``enough`` that `one_word` tries: (sum, moduli, whether with
+    -M_i). The sum with -M_i is N p minus the sum with M_i, if no modulus shares a factor with p."""
+    count = 0
+    for kind in KINDS.values():
+        with suppress(ValueError):
+            base = next(growing_bases(n, kind(n), enough))
+            count = max(count, base.n)
+            for sign in (1, -1):
+                yield sum(sign * c % p for c in base.cofactors), base.moduli, sign < 0
+    if not 0 < count <= CHOOSABLE:
+        return
+    pool = [m for m in islice(pseudo_mersenne(n), count + MORE) if gcd(m, p) == 1]
+    inverse = {m: pow(m, -1, p) for m in pool}
+    for moduli in islice(combinations(pool, count), CHOICES):
+        range_ = prod(moduli)
+        if range_ > enough:
+            rest = range_ % p
+            total = sum([rest * inverse[m] % p for m in moduli])
+            yield total, moduli, False
+            yield count * p - total, moduli, True
 
 
 def fit(p: int, pipelined: bool, settings: Mapping[str, Any]) -> Sor:
@@ -180,7 +251,10 @@ def fit(p: int, pipelined: bool, settings: Mapping[str, Any]) -> Sor:
 def _named(name: str, paper: str, title: str, sets: int, pipelined: bool) -> Design:
     settings = (
         Setting("n", int, 66, "bits of a channel", least=12, most=N_MAX),
-        Setting("base", str, "auto", "kind of moduli", ("auto", *KINDS)),
+        Setting(
+            "base", str, "auto", "kind of moduli; one-word: those with which kappa fits one channel, by a search",
+            ("auto", *KINDS, ONE_WORD),
+        ),
         Setting(
             "sets", int, sets, "sets of channel multipliers, 0: as many sets as channels", least=0, most=SETS_MAX,
             depends="at most one set for each of the N channels",

@@ -5,6 +5,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
+from operator import or_
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 
@@ -73,7 +75,9 @@ class Counter:
 class Machine(SumOfResiduesMachine):
     """k sets of N channel multipliers, an accumulator in each channel, k multipliers for kappa, run by the schedule.
 
-    A multiplication takes two cycles: DSP tiles with a register, then the sum of their rows and the folds.
+    A multiplication takes two cycles: DSP tiles with a register, then the sum of their rows and the folds, and when
+    pipelined a register for the residue. Without it (Figure 1) sums, folds and accumulator are one path, on which the
+    product stands for two cycles.
     Handshake: operands are accepted in cycle 0 if the previous result was taken or is being taken (i_ready depends on
     o_ready). The result stays in the accumulators until it is taken.
     Latency and interval: the length of the schedule. Cost: see `Sor.cost`.
@@ -96,12 +100,14 @@ class Machine(SumOfResiduesMachine):
     def _multipliers(
         self, m: Module, counter: Counter, unit: str, gamma: Sequence[Signal], kappa: Signal
     ) -> list[Signal]:
-        """One set of channel multipliers. Returns its registers of residues. The first set also writes ``gamma``."""
+        """One set of channel multipliers. Returns its residues: registers (Q3 of Figure 4) if pipelined, else wires.
+        The first set also writes ``gamma``, which is Q1 of Figure 1 and has Z first if not pipelined."""
         p, base = self._params, self._params.base
         n, w = base.n, base.w
         steps = list(self._plan.on(unit))
         number = counter.number(steps, unit)
-        done = counter.within(*(step.end - 1 for step in steps))
+        done = counter.within(*(step.end - 1 for step in steps)) if p.pipelined else None
+        kept = [s for s in steps if s.does.kind is Kind.INVERSE or (s.does.kind is Kind.PRODUCT and not p.pipelined)]
         factor = Signal(w, name=f"{unit}_gamma")
         with m.Switch(number):
             for i, step in enumerate(steps):
@@ -115,15 +121,18 @@ class Machine(SumOfResiduesMachine):
             with m.Switch(number):
                 for i, step in enumerate(steps):
                     with m.Case(i):
-                        self._operands(m, step, j, a, b, q[j], kappa)
+                        self._operands(m, step, j, a, b, q[j] if p.pipelined else gamma[j], kappa)
             full = product(m, a, b, p.block, name=f"{unit}_c{j}")
             residue = rtl_fold.reduce(m, full, 1 << 2 * w, w, base.u[j], name=f"{unit}_c{j}")
-            with m.If(done):
-                m.d.sync += q[j].eq(residue)
-            if Kind.INVERSE in (step.does.kind for step in steps):
-                with m.If(counter.cycle == self._plan["G"].end - 1):
+            if done is None:
+                m.d.comb += q[j].eq(residue)
+            else:
+                with m.If(done):
+                    m.d.sync += q[j].eq(residue)
+            if kept:
+                with m.If(reduce(or_, (counter.cycle == step.end - 1 for step in kept))):
                     m.d.sync += gamma[j].eq(residue)
-        self.probes += [(step.name, list(q), step.end) for step in steps]
+        self.probes += [(s.name, list(q if p.pipelined or s not in kept else gamma), s.end) for s in steps]
         return q
 
     def _operands(self, m: Module, step: Step, j: int, a: Signal, b: Signal, before: Signal, kappa: Signal) -> None:

@@ -5,9 +5,8 @@
 import random
 from collections.abc import Iterator
 from fractions import Fraction
-from math import ceil
+from math import ceil, floor
 
-from modmill.numbers.rns.residues import Base
 from modmill.numbers.rns.sum_of_residues import SumOfResidues
 
 
@@ -27,10 +26,13 @@ def edge_operands(rns: SumOfResidues, seed: int = 1) -> list[tuple[list[int], li
     return [*((base.residues(z), [1] * base.n) for z in sorted(numbers)), *_reducer_edges(rns)]
 
 
-def _last_gamma(base: Base, head: list[int], near: Fraction) -> int:
-    """gamma_N that puts sum gamma_i / m_i just above ``near`` (mod 1)."""
-    part = sum((Fraction(g, m) for g, m in zip(head, base.moduli[:-1], strict=True)), Fraction(0))
-    return ceil((near - part) % 1 * base.moduli[-1]) % base.moduli[-1]
+def _last_gamma(rns: SumOfResidues, head: list[int], near: Fraction) -> int:
+    """gamma_N that puts Z / M, which is plus or minus sum gamma_i / m_i (mod 1), just above ``near``."""
+    *moduli, last = rns.base.moduli
+    part = sum((Fraction(g, m) for g, m in zip(head, moduli, strict=True)), Fraction(0))
+    if rns.negative:
+        return floor((-near - part) % 1 * last)
+    return ceil((near - part) % 1 * last) % last
 
 
 def _alpha_edges(rns: SumOfResidues, rnd: random.Random) -> set[int]:
@@ -42,7 +44,7 @@ def _alpha_edges(rns: SumOfResidues, rnd: random.Random) -> set[int]:
         for near in (Fraction(0), limit - Fraction(2, base.moduli[-1])):
             for _ in range(6):
                 head = [min(m - 1, (rnd.getrandbits(rns.q) << low) | pattern) for m in base.moduli[:-1]]
-                found.add(base.from_gammas([*head, _last_gamma(base, head, near)]))
+                found.add(rns.from_gammas([*head, _last_gamma(rns, head, near)]))
     return {z for z in found if z < rns.product_limit}
 
 
@@ -53,9 +55,9 @@ def _kappa_edges(rns: SumOfResidues, rnd: random.Random) -> set[int]:
     for _ in range(300):
         head = [m - 1 - rnd.randrange(m >> 6) for m in base.moduli[:-1]]
         near = Fraction(rnd.randrange(1 << 20), 1 << 20) * limit
-        z = base.from_gammas([*head, _last_gamma(base, head, near)])
+        z = rns.from_gammas([*head, _last_gamma(rns, head, near)])
         if z < rns.product_limit:
-            g = base.gammas(z)
+            g = rns.gammas(z)
             alpha = rns.alpha(g)
             value = sum(x * r for x, r in zip(g, rns.r, strict=True)) + rns.v[alpha] - rns.kappa(g, alpha) * rns.p
             tried.append((value, z))

@@ -12,6 +12,10 @@ alpha is exact for Z < Zmax if d = floor(2^q E) and Zmax 2^q <= (2^q - d) M, whe
 is never negative and always below beta p; beta is exact. (The SOR paper assumes z < p, divides by 2^W instead of p, and
 omits e_alpha; therefore its condition (22) excludes many primes.) Every bound is computed for the given modulus as an
 exact rational; lazy residues reach 2^w - 1.
+
+With ``negative`` -M_i takes the place of M_i, which is a choice of ours: gamma_i = Z (-M_i)^-1 mod m_i, r_i = -M_i mod
+p, and v_alpha = alpha M mod p. Then sum gamma_i / m_i = alpha - Z / M, and alpha is exact for Z 2^q < (d + 1 - 2^q E)
+M. Where M_i mod p is just below p, -M_i mod p is small, and so is kappa.
 """
 
 from bisect import bisect_left
@@ -36,14 +40,19 @@ def alpha_limit(base: Base, q: int, d: int) -> int:
     return -(-((1 << q) - d) * base.M >> q) if d < 1 << q else 0
 
 
+def negative_alpha_limit(cox: Cox, d: int) -> int:
+    """Exclusive bound of Z for which alpha with offset d < 2^q is exact if -M_i takes the place of M_i."""
+    return max(0, ceil((d + 1 - (cox.error * (1 << cox.t))) * cox.base.M / (1 << cox.t)))
+
+
 @dataclass(frozen=True)
 class SumOfResidues:
     """All constants of the reduction modulo ``p`` over ``base``, with their exact bounds.
 
     ``q``, ``d``: bits of gamma in alpha, and the offset in units of 2^-q. ``T``: fraction bits of kappa's constants.
     ``s``: low bits of gamma that kappa ignores. ``offset``: whether kappa includes e_alpha. ``lazy``: residues may have
-    any value below 2^w. ``multiplied``: v_alpha is alpha * v_1, a product instead of a table of least residues. Raises
-    ValueError if d does not make alpha exact, and for T < 1.
+    any value below 2^w. ``multiplied``: v_alpha is alpha * v_1, a product instead of a table of least residues.
+    ``negative``: -M_i in place of M_i. Raises ValueError if d does not make alpha exact, and for T < 1.
     """
 
     p: int
@@ -55,6 +64,7 @@ class SumOfResidues:
     offset: bool = True
     lazy: bool = True
     multiplied: bool = False
+    negative: bool = False
 
     def __post_init__(self) -> None:
         least = self.cox.offset
@@ -72,18 +82,34 @@ class SumOfResidues:
 
     @cached_property
     def r(self) -> tuple[int, ...]:
-        """r_i = M_i mod p."""
-        return tuple(c % self.p for c in self.base.cofactors)
+        """r_i = M_i mod p; -M_i mod p if ``negative``."""
+        return tuple((-c if self.negative else c) % self.p for c in self.base.cofactors)
+
+    @cached_property
+    def inverses(self) -> tuple[int, ...]:
+        """M_i^-1 mod m_i; (-M_i)^-1 mod m_i if ``negative``."""
+        inverses, moduli = self.base.inverses, self.base.moduli
+        return tuple(m - k if self.negative else k for k, m in zip(inverses, moduli, strict=True))
+
+    def gammas(self, z: int) -> list[int]:
+        """The least gamma_i of ``z``."""
+        return [z * k % m for k, m in zip(self.inverses, self.base.moduli, strict=True)]
+
+    def from_gammas(self, gammas: Iterable[int]) -> int:
+        """The number in [0, M) with these gamma_i (any representatives)."""
+        number = self.base.from_gammas(gammas)
+        return -number % self.base.M if self.negative else number
 
     @cached_property
     def alpha_max(self) -> int:
         """Largest alpha that can occur."""
-        return floor(self.cox.most)
+        return self.cox.h(self.cox.tops, self.d) if self.negative else floor(self.cox.most)
 
     @cached_property
     def v(self) -> tuple[int, ...]:
-        """v_alpha = -alpha M mod p for alpha = 0 ... alpha_max (alpha times -M mod p when ``multiplied``)."""
-        v_1 = -self.base.M % self.p
+        """v_alpha = -alpha M mod p for alpha = 0 ... alpha_max (alpha times -M mod p when ``multiplied``); alpha M
+        mod p if ``negative``."""
+        v_1 = (self.base.M if self.negative else -self.base.M) % self.p
         return tuple(alpha * v_1 if self.multiplied else alpha * v_1 % self.p for alpha in range(self.alpha_max + 1))
 
     @cached_property
@@ -137,7 +163,7 @@ class SumOfResidues:
     @property
     def product_limit(self) -> int:
         """Exclusive bound of the product of two operands."""
-        return alpha_limit(self.base, self.q, self.d)
+        return negative_alpha_limit(self.cox, self.d) if self.negative else alpha_limit(self.base, self.q, self.d)
 
     @property
     def closed(self) -> bool:
@@ -161,10 +187,20 @@ class SumOfResidues:
         return sum((g >> self.s << self.s) * c for g, c in zip(gammas, self.c, strict=True))
 
 
-def _least_q(base: Base, need: int, lazy: bool) -> int:
+def _limit(base: Base, q: int, d: int, lazy: bool, negative: bool) -> int:
+    """Exclusive bound of Z for which alpha is exact."""
+    return negative_alpha_limit(Cox(base, q, lazy=lazy), d) if negative else alpha_limit(base, q, d)
+
+
+def _best_offset(base: Base, q: int, lazy: bool, negative: bool) -> int:
+    """The offset with the largest limit: the least one, or 2^q - 1 if ``negative``."""
+    return (1 << q) - 1 if negative else alpha_offset(base, q, lazy)
+
+
+def _least_q(base: Base, need: int, lazy: bool, negative: bool) -> int:
     """The least q for which alpha is exact up to ``need``. Raises ValueError when no q up to the channel's width is."""
     for q in range(1, base.w + 1):
-        if need < Cox(base, q, lazy=lazy).limit():
+        if need < _limit(base, q, _best_offset(base, q, lazy, negative), lazy, negative):
             return q
     raise ValueError(
         f"the base cannot close the loop: no q up to {base.w} separates alpha, "
@@ -183,12 +219,14 @@ def solve(
     s: int = 0,
     offset: bool | None = None,
     multiplied: bool = False,
+    negative: bool = False,
     operand: Fraction = Fraction(2),
     beta: Fraction = Fraction(2),
 ) -> SumOfResidues:
     """The cheapest constants: least q, then d, then least T with z <= ``beta`` p, without offset if that suffices.
 
-    ``operand``: operands below this multiple of p must be accepted (results always are).
+    ``operand``: operands below this multiple of p must be accepted (results always are). ``negative``: see
+    `SumOfResidues`; the offset is then 2^q - 1, which serves the largest Z.
     Raises ValueError, with the condition that fails and its numbers, if the base is too small.
     """
     largest = max(operand, beta)
@@ -199,17 +237,18 @@ def solve(
             f"products of operands below {largest} p need more than {need.bit_length()} bits"
         )
     if q is None:
-        q = _least_q(base, need, lazy)
+        q = _least_q(base, need, lazy, negative)
     if d is None:
-        d = alpha_offset(base, q, lazy)
-    if not need < alpha_limit(base, q, d):
+        d = _best_offset(base, q, lazy, negative)
+    limit = _limit(base, q, d, lazy, negative)
+    if not need < limit:
         raise ValueError(
             f"the base cannot close the loop: with q = {q} and offset {d} products must stay below "
-            f"{alpha_limit(base, q, d).bit_length()} bits, operands below {largest} p give {need.bit_length()} bits"
+            f"{limit.bit_length()} bits, operands below {largest} p give {need.bit_length()} bits"
         )
 
     def constants(T: int, offset: bool) -> SumOfResidues:
-        return SumOfResidues(p, base, q, d, T, s, offset, lazy, multiplied)
+        return SumOfResidues(p, base, q, d, T, s, offset, lazy, multiplied, negative)
 
     def least_T(offset: bool) -> int:
         """By bisection: beta falls as T grows, because each truncation error halves."""
