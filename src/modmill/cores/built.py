@@ -14,6 +14,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Self, TypeVar
 
+from amaranth.lib import wiring
+
 from modmill.contract import Contract, UnsupportedError
 from modmill.cores import engine_files
 from modmill.cores.folder import json_object, read_text, require_former, write_folder
@@ -162,7 +164,7 @@ class BuiltEngine(ABC):
         return self.layout.threads
 
     @property
-    def coprocessor(self) -> Coprocessor:
+    def coprocessor(self) -> wiring.Component:
         """A new coprocessor around a new multiplier or slot machine."""
         layout = self.layout
         if self.numbered:
