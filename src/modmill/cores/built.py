@@ -73,12 +73,14 @@ class Simulated:
 class Trial:
     """Outcome of the first simulation of an engine.
 
-    Number of results compared, cycles of one job alone (``latency``), cycles between answers of a machine.
+    Number of results compared, cycles of one job alone (``latency``), cycles between answers of a machine. ``more``:
+    cycles of other jobs, by name.
     """
 
     judged: int
     latency: int
     period: int
+    more: Mapping[str, int] = field(default_factory=dict)
 
 
 def judged(found: Sequence[Any], wanted: Sequence[Any], what: str) -> int:

@@ -7,17 +7,18 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from modmill.contract import Contract, UnsupportedError
 from modmill.cores import engine_files
-from modmill.cores.built import Message
+from modmill.cores.built import Message, Trial, judged
 from modmill.cores.folder import json_object, read_text
 from modmill.cores.rsa.circuit_page import page
 from modmill.cores.rsa.machine import PUBLIC, EngineCore, prepared
+from modmill.designs import design as find_design
 from modmill.designs.radix64k import circuit
 from modmill.designs.radix64k.design import Radix64K
 from modmill.engines.machine.layout import words_of
@@ -87,10 +88,7 @@ class CircuitCore(EngineCore):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not isinstance(self.fitted, Radix64K) or not self.fitted.shape.m.feedback:
-            raise UnsupportedError(
-                "the circuit needs radix64k-mul, radix64k-ram or radix64k-table with feedback=true, not "
-                f"{self.design} with {', '.join(f'{k}={v}' for k, v in self.fitted.settings.items())}"
-            )
+            raise UnsupportedError(f"the circuit needs feedback=true, and {self.design} has feedback=false here")
 
     @property
     def numbered(self) -> bool:
@@ -149,7 +147,21 @@ class CircuitCore(EngineCore):
         return {"bits": self.exponent_bits, "word": self.word, "top": self.top}
 
     def about(self) -> dict[str, Any]:
-        return {**super().about(), "circuit": True}
+        fixed = {"method": "binary", "window": 1, "threads": 1, "cores": 1, "io": "native", "native": False}
+        return {**super().about(), **fixed, "circuit": True}
+
+    def trial(self) -> Trial:
+        """As in `EngineCore`; also the cycles of program 1 for an exponent in which half of the bits are 1, and for
+        65537."""
+        p, bits, rnd = self.fitted.p, self.exponent_bits, random.Random(2)
+        ones = sum(1 << k for k in [bits - 1, *rnd.sample(range(bits - 1), bits // 2 - 1)])
+        seen = {}
+        for name, exponent in (("half_ones", ones), ("e65537", PUBLIC)):
+            pairs = [(rnd.randrange(p), exponent) for _ in range(2)]  # the first may wait for the modulus
+            found = self.simulate(self.fitted, 1, pairs, exponent.bit_length())
+            judged(found.powers, [pow(*pair, p) for pair in pairs], "power")
+            seen[name] = found.cycles[1]
+        return replace(super().trial(), more=seen)
 
     def record(self) -> dict[str, Any]:
         contract, lay = self.contract, self.layout
@@ -189,6 +201,8 @@ def circuit_engine(
 ) -> CircuitCore:
     """An engine on the circuit around ``design``, with feedback=true; the arguments are those of `engine`. Raises
     UnsupportedError as that does, and for a design that is not of the paper."""
+    if not any(setting.name == "feedback" for setting in find_design(design).settings):
+        raise UnsupportedError(f"the circuit needs radix64k-mul, radix64k-ram or radix64k-table, not {design}")
     return CircuitCore(*prepared(design, p, width, {"feedback": True, **(settings or {})}), **options)
 
 

@@ -92,7 +92,7 @@ def simulated(
     found = core.simulate(core.at(modulus), program, pairs, bits)
     name, count = core.described(program, bits)
     work.append(Work(
-        modulus.bit_length(), *name, len(pairs), count, max(found.cycles), digest(core.verilog),
+        modulus.bit_length(), name, len(pairs), count, max(found.cycles), digest(core.verilog),
     ))  # fmt: skip
     return found.powers
 

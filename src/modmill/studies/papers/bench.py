@@ -47,6 +47,8 @@ def is_about(row: Row, core: Core) -> bool:
     about = row.about
     if about.get("design") != core.design.name or about.get("io") != core.io or "parameters" not in about:
         return False
+    if "engine" in about:
+        return False
     defaults = {s.name: s.default for s in find_design(core.design.name).settings}
     said = {**{name: defaults.get(name) for name in core.fitted.settings}, **about["parameters"]}
     return said == core.fitted.settings and modulus_value(about.get("modulus")) == core.modulus.value

@@ -86,7 +86,7 @@ class EngineRace:
             start = time.monotonic()
             trial = engine.trial()
             row = self._keep(made, "check", tool, "", None, {
-                "results": trial.judged, "latency": trial.latency, "period": trial.period,
+                "results": trial.judged, "latency": trial.latency, "period": trial.period, **trial.more,
                 "seconds": round(time.monotonic() - start, 1),
             })  # fmt: skip
         made.check = row
