@@ -65,7 +65,8 @@ def build(
         word=word, io=io, top=top, cores=cores,
     )  # fmt: skip
     words = [
-        *(("--modulus", modulus) if p else ("--bits", bits)), "--multiplier", chosen, *(w for s in sets for w in ("--set", s)), "--io", io,
+        *(("--modulus", modulus) if p else ("--bits", bits)), "--multiplier", chosen,
+        *(w for s in sets for w in ("--set", s)), "--io", io,
         "--method", method, "--window", window, "--threads", threads, "--word", word, "--crt" if crt else "--no-crt",
     ]  # fmt: skip
     words += ["--cores", cores] if cores > 1 else []

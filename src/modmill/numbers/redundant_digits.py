@@ -307,7 +307,7 @@ class Montgomery:
         return y >> (self.r * i) & (1 << self.r) - 1
 
     def plain_steps(self, x: int, y: int) -> Iterator[tuple[int, int]]:
-        """t and c of each of the n iterations in binary, for the digits `plain_digit` of y; the last c is that of `last`."""
+        """t and c of each of the n iterations in binary, for the digits `plain_digit` of y; the last c as in `last`."""
         c = 0
         for i in range(self.n):
             t = c + x * self.plain_digit(y, i)

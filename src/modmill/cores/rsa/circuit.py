@@ -31,7 +31,7 @@ NAMES = ("constant time", "variable time")
 
 @dataclass(frozen=True)
 class CircuitLayout:
-    """Messages of a circuit for moduli of ``width`` bits, exponents of at most ``bits`` bits, words of ``word`` bits."""
+    """Messages of a circuit. ``width``: bits of the moduli; ``bits``: of the longest exponent; ``word``: of a word."""
 
     width: int
     bits: int
@@ -66,24 +66,27 @@ class CircuitLayout:
         return [circuit.SETUP, *keys, *self.number(radix), *self.number(radix * radix % contract.p)]
 
     def power_job(self, program: int, pairs: Sequence[tuple[int, int]], bits: int = 0) -> list[int]:
-        """The message for one (base, exponent); the exponent has ``bits`` bits (0: the maximum). Raises UnsupportedError
-        for more bits than the engine has, and for an exponent that has more."""
+        """The message for one (base, exponent); the exponent has ``bits`` bits (0: the maximum).
+
+        Raises UnsupportedError for more bits than the engine has, and for an exponent that has more.
+        """
         ((base, exponent),) = pairs
         bits = bits or self.bits
         if bits > self.bits or exponent >> bits:
-            raise UnsupportedError(
-                f"exponents of this engine must have at most {min(bits, self.bits)} bits, got {bits}"
-            )
+            got = max(bits, exponent.bit_length())
+            raise UnsupportedError(f"exponents of this engine must have at most {min(bits, self.bits)} bits, got {got}")
         order = int(f"{exponent:0{bits}b}"[::-1], 2)
         return [1 + program, bits, *words_of(order, -(-bits // self.word), self.word), *self.number(base)]
 
 
 @dataclass(frozen=True)
 class CircuitCore(EngineCore):
-    """An engine on the circuit. Program 0 is for secret exponents of up to ``bits`` bits, at least 17, in constant time;
-    program 1 for public exponents of that length, in a time that depends on them. ``native``, ``method``, ``window``,
-    ``threads``, ``cores`` and ``io`` keep their defaults. Raises UnsupportedError for another design, and for one without
-    feedback."""
+    """An engine on the circuit.
+
+    Program 0 is for secret exponents of up to ``bits`` bits, at least 17, in constant time; program 1 for public
+    exponents of that length, in a time that depends on them. ``native``, ``method``, ``window``, ``threads``, ``cores``
+    and ``io`` keep their defaults. Raises UnsupportedError for another design, and for one without feedback.
+    """
 
     def __post_init__(self) -> None:
         super().__post_init__()

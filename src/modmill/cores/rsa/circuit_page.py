@@ -38,7 +38,7 @@ def page(record: Mapping[str, Any]) -> str:
 {rows}
 
 **Command `2` is for public exponents only: its time shows the number and the places of the exponent's ones.** Its first
-bit should be 1. Command `1` squares and multiplies for every bit, by R mod p where the bit is 0. `cycles`: from the last
-word of a job to the first word of its power.
+bit should be 1. Command `1` squares and multiplies for every bit, by R mod p where the bit is 0. `cycles`: from the
+last word of a job to the first word of its power.
 {waiting(record)}`vectors.json` has messages with their answers.
 """

@@ -109,7 +109,8 @@ class PowerCircuit(wiring.Component):
             m.d.sync += self._at.eq(self._at + 1)
         with m.Elif(self._next_bit):
             m.d.sync += [
-                self._place.eq(Mux(last, 0, self._place + 1)), self._at.eq(self._at + last), self._left.eq(self._left - 1),
+                self._place.eq(Mux(last, 0, self._place + 1)), self._at.eq(self._at + last),
+                self._left.eq(self._left - 1),
             ]  # fmt: skip
 
     def _receive(self, m: Module, machine: OneHot) -> None:

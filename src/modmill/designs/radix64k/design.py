@@ -14,8 +14,8 @@ Deviations from the paper:
 - g and h are corrected.
 - The two halves of each k M_j enter the last adder of a digit directly; the adders of Lemma 2 for k M are not needed.
 - X y_i passes the multipliers' output registers, which are outside the loop.
-- With feedback, two more bits are cancelled in the cycle in which the paper adds -M: R = 2^(r d + 2) >= 4 M. X y_i has no
-  register with tables.
+- With feedback, two more bits are cancelled in the cycle in which the paper adds -M: R = 2^(r d + 2) >= 4 M. With
+  tables X y_i has no register then.
 """
 
 from __future__ import annotations
