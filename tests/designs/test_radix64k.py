@@ -64,8 +64,8 @@ def test_feedback_tile_and_chain(name, p, settings):
 @pytest.mark.parametrize(("bits", "d"), [(64, 4), (128, 8), (256, 16), (512, 32), (1024, 64)])
 @pytest.mark.parametrize("redundant", [True, False])
 def test_counts_with_feedback(bits, d, redundant):
-    """d + 1 cycles from the operands of a product to those of the next, as in Theorem 11; with digits of 17 bits as many
-    multipliers as the paper prints for its non-redundant form."""
+    """d + 1 cycles from the operands of a product to those of the next, as in Theorem 11; with digits of 17 bits the
+    multipliers of the paper's non-redundant form."""
     mul, ram = (
         design(name).fit((1 << bits) - 1, feedback=True, redundant=redundant, tile=0 if redundant else 17)
         for name in NAMES[:2]

@@ -26,7 +26,8 @@ CASES = [
     ("radix64k-table", 97, {"r": 4, "loadable": True}),
     *(
         (f"radix64k-{kind}", P40, {"r": 8, "feedback": True, "redundant": redundant})
-        for kind in ("mul", "ram", "table") for redundant in (True, False)
+        for kind in ("mul", "ram", "table")
+        for redundant in (True, False)
     ),
     ("radix64k-mul", P40, {"r": 8, "redundant": False, "tile": 11, "chain": 9}),
     ("radix64k-ram", P40, {"r": 10, "feedback": True, "lookups": 2, "loadable": True}),

@@ -111,6 +111,11 @@ class CircuitCore(EngineCore):
         assert isinstance(self.fitted, Radix64K)
         return circuit.PowerCircuit(self.fitted.shape, self.exponent_bits, self.word)
 
+    @property
+    def feedback(self) -> int:
+        """Cycles from the operands of a product to those of the next one."""
+        return self.contract.timing.latency - 1
+
     def products(self, program: int, exponent: int, bits: int) -> int:
         """Products of a power."""
         return circuit.products(exponent, bits, variable=bool(program))

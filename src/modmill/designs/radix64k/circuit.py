@@ -6,8 +6,8 @@ Source:  K. Nakano, K. Kawakami, K. Shigemoto: RSA Encryption and Decryption usi
          FPGA. IPDPS Workshops, 2009, Section 4 (the algorithm) and Section 6 (Theorem 11)
 Formula: C = R mod M;  P' = P (R^2 mod M) / R;  for each bit of E, the highest first: C = C C / R, and for a bit 1
          C = C P' / R;  C = C 1 / R mod M
-Range:   P < M; the last C is at most M, because C 1 < 2 M <= R / 2: (C + k M) / R < M + 1. So M becomes 0, and every
-         other number is canonical. The paper adds zero d times, adds -M and adds zero d times again
+Range:   P < M; the last C is at most M, because (C + k M) / R <= (2 M + (R - 1) M) / R < M + 1. So M becomes 0, and
+         every other number is canonical. The paper adds zero d times, adds -M and adds zero d times again
 
     words i -> N -----> X, Y -> DigitLoop -> result --> X, Y          one, square, 1, B = P', result -> Y
                ^                               |
